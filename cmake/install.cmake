@@ -1,0 +1,1 @@
+# cmake --install makes `find_package(assay)` work; it offers assay::reference.

@@ -1,0 +1,35 @@
+#pragma once
+// Whole arrays at a time: layer (b) of every conversion. The formats themselves are in e4m3.h, e5m2.h, ... beside this;
+// each element here equals theirs bit for bit.
+
+#include <cstdint>
+#include <span>
+
+#include "reference/formats/format.h"
+
+namespace assay {
+
+// Nearest value of `format`, ties to even, saturating; NaN as the format says. One code an element, right-aligned:
+// 8-bit formats in bytes (e2m1 too: one code a byte, unpacked), bf16 and f16 in 16 bits. Vectorised, not threaded.
+// Errors: a format of another width; `codes` shorter than `values`.
+void encode(Format format, std::span<const float> values, std::span<std::uint8_t> codes);
+void encode(Format format, std::span<const float> values, std::span<std::uint16_t> codes);
+
+// The exact value of each code. NaN codes give the quiet NaN 0x7FC00000 with the code's sign where the format has one.
+void decode(Format format, std::span<const std::uint8_t> codes, std::span<float> values);
+void decode(Format format, std::span<const std::uint16_t> codes, std::span<float> values);
+
+// code[i] = format(values[i] * scale): the cast of every FP8 recipe. The product is rounded to f32 first.
+void encode_scaled(Format format, std::span<const float> values, float scale, std::span<std::uint8_t> codes);
+
+// Largest magnitude, NaN passed over, 0 for an empty or all-NaN span; infinity counts.
+float amax(std::span<const float> values);
+
+// Widens bf16, f16 or f32 storage to f32 exactly (NaN payloads are kept where they fit). `type` is the type of `source`.
+void widen(Format type, const void* source, std::span<float> values);
+
+// Two e2m1 codes a byte, lower index in the low nibble; an odd last code has the high nibble 0.
+void pack_e2m1(std::span<const std::uint8_t> codes, std::span<std::uint8_t> bytes);
+void unpack_e2m1(std::span<const std::uint8_t> bytes, std::span<std::uint8_t> codes);
+
+}  // namespace assay

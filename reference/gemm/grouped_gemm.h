@@ -1,0 +1,69 @@
+#pragma once
+// Grouped GEMM, every bit of it. For group t with m_t = splits[t] rows:
+//
+//   TN (fprop)  D_t [m_t, N] = x_t [m_t, K]  . w_t [N, K]^T
+//   NN (dgrad)  D_t [m_t, K] = dy_t [m_t, N] . w_t [N, K]
+//   NT (wgrad)  D_t [N, K]   = dy_t [m_t, N]^T . x_t [m_t, K]
+//
+// x [R,K], dy [R,N] hold the groups one after another; w [G*N,K]; D is [R,N], [R,K] or [G*N,K].
+// D = alpha * product + beta * C, then the bias of the group (TN only) added to the rounded result and rounded again.
+// A group without rows writes nothing in TN and NN, and beta * C (0 when beta is 0) in NT. Rows of D past the sum of the
+// splits are not touched. C is not read when beta is 0; it may be D itself.
+//
+// The product is accumulated as `plan` says: plan.h.
+
+#include <cstdint>
+#include <span>
+
+#include "reference/formats/format.h"
+#include "reference/gemm/plan.h"
+#include "reference/recipes/quantize.h"
+
+namespace assay {
+
+// One operand in one of its two storages. Rowwise storage is the matrix as named. Columnwise storage is transposed
+// group by group (w: each [N,K] becomes [K,N]), but for mxfp8, where it is the matrix as named with scales along the rows.
+struct GemmOperand {
+  Format type = Format::bf16;
+  const void* data = nullptr;
+  const void* scale_inv = nullptr;  // as quantize() writes it for a grouped tensor; null for bf16 and f16
+  bool columnwise = false;
+  const float* amax = nullptr;      // nvfp4: [G] tensor amax of this storage
+};
+
+struct GroupedGemmProblem {
+  GemmKind kind = GemmKind::bf16;
+  GemmLayout layout = GemmLayout::TN;
+  std::span<const std::int64_t> splits;
+  std::int64_t rows = 0;  // R
+  std::int64_t N = 0;
+  std::int64_t K = 0;
+  GemmOperand x, w, dy;   // the two that the layout names
+  WeightBlock weight_block = WeightBlock::b128x128;  // block kind, TN and NN: how w is scaled
+  ScaleLayout scale_layout = ScaleLayout::compact;   // mxfp8, nvfp4
+  std::span<const float> alpha;  // 1 or G values; empty: 1
+  std::span<const float> beta;   // 1 or G values; empty: 0
+  bool split_accumulator = false;
+  Format d_type = Format::f32;   // f32, bf16, f16
+  const void* c = nullptr;       // in d_type; read where beta is not 0
+  const void* bias = nullptr;    // [G,N] in d_type, TN only; null: none
+  const AccumulationPlan* plan = nullptr;  // null: the table's plan for `architecture`
+  std::string_view architecture = "sm90";
+};
+
+// Rows and columns of D for the whole problem.
+struct MatrixShape {
+  std::int64_t rows = 0, columns = 0;
+};
+MatrixShape grouped_gemm_shape(const GroupedGemmProblem& problem);
+
+// Errors (InvalidArgument, before anything is written): as quantize(), and: an operand in a storage or type that the kind
+// and layout do not take, a missing scale, a plan whose unit does not take these operands. NotSupported: no plan is known.
+void grouped_gemm(const GroupedGemmProblem& problem, void* d);
+
+namespace scalar {
+// One element at a time through tensor_core_step().
+void grouped_gemm(const GroupedGemmProblem& problem, void* d);
+}  // namespace scalar
+
+}  // namespace assay

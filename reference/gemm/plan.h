@@ -1,0 +1,95 @@
+#pragma once
+// The accumulation plan: everything that decides the last bit of one GEMM element, as data (design, decision 1).
+//
+//   for each slice of K, in order:
+//     partial = +0
+//     for each stretch of `promotion_interval` (or the whole slice when 0):
+//       t = chain of unit steps over the stretch, k upward, the accumulator carried from step to step
+//       how t enters partial: `promotion` and `scale_association`
+//   slices are merged as `merge` says
+//   D = epilogue(acc): spec h200.md section 2
+//
+// A stretch or slice that ends inside a step is filled with zero terms.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "reference/arithmetic/tensor_core.h"
+
+namespace assay {
+
+enum class GemmKind : std::uint32_t { bf16 = 0, f16 = 1, tensor = 2, block = 3, mxfp8 = 4, nvfp4 = 5 };
+enum class GemmLayout : std::uint32_t { TN = 0, NN = 1, NT = 2 };  // fprop, dgrad, wgrad
+enum class WeightBlock : std::uint32_t { b1x128 = 0, b128x128 = 1 };
+
+std::string_view name_of(GemmKind kind);
+std::string_view name_of(GemmLayout layout);
+std::optional<GemmKind> gemm_kind_named(std::string_view name);
+std::optional<GemmLayout> gemm_layout_named(std::string_view name);
+
+// How the chain's value t_j of one promotion interval enters the running f32 value acc.
+enum class Promotion : std::uint32_t {
+  none,  // one chain: acc is the chain's accumulator
+  add,   // acc = RN(acc + t_j)
+  fma_scales_first,  // acc = FMA(RN(s_rows * s_cols), t_j, acc)
+  fma_rows_first,    // acc = FMA(RN(t_j * s_rows), s_cols, acc)
+  fma_cols_first,    // acc = FMA(RN(t_j * s_cols), s_rows, acc)
+};
+
+// How the f32 values of several K slices become one (a single slice needs none).
+enum class SliceMerge : std::uint32_t {
+  none,
+  sequential_f32,     // RN(RN(p_0 + p_1) + p_2) ...
+  sequential_output,  // the same with each partial and sum rounded to the type of D
+};
+
+// What follows the accumulation; every form ends with one rounding to nearest even to the type of D.
+enum class GemmEpilogue : std::uint32_t {
+  // s = RN(s_rows * s_cols) with one scale a group, else 1; beta == 0: RN(acc * RN(s * alpha));
+  // otherwise FMA(acc, RN(s * alpha), RN(beta * C)). C is not read when beta is 0.
+  scaled_alpha_beta,
+};
+
+struct AccumulationPlan {
+  std::string_view name;      // "cublaslt.sm90.fp8_block.scales_first"
+  std::string_view unit;      // row of the tensor-core table
+  std::int64_t promotion_interval;  // products; 0: the whole slice
+  Promotion promotion;
+  std::int64_t slices;        // K is cut into this many ordered slices of `slice_length` (the last may be short)
+  std::int64_t slice_length;  // products; 0 with one slice
+  SliceMerge merge;
+  GemmEpilogue epilogue;
+};
+
+// What selects a plan. Empty text and 0 mean "any".
+struct PlanKey {
+  std::string_view library = {};       // "cublaslt"
+  int version_from = 0, version_to = 0;  // 130400 ...; inclusive
+  std::string_view architecture = {};  // "sm90"
+  int sm_count = 0;
+  int algorithm = -1;
+  int tile = -1;
+  std::int64_t workspace = -1;
+  GemmKind kind{};
+  std::optional<GemmLayout> layout;
+  std::optional<bool> split_accumulator;
+  std::optional<WeightBlock> weight_block;
+  std::optional<Format> d_type;
+};
+
+struct PlanEntry {
+  PlanKey key;
+  const AccumulationPlan* plan;
+  std::string_view evidence;
+};
+
+std::span<const AccumulationPlan> accumulation_plans();
+const AccumulationPlan* find_accumulation_plan(std::string_view name);
+std::span<const PlanEntry> plan_table();
+
+// The plan for this request (library, version, ... as far as known), or null where none is known.
+const AccumulationPlan* plan_for(const PlanKey& request);
+
+}  // namespace assay

@@ -1,0 +1,26 @@
+#pragma once
+// The 128x4 layout in which matrix instructions want block scales (spec: recipes.md 4.3). A scale matrix is seen as
+// (i, j), i along the unblocked dimension and j counting blocks, and stored as tiles of 128 x 4 of 512 bytes each.
+
+#include <cstdint>
+#include <span>
+
+#include "reference/layout/scale_shape.h"
+
+namespace assay {
+
+// Byte of (i, j) when a row of tiles holds `tiles_j` tiles.
+constexpr std::int64_t swizzled_index(std::int64_t i, std::int64_t j, std::int64_t tiles_j) {
+  return ((i / 128) * tiles_j + j / 4) * 512 + (i % 32) * 16 + ((i % 128) / 32) * 4 + j % 4;
+}
+
+// Swizzles the compact scales of one tensor or group of `rows` x `columns` (recipe mxfp8 or nvfp4), padding written 0.
+// Buffers hold scale_shape(...).elements() bytes each. Errors: another recipe, wrong sizes, overlapping buffers.
+void swizzle_scales(Recipe recipe, Direction direction, std::int64_t rows, std::int64_t columns,
+                    std::span<const std::uint8_t> compact, std::span<std::uint8_t> swizzled);
+
+// The inverse: only the part in use is written; compact padding keeps what it held.
+void unswizzle_scales(Recipe recipe, Direction direction, std::int64_t rows, std::int64_t columns,
+                      std::span<const std::uint8_t> swizzled, std::span<std::uint8_t> compact);
+
+}  // namespace assay

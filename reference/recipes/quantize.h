@@ -1,0 +1,115 @@
+#pragma once
+// Quantization of one matrix or of the groups of a ragged one, for every recipe. The numbers of each recipe are stated
+// in the header that bears its name (per_tensor.h, fp8_block.h, mxfp8.h, nvfp4.h, dbias.h); this is the common call.
+//
+// A grouped matrix x [R,K] holds its groups one after another: group t is splits[t] rows. R may exceed the sum of the
+// splits; the rows beyond are neither read nor written, and the same holds for the outputs that belong to them.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "reference/formats/format.h"
+
+namespace assay {
+
+enum class Recipe : std::uint32_t {
+  tensor_current = 0,  // one scale a tensor or group, from its own amax
+  tensor_delayed = 1,  // one scale a tensor or group, given
+  block_1x128 = 2,     // FP8, f32 scale for 128 elements along K (rowwise) or along the rows (columnwise)
+  block_128x128 = 3,   // FP8, f32 scale for a tile of 128 x 128
+  mxfp8 = 4,           // FP8, E8M0 scale for 32 elements
+  nvfp4 = 5,           // E2M1, E4M3 scale for 16 elements, f32 scale for the tensor
+};
+
+std::string_view name_of(Recipe recipe);
+std::optional<Recipe> recipe_named(std::string_view name);
+
+enum class ScaleLayout : std::uint32_t { compact = 0, swizzled = 1 };  // swizzled: 128x4 tiles, recipes mxfp8 and nvfp4
+
+// What happens to an exact -0 (x is -0, or a rule makes the product -0).
+enum class ZeroSign : std::uint32_t {
+  kept = 0,      // -0 becomes the code of -0: a plain multiply
+  positive = 1,  // -0 becomes +0: kernels that use fma(x, scale, +0); see recipes.md 1.3
+};
+
+// NVFP4 4over6: each block is quantized for a largest code of 6 and of 4, and the smaller error wins.
+enum class FourOverSix : std::uint32_t { off = 0, mean_absolute_error = 1, mean_squared_error = 2 };
+
+struct QuantizeConfig {
+  Recipe recipe = Recipe::tensor_current;
+  Format output = Format::e4m3;  // e4m3 or e5m2; nvfp4: e2m1
+  bool rowwise = true;
+  bool columnwise = false;
+  bool force_pow_2_scales = false;  // per-tensor and block recipes
+  float amax_epsilon = 0;           // per-tensor and block recipes: amax below this is raised to it
+  ScaleLayout scale_layout = ScaleLayout::compact;
+  bool two_dimensional = false;  // mxfp8: 32x32 tiles share a scale; nvfp4: 16x16
+  bool dbias = false;            // also sum the columns of each group, in the order of dbias.h
+  ZeroSign zero_sign = ZeroSign::kept;
+
+  // nvfp4 only.
+  bool hadamard = false;                    // transform 16 rows at a time before the columnwise quantization (bf16 input)
+  std::uint16_t hadamard_sign_mask = 0;     // bit i set: element i is negated first
+  bool stochastic_rounding = false;         // takes rowwise_random / columnwise_random
+  FourOverSix four_over_six = FourOverSix::off;
+  float nvfp4_e4m3_max = 448;               // 448, or 256 with 4over6
+};
+
+struct QuantizeProblem {
+  QuantizeConfig config;
+  Format x_type = Format::bf16;  // bf16, f16 or f32
+  const void* x = nullptr;       // [rows, columns], row-major
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  bool grouped = false;                   // false: one tensor of all rows, `splits` is not read
+  std::span<const std::int64_t> splits;   // [G] rows of each group
+  const float* scale = nullptr;           // [G] (or [1]): tensor_delayed
+  const float* amax = nullptr;            // [G] (or [1]): nvfp4 tensor amax; null: max |x| of the group
+  const float* columnwise_amax = nullptr; // [G]: nvfp4 columnwise; null: `amax`, or with hadamard the amax after the transform
+  const float* noop = nullptr;            // [1]: exactly 1.0 means that nothing is written
+  const std::uint8_t* rowwise_random = nullptr;     // nvfp4 stochastic rounding: one byte an element of rowwise data
+  const std::uint8_t* columnwise_random = nullptr;  // the same for columnwise data, in its stored order
+};
+
+// Where results go. A null pointer means that output is not wanted; the directions in `config` say which data and scales
+// must be there. Sizes come from `quantize_outputs`. Padding of compact scales keeps what it held; padding of swizzled
+// scales becomes 0.
+struct QuantizeOutput {
+  void* rowwise_data = nullptr;
+  void* columnwise_data = nullptr;         // transposed (per group, at its own place) but for mxfp8
+  void* rowwise_scale_inv = nullptr;       // f32, e8m0 or e4m3 by recipe; per-tensor recipes: [G], serves both directions
+  void* columnwise_scale_inv = nullptr;
+  float* amax = nullptr;                   // [G]: tensor_current, nvfp4 (rowwise)
+  float* columnwise_amax = nullptr;        // [G]: nvfp4 (columnwise)
+  float* scale = nullptr;                  // [G]: tensor_current
+  void* dbias = nullptr;                   // [G, columns] in x_type
+};
+
+// Shape of every output that `problem` can have, as fixtures store it (spec: fixture schema 1): rank 0 means absent.
+struct OutputShape {
+  Format type = Format::f32;
+  int rank = 0;
+  std::int64_t shape[2] = {0, 0};
+  std::int64_t elements() const { return rank == 0 ? 0 : rank == 1 ? shape[0] : shape[0] * shape[1]; }
+};
+struct QuantizeShapes {
+  OutputShape rowwise_data, columnwise_data, rowwise_scale_inv, columnwise_scale_inv;
+  OutputShape amax, columnwise_amax, scale, dbias;
+};
+
+// Errors (InvalidArgument, all thrown before anything is written): null x where there are elements, negative sizes or
+// splits, splits that sum to more than `rows`, a type the recipe does not take, options of another recipe, a missing
+// scale, random bytes or output; sizes that overflow int64.
+QuantizeShapes quantize_outputs(const QuantizeProblem& problem);
+
+// Fast: vectorised and threaded.
+void quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
+
+namespace scalar {
+// The same call as obvious code, one element at a time, to be read against the specification.
+void quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
+}  // namespace scalar
+
+}  // namespace assay
