@@ -1,0 +1,36 @@
+#pragma once
+// The reference's answer to a request: which outputs there are, and their bytes.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/ops/request.h"
+
+namespace assay::conformance {
+
+enum class Layer { fast, scalar };
+
+struct OutputSpec {
+  std::string name;
+  Format type;
+  std::vector<std::int64_t> shape;  // as a fixture stores it
+};
+
+// Ops that the reference answers, in a fixed order.
+std::vector<std::string_view> known_ops();
+
+// Every output that the op can give for these inputs; the request's own `out` is not looked at.
+// Errors: as `answer`.
+std::vector<OutputSpec> outputs_of(const Request& request);
+
+// Writes the outputs that the request wants and nothing else: what the op leaves untouched keeps its bytes.
+// Errors: InvalidArgument for a request that makes no sense, NotSupported for one that is unknown here (an attribute that
+// nobody reads, a missing plan, ...). Nothing is written then.
+void answer(const Request& request, Layer layer);
+
+// Which bytes of each wanted output the op writes (1) and which it leaves alone (0).
+std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& request);
+
+}  // namespace assay::conformance

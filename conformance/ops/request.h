@@ -1,0 +1,76 @@
+#pragma once
+// One request in the vocabulary of the fixtures, whoever made it: a fixture's case, a generated case, or a call through
+// the backend interface. The reference answers requests; see answer.h.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/backend.h"
+#include "golden/io/fixture.h"
+#include "reference/formats/format.h"
+
+namespace assay::conformance {
+
+// A tensor in somebody else's memory. `data` is null when there are no elements.
+struct TensorView {
+  Format type = Format::f32;
+  std::vector<std::int64_t> shape;  // elements as stored: e2m1 counts bytes
+  void* data = nullptr;
+  std::int64_t bytes = 0;
+
+  std::int64_t elements() const;
+};
+
+class Request {
+ public:
+  explicit Request(std::string op) : op_(std::move(op)) {}
+
+  // Views of a case's own memory: the case must outlive the request.
+  static Request of(golden::Case& with);
+  // Views of the caller's memory. Errors: a dtype or rank that does not exist, null names.
+  static Request of(const assay_call& call);
+
+  const std::string& op() const { return op_; }
+  std::map<std::string, golden::Attribute> attributes;
+  std::map<std::string, TensorView> in, out;
+
+  // Attribute values. Errors name the attribute, its value and what was expected. Reading marks an attribute as known.
+  std::int64_t integer(const std::string& name) const;
+  std::int64_t integer_or(const std::string& name, std::int64_t absent) const;
+  bool flag(const std::string& name) const;  // 0 or 1; absent is 0
+  double real_or(const std::string& name, double absent) const;  // an integer will do
+  std::string text(const std::string& name) const;
+  std::string text_or(const std::string& name, std::string_view absent) const;
+  Format format(const std::string& name) const;
+  Format format_or(const std::string& name, Format absent) const;
+
+  // Input tensors. Reading marks a tensor as known. `find_input` gives null where absent.
+  const TensorView& input(const std::string& name) const;
+  const TensorView* find_input(const std::string& name) const;
+  // The same with its type checked, and its number of elements when `elements` >= 0.
+  const TensorView& input(const std::string& name, Format type, std::int64_t elements = -1) const;
+  const TensorView* find_input(const std::string& name, Format type, std::int64_t elements = -1) const;
+  std::vector<std::int64_t> splits() const;  // i64 or i32
+
+  // Where an output goes: null when it is not wanted. Checks type and number of elements.
+  void* output(const std::string& name, Format type, std::int64_t elements) const;
+  bool wants(const std::string& name) const { return out.count(name) != 0; }
+
+  // An attribute or input that nobody asked for might change the result, so it is refused: NotSupported, naming it.
+  void refuse_unknown() const;
+
+ private:
+  const golden::Attribute* find(const std::string& name) const;
+
+  std::string op_;
+  mutable std::set<std::string> known_;
+};
+
+// "[33,272] bf16"
+std::string describe(const TensorView& tensor);
+
+}  // namespace assay::conformance
