@@ -19,11 +19,19 @@ struct OffsetsOutput {
   void* values = nullptr;
 };
 
-// Every output from one reading of `splits`. Errors: as above, a null output, a value past the output's type. When an
-// error is thrown no output has been written.
+// Every output from one reading of `splits`, which an output may overlap; outputs may not overlap one another. Without
+// outputs only the splits are checked. Errors: a negative split, a sum of splits past int64, a negative stride, a null,
+// misaligned or overlapping output, a value past the output's type. When an error is thrown no output has been written.
 void splits_to_offsets_multi(std::span<const std::int64_t> splits, std::span<const OffsetsOutput> outputs);
 
 // Prefix of first[j] * last[j], G+1 values from 0. Errors: different lengths, a negative value, overflow of int64.
 std::vector<std::int64_t> splits_to_offsets_2d(std::span<const std::int64_t> first, std::span<const std::int64_t> last);
+
+namespace scalar {
+// The same, one checked step at a time; with equal results and errors.
+std::vector<std::int64_t> splits_to_offsets(std::span<const std::int64_t> splits, std::int64_t stride = 1);
+void splits_to_offsets_multi(std::span<const std::int64_t> splits, std::span<const OffsetsOutput> outputs);
+std::vector<std::int64_t> splits_to_offsets_2d(std::span<const std::int64_t> first, std::span<const std::int64_t> last);
+}  // namespace scalar
 
 }  // namespace assay
