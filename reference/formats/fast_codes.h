@@ -1,0 +1,166 @@
+#pragma once
+// Layer (b) of the formats, one element at a time: integer arithmetic without branches, made to be inlined into loops
+// that the compiler vectorises (ASSAY_CLONES in reference/support/simd.h). What each code means is said in e4m3.h,
+// e5m2.h, ... beside this; these functions equal those for every input, and share no code with them.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "reference/support/simd.h"
+
+namespace assay::fast {
+
+inline constexpr std::uint32_t kMagnitude = 0x7fff'ffff;  // all but the sign
+inline constexpr std::uint32_t kInfinity = 0x7f80'0000;   // magnitudes above this are NaN
+inline constexpr std::uint32_t kQuietNan = 0x7fc0'0000;
+
+// Magnitudes of floats sort as their bits do, so max |x| is an integer maximum of these. NaN counts as 0.
+ASSAY_INLINE std::uint32_t magnitude_or_zero(float x) {
+  const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(x) & kMagnitude;
+  return magnitude > kInfinity ? 0u : magnitude;
+}
+
+// Rounds a float's magnitude bits to a format of kMantissa fraction bits and bias kBias; codes past kTop become kTop.
+// The result is meaningless for NaN.
+template <int kMantissa, int kBias, std::uint32_t kTop>
+ASSAY_INLINE std::uint32_t round_magnitude(std::uint32_t magnitude) {
+  constexpr int kDropped = 23 - kMantissa;
+  constexpr std::uint32_t kMinNormal = static_cast<std::uint32_t>(128 - kBias) << 23;  // 2^(1-bias)
+  // Normals: add half a unit (less one when the kept mantissa is even), drop the low bits, rebias.
+  constexpr std::uint32_t kBelowHalf = (1u << (kDropped - 1)) - 1;
+  const std::uint32_t rounded = (magnitude + kBelowHalf + ((magnitude >> kDropped) & 1)) >> kDropped;
+  const std::uint32_t normal = std::min(rounded - (static_cast<std::uint32_t>(127 - kBias) << kMantissa), kTop);
+  // Subnormals: where one ulp of a float is the format's smallest step 2^(1-bias-mantissa), the addition itself rounds.
+  constexpr std::uint32_t kStepIsUlp = static_cast<std::uint32_t>(127 + 23 + 1 - kBias - kMantissa) << 23;
+  const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(kStepIsUlp);
+  const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(shifted) - kStepIsUlp;
+  return magnitude < kMinNormal ? subnormal : normal;
+}
+
+ASSAY_INLINE std::uint8_t encode_e4m3(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
+  const std::uint32_t code = ((bits >> 24) & 0x80) | round_magnitude<3, 7, 0x7E>(magnitude);
+  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x7Fu : code);
+}
+
+ASSAY_INLINE std::uint8_t encode_e5m2(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
+  const std::uint32_t code = ((bits >> 24) & 0x80) | round_magnitude<2, 15, 0x7B>(magnitude);
+  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x7Fu : code);
+}
+
+ASSAY_INLINE std::uint8_t encode_e4m3_fnuz(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
+  const std::uint32_t rounded = round_magnitude<3, 8, 0x7F>(magnitude);
+  const std::uint32_t code = rounded == 0 ? 0u : ((bits >> 24) & 0x80) | rounded;  // there is no -0
+  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x80u : code);
+}
+
+ASSAY_INLINE std::uint8_t encode_e5m2_fnuz(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
+  const std::uint32_t rounded = round_magnitude<2, 16, 0x7F>(magnitude);
+  const std::uint32_t code = rounded == 0 ? 0u : ((bits >> 24) & 0x80) | rounded;  // there is no -0
+  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x80u : code);
+}
+
+// One code in the low nibble.
+ASSAY_INLINE std::uint8_t encode_e2m1(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
+  const std::uint32_t code = ((bits >> 28) & 0x8) | round_magnitude<1, 1, 0x7>(magnitude);
+  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x7u : code);
+}
+
+// Rounds up; the sign is ignored.
+ASSAY_INLINE std::uint8_t encode_e8m0(float x) {
+  const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(x) & kMagnitude;
+  const std::uint32_t up = std::min((magnitude + 0x007f'ffff) >> 23, 0xFEu);  // any mantissa bit carries
+  const std::uint32_t code = magnitude <= 0x0040'0000 ? 0u : up;              // up to 2^-127, which is code 0
+  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0xFFu : code);
+}
+
+ASSAY_INLINE std::uint16_t encode_bf16(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t code = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;  // the exponent is f32's own
+  return static_cast<std::uint16_t>((bits & kMagnitude) > kInfinity ? 0x7FFFu : code);
+}
+
+ASSAY_INLINE std::uint16_t encode_f16(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
+  const std::uint32_t code = ((bits >> 16) & 0x8000) | round_magnitude<10, 15, 0x7C00>(magnitude);
+  return static_cast<std::uint16_t>(magnitude > kInfinity ? 0x7FFFu : code);
+}
+
+// Float bits of a finite magnitude code: rebias a normal one; a subnormal one counts steps of 2^(1-bias-mantissa).
+template <int kMantissa, int kBias>
+ASSAY_INLINE std::uint32_t magnitude_bits(std::uint32_t code) {
+  constexpr float kStep = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - kBias - kMantissa) << 23);
+  const std::uint32_t normal = (code << (23 - kMantissa)) + (static_cast<std::uint32_t>(127 - kBias) << 23);
+  const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(code)) * kStep);
+  return code < (1u << kMantissa) ? subnormal : normal;
+}
+
+ASSAY_INLINE float decode_e4m3(std::uint8_t code) {
+  const std::uint32_t magnitude = code & 0x7Fu, sign = (code & 0x80u) << 24;
+  return std::bit_cast<float>(sign | (magnitude == 0x7F ? kQuietNan : magnitude_bits<3, 7>(magnitude)));
+}
+
+ASSAY_INLINE float decode_e5m2(std::uint8_t code) {
+  const std::uint32_t magnitude = code & 0x7Fu, sign = (code & 0x80u) << 24;
+  const std::uint32_t special = magnitude > 0x7C ? kQuietNan : kInfinity;
+  return std::bit_cast<float>(sign | (magnitude >= 0x7C ? special : magnitude_bits<2, 15>(magnitude)));
+}
+
+ASSAY_INLINE float decode_e4m3_fnuz(std::uint8_t code) {
+  const std::uint32_t bits = ((code & 0x80u) << 24) | magnitude_bits<3, 8>(code & 0x7Fu);
+  return std::bit_cast<float>(code == 0x80 ? kQuietNan : bits);
+}
+
+ASSAY_INLINE float decode_e5m2_fnuz(std::uint8_t code) {
+  const std::uint32_t bits = ((code & 0x80u) << 24) | magnitude_bits<2, 16>(code & 0x7Fu);
+  return std::bit_cast<float>(code == 0x80 ? kQuietNan : bits);
+}
+
+// Bits above the low nibble are ignored.
+ASSAY_INLINE float decode_e2m1(std::uint8_t code) {
+  return std::bit_cast<float>(((code & 0x8u) << 28) | magnitude_bits<1, 1>(code & 0x7u));
+}
+
+ASSAY_INLINE float decode_e8m0(std::uint8_t code) {
+  const std::uint32_t finite = code == 0 ? 0x0040'0000u : static_cast<std::uint32_t>(code) << 23;
+  return std::bit_cast<float>(code == 0xFF ? kQuietNan : finite);
+}
+
+// 2^(127-code), what data are multiplied by before they are quantized; 0xFF gives NaN 0x7FFFFFFF.
+ASSAY_INLINE float e8m0_quantize_multiplier(std::uint8_t code) {
+  const std::uint32_t finite = code == 0xFE ? 0x0040'0000u : (0xFEu - code) << 23;
+  return std::bit_cast<float>(code == 0xFF ? 0x7fff'ffffu : finite);
+}
+
+// 2^(code-127), what quantized data are multiplied by; 0xFF gives NaN 0x7FFFFFFF.
+ASSAY_INLINE float e8m0_dequantize_multiplier(std::uint8_t code) {
+  const std::uint32_t finite = code == 0 ? 0x0040'0000u : static_cast<std::uint32_t>(code) << 23;
+  return std::bit_cast<float>(code == 0xFF ? 0x7fff'ffffu : finite);
+}
+
+// Storage to f32, exact; a NaN keeps its sign and payload, and a signalling one stays signalling.
+ASSAY_INLINE float widen_bf16(std::uint16_t code) { return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16); }
+
+ASSAY_INLINE float widen_f16(std::uint16_t code) {
+  const std::uint32_t magnitude = code & 0x7FFFu, sign = (code & 0x8000u) << 16;
+  const std::uint32_t special = kInfinity | (magnitude << 13);
+  return std::bit_cast<float>(sign | (magnitude >= 0x7C00 ? special : magnitude_bits<10, 15>(magnitude)));
+}
+
+// As widen_*, but every NaN becomes the quiet NaN 0x7FC00000 with the code's sign.
+ASSAY_INLINE float decode_bf16(std::uint16_t code) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(code) << 16;
+  return std::bit_cast<float>((bits & kMagnitude) > kInfinity ? (bits & ~kMagnitude) | kQuietNan : bits);
+}
+
+ASSAY_INLINE float decode_f16(std::uint16_t code) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(widen_f16(code));
+  return std::bit_cast<float>((bits & kMagnitude) > kInfinity ? (bits & ~kMagnitude) | kQuietNan : bits);
+}
+
+}  // namespace assay::fast
