@@ -9,7 +9,8 @@
 //   slices are merged as `merge` says
 //   D = epilogue(acc): spec h200.md section 2
 //
-// A stretch or slice that ends inside a step is filled with zero terms.
+// A stretch or slice that ends inside a step is filled with zero terms. A slice past the end of K has no products: its
+// partial is +0 and is merged like the others. RN rounds to f32, to nearest even.
 
 #include <cstdint>
 #include <optional>
@@ -42,13 +43,16 @@ enum class Promotion : std::uint32_t {
 enum class SliceMerge : std::uint32_t {
   none,
   sequential_f32,     // RN(RN(p_0 + p_1) + p_2) ...
-  sequential_output,  // the same with each partial and sum rounded to the type of D
+  sequential_output,  // the same with each partial, and each sum after its RN, rounded to the type of D
 };
 
 // What follows the accumulation; every form ends with one rounding to nearest even to the type of D.
 enum class GemmEpilogue : std::uint32_t {
   // s = RN(s_rows * s_cols) with one scale a group, else 1; beta == 0: RN(acc * RN(s * alpha));
-  // otherwise FMA(acc, RN(s * alpha), RN(beta * C)). C is not read when beta is 0.
+  // otherwise FMA(acc, RN(s * alpha), RN(beta * C)). C is not read when beta is 0. Without any product (depth 0) the value
+  // is RN(beta * C), or +0 when beta is 0, whatever alpha and the scales are. For nvfp4 alpha is first replaced by
+  // RN(RN(RN(alpha * amax_columns) * amax_rows) * RN(1 / 7225344)), the amax of the operands that supply the columns and
+  // the rows of D (recipes.md 8.6). A NaN is stored as 0x7FFFFFFF (f32) or 0x7FFF (bf16, f16).
   scaled_alpha_beta,
 };
 
@@ -73,10 +77,10 @@ struct PlanKey {
   int tile = -1;
   std::int64_t workspace = -1;
   GemmKind kind{};
-  std::optional<GemmLayout> layout;
-  std::optional<bool> split_accumulator;
-  std::optional<WeightBlock> weight_block;
-  std::optional<Format> d_type;
+  std::optional<GemmLayout> layout = {};
+  std::optional<bool> split_accumulator = {};
+  std::optional<WeightBlock> weight_block = {};
+  std::optional<Format> d_type = {};
 };
 
 struct PlanEntry {
@@ -89,7 +93,9 @@ std::span<const AccumulationPlan> accumulation_plans();
 const AccumulationPlan* find_accumulation_plan(std::string_view name);
 std::span<const PlanEntry> plan_table();
 
-// The plan for this request (library, version, ... as far as known), or null where none is known.
+// The plan for this request (library, version, ... as far as known; one version: version_from == version_to), or null
+// where none is known. An entry fits when every field that both it and the request state agrees; of those that fit, the one
+// with the most agreeing fields wins, and the first of equals.
 const AccumulationPlan* plan_for(const PlanKey& request);
 
 }  // namespace assay

@@ -1,0 +1,189 @@
+// The plans that are known, and the keys under which they were found (h200.md section 2, tensor-core.md section 4).
+
+#include "reference/gemm/plan.h"
+
+#include <iterator>
+
+namespace assay {
+namespace {
+
+constexpr auto kEpilogue = GemmEpilogue::scaled_alpha_beta;
+
+// One chain of steps over all of K.
+constexpr AccumulationPlan chain(std::string_view name, std::string_view unit) {
+  return {name, unit, 0, Promotion::none, 1, 0, SliceMerge::none, kEpilogue};
+}
+
+// A chain over each 128 products, then `promotion` into an f32 value.
+constexpr AccumulationPlan promoted(std::string_view name, std::string_view unit, Promotion promotion) {
+  return {name, unit, 128, promotion, 1, 0, SliceMerge::none, kEpilogue};
+}
+
+constexpr AccumulationPlan kPlans[] = {
+    chain("cublaslt.sm90.bf16", "sm90.wgmma.f16"),
+    chain("cublaslt.sm90.f16", "sm90.wgmma.f16"),
+    chain("cublaslt.sm90.fp8_tensor.fast", "sm90.wgmma.fp8"),
+    promoted("cublaslt.sm90.fp8_tensor.split", "sm90.wgmma.fp8", Promotion::add),
+    promoted("cublaslt.sm90.fp8_block.scales_first", "sm90.wgmma.fp8", Promotion::fma_scales_first),
+    promoted("cublaslt.sm90.fp8_block.rows_first", "sm90.wgmma.fp8", Promotion::fma_rows_first),
+
+    chain("sm100.bf16.chain", "sm100.tcgen05.f16"),
+    chain("sm100.f16.chain", "sm100.tcgen05.f16"),
+    chain("sm100.fp8_tensor.chain", "sm100.tcgen05.f8f6f4"),
+    chain("sm100.mxfp8.chain", "sm100.tcgen05.mxf8f6f4"),
+    chain("sm100.nvfp4.chain", "sm100.tcgen05.mxf4nvf4"),
+
+    chain("sm120.bf16.chain", "sm120.mma.f16"),
+    chain("sm120.f16.chain", "sm120.mma.f16"),
+    chain("sm120.fp8_tensor.chain", "sm120.mma.fp8"),
+    chain("sm120.mxfp8.chain", "sm120.mma.mxf8f6f4"),
+    chain("sm120.nvfp4.chain", "sm120.mma.mxf4nvf4"),
+
+    chain("sm89.bf16.chain", "sm89.mma.f16"),
+    chain("sm89.f16.chain", "sm89.mma.f16"),
+    chain("sm89.fp8_tensor.chain", "sm89.mma.fp8"),
+
+    chain("sm80.bf16.chain", "sm80.mma.f16"),
+    chain("sm80.f16.chain", "sm80.mma.f16"),
+};
+
+constexpr const AccumulationPlan* plan(std::string_view name) {
+  for (const AccumulationPlan& each : kPlans) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;  // a table row with this is rejected below, at compile time
+}
+
+// cuBLASLt 13.10 on an H200: 132 SMs, 32 MiB of workspace, the heuristic's first algorithm.
+constexpr PlanKey measured(GemmKind kind) {
+  return {.library = "cublaslt", .version_from = 131000, .version_to = 131099, .architecture = "sm90", .sm_count = 132,
+          .workspace = std::int64_t{32} << 20, .kind = kind};
+}
+constexpr PlanKey measured_tensor(bool split_accumulator) {
+  PlanKey key = measured(GemmKind::tensor);
+  key.split_accumulator = split_accumulator;
+  return key;
+}
+constexpr PlanKey measured_block(WeightBlock weight_block) {
+  PlanKey key = measured(GemmKind::block);
+  key.weight_block = weight_block;
+  return key;
+}
+constexpr PlanKey assumed(std::string_view architecture, GemmKind kind) { return {.architecture = architecture, .kind = kind}; }
+
+constexpr std::string_view kMeasured = "measured: cuBLASLt 13.10.0 on an H200 predicted in every word (h200.md section 2)";
+constexpr std::string_view kBringUp = "unmeasured: one chain of the unit's steps over K (tensor-core.md section 4)";
+constexpr std::string_view kBringUpFp8 = "unmeasured: one chain of the unit's steps over K, as with fast accumulation on Hopper";
+
+constexpr PlanEntry kTable[] = {
+    {measured(GemmKind::bf16), plan("cublaslt.sm90.bf16"), kMeasured},
+    {measured(GemmKind::f16), plan("cublaslt.sm90.f16"), kMeasured},
+    {measured_tensor(false), plan("cublaslt.sm90.fp8_tensor.fast"), kMeasured},
+    {measured_tensor(true), plan("cublaslt.sm90.fp8_tensor.split"), kMeasured},
+    {measured_block(WeightBlock::b128x128), plan("cublaslt.sm90.fp8_block.scales_first"), kMeasured},
+    {measured_block(WeightBlock::b1x128), plan("cublaslt.sm90.fp8_block.rows_first"), kMeasured},
+
+    {assumed("sm100", GemmKind::bf16), plan("sm100.bf16.chain"), kBringUp},
+    {assumed("sm100", GemmKind::f16), plan("sm100.f16.chain"), kBringUp},
+    {assumed("sm100", GemmKind::tensor), plan("sm100.fp8_tensor.chain"), kBringUp},
+    {assumed("sm100", GemmKind::mxfp8), plan("sm100.mxfp8.chain"), kBringUp},
+    {assumed("sm100", GemmKind::nvfp4), plan("sm100.nvfp4.chain"), kBringUp},
+
+    {assumed("sm120", GemmKind::bf16), plan("sm120.bf16.chain"), kBringUp},
+    {assumed("sm120", GemmKind::f16), plan("sm120.f16.chain"), kBringUp},
+    {assumed("sm120", GemmKind::tensor), plan("sm120.fp8_tensor.chain"), kBringUp},
+    {assumed("sm120", GemmKind::mxfp8), plan("sm120.mxfp8.chain"), kBringUp},
+    {assumed("sm120", GemmKind::nvfp4), plan("sm120.nvfp4.chain"), kBringUp},
+
+    {assumed("sm89", GemmKind::bf16), plan("sm89.bf16.chain"), kBringUp},
+    {assumed("sm89", GemmKind::f16), plan("sm89.f16.chain"), kBringUp},
+    {assumed("sm89", GemmKind::tensor), plan("sm89.fp8_tensor.chain"), kBringUpFp8},
+
+    {assumed("sm80", GemmKind::bf16), plan("sm80.bf16.chain"), kBringUp},
+    {assumed("sm80", GemmKind::f16), plan("sm80.f16.chain"), kBringUp},
+};
+static_assert([] {
+  for (const PlanEntry& entry : kTable) {
+    if (entry.plan == nullptr) return false;
+  }
+  return true;
+}());
+
+// Compares one field of a key. Either side may be open; a field that both state must agree, and then counts.
+struct Comparison {
+  bool agrees = true;
+  int stated = 0;
+
+  void field(bool entry_states, bool request_states, bool equal) {
+    if (!entry_states || !request_states) return;
+    agrees = agrees && equal;
+    ++stated;
+  }
+};
+
+Comparison compare(const PlanKey& entry, const PlanKey& request) {
+  Comparison result;
+  result.field(true, true, entry.kind == request.kind);
+  result.field(!entry.library.empty(), !request.library.empty(), entry.library == request.library);
+  result.field(entry.version_from != 0, request.version_from != 0, entry.version_from <= request.version_from);
+  result.field(entry.version_to != 0, request.version_to != 0, request.version_to <= entry.version_to);
+  result.field(!entry.architecture.empty(), !request.architecture.empty(), entry.architecture == request.architecture);
+  result.field(entry.sm_count != 0, request.sm_count != 0, entry.sm_count == request.sm_count);
+  result.field(entry.algorithm >= 0, request.algorithm >= 0, entry.algorithm == request.algorithm);
+  result.field(entry.tile >= 0, request.tile >= 0, entry.tile == request.tile);
+  result.field(entry.workspace >= 0, request.workspace >= 0, entry.workspace == request.workspace);
+  result.field(entry.layout.has_value(), request.layout.has_value(), entry.layout == request.layout);
+  result.field(entry.split_accumulator.has_value(), request.split_accumulator.has_value(),
+               entry.split_accumulator == request.split_accumulator);
+  result.field(entry.weight_block.has_value(), request.weight_block.has_value(), entry.weight_block == request.weight_block);
+  result.field(entry.d_type.has_value(), request.d_type.has_value(), entry.d_type == request.d_type);
+  return result;
+}
+
+constexpr std::string_view kKindNames[] = {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"};
+constexpr std::string_view kLayoutNames[] = {"TN", "NN", "NT"};
+
+template <class Enum, std::size_t count>
+std::optional<Enum> named(const std::string_view (&names)[count], std::string_view name) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(GemmKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(kKindNames) ? kKindNames[index] : "unknown";
+}
+
+std::string_view name_of(GemmLayout layout) {
+  const auto index = static_cast<std::size_t>(layout);
+  return index < std::size(kLayoutNames) ? kLayoutNames[index] : "unknown";
+}
+
+std::optional<GemmKind> gemm_kind_named(std::string_view name) { return named<GemmKind>(kKindNames, name); }
+
+std::optional<GemmLayout> gemm_layout_named(std::string_view name) { return named<GemmLayout>(kLayoutNames, name); }
+
+std::span<const AccumulationPlan> accumulation_plans() { return kPlans; }
+
+const AccumulationPlan* find_accumulation_plan(std::string_view name) { return plan(name); }
+
+std::span<const PlanEntry> plan_table() { return kTable; }
+
+const AccumulationPlan* plan_for(const PlanKey& request) {
+  const AccumulationPlan* best = nullptr;
+  int best_stated = -1;
+  for (const PlanEntry& entry : kTable) {
+    const Comparison comparison = compare(entry.key, request);
+    if (comparison.agrees && comparison.stated > best_stated) {
+      best = entry.plan;
+      best_stated = comparison.stated;
+    }
+  }
+  return best;
+}
+
+}  // namespace assay
