@@ -28,7 +28,6 @@ std::string_view name_of(GroupedForm form);
 struct LogicalShape {
   std::int64_t rows = 0, columns = 0;
   std::int64_t elements() const { return rows * columns; }
-  bool operator==(const LogicalShape&) const = default;
 };
 
 // Made by the four calls below, which check it; the vectors hold G values each.
