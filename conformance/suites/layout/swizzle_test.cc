@@ -171,8 +171,17 @@ TEST_P(Swizzle, ErrorsLeaveTheOutput) {
             "swizzled is a pointer: expected a buffer apart from compact");
   EXPECT_EQ(error(Recipe::mxfp8, 128, 128, out.subspan(1, 512), out_half, true),
             "swizzled is a pointer: expected a buffer apart from compact");
+  EXPECT_EQ(error(Recipe::mxfp8, 128, 128, out_half, out.subspan(511, 512), false),
+            "swizzled is a pointer: expected a buffer apart from compact");
   EXPECT_EQ(output, Bytes(1024, 0xA5));
   EXPECT_EQ(compact, Bytes(1024, 1));
+}
+
+TEST_P(Swizzle, BuffersMayTouch) {
+  Bytes both(1024, 1);
+  GetParam().swizzle(Recipe::mxfp8, kRow, 128, 128, std::span(both).first(512), std::span(both).last(512));
+  GetParam().unswizzle(Recipe::mxfp8, kRow, 128, 128, std::span(both).last(512), std::span(both).first(512));
+  EXPECT_EQ(both, Bytes(1024, 1));
 }
 
 }  // namespace
