@@ -21,74 +21,91 @@ ASSAY_INLINE std::uint32_t magnitude_or_zero(float x) {
   return magnitude > kInfinity ? 0u : magnitude;
 }
 
-// Rounds a float's magnitude bits to a format of kMantissa fraction bits and bias kBias; codes past kTop become kTop.
-// The result is meaningless for NaN.
-template <int kMantissa, int kBias, std::uint32_t kTop>
+// Rounds a float's magnitude bits to a format of kMantissa fraction bits and bias kBias; magnitudes past kLargest (the
+// bits of a float) count as kLargest, NaN too.
+//
+// In the binade e of x (the lowest normal one for subnormals), codes are steps of 2^(e-mantissa). A float M with that
+// ulp makes the addition x + M round to whole steps, ties to even, and leaves their number in the low bits of the sum:
+//
+//   M = 2^(e-mantissa+23) with the first code of the binade, (e-emin) << mantissa, in its low bits (an even number)
+//   low bits of x + M = (e-emin) * 2^mantissa + RNE(x / 2^(e-mantissa)) = code
+//
+// What is above the code in the result is to be cut off.
+template <int kMantissa, int kBias, std::uint32_t kLargest>
 ASSAY_INLINE std::uint32_t round_magnitude(std::uint32_t magnitude) {
-  constexpr int kDropped = 23 - kMantissa;
   constexpr std::uint32_t kMinNormal = static_cast<std::uint32_t>(128 - kBias) << 23;  // 2^(1-bias)
-  // Normals: add half a unit (less one when the kept mantissa is even), drop the low bits, rebias.
-  constexpr std::uint32_t kBelowHalf = (1u << (kDropped - 1)) - 1;
-  const std::uint32_t rounded = (magnitude + kBelowHalf + ((magnitude >> kDropped) & 1)) >> kDropped;
-  const std::uint32_t normal = std::min(rounded - (static_cast<std::uint32_t>(127 - kBias) << kMantissa), kTop);
-  // Subnormals: where one ulp of a float is the format's smallest step 2^(1-bias-mantissa), the addition itself rounds.
-  constexpr std::uint32_t kStepIsUlp = static_cast<std::uint32_t>(127 + 23 + 1 - kBias - kMantissa) << 23;
-  const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(kStepIsUlp);
-  const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(shifted) - kStepIsUlp;
-  return magnitude < kMinNormal ? subnormal : normal;
+  constexpr std::uint32_t kUlpIsStep = static_cast<std::uint32_t>(23 - kMantissa) << 23;
+  const std::uint32_t x = std::min(magnitude, kLargest);
+  const std::uint32_t binade = std::max(x & kInfinity, kMinNormal);
+  const std::uint32_t m = binade + (binade >> (23 - kMantissa)) + (kUlpIsStep - (kMinNormal >> (23 - kMantissa)));
+  return std::bit_cast<std::uint32_t>(std::bit_cast<float>(x) + std::bit_cast<float>(m));
+}
+
+constexpr std::uint32_t float_bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+// The last kBits bits: x's sign above the low bits of `rounded`, or `nan` if x is NaN. The code is put together at the
+// top of the word and shifted down, so that a vectorised loop narrows one vector instead of sign and magnitude each.
+template <int kBits>
+ASSAY_INLINE std::uint32_t with_sign(float x, std::uint32_t rounded, std::uint32_t nan) {
+  constexpr int kShift = 32 - kBits;
+  const std::uint32_t code = ((rounded << kShift) & kMagnitude) | (float_bits(x) & ~kMagnitude);
+  return (x != x ? nan << kShift : code) >> kShift;
+}
+
+// The same for formats without -0, whose NaN has the code that -0 would have.
+template <int kBits>
+ASSAY_INLINE std::uint32_t with_sign_of_nonzero(float x, std::uint32_t rounded) {
+  constexpr int kShift = 32 - kBits;
+  const std::uint32_t magnitude = (rounded << kShift) & kMagnitude;
+  const std::uint32_t code = magnitude == 0 ? 0u : magnitude | (float_bits(x) & ~kMagnitude);
+  return (x != x ? ~kMagnitude : code) >> kShift;
 }
 
 ASSAY_INLINE std::uint8_t encode_e4m3(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
-  const std::uint32_t code = ((bits >> 24) & 0x80) | round_magnitude<3, 7, 0x7E>(magnitude);
-  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x7Fu : code);
+  const std::uint32_t rounded = round_magnitude<3, 7, float_bits(448.0f)>(float_bits(x) & kMagnitude);
+  return static_cast<std::uint8_t>(with_sign<8>(x, rounded, 0x7F));
 }
 
 ASSAY_INLINE std::uint8_t encode_e5m2(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
-  const std::uint32_t code = ((bits >> 24) & 0x80) | round_magnitude<2, 15, 0x7B>(magnitude);
-  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x7Fu : code);
+  const std::uint32_t rounded = round_magnitude<2, 15, float_bits(57344.0f)>(float_bits(x) & kMagnitude);
+  return static_cast<std::uint8_t>(with_sign<8>(x, rounded, 0x7F));
 }
 
 ASSAY_INLINE std::uint8_t encode_e4m3_fnuz(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
-  const std::uint32_t rounded = round_magnitude<3, 8, 0x7F>(magnitude);
-  const std::uint32_t code = rounded == 0 ? 0u : ((bits >> 24) & 0x80) | rounded;  // there is no -0
-  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x80u : code);
+  const std::uint32_t rounded = round_magnitude<3, 8, float_bits(240.0f)>(float_bits(x) & kMagnitude);
+  return static_cast<std::uint8_t>(with_sign_of_nonzero<8>(x, rounded));
 }
 
 ASSAY_INLINE std::uint8_t encode_e5m2_fnuz(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
-  const std::uint32_t rounded = round_magnitude<2, 16, 0x7F>(magnitude);
-  const std::uint32_t code = rounded == 0 ? 0u : ((bits >> 24) & 0x80) | rounded;  // there is no -0
-  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x80u : code);
+  const std::uint32_t rounded = round_magnitude<2, 16, float_bits(57344.0f)>(float_bits(x) & kMagnitude);
+  return static_cast<std::uint8_t>(with_sign_of_nonzero<8>(x, rounded));
 }
 
 // One code in the low nibble.
 ASSAY_INLINE std::uint8_t encode_e2m1(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
-  const std::uint32_t code = ((bits >> 28) & 0x8) | round_magnitude<1, 1, 0x7>(magnitude);
-  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0x7u : code);
+  const std::uint32_t rounded = round_magnitude<1, 1, float_bits(6.0f)>(float_bits(x) & kMagnitude);
+  return static_cast<std::uint8_t>(with_sign<4>(x, rounded, 0x7));
+}
+
+// Magnitudes from 2^16 - 2^4 upward reach 2^16, whose code is that of infinity.
+ASSAY_INLINE std::uint16_t encode_f16(float x) {
+  const std::uint32_t rounded = round_magnitude<10, 15, float_bits(65536.0f)>(float_bits(x) & kMagnitude);
+  return static_cast<std::uint16_t>(with_sign<16>(x, rounded, 0x7FFF));
+}
+
+// The exponent is f32's own, so half a unit (less one bit when the kept part is even) is added where it is.
+ASSAY_INLINE std::uint16_t encode_bf16(float x) {
+  const std::uint32_t bits = float_bits(x);
+  const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  return static_cast<std::uint16_t>(x != x ? 0x7FFFu : rounded);
 }
 
 // Rounds up; the sign is ignored.
 ASSAY_INLINE std::uint8_t encode_e8m0(float x) {
-  const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(x) & kMagnitude;
+  const std::uint32_t magnitude = float_bits(x) & kMagnitude;
   const std::uint32_t up = std::min((magnitude + 0x007f'ffff) >> 23, 0xFEu);  // any mantissa bit carries
   const std::uint32_t code = magnitude <= 0x0040'0000 ? 0u : up;              // up to 2^-127, which is code 0
-  return static_cast<std::uint8_t>(magnitude > kInfinity ? 0xFFu : code);
-}
-
-ASSAY_INLINE std::uint16_t encode_bf16(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t code = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;  // the exponent is f32's own
-  return static_cast<std::uint16_t>((bits & kMagnitude) > kInfinity ? 0x7FFFu : code);
-}
-
-ASSAY_INLINE std::uint16_t encode_f16(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & kMagnitude;
-  const std::uint32_t code = ((bits >> 16) & 0x8000) | round_magnitude<10, 15, 0x7C00>(magnitude);
-  return static_cast<std::uint16_t>(magnitude > kInfinity ? 0x7FFFu : code);
+  return static_cast<std::uint8_t>(x != x ? 0xFFu : code);
 }
 
 // Float bits of a finite magnitude code: rebias a normal one; a subnormal one counts steps of 2^(1-bias-mantissa).
