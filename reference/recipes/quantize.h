@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "reference/formats/format.h"
 
@@ -42,8 +43,8 @@ struct QuantizeConfig {
   Format output = Format::e4m3;  // e4m3 or e5m2; nvfp4: e2m1
   bool rowwise = true;
   bool columnwise = false;
-  bool force_pow_2_scales = false;  // per-tensor and block recipes
-  float amax_epsilon = 0;           // per-tensor and block recipes: amax below this is raised to it
+  bool force_pow_2_scales = false;  // per-tensor and block recipes (tensor_delayed takes its scale as it is)
+  float amax_epsilon = 0;           // per-tensor and block recipes: amax below this is raised to it; 0 or more
   ScaleLayout scale_layout = ScaleLayout::compact;
   bool two_dimensional = false;  // mxfp8: 32x32 tiles share a scale; nvfp4: 16x16
   bool dbias = false;            // also sum the columns of each group, in the order of dbias.h
@@ -73,15 +74,15 @@ struct QuantizeProblem {
   const std::uint8_t* columnwise_random = nullptr;  // the same for columnwise data, in its stored order
 };
 
-// Where results go. A null pointer means that output is not wanted; the directions in `config` say which data and scales
-// must be there. Sizes come from `quantize_outputs`. Padding of compact scales keeps what it held; padding of swizzled
-// scales becomes 0.
+// Where results go. A null pointer means that this output is not wanted; what is wanted of each direction is written only
+// if `config` asks for that direction. Sizes come from `quantize_outputs`; a pointer to an output that the problem does not
+// have is not used. Padding of compact scales keeps what it held; padding of swizzled scales becomes 0.
 struct QuantizeOutput {
   void* rowwise_data = nullptr;
   void* columnwise_data = nullptr;         // transposed (per group, at its own place) but for mxfp8
   void* rowwise_scale_inv = nullptr;       // f32, e8m0 or e4m3 by recipe; per-tensor recipes: [G], serves both directions
   void* columnwise_scale_inv = nullptr;
-  float* amax = nullptr;                   // [G]: tensor_current, nvfp4 (rowwise)
+  float* amax = nullptr;                   // [G]: per-tensor recipes, nvfp4 (rowwise)
   float* columnwise_amax = nullptr;        // [G]: nvfp4 (columnwise)
   float* scale = nullptr;                  // [G]: tensor_current
   void* dbias = nullptr;                   // [G, columns] in x_type
@@ -99,12 +100,19 @@ struct QuantizeShapes {
   OutputShape amax, columnwise_amax, scale, dbias;
 };
 
-// Errors (InvalidArgument, all thrown before anything is written): null x where there are elements, negative sizes or
-// splits, splits that sum to more than `rows`, a type the recipe does not take, options of another recipe, a missing
-// scale, random bytes or output; sizes that overflow int64.
+// Reads no pointer but `splits`. Errors (InvalidArgument): negative sizes or splits, splits that sum to more than `rows`,
+// a type the recipe does not take, options of another recipe, an odd extent along which nvfp4 codes are packed, sizes that
+// overflow int64.
 QuantizeShapes quantize_outputs(const QuantizeProblem& problem);
 
-// Fast: vectorised and threaded.
+// All that quantize() checks before it writes: the errors above; null x, scale (tensor_delayed) or random bytes (nvfp4 with
+// stochastic rounding) where there are elements; a pointer that is not aligned to its elements.
+QuantizeShapes check_quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
+
+// Rows of each group: `splits`, or all the rows of a single tensor.
+std::vector<std::int64_t> group_rows(const QuantizeProblem& problem);
+
+// Fast: vectorised and threaded. Errors: those of check_quantize.
 void quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
 
 namespace scalar {

@@ -1,0 +1,262 @@
+#include "reference/recipes/fp8_tile.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "reference/formats/fast_codes.h"
+#include "reference/support/simd.h"
+
+namespace assay::fast {
+namespace {
+
+// The types of x: storage, magnitude bits (which sort as magnitudes do; NaN counts as 0) and the value.
+struct Bf16 {
+  using Storage = std::uint16_t;
+  using Magnitude = std::uint16_t;
+  static ASSAY_INLINE Magnitude magnitude(Storage code) {
+    const Magnitude bits = code & 0x7FFF;
+    return bits > 0x7F80 ? Magnitude{0} : bits;
+  }
+  static ASSAY_INLINE float widen(Storage code) { return widen_bf16(code); }
+};
+struct F16 {
+  using Storage = std::uint16_t;
+  using Magnitude = std::uint16_t;
+  static ASSAY_INLINE Magnitude magnitude(Storage code) {
+    const Magnitude bits = code & 0x7FFF;
+    return bits > 0x7C00 ? Magnitude{0} : bits;
+  }
+  static ASSAY_INLINE float widen(Storage code) { return widen_f16(code); }
+};
+struct F32 {
+  using Storage = float;
+  using Magnitude = std::uint32_t;
+  static ASSAY_INLINE Magnitude magnitude(Storage value) { return magnitude_or_zero(value); }
+  static ASSAY_INLINE float widen(Storage value) { return value; }
+};
+
+// The value of magnitude bits.
+template <class X>
+ASSAY_INLINE float value_of(typename X::Magnitude bits) {
+  if constexpr (std::is_same_v<X, F32>) {
+    return std::bit_cast<float>(bits);
+  } else {
+    return X::widen(bits);
+  }
+}
+
+struct E4m3 {
+  static ASSAY_INLINE std::uint8_t encode(float x) { return encode_e4m3(x); }
+};
+struct E5m2 {
+  static ASSAY_INLINE std::uint8_t encode(float x) { return encode_e5m2(x); }
+};
+
+template <class X>
+ASSAY_INLINE const typename X::Storage* row_of(const Tile& tile, int r) {
+  return static_cast<const typename X::Storage*>(tile.x) + r * tile.stride;
+}
+
+template <class X>
+ASSAY_INLINE typename X::Magnitude run_magnitude(const typename X::Storage* x, std::int64_t count) {
+  typename X::Magnitude largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, X::magnitude(x[i]));
+  return largest;
+}
+
+template <class X>
+ASSAY_INLINE void rows_of_tile(const Tile& tile, float* rows) {
+  for (int r = 0; r < tile.rows; ++r) rows[r] = value_of<X>(run_magnitude<X>(row_of<X>(tile, r), tile.columns));
+}
+
+template <class X>
+ASSAY_INLINE void rows_and_columns_of_tile(const Tile& tile, float* rows, float* columns) {
+  typename X::Magnitude largest[kTile] = {};
+  for (int r = 0; r < tile.rows; ++r) {
+    const typename X::Storage* x = row_of<X>(tile, r);
+    typename X::Magnitude row = 0;
+    for (int c = 0; c < tile.columns; ++c) {
+      const typename X::Magnitude magnitude = X::magnitude(x[c]);
+      row = std::max(row, magnitude);
+      largest[c] = std::max(largest[c], magnitude);
+    }
+    rows[r] = value_of<X>(row);
+  }
+  for (int c = 0; c < tile.columns; ++c) columns[c] = value_of<X>(largest[c]);
+}
+
+ASSAY_INLINE float scale_at(float scale, std::int64_t) { return scale; }
+ASSAY_INLINE float scale_at(const float* scales, std::int64_t i) { return scales[i]; }
+
+// kPositive: where x or the scale is zero the product is an exact zero (or NaN) and loses its sign.
+template <class X, class Code, bool kPositive, class Scale>
+ASSAY_INLINE void encode_elements(const typename X::Storage* __restrict x, std::int64_t count, Scale scale,
+                                  std::uint8_t* __restrict codes) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = X::widen(x[i]), factor = scale_at(scale, i);
+    float product = value * factor;
+    if constexpr (kPositive) {
+      const std::uint32_t bits = std::bit_cast<std::uint32_t>(product);
+      const bool exact_zero = (value == 0) | (factor == 0);
+      product = std::bit_cast<float>(exact_zero ? bits & kMagnitude : bits);
+    }
+    codes[i] = Code::encode(product);
+  }
+}
+
+enum class ScalesRun { down_rows, along_columns };
+
+template <ScalesRun kRun>
+struct EncodeTile {
+  const Tile& tile;
+  const float* scales;
+  std::uint8_t* codes;
+  std::int64_t stride;
+  template <class X, class Code, bool kPositive>
+  ASSAY_INLINE void run() const {
+    for (int r = 0; r < tile.rows; ++r) {
+      const auto* x = row_of<X>(tile, r);
+      if constexpr (kRun == ScalesRun::down_rows) {
+        encode_elements<X, Code, kPositive>(x, tile.columns, scales[r], codes + r * stride);
+      } else {
+        encode_elements<X, Code, kPositive>(x, tile.columns, scales, codes + r * stride);
+      }
+    }
+  }
+};
+
+struct EncodeRun {
+  const void* x;
+  std::int64_t count;
+  float scale;
+  std::uint8_t* codes;
+  template <class X, class Code, bool kPositive>
+  ASSAY_INLINE void run() const {
+    encode_elements<X, Code, kPositive>(static_cast<const typename X::Storage*>(x), count, scale, codes);
+  }
+};
+
+// work.run<type of x, output, positive zeros>()
+template <class X, class Work>
+ASSAY_INLINE void with_cast(const Fp8Cast& cast, const Work& work) {
+  const bool positive = cast.zero_sign == ZeroSign::positive;
+  if (cast.output == Format::e4m3) {
+    positive ? work.template run<X, E4m3, true>() : work.template run<X, E4m3, false>();
+  } else {
+    positive ? work.template run<X, E5m2, true>() : work.template run<X, E5m2, false>();
+  }
+}
+
+template <class Work>
+ASSAY_INLINE void with_types(const Fp8Cast& cast, Format type, const Work& work) {
+  switch (type) {
+    case Format::bf16:
+      return with_cast<Bf16>(cast, work);
+    case Format::f16:
+      return with_cast<F16>(cast, work);
+    default:
+      return with_cast<F32>(cast, work);
+  }
+}
+
+// Sixteen bytes in a register; the two halves of a pair of them interleaved is what every 128-bit vector unit can do.
+using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
+
+ASSAY_INLINE Bytes16 low_halves(Bytes16 a, Bytes16 b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+ASSAY_INLINE Bytes16 high_halves(Bytes16 a, Bytes16 b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+// Transposes 16 x 16 bytes. Interleaving rows r and r + 8 moves the highest bit of the row index to the lowest place of the
+// column index; four such rounds exchange all four bits of the two.
+ASSAY_INLINE void transpose_16x16(const std::uint8_t* from, std::int64_t from_stride, std::uint8_t* to,
+                                  std::int64_t to_stride) {
+  Bytes16 rows[16];
+  for (int r = 0; r < 16; ++r) std::memcpy(&rows[r], from + r * from_stride, sizeof(Bytes16));
+  for (int round = 0; round < 4; ++round) {
+    Bytes16 mixed[16];
+    for (int r = 0; r < 8; ++r) {
+      mixed[2 * r] = low_halves(rows[r], rows[r + 8]);
+      mixed[2 * r + 1] = high_halves(rows[r], rows[r + 8]);
+    }
+    for (int r = 0; r < 16; ++r) rows[r] = mixed[r];
+  }
+  for (int r = 0; r < 16; ++r) std::memcpy(to + r * to_stride, &rows[r], sizeof(Bytes16));
+}
+
+}  // namespace
+
+const void* element(Format type, const void* x, std::int64_t i) {
+  return static_cast<const std::byte*>(x) + i * (type == Format::f32 ? 4 : 2);
+}
+
+ASSAY_CLONES void row_amaxes(const Tile& tile, float* rows) {
+  switch (tile.type) {
+    case Format::bf16:
+      return rows_of_tile<Bf16>(tile, rows);
+    case Format::f16:
+      return rows_of_tile<F16>(tile, rows);
+    default:
+      return rows_of_tile<F32>(tile, rows);
+  }
+}
+
+ASSAY_CLONES void row_and_column_amaxes(const Tile& tile, float* rows, float* columns) {
+  switch (tile.type) {
+    case Format::bf16:
+      return rows_and_columns_of_tile<Bf16>(tile, rows, columns);
+    case Format::f16:
+      return rows_and_columns_of_tile<F16>(tile, rows, columns);
+    default:
+      return rows_and_columns_of_tile<F32>(tile, rows, columns);
+  }
+}
+
+ASSAY_CLONES float run_amax(Format type, const void* x, std::int64_t count) {
+  switch (type) {
+    case Format::bf16:
+      return value_of<Bf16>(run_magnitude<Bf16>(static_cast<const std::uint16_t*>(x), count));
+    case Format::f16:
+      return value_of<F16>(run_magnitude<F16>(static_cast<const std::uint16_t*>(x), count));
+    default:
+      return value_of<F32>(run_magnitude<F32>(static_cast<const float*>(x), count));
+  }
+}
+
+ASSAY_CLONES void encode_rows(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes,
+                              std::int64_t stride) {
+  with_types(cast, tile.type, EncodeTile<ScalesRun::down_rows>{tile, scales, codes, stride});
+}
+
+ASSAY_CLONES void encode_columns(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes,
+                                 std::int64_t stride) {
+  with_types(cast, tile.type, EncodeTile<ScalesRun::along_columns>{tile, scales, codes, stride});
+}
+
+ASSAY_CLONES void encode_run(const Fp8Cast& cast, Format type, const void* x, std::int64_t count, float scale,
+                             std::uint8_t* codes) {
+  with_types(cast, type, EncodeRun{x, count, scale, codes});
+}
+
+void transpose_codes(const TileCodes& codes, int rows, int columns, std::uint8_t* transposed, std::int64_t stride) {
+  // Sixteen columns at a time by way of a strip in cache: the destination gets whole runs of `rows` bytes, and nothing
+  // beyond them.
+  alignas(64) std::uint8_t strip[16][kTile];
+  for (int c = 0; c < columns; c += 16) {
+    for (int r = 0; r < rows; r += 16) transpose_16x16(&codes.at[r][c], kTile, &strip[0][r], kTile);
+    const int width = std::min(16, columns - c);
+    for (int i = 0; i < width; ++i) {
+      std::uint8_t* const to = transposed + (c + i) * stride;
+      if (rows == kTile) {
+        std::memcpy(to, strip[i], kTile);
+      } else {
+        std::memcpy(to, strip[i], static_cast<std::size_t>(rows));
+      }
+    }
+  }
+}
+
+}  // namespace assay::fast
