@@ -4,8 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
+#include "reference/formats/bf16.h"
+#include "reference/formats/f16.h"
 #include "reference/gemm/problem.h"
 #include "reference/support/parallel.h"
 
@@ -16,30 +17,14 @@ namespace {
 
 float value_of(Format type, std::uint32_t code) {
   if (type == Format::f32) return std::bit_cast<float>(code);
-  const Term term = decode_term(type, code);
-  if (term.kind == Term::Kind::nan) return std::numeric_limits<float>::quiet_NaN();
-  const float magnitude = term.kind == Term::Kind::infinity
-                              ? std::numeric_limits<float>::infinity()
-                              : std::ldexp(static_cast<float>(term.significand), term.exponent - term.fraction);
-  return term.negative ? -magnitude : magnitude;
+  const auto half = static_cast<std::uint16_t>(code);
+  return type == Format::bf16 ? decode_bf16(half) : decode_f16(half);
 }
 
-// The code nearest to `value`, ties to even.
+// The code nearest to `value`, ties to even; NaN as plan.h says.
 std::uint32_t code_of(Format type, float value) {
   if (type == Format::f32) return std::isnan(value) ? 0x7FFFFFFF : std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return 0x7FFF;
-  const int fraction_bits = type == Format::bf16 ? 7 : 10;
-  const int exponent_min = type == Format::bf16 ? -126 : -14;
-  const std::uint32_t infinity = type == Format::bf16 ? 0x7F80 : 0x7C00;
-  const std::uint32_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(static_cast<double>(value));
-  if (std::isinf(magnitude)) return sign | infinity;
-  if (magnitude == 0) return sign;
-
-  const int exponent = std::max(std::ilogb(magnitude), exponent_min);
-  const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
-  const std::uint32_t code = (static_cast<std::uint32_t>(exponent - exponent_min) << fraction_bits) + units;
-  return sign | std::min(code, infinity);
+  return type == Format::bf16 ? encode_bf16(value) : encode_f16(value);
 }
 
 std::uint32_t read(Format type, const void* base, std::int64_t at) {
