@@ -1,1 +1,22 @@
-# cmake --install makes `find_package(assay)` work; it offers assay::reference.
+# cmake --install makes `find_package(assay)` work; it offers assay::reference. Headers keep their paths below
+# include/assay, so that users write #include <reference/gemm/grouped_gemm.h>.
+include(CMakePackageConfigHelpers)
+set(assay_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
+
+install(TARGETS assay_reference EXPORT assayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT reference)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT reference
+        FILES_MATCHING PATTERN "*.h")
+install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT reference)
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/assayConfig.cmake.in ${PROJECT_BINARY_DIR}/assayConfig.cmake
+                              INSTALL_DESTINATION ${assay_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/assayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/assayConfig.cmake ${PROJECT_BINARY_DIR}/assayConfigVersion.cmake
+        DESTINATION ${assay_package_dir} COMPONENT reference)
+
+# The interface that a backend outside the tree implements, and the program that loads it.
+install(FILES ${PROJECT_SOURCE_DIR}/conformance/backend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay/conformance
+        COMPONENT conformance)
+if(TARGET assay)
+  install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT conformance)
+endif()

@@ -10,6 +10,9 @@ target_compile_options(assay_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-ffp-contract=off;-fno-fast-math>
   $<$<CONFIG:Release>:-O3>)
 target_link_libraries(assay_options INTERFACE Threads::Threads)
+if(ASSAY_PORTABLE)
+  target_compile_definitions(assay_options INTERFACE ASSAY_PORTABLE)
+endif()
 if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})

@@ -1,0 +1,31 @@
+# Installs assay::reference into an empty prefix, builds the project of consumer/ against it as a stranger would, runs it.
+# cmake -DBUILD=... -DWORK=... -DCONSUMER=... -DCXX=... -DFLAGS=... -DGENERATOR=... -P outside_project.cmake
+
+function(run)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    string(REPLACE ";" " " command "${ARGN}")
+    message(FATAL_ERROR "${command}\nends with ${status}\n${output}${errors}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+file(COPY ${CONSUMER}/ DESTINATION "${WORK}/source of a stranger")
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component reference)
+run(${CMAKE_COMMAND} -S "${WORK}/source of a stranger" -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/prefix
+    -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer)
+if(NOT output STREQUAL "0 1 3 4 4 16 24 24 ")
+  message(FATAL_ERROR "the consumer printed '${output}'")
+endif()
+
+# Nothing installed may lead back to where it was built.
+file(GLOB_RECURSE configs ${WORK}/prefix/*.cmake)
+foreach(config IN LISTS configs)
+  file(STRINGS ${config} lines REGEX "${BUILD}/[^w]")
+  if(lines)
+    message(FATAL_ERROR "${config} names the build folder: ${lines}")
+  endif()
+endforeach()
