@@ -1,0 +1,97 @@
+#include "reference/gemm/epilogue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "reference/support/simd.h"
+
+namespace assay::gemm {
+namespace {
+
+struct F32Output {
+  using Code = std::uint32_t;
+  ASSAY_INLINE static Code code(float value) { return value == value ? std::bit_cast<std::uint32_t>(value) : 0x7FFF'FFFFu; }
+  ASSAY_INLINE static float value(Code code) { return std::bit_cast<float>(code); }
+};
+
+// bf16 is the upper half of an f32: adding half a unit (less one where the kept part is even) carries as needed, also
+// into infinity.
+struct Bf16Output {
+  using Code = std::uint16_t;
+  ASSAY_INLINE static Code code(float value) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+    return static_cast<Code>(value == value ? rounded : 0x7FFF);
+  }
+  ASSAY_INLINE static float value(Code code) { return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16); }
+};
+
+struct F16Output {
+  using Code = std::uint16_t;
+  ASSAY_INLINE static Code code(float value) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t magnitude = bits & 0x7FFF'FFFF;
+    const std::uint32_t sign = bits >> 16 & 0x8000;
+    // Normal: round at bit 13, change the bias from 127 to 15. Past 65504 this runs into infinity's code or beyond.
+    const std::uint32_t normal = std::min(((magnitude + 0xFFF + (magnitude >> 13 & 1)) >> 13) - (112u << 10), 0x7C00u);
+    // Subnormal: units of 2^-24; 0.5 has just this spacing, so the addition rounds.
+    const std::uint32_t subnormal =
+        std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - std::bit_cast<std::uint32_t>(0.5f);
+    const std::uint32_t rounded = magnitude < 0x3880'0000 ? subnormal : normal;  // 2^-14
+    return static_cast<Code>(magnitude > 0x7F80'0000 ? 0x7FFF : sign | rounded);
+  }
+  ASSAY_INLINE static float value(Code code) {
+    const float magnitude = std::bit_cast<float>(static_cast<std::uint32_t>(code & 0x7FFF) << 13) * 0x1p112f;
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(magnitude);
+    const std::uint32_t special = (code & 0x7C00) == 0x7C00 ? 0x7F80'0000u : 0u;
+    return std::bit_cast<float>(bits | special | static_cast<std::uint32_t>(code & 0x8000) << 16);
+  }
+};
+
+template <class Output>
+ASSAY_INLINE void store_as(const Epilogue& epilogue, const float* acc, bool no_products, const void* c_base, const void* bias_base,
+                           void* d_base, std::int64_t at, std::int64_t count) {
+  using Code = typename Output::Code;
+  Code* d = static_cast<Code*>(d_base) + at;
+  const float factor = epilogue.factor, beta = epilogue.beta;
+  if (beta == 0) {
+    for (std::int64_t i = 0; i < count; ++i) d[i] = no_products ? Code{0} : Output::code(acc[i] * factor);
+  } else {
+    const Code* c = static_cast<const Code*>(c_base) + at;  // may be d
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float scaled = beta * Output::value(c[i]);
+      d[i] = Output::code(no_products ? scaled : std::fma(acc[i], factor, scaled));
+    }
+  }
+  if (bias_base != nullptr) {
+    const Code* bias = static_cast<const Code*>(bias_base);
+    for (std::int64_t i = 0; i < count; ++i) d[i] = Output::code(Output::value(d[i]) + Output::value(bias[i]));
+  }
+}
+
+template <class Output>
+ASSAY_INLINE void round_as(float* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = Output::value(Output::code(values[i]));
+}
+
+}  // namespace
+
+ASSAY_CLONES void store(const Epilogue& epilogue, const float* acc, bool no_products, const void* c, const void* bias, void* d,
+                        std::int64_t at, std::int64_t count) {
+  switch (epilogue.d_type) {
+    case Format::bf16: return store_as<Bf16Output>(epilogue, acc, no_products, c, bias, d, at, count);
+    case Format::f16: return store_as<F16Output>(epilogue, acc, no_products, c, bias, d, at, count);
+    default: return store_as<F32Output>(epilogue, acc, no_products, c, bias, d, at, count);
+  }
+}
+
+ASSAY_CLONES void round_to(Format type, float* values, std::int64_t count) {
+  switch (type) {
+    case Format::bf16: return round_as<Bf16Output>(values, count);
+    case Format::f16: return round_as<F16Output>(values, count);
+    default: return;
+  }
+}
+
+}  // namespace assay::gemm

@@ -1,0 +1,30 @@
+#pragma once
+// What follows the accumulation (h200.md section 2), a run of elements at a time:
+//
+//   beta == 0:  D = RN(acc * factor)                        factor = RN(s * alpha)
+//   otherwise:  D = RN(FMA(acc, factor, RN(beta * C)))
+//   bias:       D = RN(D + bias)                            on the rounded D (recipes.md 8.10)
+//
+// every RN but the last of a line being to f32, and that to the type of D. A NaN is stored as 0x7FFFFFFF (0x7FFF).
+
+#include <cstdint>
+
+#include "reference/formats/format.h"
+
+namespace assay::gemm {
+
+struct Epilogue {
+  Format d_type = Format::f32;
+  float factor = 1;
+  float beta = 0;  // 0: C is not read
+};
+
+// Elements [at, at + count) of d from acc. `c` is read there too unless beta is 0; `bias`, where not null, is read from
+// its start. With `no_products`, acc is not read and D = RN(beta * C).
+void store(const Epilogue& epilogue, const float* acc, bool no_products, const void* c, const void* bias, void* d, std::int64_t at,
+           std::int64_t count);
+
+// values[i] = RN(values[i]) to `type`, as f32: how a slice's sum is kept by SliceMerge::sequential_output.
+void round_to(Format type, float* values, std::int64_t count);
+
+}  // namespace assay::gemm

@@ -1,0 +1,259 @@
+// Layer (b). D is cut into tiles that threads take one by one; a tile walks K in chunks whose operands are decoded once,
+// and every 8 x 64 block of it keeps its running values from chunk to chunk. No tile reads what another writes, and the
+// order within an element is the plan's, so neither threads nor tiles can change a bit.
+
+#include "reference/gemm/grouped_gemm.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "reference/gemm/epilogue.h"
+#include "reference/gemm/fused_kernel.h"
+#include "reference/gemm/packed_operand.h"
+#include "reference/gemm/problem.h"
+#include "reference/support/parallel.h"
+
+namespace assay {
+namespace gemm {
+namespace {
+
+constexpr std::int64_t kTileRows = 256;      // an element of a column is decoded once a tile: rows pay for it
+constexpr std::int64_t kMostTileColumns = 256;
+constexpr std::int64_t kChunkSlots = 256;    // rows of a tile and one panel, decoded: 512 + 80 KiB, within a level-2 cache
+constexpr std::int64_t kBlock = kRowGroup * kPanel;
+
+constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return value / unit + (value % unit != 0); }
+
+ChainRule rule_of(const TensorCoreUnit& unit, const AccumulationPlan& plan) {
+  ChainRule rule;
+  rule.linked = unit.execution == Execution::emulated_fp8;
+  rule.products = rule.linked ? unit.products_per_step / 2 : unit.products_per_step;
+  rule.fraction_bits = unit.fraction_bits;
+  rule.zero_floor = unit.zero_floor;
+  rule.accumulator = unit.accumulator;
+  rule.scaling = unit.scaling;
+  rule.promotion = plan.promotion;
+  return rule;
+}
+
+// The steps of one slice, in order, a chunk at a time.
+class StepWalk {
+ public:
+  StepWalk(const ChainRule& rule, std::int64_t begin, std::int64_t end, std::int64_t stretch)
+      : rule_(rule), k_(begin), end_(end), stretch_(stretch), stretch_end_(end_of_stretch(begin)) {}
+
+  // The next steps, as many as a chunk holds; none when the slice is done.
+  void next(std::vector<Step>& steps) {
+    const auto most = static_cast<std::size_t>(kChunkSlots / rule_.products);
+    const int advance = rule_.linked ? 2 * rule_.products : rule_.products;
+    steps.clear();
+    while (k_ < end_ && steps.size() + (rule_.linked ? 2 : 1) <= most) {
+      Step step;
+      step.k = k_;
+      step.count = static_cast<int>(std::min<std::int64_t>(advance, stretch_end_ - k_));
+      if (rule_.linked) {
+        step.slots = Slots::low_pairs;
+        steps.push_back(step);
+        step.slots = Slots::high_pairs;
+        step.ends_link = true;
+      }
+      k_ += step.count;
+      step.ends_stretch = k_ == stretch_end_;
+      steps.push_back(step);
+      if (step.ends_stretch) stretch_end_ = end_of_stretch(k_);
+    }
+  }
+
+ private:
+  std::int64_t end_of_stretch(std::int64_t begin) const {
+    return stretch_ == 0 || stretch_ > end_ - begin ? end_ : begin + stretch_;
+  }
+  const ChainRule& rule_;
+  std::int64_t k_, end_, stretch_, stretch_end_;
+};
+
+// What a thread keeps from tile to tile.
+struct Workspace {
+  std::vector<PackedOperand> rows = std::vector<PackedOperand>(kTileRows / kRowGroup);
+  PackedOperand columns;
+  std::vector<Step> steps;
+  Buffer<float> chain, link, partial, total, line;
+  std::vector<char> wide;  // blocks that have left the narrow kernel in this slice
+};
+
+// One tile of one group.
+struct Tile {
+  const GroupedGemmView* view;
+  const GroupView* group;
+  const ChainRule* rule;
+  std::int64_t first_row, rows;
+  std::int64_t first_column, columns;
+  std::int64_t row_groups() const { return ceil_div(rows, kRowGroup); }
+  std::int64_t panels() const { return ceil_div(columns, kPanel); }
+  std::size_t values() const { return static_cast<std::size_t>(row_groups() * panels() * kBlock); }
+};
+
+void run_chunk(const Tile& tile, Workspace& work) {
+  const ChainRule& rule = *tile.rule;
+  const Chunk chunk{&rule, work.steps.data(), static_cast<std::int64_t>(work.steps.size())};
+  const bool narrow = narrow_kernel_available() && narrow_kernel_takes(rule);
+  const auto rows_in = [&](std::int64_t g) { return static_cast<int>(std::min<std::int64_t>(kRowGroup, tile.rows - g * kRowGroup)); };
+  for (std::int64_t g = 0; g < tile.row_groups(); ++g) {
+    work.rows[static_cast<std::size_t>(g)].pack(tile.group->rows, tile.first_row + g * kRowGroup, rows_in(g), kRowGroup, chunk, narrow);
+  }
+  for (std::int64_t p = 0; p < tile.panels(); ++p) {
+    const int columns = static_cast<int>(std::min<std::int64_t>(kPanel, tile.columns - p * kPanel));
+    work.columns.pack(tile.group->columns, tile.first_column + p * kPanel, columns, kPanel, chunk, narrow);
+    for (std::int64_t g = 0; g < tile.row_groups(); ++g) {
+      PackedOperand& rows = work.rows[static_cast<std::size_t>(g)];
+      const std::int64_t block = p * tile.row_groups() + g;
+      KernelCall call;
+      call.rule = &rule;
+      call.steps = chunk.steps;
+      call.step_count = chunk.step_count;
+      call.rows = rows_in(g);
+      call.state = {work.chain.data() + block * kBlock, work.link.data() + block * kBlock, work.partial.data() + block * kBlock};
+      if (rule.scaling == StepScaling::e4m3_per_16) {
+        call.row_lines = rows.lines();
+        call.column_lines = work.columns.lines();
+        run_fp4(call);
+        continue;
+      }
+      // The narrow kernel relies on what it left in the chain: after a wide chunk a block stays wide.
+      char& wide = work.wide[static_cast<std::size_t>(block)];
+      wide = wide || !narrow || !rows.narrow() || !work.columns.narrow();
+      if (wide) {
+        rows.widen();
+        work.columns.widen();
+      }
+      call.row_lines = rows.lines();
+      call.column_lines = work.columns.lines();
+      wide ? run_wide(call) : run_narrow(call);
+    }
+  }
+}
+
+// partial = the sum over products [begin, end).
+void run_slice(const Tile& tile, std::int64_t begin, std::int64_t end, Workspace& work) {
+  std::fill_n(work.chain.take(tile.values()), tile.values(), 0.0f);
+  std::fill_n(work.link.take(tile.values()), tile.values(), 0.0f);
+  std::fill_n(work.partial.take(tile.values()), tile.values(), 0.0f);
+  work.wide.assign(tile.values() / kBlock, 0);
+  StepWalk walk(*tile.rule, begin, end, tile.view->plan->promotion_interval);
+  for (walk.next(work.steps); !work.steps.empty(); walk.next(work.steps)) run_chunk(tile, work);
+}
+
+// The accumulated values of the tile, slices merged in order.
+const float* accumulate(const Tile& tile, Workspace& work) {
+  const AccumulationPlan& plan = *tile.view->plan;
+  const std::int64_t depth = tile.group->depth;
+  if (plan.slices == 1) {
+    run_slice(tile, 0, depth, work);
+    return work.partial.data();
+  }
+  const bool stored = plan.merge == SliceMerge::sequential_output;
+  const auto count = static_cast<std::int64_t>(tile.values());
+  float* total = work.total.take(tile.values());
+  std::int64_t begin = 0;
+  std::int64_t slice = 0;
+  for (; slice < plan.slices && begin < depth; ++slice) {
+    const std::int64_t end = begin + std::min(plan.slice_length, depth - begin);
+    run_slice(tile, begin, end, work);
+    float* partial = work.partial.data();
+    if (stored) round_to(tile.view->d_type, partial, count);
+    for (std::int64_t i = 0; i < count; ++i) total[i] = slice == 0 ? partial[i] : total[i] + partial[i];
+    if (stored && slice > 0) round_to(tile.view->d_type, total, count);
+    begin = end;
+  }
+  // Slices past the end of K add +0, which only turns -0 into +0: once is enough.
+  if (slice < plan.slices) {
+    for (std::int64_t i = 0; i < count; ++i) total[i] = total[i] + 0.0f;
+  }
+  return total;
+}
+
+// What multiplies the sum: alpha and the scales that belong to a whole group (h200.md section 2, recipes.md 8.6).
+float sum_factor(const GroupedGemmView& view, const GroupView& group) {
+  if (group.depth == 0) return 1;  // not used, and there may be no scale to read
+  switch (view.kind) {
+    case GemmKind::tensor: {
+      const float scales = group.rows.scale.value(0, 0) * group.columns.scale.value(0, 0);
+      return scales * group.alpha;
+    }
+    case GemmKind::nvfp4: {
+      const float columns_first = group.alpha * group.columns.amax;
+      const float both = columns_first * group.rows.amax;
+      return both * (1.0f / 7225344.0f);  // (6 * 448)^2 is exact in f32, so this is its inverse rounded once
+    }
+    default: return group.alpha;
+  }
+}
+
+void run_tile(const Tile& tile, void* d, Workspace& work) {
+  const GroupedGemmView& view = *tile.view;
+  const GroupView& group = *tile.group;
+  const bool no_products = group.depth == 0;
+  const float* sums = no_products ? nullptr : accumulate(tile, work);
+  const Epilogue epilogue{view.d_type, sum_factor(view, group), group.beta};
+  float* line = work.line.take(static_cast<std::size_t>(kMostTileColumns));
+  for (std::int64_t row = 0; row < tile.rows; ++row) {
+    for (std::int64_t p = 0; p < tile.panels() && !no_products; ++p) {
+      const std::int64_t block = p * tile.row_groups() + row / kRowGroup;
+      std::copy_n(sums + block * kBlock + row % kRowGroup * kPanel, kPanel, line + p * kPanel);
+    }
+    const void* bias = group.bias;
+    if (bias != nullptr) bias = static_cast<const std::uint8_t*>(bias) + bytes_of(view.d_type, tile.first_column);
+    const std::int64_t at = group.d_offset + (tile.first_row + row) * group.n + tile.first_column;
+    store(epilogue, line, no_products, view.c, bias, d, at, tile.columns);
+  }
+}
+
+// Tiles of every group, numbered one after another.
+class Tiling {
+ public:
+  Tiling(const GroupedGemmView& view, std::int64_t tile_columns) : view_(view), tile_columns_(tile_columns) {
+    for (const GroupView& group : view.groups) {
+      first_.push_back(count_);
+      count_ += ceil_div(group.m, kTileRows) * ceil_div(group.n, tile_columns);
+    }
+  }
+  std::int64_t count() const { return count_; }
+
+  Tile tile(std::int64_t index, const ChainRule& rule) const {
+    const auto after = std::upper_bound(first_.begin(), first_.end(), index);
+    const auto t = static_cast<std::size_t>(after - first_.begin()) - 1;
+    const GroupView& group = view_.groups[t];
+    const std::int64_t row_tiles = ceil_div(group.m, kTileRows);
+    const std::int64_t local = index - first_[t];
+    const std::int64_t first_row = local % row_tiles * kTileRows;
+    const std::int64_t first_column = local / row_tiles * tile_columns_;
+    return {&view_, &group, &rule, first_row, std::min(kTileRows, group.m - first_row), first_column,
+            std::min(tile_columns_, group.n - first_column)};
+  }
+
+ private:
+  const GroupedGemmView& view_;
+  std::int64_t tile_columns_;
+  std::vector<std::int64_t> first_;  // number of each group's first tile
+  std::int64_t count_ = 0;
+};
+
+}  // namespace
+}  // namespace gemm
+
+void grouped_gemm(const GroupedGemmProblem& problem, void* d) {
+  const GroupedGemmView view = view_of(problem, d);
+  const gemm::ChainRule rule = gemm::rule_of(*view.unit, *view.plan);
+
+  // Narrower tiles where wide ones would leave threads without work.
+  std::int64_t tile_columns = gemm::kMostTileColumns;
+  while (tile_columns > gemm::kPanel && gemm::Tiling(view, tile_columns).count() < 4 * thread_count()) tile_columns /= 2;
+  const gemm::Tiling tiling(view, tile_columns);
+
+  parallel_for(tiling.count(), 1, [&](std::int64_t begin, std::int64_t end) {
+    static thread_local gemm::Workspace work;
+    for (std::int64_t index = begin; index < end; ++index) gemm::run_tile(tiling.tile(index, rule), d, work);
+  });
+}
+
+}  // namespace assay
