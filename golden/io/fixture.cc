@@ -12,16 +12,14 @@ std::int64_t stored_bytes(Format type) { return bytes_of(type, 1); }
 
 std::int64_t element_count(std::span<const std::int64_t> shape) {
   bool empty = false;
+  std::int64_t count = 1;  // of the extents other than 0, so that no order of multiplication overflows
   for (std::size_t i = 0; i < shape.size(); ++i) {
     require(shape[i] >= 0, "shape[" + show(i) + "]", shape[i], "an extent of at least 0");
     empty = empty || shape[i] == 0;
+    const std::int64_t factor = shape[i] == 0 ? 1 : shape[i];
+    require(!__builtin_mul_overflow(count, factor, &count), "shape", shape_text(shape), "fewer than 2^63 elements");
   }
-  if (empty) return 0;  // whatever the other extents multiply to
-  std::int64_t count = 1;
-  for (const std::int64_t extent : shape) {
-    require(!__builtin_mul_overflow(count, extent, &count), "shape", shape_text(shape), "fewer than 2^63 elements");
-  }
-  return count;
+  return empty ? 0 : count;
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {

@@ -12,7 +12,8 @@ namespace assay::golden {
 // Bytes of one element as stored: 1 for e2m1, whose element in a file is the byte with two codes.
 std::int64_t stored_bytes(Format type);
 
-// Elements of a shape; an empty shape has one. Errors: a negative extent, or a product past int64.
+// Elements of a shape; an empty shape has one. Errors: a negative extent, or a product past int64 (extents of 0 left
+// out of it).
 std::int64_t element_count(std::span<const std::int64_t> shape);
 
 // "[3,128]"; "[]" for a shape without extents.

@@ -1,0 +1,29 @@
+#pragma once
+// What every trouble with a fixture file is reported as: one line that names the file, the object in it and the reason.
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace assay::golden {
+
+// `text` fit for one line of output: control characters and bytes that are not UTF-8 become \xNN, and what is longer
+// than `limit` bytes is cut.
+std::string one_line(std::string_view text, std::size_t limit = 400);
+
+// `what()` reads "bad.h5: /a/b/in/x: claims 1099511627776 elements of e4m3: more than the file can hold". `object` is
+// empty when the file as a whole is meant. The program ends with exit code 3.
+class FixtureError : public std::runtime_error {
+ public:
+  FixtureError(std::string_view file, std::string_view object, std::string_view reason)
+      : std::runtime_error(one_line(file) + ": " + (object.empty() ? "" : one_line(object) + ": ") + one_line(reason)),
+        file_(file), object_(object), reason_(reason) {}
+  const std::string& file() const { return file_; }
+  const std::string& object() const { return object_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string file_, object_, reason_;
+};
+
+}  // namespace assay::golden
