@@ -18,10 +18,10 @@
 
 namespace assay {
 
-// Lanes are columns: x[i * stride + lane] for i < `terms` (1 to 16; the rest are zeros), y[j * stride + lane] for all 16 j.
-// x and y do not overlap.
-void hadamard_transform(std::uint16_t sign_mask, const std::uint16_t* x, std::int64_t stride, std::int64_t terms,
-                        std::int64_t lanes, std::uint16_t* y);
+// `columns` of them side by side: reads x[i * x_stride + column] for i < `terms` (0 to 16; the rest are zeros), writes
+// y[j * y_stride + column] for all 16 j. x and y do not overlap.
+void hadamard_transform(std::uint16_t sign_mask, const std::uint16_t* x, std::int64_t x_stride, std::int64_t terms,
+                        std::int64_t columns, std::uint16_t* y, std::int64_t y_stride);
 
 namespace scalar {
 // One column: all 16 sums of up to 16 terms (the rest are zeros), as bf16 codes.

@@ -39,9 +39,12 @@
 
 namespace assay {
 
-// The checks of quantize() and dequantize() have been made.
+// The checks of quantize() and dequantize() have been made. Errors, before anything is written: a given amax below 0.
 void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output);
 void dequantize_nvfp4(const DequantizeProblem& problem, void* output);
+
+// Errors (InvalidArgument): an element of amax or columnwise_amax is below 0.
+void check_nvfp4_amax(const QuantizeProblem& problem);
 
 namespace scalar {
 void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output);

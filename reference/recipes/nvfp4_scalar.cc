@@ -196,6 +196,7 @@ float nvfp4_multiplier(std::uint8_t block_scale, float tensor_scale) {
 }
 
 void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output) {
+  check_nvfp4_amax(problem);
   const QuantizeConfig& config = problem.config;
   const auto groups = group_rows(problem);
   const auto rowwise_scales = scale_offsets(Recipe::nvfp4, Direction::rowwise, groups, problem.columns);
