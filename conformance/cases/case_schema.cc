@@ -1,0 +1,279 @@
+#include "conformance/cases/case_schema.h"
+
+#include <algorithm>
+
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+using enum ValueKind;
+
+// Data patterns (patterns.h): for high-precision values about to be quantized, and for operands of a GEMM.
+constexpr std::string_view kValuePatterns =
+    "uniform normal full_exponent near_underflow specials nans ties sparse one_hot clustered every_code integers "
+    "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias";
+constexpr std::string_view kOperandPatterns =
+    "uniform normal full_exponent near_underflow specials sparse one_hot clustered every_code integers block_scales "
+    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion";
+
+constexpr std::string_view kRecipes = "tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4";
+constexpr std::string_view kInputTypes = "bf16 f16 f32";
+constexpr std::string_view kScaled = "recipe=tensor_current|tensor_delayed|block_1x128|block_128x128";
+
+const KeySchema kSeed{"seed", integer, "0", "", "", "of the counter-based generator"};
+const KeySchema kReplay{"replay", replay, "none", "", "",
+                        "COUNT:WHAT,...: capture once, replay COUNT times with WHAT (data, splits, scales, noop) changed "
+                        "in device memory between replays"};
+const KeySchema kExtraRows{"extra_rows", integer, "0", "", "", "rows beyond the sum of the splits, filled with NaN"};
+
+// A matrix is either one tensor of R rows or the groups of `splits`.
+const KeySchema kSplits{"splits", splits, "none", "", "", "rows of each group; without it one tensor of R rows"};
+const KeySchema kRows{"R", integer, "none", "", "", "rows of a single tensor"};
+const KeySchema kColumns{"K", integer, "required", "", "", "columns"};
+
+std::vector<OpSchema> make_schema() {
+  std::vector<OpSchema> ops;
+
+  ops.push_back({"quantize", "quantize one tensor, or each group of a ragged one",
+    {{"recipe", choice, "required", kRecipes, "", "how scales are chosen"},
+     {"itype", choice, "bf16", kInputTypes, "", "type of x"},
+     {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "", "type of the codes"},
+     {"pow2", integer, "0", "0 1", kScaled, "1: scales are cut down to powers of two"},
+     {"eps", real, "0", "", kScaled, "amax below this is raised to it"},
+     {"direction", choice, "both", "both rowwise columnwise", "", "which outputs are asked for"},
+     {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
+     {"two_dimensional", integer, "0", "0 1", "recipe=mxfp8|nvfp4", "1: square tiles share a scale (32x32, 16x16)"},
+     {"hadamard", integer, "0", "0 1", "recipe=nvfp4", "1: 16 rows are transformed before the columnwise direction"},
+     {"sign_mask", integer, "0", "", "hadamard=1", "bit i set: element i of 16 is negated before the transform"},
+     {"stochastic", integer, "0", "0 1", "recipe=nvfp4", "1: stochastic rounding from random bytes that are an input"},
+     {"four_over_six", choice, "off", "off mae mse", "recipe=nvfp4", "two scales are tried a block; which error decides"},
+     {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
+     {"amax", choice, "own", "own given", "recipe=nvfp4", "given: the tensor amax is an input, twice the largest value"},
+     {"scales", choice, "plain", "plain pow2 edge ones", "recipe=tensor_delayed", "the given scales"},
+     {"dbias", integer, "0", "0 1", "", "1: the columns of each group are summed too"},
+     {"noop", real, "none", "", "", "value of the skip flag; exactly 1 means that nothing is written"},
+     {"zero_sign", choice, "kept", "kept positive free", "", "what becomes of -0; free: either is right"},
+     kSplits, kRows, kColumns, kExtraRows,
+     {"data", choice, "uniform", kValuePatterns, "", "pattern of x"},
+     kSeed, kReplay}});
+
+  ops.push_back({"grouped_gemm", "one matrix product a group",
+    {{"kind", choice, "required", "bf16 f16 tensor block mxfp8 nvfp4", "", "type and scaling of the operands"},
+     {"layout", choice, "TN", "TN NN NT", "", "TN D=x w^T, NN D=dy w, NT D=dy^T x"},
+     {"x_type", choice, "e4m3", "e4m3 e5m2", "kind=tensor|block|mxfp8", "codes of x"},
+     {"w_type", choice, "e4m3", "e4m3 e5m2", "kind=tensor|block|mxfp8", "codes of w"},
+     {"dy_type", choice, "e4m3", "e4m3 e5m2", "kind=tensor|block|mxfp8", "codes of dy"},
+     {"weight_block", choice, "128x128", "1x128 128x128", "kind=block", "how w is scaled (TN and NN)"},
+     {"split_accumulator", integer, "0; kind=block: 1", "0 1", "", "1: sums are promoted to f32 every 128 of k"},
+     {"dtype_d", choice, "bf16", "f32 bf16 f16", "", "type of D"},
+     {"scale_layout", choice, "compact; kind=mxfp8: swizzled; kind=nvfp4: swizzled", "compact swizzled",
+      "kind=mxfp8|nvfp4", "order of the block scales"},
+     {"alpha", reals, "1", "", "", "one value, or one a group (sm100)"},
+     {"beta", reals, "0", "", "", "one value, or one a group (sm100); C is given when one is not 0"},
+     {"bias", integer, "0", "0 1", "layout=TN", "1: a row of bias a group is added to the rounded product"},
+     {"arch", choice, "sm90; kind=mxfp8: sm100; kind=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"},
+     {"splits", splits, "required", "", "", "rows of each group"},
+     {"N", integer, "required", "", "", "rows of each w"},
+     {"K", integer, "required", "", "", "columns of x and of each w"},
+     kExtraRows,
+     {"scales", choice, "plain; data=integers: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones",
+      "plain pow2 edge ones", "kind=tensor|block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
+     {"data", choice, "uniform", kOperandPatterns, "", "pattern of the operands"},
+     kSeed,
+     {"check", choice, "bits; data=integers: order_free", "bits order_free bound", "", "what the comparison may claim"},
+     kReplay}});
+
+  ops.push_back({"splits_to_offsets", "offsets of the groups, stride * prefix sum, from a leading 0",
+    {{"splits", splits, "required", "", "", "rows of each group"},
+     {"stride", integer, "1", "", "", "factor of every offset", 1}, kReplay}});
+
+  ops.push_back({"splits_to_offsets_multi", "several offset arrays from one reading of the splits",
+    {{"splits", splits, "required", "", "", "rows of each group"},
+     {"itype", choice, "i64", "i32 i64", "", "type of the splits"},
+     {"outputs", outputs, "required", "", "", "STRIDE:TYPE[:inclusive],...: TYPE i32 or i64; inclusive: no leading 0"},
+     kReplay}});
+
+  ops.push_back({"splits_to_offsets_2d", "prefix sums of first[j] * last[j]",
+    {{"first", dims, "required", "", "", "first dimension of each tensor"},
+     {"last", dims, "required", "", "", "last dimension of each tensor"},
+     {"itype", choice, "i64", "i32 i64", "", "type of the dimensions and of the offsets"}, kReplay}});
+
+  ops.push_back({"delayed_update", "new scales and a rolled amax history for delayed scaling",
+    {{"algorithm", choice, "max", "max most_recent", "", "which amax of the history counts"},
+     {"bulk", integer, "1", "0 1", "", "1: tensors that were not used keep scale and history"},
+     {"otype", choice, "e4m3", "e4m3 e5m2", "", "type whose largest value the scale aims at"},
+     {"margin", integer, "0", "", "", "the aim is divided by 2^margin", -126},
+     {"reduced", integer, "0", "0 1", "bulk=1", "1: amaxes reduced over other ranks are an input"},
+     {"tensors", integer, "required", "", "", "number of scales", 1},
+     {"length", integer, "required", "", "", "rows of the history", 1},
+     {"data", choice, "uniform", "uniform full_exponent near_underflow specials sparse adversarial_amax", "",
+      "pattern of the history"},
+     kSeed, kReplay}});
+
+  ops.push_back({"dequantize", "values of codes and scales",
+    {{"recipe", choice, "required", kRecipes, "", "how the tensor was quantized"},
+     {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "", "type of the codes"},
+     {"dtype_d", choice, "bf16", "f32 bf16 f16", "", "type of the values"},
+     {"direction", choice, "rowwise", "rowwise columnwise", "", "which storage is read"},
+     {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
+     {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
+     kSplits, kRows, kColumns, kExtraRows,
+     {"scales", choice, "plain", "plain pow2 edge ones", "", "the scales"},
+     {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_code", "", "pattern of the codes"},
+     kSeed, kReplay}});
+
+  for (const std::string_view op : {"swizzle", "unswizzle"}) {
+    ops.push_back({op, op == "swizzle" ? "block scales from compact to 128x4 order" : "block scales from 128x4 to compact order",
+      {{"recipe", choice, "required", "mxfp8 nvfp4", "", "whose scales"},
+       {"direction", choice, "rowwise", "rowwise columnwise", "", "scales of which storage"},
+       kSplits, kRows, kColumns, kSeed, kReplay}});
+  }
+
+  ops.push_back({"grouped_dbias", "column sums of each group in f32",
+    {{"itype", choice, "bf16", kInputTypes, "", "type of dy"},
+     {"accumulate", integer, "0", "0 1", "", "1: added to what the output holds"},
+     {"splits", splits, "required", "", "", "rows of each group"},
+     kColumns, kExtraRows,
+     {"data", choice, "uniform", "uniform normal full_exponent specials sparse clustered integers adversarial_dbias", "",
+      "pattern of dy"},
+     kSeed,
+     {"check", choice, "bits; data=integers: order_free", "bits order_free bound", "", "what the comparison may claim"},
+     kReplay}});
+
+  for (const std::string_view op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
+    std::vector<KeySchema> keys{
+        {"recipe", choice, "required", "none tensor_current tensor_delayed block mxfp8 nvfp4", "",
+         "none: the 16-bit product; block: 1x128 activations by 128x128 weights"},
+        {"itype", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
+        {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+         "codes of x and w"},
+        {"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1",
+         "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4", "codes of dy"},
+        {"pow2", integer, "0; recipe=block: 1", "0 1", "recipe=tensor_current|block", "1: scales are powers of two"},
+        {"eps", real, "0", "", "recipe=tensor_current|block", "amax below this is raised to it"},
+        {"arch", choice, "sm90; recipe=mxfp8: sm100; recipe=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"}};
+    if (op == "linear_forward") {
+      keys.push_back({"bias", integer, "0", "0 1", "", "1: a row of bias a group is added"});
+      keys.push_back({"noop", real, "none", "", "", "skip flag of the weight cache: exactly 1 uses the cached weights"});
+    } else if (op == "linear_dgrad") {
+      keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
+    } else {
+      keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
+      keys.push_back({"dtype_d", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"});
+      keys.push_back({"accumulate", integer, "0", "0 1", "", "1: added to the main gradient, which is an input"});
+      keys.push_back({"deferred", integer, "0", "0 1", "", "1: stored by backward and carried out by a second call"});
+    }
+    keys.insert(keys.end(), {{"splits", splits, "required", "", "", "rows of each group"},
+                             {"N", integer, "required", "", "", "output features"},
+                             {"K", integer, "required", "", "", "input features"},
+                             kExtraRows,
+                             {"data", choice, "uniform", "uniform normal sparse one_hot clustered integers block_scales", "",
+                              "pattern of activations, weights and gradients"},
+                             kSeed,
+                             {"check", choice, "bits", "bits order_free bound", "", "what the comparison may claim"},
+                             kReplay});
+    ops.push_back({op, op == "linear_forward" ? "y = x w^T + bias of a grouped linear layer"
+                       : op == "linear_dgrad" ? "gradient of the input" : "gradients of the weights", std::move(keys)});
+  }
+  return ops;
+}
+
+// Edits (insert, delete, replace) from one word to the other.
+std::size_t distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const std::size_t replaced = diagonal + (from[i] != to[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string shape_of(const KeySchema& key) {
+  switch (key.kind) {
+    case integer: return key.allowed.empty() ? "INTEGER" : std::string(key.allowed);
+    case real: return "NUMBER";
+    case reals: return "NUMBER[,NUMBER...]";
+    case choice: return std::string(key.allowed);
+    case splits:
+    case dims: return "ROWS,... | COUNTxROWS | one(G,ROWS,g) | zipf(G,ROWS,SEED)";
+    case outputs: return "STRIDE:TYPE[:inclusive],...";
+    case replay: return "COUNT:WHAT,...";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::span<const OpSchema> case_schema() {
+  static const std::vector<OpSchema> schema = make_schema();
+  return schema;
+}
+
+const OpSchema* find_op(std::string_view op) {
+  for (const OpSchema& each : case_schema()) {
+    if (each.op == op) return &each;
+  }
+  return nullptr;
+}
+
+const KeySchema* find_key(const OpSchema& op, std::string_view key) {
+  for (const KeySchema& each : op.keys) {
+    if (each.key == key) return &each;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> words_of(std::string_view list, char separator) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(separator), list.size());
+    if (end > 0) words.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return words;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  std::string_view nearest;
+  std::size_t least = 3;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t edits = distance(word, candidate);
+    if (edits < least && edits < candidate.size()) {
+      least = edits;
+      nearest = candidate;
+    }
+  }
+  return nearest.empty() ? "" : " (did you mean " + std::string(nearest) + "?)";
+}
+
+std::string describe_case_schema(std::string_view op) {
+  if (!op.empty()) {
+    std::vector<std::string_view> names;
+    for (const OpSchema& each : case_schema()) names.push_back(each.op);
+    require(find_op(op) != nullptr, "op", op, "an op of the case schema" + did_you_mean(op, names));
+  }
+  std::string text;
+  for (const OpSchema& each : case_schema()) {
+    if (!op.empty() && each.op != op) continue;
+    if (!text.empty()) text += '\n';
+    text += std::string(each.op) + ": " + std::string(each.help) + '\n';
+    for (const KeySchema& key : each.keys) {
+      text += "  " + std::string(key.key) + "=" + shape_of(key) + '\n';
+      text += "      " + std::string(key.help);
+      if (key.fallback == "required") text += "; required";
+      else if (key.fallback != "none") text += "; default " + std::string(key.fallback);
+      if (!key.only_with.empty()) text += "; with " + std::string(key.only_with);
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,56 @@
+#pragma once
+// The words of a case line: every op with its keys, defaults, allowed values and what they mean. One table serves the
+// parser, the canonical text and the help.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::conformance {
+
+enum class ValueKind {
+  integer,  // decimal, at least the key's `minimum`
+  real,     // finite decimal
+  reals,    // one real, or a comma list
+  choice,   // one of `allowed`
+  splits,   // rows of each group: case_line.h
+  dims,     // a comma list of integers, at least 0, with the same shorthands as splits
+  outputs,  // STRIDE:TYPE[:inclusive], comma list
+  replay,   // COUNT:WHAT,WHAT
+};
+
+struct KeySchema {
+  std::string_view key;
+  ValueKind kind;
+  // What holds when the key is left out. "required": it may not be. "none": nothing does. "DEFAULT; key=value: OTHER; ..."
+  // when it follows from another key, the first condition that holds being taken.
+  std::string_view fallback;
+  std::string_view allowed;    // choice: the words, separated by spaces
+  std::string_view only_with;  // "key=a|b; key=c": the key may differ from its default only then; empty: always
+  std::string_view help;
+  long minimum = 0;            // integer
+};
+
+struct OpSchema {
+  std::string_view op;
+  std::string_view help;
+  std::vector<KeySchema> keys;  // in the order in which canonical text prints them
+};
+
+std::span<const OpSchema> case_schema();
+
+// The op or key with this name, or null.
+const OpSchema* find_op(std::string_view op);
+const KeySchema* find_key(const OpSchema& op, std::string_view key);
+
+// The table as text for people: all ops, or one. Errors: an unknown op.
+std::string describe_case_schema(std::string_view op = {});
+
+// The words of `list` ("a b c").
+std::vector<std::string_view> words_of(std::string_view list, char separator = ' ');
+
+// " (did you mean X?)" when one of `candidates` is at most two edits away from `word`, else "".
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace assay::conformance
