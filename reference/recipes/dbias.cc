@@ -8,6 +8,7 @@
 #include "reference/formats/fast_codes.h"
 #include "reference/recipes/checks.h"
 #include "reference/recipes/fp8_tile.h"
+#include "reference/recipes/x_types.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
 
@@ -17,43 +18,32 @@ namespace {
 // Columns summed side by side by one task: the sums stay in the nearest cache while the rows pass by.
 constexpr std::int64_t kStrip = 256;
 
-template <Format kType>
-ASSAY_INLINE float value_at(const void* x, std::int64_t i) {
-  if constexpr (kType == Format::bf16) return fast::widen_bf16(static_cast<const std::uint16_t*>(x)[i]);
-  if constexpr (kType == Format::f16) return fast::widen_f16(static_cast<const std::uint16_t*>(x)[i]);
-  if constexpr (kType == Format::f32) return static_cast<const float*>(x)[i];
-}
-
 // total[c] for `count` columns of a group. Each column has its own sum, so any number of them can be taken at once.
-template <Format kType>
-ASSAY_INLINE void sum_strip_of(const void* x, std::int64_t stride, std::int64_t rows, std::int64_t count,
-                               float* __restrict total) {
-  alignas(64) float half[2][kStrip];
-  std::fill_n(total, count, 0.0f);
-  for (std::int64_t tile = 0; tile < rows; tile += 128) {
-    for (int h = 0; h < 2; ++h) {
-      float* __restrict const sum = half[h];
-      std::fill_n(sum, count, 0.0f);
-      const std::int64_t first = tile + 64 * h, end = std::min(first + 64, rows);
-      for (std::int64_t r = first; r < end; ++r) {
-        for (std::int64_t c = 0; c < count; ++c) sum[c] += value_at<kType>(x, r * stride + c);
-      }
-    }
-    for (std::int64_t c = 0; c < count; ++c) total[c] += half[0][c] + half[1][c];
-  }
-}
+struct SumStrip {
+  const void* x;
+  std::int64_t stride, rows, count;
+  float* __restrict total;
 
-ASSAY_CLONES void sum_strip(Format type, const void* x, std::int64_t stride, std::int64_t rows, std::int64_t count,
-                            float* total) {
-  switch (type) {
-    case Format::bf16:
-      return sum_strip_of<Format::bf16>(x, stride, rows, count, total);
-    case Format::f16:
-      return sum_strip_of<Format::f16>(x, stride, rows, count, total);
-    default:
-      return sum_strip_of<Format::f32>(x, stride, rows, count, total);
+  template <class X>
+  ASSAY_INLINE void run() const {
+    alignas(64) float half[2][kStrip];
+    std::fill_n(total, count, 0.0f);
+    for (std::int64_t tile = 0; tile < rows; tile += 128) {
+      for (int h = 0; h < 2; ++h) {
+        float* __restrict const sum = half[h];
+        std::fill_n(sum, count, 0.0f);
+        const std::int64_t first = tile + 64 * h, end = std::min(first + 64, rows);
+        for (std::int64_t r = first; r < end; ++r) {
+          const auto* const row = static_cast<const typename X::Storage*>(x) + r * stride;
+          for (std::int64_t c = 0; c < count; ++c) sum[c] += X::widen(row[c]);
+        }
+      }
+      for (std::int64_t c = 0; c < count; ++c) total[c] += half[0][c] + half[1][c];
+    }
   }
-}
+};
+
+ASSAY_CLONES void sum_strip(Format type, const SumStrip& strip) { fast::with_x_type(type, strip); }
 
 void round_strip(Format type, const float* total, std::int64_t count, void* dbias, std::int64_t first) {
   for (std::int64_t c = 0; c < count; ++c) {
@@ -80,8 +70,8 @@ void sum_groups(const DbiasProblem& problem, std::span<const std::int64_t> group
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t group = i / strips, column = i % strips * kStrip;
       const std::int64_t count = std::min(kStrip, columns - column);
-      sum_strip(problem.x_type, fast::element(problem.x_type, problem.x, first_row[group] * columns + column), columns,
-                groups[group], count, total);
+      const void* const first = fast::element(problem.x_type, problem.x, first_row[group] * columns + column);
+      sum_strip(problem.x_type, {first, columns, groups[group], count, total});
       round_strip(problem.output_type, total, count, dbias, group * columns + column);
     }
   });

@@ -5,46 +5,11 @@
 #include <cstring>
 
 #include "reference/formats/fast_codes.h"
+#include "reference/recipes/x_types.h"
 #include "reference/support/simd.h"
 
 namespace assay::fast {
 namespace {
-
-// The types of x: storage, magnitude bits (which sort as magnitudes do; NaN counts as 0) and the value.
-struct Bf16 {
-  using Storage = std::uint16_t;
-  using Magnitude = std::uint16_t;
-  static ASSAY_INLINE Magnitude magnitude(Storage code) {
-    const Magnitude bits = code & 0x7FFF;
-    return bits > 0x7F80 ? Magnitude{0} : bits;
-  }
-  static ASSAY_INLINE float widen(Storage code) { return widen_bf16(code); }
-};
-struct F16 {
-  using Storage = std::uint16_t;
-  using Magnitude = std::uint16_t;
-  static ASSAY_INLINE Magnitude magnitude(Storage code) {
-    const Magnitude bits = code & 0x7FFF;
-    return bits > 0x7C00 ? Magnitude{0} : bits;
-  }
-  static ASSAY_INLINE float widen(Storage code) { return widen_f16(code); }
-};
-struct F32 {
-  using Storage = float;
-  using Magnitude = std::uint32_t;
-  static ASSAY_INLINE Magnitude magnitude(Storage value) { return magnitude_or_zero(value); }
-  static ASSAY_INLINE float widen(Storage value) { return value; }
-};
-
-// The value of magnitude bits.
-template <class X>
-ASSAY_INLINE float value_of(typename X::Magnitude bits) {
-  if constexpr (std::is_same_v<X, F32>) {
-    return std::bit_cast<float>(bits);
-  } else {
-    return X::widen(bits);
-  }
-}
 
 struct E4m3 {
   static ASSAY_INLINE std::uint8_t encode(float x) { return encode_e4m3(x); }
@@ -59,32 +24,51 @@ ASSAY_INLINE const typename X::Storage* row_of(const Tile& tile, int r) {
 }
 
 template <class X>
-ASSAY_INLINE typename X::Magnitude run_magnitude(const typename X::Storage* x, std::int64_t count) {
-  typename X::Magnitude largest = 0;
-  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, X::magnitude(x[i]));
-  return largest;
+ASSAY_INLINE float amax_of_run(const typename X::Storage* x, std::int64_t count) {
+  typename X::Rank largest = X::kZero;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, X::rank_of(x[i]));
+  return X::amax_of(largest);
 }
 
-template <class X>
-ASSAY_INLINE void rows_of_tile(const Tile& tile, float* rows) {
-  for (int r = 0; r < tile.rows; ++r) rows[r] = value_of<X>(run_magnitude<X>(row_of<X>(tile, r), tile.columns));
-}
-
-template <class X>
-ASSAY_INLINE void rows_and_columns_of_tile(const Tile& tile, float* rows, float* columns) {
-  typename X::Magnitude largest[kTile] = {};
-  for (int r = 0; r < tile.rows; ++r) {
-    const typename X::Storage* x = row_of<X>(tile, r);
-    typename X::Magnitude row = 0;
-    for (int c = 0; c < tile.columns; ++c) {
-      const typename X::Magnitude magnitude = X::magnitude(x[c]);
-      row = std::max(row, magnitude);
-      largest[c] = std::max(largest[c], magnitude);
-    }
-    rows[r] = value_of<X>(row);
+struct AmaxOfRun {
+  const void* x;
+  std::int64_t count;
+  float* amax;
+  template <class X>
+  ASSAY_INLINE void run() const {
+    *amax = amax_of_run<X>(static_cast<const typename X::Storage*>(x), count);
   }
-  for (int c = 0; c < tile.columns; ++c) columns[c] = value_of<X>(largest[c]);
-}
+};
+
+struct AmaxOfRows {
+  const Tile& tile;
+  float* rows;
+  template <class X>
+  ASSAY_INLINE void run() const {
+    for (int r = 0; r < tile.rows; ++r) rows[r] = amax_of_run<X>(row_of<X>(tile, r), tile.columns);
+  }
+};
+
+struct AmaxOfRowsAndColumns {
+  const Tile& tile;
+  float *rows, *columns;
+  template <class X>
+  ASSAY_INLINE void run() const {
+    typename X::Rank largest[kTile];
+    std::fill_n(largest, kTile, X::kZero);
+    for (int r = 0; r < tile.rows; ++r) {
+      const typename X::Storage* const x = row_of<X>(tile, r);
+      typename X::Rank row = X::kZero;
+      for (int c = 0; c < tile.columns; ++c) {
+        const typename X::Rank rank = X::rank_of(x[c]);
+        row = std::max(row, rank);
+        largest[c] = std::max(largest[c], rank);
+      }
+      rows[r] = X::amax_of(row);
+    }
+    for (int c = 0; c < tile.columns; ++c) columns[c] = X::amax_of(largest[c]);
+  }
+};
 
 ASSAY_INLINE float scale_at(float scale, std::int64_t) { return scale; }
 ASSAY_INLINE float scale_at(const float* scales, std::int64_t i) { return scales[i]; }
@@ -114,7 +98,7 @@ struct EncodeTile {
   std::uint8_t* codes;
   std::int64_t stride;
   template <class X, class Code, bool kPositive>
-  ASSAY_INLINE void run() const {
+  ASSAY_INLINE void encode() const {
     for (int r = 0; r < tile.rows; ++r) {
       const auto* x = row_of<X>(tile, r);
       if constexpr (kRun == ScalesRun::down_rows) {
@@ -132,32 +116,30 @@ struct EncodeRun {
   float scale;
   std::uint8_t* codes;
   template <class X, class Code, bool kPositive>
-  ASSAY_INLINE void run() const {
+  ASSAY_INLINE void encode() const {
     encode_elements<X, Code, kPositive>(static_cast<const typename X::Storage*>(x), count, scale, codes);
   }
 };
 
-// work.run<type of x, output, positive zeros>()
-template <class X, class Work>
-ASSAY_INLINE void with_cast(const Fp8Cast& cast, const Work& work) {
-  const bool positive = cast.zero_sign == ZeroSign::positive;
-  if (cast.output == Format::e4m3) {
-    positive ? work.template run<X, E4m3, true>() : work.template run<X, E4m3, false>();
-  } else {
-    positive ? work.template run<X, E5m2, true>() : work.template run<X, E5m2, false>();
+// work.encode<type of x, output, positive zeros>()
+template <class Work>
+struct WithCast {
+  const Fp8Cast& cast;
+  const Work& work;
+  template <class X>
+  ASSAY_INLINE void run() const {
+    const bool positive = cast.zero_sign == ZeroSign::positive;
+    if (cast.output == Format::e4m3) {
+      positive ? work.template encode<X, E4m3, true>() : work.template encode<X, E4m3, false>();
+    } else {
+      positive ? work.template encode<X, E5m2, true>() : work.template encode<X, E5m2, false>();
+    }
   }
-}
+};
 
 template <class Work>
 ASSAY_INLINE void with_types(const Fp8Cast& cast, Format type, const Work& work) {
-  switch (type) {
-    case Format::bf16:
-      return with_cast<Bf16>(cast, work);
-    case Format::f16:
-      return with_cast<F16>(cast, work);
-    default:
-      return with_cast<F32>(cast, work);
-  }
+  with_x_type(type, WithCast<Work>{cast, work});
 }
 
 // Sixteen bytes in a register; the two halves of a pair of them interleaved is what every 128-bit vector unit can do.
@@ -193,37 +175,16 @@ const void* element(Format type, const void* x, std::int64_t i) {
   return static_cast<const std::byte*>(x) + i * (type == Format::f32 ? 4 : 2);
 }
 
-ASSAY_CLONES void row_amaxes(const Tile& tile, float* rows) {
-  switch (tile.type) {
-    case Format::bf16:
-      return rows_of_tile<Bf16>(tile, rows);
-    case Format::f16:
-      return rows_of_tile<F16>(tile, rows);
-    default:
-      return rows_of_tile<F32>(tile, rows);
-  }
-}
+ASSAY_CLONES void row_amaxes(const Tile& tile, float* rows) { with_x_type(tile.type, AmaxOfRows{tile, rows}); }
 
 ASSAY_CLONES void row_and_column_amaxes(const Tile& tile, float* rows, float* columns) {
-  switch (tile.type) {
-    case Format::bf16:
-      return rows_and_columns_of_tile<Bf16>(tile, rows, columns);
-    case Format::f16:
-      return rows_and_columns_of_tile<F16>(tile, rows, columns);
-    default:
-      return rows_and_columns_of_tile<F32>(tile, rows, columns);
-  }
+  with_x_type(tile.type, AmaxOfRowsAndColumns{tile, rows, columns});
 }
 
 ASSAY_CLONES float run_amax(Format type, const void* x, std::int64_t count) {
-  switch (type) {
-    case Format::bf16:
-      return value_of<Bf16>(run_magnitude<Bf16>(static_cast<const std::uint16_t*>(x), count));
-    case Format::f16:
-      return value_of<F16>(run_magnitude<F16>(static_cast<const std::uint16_t*>(x), count));
-    default:
-      return value_of<F32>(run_magnitude<F32>(static_cast<const float*>(x), count));
-  }
+  float amax = 0;
+  with_x_type(type, AmaxOfRun{x, count, &amax});
+  return amax;
 }
 
 ASSAY_CLONES void encode_rows(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes,
