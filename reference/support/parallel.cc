@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -59,7 +60,11 @@ thread_local bool inside_body = false;
 class Pool {
  public:
   explicit Pool(int helpers) {
-    for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { serve(); });
+    try {
+      for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { serve(); });
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that run, and the caller, do the work.
+    }
   }
   ~Pool() {
     {
@@ -152,12 +157,12 @@ int thread_count() {
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body) {
   require(grain >= 1, "grain", grain, "a value of at least 1");
   if (count <= 0) return;
-  if (inside_body || count <= grain || thread_count() == 1) {
-    for (std::int64_t begin = 0; begin < count; begin += grain) body(begin, std::min(grain, count - begin) + begin);
-    return;
-  }
   Job job(count, grain, body);
-  pool().run(job);
+  if (inside_body || count <= grain || thread_count() == 1) {
+    job.work();
+  } else {
+    pool().run(job);
+  }
   if (job.failure) std::rethrow_exception(job.failure);
 }
 

@@ -17,15 +17,16 @@ run(${CMAKE_COMMAND} -S "${WORK}/source of a stranger" -B ${WORK}/build -G ${GEN
     -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
-if(NOT output STREQUAL "0 1 3 4 4 16 24 24 ")
+if(NOT output STREQUAL "0 1 3 4 4 16 8 24 12 ")
   message(FATAL_ERROR "the consumer printed '${output}'")
 endif()
 
-# Nothing installed may lead back to where it was built.
+# The package may be moved: nothing in it names a folder of the machine that built it.
 file(GLOB_RECURSE configs ${WORK}/prefix/*.cmake)
 foreach(config IN LISTS configs)
-  file(STRINGS ${config} lines REGEX "${BUILD}/[^w]")
-  if(lines)
-    message(FATAL_ERROR "${config} names the build folder: ${lines}")
+  file(READ ${config} text)
+  string(FIND "${text}" ${BUILD} place)
+  if(NOT place EQUAL -1)
+    message(FATAL_ERROR "${config} names the build folder")
   endif()
 endforeach()
