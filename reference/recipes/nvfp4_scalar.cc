@@ -66,7 +66,7 @@ Values load_transformed_group(const QuantizeProblem& problem, std::int64_t first
 
 float amax_of(const Values& values) {
   float amax = 0;
-  for (const float v : values.x) amax = std::fmax(amax, std::fabs(v));
+  for (const float v : values.x) amax = raise_amax(amax, v);
   return amax;
 }
 
@@ -79,7 +79,7 @@ float amax_of(const Values& values, const Tile& tile) {
   float amax = 0;
   for (std::int64_t row = tile.row; row < tile.row_end; ++row) {
     for (std::int64_t column = tile.column; column < tile.column_end; ++column) {
-      amax = std::fmax(amax, std::fabs(values.stored_at(row, column)));
+      amax = raise_amax(amax, values.stored_at(row, column));
     }
   }
   return amax;
