@@ -89,6 +89,26 @@ ASSAY_INLINE void encode_elements(const typename X::Storage* __restrict x, std::
   }
 }
 
+// Asks for `count` bytes at `address`, which may lie past the end of what is there: nothing is read.
+template <int kForWriting>
+ASSAY_INLINE void prefetch(std::uintptr_t address, int count) {
+  for (int byte = 0; byte < count; byte += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + byte), kForWriting);
+}
+
+// Rows of a tile are far apart in memory: too far for the processor to foresee them.
+template <class X>
+ASSAY_INLINE void prefetch_next(const Tile& tile, int r) {
+  if (tile.next_x == nullptr) return;
+  constexpr int kBytes = static_cast<int>(sizeof(typename X::Storage));
+  prefetch<0>(reinterpret_cast<std::uintptr_t>(tile.next_x) + static_cast<std::uintptr_t>(r * tile.stride * kBytes),
+              kTile * kBytes);
+}
+
+// 128 codes that will be written soon: a store that waits for its line holds up those behind it.
+ASSAY_INLINE void prefetch_codes(const std::uint8_t* codes, std::int64_t offset) {
+  prefetch<1>(reinterpret_cast<std::uintptr_t>(codes) + static_cast<std::uintptr_t>(offset), kTile);
+}
+
 enum class ScalesRun { down_rows, along_columns };
 
 template <ScalesRun kRun>
@@ -101,6 +121,8 @@ struct EncodeTile {
   ASSAY_INLINE void encode() const {
     for (int r = 0; r < tile.rows; ++r) {
       const auto* x = row_of<X>(tile, r);
+      prefetch_next<X>(tile, r);
+      prefetch_codes(codes, (r + 8) * stride);
       if constexpr (kRun == ScalesRun::down_rows) {
         encode_elements<X, Code, kPositive>(x, tile.columns, scales[r], codes + r * stride);
       } else {
@@ -209,6 +231,7 @@ void transpose_codes(const TileCodes& codes, int rows, int columns, std::uint8_t
   for (int c = 0; c < columns; c += 16) {
     for (int r = 0; r < rows; r += 16) transpose_16x16(&codes.at[r][c], kTile, &strip[0][r], kTile);
     const int width = std::min(16, columns - c);
+    for (int i = 0; i < 16; ++i) prefetch_codes(transposed, (c + 32 + i) * stride);  // the strip after the next
     for (int i = 0; i < width; ++i) {
       std::uint8_t* const to = transposed + (c + i) * stride;
       if (rows == kTile) {

@@ -15,7 +15,8 @@ struct Tile {
   Format type;               // bf16, f16 or f32
   const void* x;             // its first element
   std::int64_t stride;       // elements from one row to the next
-  int rows = 0, columns = 0;  // 1 to 128
+  int rows = 0, columns = 0;     // 1 to 128
+  const void* next_x = nullptr;  // first element of the tile to come after this: asked for from memory meanwhile
 };
 
 struct Fp8Cast {
