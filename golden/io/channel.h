@@ -1,0 +1,68 @@
+#pragma once
+// What the reading process and its parent say to each other over a socket: numbers, texts and fixtures, each bounded
+// before it is believed.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "golden/io/fixture.h"
+#include "golden/io/reader.h"
+
+namespace assay::golden {
+
+// The other side is gone, too slow, or talks nonsense.
+struct ChannelClosed : std::runtime_error {
+  ChannelClosed() : runtime_error("the other side has closed the channel") {}
+};
+struct ChannelTimeout : std::runtime_error {
+  ChannelTimeout() : runtime_error("the other side takes too long") {}
+};
+struct ChannelNonsense : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+class Sender {
+ public:
+  explicit Sender(int socket) : socket_(socket) {}
+  void number(std::uint64_t value);
+  void text(std::string_view value);
+  void tensor(Tensor tensor);  // by value: it is gone when it was sent
+  void fixture(Fixture fixture);
+  void flush();
+
+ private:
+  void raw(const void* data, std::size_t size);
+  void send_all(const char* data, std::size_t size);
+
+  int socket_;
+  std::string buffer_;
+};
+
+class Receiver {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit Receiver(int socket, Clock::time_point deadline = Clock::time_point::max())
+      : socket_(socket), deadline_(deadline) {}
+  void extend(Clock::time_point deadline) { deadline_ = deadline; }
+
+  std::uint64_t number(std::uint64_t limit);
+  std::string text(std::int64_t limit);
+  // Errors: ChannelNonsense if it passes `limits` or its tensors need other than `bytes` together.
+  Fixture fixture(const ReadLimits& limits, std::int64_t bytes);
+
+ private:
+  void raw(void* data, std::size_t size);
+  Tensor tensor(std::int64_t& room);
+
+  int socket_;
+  Clock::time_point deadline_;
+  std::vector<char> buffer_;
+  std::size_t taken_ = 0;  // of the buffer
+};
+
+}  // namespace assay::golden
