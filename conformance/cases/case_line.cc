@@ -230,13 +230,13 @@ void require_consistent(const CaseLine& line) {
       }
     }
   }
+  if (known("eps")) require(line.real("eps") >= 0, "eps", line.text("eps"), "a value of at least 0");
+  if (known("sign_mask")) require(line.integer("sign_mask") <= 0xffff, "sign_mask", line.text("sign_mask"), "16 bits");
   if (line.op == "quantize") {
-    require(line.real("eps") >= 0, "eps", line.text("eps"), "a value of at least 0");
     if (line.integer("hadamard") == 1) {
       require(line.text("itype") == "bf16", "itype", line.text("itype"), "bf16 with hadamard=1");
       require(line.text("direction") != "rowwise", "direction", line.text("direction"), "both or columnwise with hadamard=1");
     }
-    require(line.integer("sign_mask") <= 0xffff, "sign_mask", line.text("sign_mask"), "16 bits");
     if (line.text("data") == "adversarial_eps") {
       require(line.real("eps") > 0, "eps", line.text("eps"), "more than 0 with data=adversarial_eps");
     }

@@ -714,10 +714,12 @@ void generate_linear(const CaseLine& line, Case& result) {
   attributes["K"] = K;
   attributes["arch"] = line.text("arch");
   attributes["bias"] = line.integer("bias");
+  attributes["itype"] = line.text("itype");
   if (recipe != "none") {
     attributes["otype"] = line.text("otype");
     if (!forward) attributes["grad_otype"] = line.text("grad_otype");
   }
+  if (recipe == "nvfp4") attributes["sign_mask"] = line.integer("sign_mask");
   if (recipe == "tensor_current" || recipe == "block") {
     attributes["pow2"] = line.integer("pow2");
     attributes["eps"] = line.real("eps");

@@ -68,7 +68,8 @@ std::uint32_t full_exponent(const Source& s, std::int64_t row, std::int64_t colu
 std::uint32_t near_underflow(const Source& s, std::int64_t row, std::int64_t column) {
   const std::uint32_t range = s.fields.bits <= 4 ? 1 : s.fields.bits == 8 ? 2 : s.request.type == Format::f16 ? 6 : 18;
   const std::int64_t block = s.request.block;
-  const std::uint32_t base = pick(s.grid(row / 128, column / block), range) + (range > 2 ? pick(s.grid(row, -1), 4) : 0);
+  const std::uint32_t tile = s.grid(row / 128, column / block);
+  const std::uint32_t base = (tile % 4 == 0 ? 0 : pick(tile, range)) + (range > 2 ? pick(s.grid(row, -1), 4) : 0);
   const Words w = s.draw(row, column);
   const std::uint32_t below = pick(w[1], 6);
   const std::uint32_t exponent = base > below ? base - below : 0;
