@@ -172,18 +172,26 @@ CertifiedBound round_to(const OutputType& output, double exact, double radius) {
 }
 
 CertifiedBound element_bound(const GroupedGemmView& view, const GroupView& group, const ProductBound& product, std::int64_t at) {
-  double factor = group.alpha;
+  double factors[4] = {group.alpha, 1, 1, 1};
   if (view.kind == GemmKind::tensor) {
-    factor *= static_cast<double>(group.rows.scale.value(0, 0)) * group.columns.scale.value(0, 0);
+    factors[1] = group.rows.scale.value(0, 0);
+    factors[2] = group.columns.scale.value(0, 0);
+  } else if (view.kind == GemmKind::nvfp4) {
+    factors[1] = group.columns.amax;
+    factors[2] = group.rows.amax;
+    factors[3] = 1.0 / 7225344.0;
   }
-  if (view.kind == GemmKind::nvfp4) factor *= static_cast<double>(group.columns.amax) * group.rows.amax / 7225344.0;
+  double factor = 1, most = 1;  // no product of some of them is larger than `most`
+  for (const double each : factors) {
+    factor *= each;
+    most *= std::max(1.0, std::fabs(each));
+  }
 
-  // Factors are multiplied in at most five roundings, in any association with the sum.
+  // Four factors and the sum: at most five roundings, one of them the constant's, whatever the association.
   const double magnitude = std::fabs(factor);
   double exact = product.exact * factor;
-  double radius = product.error * magnitude + product.computed * (magnitude * 8 * kU + 8 * kUnderflow) + 8 * kUnderflow * (1 + magnitude);
-  const bool split_factors_safe = view.kind == GemmKind::bf16 || view.kind == GemmKind::f16 || magnitude < 0x1p100;
-  if (!split_factors_safe || !(magnitude * product.computed < 0x1p120)) radius = kInfinite;
+  double radius = product.error * magnitude + product.computed * magnitude * 8 * kU + 8 * kUnderflow * most * (1 + product.computed);
+  if (!(most * std::max(1.0, product.computed) < 0x1p120)) radius = kInfinite;
   if (group.depth == 0) exact = radius = 0;
 
   if (group.beta != 0) {
@@ -227,7 +235,9 @@ AnyOrder any_order(const TensorCoreUnit& unit) {
   hardware.fraction_bits = unit.fraction_bits;
   hardware.zero_floor = unit.zero_floor;
   hardware.products_per_step = unit.products_per_step;
-  if (unit.execution == Execution::emulated_fp8) hardware.products_per_step /= 2;  // two steps an instruction
+  // Two steps an instruction, and an addition: of f32 values, or of f16 values, whose rounding is that of one more step.
+  const bool to_f16 = unit.accumulator == Accumulator::f16_nearest;
+  if (unit.execution == Execution::emulated_fp8) hardware.products_per_step /= to_f16 ? 4 : 2;
   switch (unit.accumulator) {
     case Accumulator::f32_truncated: hardware.step_fraction_bits = 23; break;
     case Accumulator::e8m13_truncated: hardware.step_fraction_bits = 13; break;

@@ -28,7 +28,7 @@
 // result plus a local error; sums have gain 1, so the error of the whole is the sum of the local errors, each bounded above.
 // Outside, with s the exact product of the block's scales, a value t costs at most |s t| ((1 + u)^3 - 1) plus 2^-149 (1 + |s_r|
 // + |s_c| + |t|) by scaling; every addition costs u times the magnitude of all, every merge the same with D's unit. The epilogue
-// multiplies by a factor known to four roundings. All of it is summed in double with every term positive; the last step widens
+// multiplies by factors in at most five roundings, each of which may also underflow. All of it is summed in double with every term positive; the last step widens
 // the radius by more than double rounding can have taken from it.
 //
 // Where an operand or scale is not finite, or a magnitude could pass the largest finite value on the way, no bound is given:
