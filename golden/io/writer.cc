@@ -1,12 +1,7 @@
 #include "golden/io/writer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -15,6 +10,7 @@
 
 #include "golden/io/hdf5_handle.h"
 #include "golden/io/reader.h"
+#include "golden/io/replace_file.h"
 #include "golden/io/sha256.h"
 #include "golden/io/stored_type.h"
 #include "golden/io/tensor.h"
@@ -337,57 +333,6 @@ class Writer {
   std::map<std::string, std::string> stored_;  // identity to the path of its dataset
 };
 
-// ---- the disk
-
-// A file descriptor and the name of its file, which goes with it unless it was renamed.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::filesystem::path& beside) : target_(beside.string()) {
-    static std::atomic<unsigned> count{0};
-    do {
-      name_ = target_ + ".partial-" + show(getpid()) + "-" + show(count++);
-      descriptor_ = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (descriptor_ < 0 && errno == EEXIST);
-    if (descriptor_ < 0) fail("cannot be written");
-  }
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-    if (!renamed_) unlink(name_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  void write_all(const std::vector<std::byte>& bytes) {
-    for (std::size_t at = 0; at < bytes.size();) {
-      const ssize_t written = write(descriptor_, &bytes[at], std::min<std::size_t>(bytes.size() - at, 1 << 30));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) fail("cannot be written");
-      at += static_cast<std::size_t>(written);
-    }
-  }
-
-  void become_target() {
-    if (fsync(descriptor_) != 0) fail("cannot be written");
-    if (close(std::exchange(descriptor_, -1)) != 0) fail("cannot be written");
-    if (rename(name_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
-    renamed_ = true;
-  }
-
- private:
-  [[noreturn]] void fail(std::string_view what) {
-    const std::string reason = std::string(what) + ": " + std::strerror(errno);
-    if (descriptor_ >= 0) {
-      close(std::exchange(descriptor_, -1));
-      unlink(name_.c_str());
-    }
-    throw FixtureError(target_, "", reason);
-  }
-
-  std::string target_, name_;
-  int descriptor_ = -1;
-  bool renamed_ = false;
-};
-
 }  // namespace
 
 std::vector<std::byte> fixture_image(const Fixture& fixture) {
@@ -398,10 +343,7 @@ std::vector<std::byte> fixture_image(const Fixture& fixture) {
 }
 
 void write_fixture(const std::filesystem::path& path, const Fixture& fixture) {
-  const std::vector<std::byte> image = fixture_image(fixture);
-  TemporaryFile file(path);
-  file.write_all(image);
-  file.become_target();
+  replace_file(path, fixture_image(fixture));
 }
 
 }  // namespace assay::golden
