@@ -16,6 +16,7 @@ struct OutputSpec {
   std::string name;
   Format type;
   std::vector<std::int64_t> shape;  // as a fixture stores it
+  bool rows_follow_splits = false;  // rows beyond the sum of the splits are not written
 };
 
 // Ops that the reference answers, in a fixed order.
@@ -29,6 +30,14 @@ std::vector<OutputSpec> outputs_of(const Request& request);
 // Errors: InvalidArgument for a request that makes no sense, NotSupported for one that is unknown here (an attribute that
 // nobody reads, a missing plan, ...). Nothing is written then.
 void answer(const Request& request, Layer layer);
+
+// What the reference states about the request: the row of the tensor-core table and the accumulation plan that it follows,
+// empty where the op has none.
+struct Numerics {
+  std::string unit;
+  std::string plan;
+};
+Numerics numerics_of(const Request& request);
 
 // Which bytes of each wanted output the op writes (1) and which it leaves alone (0).
 std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& request);

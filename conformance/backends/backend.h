@@ -1,0 +1,54 @@
+#pragma once
+// A backend in the harness's hands: loaded, opened, and its calls as C++ that throws BackendError.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "conformance/backend.h"
+
+namespace assay::conformance {
+
+// A call that failed. `status` decides what the harness makes of it.
+class BackendError : public std::exception {
+ public:
+  BackendError(assay_status status, std::string text) : status_(status), text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+  assay_status status() const { return status_; }
+
+ private:
+  assay_status status_;
+  std::string text_;
+};
+
+std::string_view name_of(assay_status status);
+
+// Built-in backends, in a fixed order.
+std::vector<const assay_backend*> built_in_backends();
+
+class Backend {
+ public:
+  // `name` is a built-in backend or the path of a shared library. Errors: BackendError with ASSAY_FAILED for a library
+  // that does not load, lacks the entry point, speaks another version or leaves a required function out; whatever `open` says.
+  explicit Backend(const std::string& name, const std::string& options = "");
+  ~Backend();
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  const assay_backend& table() const { return *table_; }
+  assay_context* context() const { return context_; }
+  std::string name() const { return table_->name; }
+  assay_device_info device_info();
+  bool can_capture() const { return table_->capture_begin != nullptr; }
+
+  // Throws unless `status` is ASSAY_OK; `doing` is what was attempted: "allocate 4096 bytes".
+  void check(assay_status status, const std::string& doing);
+  std::string last_error();
+
+ private:
+  void* library_ = nullptr;
+  const assay_backend* table_ = nullptr;
+  assay_context* context_ = nullptr;
+};
+
+}  // namespace assay::conformance

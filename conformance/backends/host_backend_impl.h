@@ -1,0 +1,247 @@
+#pragma once
+// The bodies behind host_backend.h.
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <new>
+#include <vector>
+
+#include "conformance/backends/host_backend.h"
+#include "reference/support/error.h"
+
+// The interface leaves these types to the backend. Those here are private to the host backends.
+struct assay_context {
+  int mode = 0;
+  std::string error;
+};
+struct assay_graph {
+  // A call owns copies of what the caller's structure pointed to; tensor data stay where they are.
+  struct Recorded {
+    std::deque<std::string> names;
+    std::vector<assay_parameter> parameters;
+    std::vector<assay_tensor> inputs, outputs;
+    assay_call call;
+  };
+  std::deque<Recorded> calls;
+};
+struct assay_stream {
+  assay_graph* recording = nullptr;
+};
+struct assay_event {
+  std::chrono::steady_clock::time_point at;
+};
+
+namespace assay::conformance::host {
+
+// Why an open without a context failed.
+inline std::string& open_error() {
+  static thread_local std::string text;
+  return text;
+}
+
+// Runs `body` and turns what it throws into a status and a text.
+template <class Body>
+assay_status guarded(std::string& error, Body body) {
+  try {
+    body();
+    return ASSAY_OK;
+  } catch (const NotSupported& why) {
+    error = why.what();
+    return ASSAY_NOT_SUPPORTED;
+  } catch (const InvalidArgument& why) {
+    error = why.what();
+    return ASSAY_INVALID_ARGUMENT;
+  } catch (const std::bad_alloc&) {
+    error = "the host is out of memory";
+    return ASSAY_OUT_OF_MEMORY;
+  } catch (const std::exception& why) {
+    error = why.what();
+    return ASSAY_FAILED;
+  }
+}
+
+inline void record(assay_graph& graph, const assay_call& call) {
+  assay_graph::Recorded& copy = graph.calls.emplace_back();
+  const auto keep = [&](const char* text) { return text == nullptr ? nullptr : copy.names.emplace_back(text).c_str(); };
+  copy.parameters.assign(call.parameters, call.parameters + call.parameter_count);
+  copy.inputs.assign(call.inputs, call.inputs + call.input_count);
+  copy.outputs.assign(call.outputs, call.outputs + call.output_count);
+  for (assay_parameter& each : copy.parameters) {
+    each.name = keep(each.name);
+    each.text = keep(each.text);
+  }
+  for (assay_tensor& each : copy.inputs) each.name = keep(each.name);
+  for (assay_tensor& each : copy.outputs) each.name = keep(each.name);
+  copy.call = call;
+  copy.call.op = keep(call.op);
+  copy.call.parameters = copy.parameters.data();
+  copy.call.inputs = copy.inputs.data();
+  copy.call.outputs = copy.outputs.data();
+}
+
+inline const char* last_error(assay_context* context) { return context == nullptr ? open_error().c_str() : context->error.c_str(); }
+
+inline void close(assay_context* context) { delete context; }
+
+inline assay_status device_info(assay_context*, assay_device_info* info) {
+  std::snprintf(info->name, sizeof info->name, "host processor");
+#if defined(__x86_64__)
+  std::snprintf(info->architecture, sizeof info->architecture, "x86-64");
+#elif defined(__aarch64__)
+  std::snprintf(info->architecture, sizeof info->architecture, "aarch64");
+#else
+  std::snprintf(info->architecture, sizeof info->architecture, "host");
+#endif
+  std::snprintf(info->software, sizeof info->software, "built with %s", __VERSION__);
+  return ASSAY_OK;
+}
+
+inline assay_status allocate(assay_context* context, std::int64_t bytes, void** data) {
+  *data = bytes < 0 ? nullptr : std::aligned_alloc(4096, (static_cast<std::size_t>(bytes) + 4096) / 4096 * 4096);
+  if (*data != nullptr) return ASSAY_OK;
+  context->error = "the host has no " + std::to_string(bytes) + " bytes";
+  return ASSAY_OUT_OF_MEMORY;
+}
+inline void release(assay_context*, void* data) { std::free(data); }
+
+inline assay_status copy_to_device(assay_context*, assay_stream*, void* device, const void* from, std::int64_t bytes) {
+  if (bytes > 0) std::memcpy(device, from, static_cast<std::size_t>(bytes));
+  return ASSAY_OK;
+}
+inline assay_status copy_to_host(assay_context*, assay_stream*, void* to, const void* device, std::int64_t bytes) {
+  if (bytes > 0) std::memcpy(to, device, static_cast<std::size_t>(bytes));
+  return ASSAY_OK;
+}
+inline assay_status fill(assay_context*, assay_stream*, void* device, std::uint8_t value, std::int64_t bytes) {
+  if (bytes > 0) std::memset(device, value, static_cast<std::size_t>(bytes));
+  return ASSAY_OK;
+}
+
+inline assay_status stream_create(assay_context*, assay_stream** stream) {
+  *stream = new assay_stream;
+  return ASSAY_OK;
+}
+inline void stream_destroy(assay_context*, assay_stream* stream) { delete stream; }
+inline assay_status synchronize(assay_context*, assay_stream*, std::int64_t) { return ASSAY_OK; }
+
+inline assay_status event_create(assay_context*, assay_event** event) {
+  *event = new assay_event;
+  return ASSAY_OK;
+}
+inline void event_destroy(assay_context*, assay_event* event) { delete event; }
+inline assay_status event_record(assay_context*, assay_event* event, assay_stream*) {
+  event->at = std::chrono::steady_clock::now();
+  return ASSAY_OK;
+}
+inline assay_status event_elapsed(assay_context*, assay_event* start, assay_event* stop, double* milliseconds) {
+  *milliseconds = std::chrono::duration<double, std::milli>(stop->at - start->at).count();
+  return ASSAY_OK;
+}
+
+inline assay_status capture_begin(assay_context* context, assay_stream* stream) {
+  if (stream->recording != nullptr) {
+    context->error = "the stream is being captured already";
+    return ASSAY_INVALID_ARGUMENT;
+  }
+  stream->recording = new assay_graph;
+  return ASSAY_OK;
+}
+inline assay_status capture_end(assay_context* context, assay_stream* stream, assay_graph** graph) {
+  if (stream->recording == nullptr) {
+    context->error = "the stream is not being captured";
+    return ASSAY_INVALID_ARGUMENT;
+  }
+  *graph = stream->recording;
+  stream->recording = nullptr;
+  return ASSAY_OK;
+}
+inline void graph_destroy(assay_context*, assay_graph* graph) { delete graph; }
+
+inline assay_status workspace_bytes(assay_context*, const assay_call*, std::int64_t* bytes) {
+  *bytes = 0;
+  return ASSAY_OK;
+}
+
+template <const HostBackend& host>
+assay_status open(const char* options, assay_context** context) {
+  int mode = 0;
+  const assay_status status = guarded(open_error(), [&] { host.configure(options == nullptr ? "" : options, mode); });
+  if (status != ASSAY_OK) return status;
+  *context = new assay_context{mode, {}};
+  return ASSAY_OK;
+}
+
+template <const HostBackend& host>
+assay_status supports(assay_context* context, const assay_call* call) {
+  return guarded(context->error, [&] { host.perform(*call, context->mode, true); });
+}
+
+template <const HostBackend& host>
+assay_status numerics(assay_context* context, const assay_call* call, assay_numerics* numerics) {
+  return guarded(context->error, [&] { host.state(*call, *numerics); });
+}
+
+template <const HostBackend& host>
+assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
+  return guarded(context->error, [&] {
+    if (stream->recording != nullptr) {
+      host.perform(*call, context->mode, true);
+      record(*stream->recording, *call);
+    } else {
+      host.perform(*call, context->mode, false);
+    }
+  });
+}
+
+template <const HostBackend& host>
+assay_status graph_launch(assay_context* context, assay_graph* graph, assay_stream*) {
+  return guarded(context->error, [&] {
+    for (const assay_graph::Recorded& recorded : graph->calls) host.perform(recorded.call, context->mode, false);
+  });
+}
+
+}  // namespace assay::conformance::host
+
+namespace assay::conformance {
+
+template <const HostBackend& host>
+const assay_backend* host_table() {
+  static const assay_backend table = [] {
+    assay_backend made{};
+    made.struct_size = sizeof made;
+    made.version = ASSAY_BACKEND_VERSION;
+    made.name = host.name;
+    made.description = host.description;
+    made.open = host::open<host>;
+    made.close = host::close;
+    made.last_error = host::last_error;
+    made.device_info = host::device_info;
+    made.allocate = host::allocate;
+    made.release = host::release;
+    made.copy_to_device = host::copy_to_device;
+    made.copy_to_host = host::copy_to_host;
+    made.fill = host::fill;
+    made.stream_create = host::stream_create;
+    made.stream_destroy = host::stream_destroy;
+    made.synchronize = host::synchronize;
+    made.event_create = host::event_create;
+    made.event_destroy = host::event_destroy;
+    made.event_record = host::event_record;
+    made.event_elapsed = host::event_elapsed;
+    made.capture_begin = host::capture_begin;
+    made.capture_end = host::capture_end;
+    made.graph_launch = host::graph_launch<host>;
+    made.graph_destroy = host::graph_destroy;
+    made.supports = host::supports<host>;
+    made.numerics = host::numerics<host>;
+    made.workspace_bytes = host::workspace_bytes;
+    made.execute = host::execute<host>;
+    return made;
+  }();
+  return &table;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,27 @@
+// Claims success for everything and writes nothing: what the suite must never take for a pass.
+
+#include "conformance/backends/built_in.h"
+#include "conformance/backends/host_backend.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+void configure(const std::string& options, int&) {
+  if (!options.empty()) throw InvalidArgument("--backend-options", "'" + options + "'", "nothing: the null backend has no options");
+}
+void perform(const assay_call&, int, bool) {}
+void state(const assay_call&, assay_numerics& numerics) {
+  numerics.keeps_zero_sign = -1;
+  numerics.deterministic = -1;
+  numerics.batch_invariant = -1;
+}
+
+constexpr HostBackend kNull{"null", "claims success and writes nothing: every case with a word to write must fail", configure,
+                            perform, state};
+
+}  // namespace
+
+const assay_backend* null_backend() { return host_table<kNull>(); }
+
+}  // namespace assay::conformance

@@ -1,0 +1,52 @@
+// The CPU reference as a backend: the whole interface, answered by conformance/ops.
+
+#include "conformance/backends/built_in.h"
+#include "conformance/backends/host_backend.h"
+#include "conformance/ops/answer.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+void configure(const std::string& options, int& mode) {
+  if (options.empty() || options == "layer=fast") {
+    mode = static_cast<int>(Layer::fast);
+  } else if (options == "layer=scalar") {
+    mode = static_cast<int>(Layer::scalar);
+  } else {
+    throw InvalidArgument("--backend-options", "'" + options + "'", "layer=fast or layer=scalar");
+  }
+}
+
+void perform(const assay_call& call, int mode, bool dry) {
+  if (call.algorithm != -1) throw NotSupported("the reference has one algorithm; pin none");
+  const Request request = Request::of(call);
+  if (!dry) {
+    answer(request, static_cast<Layer>(mode));
+    return;
+  }
+  const std::vector<OutputSpec> outputs = outputs_of(request);
+  for (const auto& [name, tensor] : request.out) {
+    bool known = false;
+    for (const OutputSpec& each : outputs) known = known || each.name == name;
+    if (!known) throw NotSupported("op " + request.op() + " has no output '" + name + "' here");
+  }
+}
+
+void state(const assay_call& call, assay_numerics& numerics) {
+  const Request request = Request::of(call);
+  const Numerics stated = numerics_of(request);
+  std::snprintf(numerics.unit, sizeof numerics.unit, "%s", stated.unit.c_str());
+  std::snprintf(numerics.plan, sizeof numerics.plan, "%s", stated.plan.c_str());
+  numerics.keeps_zero_sign = request.text_or("zero_sign", "kept") == "positive" ? 0 : 1;
+  numerics.deterministic = 1;
+  numerics.batch_invariant = 1;
+}
+
+constexpr HostBackend kReference{"reference", "the CPU reference: every bit of every recipe, on the host", configure, perform, state};
+
+}  // namespace
+
+const assay_backend* reference_backend() { return host_table<kReference>(); }
+
+}  // namespace assay::conformance

@@ -1,0 +1,88 @@
+#include "conformance/ops/answer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "conformance/ops/op.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr const Op* kOps[] = {
+    &kQuantize,        &kDequantize,          &kSwizzle,           &kUnswizzle,     &kSplitsToOffsets, &kSplitsToOffsetsMulti,
+    &kSplitsToOffsets2d, &kDelayedUpdate,     &kGroupedDbias,      &kGroupedGemm,   &kLinearForward,   &kLinearDgrad,
+    &kLinearWgrad,
+};
+
+const Op& find(const std::string& name) {
+  for (const Op* op : kOps) {
+    if (op->name == name) return *op;
+  }
+  std::string names;
+  for (const Op* op : kOps) names += std::string(names.empty() ? "" : ", ") + std::string(op->name);
+  throw NotSupported("op '" + name + "' is unknown: expected one of " + names);
+}
+
+// A request like `request` whose outputs are filled with `poison` and live in `storage`.
+Request with_poisoned_outputs(const Request& request, std::byte poison, std::map<std::string, std::vector<std::byte>>& storage) {
+  Request copy = request;
+  for (auto& [name, tensor] : copy.out) {
+    std::vector<std::byte>& bytes = storage[name];
+    bytes.assign(static_cast<std::size_t>(tensor.bytes), poison);
+    tensor.data = bytes.empty() ? nullptr : bytes.data();
+  }
+  return copy;
+}
+
+}  // namespace
+
+std::vector<std::string_view> known_ops() {
+  std::vector<std::string_view> names;
+  std::transform(std::begin(kOps), std::end(kOps), std::back_inserter(names), [](const Op* op) { return op->name; });
+  return names;
+}
+
+std::vector<OutputSpec> outputs_of(const Request& request) { return find(request.op()).outputs(request); }
+
+void answer(const Request& request, Layer layer) { find(request.op()).answer(request, layer); }
+
+std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& request) {
+  std::map<std::string, std::vector<std::uint8_t>> written;
+  const Op& op = find(request.op());
+  if (op.only_tail_rows_untouched) {
+    const std::vector<OutputSpec> specs = op.outputs(request);
+    std::int64_t rows = 0;
+    for (const std::int64_t split : request.splits()) rows += split;
+    for (const auto& [name, tensor] : request.out) {
+      std::vector<std::uint8_t>& mask = written[name];
+      mask.assign(static_cast<std::size_t>(tensor.bytes), 1);
+      const bool follows_rows = std::any_of(specs.begin(), specs.end(), [&, n = name](const OutputSpec& spec) {
+        return spec.name == n && spec.rows_follow_splits;
+      });
+      if (!follows_rows || tensor.shape.empty() || tensor.shape[0] == 0) continue;
+      const std::int64_t row_bytes = tensor.bytes / tensor.shape[0];
+      std::fill(mask.begin() + std::min(rows, tensor.shape[0]) * row_bytes, mask.end(), std::uint8_t{0});
+    }
+    return written;
+  }
+  // What keeps both of two different poisons was not written.
+  std::map<std::string, std::vector<std::byte>> first, second;
+  answer(with_poisoned_outputs(request, std::byte{0x00}, first), Layer::fast);
+  answer(with_poisoned_outputs(request, std::byte{0xff}, second), Layer::fast);
+  for (const auto& [name, bytes] : first) {
+    const std::vector<std::byte>& other = second[name];
+    std::vector<std::uint8_t>& mask = written[name];
+    mask.resize(bytes.size());
+    for (std::size_t i = 0; i < bytes.size(); ++i) mask[i] = bytes[i] == other[i] ? 1 : 0;
+  }
+  return written;
+}
+
+Numerics numerics_of(const Request& request) {
+  const Op& op = find(request.op());
+  return op.numerics == nullptr ? Numerics{} : op.numerics(request);
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,27 @@
+#pragma once
+// One op: how its requests become calls of the reference. Each NAME.cc beside this holds the ops of one subject.
+
+#include <string_view>
+#include <vector>
+
+#include "conformance/ops/answer.h"
+
+namespace assay::conformance {
+
+struct Op {
+  std::string_view name;
+  std::vector<OutputSpec> (*outputs)(const Request&);
+  void (*answer)(const Request&, Layer);
+  // Rows of every output beyond the sum of the splits stay as they are, and nothing else does: true for the ops whose
+  // answers are dear, so that `written_bytes` need not compute one.
+  bool only_tail_rows_untouched = false;
+  Numerics (*numerics)(const Request&) = nullptr;  // null: nothing to state
+};
+
+extern const Op kQuantize, kDequantize, kSwizzle, kUnswizzle;
+extern const Op kSplitsToOffsets, kSplitsToOffsetsMulti, kSplitsToOffsets2d;
+extern const Op kDelayedUpdate, kGroupedDbias;
+extern const Op kGroupedGemm;
+extern const Op kLinearForward, kLinearDgrad, kLinearWgrad;
+
+}  // namespace assay::conformance

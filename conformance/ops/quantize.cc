@@ -1,0 +1,146 @@
+// Op `quantize`: fixture schema 1, and the NVFP4 and MXFP8 modes of schema 2.
+
+#include "conformance/ops/op.h"
+#include "conformance/ops/words.h"
+#include "reference/recipes/quantize.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+ZeroSign zero_sign_of(const Request& request) {
+  const std::string name = request.text_or("zero_sign", "kept");
+  if (name == "kept" || name == "free") return ZeroSign::kept;  // free: the comparison allows both
+  if (name == "positive") return ZeroSign::positive;
+  throw InvalidArgument("attribute zero_sign", "'" + name + "'", "kept, positive or free");
+}
+
+FourOverSix four_over_six_of(const Request& request) {
+  const std::string name = request.text_or("four_over_six", "off");
+  if (name == "off") return FourOverSix::off;
+  if (name == "mae") return FourOverSix::mean_absolute_error;
+  if (name == "mse") return FourOverSix::mean_squared_error;
+  throw InvalidArgument("attribute four_over_six", "'" + name + "'", "off, mae or mse");
+}
+
+const std::uint8_t* bytes(const TensorView* tensor) {
+  return tensor == nullptr ? nullptr : static_cast<const std::uint8_t*>(tensor->data);
+}
+
+struct Parsed {
+  std::vector<std::int64_t> splits;
+  QuantizeProblem problem;
+};
+
+// Both directions are on: what is wanted is decided by the outputs that are there.
+void parse(const Request& request, Parsed& parsed) {
+  QuantizeProblem& problem = parsed.problem;
+  QuantizeConfig& config = problem.config;
+  config.recipe = recipe_of(request);
+  config.output = request.format_or("otype", config.recipe == Recipe::nvfp4 ? Format::e2m1 : Format::e4m3);
+  config.force_pow_2_scales = request.flag("pow2");
+  config.amax_epsilon = static_cast<float>(request.real_or("eps", 0));
+  config.scale_layout = scale_layout_of(request);
+  config.zero_sign = zero_sign_of(request);
+  config.two_dimensional = request.flag("two_dimensional");
+  config.hadamard = request.flag("hadamard");
+  const std::int64_t mask = request.integer_or("sign_mask", 0);
+  require(mask >= 0 && mask <= 0xffff, "attribute sign_mask", mask, "0 to 65535");
+  config.hadamard_sign_mask = static_cast<std::uint16_t>(mask);
+  config.stochastic_rounding = request.flag("stochastic");
+  config.four_over_six = four_over_six_of(request);
+  config.nvfp4_e4m3_max = static_cast<float>(request.real_or("e4m3_max", 448));
+  config.dbias = request.flag("dbias");
+
+  const TensorView& x = request.input("x");
+  if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
+  problem.x_type = x.type;
+  problem.x = x.data;
+  problem.rows = x.shape[0];
+  problem.columns = x.shape[1];
+  problem.grouped = request.find_input("splits") != nullptr;
+  if (problem.grouped) parsed.splits = request.splits();
+  problem.splits = parsed.splits;
+  const std::int64_t groups = problem.grouped ? static_cast<std::int64_t>(parsed.splits.size()) : 1;
+  const std::int64_t elements = x.elements();
+  if (config.recipe == Recipe::tensor_delayed) problem.scale = floats(&request.input("scale", Format::f32, groups));
+  problem.amax = floats(request.find_input("amax", Format::f32, groups));
+  problem.columnwise_amax = floats(request.find_input("columnwise_amax", Format::f32, groups));
+  problem.noop = floats(request.find_input("noop", Format::f32, 1));
+  problem.rowwise_random = bytes(request.find_input("rowwise_random"));
+  problem.columnwise_random = bytes(request.find_input("columnwise_random"));
+  for (const char* name : {"rowwise_random", "columnwise_random"}) {
+    const TensorView* random = request.find_input(name);
+    if (random != nullptr && random->bytes < elements) {
+      throw InvalidArgument(std::string("in/") + name, describe(*random), "one byte for each element of x");
+    }
+  }
+  config.rowwise = config.columnwise = true;
+}
+
+struct NamedShape {
+  const char* name;
+  OutputShape QuantizeShapes::*shape;
+};
+constexpr NamedShape kOutputs[] = {
+    {"rowwise_data", &QuantizeShapes::rowwise_data},
+    {"columnwise_data", &QuantizeShapes::columnwise_data},
+    {"rowwise_scale_inv", &QuantizeShapes::rowwise_scale_inv},
+    {"columnwise_scale_inv", &QuantizeShapes::columnwise_scale_inv},
+    {"amax", &QuantizeShapes::amax},
+    {"columnwise_amax", &QuantizeShapes::columnwise_amax},
+    {"scale", &QuantizeShapes::scale},
+    {"dbias", &QuantizeShapes::dbias},
+};
+
+std::vector<OutputSpec> outputs(const Request& request) {
+  Parsed parsed;
+  parse(request, parsed);
+  if (parsed.problem.config.stochastic_rounding) {
+    parsed.problem.config.rowwise = parsed.problem.rowwise_random != nullptr;
+    parsed.problem.config.columnwise = parsed.problem.columnwise_random != nullptr;
+  }
+  request.refuse_unknown();
+  const QuantizeShapes shapes = quantize_outputs(parsed.problem);
+  std::vector<OutputSpec> specs;
+  for (const auto& [name, member] : kOutputs) {
+    const OutputShape& shape = shapes.*member;
+    if (shape.rank != 0) specs.push_back({name, shape.type, {shape.shape, shape.shape + shape.rank}});
+  }
+  return specs;
+}
+
+void write_outputs(const Request& request, Layer layer) {
+  Parsed parsed;
+  parse(request, parsed);
+  QuantizeConfig& config = parsed.problem.config;
+  config.dbias = config.dbias || request.wants("dbias");
+  config.rowwise = request.wants("rowwise_data") || request.wants("rowwise_scale_inv");
+  config.columnwise = request.wants("columnwise_data") || request.wants("columnwise_scale_inv");
+  request.refuse_unknown();
+  // Shapes of both directions, whatever is wanted: per-tensor recipes have one scale_inv for the two.
+  QuantizeProblem both = parsed.problem;
+  both.config.rowwise = both.config.columnwise = true;
+  if (config.stochastic_rounding) {
+    both.config.rowwise = config.rowwise;
+    both.config.columnwise = config.columnwise;
+  }
+  const QuantizeShapes shapes = quantize_outputs(both);
+  const auto to = [&](const char* name, const OutputShape& shape) { return request.output(name, shape.type, shape.elements()); };
+  QuantizeOutput output;
+  output.rowwise_data = to("rowwise_data", shapes.rowwise_data);
+  output.columnwise_data = to("columnwise_data", shapes.columnwise_data);
+  output.rowwise_scale_inv = to("rowwise_scale_inv", shapes.rowwise_scale_inv);
+  output.columnwise_scale_inv = to("columnwise_scale_inv", shapes.columnwise_scale_inv);
+  output.amax = static_cast<float*>(to("amax", shapes.amax));
+  output.columnwise_amax = static_cast<float*>(to("columnwise_amax", shapes.columnwise_amax));
+  output.scale = static_cast<float*>(to("scale", shapes.scale));
+  output.dbias = to("dbias", shapes.dbias);
+  layer == Layer::fast ? quantize(parsed.problem, output) : scalar::quantize(parsed.problem, output);
+}
+
+}  // namespace
+
+const Op kQuantize{"quantize", outputs, write_outputs};
+
+}  // namespace assay::conformance

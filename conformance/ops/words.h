@@ -1,0 +1,44 @@
+#pragma once
+// Attribute words that several ops share.
+
+#include <string>
+
+#include "conformance/ops/request.h"
+#include "reference/layout/scale_shape.h"
+#include "reference/recipes/quantize.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+
+inline Recipe recipe_of(const Request& request) {
+  const std::string name = request.text("recipe");
+  const auto recipe = recipe_named(name);
+  if (!recipe) {
+    throw InvalidArgument("attribute recipe", "'" + name + "'",
+                          "tensor_current, tensor_delayed, block_1x128, block_128x128, mxfp8 or nvfp4");
+  }
+  return *recipe;
+}
+
+inline ScaleLayout scale_layout_of(const Request& request) {
+  const std::string name = request.text_or("scale_layout", "compact");
+  if (name == "compact") return ScaleLayout::compact;
+  if (name == "swizzled") return ScaleLayout::swizzled;
+  throw InvalidArgument("attribute scale_layout", "'" + name + "'", "compact or swizzled");
+}
+
+inline Direction direction_of(const Request& request) {
+  const std::string name = request.text_or("direction", "rowwise");
+  if (name == "rowwise") return Direction::rowwise;
+  if (name == "columnwise") return Direction::columnwise;
+  throw InvalidArgument("attribute direction", "'" + name + "'", "rowwise or columnwise");
+}
+
+inline const float* floats(const TensorView* tensor) { return tensor == nullptr ? nullptr : static_cast<const float*>(tensor->data); }
+
+// Rows of each group, or all rows as one when there are no splits.
+inline std::vector<std::int64_t> group_rows(const Request& request, std::int64_t rows) {
+  return request.find_input("splits") == nullptr ? std::vector<std::int64_t>{rows} : request.splits();
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,79 @@
+// assay doctor: what this build and this machine can do, before anything is judged.
+
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "conformance/backends/backend.h"
+#include "conformance/program/fixture_cases.h"
+#include "conformance/program/verbs.h"
+#include "conformance/program/version.h"
+#include "golden/io/manifest.h"
+#include "reference/gemm/simd_level.h"
+#include "reference/support/parallel.h"
+
+namespace assay::conformance {
+namespace {
+
+struct Finding {
+  std::string subject, text;
+  bool good = true;
+};
+
+std::vector<Finding> findings(const std::string& backend_name, const std::string& backend_options) {
+  std::vector<Finding> found;
+  found.push_back({"assay", fmt::format("{}, built with {}", kVersion, __VERSION__)});
+  found.push_back({"threads", fmt::format("{} (ASSAY_THREADS sets it)", thread_count())});
+  found.push_back({"vector code", std::string(name_of(simd_level()))});
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  found.push_back({"hdf5", fmt::format("{}.{}.{}", major, minor, release)});
+  found.push_back({"cuda", "not in this build: device cases cannot run, everything else can"});
+  const std::filesystem::path folder = golden_folder();
+  const std::vector<std::string> faults = golden::check_manifest(folder);
+  const std::size_t files = golden_files().size();
+  if (faults.empty() && files > 0) found.push_back({"fixtures", fmt::format("{} files in {}, every digest right", files, folder.string())});
+  if (files == 0) found.push_back({"fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", folder.string()), false});
+  for (const std::string& fault : faults) found.push_back({"fixtures", fault, false});
+  try {
+    Backend backend(backend_name, backend_options);
+    const assay_device_info info = backend.device_info();
+    found.push_back({"backend", fmt::format("{}: {} ({}), {}", backend.name(), info.name, info.architecture, info.software)});
+    if (!backend.can_capture()) found.push_back({"backend", "has no capture and replay: replay cases cannot be asked"});
+  } catch (const BackendError& error) {
+    found.push_back({"backend", error.what(), false});
+  }
+  return found;
+}
+
+}  // namespace
+
+Action add_doctor(CLI::App& verb) {
+  struct Options {
+    std::string backend = "reference", backend_options, json;
+  };
+  const auto options = std::make_shared<Options>();
+  verb.add_option("--backend", options->backend, "Also open this backend")->capture_default_str();
+  verb.add_option("--backend-options", options->backend_options, "Text for its open()");
+  verb.add_option("--json", options->json, "Write the findings to this file");
+  return [options] {
+    bool good = true;
+    nlohmann::json all = nlohmann::json::array();
+    for (const Finding& each : findings(options->backend, options->backend_options)) {
+      fmt::print("{:<6}{:<12} {}\n", each.good ? "ok" : "FAULT", each.subject, each.text);
+      all.push_back({{"subject", each.subject}, {"good", each.good}, {"text", each.text}});
+      good = good && each.good;
+    }
+    if (!options->json.empty()) {
+      std::ofstream file(options->json);
+      file << all.dump(1) << '\n';
+      if (!file.flush()) throw std::runtime_error("cannot write " + options->json);
+    }
+    return good ? ExitCode::passed : ExitCode::machine_failed;
+  };
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,89 @@
+#include "conformance/program/fixture_cases.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "conformance/program/interrupt.h"
+#include "conformance/program/parallel_judging.h"
+#include "conformance/program/progress.h"
+#include "golden/io/contained_reader.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+std::string recipe_of(const golden::Case& each) {
+  for (const char* name : {"recipe", "kind"}) {
+    const auto found = each.attributes.find(name);
+    if (found != each.attributes.end() && std::holds_alternative<std::string>(found->second)) return std::get<std::string>(found->second);
+  }
+  return "-";
+}
+
+}  // namespace
+
+std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, const std::vector<std::string>& only,
+                            const BackendChoice& choice, bool progress, Report& report) {
+  std::int64_t selected = 0;
+  for (const std::filesystem::path& file : files) {
+    if (interrupted()) break;
+    golden::Fixture fixture;
+    try {
+      fixture = golden::read_fixture_contained(file);
+    } catch (const golden::FixtureError& error) {
+      report.bad_fixture(file.string(), error.what());
+      continue;
+    }
+    std::vector<const golden::Case*> cases;
+    for (const golden::Case& each : fixture.cases) {
+      const bool wanted = std::all_of(only.begin(), only.end(), [&](const std::string& word) { return each.name.find(word) != std::string::npos; });
+      if (wanted) cases.push_back(&each);
+    }
+    selected += static_cast<std::int64_t>(cases.size());
+    Progress line(file.filename().string(), static_cast<std::int64_t>(cases.size()), progress);
+    std::vector<std::string> inconsistent(cases.size());
+    judge_in_parallel(choice, static_cast<std::int64_t>(cases.size()), [&](std::int64_t i, Backend& backend) {
+      const golden::Case& each = *cases[static_cast<std::size_t>(i)];
+      JudgeOptions options = choice.judge_options();
+      options.title = file.string() + ": " + each.name;
+      options.reproduce = "assay verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
+      try {
+        if (each.out.empty()) throw InvalidArgument("out", "empty", "at least one expected output (assay compute makes them)");
+        CaseReport made{file.filename().string(), each.name, "", each.op, recipe_of(each), judge(backend, each, &each, false, options)};
+        line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
+        report.add(std::move(made));
+      } catch (const InvalidArgument& error) {
+        inconsistent[static_cast<std::size_t>(i)] = error.what();
+      } catch (const NotSupported& error) {
+        inconsistent[static_cast<std::size_t>(i)] = error.what();
+      }
+    });
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      if (!inconsistent[i].empty()) report.bad_fixture(file.string(), file.string() + ": /" + cases[i]->name + ": " + inconsistent[i]);
+    }
+  }
+  return selected;
+}
+
+std::filesystem::path golden_folder() {
+  if (const char* named = std::getenv("ASSAY_GOLDEN"); named != nullptr && *named != '\0') return named;
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (!failed) {
+    const std::filesystem::path installed = self.parent_path().parent_path() / "share" / "assay" / "golden";
+    if (std::filesystem::is_directory(installed, failed)) return installed;
+  }
+  return ASSAY_SOURCE_GOLDEN;
+}
+
+std::vector<std::filesystem::path> golden_files() {
+  std::vector<std::filesystem::path> files;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(golden_folder(), failed)) {
+    if (entry.path().extension() == ".h5") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,25 @@
+#pragma once
+// Judging the cases of fixture files; what `verify` does, and `run` for the files of golden/.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "conformance/backends/backend.h"
+#include "conformance/program/judge_options.h"
+#include "conformance/program/report.h"
+
+namespace assay::conformance {
+
+// Reads each file and judges its cases (those whose path contains `only`, if given). A file that cannot be used is
+// reported and the next one is read. `progress`: show it on a terminal. Returns the number of cases selected.
+std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, const std::vector<std::string>& only,
+                            const BackendChoice& choice, bool progress, Report& report);
+
+// Where the fixtures are: ASSAY_GOLDEN, else share/assay/golden beside the program's folder, else the source tree.
+std::filesystem::path golden_folder();
+
+// The .h5 files of that folder, sorted.
+std::vector<std::filesystem::path> golden_files();
+
+}  // namespace assay::conformance

@@ -1,0 +1,31 @@
+#include "conformance/program/judge_options.h"
+
+namespace assay::conformance {
+
+std::string quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") == std::string::npos) {
+    return word;
+  }
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
+std::string BackendChoice::words() const {
+  std::string text;
+  if (name != "reference") text += " --backend " + quoted(name);
+  if (!options.empty()) text += " --backend-options " + quoted(options);
+  if (algorithm >= 0) text += " --algorithm " + std::to_string(algorithm);
+  return text;
+}
+
+JudgeOptions BackendChoice::judge_options() const {
+  JudgeOptions made;
+  // The reference must not be its own judge: its fast layer is held against the scalar one, and the other way round.
+  made.layer = name == "reference" && options != "layer=scalar" ? Layer::scalar : Layer::fast;
+  made.timeout_ms = timeout_s * 1000;
+  made.algorithm = algorithm;
+  return made;
+}
+
+}  // namespace assay::conformance

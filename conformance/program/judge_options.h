@@ -1,0 +1,32 @@
+#pragma once
+// Options that run, verify and repro share.
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+#include "conformance/run/judge.h"
+
+namespace assay::conformance {
+
+struct BackendChoice {
+  std::string name = "reference";
+  std::string options;
+  std::int64_t timeout_s = 60;
+  std::int64_t algorithm = -1;
+
+  void add_to(CLI::App& verb) {
+    verb.add_option("--backend", name, "reference, null, or the path of a shared library (conformance/backend.h)")->capture_default_str();
+    verb.add_option("--backend-options", options, "Text for the backend's open(); reference: layer=fast or layer=scalar");
+    verb.add_option("--timeout", timeout_s, "Seconds that one call may take")->capture_default_str()->check(CLI::Range(1, 86400));
+    verb.add_option("--algorithm", algorithm, "Pin an algorithm by its id")->check(CLI::NonNegativeNumber);
+  }
+  // Command-line words that choose the same backend, with a leading blank.
+  std::string words() const;
+  JudgeOptions judge_options() const;
+};
+
+// `word` as a shell would need it.
+std::string quoted(const std::string& word);
+
+}  // namespace assay::conformance

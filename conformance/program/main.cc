@@ -1,0 +1,97 @@
+// The `assay` program: reads the command line, runs one verb, turns what it came to into an exit code.
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <exception>
+
+#include "conformance/backends/backend.h"
+#include "conformance/program/interrupt.h"
+#include "conformance/program/verbs.h"
+#include "conformance/program/version.h"
+#include "golden/io/reader.h"
+#include "reference/support/error.h"
+
+namespace {
+
+using namespace assay;
+using namespace assay::conformance;
+
+constexpr const char* kFooter = R"(Exit codes:
+  0  at least one case ran and every case asked for passed
+  1  at least one failure
+  2  wrong usage
+  3  a fixture is unreadable, truncated, of another schema or inconsistent
+  4  nothing selected
+  5  incomplete: interrupted, or a selected case did not finish
+  6  a skip without proof: a path was declared absent, but the call did something else
+  9  the machine failed: no device where one was required, device lost, out of memory
+Where several apply, the first of 9, 3, 1, 6, 5 is returned and all are listed.
+
+Environment: ASSAY_THREADS (CPU threads), ASSAY_GOLDEN (folder of the fixtures), NO_COLOR, GTEST_TOTAL_SHARDS and
+GTEST_SHARD_INDEX (run).)";
+
+struct Verb {
+  const char* name;
+  const char* help;
+  Action (*add)(CLI::App&);
+};
+constexpr Verb kVerbs[] = {
+    {"run", "Judge a backend on the conformance suite", add_run},
+    {"verify", "Judge a backend on the cases of fixture files", add_verify},
+    {"compute", "Fill in the expected outputs of cases that have only inputs", add_compute},
+    {"list", "List cases, backends, ops, plans and units", add_list},
+    {"repro", "Run one case from its line, and save it as a fixture if asked", add_repro},
+    {"doctor", "Say what this build and this machine can do", add_doctor},
+};
+
+ExitCode dispatch(int argc, char** argv) {
+  CLI::App app{"Assay: is every bit of a grouped low-precision GEMM right, and if not, which bit, and why?", "assay"};
+  app.set_version_flag("--version", std::string("assay ") + kVersion);
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  app.get_formatter()->column_width(34);
+  Action chosen;
+  for (const Verb& verb : kVerbs) {
+    CLI::App& command = *app.add_subcommand(verb.name, verb.help);
+    Action action = verb.add(command);
+    command.final_callback([&chosen, action] { chosen = action; });
+  }
+  CLI::App& golden_verb = *app.add_subcommand("golden", "Build the fixtures of golden/, or check that they rebuild byte for byte");
+  golden_verb.require_subcommand(1);
+  for (const auto& [name, help, add] :
+       {Verb{"build", "Write every fixture that the reference makes", add_golden_build},
+        Verb{"check", "Rebuild in memory and compare with the files; compare the oracles with their digests", add_golden_check}}) {
+    CLI::App& command = *golden_verb.add_subcommand(name, help);
+    Action action = add(command);
+    command.final_callback([&chosen, action] { chosen = action; });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::passed : ExitCode::usage;
+  }
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  catch_interrupts();
+  try {
+    return static_cast<int>(dispatch(argc, argv));
+  } catch (const golden::FixtureError& error) {
+    fmt::print(stderr, "assay: {}\n", error.what());
+    return static_cast<int>(ExitCode::bad_fixture);
+  } catch (const BackendError& error) {
+    fmt::print(stderr, "assay: {}\n", error.what());
+    const bool usage = error.status() == ASSAY_INVALID_ARGUMENT || error.status() == ASSAY_FAILED;
+    return static_cast<int>(usage ? ExitCode::usage : ExitCode::machine_failed);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "assay: out of memory\n");
+    return static_cast<int>(ExitCode::machine_failed);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "assay: {}\n", error.what());
+    return static_cast<int>(ExitCode::usage);
+  }
+}

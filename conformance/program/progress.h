@@ -1,0 +1,32 @@
+#pragma once
+// One line on a terminal that says how far a run is. Silent when standard error is not a terminal.
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace assay::conformance {
+
+class Progress {
+ public:
+  Progress(std::string what, std::int64_t total, bool wanted);
+  ~Progress();
+  // Safe from any thread.
+  void done(const std::string& name, bool failed);
+
+ private:
+  void draw(const std::string& name);
+
+  std::string what_;
+  std::int64_t total_, finished_ = 0, failed_ = 0;
+  bool shown_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point start_, last_;
+  std::mutex mutex_;
+};
+
+// Whether colour may be used on this file descriptor: it is a terminal and NO_COLOR is not set.
+bool colour_allowed(int descriptor);
+
+}  // namespace assay::conformance

@@ -1,0 +1,172 @@
+#include "conformance/program/report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+
+#include "conformance/program/progress.h"
+#include "conformance/program/version.h"
+
+namespace assay::conformance {
+namespace {
+
+struct Counts {
+  std::int64_t passed = 0, failed = 0, not_run = 0, other = 0, words = 0;
+};
+
+void count(Counts& counts, const Judgement& judgement) {
+  switch (judgement.verdict) {
+    case Verdict::passed: ++counts.passed; break;
+    case Verdict::failed: ++counts.failed; break;
+    case Verdict::not_run: ++counts.not_run; break;
+    default: ++counts.other;
+  }
+  counts.words += judgement.words;
+}
+
+std::string paint(const std::string& text, const char* colour) {
+  return colour_allowed(STDOUT_FILENO) ? fmt::format("\033[{}m{}\033[0m", colour, text) : text;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+Report::Report(std::string verb, Backend& backend, int most_shown) : verb_(std::move(verb)), most_shown_(most_shown) {
+  const assay_device_info info = backend.device_info();
+  backend_name_ = backend.name();
+  device_ = std::string(info.name) + " (" + info.architecture + ")";
+  software_ = info.software;
+}
+
+void Report::add(CaseReport report) {
+  const std::lock_guard lock(mutex_);
+  const Judgement& judgement = report.judgement;
+  switch (judgement.verdict) {
+    case Verdict::passed: break;
+    case Verdict::not_run: break;
+    case Verdict::failed: outcome_.add(ExitCode::failed); break;
+    case Verdict::unproven_skip: outcome_.add(ExitCode::unproven_skip); break;
+    case Verdict::unfinished: outcome_.add(ExitCode::incomplete); break;
+    case Verdict::machine_failed: outcome_.add(ExitCode::machine_failed); break;
+  }
+  if (judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run && failures_++ < most_shown_) {
+    fmt::print("{}\n\n", judgement.text);
+    std::fflush(stdout);
+  }
+  cases_.push_back(std::move(report));
+}
+
+void Report::not_tried(std::string what, std::string why) { not_tried_.emplace_back(std::move(what), std::move(why)); }
+
+void Report::bad_fixture(std::string file, std::string why) {
+  outcome_.add(ExitCode::bad_fixture);
+  fmt::print("{}\n", why);
+  bad_fixtures_.emplace_back(std::move(file), std::move(why));
+}
+
+void Report::note_interrupted() {
+  outcome_.add(ExitCode::incomplete);
+  troubles_.push_back("interrupted before the end");
+}
+void Report::note_machine_failed(std::string why) {
+  outcome_.add(ExitCode::machine_failed);
+  troubles_.push_back(std::move(why));
+}
+void Report::note_nothing_selected(std::string why) {
+  outcome_.add(ExitCode::nothing_selected);
+  troubles_.push_back(std::move(why));
+}
+
+void Report::print_summary() {
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  std::map<std::pair<std::string, std::string>, Counts> rows;
+  Counts all;
+  std::map<std::string, std::int64_t> reasons;
+  std::map<Ground, std::int64_t> grounds;
+  for (const CaseReport& each : cases_) {
+    count(rows[{each.op, each.recipe}], each.judgement);
+    count(all, each.judgement);
+    if (each.judgement.verdict == Verdict::not_run) ++reasons[first_line(each.judgement.text)];
+    if (each.judgement.verdict == Verdict::passed) ++grounds[each.judgement.ground];
+  }
+  if (failures_ > most_shown_) fmt::print("... and {} more (--json has them all, --show sets how many are printed)\n\n", failures_ - most_shown_);
+  if (!rows.empty()) {
+    fmt::print("{:<24} {:<16} {:>8} {:>8} {:>8} {:>8} {:>14}\n", "op", "recipe", "passed", "failed", "not run", "other", "words compared");
+    for (const auto& [key, counts] : rows) {
+      fmt::print("{:<24} {:<16} {:>8} {:>8} {:>8} {:>8} {:>14}\n", key.first, key.second, counts.passed, counts.failed,
+                 counts.not_run, counts.other, counts.words);
+    }
+  }
+  if (grounds.size() > 1 || (grounds.size() == 1 && grounds.begin()->first != Ground::bits)) {
+    std::string text;
+    for (const auto& [ground, number] : grounds) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", number, name_of(ground));
+    fmt::print("passed: {}\n", text);
+  }
+  for (const auto& [reason, number] : reasons) fmt::print("not run, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
+  for (const auto& [what, why] : not_tried_) fmt::print("not run, {}: {}\n", what, why);
+  for (const std::string& trouble : troubles_) fmt::print("{}\n", trouble);
+
+  if (outcome_.exit_code() == ExitCode::passed && all.passed == 0) outcome_.add(ExitCode::nothing_selected);
+  std::string codes;
+  for (const ExitCode code : outcome_.all()) codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
+  const bool good = outcome_.exit_code() == ExitCode::passed;
+  fmt::print("{} {}: backend {} on {}: {} passed, {} failed, {} not run, {} other, {} words compared by bits, {:.1f} s{}\n",
+             good ? paint("PASS", "32") : paint("FAIL", "31"), verb_, backend_name_, device_, all.passed, all.failed, all.not_run,
+             all.other, all.words, seconds, codes.empty() ? "" : "; exit " + codes);
+  std::fflush(stdout);
+}
+
+nlohmann::json Report::json() {
+  std::stable_sort(cases_.begin(), cases_.end(), [](const CaseReport& a, const CaseReport& b) {
+    return std::tie(a.suite, a.name) < std::tie(b.suite, b.name);
+  });
+  nlohmann::json cases = nlohmann::json::array();
+  for (const CaseReport& each : cases_) {
+    nlohmann::json entry{{"suite", each.suite},
+                         {"name", each.name},
+                         {"op", each.op},
+                         {"recipe", each.recipe},
+                         {"verdict", name_of(each.judgement.verdict)},
+                         {"words", each.judgement.words},
+                         {"seconds", each.judgement.seconds}};
+    if (!each.line.empty()) entry["case"] = each.line;
+    if (each.judgement.verdict == Verdict::passed) entry["ground"] = name_of(each.judgement.ground);
+    if (!each.judgement.text.empty()) entry["text"] = each.judgement.text;
+    cases.push_back(std::move(entry));
+  }
+  nlohmann::json not_tried = nlohmann::json::array(), bad = nlohmann::json::array(), exits = nlohmann::json::array();
+  for (const auto& [what, why] : not_tried_) not_tried.push_back({{"what", what}, {"why", why}});
+  for (const auto& [file, why] : bad_fixtures_) bad.push_back({{"file", file}, {"why", why}});
+  for (const ExitCode code : outcome_.all()) exits.push_back({{"code", static_cast<int>(code)}, {"meaning", meaning(code)}});
+  Counts all;
+  for (const CaseReport& each : cases_) count(all, each.judgement);
+  return {{"assay", kVersion},
+          {"format", 1},
+          {"verb", verb_},
+          {"backend", {{"name", backend_name_}, {"device", device_}, {"software", software_}}},
+          {"exit", static_cast<int>(outcome_.exit_code())},
+          {"exits", exits},
+          {"counts", {{"passed", all.passed}, {"failed", all.failed}, {"not_run", all.not_run}, {"other", all.other}, {"words", all.words}}},
+          {"not_tried", not_tried},
+          {"bad_fixtures", bad},
+          {"troubles", troubles_},
+          {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()},
+          {"cases", cases}};
+}
+
+void Report::write_json(const std::string& path) {
+  const std::string temporary = path + ".part";
+  {
+    std::ofstream file(temporary, std::ios::binary);
+    file << json().dump(1) << '\n';
+    if (!file.flush()) throw std::runtime_error("cannot write " + temporary);
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) throw std::runtime_error("cannot write " + path);
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,63 @@
+#pragma once
+// What a run found, case by case, and its telling: failures as they come, a summary and a verdict line at the end, JSON.
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/program/exit_code.h"
+#include "conformance/run/judge.h"
+
+namespace assay::conformance {
+
+struct CaseReport {
+  std::string suite;  // "generated", or the fixture's file name
+  std::string name;   // the case's name or path
+  std::string line;   // case line, empty for a fixture's case
+  std::string op;
+  std::string recipe;  // recipe or kind, "-" where the op has none
+  Judgement judgement;
+};
+
+class Report {
+ public:
+  // `verb` and `backend` head the summary and the JSON. Failures past `most_shown` are counted, not printed.
+  Report(std::string verb, Backend& backend, int most_shown);
+
+  // Prints a failure at once. Safe from any thread.
+  void add(CaseReport report);
+  // Something that was not tried at all, and why: "device cases: this build has no CUDA".
+  void not_tried(std::string what, std::string why);
+  // A fixture that could not be used.
+  void bad_fixture(std::string file, std::string why);
+  void note_interrupted();
+  void note_machine_failed(std::string why);
+  void note_nothing_selected(std::string why);
+
+  // Counts per op and recipe, what was not run and why, the time and the verdict line, on standard output.
+  void print_summary();
+  nlohmann::json json();
+  // Writes `json` to `path` through a temporary file. Errors: std::runtime_error naming the path and the reason.
+  void write_json(const std::string& path);
+  ExitCode exit_code() const { return outcome_.exit_code(); }
+  std::int64_t failures() const { return failures_; }
+
+ private:
+  std::string verb_;
+  std::string backend_name_, device_, software_;
+  int most_shown_;
+  std::vector<CaseReport> cases_;
+  std::vector<std::pair<std::string, std::string>> not_tried_, bad_fixtures_;
+  std::vector<std::string> troubles_;
+  std::int64_t failures_ = 0;
+  Outcome outcome_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+};
+
+}  // namespace assay::conformance

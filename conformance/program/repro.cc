@@ -1,0 +1,55 @@
+// assay repro CASE: one case from its line.
+
+#include <fmt/format.h>
+
+#include "conformance/cases/generator.h"
+#include "conformance/program/suite.h"
+#include "conformance/program/verbs.h"
+#include "conformance/program/version.h"
+#include "golden/io/writer.h"
+
+namespace assay::conformance {
+
+void fill_outputs(golden::Case& each);
+
+Action add_repro(CLI::App& verb) {
+  struct Options {
+    std::vector<std::string> words;
+    BackendChoice backend;
+    std::string save, json;
+  };
+  const auto options = std::make_shared<Options>();
+  verb.add_option("CASE", options->words, "A case line, quoted or not")->required();
+  options->backend.add_to(verb);
+  verb.add_option("--save", options->save, "Also write inputs and expected outputs to this fixture file");
+  verb.add_option("--json", options->json, "Write the verdict to this file");
+  return [options] {
+    std::string text;
+    for (const std::string& word : options->words) text += (text.empty() ? "" : " ") + word;
+    const CaseLine line = parse_case_line(text);
+    Backend backend(options->backend.name, options->backend.options);
+    Report report("repro", backend, 1);
+    fmt::print("{}\n", to_text(line));
+    CaseReport judged = judge_line(line, backend, options->backend);
+    if (judged.judgement.verdict == Verdict::passed) {
+      fmt::print("passed by {}: {} words compared, with two poisons\n", name_of(judged.judgement.ground), judged.judgement.words);
+    }
+    report.add(std::move(judged));
+    if (!options->save.empty()) {
+      golden::Fixture fixture;
+      golden::Case each = generate(line);
+      fill_outputs(each);
+      each.name = name_of(line);
+      fixture.schema = schema_of(each);
+      fixture.provenance = fmt::format(R"({{"producer": "assay repro", "version": "{}", "case": "{}"}})", kVersion, to_text(line));
+      fixture.cases.push_back(std::move(each));
+      golden::write_fixture(options->save, fixture);
+      fmt::print("saved to {}\n", options->save);
+    }
+    report.print_summary();
+    if (!options->json.empty()) report.write_json(options->json);
+    return report.exit_code();
+  };
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,11 @@
+#pragma once
+// The suite held against something that must fail: if a backend that writes nothing passed a case, no pass would mean much.
+
+#include "conformance/program/report.h"
+
+namespace assay::conformance {
+
+// Judges backend `null` on the smoke profile: every case that has a byte to write must fail. Adds one entry a case.
+void self_check(Report& report, bool progress);
+
+}  // namespace assay::conformance

@@ -1,0 +1,26 @@
+#pragma once
+// Judging the generated cases; what `run` does, and the GoogleTest form of the suite.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/catalogue.h"
+#include "conformance/program/judge_options.h"
+#include "conformance/program/report.h"
+
+namespace assay::conformance {
+
+// One case on an open backend.
+CaseReport judge_line(const CaseLine& line, Backend& backend, const BackendChoice& choice);
+
+// Every case, in parallel where the backend allows it.
+void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, bool progress, Report& report);
+
+// Words select fixtures as well as generated cases: a word that is part of a fixture's file name chooses the file. With no
+// words every file of golden/ is taken. Words that found nothing among the cases but found a file are taken out of
+// `selection.unmatched`; `only` receives what is left to match within files.
+void selection_of_fixtures(const std::vector<std::string>& words, Selection& selection,
+                           std::vector<std::filesystem::path>& files, std::vector<std::string>& only);
+
+}  // namespace assay::conformance

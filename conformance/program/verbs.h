@@ -1,0 +1,24 @@
+#pragma once
+// The verbs of the program. Each adds its options to a CLI11 sub-command and returns what to do when it is chosen.
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+#include "conformance/program/exit_code.h"
+
+namespace assay::conformance {
+
+using Action = std::function<ExitCode()>;
+
+Action add_run(CLI::App& verb);
+Action add_verify(CLI::App& verb);
+Action add_compute(CLI::App& verb);
+Action add_list(CLI::App& verb);
+Action add_repro(CLI::App& verb);
+Action add_doctor(CLI::App& verb);
+// golden build | check
+Action add_golden_build(CLI::App& verb);
+Action add_golden_check(CLI::App& verb);
+
+}  // namespace assay::conformance

@@ -1,0 +1,42 @@
+// assay verify FILE.h5 ...
+
+#include <fmt/format.h>
+
+#include "conformance/program/fixture_cases.h"
+#include "conformance/program/interrupt.h"
+#include "conformance/program/verbs.h"
+
+namespace assay::conformance {
+
+Action add_verify(CLI::App& verb) {
+  struct Options {
+    std::vector<std::string> files;
+    std::vector<std::string> cases;
+    BackendChoice backend;
+    std::string json;
+    int show = 10;
+    bool quiet = false;
+  };
+  const auto options = std::make_shared<Options>();
+  verb.add_option("FILE", options->files, "Fixture files (HDF5, fixture schema 1 or 2)")->required();
+  verb.add_option("--case", options->cases, "Only cases whose path contains this; again to narrow further");
+  options->backend.add_to(verb);
+  verb.add_option("--json", options->json, "Write every verdict to this file");
+  verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::NonNegativeNumber);
+  verb.add_flag("--quiet", options->quiet, "No progress");
+  return [options] {
+    Backend backend(options->backend.name, options->backend.options);
+    Report report("verify", backend, options->show);
+    const std::vector<std::filesystem::path> files(options->files.begin(), options->files.end());
+    const std::int64_t selected = judge_fixtures(files, options->cases, options->backend, !options->quiet, report);
+    if (interrupted()) report.note_interrupted();
+    if (selected == 0 && report.exit_code() == ExitCode::passed) {
+      report.note_nothing_selected(options->cases.empty() ? "the files hold no cases" : "no case has that path");
+    }
+    report.print_summary();
+    if (!options->json.empty()) report.write_json(options->json);
+    return report.exit_code();
+  };
+}
+
+}  // namespace assay::conformance

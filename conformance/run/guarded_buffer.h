@@ -1,0 +1,42 @@
+#pragma once
+// Device memory of one tensor or workspace between two canaries.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "conformance/backends/backend.h"
+
+namespace assay::conformance {
+
+class GuardedBuffer {
+ public:
+  // `bytes` of device memory, 256-byte aligned, with kGuard canary bytes either side. `label` appears in messages.
+  GuardedBuffer(Backend& backend, assay_stream* stream, std::string label, std::int64_t bytes);
+  ~GuardedBuffer();
+  GuardedBuffer(GuardedBuffer&& other) noexcept;
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+
+  const std::string& label() const { return label_; }
+  std::int64_t bytes() const { return bytes_; }
+  void* data() const;  // null when there are no bytes
+
+  void write(const void* from);
+  void fill(std::uint8_t value);
+  std::vector<std::byte> read() const;
+  // Empty when both canaries are whole, else "rowwise_data: 12 bytes written before its start (first at -4: 0x3f)".
+  std::string damage() const;
+
+  static constexpr std::int64_t kGuard = 1024;
+
+ private:
+  Backend& backend_;
+  assay_stream* stream_;
+  std::string label_;
+  std::int64_t bytes_;
+  std::int64_t padded_;  // the trailing canary starts right behind the data, to see a write of one byte too many
+  std::uint8_t* base_ = nullptr;
+};
+
+}  // namespace assay::conformance

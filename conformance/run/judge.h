@@ -1,0 +1,62 @@
+#pragma once
+// One case on one backend: prepare, call, look at everything the call could have touched, compare, decide.
+//
+// Each case runs twice, with outputs, padding and workspace filled first with 0xFF bytes (NaN in every floating format)
+// and then with 0xA5, on buffers between canaries. It passes when, in both runs,
+//   - the call succeeds and finishes in time,
+//   - every byte that the op writes is the expected one, and every byte that it leaves alone still holds the poison,
+//   - no canary and no input byte has changed.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/backends/backend.h"
+#include "conformance/ops/answer.h"
+#include "golden/io/fixture.h"
+
+namespace assay::conformance {
+
+enum class Verdict {
+  passed,
+  failed,
+  not_run,         // the backend declared the path absent, and proved it: the call returned "not supported" and wrote nothing
+  unproven_skip,   // declared absent, but the call did something else
+  unfinished,      // no answer: time ran out, or the call could not be made to an end
+  machine_failed,  // device lost, out of memory on the harness side
+};
+std::string_view name_of(Verdict verdict);
+
+// What a pass rests on. It is never more than was checked.
+enum class Ground {
+  bits,             // every byte predicted; for GEMM by the plan that the backend declared
+  order_free_bits,  // no plan stated, and the inputs leave no choice: every order of summation gives these bits
+  bound,            // no plan stated: each element lies within its computed bound
+};
+std::string_view name_of(Ground ground);
+
+struct Judgement {
+  Verdict verdict = Verdict::unfinished;
+  Ground ground = Ground::bits;
+  std::string text;             // why it failed or was not run; empty for a pass. Several lines; the first says it all
+  std::int64_t words = 0;       // output elements compared
+  double seconds = 0;           // wall time, generation excluded
+};
+
+struct JudgeOptions {
+  Layer layer = Layer::fast;           // whose answer is expected
+  std::int64_t timeout_ms = 60'000;    // one call
+  std::int64_t algorithm = -1;
+  std::string reproduce;               // command printed with a failure
+  std::string title;                   // what the failure is headed with: the case line, or file and case name
+};
+
+// `problem` has op, attributes and inputs. With `expected` (a fixture's case) only its `out` is compared, under the rules
+// of the fixture schema; otherwise every output that the op has is compared with the reference's answer.
+// `order_free`: the inputs were drawn so that no order of summation matters.
+// Throws InvalidArgument when the case itself makes no sense, NotSupported when the reference cannot answer it.
+Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, bool order_free,
+                const JudgeOptions& options);
+
+}  // namespace assay::conformance
