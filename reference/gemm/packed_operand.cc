@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <type_traits>
 
@@ -58,35 +59,42 @@ using E5m2 = Decoder<5, 2, Specials::ieee>;
 using E4m3 = Decoder<4, 3, Specials::nan_only>;
 using E2m1 = Decoder<2, 1, Specials::none>;
 
-// Exponents are within +-kNarrowExponent where this is true; a zero's is kNarrowZero.
+// Returns whether every code is finite and every exponent but a zero's within +-kNarrowExponent.
 template <class Form, class Code>
 ASSAY_INLINE bool narrow_loop(const Code* codes, std::int64_t count, float* value, std::int8_t* exponent) {
-  std::int32_t outside = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint32_t code = codes[i];
-    const std::int32_t e = Form::exponent(code);
     const bool zero = (code & Form::kMagnitude) == 0;
-    outside |= static_cast<std::int32_t>(!zero && (e < -kNarrowExponent || e > kNarrowExponent));
-    outside |= static_cast<std::int32_t>(Form::special(code));
     value[i] = Form::value(code);
-    exponent[i] = static_cast<std::int8_t>(zero ? kNarrowZero : e);
+    exponent[i] = static_cast<std::int8_t>(zero ? kNarrowZero : Form::exponent(code));
   }
-  return outside == 0;
+  // Magnitudes sort as their codes do, specials last. One less than 0 is the largest code: zeros do not count as small.
+  Code largest = 0, smallest_less_one = static_cast<Code>(~0u);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto magnitude = static_cast<Code>(codes[i] & Form::kMagnitude);
+    largest = std::max(largest, magnitude);
+    smallest_less_one = std::min(smallest_less_one, static_cast<Code>(magnitude - 1));
+  }
+  if (largest == 0) return true;
+  return !Form::special(largest) && Form::exponent(largest) <= kNarrowExponent &&
+         Form::exponent(smallest_less_one + 1u) >= -kNarrowExponent;
 }
 
 // Returns whether a code is infinite or NaN.
 template <class Form, class Code>
 ASSAY_INLINE bool wide_loop(const Code* codes, std::int64_t count, float* significand, std::int32_t* exponent) {
-  std::int32_t any = 0;
+  Code largest = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint32_t code = codes[i];
+    const float ordinary = Form::significand(code), otherwise = Form::special_value(code);
+    const std::int32_t e = Form::exponent(code);
     const bool special = Form::special(code);
     const bool zero = (code & Form::kMagnitude) == 0;
-    any |= static_cast<std::int32_t>(special);
-    significand[i] = special ? Form::special_value(code) : Form::significand(code);
-    exponent[i] = zero || special ? kWideZero : Form::exponent(code);
+    significand[i] = special ? otherwise : ordinary;
+    exponent[i] = zero | special ? kWideZero : e;
   }
-  return any != 0;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, static_cast<Code>(codes[i] & Form::kMagnitude));
+  return Form::special(largest);
 }
 
 ASSAY_CLONES bool narrow_codes(Format type, const std::uint8_t* codes, std::int64_t count, float* value, std::int8_t* exponent) {
@@ -112,9 +120,26 @@ ASSAY_CLONES void repeat_bytes(const std::int8_t* bytes, std::int64_t count, std
   for (std::int64_t i = 0; i < count; ++i) words[i] = static_cast<std::uint8_t>(bytes[i]) * 0x0101'0101u;
 }
 
+// Slots of as many lines as fit 8 bytes, one store a slot.
+static_assert(std::endian::native == std::endian::little);
+template <class Code>
+ASSAY_INLINE void transpose_lines(const Code* in, std::int64_t row_stride, std::int64_t k_stride, const int* offsets, int slots,
+                                  int width, Code* out) {
+  constexpr int kLines = 8 / sizeof(Code);
+  for (int slot = 0; slot < slots; ++slot) {
+    std::uint64_t word = 0;
+    for (int line = 0; line < kLines; ++line) {
+      const std::uint64_t code = in[line * row_stride + offsets[slot] * k_stride];
+      word |= code << (8 * sizeof(Code) * static_cast<unsigned>(line));
+    }
+    std::memcpy(out + slot * width, &word, sizeof word);
+  }
+}
+
 // Codes of `count` lines into slot order. Code 0 is +0 in every format.
 template <class Code>
 void gather_codes(const OperandView& view, std::int64_t first, int count, int width, const Chunk& chunk, Code* codes) {
+  constexpr int kLinesAWord = 8 / sizeof(Code);
   const int products = chunk.rule->products;
   std::memset(codes, 0, sizeof(Code) * static_cast<std::size_t>(chunk.slots() * width));
   for (std::int64_t j = 0; j < chunk.step_count; ++j) {
@@ -138,9 +163,13 @@ void gather_codes(const OperandView& view, std::int64_t first, int count, int wi
         std::memcpy(out + slot * width, in + (step.k + offsets[slot]) * view.k_stride, sizeof(Code) * static_cast<std::size_t>(count));
       }
     } else {
-      for (int line = 0; line < count; ++line) {
-        const Code* in = static_cast<const Code*>(view.data) + (first + line) * view.row_stride + step.k * view.k_stride;
-        for (int slot = 0; slot < present; ++slot) out[slot * width + line] = in[offsets[slot] * view.k_stride];
+      const Code* in = static_cast<const Code*>(view.data) + first * view.row_stride + step.k * view.k_stride;
+      int line = 0;
+      for (; line + kLinesAWord <= count; line += kLinesAWord) {
+        transpose_lines(in + line * view.row_stride, view.row_stride, view.k_stride, offsets, present, width, out + line);
+      }
+      for (; line < count; ++line) {
+        for (int slot = 0; slot < present; ++slot) out[slot * width + line] = in[line * view.row_stride + offsets[slot] * view.k_stride];
       }
     }
   }
