@@ -53,7 +53,7 @@ enum class Data {
   near_underflow,  // bf16 products about 2^-150: results are subnormal, grids lie below the floor
   mostly_zero,     // both signs of zero
   largest,         // one significand, all ones: the sum needs every carry bit
-  narrow_edge,     // bf16 exponents of +-42, where the narrow kernel ends, with zeros; now and then one past it
+  narrow_edge,     // bf16 exponents of +-42, where the narrow kernel ends, or of +-43, with zeros
   rare_special,    // uniform, with one infinity or NaN in some hundred elements
 };
 constexpr Data kEveryData[] = {Data::uniform,       Data::raw,            Data::finite,      Data::cancelling,
@@ -122,12 +122,19 @@ std::uint32_t element(Format format, Data data, bool second, std::uint64_t seed,
       return code_of(format, sign, low + random.below(14), mantissa);
     }
     case Data::mostly_zero: return random.below(6) != 0 ? code_of(format, sign, 0, 0) : code_of(format, sign, bias - drop, mantissa);
-    case Data::largest: return code_of(format, line % 3 == 0 && !second, bias + static_cast<int>(line % 2), ~0u);
+    case Data::largest: {
+      // Small products first, so that C has the exponent of the large ones that follow and its sign.
+      const int exponent = bias + static_cast<int>(line % 2) - (k / 32 % 3 == 0 ? 3 : 0);
+      return code_of(format, line % 3 == 0 && !second, exponent, ~0u);
+    }
     case Data::narrow_edge: {
+      // Blocks of 16 that hold the smallest products only, and zeros that meet the largest elements.
+      const int edge = (format == Format::bf16 ? 42 : f.exponent_bits >= 5 ? 14 : 3) + static_cast<int>(seed % 2);
+      const bool low = mixed(seed + static_cast<std::uint64_t>(k / 16)) % 3 != 0;
+      const bool empty = mixed(seed + 99 + static_cast<std::uint64_t>(k)) % 4 == 0;
+      if (low && empty) return second ? code_of(format, sign, 0, 0) : code_of(format, sign, bias + edge, mantissa);
       if (random.below(4) == 0) return code_of(format, sign, 0, 0);
-      const int edge = format == Format::bf16 ? 42 : f.exponent_bits >= 5 ? 14 : 3;
-      const int past = random.below(2000) == 0;
-      return code_of(format, sign, bias + (random.below(2) == 0 ? edge + past : -edge - past), mantissa);
+      return code_of(format, sign, bias + (!low && random.below(2) == 0 ? edge : -edge), mantissa);
     }
     case Data::rare_special:
       if (random.below(400) != 0) return code_of(format, sign, bias + 1 - drop, mantissa);
@@ -208,6 +215,7 @@ void fill_scales(StoredOperand& stored, const GemmCase& c, Format scale_type, st
       code = odd ? kOdd[random.below(10)] : static_cast<std::uint32_t>(121 + random.below(12));
       if (c.data == Data::narrow_edge) code = 127u + (random.below(2) == 0 ? 30u : -30u) + (random.below(500) == 0 ? 1u : 0u);
       if (c.data == Data::near_underflow) code = static_cast<std::uint32_t>(47 + random.below(6));
+      if (c.data == Data::mostly_zero) code = static_cast<std::uint32_t>(97 + random.below(3));  // C is tiny where no product is
       if (c.data == Data::near_overflow) code = static_cast<std::uint32_t>(176 + random.below(4));
     } else if (scale_type == Format::e4m3) {
       code = odd ? static_cast<std::uint32_t>(random.below(256)) : static_cast<std::uint32_t>(8 + random.below(112));
@@ -554,6 +562,91 @@ TEST(GroupedGemm, SlicesPastTheEndOfKCostNothing) {
   Fixture want(few), got(many);
   EXPECT_TRUE(same_bits(want.run(scalar::grouped_gemm), got.run(grouped_gemm), Format::f32, got.columns()));
 }
+
+// ---- Known answers (tensor-core.md section 5, worked out by hand) --------------------------------------------------
+
+struct KnownAnswer {
+  const char* what;
+  std::string_view unit;
+  Format type;
+  std::vector<double> a, b;  // powers of two and small sums of them, exact in `type`
+  std::uint32_t want;        // bits of D in f32
+};
+void PrintTo(const KnownAnswer& answer, std::ostream* out) { *out << answer.what << ", " << answer.unit; }
+
+std::uint32_t exact_code(Format type, double value) {
+  const Fields f = fields_of(type);
+  const int bias = (1 << (f.exponent_bits - 1)) - 1;
+  const double magnitude = std::fabs(value);
+  const int exponent = std::max(magnitude == 0 ? -bias : std::ilogb(magnitude), 1 - bias);
+  const auto units = static_cast<std::uint32_t>(std::ldexp(magnitude, f.mantissa_bits - exponent));
+  const std::uint32_t code = units + (static_cast<std::uint32_t>(exponent + bias - 1) << f.mantissa_bits);
+  return code | static_cast<std::uint32_t>(std::signbit(value)) << (f.exponent_bits + f.mantissa_bits);
+}
+
+class Known : public testing::TestWithParam<KnownAnswer> {};
+
+TEST_P(Known, Answer) {
+  const KnownAnswer& answer = GetParam();
+  const auto depth = static_cast<std::int64_t>(answer.a.size());
+  std::vector<std::uint8_t> x(answer.a.size() * 2), w(answer.a.size() * 2);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    put(answer.type, x, k, exact_code(answer.type, answer.a[static_cast<std::size_t>(k)]));
+    put(answer.type, w, k, exact_code(answer.type, answer.b[static_cast<std::size_t>(k)]));
+  }
+  const std::int64_t splits[] = {1};
+  const float one = 1;
+  const AccumulationPlan plan{"test", answer.unit, 0, Promotion::none, 1, 0, SliceMerge::none, GemmEpilogue::scaled_alpha_beta};
+  GroupedGemmProblem problem;
+  problem.kind = answer.type == Format::bf16 ? GemmKind::bf16 : answer.type == Format::f16 ? GemmKind::f16 : GemmKind::tensor;
+  problem.splits = splits;
+  problem.rows = problem.N = 1;
+  problem.K = depth;
+  problem.x = {answer.type, x.data(), &one, false, nullptr};
+  problem.w = {answer.type, w.data(), &one, false, nullptr};
+  problem.plan = &plan;
+  for (const bool narrow : {true, false}) {
+    const NarrowKernel kernel(narrow);
+    float d = -1;
+    grouped_gemm(problem, &d);
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(d), answer.want) << std::hex << std::bit_cast<std::uint32_t>(d);
+  }
+}
+
+const double kAlmostTwo = 1.9921875;  // all eight bits of a bf16 significand
+// 16 elements that multiply to 2^-6 of the next 16: C has the exponent of a large product when those are added.
+std::vector<double> small_then_large() {
+  std::vector<double> values(32, kAlmostTwo);
+  std::fill_n(values.begin(), 16, kAlmostTwo / 8);
+  return values;
+}
+const KnownAnswer kAnswers[] = {
+    {"14 bits of the largest term", "sm90.wgmma.fp8", Format::e4m3, {128, 128, 2}, {128, -128, 1}, 0x40000000},
+    {"and not one more", "sm90.wgmma.fp8", Format::e4m3, {128, 128, 1}, {128, -128, 1}, 0},
+    {"26 bits of the largest term", "sm90.wgmma.f16", Format::bf16, {1, 1, 0x1p-25}, {1, -1, 1}, 0x33000000},
+    {"and not one more of 26", "sm90.wgmma.f16", Format::bf16, {1, 1, 0x1p-26}, {1, -1, 1}, 0},
+    {"25 bits on SM80", "sm80.mma.f16", Format::bf16, {1, 1, 0x1p-25}, {1, -1, 1}, 0},
+    {"terms are cut toward zero", "sm90.wgmma.fp8", Format::e4m3, {128, 128, 3}, {128, -128, 1}, 0x40000000},
+    {"negative ones too", "sm90.wgmma.fp8", Format::e4m3, {128, 128, -3}, {128, -128, 1}, 0xC0000000},
+    {"products are not normalised", "sm90.wgmma.fp8", Format::e4m3, {192, 192, 2}, {192, -192, 1}, 0x40000000},
+    {"nor subnormal operands", "sm90.wgmma.fp8", Format::e4m3, {0x1p-9, 0x1p-9, 0x1p-6}, {256, -256, 0x1p-6}, 0},
+    {"emulated FP8 pairs bytes", "sm90.mma.fp8", Format::e4m3, {256, 256, 0x1p-6}, {256, -256, 0x1p-6}, 0x39800000},
+    {"native FP8 does not", "sm100.tcgen05.f8f6f4", Format::e4m3, {256, 256, 0x1p-6}, {256, -256, 0x1p-6}, 0},
+    {"FP22 out: 32 * 1.75^2 needs 7 bits", "sm90.wgmma.fp8", Format::e4m3, std::vector<double>(32, 1.75), std::vector<double>(32, 1.75), 0x42C40000},
+    {"floor: grid 2^-158", "sm90.wgmma.f16", Format::bf16, {0x1p-23, -0x1p-32}, {0x1p-126, 0x1p-126}, 0},
+    {"floor: the next", "sm90.wgmma.f16", Format::bf16, {0x1p-23, -0x1p-33}, {0x1p-126, 0x1p-126}, 0x00000001},
+    {"below 2^128: truncated", "sm90.wgmma.f16", Format::bf16,
+     {kAlmostTwo * 0x1p64, kAlmostTwo * 0x1p56, kAlmostTwo * 0x1p48, 0x1p40}, {0x1p63, 0x1p63, 0x1p63, 0x1p63}, 0x7F7FFFFF},
+    {"2^128: infinity", "sm90.wgmma.f16", Format::bf16,
+     {kAlmostTwo * 0x1p64, kAlmostTwo * 0x1p56, kAlmostTwo * 0x1p48, 0x1p41}, {0x1p63, 0x1p63, 0x1p63, 0x1p63}, 0x7F800000},
+    {"products beyond f32 cancel", "sm90.wgmma.f16", Format::bf16, {0x1p127, 0x1p127, 1}, {0x1p127, -0x1p127, 1}, 0},
+    {"the largest f16", "sm90.wgmma.f16.to_f16", Format::f16, {65504, 15}, {1, 1}, 0x477FE000},
+    {"65520 becomes infinity", "sm90.wgmma.f16.to_f16", Format::f16, {65504, 16}, {1, 1}, 0x7F800000},
+    {"f16 ties to even, down", "sm90.wgmma.f16.to_f16", Format::f16, {2048, 1}, {1, 1}, 0x45000000},
+    {"f16 ties to even, up", "sm90.wgmma.f16.to_f16", Format::f16, {2050, 1}, {1, 1}, 0x45004000},
+    {"16 * (255/128)^2 * (1 + 1/64): 32 bits and a sign", "sm90.wgmma.f16", Format::bf16, small_then_large(), small_then_large(), 0x4280FC82},
+};
+INSTANTIATE_TEST_SUITE_P(GroupedGemm, Known, testing::ValuesIn(kAnswers));
 
 // ---- Dispatch, threads, memory ------------------------------------------------------------------------------------
 
