@@ -237,6 +237,15 @@ void require_consistent(const CaseLine& line) {
       require(line.text("itype") == "bf16", "itype", line.text("itype"), "bf16 with hadamard=1");
       require(line.text("direction") != "rowwise", "direction", line.text("direction"), "both or columnwise with hadamard=1");
     }
+    const bool four_over_six = line.text("four_over_six") != "off";
+    if (line.integer("hadamard") == 1) {
+      require(line.integer("two_dimensional") == 0, "two_dimensional", "1", "0 with hadamard=1");
+      require(!four_over_six, "four_over_six", line.text("four_over_six"), "off with hadamard=1");
+    }
+    if (line.integer("stochastic") == 1) {
+      require(!four_over_six, "four_over_six", line.text("four_over_six"), "off with stochastic=1");
+    }
+    if (line.text("e4m3_max") == "256") require(four_over_six, "e4m3_max", "256", "448 with four_over_six=off");
     if (line.text("data") == "adversarial_eps") {
       require(line.real("eps") > 0, "eps", line.text("eps"), "more than 0 with data=adversarial_eps");
     }
@@ -256,6 +265,7 @@ void require_consistent(const CaseLine& line) {
     }
     if (line.text("check") == "order_free") {
       require(line.text("data") == "integers", "data", line.text("data"), "integers with check=order_free");
+      require(line.text("kind") != "nvfp4", "kind", "nvfp4", "another kind with check=order_free: its factor is a rounded one");
     }
     if (line.text("data") == "integers") {
       const std::string scales = line.text("scales");

@@ -81,7 +81,8 @@ std::vector<OpSchema> make_schema() {
       "plain pow2 edge ones", "kind=tensor|block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
      {"data", choice, "uniform", kOperandPatterns, "", "pattern of the operands"},
      kSeed,
-     {"check", choice, "bits; data=integers: order_free", "bits order_free bound", "", "what the comparison may claim"},
+     {"check", choice, "bits; kind=nvfp4: bits; data=integers: order_free", "bits order_free bound", "",
+      "what the comparison may claim"},
      kReplay}});
 
   ops.push_back({"splits_to_offsets", "offsets of the groups, stride * prefix sum, from a leading 0",

@@ -205,15 +205,12 @@ std::uint32_t every_code(const Source& s, std::int64_t row, std::int64_t column)
   return finite || s.request.role == Role::value ? code : code & sign_bit(f);
 }
 
-// Order-free: integers of magnitude 1 to `amplitude` times a power of two a line, so that every partial sum of a product
-// is a multiple of one unit and below 2^13 units.
+// Order-free: integers of magnitude 1 to `amplitude`, times one power of two a tensor, so that every partial sum of a
+// product is a multiple of one unit and at most 2^13 units.
 std::uint32_t integers(const Source& s, std::int64_t row, std::int64_t column) {
   const Words w = s.draw(row, column);
-  const auto amplitude = static_cast<std::uint32_t>(s.request.amplitude);
-  const int line = s.request.role == Role::value ? 0 : static_cast<int>(s.grid(s.free(row, column), -6) % 3);
-  const int lowest = s.fields.bits == 4 ? 0 : -1;
-  const int shift = s.fields.bits == 4 ? (amplitude == 1 ? line - 1 : 0) : line + lowest;
-  return compose(s.fields, w[1] >> 31, 1 + pick(w[0], amplitude), shift);
+  const int shift = s.fields.bits == 4 ? 0 : static_cast<int>(s.grid(-6, -6) % 3) - 1;
+  return compose(s.fields, w[1] >> 31, 1 + pick(w[0], static_cast<std::uint32_t>(s.request.amplitude)), shift);
 }
 
 // Uniform data whose size changes from block to block by four and more.

@@ -1,0 +1,39 @@
+#pragma once
+// The cases that a run takes when nobody names any: a fixed list in three sizes, each holding the smaller one.
+//
+//   smoke     every op and recipe, small: seconds
+//   standard  shapes, types, splits, patterns and options against one another, and the adversarial cases: a minute
+//   full      larger and odder shapes, up to 1024 groups
+//
+// Lines stand in a fixed order, smoke first, and no line occurs twice.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/cases/case_line.h"
+
+namespace assay::conformance {
+
+enum class Profile { smoke, standard, full };
+std::optional<Profile> profile_named(std::string_view name);
+std::string_view name_of(Profile profile);
+
+std::vector<CaseLine> catalogue(Profile profile);
+
+struct Selection {
+  std::vector<CaseLine> cases;         // in the given order
+  std::vector<std::string> unmatched;  // words that no case matches
+};
+
+// Cases that every word matches. A word matches a case if it is part of the canonical text or of the name, or, where it
+// holds * or ?, if it matches one whole word of the text or the whole name as a file pattern does. No words: all cases.
+Selection select(const std::vector<CaseLine>& cases, const std::vector<std::string>& words);
+
+// The cases of one shard. A case's shard depends on its own text alone, so it stays where it is when others come or go.
+// Errors (InvalidArgument): total below 1, index outside [0, total).
+std::vector<CaseLine> shard(const std::vector<CaseLine>& cases, std::int64_t index, std::int64_t total);
+
+}  // namespace assay::conformance

@@ -1,0 +1,352 @@
+#include "conformance/cases/catalogue_lines.h"
+
+namespace assay::conformance {
+
+// Each op with each recipe once or twice, ragged and single, on data that look ordinary and data that do not.
+const std::string_view kSmokeLines = R"(
+splits_to_offsets splits=1,0,127,128,129
+splits_to_offsets splits=4x5000000000 stride=7168
+splits_to_offsets splits=0x0
+splits_to_offsets_multi splits=3,0,5 outputs=1:i64,7:i32,0:i64:inclusive,128:i32:inclusive
+splits_to_offsets_2d first=3,0,5 last=16,7,4
+splits_to_offsets_2d itype=i32 first=1,2,3 last=4,5,6
+
+quantize recipe=tensor_current R=33 K=272 seed=1
+quantize recipe=tensor_current otype=e5m2 pow2=1 splits=0,65,97,100 K=48 data=specials seed=2
+quantize recipe=tensor_delayed R=17 K=64 data=normal seed=3
+quantize recipe=tensor_delayed itype=f32 splits=1,0,33 K=40 scales=pow2 data=ties seed=4
+quantize recipe=block_1x128 pow2=1 splits=0,128,127 K=272 seed=5
+quantize recipe=block_1x128 itype=f32 R=33 K=272 eps=0.01 data=near_underflow seed=6
+quantize recipe=block_1x128 itype=f16 otype=e5m2 dbias=1 splits=129,0,1 K=130 data=clustered seed=7
+quantize recipe=block_128x128 R=130 K=144 data=specials seed=8
+quantize recipe=block_128x128 pow2=1 dbias=1 splits=1,127,0,130 K=160 data=block_scales seed=9
+quantize recipe=mxfp8 R=33 K=272 seed=10
+quantize recipe=mxfp8 otype=e5m2 scale_layout=swizzled splits=128,0,96,32 K=160 data=block_scales seed=11
+quantize recipe=mxfp8 two_dimensional=1 R=64 K=96 data=adversarial_amax seed=12
+quantize recipe=nvfp4 R=48 K=80 data=normal seed=13
+quantize recipe=nvfp4 scale_layout=swizzled two_dimensional=1 R=32 K=64 seed=14
+quantize recipe=nvfp4 hadamard=1 sign_mask=45576 splits=128,0,64 K=48 data=normal seed=15
+quantize recipe=nvfp4 itype=f32 stochastic=1 R=32 K=32 seed=16
+quantize recipe=nvfp4 four_over_six=mse e4m3_max=256 R=32 K=64 data=normal seed=17
+quantize recipe=nvfp4 itype=f16 amax=given splits=16,0,32 K=48 data=block_scales seed=18
+# the skip flag, and rows that belong to no group
+quantize recipe=block_1x128 noop=1 splits=128,5 K=136 seed=19
+quantize recipe=block_1x128 noop=0 splits=128,5 K=136 seed=20
+quantize recipe=mxfp8 noop=1 R=33 K=64 seed=21
+quantize recipe=block_1x128 splits=5,0,128 extra_rows=70 K=136 seed=22
+quantize recipe=nvfp4 splits=16,32 extra_rows=16 K=32 seed=23
+
+dequantize recipe=tensor_current R=9 K=33 data=every_code seed=24
+dequantize recipe=block_1x128 direction=columnwise splits=128,0,5 K=136 seed=25
+dequantize recipe=block_128x128 otype=e5m2 dtype_d=f32 R=130 K=136 seed=26
+dequantize recipe=mxfp8 scale_layout=swizzled dtype_d=f16 splits=32,128 K=64 scales=edge seed=27
+dequantize recipe=nvfp4 direction=columnwise R=32 K=48 data=every_code seed=28
+
+swizzle recipe=mxfp8 splits=33,0,128 K=272 seed=29
+swizzle recipe=nvfp4 direction=columnwise R=144 K=80 seed=30
+unswizzle recipe=mxfp8 direction=columnwise R=130 K=96 seed=31
+unswizzle recipe=nvfp4 splits=16,0,144 K=80 seed=32
+
+delayed_update tensors=5 length=16 data=sparse seed=33
+delayed_update algorithm=most_recent bulk=0 otype=e5m2 margin=2 tensors=7 length=3 data=specials seed=34
+
+grouped_dbias splits=0,1,127,128,129 K=40 seed=35
+grouped_dbias itype=f32 accumulate=1 splits=70,0,200 K=24 data=adversarial_dbias seed=36
+
+grouped_gemm kind=bf16 splits=17,0,33,7 N=24 K=72 seed=37
+grouped_gemm kind=bf16 layout=NN dtype_d=f32 splits=1,31,8 N=40 K=48 data=clustered seed=38
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 beta=1 splits=33,0,20 N=24 K=40 seed=39
+grouped_gemm kind=f16 dtype_d=f16 bias=1 splits=5,0,17 N=32 K=64 data=normal seed=40
+grouped_gemm kind=f16 layout=NT splits=40,0 N=16 K=24 data=specials seed=41
+grouped_gemm kind=tensor splits=17,0,33 N=24 K=288 data=clustered seed=42
+grouped_gemm kind=tensor layout=NN split_accumulator=1 dy_type=e5m2 dtype_d=f32 splits=9,0,33 N=160 K=24 seed=43
+grouped_gemm kind=tensor layout=NT split_accumulator=1 dy_type=e5m2 dtype_d=f32 beta=1 splits=130,0,9 N=16 K=32 seed=44
+grouped_gemm kind=block dtype_d=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45
+grouped_gemm kind=block layout=NN dy_type=e5m2 splits=17,0,5 N=144 K=136 seed=46
+grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=129,0,40 N=24 K=40 seed=47
+grouped_gemm kind=block weight_block=1x128 alpha=0.5 splits=9,20 N=24 K=272 seed=48
+grouped_gemm kind=mxfp8 splits=17,0,33 N=32 K=96 seed=49
+grouped_gemm kind=mxfp8 layout=NN dtype_d=f32 splits=17,0,33 N=64 K=32 data=clustered seed=50
+grouped_gemm kind=mxfp8 layout=NT dtype_d=f32 alpha=1,2 beta=0,1 splits=64,32 N=32 K=32 seed=51
+grouped_gemm kind=nvfp4 splits=16,0,32 N=32 K=64 seed=52
+grouped_gemm kind=nvfp4 layout=NT dtype_d=f32 splits=32,0,64 N=16 K=32 seed=53
+grouped_gemm kind=bf16 dtype_d=f32 splits=9,0,17 N=24 K=64 data=integers seed=54
+grouped_gemm kind=block dtype_d=f32 splits=9,0,17 N=24 K=144 data=integers seed=55
+# nothing to do, but for zeros where gradients go
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=4x0 N=8 K=16 seed=56
+grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=3x0 N=8 K=16 seed=57
+grouped_gemm kind=bf16 splits=4x0 N=8 K=16 seed=58
+
+linear_forward recipe=none bias=1 splits=17,0,20 N=24 K=40 data=normal seed=59
+linear_dgrad recipe=none itype=f16 splits=17,0,20 N=24 K=40 seed=60
+linear_wgrad recipe=none bias=1 accumulate=1 splits=17,0,20 N=24 K=40 seed=61
+linear_forward recipe=tensor_current splits=17,0,20 N=24 K=40 seed=62
+linear_dgrad recipe=tensor_current grad_otype=e5m2 splits=17,0,20 N=24 K=40 seed=63
+linear_wgrad recipe=tensor_delayed grad_otype=e5m2 deferred=1 splits=17,0,20 N=24 K=40 seed=64
+linear_forward recipe=block bias=1 splits=17,0,20 N=136 K=144 data=normal seed=65
+linear_forward recipe=block noop=1 splits=17,0,20 N=24 K=144 seed=66
+linear_dgrad recipe=block bias=1 splits=17,0,20 N=136 K=144 seed=67
+linear_wgrad recipe=block accumulate=1 splits=128,0,20 N=24 K=40 seed=68
+linear_forward recipe=mxfp8 splits=32,0,64 N=32 K=64 seed=69
+linear_wgrad recipe=mxfp8 splits=32,0,64 N=32 K=64 seed=70
+linear_forward recipe=nvfp4 splits=32,0,64 N=32 K=64 seed=71
+linear_dgrad recipe=nvfp4 splits=32,0,64 N=32 K=64 seed=72
+linear_wgrad recipe=nvfp4 sign_mask=45576 splits=32,0,64 N=32 K=64 seed=73
+
+# one call captured and replayed on other data, splits and flags
+quantize recipe=block_1x128 noop=0 splits=128,5,0 K=136 seed=74 replay=4:data,splits,noop
+grouped_gemm kind=bf16 dtype_d=f32 splits=17,0,33,7 N=24 K=72 seed=75 replay=3:data,splits
+)";
+
+// What covering leaves to chance: cases that exist because of one rule or one known fault.
+const std::string_view kStandardLines = R"(
+# every rounding of every recipe: midpoints, thresholds of the scale, eps
+quantize recipe=block_1x128 pow2=1 R=128 K=512 data=adversarial_midpoints seed=101
+quantize recipe=block_1x128 itype=f32 R=64 K=512 data=adversarial_midpoints seed=102
+quantize recipe=block_1x128 itype=f16 otype=e5m2 R=64 K=512 data=adversarial_midpoints seed=103
+quantize recipe=block_128x128 pow2=1 itype=f32 R=256 K=256 data=adversarial_midpoints seed=104
+quantize recipe=tensor_current R=64 K=512 data=adversarial_midpoints seed=105
+quantize recipe=tensor_current otype=e5m2 itype=f32 R=64 K=512 data=adversarial_midpoints seed=106
+quantize recipe=mxfp8 R=128 K=512 data=adversarial_midpoints seed=107
+quantize recipe=mxfp8 otype=e5m2 itype=f32 R=128 K=256 data=adversarial_midpoints seed=108
+quantize recipe=nvfp4 R=64 K=512 data=adversarial_midpoints seed=109
+quantize recipe=nvfp4 itype=f32 R=64 K=512 data=ties seed=110
+quantize recipe=nvfp4 itype=f32 four_over_six=mae R=64 K=256 data=ties seed=111
+quantize recipe=block_1x128 pow2=1 R=128 K=1024 data=adversarial_amax seed=112
+quantize recipe=block_1x128 pow2=1 itype=f32 R=128 K=1024 data=adversarial_amax seed=113
+quantize recipe=block_1x128 itype=f32 otype=e5m2 R=128 K=1024 data=adversarial_amax seed=114
+quantize recipe=block_1x128 pow2=1 otype=e5m2 itype=f16 R=128 K=512 data=adversarial_amax seed=115
+quantize recipe=block_128x128 pow2=1 itype=f32 R=256 K=512 data=adversarial_amax seed=116
+quantize recipe=block_128x128 R=256 K=512 data=adversarial_amax seed=117
+quantize recipe=mxfp8 itype=f32 R=128 K=512 data=adversarial_amax seed=118
+quantize recipe=mxfp8 itype=f32 otype=e5m2 R=128 K=512 data=adversarial_amax seed=119
+quantize recipe=mxfp8 itype=f16 R=128 K=256 data=adversarial_amax seed=120
+quantize recipe=tensor_current pow2=1 itype=f32 R=64 K=256 data=adversarial_amax seed=120
+quantize recipe=tensor_current pow2=1 itype=f32 R=64 K=256 data=adversarial_amax seed=121
+quantize recipe=tensor_current pow2=1 itype=f32 R=64 K=256 data=adversarial_amax seed=122
+quantize recipe=tensor_current itype=f32 otype=e5m2 R=64 K=256 data=adversarial_amax seed=123
+quantize recipe=nvfp4 itype=f32 R=64 K=256 data=adversarial_amax seed=124
+quantize recipe=block_1x128 eps=0.0078125 R=128 K=512 data=adversarial_eps seed=125
+quantize recipe=block_1x128 eps=0.0078125 itype=f32 pow2=1 R=128 K=512 data=adversarial_eps seed=126
+quantize recipe=block_1x128 eps=0.01 itype=f32 dbias=1 splits=128,0,256 K=512 data=adversarial_eps seed=127
+quantize recipe=block_128x128 eps=0.0078125 itype=f16 R=256 K=512 data=adversarial_eps seed=128
+quantize recipe=block_128x128 eps=0.0078125 pow2=1 dbias=1 splits=128,128,0 K=512 data=adversarial_eps seed=129
+quantize recipe=tensor_current eps=0.0078125 itype=f32 R=32 K=256 data=adversarial_eps seed=130
+quantize recipe=tensor_current eps=0.0078125 itype=f32 R=32 K=256 data=adversarial_eps seed=131
+quantize recipe=tensor_current eps=0.0078125 R=32 K=256 data=adversarial_eps seed=132
+quantize recipe=tensor_current eps=0.0078125 pow2=1 itype=f16 R=32 K=256 data=adversarial_eps seed=133
+quantize recipe=block_1x128 eps=0.0078125 R=128 K=256 data=zeros seed=134
+quantize recipe=block_1x128 R=128 K=256 data=zeros seed=135
+
+# the order of column sums: f32 keeps every bit of it
+quantize recipe=block_1x128 itype=f32 dbias=1 splits=128,0,256,128 K=272 data=adversarial_dbias seed=140
+quantize recipe=block_128x128 itype=f32 dbias=1 splits=384,128 K=144 data=adversarial_dbias seed=141
+quantize recipe=mxfp8 itype=f32 dbias=1 splits=384,0,128 K=96 data=adversarial_dbias seed=142
+quantize recipe=nvfp4 itype=f32 dbias=1 splits=256,16 K=96 data=adversarial_dbias seed=143
+quantize recipe=tensor_current itype=f32 dbias=1 splits=300,0,65 K=40 data=adversarial_dbias seed=144
+quantize recipe=block_1x128 itype=f32 dbias=1 splits=1,63,64,65,127,129 K=48 data=adversarial_dbias seed=145
+quantize recipe=block_1x128 itype=f32 dbias=1 direction=columnwise splits=128,70 K=48 data=adversarial_dbias seed=146
+quantize recipe=block_1x128 dbias=1 splits=4x0 K=48 seed=147
+
+# all 65536 inputs of the 16-bit types
+quantize recipe=block_1x128 R=128 K=512 data=every_code seed=150
+quantize recipe=block_1x128 itype=f16 otype=e5m2 pow2=1 R=128 K=512 data=every_code seed=151
+quantize recipe=mxfp8 R=128 K=512 data=every_code seed=152
+quantize recipe=mxfp8 itype=f16 R=128 K=512 data=every_code seed=153
+quantize recipe=nvfp4 R=128 K=512 data=every_code seed=154
+quantize recipe=tensor_delayed R=128 K=512 data=every_code scales=ones seed=155
+quantize recipe=tensor_delayed itype=f16 otype=e5m2 R=128 K=512 data=every_code scales=ones seed=156
+quantize recipe=tensor_delayed itype=f32 R=128 K=1024 data=every_code scales=ones seed=157
+quantize recipe=tensor_delayed itype=f32 splits=4x32 K=256 data=full_exponent scales=edge seed=158
+
+# zeros of both signs, where kernels differ
+quantize recipe=mxfp8 zero_sign=free R=64 K=128 data=specials seed=160
+quantize recipe=tensor_current zero_sign=free splits=33,65 K=64 data=nans seed=161
+quantize recipe=block_1x128 zero_sign=positive R=64 K=256 data=specials seed=162
+
+# skip flags that are not exactly 1
+quantize recipe=block_128x128 noop=1 dbias=1 splits=128,128 K=128 seed=165
+quantize recipe=block_1x128 noop=2 splits=128,128 K=128 seed=166
+quantize recipe=tensor_current noop=0.5 R=64 K=64 seed=167
+quantize recipe=tensor_current noop=1 splits=33,65 K=64 seed=168
+quantize recipe=nvfp4 noop=1 R=64 K=64 scale_layout=swizzled seed=169
+quantize recipe=mxfp8 noop=1 dbias=1 splits=128,128 K=64 seed=170
+quantize recipe=tensor_delayed noop=-1 R=64 K=64 seed=171
+
+# splits
+quantize recipe=block_1x128 splits=256x0 K=128 seed=175
+quantize recipe=block_128x128 splits=0x0 K=128 seed=176
+quantize recipe=block_128x128 splits=one(16,300,15) K=144 seed=177
+quantize recipe=block_1x128 splits=256x3 K=64 seed=178
+quantize recipe=mxfp8 splits=zipf(64,2048,3) K=64 seed=179
+quantize recipe=tensor_current splits=zipf(64,2048,4) K=64 seed=180
+quantize recipe=block_128x128 splits=zipf(32,4096,5) K=96 seed=181
+quantize recipe=block_1x128 splits=128,256,384,512 K=256 pow2=1 seed=182
+quantize recipe=block_128x128 splits=256,128,512,384,1024 K=128 pow2=1 seed=183
+splits_to_offsets splits=1
+splits_to_offsets splits=1,2,3,4 stride=7
+splits_to_offsets splits=zipf(255,65536,1) stride=128
+splits_to_offsets splits=zipf(256,65536,2) stride=7168
+splits_to_offsets splits=zipf(257,65536,3)
+splits_to_offsets splits=zipf(1024,1000000,4) stride=7168
+splits_to_offsets splits=513x3 stride=4611686018427387
+splits_to_offsets splits=one(300,2147483648,299)
+splits_to_offsets_multi itype=i32 splits=zipf(257,65536,5) outputs=1:i32,128:i64,7168:i64:inclusive,0:i32
+splits_to_offsets_multi splits=zipf(1024,65536,6) outputs=1:i64,2:i64,3:i64,4:i64,5:i64,6:i64,7:i64,8:i32,9:i32:inclusive
+splits_to_offsets_multi splits=0x0 outputs=1:i64,1:i64:inclusive
+splits_to_offsets_2d first=zipf(255,4096,1) last=255x7168
+splits_to_offsets_2d itype=i32 first=zipf(257,4096,2) last=257x16
+splits_to_offsets_2d first=3x100000 last=3x100000
+
+# where the alignment, the promotion and the last rounding of a product cut
+grouped_gemm kind=tensor dtype_d=f32 splits=33,20 N=40 K=288 data=adversarial_alignment seed=201
+grouped_gemm kind=tensor layout=NT dtype_d=f32 splits=96,40 N=24 K=40 data=adversarial_alignment seed=202
+grouped_gemm kind=block dtype_d=f32 splits=33,20 N=136 K=288 data=adversarial_alignment seed=203
+grouped_gemm kind=bf16 dtype_d=f32 splits=33,20 N=40 K=160 data=adversarial_alignment seed=204
+grouped_gemm kind=f16 dtype_d=f32 layout=NN splits=33,20 N=160 K=40 data=adversarial_alignment seed=205
+grouped_gemm kind=mxfp8 dtype_d=f32 splits=33,20 N=32 K=160 data=adversarial_alignment seed=206
+grouped_gemm kind=nvfp4 dtype_d=f32 splits=33,20 N=32 K=192 data=adversarial_alignment seed=207
+grouped_gemm kind=tensor split_accumulator=1 dtype_d=f32 splits=33,20 N=40 K=640 data=adversarial_promotion seed=208
+grouped_gemm kind=tensor split_accumulator=1 layout=NN dy_type=e5m2 dtype_d=f32 splits=33,20 N=640 K=24 data=adversarial_promotion seed=209
+grouped_gemm kind=tensor split_accumulator=1 layout=NT dtype_d=f32 splits=520,300 N=24 K=24 data=adversarial_promotion seed=210
+grouped_gemm kind=block dtype_d=f32 splits=33,20 N=40 K=640 data=adversarial_promotion seed=211
+grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=33,20 N=40 K=640 data=adversarial_promotion seed=212
+grouped_gemm kind=bf16 splits=40,24 N=64 K=64 data=adversarial_output_ties seed=213
+grouped_gemm kind=bf16 layout=NN splits=40,24 N=64 K=64 data=adversarial_output_ties seed=214
+grouped_gemm kind=bf16 layout=NT splits=40,64 N=40 K=32 data=adversarial_output_ties seed=215
+grouped_gemm kind=f16 dtype_d=f16 splits=40,24 N=64 K=64 data=adversarial_output_ties seed=216
+grouped_gemm kind=tensor splits=40,24 N=64 K=64 data=adversarial_output_ties seed=217
+grouped_gemm kind=tensor dtype_d=f16 splits=40,24 N=64 K=64 data=adversarial_output_ties seed=218
+grouped_gemm kind=block splits=40,24 N=64 K=144 data=adversarial_output_ties seed=219
+grouped_gemm kind=mxfp8 splits=40,24 N=64 K=64 data=adversarial_output_ties seed=220
+# scales of any size, each block its own
+grouped_gemm kind=block dtype_d=f32 scales=edge splits=33,0,20 N=136 K=272 seed=225
+grouped_gemm kind=block weight_block=1x128 dtype_d=f32 scales=edge splits=33,0,20 N=24 K=272 seed=226
+grouped_gemm kind=tensor dtype_d=f32 scales=edge splits=8x9 N=24 K=64 seed=227
+grouped_gemm kind=mxfp8 dtype_d=f32 scales=edge splits=33,0,20 N=64 K=160 seed=228
+grouped_gemm kind=nvfp4 dtype_d=f32 scales=edge splits=33,0,20 N=64 K=160 seed=229
+grouped_gemm kind=block dtype_d=f32 scales=pow2 splits=33,0,20 N=136 K=272 seed=230
+grouped_gemm kind=block dtype_d=f32 splits=5,0,130,8 N=264 K=520 data=block_scales seed=231
+grouped_gemm kind=block splits=5,0,130,8 N=264 K=520 data=block_scales seed=232
+grouped_gemm kind=block layout=NT dtype_d=f32 splits=300,0,140 N=40 K=24 data=block_scales seed=233
+# one alpha and beta a group, alpha 0 with infinities, beta with NaN in C where it is 0
+grouped_gemm kind=bf16 arch=sm100 alpha=1,0.5,-2 beta=0,1,0.25 dtype_d=f32 splits=9,0,17 N=24 K=48 seed=235
+grouped_gemm kind=nvfp4 alpha=1,0.5,-2 beta=0,1,0.25 dtype_d=f32 splits=16,0,17 N=32 K=48 seed=236
+grouped_gemm kind=bf16 alpha=0 dtype_d=f32 splits=9,0,17 N=24 K=48 data=specials seed=237
+grouped_gemm kind=tensor alpha=-1.5 beta=0.3 splits=9,0,17 N=24 K=48 seed=238
+grouped_gemm kind=f16 dtype_d=f16 alpha=3 beta=-0.7 splits=9,0,17 N=24 K=48 seed=239
+# other architectures
+grouped_gemm kind=bf16 arch=sm80 dtype_d=f32 splits=17,0,9 N=24 K=72 data=clustered seed=240
+grouped_gemm kind=f16 arch=sm89 dtype_d=f32 splits=17,0,9 N=24 K=72 data=adversarial_alignment seed=241
+grouped_gemm kind=tensor arch=sm89 dtype_d=f32 splits=17,0,9 N=24 K=72 data=adversarial_alignment seed=242
+grouped_gemm kind=tensor arch=sm100 layout=NN dtype_d=f32 splits=17,0,9 N=72 K=24 data=clustered seed=243
+grouped_gemm kind=tensor arch=sm120 layout=NT dtype_d=f32 splits=17,0,9 N=24 K=72 data=clustered seed=244
+grouped_gemm kind=mxfp8 arch=sm120 dtype_d=f32 splits=17,0,9 N=32 K=96 data=clustered seed=245
+grouped_gemm kind=nvfp4 arch=sm120 dtype_d=f32 splits=17,0,9 N=32 K=96 seed=246
+grouped_gemm kind=bf16 arch=sm120 layout=NT dtype_d=f32 splits=17,0,9 N=24 K=72 data=full_exponent seed=247
+# splits
+grouped_gemm kind=bf16 dtype_d=f32 splits=zipf(256,512,2) N=8 K=32 seed=250
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=zipf(256,512,3) N=8 K=32 seed=251
+grouped_gemm kind=tensor splits=256x1 N=16 K=32 seed=252
+grouped_gemm kind=block splits=one(16,64,15) N=24 K=136 seed=253
+grouped_gemm kind=block splits=one(16,64,0) N=24 K=136 seed=254
+grouped_gemm kind=bf16 splits=0x0 N=16 K=16 seed=255
+grouped_gemm kind=mxfp8 layout=NT dtype_d=f32 splits=zipf(8,512,4) N=32 K=32 seed=256
+grouped_gemm kind=bf16 dtype_d=f32 splits=127,128,129,1 N=16 K=48 seed=257
+grouped_gemm kind=bf16 splits=20,0,9 N=8 K=0 beta=1 seed=258
+grouped_gemm kind=bf16 splits=20,0,9 extra_rows=17 N=24 K=40 seed=259
+grouped_gemm kind=block layout=NN splits=20,0,9 extra_rows=130 N=136 K=24 seed=260
+grouped_gemm kind=tensor layout=NT dtype_d=f32 splits=20,0,9 extra_rows=17 N=24 K=40 seed=261
+# order-free
+grouped_gemm kind=bf16 dtype_d=f32 splits=33,0,20,7 N=40 K=400 data=integers seed=265
+grouped_gemm kind=bf16 layout=NN splits=33,0,20,7 N=200 K=40 data=integers seed=266
+grouped_gemm kind=f16 layout=NT dtype_d=f16 splits=133,0,20,7 N=40 K=40 data=integers seed=267
+grouped_gemm kind=tensor layout=NT dtype_d=f32 beta=1 splits=133,0,20,7 N=40 K=40 data=integers scales=pow2 seed=268
+grouped_gemm kind=tensor dtype_d=f32 bias=1 splits=33,0,20,7 N=40 K=400 data=integers scales=ones seed=269
+grouped_gemm kind=block layout=NN dtype_d=f32 splits=33,0,20,7 N=200 K=136 data=integers seed=270
+grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=133,0,20,7 N=40 K=40 data=integers seed=271
+grouped_gemm kind=mxfp8 dtype_d=f32 splits=33,0,20,7 N=64 K=224 data=integers seed=272
+grouped_dbias splits=0,130,7 K=40 data=integers seed=273
+
+delayed_update tensors=33 length=1024 seed=280
+delayed_update tensors=9 length=1 data=sparse seed=281
+delayed_update tensors=9 length=2 bulk=0 data=sparse seed=282
+delayed_update tensors=9 length=5 margin=-3 data=near_underflow seed=283
+delayed_update tensors=64 length=8 algorithm=most_recent data=full_exponent seed=284
+delayed_update tensors=64 length=8 reduced=1 data=sparse seed=285
+delayed_update tensors=64 length=8 bulk=0 otype=e5m2 data=adversarial_amax seed=286
+delayed_update tensors=16 length=4 reduced=1 algorithm=most_recent data=specials seed=287
+
+grouped_dbias splits=0,1,63,64,65,127,128,129 itype=f32 K=33 data=adversarial_dbias seed=290
+grouped_dbias splits=zipf(64,2048,1) itype=f16 K=40 data=clustered seed=291
+grouped_dbias splits=4x0 accumulate=1 K=40 seed=292
+grouped_dbias splits=130,7 extra_rows=60 K=40 seed=293
+grouped_dbias splits=130,7 itype=f32 K=40 data=specials seed=294
+
+# captured once, replayed with something changed
+quantize recipe=block_1x128 pow2=1 splits=128,256,0 K=256 seed=301 replay=8:data,splits
+quantize recipe=block_128x128 noop=0 splits=128,128 K=128 seed=302 replay=5:data,noop
+quantize recipe=tensor_current splits=33,0,65 K=64 seed=303 replay=8:data,splits
+quantize recipe=tensor_delayed splits=33,0,65 K=64 seed=304 replay=4:scales
+quantize recipe=mxfp8 noop=1 splits=128,0,128 K=64 seed=305 replay=6:data,splits,noop
+splits_to_offsets splits=zipf(256,4096,7) stride=7168 replay=8:splits
+grouped_gemm kind=bf16 splits=17,0,33,7 N=24 K=72 seed=310 replay=8:data,splits
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 beta=1 splits=17,0,33,7 N=24 K=72 seed=311 replay=8:data,splits
+grouped_gemm kind=tensor splits=17,0,33,7 N=24 K=72 seed=312 replay=8:data,splits,scales
+grouped_gemm kind=block dtype_d=f32 splits=17,0,33,7 N=136 K=144 seed=313 replay=8:data,splits
+grouped_gemm kind=block layout=NT dtype_d=f32 splits=128,0,33,7 N=24 K=40 seed=314 replay=8:data,splits
+grouped_gemm kind=bf16 splits=40x2 extra_rows=20 N=16 K=32 seed=315 replay=16:splits
+linear_forward recipe=block noop=1 splits=17,0,20 N=24 K=144 seed=316 replay=5:data,noop
+)";
+
+// Sizes that take a while.
+const std::string_view kFullLines = R"(
+# more output tiles than an H200 has multiprocessors, long K, scales that differ: f32 and bf16 output take different kernels
+grouped_gemm kind=block dtype_d=f32 splits=8x128 N=2304 K=2048 data=block_scales seed=901
+grouped_gemm kind=block splits=8x128 N=2304 K=2048 data=block_scales seed=902
+grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=128,0,640,128,128 N=1152 K=2048 data=block_scales seed=903
+# sizes of the vendor's own tests
+grouped_gemm kind=bf16 dtype_d=f32 splits=4x64 N=256 K=256 seed=910
+grouped_gemm kind=bf16 layout=NN splits=4x128 N=512 K=256 seed=911
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 beta=1 splits=8x64 N=512 K=256 seed=912
+grouped_gemm kind=f16 dtype_d=f16 splits=127 N=512 K=128 seed=913
+grouped_gemm kind=bf16 splits=8x15 N=512 K=128 seed=914
+grouped_gemm kind=bf16 splits=8x1027 N=512 K=128 seed=915
+grouped_gemm kind=mxfp8 splits=8x128 N=512 K=128 seed=916
+grouped_gemm kind=mxfp8 splits=128,256 N=2880 K=288 seed=917
+grouped_gemm kind=tensor dtype_d=f32 splits=3x128 N=256 K=384 seed=918
+grouped_gemm kind=tensor splits=3x160 N=288 K=416 seed=919
+grouped_gemm kind=block splits=128,256,384 N=512 K=640 seed=920
+grouped_gemm kind=nvfp4 splits=3x128 N=256 K=384 seed=921
+grouped_gemm kind=bf16 layout=NT splits=4x0 N=256 K=256 seed=922
+grouped_gemm kind=mxfp8 layout=NT dtype_d=f32 beta=1 splits=4x0 N=256 K=256 seed=923
+# rows that nothing divides, one expert that takes nearly everything
+grouped_gemm kind=bf16 dtype_d=f32 splits=1000,3,0,4097,128,7,250,865 N=136 K=200 seed=930
+grouped_gemm kind=tensor splits=1000,3,0,4097,128,7,250,865 N=144 K=208 seed=931
+grouped_gemm kind=block dtype_d=f32 splits=128,0,4096,128,384 N=264 K=400 seed=932
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=4096,0,8192,4096 N=40 K=72 seed=933
+grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=4000,0,8209,4175 N=40 K=72 seed=934
+grouped_gemm kind=tensor split_accumulator=1 layout=NT dtype_d=f32 splits=16384 N=72 K=40 seed=935
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=8000,0,4 N=16 K=24 data=integers seed=936
+grouped_gemm kind=bf16 dtype_d=f32 splits=zipf(1024,4096,1) N=16 K=64 seed=940
+grouped_gemm kind=block splits=zipf(1024,4096,2) N=16 K=144 seed=941
+grouped_gemm kind=tensor layout=NT dtype_d=f32 splits=zipf(1024,8192,3) N=16 K=32 seed=942
+quantize recipe=block_1x128 splits=zipf(1024,65536,1) K=128 seed=950
+quantize recipe=block_128x128 splits=zipf(1024,65536,2) K=128 seed=951
+quantize recipe=mxfp8 splits=zipf(256,65536,3) K=128 seed=952
+quantize recipe=tensor_current splits=zipf(256,65536,4) K=128 seed=953
+quantize recipe=block_1x128 pow2=1 splits=8x512 K=7168 seed=954
+quantize recipe=block_128x128 pow2=1 splits=8x512 K=7168 seed=955
+quantize recipe=mxfp8 splits=8x512 K=7168 scale_layout=swizzled seed=956
+quantize recipe=nvfp4 splits=8x256 K=7168 seed=957
+quantize recipe=nvfp4 hadamard=1 sign_mask=45576 splits=8x256 K=2048 seed=958
+quantize recipe=block_1x128 R=993 K=512 seed=959
+quantize recipe=block_1x128 R=1024 K=1 seed=960
+quantize recipe=block_1x128 R=1 K=65537 seed=961
+quantize recipe=block_128x128 R=65537 K=3 seed=962
+quantize recipe=tensor_delayed itype=f32 R=4096 K=1024 data=full_exponent scales=ones seed=963
+quantize recipe=block_1x128 itype=f32 dbias=1 splits=4096,0,1000 K=256 data=adversarial_dbias seed=964
+splits_to_offsets splits=zipf(65536,1000000000,9) stride=7168
+)";
+
+}  // namespace assay::conformance
