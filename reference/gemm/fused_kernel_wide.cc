@@ -33,13 +33,13 @@ ASSAY_INLINE float truncate_to_f32(double value) {
   return units == 0 ? 0.0f : std::bit_cast<float>(sign | units);
 }
 
-// Nearest f16, ties to even, as its exact value; 65520 and more is infinity.
+// Nearest f16, ties to even, as its exact value; 65520 and more is infinity, NaN stays NaN.
 ASSAY_INLINE float nearest_f16(double value) {
   const double magnitude = std::fabs(value);
   if (magnitude >= 65520) return value < 0 ? -HUGE_VALF : HUGE_VALF;
   // Adding 2^52 times the spacing leaves no bits below the spacing: the addition rounds.
   const int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> 52) - 1023;
-  const double shifter = power_of_two(std::max(exponent, -14) - 10 + 52);
+  const double shifter = power_of_two(std::clamp(exponent, -14, 15) - 10 + 52);
   const double rounded = (magnitude + shifter) - shifter;
   return rounded == 0 ? 0.0f : static_cast<float>(value < 0 ? -rounded : rounded);
 }
@@ -64,8 +64,7 @@ ASSAY_INLINE float finite_part(float value) { return std::fabs(value) < HUGE_VAL
 // f32 + f32 on CUDA cores, or f16 + f16 for f16 accumulators. The sum of two f16 values is exact in a double.
 ASSAY_INLINE float link_sum(Accumulator accumulator, float t, float c) {
   if (accumulator != Accumulator::f16_nearest) return t + c;
-  const double sum = static_cast<double>(t) + c;
-  return std::isfinite(sum) ? nearest_f16(sum) : static_cast<float>(sum);
+  return nearest_f16(static_cast<double>(t) + c);
 }
 
 // The value of a finished stretch enters the partial sum.

@@ -264,7 +264,7 @@ void PackedOperand::pack_scales(const OperandView& view, std::int64_t first, int
         const std::int64_t at = step * width_ + line;
         exponent[at] = code == 0xFF ? 0 : code - 127;
         nan[at] = code == 0xFF;
-        if (code == 0xFF || std::abs(code - 127) > kNarrowScale) narrow_ = false;
+        if (std::abs(code - 127) > kNarrowScale) narrow_ = false;  // NaN's 0xFF among them
       }
     }
     lines_.scale_exponent = exponent;

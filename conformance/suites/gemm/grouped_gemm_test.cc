@@ -648,6 +648,43 @@ const KnownAnswer kAnswers[] = {
 };
 INSTANTIATE_TEST_SUITE_P(GroupedGemm, Known, testing::ValuesIn(kAnswers));
 
+// FP4 with scales of 2^16 on one group of 16, and of 2^-18 on the next, whose sum is the only one not 0. The grid is
+// 2^(16 - 35) where the first group counts for e_max: where its products cancel, not where they are all 0.
+TEST(GroupedGemm, Fp4GroupsThatCancelSetTheGridAndEmptyOnesDoNot) {
+  constexpr std::uint8_t kHalf = 1, kOne = 2, kMinusOne = 10, k256 = 0x78, kSmallest = 1;
+  struct Fp4Case {
+    bool cancels;
+    std::uint8_t second;  // times 0.5 * 2^-18
+    float want;
+  };
+  for (const Fp4Case& each : {Fp4Case{false, kHalf, 0x1p-20f}, Fp4Case{true, kHalf, 0}, Fp4Case{true, kOne, 0x1p-19f}}) {
+    std::array<std::uint8_t, 16> x{}, w{};  // 32 elements, two a byte
+    if (each.cancels) {
+      x[0] = kOne | kOne << 4;
+      w[0] = kOne | kMinusOne << 4;
+    }
+    x[8] = each.second;
+    w[8] = kHalf;
+    std::array<std::uint8_t, 512> scales{};
+    scales[0] = k256;
+    scales[1] = kSmallest;
+    const std::int64_t splits[] = {1};
+    const float amax = 2688, alpha = 1;  // 2688^2 / 7225344 is 1, and so is its f32 evaluation
+    GroupedGemmProblem problem;
+    problem.kind = GemmKind::nvfp4;
+    problem.splits = splits;
+    problem.rows = problem.N = 1;
+    problem.K = 32;
+    problem.x = {Format::e2m1, x.data(), scales.data(), false, &amax};
+    problem.w = {Format::e2m1, w.data(), scales.data(), false, &amax};
+    problem.alpha = std::span(&alpha, 1);
+    problem.plan = find_accumulation_plan("sm100.nvfp4.chain");
+    float d = -1;
+    grouped_gemm(problem, &d);
+    EXPECT_EQ(d, each.want) << "cancels=" << each.cancels << " second=" << int{each.second};
+  }
+}
+
 // ---- Dispatch, threads, memory ------------------------------------------------------------------------------------
 
 TEST(GroupedGemm, AnErrorLeavesDUntouched) {
