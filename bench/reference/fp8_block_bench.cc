@@ -47,7 +47,7 @@ void quantize_blocks(benchmark::State& state, Recipe recipe, Format type, Format
   const QuantizeShapes shapes = quantize_outputs(problem);
   std::int64_t bytes = static_cast<std::int64_t>(x.size());
   const auto room = [&](const OutputShape& shape) {
-    const std::int64_t size = shape.rank == 0 ? 0 : bytes_of(shape.type, shape.elements());
+    const std::int64_t size = shape.bytes();
     bytes += size;
     return std::vector<float>(static_cast<std::size_t>(size / 4));
   };

@@ -39,8 +39,7 @@ struct CompleteCall {
  private:
   void complete(void*& buffer, const OutputShape& shape) {
     if (buffer != nullptr || shape.elements() == 0) return;
-    const auto bytes = static_cast<std::size_t>(bytes_of(shape.type, shape.elements()));
-    own_.emplace_back(bytes / sizeof(float) + 1);  // floats, for their alignment
+    own_.emplace_back(static_cast<std::size_t>(shape.bytes()) / sizeof(float) + 1);  // floats, for their alignment
     buffer = own_.back().data();
   }
 

@@ -94,6 +94,7 @@ struct OutputShape {
   int rank = 0;
   std::int64_t shape[2] = {0, 0};
   std::int64_t elements() const { return rank == 0 ? 0 : rank == 1 ? shape[0] : shape[0] * shape[1]; }
+  std::int64_t bytes() const { return elements() * bytes_of(type, 1); }  // e2m1 is counted in bytes of two codes
 };
 struct QuantizeShapes {
   OutputShape rowwise_data, columnwise_data, rowwise_scale_inv, columnwise_scale_inv;
