@@ -43,6 +43,9 @@ class ReadingProcess {
 
   Fixture read(const std::filesystem::path& path);
 
+  // The child that reads, or -1: none was started yet, or the last has ended.
+  pid_t child() const { return child_; }
+
   // Ends the child, if there is one.
   void stop();
 
