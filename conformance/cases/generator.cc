@@ -773,6 +773,7 @@ void generate_linear(const CaseLine& line, Case& result) {
     cached.type = format_of(line.text("otype"));
     cached.scaled = true;
     cached.recipe = recipe == "block" ? Recipe::block_128x128 : *recipe_named(recipe);
+    if (recipe == "mxfp8" || recipe == "nvfp4") cached.scale_layout = ScaleLayout::swizzled;  // as the layer keeps them
     cached.splits.assign(static_cast<std::size_t>(groups), N);
     cached.columns = K;
     cached.total_rows = groups * N;

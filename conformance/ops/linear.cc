@@ -1,11 +1,18 @@
 // Ops `linear_forward`, `linear_dgrad` and `linear_wgrad` (schema 2).
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
+#include "reference/layout/sizes.h"
+#include "reference/linear/deferred_wgrad.h"
 #include "reference/linear/grouped_linear.h"
+#include "reference/linear/weight_cache.h"
 
 namespace assay::conformance {
 namespace {
@@ -52,6 +59,13 @@ void parse(const Request& request, const char* activation, Parsed& parsed) {
     throw InvalidArgument(std::string("in/") + activation, describe(matrix), "a matrix with " + std::to_string(width) + " columns");
   }
   shape.rows = matrix.shape[0];
+  // No product of these sizes below can pass int64, in bits either.
+  for (const std::int64_t rows : {shape.rows, checked_product(parsed.groups(), shape.N, "attribute N", shape.N)}) {
+    for (const std::int64_t columns : {shape.N, shape.K}) {
+      const std::int64_t elements = checked_product(rows, std::max<std::int64_t>(columns, 1), "attribute K", shape.K);
+      checked_product(elements, 64, "attribute K", shape.K);
+    }
+  }
 }
 
 const void* data(const TensorView* tensor) { return tensor == nullptr ? nullptr : tensor->data; }
@@ -73,24 +87,51 @@ constexpr Steps kScalar{scalar::linear_forward, scalar::linear_dgrad, scalar::li
                         scalar::linear_quantize_weights};
 const Steps& steps_of(Layer layer) { return layer == Layer::fast ? kFast : kScalar; }
 
-void answer_dbias(const Request& request, const Parsed& parsed, const void* dy, const Steps& steps) {
-  void* dbias = request.output("dbias", parsed.config.type, parsed.groups() * parsed.shape.N);
-  if (dbias != nullptr) steps.dbias(parsed.config, parsed.shape, dy, dbias);
+// Where the gradient of the bias goes, if it is wanted.
+void* dbias_output(const Request& request, const Parsed& parsed) {
+  return request.output("dbias", parsed.config.type, parsed.groups() * parsed.shape.N);
 }
 
-// With a skip flag the layer has a weight cache: in/w_rowwise_data and in/w_rowwise_scale_inv are what it holds before the
-// step, and the outputs of the same names what it holds after it.
+// With a skip flag the layer has a weight cache: in/w_rowwise_data, in/w_rowwise_scale_inv and, for nvfp4, in/w_rowwise_amax
+// are what it holds before the step, and the outputs of the same names what it holds after it.
 struct ForwardCall {
   Parsed parsed;
   LinearForward operands;
-  bool cached = false, skipped = false;
+  const float* noop = nullptr;
   LinearWeightCache before;
+  bool cached() const { return noop != nullptr; }
 };
 
-std::vector<std::byte> bytes_of_input(const Request& request, const char* name) {
-  const TensorView& tensor = request.input(name);
-  const auto* from = static_cast<const std::byte*>(tensor.data);
-  return {from, from + tensor.bytes};
+// What a cache of this layer holds, by the name of its tensor.
+struct CacheMember {
+  const char* name;
+  std::vector<std::byte> QuantizedTensor::* bytes;
+};
+constexpr std::array<CacheMember, 2> kCacheMembers = {{{"w_rowwise_data", &QuantizedTensor::rowwise_data},
+                                                       {"w_rowwise_scale_inv", &QuantizedTensor::rowwise_scale_inv}}};
+constexpr const char* kCacheAmax = "w_rowwise_amax";
+
+void parse_cache(const Request& request, ForwardCall& call) {
+  const Parsed& parsed = call.parsed;
+  LinearWeightCache& cache = call.before;
+  const bool nvfp4 = parsed.config.recipe == LinearRecipe::nvfp4;
+  cache.columnwise = false;
+  cache.filled = true;
+  cache.recipe = parsed.config.recipe;
+  cache.code = nvfp4 ? Format::e2m1 : parsed.config.forward_code;
+  cache.groups = parsed.groups();
+  cache.N = parsed.shape.N;
+  cache.K = parsed.shape.K;
+  for (const CacheMember& member : kCacheMembers) {
+    const TensorView& tensor = request.input(member.name);
+    const auto* from = static_cast<const std::byte*>(tensor.data);
+    (cache.*member.bytes).assign(from, from + tensor.bytes);
+  }
+  if (nvfp4) {
+    const auto* amax = floats(&request.input(kCacheAmax, Format::f32, parsed.groups()));
+    cache.amax.assign(amax, amax + parsed.groups());
+  }
+  check_weight_cache(parsed.config, parsed.shape, cache);
 }
 
 void parse_forward(const Request& request, ForwardCall& call) {
@@ -104,15 +145,8 @@ void parse_forward(const Request& request, ForwardCall& call) {
   call.operands.w_scale = scales(request, parsed, "w_scale");
   if (const TensorView* noop = request.find_input("noop", Format::f32, 1)) {
     require(parsed.config.recipe != LinearRecipe::none, "in/noop", "given", "none with recipe none, which keeps no weights");
-    call.cached = true;
-    call.skipped = *static_cast<const float*>(noop->data) == 1.0f;
-    call.before.rowwise_data = bytes_of_input(request, "w_rowwise_data");
-    call.before.rowwise_scale_inv = bytes_of_input(request, "w_rowwise_scale_inv");
-    if (parsed.config.recipe == LinearRecipe::nvfp4) {
-      const auto* amax = floats(&request.input("w_rowwise_amax", Format::f32, parsed.groups()));
-      call.before.amax.assign(amax, amax + parsed.groups());
-    }
-    call.before.filled = true;
+    call.noop = floats(noop);
+    parse_cache(request, call);
   }
   request.refuse_unknown();
 }
@@ -121,12 +155,12 @@ std::vector<OutputSpec> forward_outputs(const Request& request) {
   ForwardCall call;
   parse_forward(request, call);
   std::vector<OutputSpec> specs{{"y", call.parsed.config.type, {call.parsed.shape.rows, call.parsed.shape.N}, true}};
-  if (call.cached) {
-    for (const char* name : {"w_rowwise_data", "w_rowwise_scale_inv"}) {
-      const TensorView& tensor = request.input(name);
-      specs.push_back({name, tensor.type, tensor.shape});
-    }
+  if (!call.cached()) return specs;
+  for (const CacheMember& member : kCacheMembers) {
+    const TensorView& tensor = request.input(member.name);
+    specs.push_back({member.name, tensor.type, tensor.shape});
   }
+  if (call.parsed.config.recipe == LinearRecipe::nvfp4) specs.push_back({kCacheAmax, Format::f32, {call.parsed.groups()}});
   return specs;
 }
 
@@ -135,20 +169,25 @@ void forward_answer(const Request& request, Layer layer) {
   parse_forward(request, call);
   const Parsed& parsed = call.parsed;
   const Steps& steps = steps_of(layer);
-  LinearWeightCache cache = call.before;
-  if (call.cached) {
+  // Every output is looked at before the first is written.
+  void* y = request.output("y", parsed.config.type, parsed.shape.rows * parsed.shape.N);
+  LinearWeightCache& cache = call.before;
+  std::vector<std::pair<void*, std::span<const std::byte>>> kept;
+  if (call.cached()) {
     // Padding of compact scales stays what it was, as in a cache that is written in place.
-    if (!call.skipped) steps.quantize_weights(parsed.config, parsed.shape, call.operands.w, call.operands.w_scale, nullptr, cache);
+    steps.quantize_weights(parsed.config, parsed.shape, call.operands.w, call.operands.w_scale, call.noop, cache);
     call.operands.cache = &cache;
+    for (const CacheMember& member : kCacheMembers) {
+      const TensorView& like = request.input(member.name);
+      kept.emplace_back(request.output(member.name, like.type, like.elements()), cache.*member.bytes);
+    }
+    if (!cache.amax.empty()) {
+      kept.emplace_back(request.output(kCacheAmax, Format::f32, parsed.groups()), std::as_bytes(std::span(cache.amax)));
+    }
   }
-  if (void* y = request.output("y", parsed.config.type, parsed.shape.rows * parsed.shape.N)) {
-    steps.forward(parsed.config, parsed.shape, call.operands, y);
-  }
-  if (!call.cached) return;
-  for (const auto& [name, held] : {std::pair("w_rowwise_data", &cache.rowwise_data), std::pair("w_rowwise_scale_inv", &cache.rowwise_scale_inv)}) {
-    const TensorView& like = request.input(name);
-    void* to = request.output(name, like.type, like.elements());
-    if (to != nullptr && !held->empty()) std::memcpy(to, held->data(), std::min<std::size_t>(held->size(), static_cast<std::size_t>(like.bytes)));
+  if (y != nullptr) steps.forward(parsed.config, parsed.shape, call.operands, y);
+  for (const auto& [to, bytes] : kept) {
+    if (to != nullptr && !bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
   }
 }
 
@@ -182,8 +221,9 @@ void dgrad_answer(const Request& request, Layer layer) {
   const Parsed& parsed = call.parsed;
   const Steps& steps = steps_of(layer);
   void* dx = request.output("dx", parsed.config.type, parsed.shape.rows * parsed.shape.K);
+  void* dbias = dbias_output(request, parsed);
   if (dx != nullptr) steps.dgrad(parsed.config, parsed.shape, call.operands, dx);
-  answer_dbias(request, parsed, call.operands.dy, steps);
+  if (dbias != nullptr) steps.dbias(parsed.config, parsed.shape, call.operands.dy, dbias);
 }
 
 struct WgradCall {
@@ -228,6 +268,7 @@ void wgrad_answer(const Request& request, Layer layer) {
   const Parsed& parsed = call.parsed;
   const Steps& steps = steps_of(layer);
   void* dw = request.output("dw", call.operands.dw_type, call.elements());
+  void* dbias = dbias_output(request, parsed);
   if (dw != nullptr) {
     std::vector<std::byte> made(static_cast<std::size_t>(bytes_of(call.operands.dw_type, call.elements())));
     if (call.before != nullptr && !made.empty()) std::memcpy(made.data(), call.before, made.size());
@@ -242,7 +283,7 @@ void wgrad_answer(const Request& request, Layer layer) {
     }
     if (!made.empty()) std::memcpy(dw, made.data(), made.size());
   }
-  answer_dbias(request, parsed, call.operands.dy, steps);
+  if (dbias != nullptr) steps.dbias(parsed.config, parsed.shape, call.operands.dy, dbias);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+#pragma once
+// What every step of a grouped linear layer is told: the recipe with its options, and the shape.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "reference/formats/format.h"
+
+namespace assay {
+
+enum class LinearRecipe : std::uint32_t { none = 0, tensor_current = 1, tensor_delayed = 2, block = 3, mxfp8 = 4, nvfp4 = 5 };
+
+// "none", "tensor_current", ... Errors: a value that is no recipe.
+std::string_view name_of(LinearRecipe recipe);
+std::optional<LinearRecipe> linear_recipe_named(std::string_view name);
+
+// An option of another recipe is not looked at: mxfp8 does not react to powers of two or epsilon (requirements.md C5).
+struct LinearConfig {
+  LinearRecipe recipe = LinearRecipe::none;
+  Format type = Format::bf16;           // of x, w, bias, y, dy, dx, dbias: bf16 or f16
+  Format forward_code = Format::e4m3;   // of q(x) and q(w): e4m3 or e5m2 (nvfp4: e2m1, whatever stands here)
+  Format backward_code = Format::e4m3;  // of q(dy)
+  bool force_pow_2_scales = false;      // tensor_current, block
+  float amax_epsilon = 0;               // tensor_current, block: 0 or more
+  std::uint16_t hadamard_sign_mask = 0;    // nvfp4: bit i set, element i of 16 is negated before the transform
+  std::string_view architecture = "sm90";  // whose arithmetic; mxfp8 and nvfp4 need one that has them, such as "sm100"
+};
+
+struct LinearShape {
+  std::span<const std::int64_t> splits;  // [G] rows of each group
+  std::int64_t rows = 0;                 // R, at least the sum of the splits
+  std::int64_t N = 0;                    // output features
+  std::int64_t K = 0;                    // input features
+};
+
+}  // namespace assay
