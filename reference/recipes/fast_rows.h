@@ -2,6 +2,8 @@
 // Rows of a matrix in and out of f32, for the fast layer of the block-scaled recipes: loops to be inlined into cloned
 // functions (reference/support/simd.h).
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "reference/formats/fast_codes.h"
@@ -29,6 +31,40 @@ ASSAY_INLINE void load_row(Format type, const void* matrix, std::int64_t first, 
   if (zero_sign == ZeroSign::positive) {
     for (int i = 0; i < count; ++i) x[i] = x[i] + 0.0f;
   }
+}
+
+// max |x| of each run of `block` elements among `width`, as bits; NaN counts as 0. Two loops: in one the compiler would make
+// the maximum conditional, and then not vectorise it.
+template <int kBlock, int kWidth>
+ASSAY_INLINE void block_amaxes(const float* __restrict x, std::uint32_t* __restrict amax) {
+  alignas(64) std::uint32_t magnitude[kWidth];
+  for (int i = 0; i < kWidth; ++i) magnitude[i] = magnitude_or_zero(x[i]);
+  for (int block = 0; block < kWidth / kBlock; ++block) {
+    // Halves against each other, so that each step is a vector's.
+    const std::uint32_t* __restrict m = magnitude + block * kBlock;
+    std::uint32_t largest[8];
+    for (int i = 0; i < 8; ++i) largest[i] = m[i];
+    for (int first = 8; first < kBlock; first += 8) {
+      for (int i = 0; i < 8; ++i) largest[i] = std::max(largest[i], m[first + i]);
+    }
+    for (int i = 0; i < 4; ++i) largest[i] = std::max(largest[i], largest[i + 4]);
+    for (int i = 0; i < 2; ++i) largest[i] = std::max(largest[i], largest[i + 2]);
+    amax[block] = std::max(largest[0], largest[1]);
+  }
+}
+
+// Asks for `count` elements of a row that will be wanted soon. Rows of a matrix are too far apart for the processor to
+// foresee them. The address may lie past the end: nothing is read.
+ASSAY_INLINE void prefetch_row(Format type, const void* matrix, std::int64_t first, int count) {
+  const int size = type == Format::f32 ? 4 : 2;
+  const auto address = reinterpret_cast<std::uintptr_t>(matrix) + static_cast<std::uintptr_t>(first * size);
+  for (int byte = 0; byte < count * size; byte += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(byte)));
+}
+
+// The same for bytes to be written.
+ASSAY_INLINE void prefetch_bytes(const std::uint8_t* bytes, std::int64_t first, int count) {
+  const auto address = reinterpret_cast<std::uintptr_t>(bytes) + static_cast<std::uintptr_t>(first);
+  for (int byte = 0; byte < count; byte += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(byte)), 1);
 }
 
 // Rounds y to `type` and stores it as elements first, first + 1, ... A NaN becomes 0x7FFFFFFF or 0x7FFF.

@@ -24,6 +24,8 @@ struct Lanes {
   alignas(64) std::uint16_t y[kTerms][kLanes];
   alignas(64) std::int32_t sums[kTerms][kLanes];
   alignas(64) std::uint32_t exponent[kLanes];  // largest biased exponent of x; 1 for subnormals
+  alignas(64) std::uint32_t below[kLanes];     // bits of a sum that f32 does not have
+  alignas(64) float unit[kLanes];              // of a sum without those
 };
 
 ASSAY_INLINE std::uint32_t biased_exponent(std::uint32_t x) { return std::max((x >> 7) & 0xFFu, 1u); }
@@ -60,23 +62,28 @@ ASSAY_INLINE void walsh_hadamard(Lanes& lanes) {
   }
 }
 
-// Truncates the sum, a count of 2^(exponent - 127 - 2 - 25), to f32, and rounds that to bf16.
-ASSAY_INLINE std::uint16_t finish(std::int32_t sum, std::uint32_t exponent) {
+// A sum counts units of 2^(e_max - 25), e_max = exponent - 127 - 2. f32 has no bit below 2^-149: what is lower goes first.
+ASSAY_INLINE void find_units(Lanes& lanes) {
+  for (int l = 0; l < kLanes; ++l) {
+    const std::uint32_t below = 5 - std::min(lanes.exponent[l], 5u);
+    const auto unit = static_cast<std::int32_t>(lanes.exponent[l] + below) - 154;  // -149 to 101
+    const std::uint32_t subnormal = 1u << std::clamp(unit + 149, 0, 22), normal = static_cast<std::uint32_t>(unit + 127) << 23;
+    lanes.below[l] = below;
+    lanes.unit[l] = std::bit_cast<float>(unit < -126 ? subnormal : normal);
+  }
+}
+
+// Truncates a sum to f32, and rounds that to bf16.
+ASSAY_INLINE std::uint16_t finish(std::int32_t sum, std::uint32_t below, float unit) {
   const auto magnitude = static_cast<std::uint32_t>(sum < 0 ? -sum : sum);
-  // f32 has no bit below 2^-149: what is lower goes first.
-  const std::uint32_t below = exponent < 5 ? 5 - exponent : 0;
   const auto kept = static_cast<std::int32_t>(magnitude >> below);
-  const std::int32_t unit = static_cast<std::int32_t>(exponent + below) - 154;  // -149 to 101
   // Conversion rounds to nearest; where that went up, the truncated value is the float before.
   const float nearest = static_cast<float>(kept);
-  const std::uint32_t up = static_cast<std::int32_t>(nearest) > kept;
+  const std::uint32_t up = static_cast<std::int32_t>(nearest) > kept ? 1 : 0;
   const float truncated = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - up);
-  // Exact: the product has the 24 bits of `truncated`, and is infinite from 2^128 upward.
-  const std::uint32_t unit_bits =
-      unit < -126 ? 1u << std::clamp(unit + 149, 0, 31) : static_cast<std::uint32_t>(unit + 127) << 23;
-  const float value = truncated * std::bit_cast<float>(unit_bits);
-  const std::uint32_t sign = sum < 0 && kept != 0 ? 0x8000'0000u : 0u;
-  return fast::encode_bf16(std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value)));
+  const float value = truncated * unit;  // exact: 24 bits, or infinite from 2^128 upward
+  const std::uint32_t sign = static_cast<std::uint32_t>(sum) & 0x8000'0000u;
+  return fast::encode_bf16(std::bit_cast<float>((kept == 0 ? 0u : sign) | std::bit_cast<std::uint32_t>(value)));
 }
 
 // Column `l` holds an infinity or a NaN.
@@ -99,8 +106,11 @@ void special_lane(std::uint32_t sign_mask, Lanes& lanes, int l) {
 ASSAY_CLONES void transform(std::uint32_t sign_mask, Lanes& lanes) {
   cut_terms(sign_mask, lanes);
   walsh_hadamard(lanes);
+  find_units(lanes);
   for (int j = 0; j < kTerms; ++j) {
-    for (int l = 0; l < kLanes; ++l) lanes.y[j][l] = finish(lanes.sums[j][l], lanes.exponent[l]);
+    const std::int32_t* __restrict sums = lanes.sums[j];
+    std::uint16_t* __restrict y = lanes.y[j];
+    for (int l = 0; l < kLanes; ++l) y[l] = finish(sums[l], lanes.below[l], lanes.unit[l]);
   }
   std::uint32_t largest = 0;
   for (int l = 0; l < kLanes; ++l) largest = std::max(largest, lanes.exponent[l]);

@@ -46,19 +46,25 @@ ASSAY_INLINE std::uint8_t encode_fp8(float x) {
   return kE4m3 ? fast::encode_e4m3(x) : fast::encode_e5m2(x);
 }
 
+// codes = the codes of x * multiplier, along one row of a strip.
+template <bool kE4m3>
+ASSAY_INLINE void encode_row(const float* __restrict x, const float* __restrict multiplier, std::uint8_t* __restrict codes) {
+  for (int i = 0; i < kWidth; ++i) codes[i] = encode_fp8<kE4m3>(x[i] * multiplier[i]);
+}
+
 template <bool kE4m3>
 ASSAY_INLINE void quantize_rows(Strip& strip, int rows, float reciprocal) {
   for (int row = 0; row < rows; ++row) {
+    std::uint32_t amax[kBlocks];
+    alignas(64) float multiplier[kWidth];
+    fast::block_amaxes<kBlock, kWidth>(strip.x[row], amax);
     for (int block = 0; block < kBlocks; ++block) {
-      const float* __restrict x = strip.x[row] + block * kBlock;
-      std::uint8_t* __restrict codes = strip.row_codes[row] + block * kBlock;
-      std::uint32_t amax = 0;
-      for (int i = 0; i < kBlock; ++i) amax = std::max(amax, fast::magnitude_or_zero(x[i]));
-      const std::uint8_t scale = scale_of(amax, reciprocal);
-      const float multiplier = fast::e8m0_quantize_multiplier(scale);
-      for (int i = 0; i < kBlock; ++i) codes[i] = encode_fp8<kE4m3>(x[i] * multiplier);
+      const std::uint8_t scale = scale_of(amax[block], reciprocal);
+      const float of_block = fast::e8m0_quantize_multiplier(scale);
+      for (int i = 0; i < kBlock; ++i) multiplier[block * kBlock + i] = of_block;
       strip.row_scales[row][block] = scale;
     }
+    encode_row<kE4m3>(strip.x[row], multiplier, strip.row_codes[row]);
   }
 }
 
@@ -89,11 +95,7 @@ ASSAY_INLINE void quantize_columns(Strip& strip, int rows, float reciprocal, boo
     strip.column_scales[column] = scale;
     multiplier[column] = fast::e8m0_quantize_multiplier(scale);
   }
-  for (int row = 0; row < rows; ++row) {
-    const float* __restrict x = strip.x[row];
-    std::uint8_t* __restrict codes = strip.column_codes[row];
-    for (int column = 0; column < kWidth; ++column) codes[column] = encode_fp8<kE4m3>(x[column] * multiplier[column]);
-  }
+  for (int row = 0; row < rows; ++row) encode_row<kE4m3>(strip.x[row], multiplier, strip.column_codes[row]);
 }
 
 template <bool kE4m3>
@@ -114,6 +116,7 @@ ASSAY_INLINE void quantize_strip_as(const QuantizeConfig& config, Strip& strip, 
 ASSAY_CLONES void quantize_strip(const QuantizeConfig& config, Format x_type, const void* x, std::int64_t first,
                                  std::int64_t stride, int rows, int columns, Strip& strip) {
   for (int row = 0; row < rows; ++row) {
+    fast::prefetch_row(x_type, x, first + row * stride + kWidth, kWidth);  // of the strip that comes next
     fast::load_row(x_type, x, first + row * stride, columns, kWidth, config.zero_sign, strip.x[row]);
   }
   if (config.output == Format::e4m3) {
@@ -160,22 +163,22 @@ struct Strips {
   std::int64_t count() const { return bands.count() * across; }
 };
 
-// y = round(code * multiplier) along one row of a strip.
-template <bool kE4m3>
-ASSAY_INLINE void dequantize_codes(const std::uint8_t* __restrict codes, const float* __restrict multiplier, int count,
-                                   float* __restrict y) {
-  for (int i = 0; i < count; ++i) y[i] = (kE4m3 ? fast::decode_e4m3(codes[i]) : fast::decode_e5m2(codes[i])) * multiplier[i];
-}
-
-ASSAY_CLONES void dequantize_row(Format data_type, const std::uint8_t* codes, const std::uint8_t* scales, int count,
-                                 Format output_type, void* output, std::int64_t first) {
-  alignas(64) float multiplier[kWidth], y[kWidth];
-  for (int i = 0; i < count; ++i) multiplier[i] = fast::e8m0_dequantize_multiplier(scales[i]);
-  if (data_type == Format::e4m3) {
-    dequantize_codes<true>(codes, multiplier, count, y);
-  } else {
-    dequantize_codes<false>(codes, multiplier, count, y);
+// The value of each code. A table, since the compiler does not vectorise the decoding of subnormals.
+struct Values {
+  float of[256];
+  explicit Values(Format format) {
+    for (int code = 0; code < 256; ++code) {
+      const auto byte = static_cast<std::uint8_t>(code);
+      of[code] = format == Format::e4m3 ? fast::decode_e4m3(byte) : fast::decode_e5m2(byte);
+    }
   }
+};
+
+// y = round(code * 2^(scale - 127)) along one row of a strip.
+ASSAY_CLONES void dequantize_row(const Values& values, const std::uint8_t* codes, const std::uint8_t* scales, int count,
+                                 Format output_type, void* output, std::int64_t first) {
+  alignas(64) float y[kWidth];
+  for (int i = 0; i < count; ++i) y[i] = values.of[codes[i]] * fast::e8m0_dequantize_multiplier(scales[i]);
   fast::store_row(output_type, y, count, output, first);
 }
 
@@ -209,6 +212,10 @@ void quantize_mxfp8(const QuantizeProblem& problem, const QuantizeOutput& output
       const int rows = static_cast<int>(band.rows);
       const int columns = static_cast<int>(std::min<std::int64_t>(kWidth, problem.columns - column));
       const int blocks = (columns + kBlock - 1) / kBlock;
+      for (int row = 0; row < rows; ++row) {
+        if (config.rowwise) fast::prefetch_bytes(row_data, first + row * problem.columns, columns);
+        if (config.columnwise) fast::prefetch_bytes(column_data, first + row * problem.columns, columns);
+      }
       quantize_strip(config, problem.x_type, problem.x, first, problem.columns, rows, columns, strip);
       for (int row = 0; row < rows; ++row) {
         const std::int64_t at = first + row * problem.columns;
@@ -241,6 +248,7 @@ void dequantize_mxfp8(const DequantizeProblem& problem, void* output) {
   const auto* const data = static_cast<const std::uint8_t*>(problem.data);
   const auto* const scale_bytes = static_cast<const std::uint8_t*>(problem.scale_inv);
   const bool rowwise = problem.direction == Direction::rowwise;
+  const Values values(problem.data_type);
 
   parallel_for(strips.count(), kStripsAtOnce, [&](std::int64_t begin, std::int64_t end) {
     std::uint8_t scales[kWidth];  // of each column of the strip
@@ -256,7 +264,7 @@ void dequantize_mxfp8(const DequantizeProblem& problem, void* output) {
           for (int i = 0; i < columns; ++i) scales[i] = scale_bytes[where.at(band, column + i, band.row / kBlock)];
         }
         const std::int64_t first = (band.group_first_row + band.row + row) * problem.columns + column;
-        dequantize_row(problem.data_type, data + first, scales, columns, problem.output_type, output, first);
+        dequantize_row(values, data + first, scales, columns, problem.output_type, output, first);
       }
     }
   });

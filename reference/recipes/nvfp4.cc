@@ -51,6 +51,13 @@ struct Strip {
 // A minimum with FLT_MAX that also replaces NaN.
 ASSAY_INLINE float at_most_max(float x) { return x < FLT_MAX ? x : FLT_MAX; }
 
+// The value of a code, with selections between integers only: the compiler would not vectorise one between sums.
+ASSAY_INLINE float e2m1_value(std::uint32_t code) {
+  const std::uint32_t magnitude = code & 7, half = magnitude == 0 ? 0u : 0x3f00'0000u;
+  const std::uint32_t bits = magnitude < 2 ? half : (magnitude << 22) + (126u << 23);
+  return std::bit_cast<float>((code & 8) << 28 | bits);
+}
+
 // G and what follows from it.
 struct TensorScaling {
   float amax, scale, sixth, inverse;
@@ -74,21 +81,32 @@ ASSAY_INLINE void errors_of(const float* __restrict x, int stride, int terms, in
                             const TensorScaling& tensor, const QuantizeConfig& config, float* __restrict error) {
   const float denominator = 6 * config.nvfp4_e4m3_max;
   const bool squared = config.four_over_six == FourOverSix::mean_squared_error;
-  for (int l = 0; l < lanes; ++l) error[l] = 0;
+  alignas(64) float multiplier[kWidth], scale[kWidth], sum[kWidth], term[kWidth];
+  for (int l = 0; l < lanes; ++l) {
+    sum[l] = 0;
+    multiplier[l] = multiplier_of(d8[l], tensor);
+    scale[l] = fast::decode_e4m3(d8[l]);
+  }
   for (int i = 0; i < terms; ++i) {
+    const float* __restrict values = x + i * stride;
     for (int l = 0; l < lanes; ++l) {
-      const float value = x[i * stride + l];
-      const float code = fast::decode_e2m1(fast::encode_e2m1(value * multiplier_of(d8[l], tensor)));
-      const float difference = code * fast::decode_e4m3(d8[l]) * tensor.amax / denominator - value;
-      const float magnitude = std::bit_cast<float>(std::bit_cast<std::uint32_t>(difference) & fast::kMagnitude);
-      error[l] += squared ? difference * difference : magnitude;
+      const float code = e2m1_value(fast::encode_e2m1(values[l] * multiplier[l]));
+      term[l] = code * scale[l] * tensor.amax / denominator - values[l];
+    }
+    if (squared) {
+      for (int l = 0; l < lanes; ++l) sum[l] += term[l] * term[l];
+    } else {
+      for (int l = 0; l < lanes; ++l) {
+        sum[l] += std::bit_cast<float>(std::bit_cast<std::uint32_t>(term[l]) & fast::kMagnitude);
+      }
     }
   }
+  for (int l = 0; l < lanes; ++l) error[l] = sum[l];
 }
 
 struct Candidates {
-  std::uint8_t four[kWidth], six[kWidth];
-  float error_four[kWidth], error_six[kWidth];
+  alignas(64) std::uint8_t four[kWidth], six[kWidth];
+  alignas(64) float error_four[kWidth], error_six[kWidth];
 };
 
 // The two scales of each lane and their errors.
@@ -131,13 +149,6 @@ ASSAY_INLINE void column_amax(const float (&x)[kBlock][kWidth], int rows, std::u
   }
 }
 
-ASSAY_INLINE std::uint32_t block_amax(const float* __restrict x) {
-  std::uint32_t amax = 0;
-#pragma GCC unroll 1
-  for (int i = 0; i < kBlock; ++i) amax = std::max(amax, fast::magnitude_or_zero(x[i]));
-  return amax;
-}
-
 ASSAY_INLINE std::uint8_t block_scale(std::uint32_t amax, const TensorScaling& tensor) {
   return fast::encode_e4m3(at_most_max(std::bit_cast<float>(amax) * tensor.sixth));
 }
@@ -171,17 +182,21 @@ ASSAY_INLINE void row_scales(const QuantizeConfig& config, const TensorScaling& 
     for (int row = 1; row < rows; ++row) std::memcpy(strip.row_scales[row], strip.row_scales[0], kBlocks);
     return;
   }
-  for (int block = 0; block < kBlocks; ++block) {
-    std::uint32_t amax[kBlock] = {};
-    for (int row = 0; row < rows; ++row) amax[row] = block_amax(strip.x[row] + block * kBlock);
-    if (config.four_over_six == FourOverSix::off) {
-      for (int row = 0; row < rows; ++row) strip.row_scales[row][block] = block_scale(amax[row], tensor);
-      continue;
+  std::uint32_t amax[kBlock][kBlocks];
+  for (int row = 0; row < kBlock; ++row) fast::block_amaxes<kBlock, kWidth>(strip.x[row], amax[row]);
+  if (config.four_over_six == FourOverSix::off) {
+    for (int row = 0; row < rows; ++row) {
+      for (int block = 0; block < kBlocks; ++block) strip.row_scales[row][block] = block_scale(amax[row][block], tensor);
     }
+    return;
+  }
+  for (int block = 0; block < kBlocks; ++block) {
     Candidates all;
     float lanes[kBlock * kBlock];
+    std::uint32_t amax_of_rows[kBlock];
+    for (int row = 0; row < kBlock; ++row) amax_of_rows[row] = amax[row][block];
     rows_as_lanes(strip, block, lanes);
-    compare_candidates(lanes, kBlock, std::min(kBlock, columns - block * kBlock), kBlock, amax, tensor, config, all);
+    compare_candidates(lanes, kBlock, std::min(kBlock, columns - block * kBlock), kBlock, amax_of_rows, tensor, config, all);
     for (int row = 0; row < rows; ++row) {
       strip.row_scales[row][block] = all.error_four[row] < all.error_six[row] ? all.four[row] : all.six[row];
     }
@@ -261,31 +276,34 @@ ASSAY_CLONES void quantize_columns(const QuantizeConfig& config, const TensorSca
 ASSAY_CLONES void load_strip(Format type, const void* x, std::int64_t first, std::int64_t stride, int rows, int columns,
                              ZeroSign zero_sign, float (&values)[kBlock][kWidth]) {
   for (int row = 0; row < kBlock; ++row) {
+    fast::prefetch_row(type, x, first + (row + kBlock) * stride, kWidth);  // of the strip that comes next
     fast::load_row(type, x, first + row * stride, row < rows ? columns : 0, kWidth, zero_sign, values[row]);
   }
 }
 
 // ---- Largest magnitudes -----------------------------------------------------------------------------------------------
 
-template <class Code, Code kNotNan>
+// Magnitudes moved up so that the largest that is not NaN is the largest signed integer: NaN becomes negative, and the
+// maximum is a plain one.
+template <class Code, class Signed, Code kInfinity>
 ASSAY_INLINE Code largest_code(const Code* __restrict codes, std::int64_t count) {
-  constexpr Code kSign = static_cast<Code>(Code{1} << (8 * sizeof(Code) - 1));
-  Code largest = 0;
+  constexpr Code kMagnitude = static_cast<Code>(~Code{0}) >> 1;
+  constexpr Code kUp = kMagnitude - kInfinity;
+  Signed largest = static_cast<Signed>(kUp);  // 0
   for (std::int64_t i = 0; i < count; ++i) {
-    const Code magnitude = static_cast<Code>(codes[i] & static_cast<Code>(~kSign));
-    largest = std::max(largest, magnitude > kNotNan ? Code{0} : magnitude);
+    largest = std::max(largest, static_cast<Signed>(static_cast<Code>((codes[i] & kMagnitude) + kUp)));
   }
-  return largest;
+  return static_cast<Code>(static_cast<Code>(largest) - kUp);
 }
 
 // f32 bits of max |x|.
 ASSAY_CLONES std::uint32_t largest_magnitude(Format type, const void* x, std::int64_t first, std::int64_t count) {
   if (type == Format::f32) {
-    return largest_code<std::uint32_t, 0x7F80'0000>(static_cast<const std::uint32_t*>(x) + first, count);
+    return largest_code<std::uint32_t, std::int32_t, 0x7F80'0000>(static_cast<const std::uint32_t*>(x) + first, count);
   }
   const auto* codes = static_cast<const std::uint16_t*>(x) + first;
-  if (type == Format::bf16) return std::uint32_t{largest_code<std::uint16_t, 0x7F80>(codes, count)} << 16;
-  return std::bit_cast<std::uint32_t>(fast::widen_f16(largest_code<std::uint16_t, 0x7C00>(codes, count)));
+  if (type == Format::bf16) return std::uint32_t{largest_code<std::uint16_t, std::int16_t, 0x7F80>(codes, count)} << 16;
+  return std::bit_cast<std::uint32_t>(fast::widen_f16(largest_code<std::uint16_t, std::int16_t, 0x7C00>(codes, count)));
 }
 
 class GroupAmax {
@@ -516,13 +534,10 @@ void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output
 namespace {
 
 // y = round(e2m1 * f) for one row of a piece, f for each column.
-ASSAY_CLONES void dequantize_row(const std::uint8_t* codes, const std::uint8_t* scales, int count, float amax, float factor,
-                                 Format type, void* output, std::int64_t first) {
+ASSAY_CLONES void dequantize_row(const std::uint8_t* codes, const float* factors, int count, Format type, void* output,
+                                 std::int64_t first) {
   alignas(64) float y[kWidth];
-  for (int i = 0; i < count; ++i) {
-    const float f = fast::decode_e4m3(scales[i]) * amax * factor;
-    y[i] = fast::decode_e2m1(codes[i]) * f;
-  }
+  for (int i = 0; i < count; ++i) y[i] = e2m1_value(codes[i]) * factors[i];
   fast::store_row(type, y, count, output, first);
 }
 
@@ -534,34 +549,44 @@ void dequantize_nvfp4(const DequantizeProblem& problem, void* output) {
   const bool rowwise = problem.direction == Direction::rowwise;
   const auto* data = static_cast<const std::uint8_t*>(problem.data);
   const Scales where(const_cast<void*>(problem.scale_inv), groups, problem.columns, problem.direction, problem.scale_layout);
-  const float factor = 1.0f / (6 * problem.nvfp4_e4m3_max);
+  const float inverse = 1.0f / (6 * problem.nvfp4_e4m3_max);
   const Pieces pieces(groups, problem.columns, kBlock, kWidth);
 
   parallel_for(pieces.count(), kPiecesAtOnce * 8, [&](std::int64_t begin, std::int64_t end) {
-    std::uint8_t codes[kBlock][kWidth], scales[kBlock][kWidth];
+    std::uint8_t codes[kBlock][kWidth];
+    float factors[kBlock][kWidth];
     for (std::int64_t index = begin; index < end; ++index) {
       const RowBand band = pieces.band(index);
       const std::int64_t column = pieces.first_column(index);
       const int columns = static_cast<int>(pieces.columns_of(index)), rows = static_cast<int>(band.rows);
       const std::int64_t group_first = band.group_first_row * problem.columns;
-      for (int r = 0; r < rows; ++r) {
+      const float amax = problem.amax[static_cast<std::size_t>(band.group)];
+      const auto factor_at = [&](std::int64_t i, std::int64_t j) {
+        return fast::decode_e4m3(*where.at(band, i, j / kBlock)) * amax * inverse;
+      };
+      const auto code_at = [&](std::int64_t place) {
+        return static_cast<std::uint8_t>(data[place / 2] >> (place % 2 * 4));
+      };
+      if (rowwise) {
+        for (int r = 0; r < rows; ++r) {
+          const std::int64_t first = group_first + (band.row + r) * problem.columns + column;
+          for (int c = 0; c < columns; c += kBlock) {
+            std::fill_n(factors[r] + c, kBlock, factor_at(band.row + r, column + c));
+          }
+          for (int c = 0; c < columns; ++c) codes[r][c] = code_at(first + c);
+        }
+      } else {
         for (int c = 0; c < columns; ++c) {
-          const std::int64_t row = band.row + r;
-          const std::int64_t i = rowwise ? row : column + c, j = rowwise ? column + c : row;
-          const std::int64_t code = group_first + i * (rowwise ? problem.columns : band.group_rows) + j;
-          codes[r][c] = static_cast<std::uint8_t>(data[code / 2] >> (code % 2 * 4));
-          if (rowwise && c % kBlock != 0) {
-            scales[r][c] = scales[r][c - 1];
-          } else if (!rowwise && r != 0) {
-            scales[r][c] = scales[r - 1][c];
-          } else {
-            scales[r][c] = *where.at(band, i, j / kBlock);
+          const std::int64_t first = group_first + (column + c) * band.group_rows + band.row;
+          const float factor = factor_at(column + c, band.row);
+          for (int r = 0; r < rows; ++r) {
+            factors[r][c] = factor;
+            codes[r][c] = code_at(first + r);
           }
         }
       }
-      const float amax = problem.amax[static_cast<std::size_t>(band.group)];
       for (int r = 0; r < rows; ++r) {
-        dequantize_row(codes[r], scales[r], columns, amax, factor, problem.output_type, output,
+        dequantize_row(codes[r], factors[r], columns, problem.output_type, output,
                        group_first + (band.row + r) * problem.columns + column);
       }
     }
