@@ -33,24 +33,43 @@ ASSAY_INLINE void load_row(Format type, const void* matrix, std::int64_t first, 
   }
 }
 
-// max |x| of each run of `block` elements among `width`, as bits; NaN counts as 0. Two loops: in one the compiler would make
-// the maximum conditional, and then not vectorise it.
+// Magnitudes as integers that sort as they do, moved up so that infinity is the largest: NaN becomes negative, and a
+// maximum that passes it over is a plain one.
+constexpr std::uint32_t kRankUp = 0x7fff'ffff - kInfinity;
+constexpr std::int32_t kZeroRank = static_cast<std::int32_t>(kRankUp);
+
+ASSAY_INLINE std::int32_t rank_of(float x) {
+  return static_cast<std::int32_t>((std::bit_cast<std::uint32_t>(x) & kMagnitude) + kRankUp);
+}
+
+// The magnitude of a rank of at least kZeroRank, as the bits of a float.
+ASSAY_INLINE std::uint32_t magnitude_of_rank(std::int32_t rank) { return static_cast<std::uint32_t>(rank) - kRankUp; }
+
+// max |x| of each run of kBlock elements among kWidth, as bits; NaN counts as 0.
 template <int kBlock, int kWidth>
 ASSAY_INLINE void block_amaxes(const float* __restrict x, std::uint32_t* __restrict amax) {
-  alignas(64) std::uint32_t magnitude[kWidth];
-  for (int i = 0; i < kWidth; ++i) magnitude[i] = magnitude_or_zero(x[i]);
   for (int block = 0; block < kWidth / kBlock; ++block) {
-    // Halves against each other, so that each step is a vector's.
-    const std::uint32_t* __restrict m = magnitude + block * kBlock;
-    std::uint32_t largest[8];
-    for (int i = 0; i < 8; ++i) largest[i] = m[i];
-    for (int first = 8; first < kBlock; first += 8) {
-      for (int i = 0; i < 8; ++i) largest[i] = std::max(largest[i], m[first + i]);
+    std::int32_t largest[8];
+    for (int i = 0; i < 8; ++i) largest[i] = kZeroRank;
+    for (int first = 0; first < kBlock; first += 8) {
+      for (int i = 0; i < 8; ++i) largest[i] = std::max(largest[i], rank_of(x[block * kBlock + first + i]));
     }
+    // Halves against each other, so that each step is a vector's.
     for (int i = 0; i < 4; ++i) largest[i] = std::max(largest[i], largest[i + 4]);
     for (int i = 0; i < 2; ++i) largest[i] = std::max(largest[i], largest[i + 2]);
-    amax[block] = std::max(largest[0], largest[1]);
+    amax[block] = magnitude_of_rank(std::max(largest[0], largest[1]));
   }
+}
+
+// The same down each of kWidth columns.
+template <int kRows, int kWidth>
+ASSAY_INLINE void column_amaxes(const float (&x)[kRows][kWidth], int rows, std::uint32_t* __restrict amax) {
+  alignas(64) std::int32_t largest[kWidth];
+  for (int column = 0; column < kWidth; ++column) largest[column] = kZeroRank;
+  for (int row = 0; row < rows; ++row) {
+    for (int column = 0; column < kWidth; ++column) largest[column] = std::max(largest[column], rank_of(x[row][column]));
+  }
+  for (int column = 0; column < kWidth; ++column) amax[column] = magnitude_of_rank(largest[column]);
 }
 
 // Asks for `count` elements of a row that will be wanted soon. Rows of a matrix are too far apart for the processor to

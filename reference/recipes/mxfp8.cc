@@ -68,21 +68,11 @@ ASSAY_INLINE void quantize_rows(Strip& strip, int rows, float reciprocal) {
   }
 }
 
-// amax[column] over the rows of the strip, as bits.
-ASSAY_INLINE void column_amax(const Strip& strip, int rows, std::uint32_t* __restrict amax) {
-  for (int column = 0; column < kWidth; ++column) amax[column] = 0;
-  for (int row = 0; row < rows; ++row) {
-    for (int column = 0; column < kWidth; ++column) {
-      amax[column] = std::max(amax[column], fast::magnitude_or_zero(strip.x[row][column]));
-    }
-  }
-}
-
 template <bool kE4m3>
 ASSAY_INLINE void quantize_columns(Strip& strip, int rows, float reciprocal, bool two_dimensional) {
   alignas(64) std::uint32_t amax[kWidth];
   alignas(64) float multiplier[kWidth];
-  column_amax(strip, rows, amax);
+  fast::column_amaxes(strip.x, rows, amax);
   if (two_dimensional) {
     for (int block = 0; block < kBlocks; ++block) {
       std::uint32_t tile = 0;

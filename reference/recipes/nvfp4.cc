@@ -140,15 +140,6 @@ ASSAY_INLINE void rows_as_lanes(const Strip& strip, int block, float* __restrict
 
 // ---- Scales of a strip ------------------------------------------------------------------------------------------------
 
-ASSAY_INLINE void column_amax(const float (&x)[kBlock][kWidth], int rows, std::uint32_t* __restrict amax) {
-  for (int column = 0; column < kWidth; ++column) amax[column] = 0;
-  for (int row = 0; row < rows; ++row) {
-    for (int column = 0; column < kWidth; ++column) {
-      amax[column] = std::max(amax[column], fast::magnitude_or_zero(x[row][column]));
-    }
-  }
-}
-
 ASSAY_INLINE std::uint8_t block_scale(std::uint32_t amax, const TensorScaling& tensor) {
   return fast::encode_e4m3(at_most_max(std::bit_cast<float>(amax) * tensor.sixth));
 }
@@ -157,7 +148,7 @@ ASSAY_INLINE std::uint8_t block_scale(std::uint32_t amax, const TensorScaling& t
 ASSAY_INLINE void tile_scales(const QuantizeConfig& config, const TensorScaling& tensor, const Strip& strip, int rows,
                               int columns, std::uint8_t* scales) {
   std::uint32_t amax[kWidth];
-  column_amax(strip.x, rows, amax);
+  fast::column_amaxes(strip.x, rows, amax);
   for (int block = 0; block < kBlocks; ++block) {
     std::uint32_t tile = 0;
     for (int i = 0; i < kBlock; ++i) tile = std::max(tile, amax[block * kBlock + i]);
@@ -212,7 +203,7 @@ ASSAY_INLINE void column_scales(const QuantizeConfig& config, const TensorScalin
     return;
   }
   alignas(64) std::uint32_t amax[kWidth];
-  column_amax(x, rows, amax);
+  fast::column_amaxes(x, rows, amax);
   if (config.four_over_six == FourOverSix::off) {
     for (int column = 0; column < kWidth; ++column) strip.column_scales[column] = block_scale(amax[column], tensor);
     return;
