@@ -12,7 +12,7 @@ namespace assay::scalar {
 inline std::uint8_t encode_e2m1(float x) {
   if (std::isnan(x)) return 0x7;
   const std::uint32_t sign = std::signbit(x) ? 0x8 : 0;
-  return static_cast<std::uint8_t>(sign | encode_magnitude(magnitude(x), 1, 1, 0x7));
+  return static_cast<std::uint8_t>(sign | encode_magnitude(x, 1, 1, 0x7));
 }
 
 // Exact. Bits above the low nibble are ignored.

@@ -11,7 +11,7 @@ namespace assay::scalar {
 inline std::uint8_t encode_e4m3(float x) {
   if (std::isnan(x)) return 0x7F;
   const std::uint32_t sign = std::signbit(x) ? 0x80 : 0;
-  return static_cast<std::uint8_t>(sign | encode_magnitude(magnitude(x), 3, 7, 0x7E));
+  return static_cast<std::uint8_t>(sign | encode_magnitude(x, 3, 7, 0x7E));
 }
 
 // Exact. 0x7F and 0xFF give the quiet NaN with their sign.

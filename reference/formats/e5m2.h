@@ -11,7 +11,7 @@ namespace assay::scalar {
 inline std::uint8_t encode_e5m2(float x) {
   if (std::isnan(x)) return 0x7F;
   const std::uint32_t sign = std::signbit(x) ? 0x80 : 0;
-  return static_cast<std::uint8_t>(sign | encode_magnitude(magnitude(x), 2, 15, 0x7B));
+  return static_cast<std::uint8_t>(sign | encode_magnitude(x, 2, 15, 0x7B));
 }
 
 // Exact, infinities included. NaN codes give the quiet NaN with their sign.

@@ -10,7 +10,7 @@ namespace assay::scalar {
 // 0x80. Zero of either sign, and negatives that underflow, give 0x00.
 inline std::uint8_t encode_e5m2_fnuz(float x) {
   if (std::isnan(x)) return 0x80;
-  const std::uint32_t code = encode_magnitude(magnitude(x), 2, 16, 0x7F);
+  const std::uint32_t code = encode_magnitude(x, 2, 16, 0x7F);
   if (code == 0) return 0x00;
   const std::uint32_t sign = std::signbit(x) ? 0x80 : 0;
   return static_cast<std::uint8_t>(sign | code);

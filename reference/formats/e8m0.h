@@ -13,11 +13,10 @@ namespace assay::scalar {
 // NaN gives 0xFF. Scales are never negative; the sign of x is ignored. Source: recipes.md 1.4.
 inline std::uint8_t encode_e8m0(float x) {
   if (std::isnan(x)) return 0xFF;
-  if (std::isinf(x)) return 0xFE;
-  const double a = magnitude(x);
-  if (a <= 0x1p-127) return 0x00;
-  const int below = floor_log2(a);
-  const int ceiling = power_of_two(below) == a ? below : below + 1;
+  if (std::fabs(x) <= 0x1p-127f) return 0x00;
+  const Magnitude a = magnitude(x);
+  const int below = a.exponent + 23;  // |x| is 2^below times at most 1 (f32 subnormals), 1, or more
+  const int ceiling = a.significand > 0x0080'0000 ? below + 1 : below;
   return static_cast<std::uint8_t>(std::min(ceiling + 127, 254));
 }
 

@@ -12,7 +12,7 @@ namespace assay::scalar {
 inline std::uint16_t encode_f16(float x) {
   if (std::isnan(x)) return 0x7FFF;
   const std::uint32_t sign = std::signbit(x) ? 0x8000 : 0;
-  return static_cast<std::uint16_t>(sign | encode_magnitude(magnitude(x), 10, 15, 0x7C00));
+  return static_cast<std::uint16_t>(sign | encode_magnitude(x, 10, 15, 0x7C00));
 }
 
 // Exact, infinities and subnormals included. NaN codes give the quiet NaN 0x7FC00000 with their sign.

@@ -17,30 +17,41 @@ inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();  // 0x7FC
 // 2^n exactly; n in [-1022, 1023].
 inline double power_of_two(int n) { return std::bit_cast<double>(static_cast<std::uint64_t>(n + 1023) << 52); }
 
-// The exponent field of a double is floor(log2 a) + 1023 when a is normal, as every f32 but 0 is once it is widened.
-// 0 gives -1023.
-inline int floor_log2(double a) { return static_cast<int>(std::bit_cast<std::uint64_t>(a) >> 52) - 1023; }
-
-// Nearest integer to x >= 0; a half goes to the even neighbour.
-inline int round_half_even(double x) {
-  const int below = static_cast<int>(x);
-  const double rest = x - below;
-  const bool up = (rest > 0.5) | ((rest == 0.5) & (below % 2 != 0));
-  return below + up;
+// |x| = significand * 2^exponent, exactly, with 24 bits of significand; floor(log2 |x|) is exponent + 23 but for f32's own
+// subnormals, which lie below every exponent that matters here. Infinity comes apart as 2^128, which saturates as it does.
+struct Magnitude {
+  std::uint32_t significand;
+  int exponent;
+};
+inline Magnitude magnitude(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t fraction = bits & 0x007F'FFFF;
+  const int field = static_cast<int>((bits >> 23) & 0xFF);
+  return {field == 0 ? fraction : fraction | 0x0080'0000, std::max(field, 1) - 150};
 }
 
-// Code of the magnitude a >= 0 with MB mantissa bits; infinity rounds as 2^128 would:
+// Nearest integer to significand / 2^shift, shift >= 1; a half goes to the even neighbour.
+inline std::uint32_t divide_half_even(std::uint32_t significand, int shift) {
+  const int most = std::min(shift, 31);  // beyond 25 the quotient is below a half, however far
+  const std::uint32_t whole = significand >> most;
+  const std::uint32_t rest = significand - (whole << most);
+  const std::uint32_t half = 1u << (most - 1);
+  const bool up = rest > half || (rest == half && whole % 2 == 1);
+  return whole + (up ? 1 : 0);
+}
+
+// Code of a = |x| with MB mantissa bits:
 //
 //   emin = 1 - bias
 //   e    = max(floor(log2 a), emin)            the binade; subnormals share the lowest
 //   q    = RNE(a / 2^(e-MB))                   0 .. 2^(MB+1)
 //   code = min((e-emin) * 2^MB + q, top)       `top`: the code of the largest finite value, or of infinity
-inline std::uint32_t encode_magnitude(double a, int mantissa_bits, int bias, std::uint32_t top) {
-  const double finite = std::min(a, 0x1p128);
+inline std::uint32_t encode_magnitude(float x, int mantissa_bits, int bias, std::uint32_t top) {
+  const Magnitude a = magnitude(x);
   const int emin = 1 - bias;
-  const int e = std::max(floor_log2(finite), emin);
-  const int q = round_half_even(finite * power_of_two(mantissa_bits - e));
-  return std::min(static_cast<std::uint32_t>(((e - emin) << mantissa_bits) + q), top);
+  const int e = std::max(a.exponent + 23, emin);
+  const std::uint32_t q = divide_half_even(a.significand, (e - mantissa_bits) - a.exponent);
+  return std::min((static_cast<std::uint32_t>(e - emin) << mantissa_bits) + q, top);
 }
 
 // Value of a finite magnitude code with exponent field E and mantissa field m:
@@ -53,8 +64,5 @@ inline float decode_magnitude(std::uint32_t code, int mantissa_bits, int bias) {
   if (exponent == 0) return static_cast<float>(mantissa * power_of_two(1 - bias - mantissa_bits));
   return static_cast<float>(((1 << mantissa_bits) + mantissa) * power_of_two(exponent - bias - mantissa_bits));
 }
-
-// |x| as a double, which holds every float and every quotient above exactly.
-inline double magnitude(float x) { return std::fabs(static_cast<double>(x)); }
 
 }  // namespace assay::scalar
