@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <ostream>
 
 #include "conformance/suites/arithmetic/second_route.h"
@@ -44,14 +45,17 @@ TEST(exact_integer_gemm, rejects_sizes_and_overflow) {
 
 std::uint32_t code_of(Format format, double value) {
   if (format == Format::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  static std::map<std::pair<Format, double>, std::uint32_t> found;
+  const auto [entry, missing] = found.try_emplace({format, value}, 0);
+  if (!missing) return entry->second;
   for (std::uint32_t code = 0; code < 1u << bits_of(format); ++code) {
-    if (second_route::value_of(format, code) == value) return code;
+    if (second_route::value_of(format, code) == value) return entry->second = code;
   }
   ADD_FAILURE() << value;
   return 0;
 }
 
-// Integers of [-2, 2] times powers of two: at most 200 products of at most 4, scales of 1 and 2, half units for FP4.
+// Integers of [-2, 2] times powers of two: at most 140 products of at most 4, scales of 1 and 2, half units for FP4.
 struct OrderFree {
   explicit OrderFree(const Setting& s) : problem(s) {
     std::uint32_t rows_codes[5], columns_codes[5];
@@ -109,8 +113,8 @@ Setting make(GemmKind kind, GemmLayout layout, std::string architecture = "sm90"
   s.kind = kind;
   s.layout = layout;
   s.architecture = std::move(architecture);
-  s.splits = {4, 0, 150};
-  s.N = 144, s.K = 200;
+  s.splits = {4, 0, 130};
+  s.N = 132, s.K = 140;
   s.rows_type = s.columns_type = kind == GemmKind::bf16   ? Format::bf16
                                  : kind == GemmKind::f16  ? Format::f16
                                  : kind == GemmKind::nvfp4 ? Format::e2m1
@@ -139,7 +143,7 @@ std::vector<AccumulationPlan> plans_for(const TensorCoreUnit& unit, GemmKind kin
   const std::int64_t step = unit.products_per_step;
   return {{"a", name, 0, Promotion::none, 1, 0, SliceMerge::none, kEpilogue},
           {"b", name, 2 * step, Promotion::add, 1, 0, SliceMerge::none, kEpilogue},
-          {"c", name, 0, Promotion::none, 200 / step + 1, step, SliceMerge::sequential_f32, kEpilogue}};
+          {"c", name, 0, Promotion::none, 140 / step + 1, step, SliceMerge::sequential_f32, kEpilogue}};
 }
 
 TEST(order_free, data_have_one_answer_under_every_plan) {
@@ -164,8 +168,7 @@ TEST(order_free, data_have_one_answer_under_every_plan) {
         for (const AccumulationPlan& plan : plans_for(unit, kind)) {
           problem.plan = &plan;
           EXPECT_EQ(run<float>(grouped_gemm, problem), want) << name_of(kind) << " " << name_of(layout) << " " << unit.name << " " << plan.name;
-          // The scalar layer is slow: one plan shape a unit and layout.
-          if (plans++ % 3 == static_cast<int>(layout)) {
+          if (plans++ % 9 == 3 * static_cast<int>(layout)) {  // the scalar layer is slow
             EXPECT_EQ(run<float>(scalar::grouped_gemm, problem), want) << "scalar " << name_of(kind) << " " << unit.name << " " << plan.name;
           }
           problem.plan = nullptr;
@@ -226,7 +229,6 @@ class NotOrderFree : public testing::TestWithParam<Fault> {};
 
 TEST_P(NotOrderFree, is_an_error_before_anything_is_written) {
   OrderFree data(make(GetParam().kind, GemmLayout::TN, GetParam().kind == GemmKind::mxfp8 ? "sm100" : "sm90"));
-  data.problem.rows.groups[2].code(0, 0);
   logical::Problem& p = data.problem;
   GetParam().spoil(p);
   const GroupedGemmProblem kept = p.problem;  // stored() makes the problem anew
