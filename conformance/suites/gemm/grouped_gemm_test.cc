@@ -53,7 +53,7 @@ enum class Data {
   near_underflow,  // bf16 products about 2^-150: results are subnormal, grids lie below the floor
   mostly_zero,     // both signs of zero
   largest,         // one significand, all ones: the sum needs every carry bit
-  narrow_edge,     // bf16 exponents of +-42, where the narrow kernel ends, or of +-43, with zeros
+  narrow_edge,     // bf16 exponents of +-42, where the narrow kernel ends, of +-43 or of +-60, with zeros
   rare_special,    // uniform, with one infinity or NaN in some hundred elements
 };
 constexpr Data kEveryData[] = {Data::uniform,       Data::raw,            Data::finite,      Data::cancelling,
@@ -129,7 +129,8 @@ std::uint32_t element(Format format, Data data, bool second, std::uint64_t seed,
     }
     case Data::narrow_edge: {
       // Blocks of 16 that hold the smallest products only, and zeros that meet the largest elements.
-      const int edge = (format == Format::bf16 ? 42 : f.exponent_bits >= 5 ? 14 : 3) + static_cast<int>(seed % 2);
+      constexpr int kBf16Edges[] = {42, 43, 60};
+      const int edge = format == Format::bf16 ? kBf16Edges[seed % 3] : f.exponent_bits >= 5 ? 14 : 3;
       const bool low = mixed(seed + static_cast<std::uint64_t>(k / 16)) % 3 != 0;
       const bool empty = mixed(seed + 99 + static_cast<std::uint64_t>(k)) % 4 == 0;
       if (low && empty) return second ? code_of(format, sign, 0, 0) : code_of(format, sign, bias + edge, mantissa);
