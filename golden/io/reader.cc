@@ -51,9 +51,13 @@ void swap_bytes(std::vector<std::byte>& bytes, std::size_t width) {
 }
 
 std::string class_name(hid_t type) {
+  // A size that a plain number has, and yet not one: other bytes are unused, or the exponent is elsewhere.
+  const std::size_t size = H5Tget_size(type);
+  const bool is_unusual = (size == 4 || size == 8) && !stored_number(type);
+  const std::string bits = show(8 * size) + (is_unusual ? " of an unusual layout" : "");
   switch (H5Tget_class(type)) {
-    case H5T_INTEGER: return (H5Tget_sign(type) == H5T_SGN_NONE ? "uint" : "int") + show(8 * H5Tget_size(type));
-    case H5T_FLOAT: return "float" + show(8 * H5Tget_size(type));
+    case H5T_INTEGER: return std::string(H5Tget_sign(type) == H5T_SGN_NONE ? "uint" : "int") + bits;
+    case H5T_FLOAT: return std::string("float") + bits;
     case H5T_STRING: return "a string";
     case H5T_BITFIELD: return "a bit field";
     case H5T_OPAQUE: return "opaque";
@@ -75,8 +79,8 @@ class Reader {
     open();
     read_root();
     walk(Handle(H5Gopen2(file_.get(), "/", H5P_DEFAULT), H5Gclose), "", 0, false);
-    if (!fixture_.cases.empty() && provenance_missing_ && has_expected_values()) {
-      fail("/", "has no attribute provenance: expected values need one (JSON text: who produced them, and with what)");
+    if (!fixture_.cases.empty() && fixture_.provenance.empty() && has_expected_values()) {
+      fail("/", "has no provenance: expected values need one (JSON text: who produced them, and with what)");
     }
     if (fixture_.cases.empty()) fail("", "holds no case: expected a group with a string attribute op");
     if (admitted) admitted(total_);
@@ -154,8 +158,6 @@ class Reader {
         fail("/", "attribute provenance is not a string: expected JSON text");
       }
       fixture_.provenance = std::get<std::string>(std::move(provenance));
-    } else {
-      provenance_missing_ = true;
     }
   }
 
@@ -384,7 +386,7 @@ class Reader {
     }
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t length = utf8_sequence(text, at);
-      if (length == 0) fail(path, what + " is not UTF-8 text");
+      if (length == 0 || text[at] == '\0') fail(path, what + " is not UTF-8 text");
       at += length;
     }
     return text;
@@ -533,7 +535,6 @@ class Reader {
   std::int64_t file_size_ = 0;
   Handle file_;
   Fixture fixture_;
-  bool provenance_missing_ = false;
   std::int64_t objects_ = 0;
   std::int64_t total_ = 0;
   std::set<haddr_t> seen_groups_;

@@ -60,8 +60,8 @@ std::string dtype_names() {
 
 std::string_view storage_name(Format format) {
   switch (storage_of(format)) {
-    case Storage::u8: return "uint8";
-    case Storage::u16: return "uint16";
+    case Storage::u8: return "uint8 (raw bits)";
+    case Storage::u16: return "uint16 (raw bits)";
     case Storage::i32: return "int32";
     case Storage::i64: return "int64";
     case Storage::f32: break;

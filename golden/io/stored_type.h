@@ -18,7 +18,7 @@ std::optional<Format> dtype_named(std::string_view name);
 // "f32, i32, i64, ...": for messages.
 std::string dtype_names();
 
-// "float32", "uint16", ...: what a dataset of this format is stored as. Errors: a format that has no dtype.
+// "float32", "uint16 (raw bits)", ...: what a dataset of this format is stored as. Errors: a format that has no dtype.
 std::string_view storage_name(Format format);
 
 // The little-endian HDF5 type of that storage, which is what the writer uses on every machine.

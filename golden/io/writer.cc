@@ -68,7 +68,7 @@ void check_tensors(const std::string& where, const std::map<std::string, Tensor>
 
 void check(const Fixture& fixture) {
   require(fixture.schema >= 1 && fixture.schema <= kNewestSchema, "assay_schema", fixture.schema,
-          "1 to " + show(kNewestSchema));
+          std::string("1 to ") + show(kNewestSchema));
   require(!fixture.cases.empty(), "cases", "empty", "at least one case");
   require(is_utf8_text(fixture.provenance), "provenance", "not text", "UTF-8 without NUL");
   std::set<std::string> names;
