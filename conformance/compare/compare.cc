@@ -1,0 +1,315 @@
+#include "conformance/compare/compare.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <set>
+
+#include "conformance/compare/elements.h"
+#include "conformance/compare/hints.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+using golden::Case;
+using golden::Tensor;
+
+constexpr std::size_t kMostEvidence = 65536;  // mismatches that hints look at
+constexpr std::int64_t kTile = 128;
+constexpr std::size_t kLastBucket = 17;         // distances above 2^16 are counted together
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t extent : shape) text += (text.size() > 1 ? "," : "") + show(extent);
+  return text + "]";
+}
+
+// "0-3,7,9-12": at most `most` ranges, then how many values are left.
+std::string ranges_text(const std::set<std::int64_t>& values, int most = 6) {
+  std::string text;
+  std::int64_t told = 0;
+  int ranges = 0;
+  for (auto at = values.begin(); at != values.end() && ranges < most; ++ranges) {
+    const std::int64_t begin = *at;
+    std::int64_t end = begin;
+    while (at != values.end() && *at <= end + 1) end = *at++, ++told;
+    text += (text.empty() ? "" : ",") + show(begin) + (end > begin ? "-" + show(end) : "");
+  }
+  const std::int64_t left = static_cast<std::int64_t>(values.size()) - told;
+  return left > 0 ? text + " and " + show(left) + " more" : text;
+}
+
+// Groups, rows, columns and tiles that hold mismatches.
+struct Touched {
+  std::set<std::int64_t> groups, rows, columns;
+  std::set<std::pair<std::int64_t, std::int64_t>> tiles;
+  bool has_tiles = false;
+
+  void add(const Segment& segment, Coordinates at) {
+    groups.insert(segment.group);
+    rows.insert(at.row);
+    columns.insert(at.column);
+    if (segment.rows > kTile || segment.columns > kTile) has_tiles = true;
+    tiles.emplace(at.row / kTile, at.column / kTile);
+  }
+
+  std::string text(const OutputMap& map) const {
+    std::vector<std::string> parts;
+    const auto part = [&](const std::string& name, const std::set<std::int64_t>& values) {
+      if (!name.empty() && !values.empty()) parts.push_back(name + (values.size() > 1 ? "s " : " ") + ranges_text(values));
+    };
+    if (map.grouped) part("group", groups);
+    part(map.row_name, rows);
+    part(map.column_name, columns);
+    if (has_tiles && !map.is_scale && !map.row_name.empty()) {
+      std::string list;
+      int told = 0;
+      for (const auto& [i, j] : tiles) {
+        if (told == 8) break;
+        list += (told++ > 0 ? " (" : "(") + show(i) + "," + show(j) + ")";
+      }
+      if (told < static_cast<int>(tiles.size())) list += " and " + show(tiles.size() - static_cast<std::size_t>(told)) + " more";
+      parts.push_back("tiles 128x128 " + list);
+    }
+    std::string text;
+    for (const std::string& each : parts) text += (text.empty() ? "" : "; ") + each;
+    return text;
+  }
+};
+
+std::string place_text(const OutputMap& map, const Segment& segment, Coordinates at) {
+  std::string text;
+  const auto part = [&](const std::string& name, std::int64_t value) {
+    if (!name.empty()) text += (text.empty() ? "" : ", ") + name + " " + show(value);
+  };
+  if (map.grouped) part("group", segment.group);
+  part(map.row_name, at.row);
+  part(map.column_name, at.column);
+  if (at.row >= segment.used_rows || at.column >= segment.used_columns) text += " (padding)";
+  return text.empty() ? "the only element" : text;
+}
+
+bool nan_equals_nan(Format type) { return type == Format::f32 || type == Format::bf16 || type == Format::f16; }
+
+class Comparison {
+ public:
+  Comparison(const Case& problem, const std::string& name, const Tensor& expected, const Tensor& produced, const CompareOptions& options)
+      : map_(map_output(problem, name, expected)), got_(produced), want_(expected), options_(options) {
+    difference_.output = name + " " + std::string(name_of(expected.type)) + " " + shape_text(expected.shape);
+    if (options.before != nullptr) before_ = Elements(*options.before);
+  }
+
+  Difference run() {
+    for (std::size_t s = 0; s < map_.segments.size(); ++s) compare_segment(s);
+    compare_tail();
+    difference_.where = touched_.text(map_);
+    if (tail_ > 0) {
+      difference_.where += (difference_.where.empty() ? "" : "; ") + std::string("beyond the splits");
+    }
+    if (is_floating(want_.type)) difference_.has_ulp = difference_.ulp.total() > 0;
+    Evidence evidence{map_, got_, want_, options_.before != nullptr, before_, std::move(mismatches_)};
+    difference_.hints = hints_for(evidence);
+    if (difference_.overwritten > 0) {
+      difference_.hints.insert(difference_.hints.begin(), "written where nothing may be: " + show(difference_.overwritten) +
+                                                              (difference_.overwritten == 1 ? " element" : " elements"));
+    }
+    return std::move(difference_);
+  }
+
+ private:
+  bool equal(std::uint64_t got, std::uint64_t want) const {
+    if (got == want) return true;
+    if (nan_equals_nan(want_.type) && is_nan(want_.type, got) && is_nan(want_.type, want)) return true;
+    return options_.zero_sign_free && is_floating(want_.type) && want_.bits <= 8 && is_zero(want_.type, got) && is_zero(want_.type, want);
+  }
+
+  // False where the mask says that no byte of the element is written.
+  bool may_be_written(std::int64_t element) const {
+    if (options_.written.empty()) return true;
+    const std::int64_t width = std::max(want_.bits / 8, 1), at = want_.bits == 4 ? element / 2 : element * width;
+    for (std::int64_t i = 0; i < width; ++i) {
+      if (options_.written[static_cast<std::size_t>(at + i)] != 0) return true;
+    }
+    return false;
+  }
+
+  // Whole segments that are equal byte for byte need no closer look.
+  bool same_bytes(const Segment& s) const {
+    if (!options_.written.empty() || s.used_rows != s.rows || s.used_columns != s.columns || want_.bits < 8) return false;
+    const std::int64_t width = want_.bits / 8;
+    return std::memcmp(got_.bytes + s.first * width, want_.bytes + s.first * width, static_cast<std::size_t>(s.elements() * width)) == 0;
+  }
+
+  void note(std::int64_t element, std::uint64_t got, std::uint64_t want, const std::string& place) {
+    if (difference_.count++ == 0) {
+      difference_.first_element = element;
+      difference_.first_place = place;
+      difference_.got = got, difference_.want = want;
+      difference_.got_text = show_element(want_.type, got);
+      difference_.want_text = show_element(want_.type, want);
+    }
+    if (!is_floating(want_.type)) return;
+    UlpHistogram& ulp = difference_.ulp;
+    if (!is_finite(want_.type, got) || !is_finite(want_.type, want)) {
+      ++ulp.special;
+      return;
+    }
+    const std::uint64_t distance = ulp_distance(want_.type, got, want);
+    if (distance == 0) {
+      ++ulp.zero_sign;
+      return;
+    }
+    const auto bucket = std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(distance - 1)), kLastBucket);
+    if (ulp.buckets.size() <= bucket) ulp.buckets.resize(bucket + 1);
+    ++ulp.buckets[bucket];
+  }
+
+  void compare_segment(std::size_t index) {
+    const Segment& s = map_.segments[index];
+    if (same_bytes(s)) {
+      difference_.total += s.elements();
+      return;
+    }
+    for (std::int64_t offset = 0; offset < s.elements(); ++offset) {
+      const std::int64_t element = s.first + offset;
+      const Coordinates at = coordinates_of(s, offset);
+      const bool used = at.row < s.used_rows && at.column < s.used_columns;
+      const std::uint64_t got = got_[element];
+      if (!may_be_written(element) || (!used && s.swizzle == Swizzle::none)) {
+        if (options_.before == nullptr) continue;
+        ++difference_.total;
+        if (got == before_[element]) continue;
+        ++difference_.overwritten;
+        touched_.add(s, at);
+        note(element, got, before_[element], place_text(map_, s, at));
+        continue;
+      }
+      ++difference_.total;
+      const std::uint64_t want = used ? want_[element] : 0;
+      if (equal(got, want)) continue;
+      touched_.add(s, at);
+      note(element, got, want, place_text(map_, s, at));
+      if (used && mismatches_.size() < kMostEvidence) mismatches_.push_back({index, offset, got, want});
+    }
+  }
+
+  // What belongs to no group keeps what it held.
+  void compare_tail() {
+    if (options_.before == nullptr) return;
+    const std::int64_t begin = map_.segments.empty() ? 0 : map_.segments.back().first + map_.segments.back().elements();
+    for (std::int64_t element = begin; element < map_.elements; ++element) {
+      ++difference_.total;
+      if (got_[element] == before_[element]) continue;
+      ++tail_;
+      ++difference_.overwritten;
+      note(element, got_[element], before_[element], "element " + show(element) + ", beyond the splits");
+    }
+  }
+
+  OutputMap map_;
+  Elements got_, want_, before_;
+  CompareOptions options_;
+  Touched touched_;
+  std::int64_t tail_ = 0;
+  std::vector<Mismatch> mismatches_;
+  Difference difference_;
+};
+
+void require_same(const Tensor& expected, const Tensor& produced, std::string_view what) {
+  require(produced.type == expected.type, std::string(what) + " type", name_of(produced.type), std::string(name_of(expected.type)));
+  require(produced.shape == expected.shape, std::string(what) + " shape", shape_text(produced.shape), shape_text(expected.shape));
+  require(produced.bytes.size() == expected.bytes.size(), std::string(what) + " bytes", produced.bytes.size(), show(expected.bytes.size()));
+}
+
+// Breaks at spaces so that lines end before column 100; continuation lines begin with `indent` spaces.
+std::string wrapped(std::string_view text, std::size_t indent) {
+  constexpr std::size_t kWidth = 100;
+  std::string out;
+  std::size_t column = indent;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (column > indent && column + 1 + word.size() > kWidth) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::int64_t UlpHistogram::total() const {
+  std::int64_t sum = zero_sign + special;
+  for (const std::int64_t each : buckets) sum += each;
+  return sum;
+}
+
+Difference compare(const Case& problem, const std::string& name, const Tensor& expected, const Tensor& produced,
+                   const CompareOptions& options) {
+  require_same(expected, produced, "produced " + name);
+  if (options.before != nullptr) require_same(expected, *options.before, "before " + name);
+  require(options.written.empty() || (options.before != nullptr && options.written.size() == expected.bytes.size()), "written",
+          options.written.size(), "one byte for each byte of the tensor, and its contents before the call");
+  return Comparison(problem, name, expected, produced, options).run();
+}
+
+Difference compare_untouched(const Case& problem, const std::string& name, const Tensor& before, const Tensor& after) {
+  const std::vector<std::uint8_t> nothing(before.bytes.size(), 0);
+  CompareOptions options;
+  options.before = &before;
+  options.written = nothing;
+  return compare(problem, name, before, after, options);
+}
+
+bool zero_sign_free(const Case& problem) {
+  const auto found = problem.attributes.find("zero_sign");
+  return found != problem.attributes.end() && std::holds_alternative<std::string>(found->second) &&
+         std::get<std::string>(found->second) == "free";
+}
+
+std::string show_element(Format type, std::uint64_t bits) {
+  if (type == Format::i32) return show(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits)));
+  if (type == Format::i64) return show(static_cast<std::int64_t>(bits));
+  char hex[24];
+  std::snprintf(hex, sizeof hex, "0x%0*llX", bits_of(type) / 4, static_cast<unsigned long long>(bits));
+  if (is_nan(type, bits)) return std::string(hex) + " (NaN)";
+  const double value = value_of(type, bits);
+  return std::string(hex) + " (" + (type == Format::f32 ? show(static_cast<float>(value)) : show(value)) + ")";
+}
+
+std::string failure_text(std::string_view case_line, const Difference& d, std::string_view repro_command) {
+  std::string text = "FAILED  " + wrapped(case_line, 8) + "\n";
+  const auto line = [&](std::string_view label, std::string_view value) {
+    std::string head = "  " + std::string(label);
+    head.resize(10, ' ');
+    text += head + wrapped(value, 10) + "\n";
+  };
+  line("output", d.output + ": " + show(d.count) + " of " + show(d.total) + " differ");
+  line("first", d.first_place + ": got " + d.got_text + ", want " + d.want_text);
+  if (!d.where.empty()) line("where", d.where);
+  if (d.has_ulp) {
+    std::string histogram;
+    for (std::size_t b = 0; b < d.ulp.buckets.size(); ++b) {
+      if (d.ulp.buckets[b] == 0) continue;
+      const std::uint64_t high = std::uint64_t{1} << b, low = high / 2 + 1;
+      const std::string range = b == 0 ? "1" : low == high ? show(high) : b == kLastBucket ? ">" + show(high / 2) : show(low) + "-" + show(high);
+      histogram += (histogram.empty() ? "" : "  ") + range + ": " + show(d.ulp.buckets[b]);
+    }
+    if (d.ulp.zero_sign > 0) histogram += (histogram.empty() ? "" : "  ") + std::string("sign of zero: ") + show(d.ulp.zero_sign);
+    if (d.ulp.special > 0) histogram += (histogram.empty() ? "" : "  ") + std::string("NaN or infinity: ") + show(d.ulp.special);
+    text += "  ulp     " + histogram + "\n";
+  }
+  for (const std::string& hint : d.hints) line("hint", hint);
+  if (!repro_command.empty()) text += "  repro   " + std::string(repro_command) + "\n";
+  return text;
+}
+
+}  // namespace assay::conformance
