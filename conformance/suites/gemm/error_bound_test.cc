@@ -106,9 +106,9 @@ double number(Format type, const std::vector<std::uint8_t>& d, std::size_t at) {
   return second_route::value_of(type, code);
 }
 
-class EveryUnit : public testing::TestWithParam<TensorCoreUnit> {};
+class BoundOfUnit : public testing::TestWithParam<TensorCoreUnit> {};
 
-TEST_P(EveryUnit, stays_within_the_bound_under_any_plan) {
+TEST_P(BoundOfUnit, stays_within_the_bound_under_any_plan) {
   const TensorCoreUnit& unit = GetParam();
   Random random{unit.name.size() * 1000003u};
   int finite = 0, all = 0;
@@ -167,7 +167,7 @@ std::string unit_label(const testing::TestParamInfo<TensorCoreUnit>& info) {
   std::replace(label.begin(), label.end(), '.', '_');
   return label;
 }
-INSTANTIATE_TEST_SUITE_P(units, EveryUnit, testing::ValuesIn(grouped_gemm_units()), unit_label);
+INSTANTIATE_TEST_SUITE_P(units, BoundOfUnit, testing::ValuesIn(grouped_gemm_units()), unit_label);
 
 Setting small(GemmKind kind, Format type, std::int64_t K) {
   Setting s;
