@@ -20,8 +20,10 @@
 #define ASSAY_NARROW_KERNEL 1
 #include <immintrin.h>
 // GCC 12 warns about the deliberately undefined register in its own header.
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #else
 #define ASSAY_NARROW_KERNEL 0
 #endif
@@ -171,7 +173,9 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
           const __m512i scaled = _mm512_mask_add_epi32(_mm512_set1_epi32(kNoScaledProduct + 127), any, biased, scale);
           top[r] = _mm512_max_epi32(_mm512_slli_epi32(scaled, 23), c_exponent);
           // Far below C the factor would leave the range: 0 cuts the same products to 0.
-          const __m512i field = _mm512_add_epi32(_mm512_sub_epi32(_mm512_set1_epi32(254 + rule.fraction_bits), _mm512_srli_epi32(top[r], 23)), scale);
+          const __m512i e_max = _mm512_srli_epi32(top[r], 23);
+          const __m512i unscaled = _mm512_sub_epi32(_mm512_set1_epi32(254 + rule.fraction_bits), e_max);
+          const __m512i field = _mm512_add_epi32(unscaled, scale);
           align[r] = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_max_epi32(field, _mm512_setzero_si512()), 23));
         } else {
           top[r] = _mm512_max_epi32(_mm512_slli_epi32(biased, 23), c_exponent);

@@ -91,7 +91,7 @@ ASSAY_INLINE bool wide_loop(const Code* codes, std::int64_t count, float* signif
     const bool special = Form::special(code);
     const bool zero = (code & Form::kMagnitude) == 0;
     significand[i] = special ? otherwise : ordinary;
-    exponent[i] = zero | special ? kWideZero : e;
+    exponent[i] = (zero | special) ? kWideZero : e;
   }
   for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, static_cast<Code>(codes[i] & Form::kMagnitude));
   return Form::special(largest);

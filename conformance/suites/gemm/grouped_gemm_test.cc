@@ -633,7 +633,8 @@ const KnownAnswer kAnswers[] = {
     {"nor subnormal operands", "sm90.wgmma.fp8", Format::e4m3, {0x1p-9, 0x1p-9, 0x1p-6}, {256, -256, 0x1p-6}, 0},
     {"emulated FP8 pairs bytes", "sm90.mma.fp8", Format::e4m3, {256, 256, 0x1p-6}, {256, -256, 0x1p-6}, 0x39800000},
     {"native FP8 does not", "sm100.tcgen05.f8f6f4", Format::e4m3, {256, 256, 0x1p-6}, {256, -256, 0x1p-6}, 0},
-    {"FP22 out: 32 * 1.75^2 needs 7 bits", "sm90.wgmma.fp8", Format::e4m3, std::vector<double>(32, 1.75), std::vector<double>(32, 1.75), 0x42C40000},
+    {"FP22 out: 32 * 1.75^2 needs 7 bits", "sm90.wgmma.fp8", Format::e4m3,
+     std::vector<double>(32, 1.75), std::vector<double>(32, 1.75), 0x42C40000},
     {"floor: grid 2^-158", "sm90.wgmma.f16", Format::bf16, {0x1p-23, -0x1p-32}, {0x1p-126, 0x1p-126}, 0},
     {"floor: the next", "sm90.wgmma.f16", Format::bf16, {0x1p-23, -0x1p-33}, {0x1p-126, 0x1p-126}, 0x00000001},
     {"below 2^128: truncated", "sm90.wgmma.f16", Format::bf16,
@@ -645,7 +646,8 @@ const KnownAnswer kAnswers[] = {
     {"65520 becomes infinity", "sm90.wgmma.f16.to_f16", Format::f16, {65504, 16}, {1, 1}, 0x7F800000},
     {"f16 ties to even, down", "sm90.wgmma.f16.to_f16", Format::f16, {2048, 1}, {1, 1}, 0x45000000},
     {"f16 ties to even, up", "sm90.wgmma.f16.to_f16", Format::f16, {2050, 1}, {1, 1}, 0x45004000},
-    {"16 * (255/128)^2 * (1 + 1/64): 32 bits and a sign", "sm90.wgmma.f16", Format::bf16, small_then_large(), small_then_large(), 0x4280FC82},
+    {"16 * (255/128)^2 * (1 + 1/64): 32 bits and a sign", "sm90.wgmma.f16", Format::bf16,
+     small_then_large(), small_then_large(), 0x4280FC82},
 };
 INSTANTIATE_TEST_SUITE_P(GroupedGemm, Known, testing::ValuesIn(kAnswers));
 
