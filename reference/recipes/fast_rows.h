@@ -33,31 +33,30 @@ ASSAY_INLINE void load_row(Format type, const void* matrix, std::int64_t first, 
   }
 }
 
-// Magnitudes as integers that sort as they do, moved up so that infinity is the largest: NaN becomes negative, and a
-// maximum that passes it over is a plain one.
-constexpr std::uint32_t kRankUp = 0x7fff'ffff - kInfinity;
-constexpr std::int32_t kZeroRank = static_cast<std::int32_t>(kRankUp);
+// An integer that sorts as |x| does, with infinity the largest there is: NaN wraps to the negative ones, and a maximum that
+// passes it over is a plain one.
+constexpr std::int32_t kOrderOfZero = 0x7fff'ffff - 0x7f80'0000;
 
-ASSAY_INLINE std::int32_t rank_of(float x) {
-  return static_cast<std::int32_t>((std::bit_cast<std::uint32_t>(x) & kMagnitude) + kRankUp);
+ASSAY_INLINE std::int32_t order_of(float x) {
+  return static_cast<std::int32_t>((std::bit_cast<std::uint32_t>(x) & kMagnitude) + static_cast<std::uint32_t>(kOrderOfZero));
 }
 
-// The magnitude of a rank of at least kZeroRank, as the bits of a float.
-ASSAY_INLINE std::uint32_t magnitude_of_rank(std::int32_t rank) { return static_cast<std::uint32_t>(rank) - kRankUp; }
+// The bits of |x| from its order, which is at least kOrderOfZero.
+ASSAY_INLINE std::uint32_t bits_of_order(std::int32_t order) { return static_cast<std::uint32_t>(order - kOrderOfZero); }
 
 // max |x| of each run of kBlock elements among kWidth, as bits; NaN counts as 0.
 template <int kBlock, int kWidth>
 ASSAY_INLINE void block_amaxes(const float* __restrict x, std::uint32_t* __restrict amax) {
   for (int block = 0; block < kWidth / kBlock; ++block) {
     std::int32_t largest[8];
-    for (int i = 0; i < 8; ++i) largest[i] = kZeroRank;
+    for (int i = 0; i < 8; ++i) largest[i] = kOrderOfZero;
     for (int first = 0; first < kBlock; first += 8) {
-      for (int i = 0; i < 8; ++i) largest[i] = std::max(largest[i], rank_of(x[block * kBlock + first + i]));
+      for (int i = 0; i < 8; ++i) largest[i] = std::max(largest[i], order_of(x[block * kBlock + first + i]));
     }
     // Halves against each other, so that each step is a vector's.
     for (int i = 0; i < 4; ++i) largest[i] = std::max(largest[i], largest[i + 4]);
     for (int i = 0; i < 2; ++i) largest[i] = std::max(largest[i], largest[i + 2]);
-    amax[block] = magnitude_of_rank(std::max(largest[0], largest[1]));
+    amax[block] = bits_of_order(std::max(largest[0], largest[1]));
   }
 }
 
@@ -65,11 +64,11 @@ ASSAY_INLINE void block_amaxes(const float* __restrict x, std::uint32_t* __restr
 template <int kRows, int kWidth>
 ASSAY_INLINE void column_amaxes(const float (&x)[kRows][kWidth], int rows, std::uint32_t* __restrict amax) {
   alignas(64) std::int32_t largest[kWidth];
-  for (int column = 0; column < kWidth; ++column) largest[column] = kZeroRank;
+  for (int column = 0; column < kWidth; ++column) largest[column] = kOrderOfZero;
   for (int row = 0; row < rows; ++row) {
-    for (int column = 0; column < kWidth; ++column) largest[column] = std::max(largest[column], rank_of(x[row][column]));
+    for (int column = 0; column < kWidth; ++column) largest[column] = std::max(largest[column], order_of(x[row][column]));
   }
-  for (int column = 0; column < kWidth; ++column) amax[column] = magnitude_of_rank(largest[column]);
+  for (int column = 0; column < kWidth; ++column) amax[column] = bits_of_order(largest[column]);
 }
 
 // Asks for `count` elements of a row that will be wanted soon. Rows of a matrix are too far apart for the processor to

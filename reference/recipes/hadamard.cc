@@ -62,7 +62,8 @@ ASSAY_INLINE void walsh_hadamard(Lanes& lanes) {
   }
 }
 
-// A sum counts units of 2^(e_max - 25), e_max = exponent - 127 - 2. f32 has no bit below 2^-149: what is lower goes first.
+// A sum counts units of 2^(e_max - 25), e_max = exponent - 127 - 2. f32 has no bit below 2^-149; nor has a sum, as every
+// term is a multiple of 2^-135, so that those bits can go.
 ASSAY_INLINE void find_units(Lanes& lanes) {
   for (int l = 0; l < kLanes; ++l) {
     const std::uint32_t below = 5 - std::min(lanes.exponent[l], 5u);
@@ -83,7 +84,7 @@ ASSAY_INLINE std::uint16_t finish(std::int32_t sum, std::uint32_t below, float u
   const float truncated = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - up);
   const float value = truncated * unit;  // exact: 24 bits, or infinite from 2^128 upward
   const std::uint32_t sign = static_cast<std::uint32_t>(sum) & 0x8000'0000u;
-  return fast::encode_bf16(std::bit_cast<float>((kept == 0 ? 0u : sign) | std::bit_cast<std::uint32_t>(value)));
+  return fast::encode_bf16(std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value)));
 }
 
 // Column `l` holds an infinity or a NaN.

@@ -90,6 +90,9 @@ const ChoiceCase kChoices[] = {
     // 1 and 0.5, then 0.5 + 2 * 0.25. Before it they add up beside 0 under six, and are lost beside 2 * 0.25 under four.
     {"in order, large first: equal, six", kMae, 1536, 256, {6, 5, t, t, t, t, t, t, t, t, t, t, t, t, 2, 2}, 0x38, 7},
     {"in order, large last: four", kMae, 1536, 256, {2, 2, t, t, t, t, t, t, t, t, t, t, t, t, 5, 6}, 0x3c, 3},
+    // The float below 7.125: divided by 6 it is the float below the tie 1.1875, d6 = 1.125; times fl(1/6) it would be the tie
+    // itself, d6 = 1.25, under which the 3.375 are no codes any more.
+    {"a true division by 6", kMae, 1536, 256, {0x1.c7fffep2f, 3.375f, 3.375f, 3.375f}, 0x39, 7},
     {"a zero block", kMse, 1536, 256, {0}, 0x00, 0},
     {"NaN among the elements makes both errors NaN: six", kMae, 1536, 256, {6, 4.5f, NAN}, 0x38, 7},
     {"d4 is limited to 448: amax 2688 at S = 1", kMae, 2688, 448, {2688, 2016}, 0x7e, 7},

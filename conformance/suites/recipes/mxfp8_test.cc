@@ -108,6 +108,7 @@ const BlockCase kBlockCases[] = {
     {"448 is the largest code at scale 1", 0x43e0'0000, 0x3f80'0000, Format::e4m3, 127, 0x7e, 0x38},
     {"the next float above 448 doubles the scale", 0x43e0'0001, 0x3f80'0000, Format::e4m3, 128, 0x76, 0x30},
     {"57344 is the largest code of e5m2", 0x4760'0000, 0x3f80'0000, Format::e5m2, 127, 0x7b, 0x3c},
+    {"the next float above it", 0x4760'0001, 0x3f80'0000, Format::e5m2, 128, 0x77, 0x38},
     {"zeros keep their sign", 0x8000'0000, 0, Format::e4m3, 0, 0x80, 0x00},
     {"infinity: largest code, and 3e38 * 2^-127 = 1.75", 0x7f80'0000, 0x7f60'0000, Format::e4m3, 0xfe, 0x7e, 0x3e},
     {"minus infinity in e5m2", 0xff80'0000, 0xff60'0000, Format::e5m2, 0xfe, 0xfb, 0xbf},
