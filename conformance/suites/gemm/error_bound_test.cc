@@ -195,6 +195,21 @@ TEST(error_bound, is_nearly_reached) {
   EXPECT_GT(std::fabs(d - bound.exact), 0.8 * bound.radius) << bound.radius;
 }
 
+// Subnormal factors set a grid four binades above their products, and thirty small products are lost whole.
+TEST(error_bound, knows_that_subnormals_are_not_normalised) {
+  logical::Problem p(small(GemmKind::tensor, Format::e4m3, 32));
+  p.fill_codes([](int which, std::int64_t, std::int64_t, std::int64_t k) -> std::uint32_t {
+    if (k < 2) return which == 0 ? (k == 0 ? 0x01 : 0x81) : 0x78;  // +-2^-9 * 2^8
+    return 0x08;                                                   // 2^-6 * 2^-6
+  });
+  float d = 1;
+  scalar::grouped_gemm(p.stored(), &d);
+  EXPECT_EQ(d, 0);
+  const CertifiedBound bound = error_bounds(p.problem, any_order(*find_tensor_core_unit("sm90.wgmma.fp8"))).front();
+  EXPECT_EQ(bound.exact, 30 * 0x1p-12);
+  EXPECT_TRUE(bound.contains(d));
+}
+
 // A unit that keeps less than it says is found out.
 TEST(error_bound, rejects_a_unit_with_fewer_fraction_bits) {
   logical::Problem p(small(GemmKind::bf16, Format::bf16, 16));

@@ -57,7 +57,7 @@ std::vector<Case> cases() {
     all.push_back({"compact", make(GemmKind::mxfp8, layout, e4m3, e5m2, f32, 70, 69, {3, 0, 68}, "sm100"), kTable});
     all.push_back({"swizzled", make(GemmKind::mxfp8, layout, e4m3, e4m3, bf16, 140, 150, {3, 140}, "sm120"), kTable, {2, 0.7f}, {0, 1}});
     all.back().setting.scale_layout = ScaleLayout::swizzled;
-    all.push_back({"compact", make(GemmKind::nvfp4, layout, Format::e2m1, Format::e2m1, f32, 90, 88, {4, 0, 86}, "sm100"), kTable});
+    all.push_back({"compact", make(GemmKind::nvfp4, layout, Format::e2m1, Format::e2m1, f32, 90, 88, {4, 0, 86}, "sm100"), kTable, {0.7f, 1, 1.3f}});
     all.push_back({"swizzled", make(GemmKind::nvfp4, layout, Format::e2m1, Format::e2m1, bf16, 90, 88, {4, 86}, "sm120"), kTable, {1, 0.7f}, {1, 1}});
     all.back().setting.scale_layout = ScaleLayout::swizzled;
     all.push_back({"split K in f32", make(GemmKind::bf16, layout, bf16, bf16, f32, 50, 50, {50}),
