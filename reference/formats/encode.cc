@@ -1,6 +1,6 @@
 #include "reference/formats/encode.h"
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -112,10 +112,10 @@ ASSAY_CLONES void widen_words(Format type, const std::uint16_t* __restrict sourc
   }
 }
 
-ASSAY_CLONES std::uint32_t largest_magnitude(const float* values, std::size_t count) {
-  std::uint32_t largest = 0;
-  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, fast::magnitude_or_zero(values[i]));
-  return largest;
+ASSAY_CLONES float largest_magnitude(const float* values, std::size_t count) {
+  std::int32_t largest = fast::kZeroRank;
+  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, fast::rank_of(values[i]));
+  return fast::magnitude_of_rank(largest);
 }
 
 ASSAY_CLONES void pack_pairs(const std::uint8_t* __restrict codes, std::size_t pairs, std::uint8_t* __restrict bytes) {
@@ -178,7 +178,7 @@ void encode_scaled(Format format, std::span<const float> values, float scale, st
 }
 
 float amax(std::span<const float> values) {
-  return std::bit_cast<float>(largest_magnitude(values.data(), values.size()));
+  return largest_magnitude(values.data(), values.size());
 }
 
 void widen(Format type, const void* source, std::span<float> values) {

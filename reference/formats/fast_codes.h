@@ -21,6 +21,15 @@ ASSAY_INLINE std::uint32_t magnitude_or_zero(float x) {
   return magnitude > kInfinity ? 0u : magnitude;
 }
 
+// The same for a maximum over an array, where a branch would stop the vectoriser: an integer that sorts as |x| does, with
+// every NaN below kZeroRank, the rank of 0. Infinity has the largest one, so NaN wraps to the negative ones.
+inline constexpr std::int32_t kZeroRank = 0x7fff'ffff - 0x7f80'0000;
+ASSAY_INLINE std::int32_t rank_of(float x) {
+  return static_cast<std::int32_t>((std::bit_cast<std::uint32_t>(x) & kMagnitude) + static_cast<std::uint32_t>(kZeroRank));
+}
+// |x| from its rank, which is at least kZeroRank.
+ASSAY_INLINE float magnitude_of_rank(std::int32_t rank) { return std::bit_cast<float>(rank - kZeroRank); }
+
 // Rounds a float's magnitude bits to a format of kMantissa fraction bits and bias kBias; magnitudes past kLargest (the
 // bits of a float) count as kLargest, NaN too.
 //
@@ -108,13 +117,15 @@ ASSAY_INLINE std::uint8_t encode_e8m0(float x) {
   return static_cast<std::uint8_t>(x != x ? 0xFFu : code);
 }
 
-// Float bits of a finite magnitude code: rebias a normal one; a subnormal one counts steps of 2^(1-bias-mantissa).
+// Float bits of a finite magnitude code: a normal one is rebiased. A subnormal one, m * 2^(1-bias-mantissa), is taken as
+// the normal number above it, 2^(1-bias) + m * 2^(1-bias-mantissa), less 2^(1-bias); normal ones lose nothing.
 template <int kMantissa, int kBias>
 ASSAY_INLINE std::uint32_t magnitude_bits(std::uint32_t code) {
-  constexpr float kStep = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - kBias - kMantissa) << 23);
-  const std::uint32_t normal = (code << (23 - kMantissa)) + (static_cast<std::uint32_t>(127 - kBias) << 23);
-  const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(code)) * kStep);
-  return code < (1u << kMantissa) ? subnormal : normal;
+  constexpr std::uint32_t kMinNormal = static_cast<std::uint32_t>(128 - kBias) << 23;  // 2^(1-bias)
+  const bool subnormal = code < (1u << kMantissa);
+  const std::uint32_t raised = (code << (23 - kMantissa)) + kMinNormal - (subnormal ? 0u : 1u << 23);
+  const float excess = std::bit_cast<float>(subnormal ? kMinNormal : 0u);
+  return std::bit_cast<std::uint32_t>(std::bit_cast<float>(raised) - excess);
 }
 
 ASSAY_INLINE float decode_e4m3(std::uint8_t code) {
