@@ -162,7 +162,8 @@ typedef struct assay_backend {
   void (*graph_destroy)(assay_context* context, assay_graph* graph);
 
   /* ASSAY_OK: the call can be made. ASSAY_NOT_SUPPORTED: the path is declared absent, and last_error says why; the harness
-   * still makes the call once and requires ASSAY_NOT_SUPPORTED with memory untouched. Tensor data are not looked at. */
+   * still makes the call and requires ASSAY_NOT_SUPPORTED with memory untouched. Here, in numerics, list_algorithms and
+ * workspace_bytes the tensors are those of the call to come; a device backend has no need to look at their contents. */
   assay_status (*supports)(assay_context* context, const assay_call* call);
   assay_status (*numerics)(assay_context* context, const assay_call* call, assay_numerics* numerics);
 
@@ -173,7 +174,7 @@ typedef struct assay_backend {
   assay_status (*list_axes)(assay_context* context, assay_axis* axes, int32_t capacity, int32_t* count);
   assay_status (*set_axis)(assay_context* context, const char* name, const char* value);
 
-  /* Workspace that `execute` needs for this call. Tensor data are not looked at. */
+  /* Workspace that `execute` needs for this call. */
   assay_status (*workspace_bytes)(assay_context* context, const assay_call* call, int64_t* bytes);
   assay_status (*execute)(assay_context* context, assay_stream* stream, const assay_call* call);
 } assay_backend;

@@ -80,6 +80,12 @@ std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& re
   return written;
 }
 
+std::vector<CertifiedBound> bounds_of(const Request& request) {
+  const Op& op = find(request.op());
+  if (op.bounds == nullptr) throw NotSupported("op " + request.op() + " has no bound: its outputs are compared by bits");
+  return op.bounds(request);
+}
+
 Numerics numerics_of(const Request& request) {
   const Op& op = find(request.op());
   return op.numerics == nullptr ? Numerics{} : op.numerics(request);

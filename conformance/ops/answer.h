@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conformance/ops/request.h"
+#include "reference/gemm/error_bound.h"
 
 namespace assay::conformance {
 
@@ -38,6 +39,10 @@ struct Numerics {
   std::string plan;
 };
 Numerics numerics_of(const Request& request);
+
+// For op grouped_gemm: an interval for each element of `d` that holds whatever the order of summation (error_bound.h).
+// Errors: as `answer`; NotSupported for another op.
+std::vector<CertifiedBound> bounds_of(const Request& request);
 
 // Which bytes of each wanted output the op writes (1) and which it leaves alone (0).
 std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& request);

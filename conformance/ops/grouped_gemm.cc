@@ -193,8 +193,14 @@ Numerics numerics(const Request& request) {
   return {std::string(view.unit->name), std::string(view.plan->name)};
 }
 
+std::vector<CertifiedBound> bounds(const Request& request) {
+  Parsed parsed;
+  parse(request, parsed);
+  return error_bounds(parsed.problem);
+}
+
 }  // namespace
 
-const Op kGroupedGemm{"grouped_gemm", outputs, write_outputs, true, numerics};
+const Op kGroupedGemm{"grouped_gemm", outputs, write_outputs, true, numerics, bounds};
 
 }  // namespace assay::conformance

@@ -16,6 +16,7 @@ struct Op {
   // answers are dear, so that `written_bytes` need not compute one.
   bool only_tail_rows_untouched = false;
   Numerics (*numerics)(const Request&) = nullptr;  // null: nothing to state
+  std::vector<CertifiedBound> (*bounds)(const Request&) = nullptr;  // null: only bits will do
 };
 
 extern const Op kQuantize, kDequantize, kSwizzle, kUnswizzle;

@@ -50,7 +50,7 @@ void parse(const Request& request, Parsed& parsed) {
   config.stochastic_rounding = request.flag("stochastic");
   config.four_over_six = four_over_six_of(request);
   config.nvfp4_e4m3_max = static_cast<float>(request.real_or("e4m3_max", 448));
-  config.dbias = request.flag("dbias");
+  config.dbias = request.flag("dbias") || request.wants("dbias");
 
   const TensorView& x = request.input("x");
   if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
@@ -114,7 +114,6 @@ void write_outputs(const Request& request, Layer layer) {
   Parsed parsed;
   parse(request, parsed);
   QuantizeConfig& config = parsed.problem.config;
-  config.dbias = config.dbias || request.wants("dbias");
   config.rowwise = request.wants("rowwise_data") || request.wants("rowwise_scale_inv");
   config.columnwise = request.wants("columnwise_data") || request.wants("columnwise_scale_inv");
   request.refuse_unknown();

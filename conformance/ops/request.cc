@@ -175,7 +175,7 @@ void* Request::output(const std::string& name, Format type, std::int64_t element
   if (tensor.elements() != elements) {
     throw InvalidArgument("out/" + name, describe(tensor), std::to_string(elements) + " elements");
   }
-  static std::byte nothing;  // an output without elements is still wanted
+  alignas(16) static std::byte nothing;  // an output without elements is still wanted
   return tensor.data == nullptr && elements == 0 ? &nothing : tensor.data;
 }
 

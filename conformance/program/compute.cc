@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "conformance/ops/answer.h"
+#include "conformance/program/golden_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/progress.h"
 #include "conformance/program/verbs.h"
@@ -15,13 +15,6 @@
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
-
-// Every output that the op has for these inputs, compact scale padding 0.
-void fill_outputs(golden::Case& each) {
-  each.out.clear();
-  for (const OutputSpec& spec : outputs_of(Request::of(each))) each.out.emplace(spec.name, golden::make_tensor(spec.type, spec.shape));
-  answer(Request::of(each), Layer::fast);
-}
 
 Action add_compute(CLI::App& verb) {
   struct Options {
@@ -68,6 +61,7 @@ Action add_compute(CLI::App& verb) {
       fmt::print("nothing was written\n");
       return ExitCode::bad_fixture;
     }
+    for (const golden::Case& each : fixture.cases) fixture.schema = std::max(fixture.schema, schema_of(each));
     fixture.provenance = fmt::format(R"({{"producer": "assay compute", "version": "{}", "note": "outputs computed by the CPU reference"}})", kVersion);
     golden::write_fixture(options->out, fixture);
     std::size_t tensors = 0;

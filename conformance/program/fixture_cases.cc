@@ -49,7 +49,7 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       options.reproduce = "assay verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
       try {
         if (each.out.empty()) throw InvalidArgument("out", "empty", "at least one expected output (assay compute makes them)");
-        CaseReport made{file.filename().string(), each.name, "", each.op, recipe_of(each), judge(backend, each, &each, false, options)};
+        CaseReport made{file.filename().string(), each.name, "", each.op, recipe_of(each), judge(backend, each, &each, options)};
         line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
         report.add(std::move(made));
       } catch (const InvalidArgument& error) {

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include "conformance/cases/generator.h"
+#include "conformance/program/golden_cases.h"
 #include "conformance/program/suite.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
 #include "golden/io/writer.h"
 
 namespace assay::conformance {
-
-void fill_outputs(golden::Case& each);
 
 Action add_repro(CLI::App& verb) {
   struct Options {
@@ -38,8 +37,8 @@ Action add_repro(CLI::App& verb) {
     if (!options->save.empty()) {
       golden::Fixture fixture;
       golden::Case each = generate(line);
-      fill_outputs(each);
-      each.name = name_of(line);
+      const std::vector<std::string> wanted = wanted_outputs(line);
+      fill_outputs(each, &wanted);
       fixture.schema = schema_of(each);
       fixture.provenance = fmt::format(R"({{"producer": "assay repro", "version": "{}", "case": "{}"}})", kVersion, to_text(line));
       fixture.cases.push_back(std::move(each));

@@ -33,7 +33,10 @@ CaseReport judge_line(const CaseLine& line, Backend& backend, const BackendChoic
   options.reproduce = "assay repro " + quoted(to_text(line)) + choice.words();
   CaseReport report{"generated", name_of(line), to_text(line), line.op, recipe_of(line), {}};
   try {
-    report.judgement = judge(backend, generate(line), nullptr, check_kind(line) == CheckKind::order_free, options);
+    const std::vector<std::string> wanted = wanted_outputs(line);
+    options.wanted = &wanted;
+    options.order_free = check_kind(line) == CheckKind::order_free;
+    report.judgement = judge(backend, generate(line), nullptr, options);
   } catch (const BackendError& error) {
     report.judgement.verdict = Verdict::machine_failed;
     report.judgement.text = options.title + "\n  " + error.what();

@@ -49,14 +49,15 @@ struct JudgeOptions {
   std::int64_t timeout_ms = 60'000;    // one call
   std::int64_t algorithm = -1;
   std::string reproduce;               // command printed with a failure
+  const std::vector<std::string>* wanted = nullptr;  // outputs to ask for; null: every one that the op has
+  bool order_free = false;             // the inputs leave no choice: every order of summation gives the same bits
   std::string title;                   // what the failure is headed with: the case line, or file and case name
 };
 
-// `problem` has op, attributes and inputs. With `expected` (a fixture's case) only its `out` is compared, under the rules
-// of the fixture schema; otherwise every output that the op has is compared with the reference's answer.
-// `order_free`: the inputs were drawn so that no order of summation matters.
-// Throws InvalidArgument when the case itself makes no sense, NotSupported when the reference cannot answer it.
-Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, bool order_free,
-                const JudgeOptions& options);
+// `problem` has op, attributes and inputs. With `expected` (a fixture's case) its `out` is compared, under the rules of the
+// fixture schema; otherwise the outputs are compared with the reference's answer.
+// Throws InvalidArgument when the case itself makes no sense, NotSupported when the reference cannot answer it, and
+// BackendError when the backend's memory, copies or streams fail.
+Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options);
 
 }  // namespace assay::conformance

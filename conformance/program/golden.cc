@@ -1,0 +1,122 @@
+// assay golden build | check
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "conformance/program/fixture_cases.h"
+#include "conformance/program/golden_cases.h"
+#include "conformance/program/progress.h"
+#include "conformance/program/verbs.h"
+#include "golden/io/manifest.h"
+#include "golden/io/writer.h"
+
+namespace assay::conformance {
+namespace {
+
+struct Options {
+  std::string folder;
+  bool quiet = false;
+};
+
+std::shared_ptr<Options> add_options(CLI::App& verb) {
+  const auto options = std::make_shared<Options>();
+  verb.add_option("--folder", options->folder, "The golden folder: cases/*.txt, *.h5 and manifest.json (default: " + golden_folder().string() + ")");
+  verb.add_flag("--quiet", options->quiet, "No progress");
+  return options;
+}
+
+std::filesystem::path folder_of(const Options& options) {
+  return options.folder.empty() ? golden_folder() : std::filesystem::path(options.folder);
+}
+
+std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw golden::FixtureError(path.string(), "", "cannot be read");
+  const std::vector<char> text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::byte> bytes(text.size());
+  std::transform(text.begin(), text.end(), bytes.begin(), [](char each) { return static_cast<std::byte>(each); });
+  return bytes;
+}
+
+golden::Manifest outside_entries(const std::filesystem::path& folder) {
+  golden::Manifest kept;
+  if (!std::filesystem::exists(folder / "manifest.json")) return kept;
+  for (golden::ManifestEntry& entry : golden::read_manifest(folder / "manifest.json")) {
+    if (entry.origin == "outside") kept.push_back(std::move(entry));
+  }
+  return kept;
+}
+
+ExitCode build(const Options& options) {
+  const std::filesystem::path folder = folder_of(options);
+  const std::vector<std::filesystem::path> lists = case_lists(folder);
+  if (lists.empty()) {
+    fmt::print("no lists of cases in {}\n", (folder / "cases").string());
+    return ExitCode::nothing_selected;
+  }
+  golden::Manifest manifest = outside_entries(folder);
+  Progress line("golden build", static_cast<std::int64_t>(lists.size()), !options.quiet);
+  std::int64_t bytes = 0;
+  for (const std::filesystem::path& list : lists) {
+    const std::filesystem::path file = folder / (list.stem().string() + ".h5");
+    golden::write_fixture(file, make_fixture(list));
+    manifest.push_back(golden::describe(file, "reference"));
+    bytes += manifest.back().bytes;
+    line.done(file.filename().string(), false);
+  }
+  std::sort(manifest.begin(), manifest.end(), [](const auto& a, const auto& b) { return a.file < b.file; });
+  golden::write_manifest(folder / "manifest.json", manifest);
+  fmt::print("{} fixtures written to {}, {:.1f} MB\n", lists.size(), folder.string(), static_cast<double>(bytes) / 1e6);
+  return ExitCode::passed;
+}
+
+ExitCode check(const Options& options) {
+  const std::filesystem::path folder = folder_of(options);
+  std::vector<std::string> faults = golden::check_manifest(folder);
+  const golden::Manifest manifest = golden::read_manifest(folder / "manifest.json");
+  Progress line("golden check", static_cast<std::int64_t>(manifest.size()), !options.quiet);
+  std::int64_t rebuilt = 0, same_contents = 0, pinned = 0;
+  for (const golden::ManifestEntry& entry : manifest) {
+    const bool outside = entry.origin == "outside";
+    if (outside) {
+      ++pinned;  // by its digest, which check_manifest has compared
+    } else {
+      const std::filesystem::path list = folder / "cases" / (std::filesystem::path(entry.file).stem().string() + ".txt");
+      const golden::Fixture made = make_fixture(list);
+      if (golden::fixture_image(made) == read_bytes(folder / entry.file)) {
+        ++rebuilt;
+      } else if (golden::contents_digest(made) == entry.contents) {
+        ++same_contents;  // another libhdf5 or zlib lays the same contents out in other bytes
+      } else {
+        faults.push_back(fmt::format("{}: rebuilding it from {} gives other contents", entry.file, list.filename().string()));
+      }
+    }
+    line.done(entry.file, !faults.empty());
+  }
+  for (const std::filesystem::path& list : case_lists(folder)) {
+    const std::string file = list.stem().string() + ".h5";
+    const bool listed = std::any_of(manifest.begin(), manifest.end(), [&](const auto& entry) { return entry.file == file; });
+    if (!listed) faults.push_back(fmt::format("{}: has a list of cases but is not in manifest.json (assay golden build)", file));
+  }
+  for (const std::string& fault : faults) fmt::print("{}\n", fault);
+  fmt::print("{}: {} rebuilt byte for byte, {} rebuilt with the same contents in other bytes, {} outside oracles with the right digest, {} faults\n",
+             faults.empty() ? "PASS" : "FAIL", rebuilt, same_contents, pinned, faults.size());
+  if (same_contents > 0) fmt::print("other bytes for the same contents come from another version of libhdf5 or zlib than the files were written with\n");
+  return faults.empty() ? ExitCode::passed : ExitCode::bad_fixture;
+}
+
+}  // namespace
+
+Action add_golden_build(CLI::App& verb) {
+  const auto options = add_options(verb);
+  return [options] { return build(*options); };
+}
+
+Action add_golden_check(CLI::App& verb) {
+  const auto options = add_options(verb);
+  return [options] { return check(*options); };
+}
+
+}  // namespace assay::conformance

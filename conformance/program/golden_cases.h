@@ -1,0 +1,30 @@
+#pragma once
+// The fixtures that the reference makes: golden/cases/NAME.txt lists the case lines of golden/NAME.h5.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/case_line.h"
+#include "golden/io/fixture.h"
+
+namespace assay::conformance {
+
+// Lines of a list: blank ones and those that start with # are passed over.
+// Errors: FixtureError naming the file and the line at fault.
+std::vector<CaseLine> read_case_list(const std::filesystem::path& path);
+
+// The lists of a golden folder, sorted.
+std::vector<std::filesystem::path> case_lists(const std::filesystem::path& golden_folder);
+
+// Inputs and expected outputs of every line. Cases are named by their line's name.
+golden::Fixture make_fixture(const std::filesystem::path& list);
+
+// Gives a case every output that its op has (or only the `wanted` ones), as the reference answers. What an op leaves
+// untouched is 0.
+void fill_outputs(golden::Case& each, const std::vector<std::string>* wanted = nullptr);
+
+// 1 if the case says nothing that fixture schema 1 does not know, else 2.
+std::int64_t schema_of(const golden::Case& each);
+
+}  // namespace assay::conformance

@@ -1,0 +1,111 @@
+#include "conformance/run/expectation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "conformance/run/describe.h"
+#include "conformance/run/same.h"
+#include "reference/gemm/plan.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+// The reference writes into copies, so that the case stays as it was given.
+golden::Case with_outputs(const golden::Case& problem, const std::vector<OutputSpec>& specs, std::byte fill) {
+  golden::Case made = problem;
+  made.out.clear();
+  for (const OutputSpec& spec : specs) {
+    golden::Tensor tensor = golden::make_tensor(spec.type, spec.shape);
+    std::fill(tensor.bytes.begin(), tensor.bytes.end(), fill);
+    made.out.emplace(spec.name, std::move(tensor));
+  }
+  return made;
+}
+
+bool holds_codes(const OutputSpec& spec) { return spec.name == "rowwise_data" || spec.name == "columnwise_data"; }
+
+std::string text_attribute(const golden::Case& problem, const char* name) {
+  const auto found = problem.attributes.find(name);
+  const auto* text = found == problem.attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return text == nullptr ? "" : *text;
+}
+
+}  // namespace
+
+Expectation::Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
+                         const assay_numerics& stated, const JudgeOptions& options)
+    : problem_(problem) {
+  problem_.out.clear();
+  const bool product = problem.op == "grouped_gemm";
+  const std::string plan = stated.plan, unit = stated.unit;
+  if (!unit.empty() && find_tensor_core_unit(unit) == nullptr) {
+    statement_fault_ = fmt::format("the backend states the unit '{}', which is no row of the tensor-core table (assay list --units)", unit);
+    return;
+  }
+  if (!plan.empty() && find_accumulation_plan(plan) == nullptr) {
+    statement_fault_ = fmt::format("the backend states the plan '{}', which is not known (assay list --plans)", plan);
+    return;
+  }
+  // The sign of an exact zero follows the backend's statement, unless the case itself says what it must be.
+  std::string zero_sign = text_attribute(problem, "zero_sign");
+  if (problem.op == "quantize" && zero_sign.empty() && stated.keeps_zero_sign == 0) {
+    if (fixture == nullptr) problem_.attributes["zero_sign"] = std::string("positive");
+    zero_sign = fixture == nullptr ? "positive" : "free";
+  }
+  if (zero_sign.empty() && stated.keeps_zero_sign == -1) zero_sign = "free";
+
+  if (fixture == nullptr && product) {
+    if (!plan.empty()) {
+      problem_.attributes["plan"] = plan;
+    } else {
+      ground_ = options.order_free ? Ground::order_free_bits : Ground::bound;
+    }
+  }
+  golden::Case shaped = with_outputs(problem_, specs, std::byte{0});
+  std::map<std::string, std::vector<std::uint8_t>> written = written_bytes(Request::of(shaped));
+  if (fixture == nullptr && ground_ == Ground::bound) bounds_ = bounds_of(Request::of(shaped));
+  if (fixture == nullptr && ground_ != Ground::bound) answer(Request::of(shaped), options.layer);
+  for (const OutputSpec& spec : specs) {
+    Output output;
+    output.spec = spec;
+    output.want = fixture == nullptr ? shaped.out.at(spec.name).bytes : fixture->out.at(spec.name).bytes;
+    output.written = std::move(written.at(spec.name));
+    output.zero_sign_free = zero_sign == "free" && holds_codes(spec);
+    const golden::Tensor* given = fixture == nullptr ? nullptr : &fixture->out.at(spec.name);
+    if (given != nullptr && (given->type != spec.type || given->bytes.size() != output.written.size())) {
+      std::string wanted = "[";
+      for (std::size_t i = 0; i < spec.shape.size(); ++i) wanted += (i == 0 ? "" : ",") + std::to_string(spec.shape[i]);
+      throw InvalidArgument("out/" + spec.name, describe(TensorView{given->type, given->shape, nullptr, 0}),
+                            wanted + "] " + std::string(assay::name_of(spec.type)));
+    }
+    const std::int64_t width = std::max<std::int64_t>(1, bits_of(spec.type) / 8);
+    for (std::size_t i = 0; i < output.written.size(); i += static_cast<std::size_t>(width)) words_ += output.written[i];
+    outputs_.push_back(std::move(output));
+  }
+}
+
+std::string Expectation::differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison) const {
+  std::string text;
+  for (const Output& output : outputs_) {
+    const std::vector<std::byte>& got = outputs.at(output.spec.name);
+    // What the op leaves alone must still hold the poison: then one comparison of whole buffers says everything.
+    std::vector<std::byte> want = output.want;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      if (output.written[i] == 0) want[i] = static_cast<std::byte>(poison);
+    }
+    const DescribeRequest request{problem_, output.spec, want, got, output.written, poison, output.zero_sign_free};
+    std::string found;
+    if (ground_ == Ground::bound) {
+      found = describe_outside_bounds(request, bounds_);
+    } else if (!same(output.spec.type, want, got, output.zero_sign_free)) {
+      found = describe_difference(request);
+    }
+    if (!found.empty()) text += (text.empty() ? "" : "\n") + found;
+  }
+  return text;
+}
+
+}  // namespace assay::conformance

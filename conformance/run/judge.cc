@@ -1,0 +1,156 @@
+#include "conformance/run/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "conformance/run/expectation.h"
+#include "conformance/run/trial.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr std::uint8_t kPoisons[] = {0xff, 0xa5};
+
+std::string headed(const JudgeOptions& options, const std::string& text) {
+  std::string all = options.title + "\n" + text;
+  if (!options.reproduce.empty()) all += "\n  reproduce: " + options.reproduce;
+  return all;
+}
+
+// Which outputs to ask for: those of the fixture, those named, or all that the op has.
+std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::Case* expected, const std::vector<std::string>* wanted) {
+  golden::Case copy = problem;  // a view needs memory that may be written
+  const std::vector<OutputSpec> all = outputs_of(Request::of(copy));
+  std::vector<OutputSpec> specs;
+  for (const OutputSpec& spec : all) {
+    if (expected != nullptr && expected->out.count(spec.name) == 0) continue;
+    if (expected == nullptr && wanted != nullptr && std::find(wanted->begin(), wanted->end(), spec.name) == wanted->end()) continue;
+    specs.push_back(spec);
+  }
+  const auto known = [&](const std::string& name) {
+    return std::any_of(all.begin(), all.end(), [&](const OutputSpec& spec) { return spec.name == name; });
+  };
+  if (expected != nullptr) {
+    for (const auto& [name, tensor] : expected->out) {
+      require(known(name), "out/" + name, "given", "only outputs that op " + problem.op + " has for these inputs");
+    }
+  } else if (wanted != nullptr) {
+    for (const std::string& name : *wanted) require(known(name), "output " + name, "wanted", "only outputs that op " + problem.op + " has");
+  }
+  return specs;
+}
+
+// The call was declared absent: it must say so when made, and leave memory alone.
+Judgement judge_absence(Trial& trial, const std::string& why, const JudgeOptions& options) {
+  Judgement judgement;
+  judgement.verdict = Verdict::not_run;
+  judgement.text = why.empty() ? "the backend declares this absent and gives no reason" : why;
+  for (const std::uint8_t poison : kPoisons) {
+    const Attempt tried = trial.attempt(poison);
+    std::string fault;
+    if (tried.status != ASSAY_NOT_SUPPORTED) {
+      fault = fmt::format("declared absent, but the call returned '{}'", name_of(tried.status));
+    } else if (!tried.damage.empty()) {
+      fault = "declared absent, but the call changed memory: " + tried.damage.front();
+    }
+    for (const auto& [name, bytes] : tried.outputs) {
+      const bool touched = std::any_of(bytes.begin(), bytes.end(), [&](std::byte each) { return each != static_cast<std::byte>(poison); });
+      if (fault.empty() && touched) fault = fmt::format("declared absent, but the call wrote to {}", name);
+    }
+    if (!fault.empty()) {
+      judgement.verdict = Verdict::unproven_skip;
+      judgement.text = headed(options, fmt::format("  skip without proof: {} (reason given: {})", fault, why));
+      return judgement;
+    }
+  }
+  return judgement;
+}
+
+// What went wrong with the call itself, or empty.
+std::string trouble_of(const Attempt& tried, Judgement& judgement) {
+  switch (tried.status) {
+    case ASSAY_OK: return "";
+    case ASSAY_TIMEOUT: judgement.verdict = Verdict::unfinished; break;
+    case ASSAY_DEVICE_LOST:
+    case ASSAY_OUT_OF_MEMORY: judgement.verdict = Verdict::machine_failed; break;
+    default: judgement.verdict = Verdict::failed;
+  }
+  return fmt::format("  the call returned '{}': {}", name_of(tried.status), tried.error);
+}
+
+}  // namespace
+
+std::string_view name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::passed: return "passed";
+    case Verdict::failed: return "failed";
+    case Verdict::not_run: return "not run";
+    case Verdict::unproven_skip: return "skip without proof";
+    case Verdict::unfinished: return "unfinished";
+    case Verdict::machine_failed: return "machine failed";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Ground ground) {
+  switch (ground) {
+    case Ground::bits: return "bits";
+    case Ground::order_free_bits: return "order-free bits";
+    case Ground::bound: return "bound";
+  }
+  return "unknown";
+}
+
+Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto finish = [&](Judgement judgement) {
+    judgement.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return judgement;
+  };
+  const std::vector<OutputSpec> specs = wanted_specs(problem, expected, options.wanted);
+
+  Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
+  const assay_status supported = backend.table().supports(backend.context(), &trial.call());
+  if (supported == ASSAY_NOT_SUPPORTED) return finish(judge_absence(trial, backend.last_error(), options));
+
+  Judgement judgement;
+  if (supported != ASSAY_OK) {
+    judgement.verdict = supported == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
+    judgement.text = headed(options, fmt::format("  supports() returned '{}': {}", name_of(supported), backend.last_error()));
+    return finish(judgement);
+  }
+  assay_numerics stated{};
+  stated.struct_size = sizeof stated;
+  stated.keeps_zero_sign = stated.deterministic = stated.batch_invariant = -1;
+  backend.check(backend.table().numerics(backend.context(), &trial.call(), &stated), "state its numerics");
+
+  const Expectation expectation(problem, expected, specs, stated, options);
+  judgement.ground = expectation.ground();
+  judgement.words = expectation.words();
+  if (const std::string fault = expectation.statement_fault(); !fault.empty()) {
+    judgement.verdict = Verdict::failed;
+    judgement.text = headed(options, "  " + fault);
+    return finish(judgement);
+  }
+  for (const std::uint8_t poison : kPoisons) {
+    const Attempt tried = trial.attempt(poison);
+    std::string text = trouble_of(tried, judgement);
+    if (text.empty()) {
+      for (const std::string& line : tried.damage) text += (text.empty() ? "  " : "\n  ") + line;
+      const std::string differences = expectation.differences(tried.outputs, poison);
+      if (!differences.empty()) text += (text.empty() ? "" : "\n") + differences;
+      if (!text.empty()) judgement.verdict = Verdict::failed;
+    }
+    if (!text.empty()) {
+      judgement.text = headed(options, text);
+      return finish(judgement);
+    }
+  }
+  judgement.verdict = Verdict::passed;
+  return finish(judgement);
+}
+
+}  // namespace assay::conformance

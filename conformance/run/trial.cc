@@ -1,0 +1,114 @@
+#include "conformance/run/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+assay_tensor tensor_of(const std::string& name, Format type, const std::vector<std::int64_t>& shape) {
+  require(shape.size() <= 4, name, static_cast<std::int64_t>(shape.size()), "a tensor of rank 4 at most");
+  assay_tensor tensor{};
+  tensor.name = name.c_str();
+  tensor.dtype = static_cast<assay_dtype>(type);
+  tensor.rank = static_cast<std::int32_t>(shape.size());
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    tensor.shape[i] = shape[i];
+    count *= shape[i];
+  }
+  tensor.bytes = type == Format::e2m1 ? count : bytes_of(type, count);
+  return tensor;
+}
+
+assay_parameter parameter_of(const std::string& name, const golden::Attribute& value) {
+  assay_parameter parameter{};
+  parameter.name = name.c_str();
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    parameter.kind = ASSAY_INTEGER;
+    parameter.integer = *integer;
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    parameter.kind = ASSAY_REAL;
+    parameter.real = *real;
+  } else {
+    parameter.kind = ASSAY_TEXT;
+    parameter.text = std::get<std::string>(value).c_str();
+  }
+  return parameter;
+}
+
+}  // namespace
+
+Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
+             std::int64_t timeout_ms)
+    : backend_(backend), problem_(problem), timeout_ms_(timeout_ms) {
+  backend_.check(backend_.table().stream_create(backend_.context(), &stream_), "create a stream");
+  for (const auto& [name, value] : problem.attributes) parameters_.push_back(parameter_of(name, value));
+  for (const OutputSpec& spec : outputs) output_names_.push_back(spec.name);
+  for (const auto& [name, tensor] : problem.in) {
+    inputs_.push_back(tensor_of(name, tensor.type, tensor.shape));
+    GuardedBuffer& buffer = input_buffers_.emplace_back(backend_, stream_, "in/" + name, inputs_.back().bytes);
+    buffer.write(tensor.bytes.data());
+    inputs_.back().data = buffer.data();
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    outputs_.push_back(tensor_of(output_names_[i], outputs[i].type, outputs[i].shape));
+    outputs_.back().data = output_buffers_.emplace_back(backend_, stream_, output_names_[i], outputs_.back().bytes).data();
+  }
+  call_.struct_size = sizeof call_;
+  call_.op = problem.op.c_str();
+  call_.parameters = parameters_.data();
+  call_.parameter_count = static_cast<std::int32_t>(parameters_.size());
+  call_.inputs = inputs_.data();
+  call_.input_count = static_cast<std::int32_t>(inputs_.size());
+  call_.outputs = outputs_.data();
+  call_.output_count = static_cast<std::int32_t>(outputs_.size());
+  call_.algorithm = algorithm;
+  std::int64_t workspace = 0;
+  if (backend_.table().workspace_bytes(backend_.context(), &call_, &workspace) == ASSAY_OK && workspace > 0) {
+    call_.workspace = workspace_.emplace_back(backend_, stream_, "workspace", workspace).data();
+    call_.workspace_bytes = workspace;
+  }
+  backend_.check(backend_.table().synchronize(backend_.context(), stream_, timeout_ms_), "wait for the copies of the inputs");
+}
+
+Trial::~Trial() { backend_.table().stream_destroy(backend_.context(), stream_); }
+
+Attempt Trial::attempt(std::uint8_t poison) {
+  const assay_backend& table = backend_.table();
+  for (GuardedBuffer& buffer : output_buffers_) buffer.fill(poison);
+  for (GuardedBuffer& buffer : workspace_) buffer.fill(poison);
+  backend_.check(table.synchronize(backend_.context(), stream_, timeout_ms_), "wait for the poison");
+
+  Attempt result;
+  result.status = table.execute(backend_.context(), stream_, &call_);
+  if (result.status != ASSAY_OK) result.error = backend_.last_error();
+  const assay_status waited = table.synchronize(backend_.context(), stream_, timeout_ms_);
+  if (waited != ASSAY_OK) {
+    result.status = waited;
+    result.error = waited == ASSAY_TIMEOUT ? fmt::format("not finished after {} ms", timeout_ms_) : backend_.last_error();
+    return result;
+  }
+  for (const std::vector<GuardedBuffer>* buffers : {&input_buffers_, &output_buffers_, &workspace_}) {
+    for (const GuardedBuffer& buffer : *buffers) {
+      if (const std::string text = buffer.damage(); !text.empty()) result.damage.push_back(text);
+    }
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const std::vector<std::byte>& before = problem_.in.at(inputs_[i].name).bytes;
+    const std::vector<std::byte> after = input_buffers_[i].read();
+    const auto differs = std::mismatch(after.begin(), after.end(), before.begin());
+    if (differs.first == after.end()) continue;
+    result.damage.push_back(fmt::format("{}: the input was changed, first at byte {}: 0x{:02x} became 0x{:02x}", input_buffers_[i].label(),
+                                        differs.first - after.begin(), static_cast<unsigned>(*differs.second),
+                                        static_cast<unsigned>(*differs.first)));
+    input_buffers_[i].write(before.data());  // the next attempt starts from the inputs as they were
+  }
+  for (std::size_t i = 0; i < outputs_.size(); ++i) result.outputs[output_names_[i]] = output_buffers_[i].read();
+  return result;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,50 @@
+#pragma once
+// A case on a backend's device: buffers between canaries, the call that points to them, and everything it does to memory.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "conformance/backends/backend.h"
+#include "conformance/ops/answer.h"
+#include "conformance/run/guarded_buffer.h"
+#include "golden/io/fixture.h"
+
+namespace assay::conformance {
+
+struct Attempt {
+  assay_status status = ASSAY_FAILED;
+  std::string error;                                      // what the backend said when status is not ASSAY_OK
+  std::map<std::string, std::vector<std::byte>> outputs;  // by name, whatever the status; empty after a timeout
+  std::vector<std::string> damage;                        // canaries written, inputs changed: one line each
+};
+
+class Trial {
+ public:
+  // Allocates everything and copies the inputs. `problem` must outlive the trial. Throws BackendError when the backend's
+  // own memory, copies or streams fail.
+  Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
+        std::int64_t timeout_ms);
+  ~Trial();
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  const assay_call& call() const { return call_; }
+
+  // Fills outputs and workspace with `poison`, calls once, waits, reads everything back. A call that does not finish in
+  // time has status ASSAY_TIMEOUT, and its memory is not looked at.
+  Attempt attempt(std::uint8_t poison);
+
+ private:
+  Backend& backend_;
+  const golden::Case& problem_;
+  std::int64_t timeout_ms_;
+  assay_stream* stream_ = nullptr;
+  std::vector<assay_parameter> parameters_;
+  std::vector<std::string> output_names_;
+  std::vector<assay_tensor> inputs_, outputs_;
+  std::vector<GuardedBuffer> input_buffers_, output_buffers_, workspace_;
+  assay_call call_{};
+};
+
+}  // namespace assay::conformance
