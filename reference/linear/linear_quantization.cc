@@ -54,7 +54,7 @@ void require_type(bool holds, std::string_view name, Format type, std::string_vi
 void require_fp8(Format type, std::string_view name) { require_type(type == Format::e4m3 || type == Format::e5m2, name, type, "e4m3 or e5m2"); }
 
 void fit(std::vector<std::byte>& buffer, const OutputShape& shape) {
-  const auto bytes = static_cast<std::size_t>(stored_bytes(shape));
+  const auto bytes = static_cast<std::size_t>(shape.bytes());
   if (buffer.size() != bytes) buffer.assign(bytes, std::byte{0});
 }
 
@@ -121,10 +121,6 @@ void check_wgrad(const LinearConfig& config, const LinearShape& shape, const Lin
     }
   }
   check_product(config, shape, GemmLayout::NT);
-}
-
-std::int64_t stored_bytes(const OutputShape& shape) {
-  return shape.type == Format::e2m1 ? shape.elements() : bytes_of(shape.type, shape.elements());
 }
 
 Source weight_source(const LinearShape& shape, const void* w, const float* scale) {

@@ -49,9 +49,6 @@ void check_wgrad(const LinearConfig& config, const LinearShape& shape, const Lin
 // grouped_gemm(), NotSupported among them.
 void check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout);
 
-// Bytes of an output; one of e2m1 counts bytes, not codes.
-std::int64_t stored_bytes(const OutputShape& shape);
-
 // One tensor of all groups, about to be quantized.
 struct Source {
   Tensor tensor = Tensor::activation;
