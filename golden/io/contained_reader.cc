@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include "golden/io/channel.h"
@@ -43,8 +45,14 @@ constexpr std::int64_t kPathLimit = 1 << 16;
 // Answers of the child. `admitted` precedes `fixture`.
 enum Answer : std::uint64_t { kError = 1, kAdmitted = 2, kFixture = 3 };
 
-double data_seconds(const Containment& containment, std::int64_t bytes) {
+double time_for(const Containment& containment, std::uintmax_t bytes) {
   return containment.seconds + static_cast<double>(bytes) / kBytesPerSecond;
+}
+
+std::uintmax_t size_of(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
 }
 
 // ---- the child
@@ -95,14 +103,14 @@ void confine(int log) {
 
 void answer_one(int channel, const std::string& path, const Containment& containment, std::int64_t used) {
   Sender sender(channel);
-  arm(containment.seconds);
+  arm(time_for(containment, size_of(path)));
   limit_address_space(used, kSpareAddressSpace);
   try {
     Fixture fixture = read_fixture(path, containment.limits, [&](std::int64_t bytes) {
       sender.number(kAdmitted);
       sender.number(static_cast<std::uint64_t>(bytes));
       sender.flush();
-      arm(data_seconds(containment, bytes));
+      arm(time_for(containment, static_cast<std::uintmax_t>(bytes)));
       std::int64_t needed = 0;
       if (!__builtin_mul_overflow(bytes, 3, &needed)) limit_address_space(used, needed + kSpareAddressSpace);
     });
@@ -207,16 +215,18 @@ Fixture ReadingProcess::read(const std::filesystem::path& path) {
                                         std::chrono::duration<double>(bounded));
   };
   std::string reason;
+  double allowed = time_for(containment_, size_of(name));
   try {
     Sender sender(channel_);
     sender.text(name);
     sender.flush();
-    Receiver receiver(channel_, after(containment_.seconds));
+    Receiver receiver(channel_, after(allowed));
     std::uint64_t answer = receiver.number(kFixture);
     std::uint64_t bytes = 0;
     if (answer == kAdmitted) {
       bytes = receiver.number(static_cast<std::uint64_t>(containment_.limits.bytes));
-      receiver.extend(after(data_seconds(containment_, static_cast<std::int64_t>(bytes))));
+      allowed = time_for(containment_, bytes);
+      receiver.extend(after(allowed));
       answer = receiver.number(kFixture);
       if (answer == kFixture) return receiver.fixture(containment_.limits, static_cast<std::int64_t>(bytes));
     }
@@ -229,7 +239,7 @@ Fixture ReadingProcess::read(const std::filesystem::path& path) {
     reason = how_it_ended();
   } catch (const ChannelTimeout&) {
     stop();
-    reason = "reading it takes longer than " + show(containment_.seconds) + " s: the file is damaged, or too large";
+    reason = "reading it takes longer than " + show(std::round(10 * allowed) / 10) + " s: the file is damaged, or too large";
   } catch (const ChannelNonsense&) {
     stop();
     reason = "the reading process sent no fixture: the file is damaged";

@@ -17,8 +17,9 @@ namespace assay::golden {
 
 struct Containment {
   ReadLimits limits;
-  // Wall-clock seconds until every claim of the file is checked; then as many again and one for each 16 MiB of tensors.
-  double seconds = 30;
+  // Wall-clock seconds, and one more for each 16 MiB of the file, until every claim of it is checked; then as many
+  // seconds again, and one more for each 16 MiB of tensors. A file of 15 MB takes 0.2.
+  double seconds = 10;
   // Where stderr of the reading process goes, or -1 for nowhere: libhdf5 and the C library write about crashes there.
   int log = -1;
 };

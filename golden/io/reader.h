@@ -1,5 +1,5 @@
 #pragma once
-// Reads a fixture file (schema 1) into memory, after every claim in it has been checked.
+// Reads a fixture file (schema 1 or 2) into memory, after every claim in it has been checked.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace assay::golden {
 
-inline constexpr std::int64_t kNewestSchema = 1;
+inline constexpr std::int64_t kNewestSchema = 2;
 
 struct ReadLimits {
   std::int64_t bytes = std::int64_t{8} << 30;  // of all tensors together; a shared dataset counts once for each link

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
-#include <set>
 #include <sstream>
 
 #include "conformance/suites/golden/sample_fixture.h"
@@ -30,8 +29,11 @@ extern "C" const char* __asan_default_options() {
 namespace assay::golden {
 namespace {
 
-constexpr int kFilesOfAKind = 1200;
-constexpr double kSeconds = 2;  // for a file of a few kilobytes
+constexpr int kFilesOfAKind = 1000;
+// For a file of a few kilobytes. On about one file in thirty libhdf5 loops for ever (a heap object of size 0), so this
+// decides how long the test takes; a file that is only slow on a busy machine does no harm.
+constexpr double kSeconds = 0.4;
+constexpr double kNeverLonger = 30;  // with all that a busy machine adds
 
 // ---- files to damage
 
@@ -203,8 +205,7 @@ std::vector<std::string> own_faults(const std::string& log) {
       report = line;
       searching = true;
     }
-    const bool is_frame = searching && line.find(" #") == 3 - 0;
-    if (!searching || (line.find("    #") != 0 && !is_frame)) continue;
+    if (!searching || line.find("    #") != 0) continue;
     const auto holds = [&](const char* word) { return line.find(word) != std::string::npos; };
     if (holds("libasan") || holds("sanitizer") || holds("interceptor") || holds("libc.so")) continue;
     if (!holds("libhdf5") && !holds("libz.so") && !holds("libsz") && !holds("libaec")) faults.push_back(report + line);
@@ -241,9 +242,9 @@ TEST_P(FuzzTest, GivesAFixtureOrOneLine) {
 
   std::FILE* log = std::tmpfile();
   ASSERT_NE(log, nullptr);
-  ReadingProcess process({.limits = {.bytes = 64 << 20}, .seconds = kSeconds, .log = fileno(log)});
   put_file(path, original);
-  ASSERT_NO_THROW(process.read(path)) << "the file is to be valid before it is damaged";
+  ASSERT_NO_THROW(read_fixture_contained(path)) << "the file is to be valid before it is damaged";
+  ReadingProcess process({.limits = {.bytes = 64 << 20}, .seconds = kSeconds, .log = fileno(log)});
 
   int fixtures = 0, refused = 0, crashed = 0, slow = 0;
   for (int i = 0; i < kFilesOfAKind; ++i) {
@@ -267,7 +268,7 @@ TEST_P(FuzzTest, GivesAFixtureOrOneLine) {
       FAIL() << what << ": not a FixtureError: " << error.what();
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    ASSERT_LT(seconds, 10 * kSeconds) << what;
+    ASSERT_LT(seconds, kNeverLonger) << what;
   }
   process.stop();
 

@@ -42,7 +42,7 @@ const Broken kBroken[] = {
     {"no_schema", [](StrangeFile& f) { f.remove("/", "assay_schema"); },
      "/: has no attribute assay_schema: this is not a fixture file"},
     {"newer_schema", [](StrangeFile& f) { f.put("/", "assay_schema", 99); },
-     "/: assay_schema is 99: this build reads up to 1; the file was made for a newer one"},
+     "/: assay_schema is 99: this build reads up to 2; the file was made for a newer one"},
     {"schema_0", [](StrangeFile& f) { f.put("/", "assay_schema", 0); }, "/: assay_schema is 0: expected 1"},
     {"schema_below_0", [](StrangeFile& f) { f.put("/", "assay_schema", -1); }, "/: assay_schema is -1: expected 1"},
     {"schema_text", [](StrangeFile& f) { f.put("/", "assay_schema", "1"); },

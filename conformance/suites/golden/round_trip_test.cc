@@ -148,7 +148,7 @@ void PrintTo(const Refused& each, std::ostream* to) { *to << each.name; }
 
 const Refused kRefused[] = {
     {"no_case", [](Fixture& f) { f.cases.clear(); }, "cases is empty: expected at least one case"},
-    {"schema", [](Fixture& f) { f.schema = 99; }, "assay_schema is 99: expected 1 to 1"},
+    {"schema", [](Fixture& f) { f.schema = 99; }, "assay_schema is 99: expected 1 to 2"},
     {"provenance_missing", [](Fixture& f) { f.provenance.clear(); },
      "provenance is empty: expected JSON text: case group/case has expected values"},
     {"provenance_not_text", [](Fixture& f) { f.provenance = "\xff"; },
