@@ -1,5 +1,8 @@
 // Op `quantize`: fixture schema 1, and the NVFP4 and MXFP8 modes of schema 2.
 
+#include <cstring>
+#include <utility>
+
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
 #include "reference/recipes/quantize.h"
@@ -29,8 +32,30 @@ const std::uint8_t* bytes(const TensorView* tensor) {
 
 struct Parsed {
   std::vector<std::int64_t> splits;
+  std::vector<float> amax, columnwise_amax;
   QuantizeProblem problem;
 };
+
+// An input f32[G], or f32[1] that holds for every group; null where absent.
+const float* one_a_group(const Request& request, const std::string& name, std::int64_t groups, std::vector<float>& held) {
+  const TensorView* tensor = request.find_input(name, Format::f32);
+  if (tensor == nullptr) return nullptr;
+  if (tensor->elements() != 1) request.input(name, Format::f32, groups);
+  held.assign(static_cast<std::size_t>(groups), 0.0f);
+  for (std::size_t t = 0; t < held.size(); ++t) held[t] = floats(tensor)[tensor->elements() == 1 ? 0 : t];
+  return held.data();
+}
+
+// NVFP4 codes are packed two a byte along the direction: one with an odd extent has no storage.
+void drop_odd_directions(QuantizeProblem& problem) {
+  if (problem.config.recipe != Recipe::nvfp4) return;
+  problem.config.rowwise &= problem.columns % 2 == 0;
+  if (problem.grouped) {
+    for (const std::int64_t rows : problem.splits) problem.config.columnwise &= rows % 2 == 0;
+  } else {
+    problem.config.columnwise &= problem.rows % 2 == 0;
+  }
+}
 
 // Both directions are on: what is wanted is decided by the outputs that are there.
 void parse(const Request& request, Parsed& parsed) {
@@ -64,8 +89,8 @@ void parse(const Request& request, Parsed& parsed) {
   const std::int64_t groups = problem.grouped ? static_cast<std::int64_t>(parsed.splits.size()) : 1;
   const std::int64_t elements = x.elements();
   if (config.recipe == Recipe::tensor_delayed) problem.scale = floats(&request.input("scale", Format::f32, groups));
-  problem.amax = floats(request.find_input("amax", Format::f32, groups));
-  problem.columnwise_amax = floats(request.find_input("columnwise_amax", Format::f32, groups));
+  problem.amax = one_a_group(request, "amax", groups, parsed.amax);
+  problem.columnwise_amax = one_a_group(request, "columnwise_amax", groups, parsed.columnwise_amax);
   problem.noop = floats(request.find_input("noop", Format::f32, 1));
   problem.rowwise_random = bytes(request.find_input("rowwise_random"));
   problem.columnwise_random = bytes(request.find_input("columnwise_random"));
@@ -100,6 +125,7 @@ std::vector<OutputSpec> outputs(const Request& request) {
     parsed.problem.config.rowwise = parsed.problem.rowwise_random != nullptr;
     parsed.problem.config.columnwise = parsed.problem.columnwise_random != nullptr;
   }
+  drop_odd_directions(parsed.problem);
   request.refuse_unknown();
   const QuantizeShapes shapes = quantize_outputs(parsed.problem);
   std::vector<OutputSpec> specs;
@@ -107,6 +133,9 @@ std::vector<OutputSpec> outputs(const Request& request) {
     const OutputShape& shape = shapes.*member;
     if (shape.rank != 0) specs.push_back({name, shape.type, {shape.shape, shape.shape + shape.rank}});
   }
+  // One scale_inv serves both directions of a per-tensor recipe, and goes by both names.
+  const OutputShape& one = shapes.rowwise_scale_inv;
+  if (shapes.columnwise_scale_inv.rank == 0 && one.rank == 1) specs.push_back({"columnwise_scale_inv", one.type, {one.shape[0]}});
   return specs;
 }
 
@@ -116,6 +145,10 @@ void write_outputs(const Request& request, Layer layer) {
   QuantizeConfig& config = parsed.problem.config;
   config.rowwise = request.wants("rowwise_data") || request.wants("rowwise_scale_inv");
   config.columnwise = request.wants("columnwise_data") || request.wants("columnwise_scale_inv");
+  if (config.recipe == Recipe::nvfp4) {  // each direction has an amax of its own
+    config.rowwise |= request.wants("amax");
+    config.columnwise |= request.wants("columnwise_amax");
+  }
   request.refuse_unknown();
   // Shapes of both directions, whatever is wanted: per-tensor recipes have one scale_inv for the two.
   QuantizeProblem both = parsed.problem;
@@ -124,18 +157,24 @@ void write_outputs(const Request& request, Layer layer) {
     both.config.rowwise = config.rowwise;
     both.config.columnwise = config.columnwise;
   }
+  drop_odd_directions(both);
   const QuantizeShapes shapes = quantize_outputs(both);
   const auto to = [&](const char* name, const OutputShape& shape) { return request.output(name, shape.type, shape.elements()); };
   QuantizeOutput output;
   output.rowwise_data = to("rowwise_data", shapes.rowwise_data);
   output.columnwise_data = to("columnwise_data", shapes.columnwise_data);
   output.rowwise_scale_inv = to("rowwise_scale_inv", shapes.rowwise_scale_inv);
-  output.columnwise_scale_inv = to("columnwise_scale_inv", shapes.columnwise_scale_inv);
+  if (shapes.columnwise_scale_inv.rank != 0) output.columnwise_scale_inv = to("columnwise_scale_inv", shapes.columnwise_scale_inv);
   output.amax = static_cast<float*>(to("amax", shapes.amax));
   output.columnwise_amax = static_cast<float*>(to("columnwise_amax", shapes.columnwise_amax));
   output.scale = static_cast<float*>(to("scale", shapes.scale));
   output.dbias = to("dbias", shapes.dbias);
+  const bool one_scale = shapes.columnwise_scale_inv.rank == 0;
+  void* twin = one_scale ? to("columnwise_scale_inv", shapes.rowwise_scale_inv) : nullptr;
+  if (twin != nullptr && output.rowwise_scale_inv == nullptr) output.rowwise_scale_inv = std::exchange(twin, nullptr);
+  const bool skipped = parsed.problem.noop != nullptr && *parsed.problem.noop == 1.0f;
   layer == Layer::fast ? quantize(parsed.problem, output) : scalar::quantize(parsed.problem, output);
+  if (twin != nullptr && !skipped) std::memcpy(twin, output.rowwise_scale_inv, static_cast<std::size_t>(shapes.rowwise_scale_inv.bytes()));
 }
 
 }  // namespace
