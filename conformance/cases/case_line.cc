@@ -280,6 +280,9 @@ void require_consistent(const CaseLine& line) {
       }
     }
   }
+  if (line.op == "linear_wgrad" && line.text("recipe") == "nvfp4") {
+    require(line.text("itype") == "bf16", "itype", line.text("itype"), "bf16 with recipe=nvfp4: the Hadamard transform takes no other");
+  }
   if (line.op == "splits_to_offsets_2d") {
     const std::size_t first = line.splits("first").size(), last = line.splits("last").size();
     require(first == last, "last", show(last) + " values", "as many as first has, " + show(first));

@@ -149,12 +149,14 @@ std::vector<OpSchema> make_schema() {
         {"itype", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
         {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
          "codes of x and w"},
-        {"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1",
-         "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4", "codes of dy"},
         {"pow2", integer, "0; recipe=block: 1", "0 1", "recipe=tensor_current|block", "1: scales are powers of two"},
         {"eps", real, "0", "", "recipe=tensor_current|block", "amax below this is raised to it"},
         {"sign_mask", integer, "0", "", "recipe=nvfp4", "signs of the Hadamard transform, bit i set: element i is negated"},
         {"arch", choice, "sm90; recipe=mxfp8: sm100; recipe=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"}};
+    if (op != "linear_forward") {
+      keys.push_back({"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1",
+                      "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4", "codes of dy"});
+    }
     if (op == "linear_forward") {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: a row of bias a group is added"});
       keys.push_back({"noop", real, "none", "", "", "skip flag of the weight cache: exactly 1 uses the cached weights"});

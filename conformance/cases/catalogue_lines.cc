@@ -268,6 +268,36 @@ grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=133,0,20,7 N=40 K=40
 grouped_gemm kind=mxfp8 dtype_d=f32 splits=33,0,20,7 N=64 K=224 data=integers seed=272
 grouped_dbias splits=0,130,7 K=40 data=integers seed=273
 
+# sparse data, no data, one product an element
+quantize recipe=block_1x128 splits=33,0,97 K=160 data=one_hot seed=320
+quantize recipe=block_128x128 dbias=1 splits=33,0,97 K=160 data=integers seed=321
+quantize recipe=mxfp8 dbias=1 itype=f16 splits=128,64 K=96 data=integers seed=322
+grouped_gemm kind=block dtype_d=f32 splits=17,0,9 N=24 K=272 data=sparse seed=323
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 beta=1 splits=17,0,9 N=24 K=40 data=zeros seed=324
+grouped_gemm kind=tensor layout=NN splits=17,0,9 N=24 K=40 data=sparse seed=325
+dequantize recipe=block_1x128 dtype_d=f32 splits=33,5 K=136 scales=ones data=every_code seed=326
+
+linear_forward recipe=tensor_current otype=e5m2 splits=17,0,20 N=24 K=40 seed=330
+linear_forward recipe=none arch=sm80 splits=17,0,20 N=24 K=40 data=clustered seed=331
+linear_forward recipe=none arch=sm89 itype=f16 splits=17,0,20 N=24 K=40 data=clustered seed=332
+linear_forward recipe=mxfp8 arch=sm120 splits=17,0,20 N=32 K=64 seed=333
+linear_dgrad recipe=tensor_current otype=e5m2 splits=17,0,20 N=24 K=40 seed=334
+linear_dgrad recipe=none arch=sm80 splits=17,0,20 N=24 K=40 data=clustered seed=335
+linear_dgrad recipe=none arch=sm89 splits=17,0,20 N=24 K=40 data=clustered seed=336
+linear_dgrad recipe=nvfp4 arch=sm120 splits=32,0,16 N=32 K=64 seed=337
+linear_wgrad recipe=tensor_current otype=e5m2 accumulate=1 splits=17,0,20 N=24 K=40 seed=338
+linear_wgrad recipe=none itype=f16 dtype_d=f16 accumulate=1 splits=17,0,20 N=24 K=40 seed=339
+linear_wgrad recipe=none arch=sm80 splits=17,0,20 N=24 K=40 data=clustered seed=340
+linear_wgrad recipe=none arch=sm89 splits=17,0,20 N=24 K=40 data=clustered seed=341
+linear_wgrad recipe=mxfp8 arch=sm120 splits=32,0,64 N=32 K=64 seed=342
+# a weight gradient overwritten or added to, at once or put off, where some groups have no rows
+linear_wgrad recipe=none dtype_d=f32 splits=4x0 N=24 K=40 seed=343
+linear_wgrad recipe=none accumulate=1 splits=4x0 N=24 K=40 seed=344
+linear_wgrad recipe=block accumulate=1 deferred=1 bias=1 splits=0,130,0,5 N=24 K=40 seed=345
+linear_forward recipe=mxfp8 noop=0 splits=17,0,20 N=32 K=64 seed=346
+linear_forward recipe=nvfp4 noop=1 splits=17,0,20 N=32 K=64 seed=347
+linear_forward recipe=tensor_delayed noop=1 splits=17,0,20 N=24 K=40 seed=348
+
 delayed_update tensors=33 length=1024 seed=280
 delayed_update tensors=9 length=1 data=sparse seed=281
 delayed_update tensors=9 length=2 bulk=0 data=sparse seed=282

@@ -781,6 +781,10 @@ void generate_linear(const CaseLine& line, Case& result) {
     cached.pattern.seed = seed + 1;
     cached.pattern.role = Role::second;
     cached.scale.seed = seed + 1;
+    if (recipe == "mxfp8" || recipe == "nvfp4") {  // the order in which the layer keeps them
+      cached.scale_layout = ScaleLayout::swizzled;
+      attributes["scale_layout"] = std::string("swizzled");
+    }
     add_operand(result, cached);
   }
 }

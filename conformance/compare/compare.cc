@@ -176,8 +176,11 @@ class Comparison {
       const Coordinates at = coordinates_of(s, offset);
       const bool used = at.row < s.used_rows && at.column < s.used_columns;
       const std::uint64_t got = got_[element];
-      if (!may_be_written(element) || (!used && s.swizzle == Swizzle::none)) {
-        if (options_.before == nullptr) continue;
+      const bool compact_padding = !used && s.swizzle == Swizzle::none;
+      if (compact_padding || !may_be_written(element)) {
+        // A mask that has padding written (a buffer that is handed on whole) leaves its contents open.
+        const bool open = compact_padding && !options_.written.empty() && may_be_written(element);
+        if (options_.before == nullptr || open) continue;
         ++difference_.total;
         if (got == before_[element]) continue;
         ++difference_.overwritten;
@@ -285,8 +288,8 @@ std::string show_element(Format type, std::uint64_t bits) {
   return std::string(hex) + " (" + (type == Format::f32 ? show(static_cast<float>(value)) : show(value)) + ")";
 }
 
-std::string failure_text(std::string_view case_line, const Difference& d, std::string_view repro_command) {
-  std::string text = "FAILED  " + wrapped(case_line, 8) + "\n";
+std::string difference_text(const Difference& d) {
+  std::string text;
   const auto line = [&](std::string_view label, std::string_view value) {
     std::string head = "  " + std::string(label);
     head.resize(10, ' ');
@@ -308,8 +311,17 @@ std::string failure_text(std::string_view case_line, const Difference& d, std::s
     text += "  ulp     " + histogram + "\n";
   }
   for (const std::string& hint : d.hints) line("hint", hint);
+  return text;
+}
+
+std::string failure_text(std::string_view case_line, std::string_view body, std::string_view repro_command) {
+  std::string text = "FAILED  " + wrapped(case_line, 8) + "\n" + std::string(body);
   if (!repro_command.empty()) text += "  repro   " + std::string(repro_command) + "\n";
   return text;
+}
+
+std::string failure_text(std::string_view case_line, const Difference& difference, std::string_view repro_command) {
+  return failure_text(case_line, difference_text(difference), repro_command);
 }
 
 }  // namespace assay::conformance

@@ -24,8 +24,8 @@ namespace assay::conformance {
 struct CompareOptions {
   bool zero_sign_free = false;
   const golden::Tensor* before = nullptr;  // the output's contents before the call, if known
-  // One byte for each byte of the tensor: 0 where nothing may be written, whatever the map says. Empty: the map decides.
-  // An element counts as written if any of its bytes does. Needs `before`.
+  // One byte for each byte of the tensor: 0 where nothing may be written. Empty: the map decides. An element counts as
+  // written if any of its bytes does; compact padding that counts as written is not compared. Needs `before`.
   std::span<const std::uint8_t> written = {};
 };
 
@@ -46,7 +46,11 @@ struct Difference {
   std::int64_t first_element = 0;
   std::string first_place;    // "group 1, row 5, column 60"
   std::uint64_t got = 0, want = 0;
-  std::string got_text, want_text;  // "0x81 (-0.001953125)"
+  std::string got_text, want_text;  // Its parts: what is said of one output, and the whole around one or several of these, or around other trouble.
+std::string difference_text(const Difference& difference);
+std::string failure_text(std::string_view case_line, std::string_view body, std::string_view repro_command);
+
+// "0x81 (-0.001953125)"
   std::string where;          // "groups 1,3; rows 0-127; columns 128-255; tiles 128x128 (0,1)"
   bool has_ulp = false;
   UlpHistogram ulp;
@@ -69,6 +73,10 @@ bool zero_sign_free(const golden::Case& problem);
 // What a failure prints: the case, the first mismatch, how many and where, distances, hints and the command that
 // reproduces it. Lines of at most 100 columns, but for the command. Ends with a newline.
 std::string failure_text(std::string_view case_line, const Difference& difference, std::string_view repro_command);
+
+// Its parts: what is said of one output, and the whole around one or several of these, or around other trouble.
+std::string difference_text(const Difference& difference);
+std::string failure_text(std::string_view case_line, std::string_view body, std::string_view repro_command);
 
 // "0x81 (-0.001953125)": bits in hex and the value they stand for.
 std::string show_element(Format type, std::uint64_t bits);

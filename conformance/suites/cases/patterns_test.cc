@@ -100,6 +100,52 @@ TEST(Patterns, AreFunctionsOfTheElementAlone) {
   }
 }
 
+// Bits of each pattern in every type and role, so that no compiler, machine or edit changes inputs unseen.
+struct PinnedPattern {
+  std::string_view pattern;
+  std::uint64_t digest;
+};
+void PrintTo(const PinnedPattern& p, std::ostream* out) { *out << p.pattern; }
+class PatternDigests : public testing::TestWithParam<PinnedPattern> {};
+TEST_P(PatternDigests, AreTheSameEverywhere) {
+  std::uint64_t digest = 0;
+  for (const Format type : kTypes) {
+    for (const Role role : {Role::value, Role::first, Role::second}) {
+      PatternRequest request = request_of(GetParam().pattern, type, 70, 300);
+      request.role = role;
+      request.amplitude = 4;
+      for (const std::uint32_t code : fill(request)) digest = (digest ^ code) * 0x100000001b3;
+    }
+  }
+  EXPECT_EQ(digest, GetParam().digest) << std::hex << "0x" << digest;
+}
+const PinnedPattern kPinnedPatterns[] = {
+    {"uniform", 0x1540ca932f3cc6dc},
+    {"normal", 0x5133812613244412},
+    {"full_exponent", 0xca0a1d9de69f7f14},
+    {"near_underflow", 0x643ad62444fe01a6},
+    {"specials", 0x4c94a4131e485c90},
+    {"nans", 0xdfa23a0615c9e51e},
+    {"ties", 0x3ab9eab1140d81a2},
+    {"sparse", 0x4eb62af0b1a4ad08},
+    {"one_hot", 0xd8b1f9b9079b260c},
+    {"clustered", 0x47fed29145e556c},
+    {"every_code", 0xd8494e7771144301},
+    {"integers", 0x3ed311bb91e54ba0},
+    {"block_scales", 0xb33299629e3485e6},
+    {"zeros", 0x0},
+    {"adversarial_midpoints", 0x371878353aefe8e6},
+    {"adversarial_amax", 0x6887f14a98f9db01},
+    {"adversarial_eps", 0xb031677d8761c5c},
+    {"adversarial_dbias", 0x5aac3e54ef6b035b},
+    {"adversarial_output_ties", 0x8540f1aa2facea43},
+    {"adversarial_alignment", 0xa2ccdbb6ba27e431},
+    {"adversarial_promotion", 0x509b3f5db7dc5c30},
+};
+INSTANTIATE_TEST_SUITE_P(All, PatternDigests, testing::ValuesIn(kPinnedPatterns));
+
+TEST(Patterns, AreAllPinned) { EXPECT_EQ(std::size(kPinnedPatterns), patterns().size()); }
+
 TEST(Patterns, DependOnSeedAndTensor) {
   for (const PatternInfo& info : patterns()) {
     if (info.name == "zeros" || info.name == "every_code") continue;  // the same for all
@@ -128,7 +174,9 @@ TEST(Patterns, AreFiniteUnlessTheySayOtherwise) {
       const bool has_infinity = kLayouts.at(type).ieee, has_nan = type != Format::e2m1;
       const bool codes = info.name == "every_code";
       // In turn, f32 has its infinities only if the random half of the word is 0.
-      if (!codes || type != Format::f32) EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || codes)) << info.name << " " << name_of(type);
+      if (!codes || type != Format::f32) {
+        EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || codes)) << info.name << " " << name_of(type);
+      }
       EXPECT_EQ(nan > 0, has_nan && (info.name == "specials" || info.name == "nans" || codes)) << info.name << " " << name_of(type);
     }
   }

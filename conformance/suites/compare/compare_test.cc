@@ -115,6 +115,20 @@ TEST(Compare, PaddingOfCompactScalesMustKeepWhatItHeld) {
   EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got, options).count, 0);
 }
 
+TEST(Compare, PaddingThatMayBeWrittenIsNotCompared) {
+  const Case problem = case_of("quantize recipe=block_1x128 R=33 K=100");  // [1, 36], 33 in use
+  const Tensor want = tensor(Format::f32, {1, 36}, numbers(36)), before = filled(Format::f32, {1, 36}, 0xA5);
+  Tensor got = want;
+  got.as<float>()[35] = -1;
+  std::vector<std::uint8_t> written(144, 1);
+  CompareOptions options;
+  options.before = &before;
+  options.written = written;
+  EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got, options).count, 0);
+  std::fill(written.begin() + 132, written.end(), 0);
+  EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got, options).overwritten, 3);
+}
+
 TEST(Compare, PaddingOfSwizzledScalesMustBeZero) {
   const Case problem = case_of("quantize recipe=mxfp8 scale_layout=swizzled R=33 K=96");  // [128, 4], 33 x 3 in use
   Tensor want = filled(Format::e8m0, {128, 4}, 0);
