@@ -146,6 +146,9 @@ void parse_forward(const Request& request, ForwardCall& call) {
   if (const TensorView* noop = request.find_input("noop", Format::f32, 1)) {
     require(parsed.config.recipe != LinearRecipe::none, "in/noop", "given", "none with recipe none, which keeps no weights");
     call.noop = floats(noop);
+    const bool swizzled = parsed.config.recipe == LinearRecipe::mxfp8 || parsed.config.recipe == LinearRecipe::nvfp4;
+    require((scale_layout_of(request) == ScaleLayout::swizzled) == swizzled, "attribute scale_layout",
+            request.text_or("scale_layout", "compact"), swizzled ? "swizzled: the order of the cached scales" : "compact");
     parse_cache(request, call);
   }
   request.refuse_unknown();
@@ -162,6 +165,19 @@ std::vector<OutputSpec> forward_outputs(const Request& request) {
   }
   if (call.parsed.config.recipe == LinearRecipe::nvfp4) specs.push_back({kCacheAmax, Format::f32, {call.parsed.groups()}});
   return specs;
+}
+
+// The cache's scales; padding of the compact ones (recipe block) is not written.
+void store_scales(const Parsed& parsed, std::span<const std::byte> from, std::byte* to) {
+  if (parsed.config.recipe != LinearRecipe::block) {
+    std::memcpy(to, from.data(), from.size());
+    return;
+  }
+  const ScaleShape shape = scale_shape(Recipe::block_128x128, Direction::rowwise, parsed.shape.N, parsed.shape.K);
+  for (std::int64_t row = 0; row < parsed.groups() * shape.rows; ++row) {
+    const std::int64_t at = row * shape.columns * static_cast<std::int64_t>(sizeof(float));
+    std::memcpy(to + at, from.data() + at, static_cast<std::size_t>(shape.used_columns) * sizeof(float));
+  }
 }
 
 void forward_answer(const Request& request, Layer layer) {
@@ -187,7 +203,12 @@ void forward_answer(const Request& request, Layer layer) {
   }
   if (y != nullptr) steps.forward(parsed.config, parsed.shape, call.operands, y);
   for (const auto& [to, bytes] : kept) {
-    if (to != nullptr && !bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+    if (to == nullptr || bytes.empty()) continue;
+    if (bytes.data() == cache.rowwise_scale_inv.data()) {
+      store_scales(parsed, bytes, static_cast<std::byte*>(to));
+    } else {
+      std::memcpy(to, bytes.data(), bytes.size());
+    }
   }
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "conformance/run/describe.h"
-#include "conformance/run/same.h"
+#include "conformance/compare/compare.h"
+#include "conformance/run/outside_bounds.h"
 #include "reference/gemm/plan.h"
 #include "reference/support/error.h"
 
@@ -90,20 +90,17 @@ Expectation::Expectation(const golden::Case& problem, const golden::Case* fixtur
 std::string Expectation::differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison) const {
   std::string text;
   for (const Output& output : outputs_) {
-    const std::vector<std::byte>& got = outputs.at(output.spec.name);
-    // What the op leaves alone must still hold the poison: then one comparison of whole buffers says everything.
-    std::vector<std::byte> want = output.want;
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      if (output.written[i] == 0) want[i] = static_cast<std::byte>(poison);
-    }
-    const DescribeRequest request{problem_, output.spec, want, got, output.written, poison, output.zero_sign_free};
-    std::string found;
+    const golden::Tensor got{output.spec.type, output.spec.shape, outputs.at(output.spec.name)};
     if (ground_ == Ground::bound) {
-      found = describe_outside_bounds(request, bounds_);
-    } else if (!same(output.spec.type, want, got, output.zero_sign_free)) {
-      found = describe_difference(request);
+      text += outside_bounds_text(output.spec.name, got, output.written, poison, bounds_);
+      continue;
     }
-    if (!found.empty()) text += (text.empty() ? "" : "\n") + found;
+    golden::Tensor before = got;
+    std::fill(before.bytes.begin(), before.bytes.end(), static_cast<std::byte>(poison));
+    const golden::Tensor want{output.spec.type, output.spec.shape, output.want};
+    const Difference difference =
+        compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, output.written});
+    if (difference) text += difference_text(difference);
   }
   return text;
 }

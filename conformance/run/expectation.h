@@ -23,8 +23,8 @@ class Expectation {
   // Not empty when the statement itself cannot be followed: a plan or a unit that is not in the tables.
   const std::string& statement_fault() const { return statement_fault_; }
 
-  // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else one block of text
-  // an output, indented by two blanks.
+  // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else a block of lines for
+  // each output that is wrong (compare.h).
   std::string differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison) const;
 
  private:

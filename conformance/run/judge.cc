@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "conformance/compare/compare.h"
 #include "conformance/run/expectation.h"
 #include "conformance/run/trial.h"
 #include "reference/support/error.h"
@@ -14,10 +15,10 @@ namespace {
 
 constexpr std::uint8_t kPoisons[] = {0xff, 0xa5};
 
-std::string headed(const JudgeOptions& options, const std::string& text) {
-  std::string all = options.title + "\n" + text;
-  if (!options.reproduce.empty()) all += "\n  reproduce: " + options.reproduce;
-  return all;
+std::string headed(const JudgeOptions& options, const std::string& body) {
+  std::string text = failure_text(options.title, body + (body.ends_with('\n') ? "" : "\n"), options.reproduce);
+  text.pop_back();  // the last newline
+  return text;
 }
 
 // Which outputs to ask for: those of the fixture, those named, or all that the op has.
@@ -62,7 +63,7 @@ Judgement judge_absence(Trial& trial, const std::string& why, const JudgeOptions
     }
     if (!fault.empty()) {
       judgement.verdict = Verdict::unproven_skip;
-      judgement.text = headed(options, fmt::format("  skip without proof: {} (reason given: {})", fault, why));
+      judgement.text = headed(options, fmt::format("  skip    without proof: {} (reason given: {})", fault, why));
       return judgement;
     }
   }
@@ -78,7 +79,7 @@ std::string trouble_of(const Attempt& tried, Judgement& judgement) {
     case ASSAY_OUT_OF_MEMORY: judgement.verdict = Verdict::machine_failed; break;
     default: judgement.verdict = Verdict::failed;
   }
-  return fmt::format("  the call returned '{}': {}", name_of(tried.status), tried.error);
+  return fmt::format("  call    returned '{}': {}", name_of(tried.status), tried.error);
 }
 
 }  // namespace
@@ -119,7 +120,7 @@ Judgement judge(Backend& backend, const golden::Case& problem, const golden::Cas
   Judgement judgement;
   if (supported != ASSAY_OK) {
     judgement.verdict = supported == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
-    judgement.text = headed(options, fmt::format("  supports() returned '{}': {}", name_of(supported), backend.last_error()));
+    judgement.text = headed(options, fmt::format("  call    supports() returned '{}': {}", name_of(supported), backend.last_error()));
     return finish(judgement);
   }
   assay_numerics stated{};
@@ -132,16 +133,15 @@ Judgement judge(Backend& backend, const golden::Case& problem, const golden::Cas
   judgement.words = expectation.words();
   if (const std::string fault = expectation.statement_fault(); !fault.empty()) {
     judgement.verdict = Verdict::failed;
-    judgement.text = headed(options, "  " + fault);
+    judgement.text = headed(options, "  stated  " + fault);
     return finish(judgement);
   }
   for (const std::uint8_t poison : kPoisons) {
     const Attempt tried = trial.attempt(poison);
     std::string text = trouble_of(tried, judgement);
     if (text.empty()) {
-      for (const std::string& line : tried.damage) text += (text.empty() ? "  " : "\n  ") + line;
-      const std::string differences = expectation.differences(tried.outputs, poison);
-      if (!differences.empty()) text += (text.empty() ? "" : "\n") + differences;
+      for (const std::string& line : tried.damage) text += "  memory  " + line + "\n";
+      text += expectation.differences(tried.outputs, poison);
       if (!text.empty()) judgement.verdict = Verdict::failed;
     }
     if (!text.empty()) {

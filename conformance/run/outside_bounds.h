@@ -1,0 +1,18 @@
+#pragma once
+// The check that is left when nobody stated an accumulation plan: every element within its certified bound.
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "golden/io/fixture.h"
+#include "reference/gemm/error_bound.h"
+
+namespace assay::conformance {
+
+// What is wrong with a product that was written over `poison`: elements outside their bound or not written at all, and
+// bytes written where `written` (one a byte) says that nothing may be. Empty when nothing is; else lines as compare.h has them.
+std::string outside_bounds_text(const std::string& output, const golden::Tensor& got, std::span<const std::uint8_t> written,
+                                std::uint8_t poison, std::span<const CertifiedBound> bounds);
+
+}  // namespace assay::conformance
