@@ -1,9 +1,8 @@
-// FP8 block scaling on the CPU: elements of x a second, and bytes read and written. The matrix, 2048 x 4096, is larger than
-// the nearest caches. ASSAY_THREADS=1 measures one core.
+// FP8 block scaling on the CPU: elements of x a second, and bytes read and written. One matrix, 256 x 1024, stays in the
+// caches of a core; the other, 2048 x 4096, comes from memory and goes there. ASSAY_THREADS=1 measures one core.
 
 #include <benchmark/benchmark.h>
 
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,87 +13,103 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kRows = 2048, kColumns = 4096;
+struct Size {
+  const char* name;
+  std::int64_t rows, columns;
+  std::int64_t elements() const { return rows * columns; }
+};
+constexpr Size kSizes[] = {{"cache", 256, 1024}, {"memory", 2048, 4096}};
+
+// Buffers begin where an allocator of device memory would let them begin.
+struct Buffer {
+  explicit Buffer(std::int64_t size) : bytes(static_cast<std::size_t>(size) + kAlignment) {}
+  void* data() {
+    const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+    return bytes.data() + (kAlignment - address % kAlignment) % kAlignment;
+  }
+  static constexpr std::size_t kAlignment = 256;
+  std::vector<std::uint8_t> bytes;
+};
 
 // Ordinary values of every type: bits of a counter, with exponents around that of 1.
-std::vector<std::uint8_t> ordinary_values(Format type) {
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(bytes_of(type, kRows * kColumns)));
+Buffer ordinary_values(Format type, std::int64_t elements) {
+  Buffer buffer(bytes_of(type, elements));
   std::uint64_t state = 1;
-  for (std::int64_t i = 0; i < kRows * kColumns; ++i) {
+  for (std::int64_t i = 0; i < elements; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const auto random = static_cast<std::uint32_t>(state >> 32);
     const std::uint32_t sign = random & 0x8000'0000, exponent = 120 + (random >> 28 & 7), mantissa = random & 0x7f'ffff;
     const std::uint32_t f32 = sign | exponent << 23 | mantissa;
-    const auto u16 = static_cast<std::uint16_t>(type == Format::bf16 ? f32 >> 16 : (sign >> 16) | (exponent - 112) << 10 | mantissa >> 13);
+    const std::uint32_t f16 = sign >> 16 | (exponent - 112) << 10 | mantissa >> 13;
     if (type == Format::f32) {
-      reinterpret_cast<std::uint32_t*>(bytes.data())[i] = f32;
+      static_cast<std::uint32_t*>(buffer.data())[i] = f32;
     } else {
-      reinterpret_cast<std::uint16_t*>(bytes.data())[i] = u16;
+      static_cast<std::uint16_t*>(buffer.data())[i] = static_cast<std::uint16_t>(type == Format::bf16 ? f32 >> 16 : f16);
     }
   }
-  return bytes;
+  return buffer;
 }
 
-void quantize_blocks(benchmark::State& state, Recipe recipe, Format type, Format output, bool rowwise, bool columnwise,
-                     bool dbias) {
-  const std::vector<std::uint8_t> x = ordinary_values(type);
-  QuantizeProblem problem;
-  problem.config = {.recipe = recipe, .output = output, .rowwise = rowwise, .columnwise = columnwise, .dbias = dbias};
-  problem.x_type = type;
-  problem.x = x.data();
-  problem.rows = kRows;
-  problem.columns = kColumns;
-  const QuantizeShapes shapes = quantize_outputs(problem);
-  std::int64_t bytes = static_cast<std::int64_t>(x.size());
-  const auto room = [&](const OutputShape& shape) {
-    const std::int64_t size = shape.bytes();
-    bytes += size;
-    return std::vector<float>(static_cast<std::size_t>(size / 4));
-  };
-  auto rowwise_data = room(shapes.rowwise_data), columnwise_data = room(shapes.columnwise_data);
-  auto rowwise_scale = room(shapes.rowwise_scale_inv), columnwise_scale = room(shapes.columnwise_scale_inv);
-  auto sums = room(shapes.dbias);
-  QuantizeOutput results;
-  results.rowwise_data = rowwise_data.data();
-  results.columnwise_data = columnwise_data.data();
-  results.rowwise_scale_inv = rowwise_scale.data();
-  results.columnwise_scale_inv = columnwise_scale.data();
-  results.dbias = sums.data();
-  for (auto _ : state) {
-    quantize(problem, results);
-    benchmark::ClobberMemory();
-  }
-  state.counters["elements"] = benchmark::Counter(static_cast<double>(kRows * kColumns), benchmark::Counter::kIsIterationInvariantRate);
+void count(benchmark::State& state, std::int64_t elements, std::int64_t bytes) {
+  state.counters["elements"] = benchmark::Counter(static_cast<double>(elements), benchmark::Counter::kIsIterationInvariantRate);
   state.SetBytesProcessed(state.iterations() * bytes);
 }
 
-void sum_columns(benchmark::State& state, Format type) {
-  const std::vector<std::uint8_t> x = ordinary_values(type);
-  std::vector<float> sums(kColumns);
-  const DbiasProblem problem = {type, x.data(), kRows, kColumns, false, {}, Format::f32};
+void quantize_blocks(benchmark::State& state, Size size, Format type, QuantizeConfig config) {
+  Buffer x = ordinary_values(type, size.elements());
+  QuantizeProblem problem;
+  problem.config = config;
+  problem.x_type = type;
+  problem.x = x.data();
+  problem.rows = size.rows;
+  problem.columns = size.columns;
+  const QuantizeShapes shapes = quantize_outputs(problem);
+  Buffer rowwise_data(shapes.rowwise_data.bytes()), columnwise_data(shapes.columnwise_data.bytes());
+  Buffer rowwise_scales(shapes.rowwise_scale_inv.bytes()), columnwise_scales(shapes.columnwise_scale_inv.bytes());
+  Buffer dbias(shapes.dbias.bytes());
+  QuantizeOutput output;
+  output.rowwise_data = rowwise_data.data();
+  output.columnwise_data = columnwise_data.data();
+  output.rowwise_scale_inv = rowwise_scales.data();
+  output.columnwise_scale_inv = columnwise_scales.data();
+  output.dbias = dbias.data();
+  for (auto _ : state) {
+    quantize(problem, output);
+    benchmark::ClobberMemory();
+  }
+  count(state, size.elements(),
+        bytes_of(type, size.elements()) + shapes.rowwise_data.bytes() + shapes.columnwise_data.bytes() +
+            shapes.rowwise_scale_inv.bytes() + shapes.columnwise_scale_inv.bytes() + shapes.dbias.bytes());
+}
+
+void sum_columns(benchmark::State& state, Size size, Format type) {
+  Buffer x = ordinary_values(type, size.elements());
+  std::vector<float> sums(static_cast<std::size_t>(size.columns));
+  const DbiasProblem problem = {type, x.data(), size.rows, size.columns, false, {}, Format::f32};
   for (auto _ : state) {
     grouped_dbias(problem, sums.data());
     benchmark::ClobberMemory();
   }
-  state.counters["elements"] = benchmark::Counter(static_cast<double>(kRows * kColumns), benchmark::Counter::kIsIterationInvariantRate);
-  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(x.size() + 4 * kColumns));
+  count(state, size.elements(), bytes_of(type, size.elements()) + 4 * size.columns);
 }
 
 const int registered = [] {
-  const auto add = [](const std::string& name, auto... arguments) {
-    benchmark::RegisterBenchmark(name.c_str(), quantize_blocks, arguments...)->UseRealTime()->Unit(benchmark::kMillisecond);
-  };
-  for (const Recipe recipe : {Recipe::block_1x128, Recipe::block_128x128}) {
+  for (const Size& size : kSizes) {
     for (const Format type : {Format::bf16, Format::f16, Format::f32}) {
-      const std::string name = std::string(name_of(recipe)) + "/" + std::string(name_of(type)) + "/";
-      add(name + "e4m3/both", recipe, type, Format::e4m3, true, true, false);
-      add(name + "e4m3/rowwise", recipe, type, Format::e4m3, true, false, false);
+      const std::string end = "/" + std::string(name_of(type)) + "/" + size.name;
+      const auto add = [&](Recipe recipe, const char* what, QuantizeConfig config) {
+        config.recipe = recipe;
+        const std::string name = std::string(name_of(recipe)) + "/" + what + end;
+        benchmark::RegisterBenchmark(name.c_str(), quantize_blocks, size, type, config)->UseRealTime()->Unit(benchmark::kMillisecond);
+      };
+      for (const Recipe recipe : {Recipe::block_1x128, Recipe::block_128x128}) {
+        add(recipe, "e4m3/both", {.columnwise = true});
+        add(recipe, "e4m3/rowwise", {});
+        add(recipe, "e5m2/both", {.output = Format::e5m2, .columnwise = true});
+        add(recipe, "e4m3/both+dbias", {.columnwise = true, .dbias = true});
+      }
+      benchmark::RegisterBenchmark(("dbias" + end).c_str(), sum_columns, size, type)->UseRealTime()->Unit(benchmark::kMillisecond);
     }
-    add(std::string(name_of(recipe)) + "/bf16/e5m2/both", recipe, Format::bf16, Format::e5m2, true, true, false);
-    add(std::string(name_of(recipe)) + "/bf16/e4m3/both+dbias", recipe, Format::bf16, Format::e4m3, true, true, true);
-  }
-  for (const Format type : {Format::bf16, Format::f16, Format::f32}) {
-    benchmark::RegisterBenchmark(("dbias/" + std::string(name_of(type))).c_str(), sum_columns, type)->UseRealTime()->Unit(benchmark::kMillisecond);
   }
   return 0;
 }();

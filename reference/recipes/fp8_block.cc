@@ -86,7 +86,7 @@ class BlockQuantizer {
   // A scale for each row of the tile, and another for each column.
   void quantize_lines(const RowBand& band, std::int64_t tile_column, const fast::Tile& tile, std::uint8_t* rowwise,
                       std::uint8_t* columnwise, fast::TileCodes& codes) const {
-    float row_amax[kTile], column_amax[kTile], scales[kTile];
+    float row_amax[kTile], column_amax[kTile], row_scales[kTile], column_scales[kTile];
     if (columnwise == nullptr) {
       fast::row_amaxes(tile, row_amax);
     } else {
@@ -95,17 +95,21 @@ class BlockQuantizer {
     if (rowwise != nullptr) {  // [K-block][row]
       const std::int64_t stride = scale_stride(Direction::rowwise, band);
       float* const inverse = rowwise_.scales + rowwise_.offsets[band.group] + tile_column * stride + band.row;
-      scales_for(row_amax, tile.rows, scales, inverse);
-      fast::encode_rows(cast_, tile, scales, rowwise, problem_.columns);
+      scales_for(row_amax, tile.rows, row_scales, inverse);
     }
     if (columnwise != nullptr) {  // [row-block][k]
       const std::int64_t stride = scale_stride(Direction::columnwise, band);
       float* const inverse =
           columnwise_.scales + columnwise_.offsets[band.group] + band.row / kTile * stride + tile_column * kTile;
-      scales_for(column_amax, tile.columns, scales, inverse);
-      fast::encode_columns(cast_, tile, scales, codes.at[0], kTile);
-      fast::transpose_codes(codes, tile.rows, tile.columns, columnwise, band.group_rows);
+      scales_for(column_amax, tile.columns, column_scales, inverse);
     }
+    if (columnwise == nullptr) return fast::encode_rows(cast_, tile, row_scales, rowwise, problem_.columns);
+    if (rowwise == nullptr) {
+      fast::encode_columns(cast_, tile, column_scales, codes.at[0], kTile);
+    } else {
+      fast::encode_rows_and_columns(cast_, tile, row_scales, column_scales, rowwise, problem_.columns, codes.at[0], kTile);
+    }
+    fast::transpose_codes(codes, tile.rows, tile.columns, columnwise, band.group_rows);
   }
 
   // One scale for the tile; the two directions share its codes.

@@ -74,18 +74,34 @@ ASSAY_INLINE float scale_at(float scale, std::int64_t) { return scale; }
 ASSAY_INLINE float scale_at(const float* scales, std::int64_t i) { return scales[i]; }
 
 // kPositive: where x or the scale is zero the product is an exact zero (or NaN) and loses its sign.
+template <class Code, bool kPositive>
+ASSAY_INLINE std::uint8_t encode_product(float value, float factor) {
+  float product = value * factor;
+  if constexpr (kPositive) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(product);
+    const bool exact_zero = (value == 0) | (factor == 0);
+    product = std::bit_cast<float>(exact_zero ? bits & kMagnitude : bits);
+  }
+  return Code::encode(product);
+}
+
 template <class X, class Code, bool kPositive, class Scale>
 ASSAY_INLINE void encode_elements(const typename X::Storage* __restrict x, std::int64_t count, Scale scale,
                                   std::uint8_t* __restrict codes) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const float value = X::widen(x[i]), factor = scale_at(scale, i);
-    float product = value * factor;
-    if constexpr (kPositive) {
-      const std::uint32_t bits = std::bit_cast<std::uint32_t>(product);
-      const bool exact_zero = (value == 0) | (factor == 0);
-      product = std::bit_cast<float>(exact_zero ? bits & kMagnitude : bits);
-    }
-    codes[i] = Code::encode(product);
+    codes[i] = encode_product<Code, kPositive>(X::widen(x[i]), scale_at(scale, i));
+  }
+}
+
+// The same elements with one scale and with a scale each.
+template <class X, class Code, bool kPositive>
+ASSAY_INLINE void encode_twice(const typename X::Storage* __restrict x, std::int64_t count, float scale,
+                               const float* __restrict scales, std::uint8_t* __restrict codes,
+                               std::uint8_t* __restrict codes_of_scales) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = X::widen(x[i]);
+    codes[i] = encode_product<Code, kPositive>(value, scale);
+    codes_of_scales[i] = encode_product<Code, kPositive>(value, scales[i]);
   }
 }
 
@@ -128,6 +144,22 @@ struct EncodeTile {
       } else {
         encode_elements<X, Code, kPositive>(x, tile.columns, scales, codes + r * stride);
       }
+    }
+  }
+};
+
+struct EncodeTileTwice {
+  const Tile& tile;
+  const float *row_scales, *column_scales;
+  std::uint8_t *row_codes, *column_codes;
+  std::int64_t row_stride, column_stride;
+  template <class X, class Code, bool kPositive>
+  ASSAY_INLINE void encode() const {
+    for (int r = 0; r < tile.rows; ++r) {
+      prefetch_next<X>(tile, r);
+      prefetch_codes(row_codes, (r + 8) * row_stride);
+      encode_twice<X, Code, kPositive>(row_of<X>(tile, r), tile.columns, row_scales[r], column_scales,
+                                       row_codes + r * row_stride, column_codes + r * column_stride);
     }
   }
 };
@@ -217,6 +249,13 @@ ASSAY_CLONES void encode_rows(const Fp8Cast& cast, const Tile& tile, const float
 ASSAY_CLONES void encode_columns(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes,
                                  std::int64_t stride) {
   with_types(cast, tile.type, EncodeTile<ScalesRun::along_columns>{tile, scales, codes, stride});
+}
+
+ASSAY_CLONES void encode_rows_and_columns(const Fp8Cast& cast, const Tile& tile, const float* row_scales,
+                                          const float* column_scales, std::uint8_t* row_codes, std::int64_t row_stride,
+                                          std::uint8_t* column_codes, std::int64_t column_stride) {
+  with_types(cast, tile.type,
+             EncodeTileTwice{tile, row_scales, column_scales, row_codes, column_codes, row_stride, column_stride});
 }
 
 ASSAY_CLONES void encode_run(const Fp8Cast& cast, Format type, const void* x, std::int64_t count, float scale,
