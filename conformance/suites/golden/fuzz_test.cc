@@ -20,19 +20,25 @@
 #include "golden/io/writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-// A damaged size makes libhdf5 ask for terabytes: that must fail as it does without the sanitizer.
+// A damaged size makes libhdf5 ask for terabytes: that must fail as it does without the sanitizer. Frames are wanted by
+// module only: looking up their lines takes longer than the test gives a file.
 extern "C" const char* __asan_default_options() {
-  return "allocator_may_return_null=1:max_allocation_size_mb=1024:detect_leaks=0";
+  return "allocator_may_return_null=1:max_allocation_size_mb=1024:symbolize=0";
 }
 #endif
 
 namespace assay::golden {
 namespace {
 
-constexpr int kFilesOfAKind = 1000;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kSlower = 3;
+#else
+constexpr int kSlower = 1;
+#endif
+constexpr int kFilesOfAKind = 1000 / kSlower;
 // For a file of a few kilobytes. On about one file in thirty libhdf5 loops for ever (a heap object of size 0), so this
 // decides how long the test takes; a file that is only slow on a busy machine does no harm.
-constexpr double kSeconds = 0.4;
+constexpr double kSeconds = 0.4 * kSlower;
 constexpr double kNeverLonger = 30;  // with all that a busy machine adds
 
 // ---- files to damage
@@ -193,7 +199,7 @@ Bytes damaged(const Bytes& original, const std::vector<std::size_t>& starts, con
 
 // ---- reports of sanitizers
 
-// The reports whose innermost frame of ours or of a library is not libhdf5's: those are our own faults.
+// The reports whose innermost frame outside the C library is not in libhdf5 or what it calls: those are our own faults.
 std::vector<std::string> own_faults(const std::string& log) {
   std::vector<std::string> faults;
   std::istringstream lines(log);
@@ -207,7 +213,7 @@ std::vector<std::string> own_faults(const std::string& log) {
     }
     if (!searching || line.find("    #") != 0) continue;
     const auto holds = [&](const char* word) { return line.find(word) != std::string::npos; };
-    if (holds("libasan") || holds("sanitizer") || holds("interceptor") || holds("libc.so")) continue;
+    if (holds("libasan") || holds("libc.so")) continue;  // memcpy and the like: the caller is to blame
     if (!holds("libhdf5") && !holds("libz.so") && !holds("libsz") && !holds("libaec")) faults.push_back(report + line);
     searching = false;
   }
@@ -217,9 +223,9 @@ std::vector<std::string> own_faults(const std::string& log) {
 
 TEST(OwnFaults, AreToldFromThoseOfTheLibrary) {
   const std::string start = "==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\n";
-  const std::string copy = "    #0 0x1 in __interceptor_memcpy ../sanitizer_common/x.inc:827\n";
+  const std::string copy = "    #0 0x1  (/usr/lib/libasan.so.8+0x3)\n";
   const std::string library = "    #1 0x2  (/usr/lib/libhdf5_serial.so.103+0x1)\n";
-  const std::string reader = "    #2 0x3 in assay::golden::Reader::walk golden/io/reader.cc:1\n";
+  const std::string reader = "    #2 0x3  (/build/bin/golden_test+0x2)\n";
   EXPECT_EQ(own_faults("").size(), 0u);
   EXPECT_EQ(own_faults("free(): invalid pointer\n").size(), 0u);
   EXPECT_EQ(own_faults(start + copy + library + reader).size(), 0u);
