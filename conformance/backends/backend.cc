@@ -85,14 +85,24 @@ Backend::Backend(const std::string& name, const std::string& options) {
       throw BackendError(ASSAY_FAILED, "backend " + name + " " + fault);
     }
   }
-  const assay_status status = table_->open(options.c_str(), &context_);
-  if (status != ASSAY_OK) {
-    const char* why = table_->last_error(nullptr);
-    const std::string text = "backend " + std::string(table_->name) + " does not open (" + std::string(name_of(status)) +
-                             "): " + (why == nullptr ? "" : why);
+  try {
+    open(options);
+  } catch (...) {
     if (library_ != nullptr) dlclose(library_);
-    throw BackendError(status, text);
+    throw;
   }
+}
+
+Backend::Backend(const assay_backend& table, const std::string& options) : table_(&table) {
+  if (const std::string fault = first_fault(table); !fault.empty()) throw BackendError(ASSAY_FAILED, "the backend " + fault);
+  open(options);
+}
+
+void Backend::open(const std::string& options) {
+  const assay_status status = table_->open(options.c_str(), &context_);
+  if (status == ASSAY_OK) return;
+  const char* why = table_->last_error(nullptr);
+  throw BackendError(status, "backend " + name() + " does not open (" + std::string(name_of(status)) + "): " + (why == nullptr ? "" : why));
 }
 
 Backend::~Backend() {

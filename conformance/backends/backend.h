@@ -31,6 +31,8 @@ class Backend {
   // `name` is a built-in backend or the path of a shared library. Errors: BackendError with ASSAY_FAILED for a library
   // that does not load, lacks the entry point, speaks another version or leaves a required function out; whatever `open` says.
   explicit Backend(const std::string& name, const std::string& options = "");
+  // A backend that is linked in. `table` must live as long as this. Errors: as above.
+  explicit Backend(const assay_backend& table, const std::string& options = "");
   ~Backend();
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
@@ -46,6 +48,8 @@ class Backend {
   std::string last_error();
 
  private:
+  void open(const std::string& options);
+
   void* library_ = nullptr;
   const assay_backend* table_ = nullptr;
   assay_context* context_ = nullptr;
