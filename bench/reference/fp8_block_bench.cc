@@ -1,5 +1,5 @@
-// FP8 block scaling on the CPU: elements of x a second, and bytes read and written. One matrix, 256 x 1024, stays in the
-// caches of a core; the other, 2048 x 4096, comes from memory and goes there. ASSAY_THREADS=1 measures one core.
+// FP8 block scaling on the CPU: elements of x a second, and bytes read and written. One matrix, 256 x 1024, stays in
+// the caches of a core; the other, 2048 x 4096, comes from memory and goes there. ASSAY_THREADS=1 measures one core.
 
 #include <benchmark/benchmark.h>
 
@@ -44,14 +44,16 @@ Buffer ordinary_values(Format type, std::int64_t elements) {
     if (type == Format::f32) {
       static_cast<std::uint32_t*>(buffer.data())[i] = f32;
     } else {
-      static_cast<std::uint16_t*>(buffer.data())[i] = static_cast<std::uint16_t>(type == Format::bf16 ? f32 >> 16 : f16);
+      static_cast<std::uint16_t*>(buffer.data())[i] =
+          static_cast<std::uint16_t>(type == Format::bf16 ? f32 >> 16 : f16);
     }
   }
   return buffer;
 }
 
 void count(benchmark::State& state, std::int64_t elements, std::int64_t bytes) {
-  state.counters["elements"] = benchmark::Counter(static_cast<double>(elements), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["elements"] =
+      benchmark::Counter(static_cast<double>(elements), benchmark::Counter::kIsIterationInvariantRate);
   state.SetBytesProcessed(state.iterations() * bytes);
 }
 
@@ -100,7 +102,9 @@ const int registered = [] {
       const auto add = [&](Recipe recipe, const char* what, QuantizeConfig config) {
         config.recipe = recipe;
         const std::string name = std::string(name_of(recipe)) + "/" + what + end;
-        benchmark::RegisterBenchmark(name.c_str(), quantize_blocks, size, type, config)->UseRealTime()->Unit(benchmark::kMillisecond);
+        benchmark::RegisterBenchmark(name.c_str(), quantize_blocks, size, type, config)
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
       };
       for (const Recipe recipe : {Recipe::block_1x128, Recipe::block_128x128}) {
         add(recipe, "e4m3/both", {.columnwise = true});
@@ -108,7 +112,9 @@ const int registered = [] {
         add(recipe, "e5m2/both", {.output = Format::e5m2, .columnwise = true});
         add(recipe, "e4m3/both+dbias", {.columnwise = true, .dbias = true});
       }
-      benchmark::RegisterBenchmark(("dbias" + end).c_str(), sum_columns, size, type)->UseRealTime()->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark(("dbias" + end).c_str(), sum_columns, size, type)
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
     }
   }
   return 0;

@@ -1,5 +1,5 @@
-// FP8 with one scale a tensor on the CPU: elements of x a second, and bytes of x and of the codes. The matrix, 2048 x 4096,
-// is larger than the nearest caches. ASSAY_THREADS=1 measures one core.
+// FP8 with one scale a tensor on the CPU: elements of x a second, and bytes of x and of the codes. The matrix, 2048 x
+// 4096, is larger than the nearest caches. ASSAY_THREADS=1 measures one core.
 
 #include <benchmark/benchmark.h>
 
@@ -48,7 +48,8 @@ const int registered = [] {
   for (const Recipe recipe : {Recipe::tensor_current, Recipe::tensor_delayed}) {
     for (const Format type : {Format::bf16, Format::f16, Format::f32}) {
       for (const bool columnwise : {true, false}) {
-        const std::string name = std::string(name_of(recipe)) + "/" + std::string(name_of(type)) + "/e4m3/" + (columnwise ? "both" : "rowwise");
+        const std::string name = std::string(name_of(recipe)) + "/" + std::string(name_of(type)) + "/e4m3/" +
+                                 (columnwise ? "both" : "rowwise");
         benchmark::RegisterBenchmark(name.c_str(), quantize_tensor, recipe, type, columnwise)
             ->UseRealTime()
             ->Unit(benchmark::kMillisecond);

@@ -16,7 +16,8 @@ struct CompleteCall {
 
   CompleteCall(const QuantizeProblem& asked, const QuantizeShapes& shapes, const QuantizeOutput& wanted)
       : problem(asked), output(wanted) {
-    const bool per_tensor = asked.config.recipe == Recipe::tensor_current || asked.config.recipe == Recipe::tensor_delayed;
+    const bool per_tensor =
+        asked.config.recipe == Recipe::tensor_current || asked.config.recipe == Recipe::tensor_delayed;
     if (per_tensor) {  // the one scale_inv belongs to no direction
       problem.config.rowwise &= wanted.rowwise_data != nullptr;
       problem.config.columnwise &= wanted.columnwise_data != nullptr;

@@ -90,7 +90,8 @@ void check_dbias(const DbiasProblem& problem, const void* dbias) {
   std::int64_t used_rows = 0;
   for (const std::int64_t rows : groups) used_rows += rows;
   const auto size = [](Format type) { return static_cast<std::size_t>(bytes_of(type, 1)); };
-  const std::int64_t sums = checked_product(static_cast<std::int64_t>(groups.size()), problem.columns, "columns", problem.columns);
+  const std::int64_t sums =
+      checked_product(static_cast<std::int64_t>(groups.size()), problem.columns, "columns", problem.columns);
   checked_product(sums, 8, "columns", problem.columns);
   require_buffer(problem.x, used_rows * problem.columns, size(problem.x_type), "x");
   require_buffer(dbias, sums, size(problem.output_type), "dbias");
@@ -102,8 +103,9 @@ void grouped_dbias(const DbiasProblem& problem, void* dbias) {
 }
 
 void quantize_dbias(const QuantizeProblem& problem, void* dbias) {
-  grouped_dbias({problem.x_type, problem.x, problem.rows, problem.columns, problem.grouped, problem.splits, problem.x_type},
-                dbias);
+  grouped_dbias(
+      {problem.x_type, problem.x, problem.rows, problem.columns, problem.grouped, problem.splits, problem.x_type},
+      dbias);
 }
 
 }  // namespace assay

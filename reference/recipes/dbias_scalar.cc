@@ -1,8 +1,7 @@
-#include "reference/recipes/dbias.h"
-
 #include <algorithm>
 
 #include "reference/recipes/checks.h"
+#include "reference/recipes/dbias.h"
 #include "reference/recipes/element_scalar.h"
 
 namespace assay::scalar {
@@ -31,8 +30,9 @@ void grouped_dbias(const DbiasProblem& problem, void* dbias) {
 }
 
 void quantize_dbias(const QuantizeProblem& problem, void* dbias) {
-  scalar::grouped_dbias({problem.x_type, problem.x, problem.rows, problem.columns, problem.grouped, problem.splits, problem.x_type},
-                dbias);
+  scalar::grouped_dbias(
+      {problem.x_type, problem.x, problem.rows, problem.columns, problem.grouped, problem.splits, problem.x_type},
+      dbias);
 }
 
 }  // namespace assay::scalar

@@ -29,8 +29,8 @@ float power_of_two(int exponent) {
   return 0;
 }
 
-// `count` tensors of a state, row by row of the history. A tensor that is left out of the roll has its rows written back
-// as they were.
+// `count` tensors of a state, row by row of the history. A tensor that is left out of the roll has its rows written
+// back as they were.
 ASSAY_CLONES void update_strip(const Update& update, float* history, std::int64_t length, std::int64_t stride,
                                std::int64_t count, const float* reduced, float* scale) {
   float last[kStrip], largest[kStrip];
@@ -72,7 +72,8 @@ void update_state(const DelayedScalingConfig& config, const DelayedScalingState&
 
 void check_delayed_scaling(const DelayedScalingConfig& config, std::span<const DelayedScalingState> states,
                            const float* reduced_amax) {
-  require(config.output == Format::e4m3 || config.output == Format::e5m2, "output", name_of(config.output), "e4m3 or e5m2");
+  require(config.output == Format::e4m3 || config.output == Format::e5m2, "output", name_of(config.output),
+          "e4m3 or e5m2");
   require(config.algorithm <= AmaxAlgorithm::most_recent, "algorithm", static_cast<std::uint32_t>(config.algorithm),
           "max (0) or most_recent (1)");
   require(config.margin >= -1000 && config.margin <= 1000, "margin", config.margin, "a value from -1000 to 1000");

@@ -1,7 +1,7 @@
-#include "reference/recipes/delayed_scaling.h"
-
 #include <cmath>
 #include <vector>
+
+#include "reference/recipes/delayed_scaling.h"
 
 namespace assay::scalar {
 namespace {

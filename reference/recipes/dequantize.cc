@@ -66,14 +66,16 @@ ASSAY_CLONES void decode_to(Format output, bool e4m3, const std::uint8_t* codes,
   }
 }
 
-// Scales of a tile, in the terms of decode_row: the scale of row r is first[r * row_step], or first[c] that of column c.
+// Scales of a tile, in the terms of decode_row: the scale of row r is first[r * row_step], or first[c] that of column
+// c.
 struct TileScales {
   const float* first;
   std::int64_t row_step;
   bool by_column;
 };
 
-TileScales tile_scales(const DequantizeProblem& problem, const float* scales, const RowBand& band, std::int64_t across) {
+TileScales tile_scales(const DequantizeProblem& problem, const float* scales, const RowBand& band,
+                       std::int64_t across) {
   const bool rowwise = problem.direction == Direction::rowwise;
   const std::int64_t stride = scale_shape(problem.recipe, problem.direction, band.group_rows, problem.columns).columns;
   const std::int64_t down = band.row / kTile;
@@ -130,16 +132,18 @@ std::vector<std::int64_t> check_dequantize(const DequantizeProblem& problem, con
   const bool nvfp4 = problem.recipe == Recipe::nvfp4, small_blocks = nvfp4 || problem.recipe == Recipe::mxfp8;
   require(problem.direction <= Direction::columnwise, "direction", static_cast<std::uint32_t>(problem.direction),
           "rowwise (0) or columnwise (1)");
-  require(problem.output_type == Format::bf16 || problem.output_type == Format::f16 || problem.output_type == Format::f32,
-          "output_type", name_of(problem.output_type), "bf16, f16 or f32");
+  require(
+      problem.output_type == Format::bf16 || problem.output_type == Format::f16 || problem.output_type == Format::f32,
+      "output_type", name_of(problem.output_type), "bf16, f16 or f32");
   if (nvfp4) {
     require(problem.data_type == Format::e2m1, "data_type", name_of(problem.data_type), "e2m1 for nvfp4");
   } else {
     require(problem.data_type == Format::e4m3 || problem.data_type == Format::e5m2, "data_type",
             name_of(problem.data_type), "e4m3 or e5m2 for " + name);
   }
-  require(problem.scale_layout == ScaleLayout::compact || (problem.scale_layout == ScaleLayout::swizzled && small_blocks),
-          "scale_layout", static_cast<std::uint32_t>(problem.scale_layout), "compact (0) for " + name);
+  require(
+      problem.scale_layout == ScaleLayout::compact || (problem.scale_layout == ScaleLayout::swizzled && small_blocks),
+      "scale_layout", static_cast<std::uint32_t>(problem.scale_layout), "compact (0) for " + name);
   require(problem.nvfp4_e4m3_max == 448 || (nvfp4 && problem.nvfp4_e4m3_max == 256), "nvfp4_e4m3_max",
           problem.nvfp4_e4m3_max, nvfp4 ? "448 or 256" : "448 for " + name);
 

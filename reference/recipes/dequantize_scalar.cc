@@ -1,7 +1,6 @@
-#include "reference/recipes/dequantize.h"
-
 #include <vector>
 
+#include "reference/recipes/dequantize.h"
 #include "reference/recipes/dequantize_checks.h"
 #include "reference/recipes/element_scalar.h"
 #include "reference/recipes/mxfp8.h"

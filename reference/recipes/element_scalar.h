@@ -51,8 +51,8 @@ inline float decode_fp8(Format format, std::uint8_t code) {
   return format == Format::e4m3 ? decode_e4m3(code) : decode_e5m2(code);
 }
 
-// The code of x * scale. The product is rounded to f32 first; a fused multiply-add with +0 differs only in that an exact
-// zero is +0.
+// The code of x * scale. The product is rounded to f32 first; a fused multiply-add with +0 differs only in that an
+// exact zero is +0.
 inline std::uint8_t quantize_element(Format format, float x, float scale, ZeroSign zero_sign) {
   const float product = zero_sign == ZeroSign::positive ? std::fma(x, scale, 0.0f) : x * scale;
   return encode_fp8(format, product);

@@ -1,10 +1,9 @@
-#include "reference/recipes/fp8_block.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "reference/layout/scale_shape.h"
 #include "reference/recipes/element_scalar.h"
+#include "reference/recipes/fp8_block.h"
 #include "reference/recipes/per_tensor.h"
 
 namespace assay::scalar {

@@ -108,7 +108,8 @@ ASSAY_INLINE void encode_twice(const typename X::Storage* __restrict x, std::int
 // Asks for `count` bytes at `address`, which may lie past the end of what is there: nothing is read.
 template <int kForWriting>
 ASSAY_INLINE void prefetch(std::uintptr_t address, int count) {
-  for (int byte = 0; byte < count; byte += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + byte), kForWriting);
+  for (int byte = 0; byte < count; byte += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(address + byte), kForWriting);
 }
 
 // Rows of a tile are far apart in memory: too far for the processor to foresee them.
@@ -206,8 +207,8 @@ ASSAY_INLINE Bytes16 high_halves(Bytes16 a, Bytes16 b) {
   return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// Transposes 16 x 16 bytes. Interleaving rows r and r + 8 moves the highest bit of the row index to the lowest place of the
-// column index; four such rounds exchange all four bits of the two.
+// Transposes 16 x 16 bytes. Interleaving rows r and r + 8 moves the highest bit of the row index to the lowest place of
+// the column index; four such rounds exchange all four bits of the two.
 ASSAY_INLINE void transpose_16x16(const std::uint8_t* from, std::int64_t from_stride, std::uint8_t* to,
                                   std::int64_t to_stride) {
   Bytes16 rows[16];

@@ -1,6 +1,6 @@
 #pragma once
-// Layer (b) of what the FP8 recipes do to a tile of at most 128 x 128 elements that stays in the nearest caches, and to a
-// plain run of elements: largest magnitudes, codes, transposition of codes. Vectorised, not threaded.
+// Layer (b) of what the FP8 recipes do to a tile of at most 128 x 128 elements that stays in the nearest caches, and to
+// a plain run of elements: largest magnitudes, codes, transposition of codes. Vectorised, not threaded.
 
 #include <cstdint>
 
@@ -12,9 +12,9 @@ namespace assay::fast {
 inline constexpr int kTile = 128;
 
 struct Tile {
-  Format type;               // bf16, f16 or f32
-  const void* x;             // its first element
-  std::int64_t stride;       // elements from one row to the next
+  Format type;                   // bf16, f16 or f32
+  const void* x;                 // its first element
+  std::int64_t stride;           // elements from one row to the next
   int rows = 0, columns = 0;     // 1 to 128
   const void* next_x = nullptr;  // first element of the tile to come after this: asked for from memory meanwhile
 };
@@ -35,7 +35,8 @@ float run_amax(Format type, const void* x, std::int64_t count);
 
 // Codes of x * scale with a scale for each row, for each column or for all. Row r goes to codes + r * stride.
 void encode_rows(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes, std::int64_t stride);
-void encode_columns(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes, std::int64_t stride);
+void encode_columns(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes,
+                    std::int64_t stride);
 // Both at once, from one reading of the tile.
 void encode_rows_and_columns(const Fp8Cast& cast, const Tile& tile, const float* row_scales, const float* column_scales,
                              std::uint8_t* row_codes, std::int64_t row_stride, std::uint8_t* column_codes,

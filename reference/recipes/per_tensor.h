@@ -1,5 +1,6 @@
 #pragma once
-// FP8 with one scale for a tensor or for each group (recipes.md 2.1, 2.2, 2.4, 2.5). With MAX = 448 (e4m3) or 57344 (e5m2):
+// FP8 with one scale for a tensor or for each group (recipes.md 2.1, 2.2, 2.4, 2.5). With MAX = 448 (e4m3) or 57344
+// (e5m2):
 //
 //   amax      = max |x| over the group      NaN passed over; 0 for a group without elements
 //   scale     = scale_from_amax(...)        tensor_current; FLT_MAX where the quotient overflows
@@ -20,12 +21,14 @@
 
 namespace assay {
 
-// The scale that makes `amax` the largest code, or the power of two below it (recipes.md 2.1). In this order, all in f32:
+// The scale that makes `amax` the largest code, or the power of two below it (recipes.md 2.1). In this order, all in
+// f32:
 //
 //   1. an amax below `epsilon` becomes `epsilon`
 //   2. amax 0, infinite or NaN gives 1
 //   3. scale = fl(max / amax)
-//   4. a scale that overflowed becomes `overflow`       per-tensor: FLT_MAX; block: the largest finite value of x's type
+//   4. a scale that overflowed becomes `overflow`       per-tensor: FLT_MAX; block: the largest finite value of x's
+//   type
 //   5. pow2: the mantissa bits are cleared
 ASSAY_INLINE float scale_from_amax(float amax, float max, bool pow2, float epsilon, float overflow) {
   constexpr std::uint32_t kInfinity = 0x7f80'0000, kOne = 0x3f80'0000;

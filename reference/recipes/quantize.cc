@@ -41,7 +41,8 @@ void check_config(const QuantizeConfig& config, Format x_type) {
   require(config.scale_layout <= ScaleLayout::swizzled, "scale_layout", static_cast<std::uint32_t>(config.scale_layout),
           "compact (0) or swizzled (1)");
   require(config.four_over_six <= FourOverSix::mean_squared_error, "four_over_six",
-          static_cast<std::uint32_t>(config.four_over_six), "off (0), mean absolute error (1) or mean squared error (2)");
+          static_cast<std::uint32_t>(config.four_over_six),
+          "off (0), mean absolute error (1) or mean squared error (2)");
   require(config.amax_epsilon >= 0, "amax_epsilon", config.amax_epsilon, "a value of at least 0");
 
   if (has_small_blocks(recipe)) {

@@ -51,11 +51,11 @@ struct QuantizeConfig {
   ZeroSign zero_sign = ZeroSign::kept;
 
   // nvfp4 only.
-  bool hadamard = false;                    // transform 16 rows at a time before the columnwise quantization (bf16 input)
-  std::uint16_t hadamard_sign_mask = 0;     // bit i set: element i is negated first
-  bool stochastic_rounding = false;         // takes rowwise_random / columnwise_random
+  bool hadamard = false;                 // transform 16 rows at a time before the columnwise quantization (bf16 input)
+  std::uint16_t hadamard_sign_mask = 0;  // bit i set: element i is negated first
+  bool stochastic_rounding = false;      // takes rowwise_random / columnwise_random
   FourOverSix four_over_six = FourOverSix::off;
-  float nvfp4_e4m3_max = 448;               // 448, or 256 with 4over6
+  float nvfp4_e4m3_max = 448;  // 448, or 256 with 4over6
 };
 
 struct QuantizeProblem {
@@ -64,28 +64,29 @@ struct QuantizeProblem {
   const void* x = nullptr;       // [rows, columns], row-major
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  bool grouped = false;                   // false: one tensor of all rows, `splits` is not read
-  std::span<const std::int64_t> splits;   // [G] rows of each group
-  const float* scale = nullptr;           // [G] (or [1]): tensor_delayed
-  const float* amax = nullptr;            // [G] (or [1]): nvfp4 tensor amax; null: max |x| of the group
-  const float* columnwise_amax = nullptr; // [G]: nvfp4 columnwise; null: `amax`, or with hadamard the amax after the transform
-  const float* noop = nullptr;            // [1]: exactly 1.0 means that nothing is written
+  bool grouped = false;                  // false: one tensor of all rows, `splits` is not read
+  std::span<const std::int64_t> splits;  // [G] rows of each group
+  const float* scale = nullptr;          // [G] (or [1]): tensor_delayed
+  const float* amax = nullptr;           // [G] (or [1]): nvfp4 tensor amax; null: max |x| of the group
+  const float* columnwise_amax =
+      nullptr;                  // [G]: nvfp4 columnwise; null: `amax`, or with hadamard the amax after the transform
+  const float* noop = nullptr;  // [1]: exactly 1.0 means that nothing is written
   const std::uint8_t* rowwise_random = nullptr;     // nvfp4 stochastic rounding: one byte an element of rowwise data
   const std::uint8_t* columnwise_random = nullptr;  // the same for columnwise data, in its stored order
 };
 
-// Where results go. A null pointer means that this output is not wanted; what is wanted of each direction is written only
-// if `config` asks for that direction. Sizes come from `quantize_outputs`; a pointer to an output that the problem does not
-// have is not used. Padding of compact scales keeps what it held; padding of swizzled scales becomes 0.
+// Where results go. A null pointer means that this output is not wanted; what is wanted of each direction is written
+// only if `config` asks for that direction. Sizes come from `quantize_outputs`; a pointer to an output that the problem
+// does not have is not used. Padding of compact scales keeps what it held; padding of swizzled scales becomes 0.
 struct QuantizeOutput {
   void* rowwise_data = nullptr;
-  void* columnwise_data = nullptr;         // transposed (per group, at its own place) but for mxfp8
-  void* rowwise_scale_inv = nullptr;       // f32, e8m0 or e4m3 by recipe; per-tensor recipes: [G], serves both directions
+  void* columnwise_data = nullptr;    // transposed (per group, at its own place) but for mxfp8
+  void* rowwise_scale_inv = nullptr;  // f32, e8m0 or e4m3 by recipe; per-tensor recipes: [G], serves both directions
   void* columnwise_scale_inv = nullptr;
-  float* amax = nullptr;                   // [G]: per-tensor recipes, nvfp4 (rowwise)
-  float* columnwise_amax = nullptr;        // [G]: nvfp4 (columnwise)
-  float* scale = nullptr;                  // [G]: tensor_current
-  void* dbias = nullptr;                   // [G, columns] in x_type
+  float* amax = nullptr;             // [G]: per-tensor recipes, nvfp4 (rowwise)
+  float* columnwise_amax = nullptr;  // [G]: nvfp4 (columnwise)
+  float* scale = nullptr;            // [G]: tensor_current
+  void* dbias = nullptr;             // [G, columns] in x_type
 };
 
 // Shape of every output that `problem` can have, as fixtures store it (spec: fixture schema 1): rank 0 means absent.
@@ -101,13 +102,13 @@ struct QuantizeShapes {
   OutputShape amax, columnwise_amax, scale, dbias;
 };
 
-// Reads no pointer but `splits`. Errors (InvalidArgument): negative sizes or splits, splits that sum to more than `rows`,
-// a type the recipe does not take, options of another recipe, an odd extent along which nvfp4 codes are packed, sizes that
-// overflow int64.
+// Reads no pointer but `splits`. Errors (InvalidArgument): negative sizes or splits, splits that sum to more than
+// `rows`, a type the recipe does not take, options of another recipe, an odd extent along which nvfp4 codes are packed,
+// sizes that overflow int64.
 QuantizeShapes quantize_outputs(const QuantizeProblem& problem);
 
-// All that quantize() checks before it writes: the errors above; null x, scale (tensor_delayed) or random bytes (nvfp4 with
-// stochastic rounding) where there are elements; a pointer that is not aligned to its elements.
+// All that quantize() checks before it writes: the errors above; null x, scale (tensor_delayed) or random bytes (nvfp4
+// with stochastic rounding) where there are elements; a pointer that is not aligned to its elements.
 QuantizeShapes check_quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
 
 // Rows of each group: `splits`, or all the rows of a single tensor.

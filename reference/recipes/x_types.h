@@ -24,7 +24,9 @@ struct Ranking {
     return static_cast<Rank>(static_cast<Unsigned>((bits & kMagnitudeBits) + kRaise));
   }
   // Of a rank of at least kZero.
-  static ASSAY_INLINE Unsigned magnitude(Rank rank) { return static_cast<Unsigned>(static_cast<Unsigned>(rank) - kRaise); }
+  static ASSAY_INLINE Unsigned magnitude(Rank rank) {
+    return static_cast<Unsigned>(static_cast<Unsigned>(rank) - kRaise);
+  }
 };
 
 struct Bf16 : Ranking<std::int16_t, std::uint16_t, 0x7F80> {
@@ -38,8 +40,8 @@ struct F16 : Ranking<std::int16_t, std::uint16_t, 0x7C00> {
   using Storage = std::uint16_t;
   static ASSAY_INLINE Rank rank_of(Storage code) { return rank(code); }
   static ASSAY_INLINE float amax_of(Rank rank) { return widen(magnitude(rank)); }
-  // Read as a float whose exponent is 112 too small, subnormals included; 2^112 puts that right. Infinity and NaN come out
-  // with a finite exponent, which the mask then fills.
+  // Read as a float whose exponent is 112 too small, subnormals included; 2^112 puts that right. Infinity and NaN come
+  // out with a finite exponent, which the mask then fills.
   static ASSAY_INLINE float widen(Storage code) {
     const std::uint32_t magnitude = (code & 0x7FFFu) << 13, sign = (code & 0x8000u) << 16;
     const std::uint32_t finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);

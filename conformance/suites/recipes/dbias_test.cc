@@ -26,7 +26,8 @@ constexpr DbiasLayer kLayers[] = {{"scalar", scalar::grouped_dbias}, {"fast", gr
 // a + b in f32: a double holds the sum to more than twice f32's precision, so that rounding it again is harmless.
 double add(double a, double b) { return static_cast<float>(a + b); }
 
-// ---- Orders of a sum --------------------------------------------------------------------------------------------------
+// ---- Orders of a sum
+// --------------------------------------------------------------------------------------------------
 
 using Order = double (*)(const std::vector<double>&);
 
@@ -40,7 +41,8 @@ double part(const std::vector<double>& x, std::size_t from, std::size_t to) {
 
 double contract(const std::vector<double>& x) {
   double sum = 0;
-  for (std::size_t tile = 0; tile < x.size(); tile += 128) sum = add(sum, add(part(x, tile, tile + 64), part(x, tile + 64, tile + 128)));
+  for (std::size_t tile = 0; tile < x.size(); tile += 128)
+    sum = add(sum, add(part(x, tile, tile + 64), part(x, tile + 64, tile + 128)));
   return sum;
 }
 
@@ -68,7 +70,8 @@ double even_and_odd_rows(const std::vector<double>& x) {
   double sum = 0;
   for (std::size_t tile = 0; tile < x.size(); tile += 128) {
     double even = 0, odd = 0;
-    for (std::size_t i = tile; i < std::min(tile + 128, x.size()); ++i) (i % 2 ? odd : even) = add(i % 2 ? odd : even, x[i]);
+    for (std::size_t i = tile; i < std::min(tile + 128, x.size()); ++i)
+      (i % 2 ? odd : even) = add(i % 2 ? odd : even, x[i]);
     sum = add(sum, add(even, odd));
   }
   return sum;
@@ -92,13 +95,16 @@ double tree(const std::vector<double>& x) {
   std::vector<double> level = x;
   while (level.size() > 1) {
     std::vector<double> next;
-    for (std::size_t i = 0; i < level.size(); i += 2) next.push_back(i + 1 < level.size() ? add(level[i], level[i + 1]) : level[i]);
+    for (std::size_t i = 0; i < level.size(); i += 2)
+      next.push_back(i + 1 < level.size() ? add(level[i], level[i + 1]) : level[i]);
     level = next;
   }
   return level.empty() ? 0 : level[0];
 }
 
-double rounded_once(const std::vector<double>& x) { return static_cast<float>(std::accumulate(x.begin(), x.end(), 0.0)); }
+double rounded_once(const std::vector<double>& x) {
+  return static_cast<float>(std::accumulate(x.begin(), x.end(), 0.0));
+}
 
 // A column for which every other order gives other bits; both layers must keep the contract's.
 TEST(DbiasOrder, IsToldFromEveryOther) {
@@ -109,10 +115,14 @@ TEST(DbiasOrder, IsToldFromEveryOther) {
     const std::uint64_t random = block_scaled::draw(3, i);
     x[i] = std::ldexp(static_cast<float>(static_cast<std::int32_t>(random)), -static_cast<int>(random >> 60));
   }
-  const std::pair<const char*, Order> others[] = {
-      {"in sequence", in_sequence},         {"tiles of 128 in sequence", whole_tiles}, {"tiles from the end", tiles_from_the_end},
-      {"halves in sequence", halves_in_sequence}, {"even and odd rows", even_and_odd_rows}, {"32 lanes", lanes_of_32},
-      {"a tree", tree},                     {"rounded once", rounded_once}};
+  const std::pair<const char*, Order> others[] = {{"in sequence", in_sequence},
+                                                  {"tiles of 128 in sequence", whole_tiles},
+                                                  {"tiles from the end", tiles_from_the_end},
+                                                  {"halves in sequence", halves_in_sequence},
+                                                  {"even and odd rows", even_and_odd_rows},
+                                                  {"32 lanes", lanes_of_32},
+                                                  {"a tree", tree},
+                                                  {"rounded once", rounded_once}};
   std::vector<int> told(std::size(others), 0);
   for (const DbiasLayer& layer : kLayers) {
     std::vector<float> sums(kColumns);
@@ -120,14 +130,17 @@ TEST(DbiasOrder, IsToldFromEveryOther) {
     for (std::int64_t c = 0; c < kColumns; ++c) {
       std::vector<double> column;
       for (std::int64_t r = 0; r < kRows; ++r) column.push_back(x[static_cast<std::size_t>(r * kColumns + c)]);
-      ASSERT_EQ(sums[static_cast<std::size_t>(c)], static_cast<float>(contract(column))) << layer.name << " column " << c;
+      ASSERT_EQ(sums[static_cast<std::size_t>(c)], static_cast<float>(contract(column)))
+          << layer.name << " column " << c;
       for (std::size_t o = 0; o < std::size(others); ++o) told[o] += others[o].second(column) != contract(column);
     }
   }
-  for (std::size_t o = 0; o < std::size(others); ++o) EXPECT_GT(told[o], 100) << "these data do not tell the order from " << others[o].first;
+  for (std::size_t o = 0; o < std::size(others); ++o)
+    EXPECT_GT(told[o], 100) << "these data do not tell the order from " << others[o].first;
 }
 
-// ---- Shapes and types -------------------------------------------------------------------------------------------------
+// ---- Shapes and types
+// -------------------------------------------------------------------------------------------------
 
 std::uint16_t nearest_16_bits(Format type, double x) {
   if (std::isnan(x)) return 0x7fff;
@@ -137,7 +150,8 @@ std::uint16_t nearest_16_bits(Format type, double x) {
   if (std::isinf(a)) return sign | infinity;
   const int exponent = a < std::ldexp(1, 1 - bias) ? 1 - bias : std::ilogb(a);
   const auto units = static_cast<int>(std::nearbyint(std::ldexp(a, mantissa - exponent)));
-  return sign | static_cast<std::uint16_t>(std::min(((exponent + bias - 1) << mantissa) + units, static_cast<int>(infinity)));
+  return sign |
+         static_cast<std::uint16_t>(std::min(((exponent + bias - 1) << mantissa) + units, static_cast<int>(infinity)));
 }
 
 // Of every group, onto poison.
@@ -148,7 +162,8 @@ std::vector<std::uint8_t> expected_dbias(const block_scaled::Case& c, Format out
   for (const std::int64_t rows : c.splits) {
     for (std::int64_t k = 0; k < c.columns; ++k) {
       std::vector<double> column;
-      for (std::int64_t r = 0; r < rows; ++r) column.push_back(block_scaled::exact_value(c.x_type, block_scaled::element_bits(c, first_row + r, k)));
+      for (std::int64_t r = 0; r < rows; ++r)
+        column.push_back(block_scaled::exact_value(c.x_type, block_scaled::element_bits(c, first_row + r, k)));
       const double sum = contract(column);
       const std::uint32_t f32 = std::isnan(sum) ? 0x7fff'ffffu : std::bit_cast<std::uint32_t>(static_cast<float>(sum));
       const std::uint32_t bits = output == Format::f32 ? f32 : nearest_16_bits(output, sum);
@@ -183,7 +198,8 @@ TEST_P(Dbias, FusedWithEveryRecipe) {
   c.x = GetParam();
   c.dbias = true;
   c.scale.assign(c.x.splits.size(), 1.0f);
-  for (const std::string_view name : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
+  for (const std::string_view name :
+       {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     c.recipe = *recipe_named(name);
     if (c.recipe == Recipe::nvfp4) c.x.columnwise = false;  // odd numbers of rows cannot be packed
     if (c.recipe == Recipe::nvfp4 && c.x.columns % 2 != 0) continue;
@@ -196,8 +212,10 @@ TEST_P(Dbias, FusedWithEveryRecipe) {
 
 const block_scaled::Case kCases[] = {
     {.x_type = Format::f32, .splits = {64}, .columns = 16, .grouped = false},
-    {.x_type = Format::f32, .splits = {0, 1, 63, 64, 65, 127, 128, 129, 0}, .columns = 20},  // short halves, empty groups
-    {.x_type = Format::bf16, .splits = {300, 0, 17}, .columns = 257, .rows_beyond = 5},      // strips of columns
+    {.x_type = Format::f32,
+     .splits = {0, 1, 63, 64, 65, 127, 128, 129, 0},
+     .columns = 20},                                                                     // short halves, empty groups
+    {.x_type = Format::bf16, .splits = {300, 0, 17}, .columns = 257, .rows_beyond = 5},  // strips of columns
     {.x_type = Format::f16, .splits = {200, 100}, .columns = 48, .pattern = Pattern::tiny},
     {.x_type = Format::f32, .splits = {200, 100}, .columns = 48, .pattern = Pattern::wide},      // sums that overflow
     {.x_type = Format::bf16, .splits = {90, 100}, .columns = 48, .pattern = Pattern::specials},  // NaN, infinities

@@ -89,7 +89,8 @@ TEST_P(DelayedScalingStep, BothLayers) {
     step.bulk ? layer.bulk(step.config, {&state, 1}, step.reduced.empty() ? nullptr : step.reduced.data())
               : layer.plain(step.config, state);
     EXPECT_EQ(bits_of(history), bits_of(step.want_history)) << layer.name;
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(scale), std::bit_cast<std::uint32_t>(step.want_scale)) << layer.name << " " << scale;
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(scale), std::bit_cast<std::uint32_t>(step.want_scale))
+        << layer.name << " " << scale;
   }
 }
 INSTANTIATE_TEST_SUITE_P(Table, DelayedScalingStep, ::testing::ValuesIn(kSteps));
@@ -97,7 +98,8 @@ INSTANTIATE_TEST_SUITE_P(Table, DelayedScalingStep, ::testing::ValuesIn(kSteps))
 // ---- Many tensors, many steps ---------------------------------------------------------------------------------------
 
 // The update of one tensor as a queue of values in double.
-void second_route(const DelayedScalingConfig& config, std::vector<double>& history, double& scale, bool bulk, const double* reduced) {
+void second_route(const DelayedScalingConfig& config, std::vector<double>& history, double& scale, bool bulk,
+                  const double* reduced) {
   double last = history.front();
   if (reduced != nullptr && (*reduced < 0 || *reduced > 0 || std::isnan(*reduced))) last = *reduced;
   double amax = 0;
@@ -117,7 +119,8 @@ TEST(DelayedScaling, ManyTensorsOverManySteps) {
   for (const Layer& layer : kLayers) {
     for (const bool bulk : {false, true}) {
       for (const AmaxAlgorithm algorithm : {AmaxAlgorithm::max, AmaxAlgorithm::most_recent}) {
-        const DelayedScalingConfig config = {.output = bulk ? Format::e4m3 : Format::e5m2, .algorithm = algorithm, .margin = bulk ? 2 : 0};
+        const DelayedScalingConfig config = {
+            .output = bulk ? Format::e4m3 : Format::e5m2, .algorithm = algorithm, .margin = bulk ? 2 : 0};
         const std::int64_t counts[] = {1, 1030, 0, 513};
         const std::int64_t lengths[] = {1, 5, 3, 16};
         std::vector<std::vector<float>> histories, scales;
@@ -141,7 +144,8 @@ TEST(DelayedScaling, ManyTensorsOverManySteps) {
           for (int s = 0; s < 4; ++s) {
             for (std::int64_t i = 0; i < counts[s]; ++i, ++tensor) {
               const std::uint64_t random = block_scaled::draw(step, tensor);
-              float amax = std::ldexp(1.0f + static_cast<float>(random & 0xffff) / 65536.0f, static_cast<int>(random >> 16 & 31) - 16);
+              float amax = std::ldexp(1.0f + static_cast<float>(random & 0xffff) / 65536.0f,
+                                      static_cast<int>(random >> 16 & 31) - 16);
               if ((random >> 24 & 7) == 0) amax = 0;
               if ((random >> 24 & 63) == 9) amax = kInf;
               if ((random >> 24 & 63) == 10) amax = kNan;
@@ -160,7 +164,8 @@ TEST(DelayedScaling, ManyTensorsOverManySteps) {
           for (int s = 0; s < 4; ++s) {
             for (std::int64_t i = 0; i < counts[s]; ++i, ++tensor) {
               const double from_reduction = reduced[tensor];
-              second_route(config, model_history[tensor], model_scale[tensor], bulk, reduces ? &from_reduction : nullptr);
+              second_route(config, model_history[tensor], model_scale[tensor], bulk,
+                           reduces ? &from_reduction : nullptr);
               ASSERT_EQ(scales[s][static_cast<std::size_t>(i)], static_cast<float>(model_scale[tensor]))
                   << layer.name << " state " << s << " tensor " << i << " step " << step;
               for (std::int64_t back = 0; back < lengths[s]; ++back) {
@@ -192,13 +197,15 @@ TEST(DelayedScalingErrors, NameTheArgumentAndWriteNothing) {
       {"states[1].count", [](auto&, auto& s) { s.count = -1; }},
       {"states[1].length", [](auto&, auto& s) { s.length = std::int64_t{1} << 62; }},
       {"states[1].history", [](auto&, auto& s) { s.history = nullptr; }},
-      {"states[1].scale", [](auto&, auto& s) { s.scale = reinterpret_cast<float*>(reinterpret_cast<char*>(s.scale) + 1); }},
+      {"states[1].scale",
+       [](auto&, auto& s) { s.scale = reinterpret_cast<float*>(reinterpret_cast<char*>(s.scale) + 1); }},
   };
   for (const Layer& layer : kLayers) {
     for (const Bad& each : bad) {
       std::vector<float> history = {1, 2, 3, 4}, scale = {5, 6, 7};
       DelayedScalingConfig config;
-      DelayedScalingState states[2] = {{history.data(), scale.data(), 2, 1}, {history.data() + 2, scale.data() + 1, 1, 2}};
+      DelayedScalingState states[2] = {{history.data(), scale.data(), 2, 1},
+                                       {history.data() + 2, scale.data() + 1, 1, 2}};
       each.spoil(config, states[1]);
       try {
         layer.bulk(config, std::span<const DelayedScalingState>(states), nullptr);

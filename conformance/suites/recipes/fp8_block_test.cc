@@ -13,9 +13,11 @@ namespace {
 
 using namespace fp8_suite;
 
-constexpr Format kBf16 = Format::bf16, kF16 = Format::f16, kF32 = Format::f32, kE4m3 = Format::e4m3, kE5m2 = Format::e5m2;
+constexpr Format kBf16 = Format::bf16, kF16 = Format::f16, kF32 = Format::f32, kE4m3 = Format::e4m3,
+                 kE5m2 = Format::e5m2;
 
-// ---- Shapes and options against the second route ----------------------------------------------------------------------
+// ---- Shapes and options against the second route
+// ----------------------------------------------------------------------
 
 class Fp8Block : public ::testing::TestWithParam<Case> {};
 
@@ -32,25 +34,26 @@ TEST_P(Fp8Block, BothLayersEqualTheSecondRoute) {
 }
 
 const Case kCases[] = {
-    {.x = {.x_type = kBf16, .splits = {1}, .columns = 1, .grouped = false}},                         // one element
-    {.x = {.x_type = kF32, .splits = {33}, .columns = 272, .grouped = false}},                       // edges on both sides
-    {.x = {.x_type = kF16, .output = kE5m2, .splits = {65}, .columns = 96, .grouped = false}},       // less than a block
-    {.x = {.x_type = kBf16, .splits = {1024}, .columns = 1, .grouped = false}},                      // a single column
-    {.x = {.x_type = kBf16, .splits = {1}, .columns = 16, .grouped = false}},                        // a single row
-    {.x = {.x_type = kF32, .output = kE5m2, .splits = {16}, .columns = 512, .grouped = false}},      // few rows
-    {.x = {.x_type = kBf16, .splits = {0, 1, 127, 128, 129, 0}, .columns = 144}},                    // ragged, empty ends
-    {.x = {.x_type = kF32, .splits = {5, 0, 0, 300}, .columns = 130, .rows_beyond = 7}},             // rows that belong to no group
-    {.x = {.x_type = kBf16, .splits = {}, .columns = 128, .rows_beyond = 3}},                        // no group
-    {.x = {.x_type = kBf16, .splits = {0, 0}, .columns = 128}},                                      // nothing in them
-    {.x = {.x_type = kBf16, .splits = {7, 3}, .columns = 0}},                                        // no columns
-    {.x = {.x_type = kBf16, .splits = {128, 640, 384}, .columns = 200}},                             // 1, 5 and 3 row blocks: padding between
-    {.x = {.x_type = kF32, .splits = {40, 90}, .columns = 256, .pattern = Pattern::wide}},           // scales that overflow
+    {.x = {.x_type = kBf16, .splits = {1}, .columns = 1, .grouped = false}},                     // one element
+    {.x = {.x_type = kF32, .splits = {33}, .columns = 272, .grouped = false}},                   // edges on both sides
+    {.x = {.x_type = kF16, .output = kE5m2, .splits = {65}, .columns = 96, .grouped = false}},   // less than a block
+    {.x = {.x_type = kBf16, .splits = {1024}, .columns = 1, .grouped = false}},                  // a single column
+    {.x = {.x_type = kBf16, .splits = {1}, .columns = 16, .grouped = false}},                    // a single row
+    {.x = {.x_type = kF32, .output = kE5m2, .splits = {16}, .columns = 512, .grouped = false}},  // few rows
+    {.x = {.x_type = kBf16, .splits = {0, 1, 127, 128, 129, 0}, .columns = 144}},                // ragged, empty ends
+    {.x =
+         {.x_type = kF32, .splits = {5, 0, 0, 300}, .columns = 130, .rows_beyond = 7}},  // rows that belong to no group
+    {.x = {.x_type = kBf16, .splits = {}, .columns = 128, .rows_beyond = 3}},            // no group
+    {.x = {.x_type = kBf16, .splits = {0, 0}, .columns = 128}},                          // nothing in them
+    {.x = {.x_type = kBf16, .splits = {7, 3}, .columns = 0}},                            // no columns
+    {.x = {.x_type = kBf16, .splits = {128, 640, 384}, .columns = 200}},  // 1, 5 and 3 row blocks: padding between
+    {.x = {.x_type = kF32, .splits = {40, 90}, .columns = 256, .pattern = Pattern::wide}},  // scales that overflow
     {.x = {.x_type = kBf16, .splits = {40, 90}, .columns = 256, .pattern = Pattern::wide}},
     {.x = {.x_type = kF16, .splits = {40, 90}, .columns = 256, .pattern = Pattern::wide}},
-    {.x = {.x_type = kF32, .splits = {40, 90}, .columns = 256, .pattern = Pattern::specials}},       // NaN, infinity, -0
+    {.x = {.x_type = kF32, .splits = {40, 90}, .columns = 256, .pattern = Pattern::specials}},  // NaN, infinity, -0
     {.x = {.x_type = kBf16, .output = kE5m2, .splits = {130}, .columns = 256, .pattern = Pattern::specials}},
     {.x = {.x_type = kF16, .splits = {40, 90}, .columns = 256, .pattern = Pattern::specials}},
-    {.x = {.x_type = kF32, .splits = {40, 90}, .columns = 256, .pattern = Pattern::tiny}},           // subnormal x and scales
+    {.x = {.x_type = kF32, .splits = {40, 90}, .columns = 256, .pattern = Pattern::tiny}},  // subnormal x and scales
     {.x = {.x_type = kBf16, .splits = {40, 90}, .columns = 256, .pattern = Pattern::tiny}},
     {.x = {.x_type = kF16, .output = kE5m2, .splits = {40, 90}, .columns = 256, .pattern = Pattern::tiny}},
     {.x = {.x_type = kBf16, .splits = {40, 90}, .columns = 256, .pattern = Pattern::zeros}},
@@ -90,7 +93,8 @@ TEST(Fp8BlockLayers, EqualForEveryTypeShapeAndPattern) {
     for (const std::int64_t columns : {1, 15, 16, 17, 96, 127, 128, 129, 255, 272}) {
       for (const Format x_type : {kBf16, kF16, kF32}) {
         Case c;
-        c.x = {.x_type = x_type, .splits = groups, .columns = columns, .rows_beyond = static_cast<std::int64_t>(seed % 3)};
+        c.x = {
+            .x_type = x_type, .splits = groups, .columns = columns, .rows_beyond = static_cast<std::int64_t>(seed % 3)};
         c.x.seed = seed;
         c.x.pattern = static_cast<Pattern>(seed % 6);
         c.x.output = seed % 2 ? kE4m3 : kE5m2;

@@ -1,7 +1,7 @@
 #pragma once
 // A quantization to FP8, per tensor or per block, as a value: what goes in, what both layers write, and what a second
-// route says. That route works on values in double: codes by search in a list of all values of the format, quotients and
-// products by one rounding of an exact or wider result, and it shares no code with either layer.
+// route says. That route works on values in double: codes by search in a list of all values of the format, quotients
+// and products by one rounding of an exact or wider result, and it shares no code with either layer.
 
 #include <algorithm>
 #include <bit>
@@ -57,8 +57,8 @@ struct Outputs {
   bool operator==(const Outputs&) const = default;
 };
 
-// Quantizes into guarded memory that holds the poison. Outputs of a direction that is off have room too: what is written
-// there would show.
+// Quantizes into guarded memory that holds the poison. Outputs of a direction that is off have room too: what is
+// written there would show.
 inline Outputs run(const Case& c, Layer layer, std::uint8_t poison) {
   const block_scaled::Input input = block_scaled::make_input(c.x);
   const block_scaled::Input before = input;
@@ -80,9 +80,13 @@ inline Outputs run(const Case& c, Layer layer, std::uint8_t poison) {
   output.dbias = dbias.data();
   layer == Layer::fast ? quantize(problem, output) : scalar::quantize(problem, output);
   EXPECT_EQ(input.x, before.x) << "x was changed";
-  return {rowwise_data.take("rowwise_data"), columnwise_data.take("columnwise_data"),
-          rowwise_scale_inv.take("rowwise_scale_inv"), columnwise_scale_inv.take("columnwise_scale_inv"),
-          amax.take("amax"), scale.take("scale"), dbias.take("dbias")};
+  return {rowwise_data.take("rowwise_data"),
+          columnwise_data.take("columnwise_data"),
+          rowwise_scale_inv.take("rowwise_scale_inv"),
+          columnwise_scale_inv.take("columnwise_scale_inv"),
+          amax.take("amax"),
+          scale.take("scale"),
+          dbias.take("dbias")};
 }
 
 inline void expect_same(const Outputs& got, const Outputs& want) {
@@ -152,8 +156,13 @@ inline Outputs expected(const Case& c, std::uint8_t poison) {
   const auto poisoned = [&](const OutputShape& shape) {
     return std::vector<std::uint8_t>(static_cast<std::size_t>(shape.bytes()), poison);
   };
-  Outputs want = {poisoned(shapes.rowwise_data), poisoned(shapes.columnwise_data), poisoned(shapes.rowwise_scale_inv),
-                  poisoned(shapes.columnwise_scale_inv), poisoned(shapes.amax), poisoned(shapes.scale), poisoned(shapes.dbias)};
+  Outputs want = {poisoned(shapes.rowwise_data),
+                  poisoned(shapes.columnwise_data),
+                  poisoned(shapes.rowwise_scale_inv),
+                  poisoned(shapes.columnwise_scale_inv),
+                  poisoned(shapes.amax),
+                  poisoned(shapes.scale),
+                  poisoned(shapes.dbias)};
   if (!c.x.rowwise) want.rowwise_data.assign(64, poison);
   if (!c.x.columnwise) want.columnwise_data.assign(64, poison);
   const auto put = [](std::vector<std::uint8_t>& bytes, std::int64_t index, float value) {
@@ -189,9 +198,12 @@ inline Outputs expected(const Case& c, std::uint8_t poison) {
     std::map<Key, float> scale;
     for (const auto& [block, largest] : amax) {
       const double overflow = per_tensor(c.recipe) ? 0x1.fffffep127 : largest_of(c.x.x_type);
-      scale[block] = c.recipe == Recipe::tensor_delayed ? c.scale[t] : expected_scale(largest, max, c.pow2, c.epsilon, overflow);
+      scale[block] =
+          c.recipe == Recipe::tensor_delayed ? c.scale[t] : expected_scale(largest, max, c.pow2, c.epsilon, overflow);
     }
-    const auto inverse = [](float s) { return std::isnan(s) ? std::bit_cast<float>(0x7fff'ffffu) : static_cast<float>(1.0 / s); };
+    const auto inverse = [](float s) {
+      return std::isnan(s) ? std::bit_cast<float>(0x7fff'ffffu) : static_cast<float>(1.0 / s);
+    };
     if (per_tensor(c.recipe)) {
       put(want.amax, static_cast<std::int64_t>(t), static_cast<float>(amax[{0, 0, 0}]));
       if (c.recipe == Recipe::tensor_current) put(want.scale, static_cast<std::int64_t>(t), scale[{0, 0, 0}]);
@@ -204,15 +216,18 @@ inline Outputs expected(const Case& c, std::uint8_t poison) {
         if (c.x.rowwise) {
           const float s = scale[key(0, r, k)];
           want.rowwise_data[static_cast<std::size_t>((first_row + r) * columns + k)] = expected_code(c, value(r, k), s);
-          if (c.recipe == Recipe::block_1x128) put(want.rowwise_scale_inv, rowwise_scales + k / 128 * up4(rows) + r, inverse(s));
+          if (c.recipe == Recipe::block_1x128)
+            put(want.rowwise_scale_inv, rowwise_scales + k / 128 * up4(rows) + r, inverse(s));
           if (c.recipe == Recipe::block_128x128) {
             put(want.rowwise_scale_inv, rowwise_scales + r / 128 * up4(blocks(columns)) + k / 128, inverse(s));
           }
         }
         if (c.x.columnwise) {
           const float s = scale[key(1, r, k)];
-          want.columnwise_data[static_cast<std::size_t>(first_row * columns + k * rows + r)] = expected_code(c, value(r, k), s);
-          if (c.recipe == Recipe::block_1x128) put(want.columnwise_scale_inv, columnwise_scales + r / 128 * up4(columns) + k, inverse(s));
+          want.columnwise_data[static_cast<std::size_t>(first_row * columns + k * rows + r)] =
+              expected_code(c, value(r, k), s);
+          if (c.recipe == Recipe::block_1x128)
+            put(want.columnwise_scale_inv, columnwise_scales + r / 128 * up4(columns) + k, inverse(s));
           if (c.recipe == Recipe::block_128x128) {
             put(want.columnwise_scale_inv, columnwise_scales + k / 128 * up4(blocks(rows)) + r / 128, inverse(s));
           }

@@ -36,7 +36,8 @@ std::vector<bool> scales_in_use(const QuantizeProblem& problem, Direction direct
   for (std::size_t t = 0; t < groups.size(); ++t) {
     const ScaleShape shape = scale_shape(recipe, direction, groups[t], problem.columns);
     for (std::int64_t i = 0; i < shape.used_rows; ++i) {
-      for (std::int64_t j = 0; j < shape.used_columns; ++j) used[static_cast<std::size_t>(offsets[t] + i * shape.columns + j)] = true;
+      for (std::int64_t j = 0; j < shape.used_columns; ++j)
+        used[static_cast<std::size_t>(offsets[t] + i * shape.columns + j)] = true;
     }
   }
   return used;
@@ -67,11 +68,13 @@ TEST_P(RecordedQuantize, EveryByte) {
   }
 
   const QuantizeShapes shapes = quantize_outputs(problem);
-  const std::map<std::string, OutputShape> outputs = {
-      {"rowwise_data", shapes.rowwise_data},           {"columnwise_data", shapes.columnwise_data},
-      {"rowwise_scale_inv", shapes.rowwise_scale_inv}, {"columnwise_scale_inv", shapes.columnwise_scale_inv},
-      {"amax", shapes.amax},                           {"scale", shapes.scale},
-      {"dbias", shapes.dbias}};
+  const std::map<std::string, OutputShape> outputs = {{"rowwise_data", shapes.rowwise_data},
+                                                      {"columnwise_data", shapes.columnwise_data},
+                                                      {"rowwise_scale_inv", shapes.rowwise_scale_inv},
+                                                      {"columnwise_scale_inv", shapes.columnwise_scale_inv},
+                                                      {"amax", shapes.amax},
+                                                      {"scale", shapes.scale},
+                                                      {"dbias", shapes.dbias}};
   for (const auto& [name, want] : test.out) {
     ASSERT_TRUE(outputs.contains(name)) << name;
     const OutputShape& shape = outputs.at(name);
@@ -79,11 +82,12 @@ TEST_P(RecordedQuantize, EveryByte) {
     EXPECT_EQ(want.shape, (std::vector<std::int64_t>{shape.shape, shape.shape + shape.rank})) << name;
   }
 
-  const std::pair<const char*, void (*)(const QuantizeProblem&, const QuantizeOutput&)> layers[] = {{"scalar", scalar::quantize},
-                                                                                                    {"fast", quantize}};
+  const std::pair<const char*, void (*)(const QuantizeProblem&, const QuantizeOutput&)> layers[] = {
+      {"scalar", scalar::quantize}, {"fast", quantize}};
   for (const auto& [layer, call] : layers) {
     std::map<std::string, std::vector<std::byte>> got;
-    for (const auto& [name, shape] : outputs) got[name].assign(static_cast<std::size_t>(shape.bytes()), std::byte{0xA5});
+    for (const auto& [name, shape] : outputs)
+      got[name].assign(static_cast<std::size_t>(shape.bytes()), std::byte{0xA5});
     QuantizeOutput output;
     output.rowwise_data = got["rowwise_data"].data();
     output.columnwise_data = got["columnwise_data"].data();

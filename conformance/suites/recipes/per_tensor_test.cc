@@ -54,7 +54,8 @@ ASSAY_CLONES std::int64_t fast_pow2_mistakes(std::uint32_t begin, std::int32_t c
 TEST_P(ScaleFormula, PowersOfTwoForEveryPositiveAmax) {
   std::atomic<std::int64_t> fast_mistakes{0}, scalar_mistakes{0};
   parallel_for(0x7f80'0000 - 1, 1 << 22, [&](std::int64_t begin, std::int64_t end) {
-    fast_mistakes += fast_pow2_mistakes(static_cast<std::uint32_t>(begin + 1), static_cast<std::int32_t>(end - begin), max(), emax());
+    fast_mistakes += fast_pow2_mistakes(static_cast<std::uint32_t>(begin + 1), static_cast<std::int32_t>(end - begin),
+                                        max(), emax());
     std::int64_t wrong = 0;
     for (std::int64_t i = begin; i < end; ++i) {
       const auto bits = static_cast<std::uint32_t>(i + 1);
@@ -116,9 +117,11 @@ const ScaleCase kScaleCases[] = {
     {"a tiny epsilon overflows", 0, 448, false, 0x1p-149f, 65504, 65504},
     {"largest amax", kFltMax, 448, false, 0, kFltMax, static_cast<float>(448.0 / 0x1.fffffep127)},
     {"e4m3 overflows up to 1.75*2^-120", kE4m3Last, 448, false, 0, kFltMax, kFltMax},
-    {"e4m3 fits just above", std::bit_cast<float>(0x03e0'0001u), 448, false, 0, 0, static_cast<float>(448.0 / 0x1.c00002p-120)},
+    {"e4m3 fits just above", std::bit_cast<float>(0x03e0'0001u), 448, false, 0, 0,
+     static_cast<float>(448.0 / 0x1.c00002p-120)},
     {"e5m2 overflows up to 1.75*2^-113", kE5m2Last, 57344, false, 0, kFltMax, kFltMax},
-    {"e5m2 fits just above", std::bit_cast<float>(0x0760'0001u), 57344, false, 0, 0, static_cast<float>(57344.0 / 0x1.c00002p-113)},
+    {"e5m2 fits just above", std::bit_cast<float>(0x0760'0001u), 57344, false, 0, 0,
+     static_cast<float>(57344.0 / 0x1.c00002p-113)},
     {"overflow of bf16", kE4m3Last, 448, false, 0, 0x1.fep127f, 0x1.fep127f},
     {"overflow of f16, power of two", 0x1p-149f, 448, true, 0, 65504, 0x1p15f},
     {"overflow of f32, power of two", 0x1p-149f, 448, true, 0, kFltMax, 0x1p127f},
@@ -149,16 +152,21 @@ TEST_P(PerTensor, BothLayersEqualTheSecondRoute) {
 
 std::vector<Case> per_tensor_cases() {
   const std::vector<std::pair<std::vector<std::int64_t>, std::int64_t>> shapes = {
-      {{1}, 1},        {{33}, 272},          {{127}, 96},  {{129}, 130}, {{1024}, 1}, {{3}, 512},
-      {{0, 1, 127, 0}, 144}, {{100, 300, 5}, 80}, {{}, 128}, {{0, 0}, 16}, {{7, 3}, 0}};
+      {{1}, 1},   {{33}, 272},           {{127}, 96},         {{129}, 130}, {{1024}, 1},
+      {{3}, 512}, {{0, 1, 127, 0}, 144}, {{100, 300, 5}, 80}, {{}, 128},    {{0, 0}, 16},
+      {{7, 3}, 0}};
   std::vector<Case> cases;
   std::uint64_t seed = 1;
   for (const auto& [splits, columns] : shapes) {
     for (const Format x_type : {Format::bf16, Format::f16, Format::f32}) {
-      for (const Pattern pattern : {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros}) {
+      for (const Pattern pattern :
+           {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros}) {
         Case c;
         c.recipe = seed % 4 == 0 ? Recipe::tensor_delayed : Recipe::tensor_current;
-        c.x = {.x_type = x_type, .output = seed % 3 == 0 ? Format::e5m2 : Format::e4m3, .splits = splits, .columns = columns};
+        c.x = {.x_type = x_type,
+               .output = seed % 3 == 0 ? Format::e5m2 : Format::e4m3,
+               .splits = splits,
+               .columns = columns};
         c.x.pattern = pattern;
         c.x.grouped = splits.size() != 1;
         c.x.rows_beyond = c.x.grouped && seed % 2 ? 2 : 0;

@@ -28,7 +28,8 @@ constexpr QuantizeLayer kLayers[] = {{"scalar", scalar::quantize}, {"fast", quan
 class Call {
  public:
   explicit Call(Recipe recipe, bool grouped = true, std::uint8_t poison = 0xa5) : poison_(poison) {
-    for (std::size_t i = 0; i < x_.size(); ++i) x_[i] = static_cast<std::uint16_t>(0x3f00 + i * 37 % 256 + (i % 3 == 0 ? 0x8000 : 0));
+    for (std::size_t i = 0; i < x_.size(); ++i)
+      x_[i] = static_cast<std::uint16_t>(0x3f00 + i * 37 % 256 + (i % 3 == 0 ? 0x8000 : 0));
     problem.config.recipe = recipe;
     problem.config.output = recipe == Recipe::nvfp4 ? Format::e2m1 : Format::e4m3;
     problem.config.columnwise = true;
@@ -51,16 +52,17 @@ class Call {
   const std::vector<std::uint8_t>& memory() const { return memory_; }
   // Bytes of output i of the order below.
   std::vector<std::uint8_t> bytes(std::size_t i) const {
-    return {memory_.begin() + static_cast<std::ptrdiff_t>(i * kRoom), memory_.begin() + static_cast<std::ptrdiff_t>((i + 1) * kRoom)};
+    return {memory_.begin() + static_cast<std::ptrdiff_t>(i * kRoom),
+            memory_.begin() + static_cast<std::ptrdiff_t>((i + 1) * kRoom)};
   }
 
   QuantizeProblem problem;
   QuantizeOutput output;
 
  private:
-  static constexpr void* QuantizeOutput::*kPointers[] = {&QuantizeOutput::rowwise_data, &QuantizeOutput::columnwise_data,
-                                                         &QuantizeOutput::rowwise_scale_inv,
-                                                         &QuantizeOutput::columnwise_scale_inv, &QuantizeOutput::dbias};
+  static constexpr void* QuantizeOutput::*kPointers[] = {
+      &QuantizeOutput::rowwise_data, &QuantizeOutput::columnwise_data, &QuantizeOutput::rowwise_scale_inv,
+      &QuantizeOutput::columnwise_scale_inv, &QuantizeOutput::dbias};
   static constexpr std::size_t kRoom = 1 << 17;
   std::uint8_t* buffer(std::size_t i) { return memory_.data() + i * kRoom; }
 
@@ -71,7 +73,8 @@ class Call {
   std::vector<std::uint8_t> memory_ = std::vector<std::uint8_t>(8 * kRoom, poison_);
 };
 
-// ---- Names and shapes -------------------------------------------------------------------------------------------------
+// ---- Names and shapes
+// -------------------------------------------------------------------------------------------------
 
 TEST(RecipeNames, GoBothWays) {
   for (const Recipe recipe : kRecipes) EXPECT_EQ(recipe_named(name_of(recipe)), recipe);
@@ -88,7 +91,8 @@ std::string text(const OutputShape& shape) {
 }
 std::string text(const QuantizeShapes& s) {
   return text(s.rowwise_data) + " " + text(s.columnwise_data) + " " + text(s.rowwise_scale_inv) + " " +
-         text(s.columnwise_scale_inv) + " " + text(s.amax) + " " + text(s.columnwise_amax) + " " + text(s.scale) + " " + text(s.dbias);
+         text(s.columnwise_scale_inv) + " " + text(s.amax) + " " + text(s.columnwise_amax) + " " + text(s.scale) + " " +
+         text(s.dbias);
 }
 
 struct ShapeCase {
@@ -96,7 +100,9 @@ struct ShapeCase {
   bool grouped;
   const char* want;  // rowwise and columnwise data, their scales, amax, columnwise amax, scale, dbias
 };
-void PrintTo(const ShapeCase& c, std::ostream* out) { *out << name_of(c.recipe) << (c.grouped ? " grouped" : " single"); }
+void PrintTo(const ShapeCase& c, std::ostream* out) {
+  *out << name_of(c.recipe) << (c.grouped ? " grouped" : " single");
+}
 
 class Shapes : public ::testing::TestWithParam<ShapeCase> {};
 TEST_P(Shapes, AsFixturesStoreThem) {
@@ -125,14 +131,17 @@ TEST(ShapesOfADirection, FollowTheConfiguration) {
     Call call(recipe);
     call.problem.config.columnwise = call.problem.config.dbias = false;
     const QuantizeShapes rowwise = quantize_outputs(call.problem);
-    EXPECT_EQ(rowwise.columnwise_data.rank + rowwise.columnwise_scale_inv.rank + rowwise.columnwise_amax.rank + rowwise.dbias.rank, 0);
+    EXPECT_EQ(rowwise.columnwise_data.rank + rowwise.columnwise_scale_inv.rank + rowwise.columnwise_amax.rank +
+                  rowwise.dbias.rank,
+              0);
     EXPECT_EQ(rowwise.rowwise_data.rank, 2);
     call.problem.config.columnwise = true;
     call.problem.config.rowwise = false;
     const QuantizeShapes columnwise = quantize_outputs(call.problem);
     EXPECT_EQ(columnwise.rowwise_data.rank, 0);
     EXPECT_NE(columnwise.columnwise_data.rank, 0);
-    EXPECT_EQ(columnwise.rowwise_scale_inv.rank, recipe <= Recipe::tensor_delayed ? 1 : 0) << "the one scale_inv serves both";
+    EXPECT_EQ(columnwise.rowwise_scale_inv.rank, recipe <= Recipe::tensor_delayed ? 1 : 0)
+        << "the one scale_inv serves both";
   }
 }
 
@@ -158,15 +167,19 @@ TEST(Noop, ExactlyOneMeansThatNothingIsWritten) {
   }
 }
 
-// ---- Outputs that are not wanted --------------------------------------------------------------------------------------
+// ---- Outputs that are not wanted
+// --------------------------------------------------------------------------------------
 
 // Any output may be left out; the others hold what they would have held.
 TEST(OptionalOutputs, LeavingOneOutChangesNoOther) {
-  const std::function<void(QuantizeOutput&)> leave_out[] = {
-      [](auto& o) { o.rowwise_data = nullptr; },      [](auto& o) { o.columnwise_data = nullptr; },
-      [](auto& o) { o.rowwise_scale_inv = nullptr; }, [](auto& o) { o.columnwise_scale_inv = nullptr; },
-      [](auto& o) { o.dbias = nullptr; },             [](auto& o) { o.amax = nullptr; },
-      [](auto& o) { o.columnwise_amax = nullptr; },   [](auto& o) { o.scale = nullptr; }};
+  const std::function<void(QuantizeOutput&)> leave_out[] = {[](auto& o) { o.rowwise_data = nullptr; },
+                                                            [](auto& o) { o.columnwise_data = nullptr; },
+                                                            [](auto& o) { o.rowwise_scale_inv = nullptr; },
+                                                            [](auto& o) { o.columnwise_scale_inv = nullptr; },
+                                                            [](auto& o) { o.dbias = nullptr; },
+                                                            [](auto& o) { o.amax = nullptr; },
+                                                            [](auto& o) { o.columnwise_amax = nullptr; },
+                                                            [](auto& o) { o.scale = nullptr; }};
   for (const QuantizeLayer& layer : kLayers) {
     for (const Recipe recipe : kRecipes) {
       Call all(recipe);
@@ -182,7 +195,8 @@ TEST(OptionalOutputs, LeavingOneOutChangesNoOther) {
           if (i != skipped) leave_out[i](alone.output);
         }
         layer.quantize(alone.problem, alone.output);
-        EXPECT_EQ(alone.bytes(skipped) == all.bytes(skipped), true) << layer.name << " " << name_of(recipe) << ": output " << skipped << " alone";
+        EXPECT_EQ(alone.bytes(skipped) == all.bytes(skipped), true)
+            << layer.name << " " << name_of(recipe) << ": output " << skipped << " alone";
       }
     }
   }
@@ -223,7 +237,8 @@ Pointer shifted(Pointer pointer) {
   return reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
 }
 
-const std::int64_t kNegative[] = {32, -1, 96}, kTooMany[] = {32, 96, 33}, kOverflow[] = {160, INT64_MAX}, kOdd[] = {31, 33};
+const std::int64_t kNegative[] = {32, -1, 96}, kTooMany[] = {32, 96, 33}, kOverflow[] = {160, INT64_MAX},
+                   kOdd[] = {31, 33};
 
 class Refused : public ::testing::TestWithParam<Bad> {};
 
@@ -251,29 +266,43 @@ const Bad kBad[] = {
     {"codes of 4 bits", "output", kBlock, [](Call& c) { c.problem.config.output = Format::e2m1; }},
     {"codes of 16 bits", "output", kTensor, [](Call& c) { c.problem.config.output = Format::bf16; }},
     {"codes of 8 bits", "output", kNvfp4, [](Call& c) { c.problem.config.output = Format::e4m3; }},
-    {"unknown sign of zero", "zero_sign", kBlock, [](Call& c) { c.problem.config.zero_sign = static_cast<ZeroSign>(2); }},
-    {"unknown layout", "scale_layout", kMxfp8, [](Call& c) { c.problem.config.scale_layout = static_cast<ScaleLayout>(2); }},
-    {"swizzled block scales", "scale_layout", kBlock, [](Call& c) { c.problem.config.scale_layout = ScaleLayout::swizzled; }},
+    {"unknown sign of zero", "zero_sign", kBlock,
+     [](Call& c) { c.problem.config.zero_sign = static_cast<ZeroSign>(2); }},
+    {"unknown layout", "scale_layout", kMxfp8,
+     [](Call& c) { c.problem.config.scale_layout = static_cast<ScaleLayout>(2); }},
+    {"swizzled block scales", "scale_layout", kBlock,
+     [](Call& c) { c.problem.config.scale_layout = ScaleLayout::swizzled; }},
     {"swizzled scale", "scale_layout", kTensor, [](Call& c) { c.problem.config.scale_layout = ScaleLayout::swizzled; }},
     {"tiles by another option", "two_dimensional", kBlock, [](Call& c) { c.problem.config.two_dimensional = true; }},
-    {"powers of two are given", "force_pow_2_scales", kMxfp8, [](Call& c) { c.problem.config.force_pow_2_scales = true; }},
+    {"powers of two are given", "force_pow_2_scales", kMxfp8,
+     [](Call& c) { c.problem.config.force_pow_2_scales = true; }},
     {"no floor", "amax_epsilon", kNvfp4, [](Call& c) { c.problem.config.amax_epsilon = 1; }},
     {"negative floor", "amax_epsilon", kBlock, [](Call& c) { c.problem.config.amax_epsilon = -1; }},
     {"NaN floor", "amax_epsilon", kBlock, [](Call& c) { c.problem.config.amax_epsilon = NAN; }},
     {"transform", "hadamard", kBlock, [](Call& c) { c.problem.config.hadamard = true; }},
-    {"transform of f32", "hadamard", kNvfp4, [](Call& c) { c.problem.config.hadamard = true, c.problem.x_type = Format::f32; }},
-    {"transform of tiles", "hadamard", kNvfp4, [](Call& c) { c.problem.config.hadamard = c.problem.config.two_dimensional = true; }},
+    {"transform of f32", "hadamard", kNvfp4,
+     [](Call& c) { c.problem.config.hadamard = true, c.problem.x_type = Format::f32; }},
+    {"transform of tiles", "hadamard", kNvfp4,
+     [](Call& c) { c.problem.config.hadamard = c.problem.config.two_dimensional = true; }},
     {"random rounding", "stochastic_rounding", kMxfp8, [](Call& c) { c.problem.config.stochastic_rounding = true; }},
-    {"random rounding without draws", "rowwise_random", kNvfp4, [](Call& c) { c.problem.config.stochastic_rounding = true; }},
-    {"4 over 6", "four_over_six", kMxfp8, [](Call& c) { c.problem.config.four_over_six = FourOverSix::mean_squared_error; }},
-    {"unknown 4 over 6", "four_over_six", kNvfp4, [](Call& c) { c.problem.config.four_over_six = static_cast<FourOverSix>(3); }},
-    {"scale maximum of another recipe", "nvfp4_e4m3_max", kMxfp8, [](Call& c) { c.problem.config.nvfp4_e4m3_max = 256; }},
-    {"scale maximum without 4 over 6", "nvfp4_e4m3_max", kNvfp4, [](Call& c) { c.problem.config.nvfp4_e4m3_max = 256; }},
+    {"random rounding without draws", "rowwise_random", kNvfp4,
+     [](Call& c) { c.problem.config.stochastic_rounding = true; }},
+    {"4 over 6", "four_over_six", kMxfp8,
+     [](Call& c) { c.problem.config.four_over_six = FourOverSix::mean_squared_error; }},
+    {"unknown 4 over 6", "four_over_six", kNvfp4,
+     [](Call& c) { c.problem.config.four_over_six = static_cast<FourOverSix>(3); }},
+    {"scale maximum of another recipe", "nvfp4_e4m3_max", kMxfp8,
+     [](Call& c) { c.problem.config.nvfp4_e4m3_max = 256; }},
+    {"scale maximum without 4 over 6", "nvfp4_e4m3_max", kNvfp4,
+     [](Call& c) { c.problem.config.nvfp4_e4m3_max = 256; }},
     {"negative rows", "rows", kBlock, [](Call& c) { c.problem.rows = -1; }},
     {"negative columns", "columns", kTensor, [](Call& c) { c.problem.columns = -1; }},
-    {"more elements than int64 counts", "rows", kBlock, [](Call& c) { c.problem.rows = c.problem.columns = std::int64_t{1} << 40; }},
-    {"bytes past int64", "rows", kTensor, [](Call& c) { c.problem.rows = std::int64_t{1} << 61, c.problem.columns = 1; }},
-    {"padding past int64", "columns", kBlock, [](Call& c) { c.problem.rows = 0, c.problem.columns = INT64_MAX, c.problem.grouped = false; }},
+    {"more elements than int64 counts", "rows", kBlock,
+     [](Call& c) { c.problem.rows = c.problem.columns = std::int64_t{1} << 40; }},
+    {"bytes past int64", "rows", kTensor,
+     [](Call& c) { c.problem.rows = std::int64_t{1} << 61, c.problem.columns = 1; }},
+    {"padding past int64", "columns", kBlock,
+     [](Call& c) { c.problem.rows = 0, c.problem.columns = INT64_MAX, c.problem.grouped = false; }},
     {"negative split", "splits[1]", kBlock, [](Call& c) { c.problem.splits = kNegative; }},
     {"more rows than x has", "splits[2]", kTensor, [](Call& c) { c.problem.splits = kTooMany; }},
     {"splits whose sum wraps", "splits[1]", kBlock, [](Call& c) { c.problem.splits = kOverflow; }},
@@ -285,15 +314,18 @@ const Bad kBad[] = {
     {"misaligned scale", "scale", kDelayed, [](Call& c) { c.problem.scale = shifted(c.problem.scale); }},
     {"misaligned flag", "noop", kBlock, [](Call& c) { c.problem.noop = shifted(c.problem.scale); }},
     {"misaligned amax", "amax", kNvfp4, [](Call& c) { c.problem.amax = shifted(c.problem.scale); }},
-    {"misaligned scales", "output.rowwise_scale_inv", kBlock, [](Call& c) { c.output.rowwise_scale_inv = shifted(c.output.rowwise_scale_inv); }},
-    {"misaligned scales", "output.columnwise_scale_inv", kBlock, [](Call& c) { c.output.columnwise_scale_inv = shifted(c.output.columnwise_scale_inv); }},
+    {"misaligned scales", "output.rowwise_scale_inv", kBlock,
+     [](Call& c) { c.output.rowwise_scale_inv = shifted(c.output.rowwise_scale_inv); }},
+    {"misaligned scales", "output.columnwise_scale_inv", kBlock,
+     [](Call& c) { c.output.columnwise_scale_inv = shifted(c.output.columnwise_scale_inv); }},
     {"misaligned amax", "output.amax", kTensor, [](Call& c) { c.output.amax = shifted(c.output.amax); }},
     {"misaligned scale", "output.scale", kTensor, [](Call& c) { c.output.scale = shifted(c.output.scale); }},
     {"misaligned dbias", "output.dbias", kMxfp8, [](Call& c) { c.output.dbias = shifted(c.output.dbias); }},
 };
 INSTANTIATE_TEST_SUITE_P(Calls, Refused, ::testing::ValuesIn(kBad));
 
-// ---- Nothing to do ----------------------------------------------------------------------------------------------------
+// ---- Nothing to do
+// ----------------------------------------------------------------------------------------------------
 
 TEST(Empty, NoElementsNeedNoPointers) {
   for (const QuantizeLayer& layer : kLayers) {
