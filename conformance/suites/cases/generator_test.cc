@@ -175,6 +175,15 @@ TEST(Generate, GivesBothStoragesTheSameElements) {
   }
 }
 
+// k counts from a group's own first row where rows are summed over, so each group has the large term of its sum.
+TEST(Generate, StartsTheContractionOfEachGroupAtItsFirstRow) {
+  const Case c = case_of("grouped_gemm kind=bf16 layout=NT splits=40,0,24 N=8 K=8 data=adversarial_output_ties");
+  const auto* dy = c.in.at("dy").as<std::uint16_t>();
+  for (int row = 0; row < 64; ++row) {
+    for (int n = 0; n < 8; ++n) EXPECT_EQ(dy[row * 8 + n] == 0x4180, row == 0 || row == 40) << row;  // 16
+  }
+}
+
 TEST(Generate, KeepsElementsWhenOnlySplitsChange) {
   const Case one = case_of("quantize recipe=block_1x128 splits=10,20,2 K=72 data=clustered seed=5");
   const Case other = case_of("quantize recipe=block_1x128 splits=0,1,31 K=72 data=clustered seed=5");
