@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "conformance/cases/generator.h"
+#include "conformance/cases/replay_steps.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
@@ -36,7 +37,8 @@ CaseReport judge_line(const CaseLine& line, Backend& backend, const BackendChoic
     const std::vector<std::string> wanted = wanted_outputs(line);
     options.wanted = &wanted;
     options.order_free = check_kind(line) == CheckKind::order_free;
-    report.judgement = judge(backend, generate(line), nullptr, options);
+    report.judgement = replay_plan(line).count == 0 ? judge(backend, generate(line), nullptr, options)
+                                                    : judge_replay(backend, replay_steps(line), options);
   } catch (const InvalidArgument& error) {  // a fault of the suite, not of the backend; it must not pass for anything else
     report.judgement.verdict = Verdict::failed;
     report.judgement.text = options.title + "\n  the reference refuses this case: " + error.what();

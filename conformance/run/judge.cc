@@ -105,52 +105,120 @@ std::string_view name_of(Ground ground) {
   return "unknown";
 }
 
-Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto finish = [&](Judgement judgement) {
-    judgement.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return judgement;
-  };
-  const std::vector<OutputSpec> specs = wanted_specs(problem, expected, options.wanted);
+namespace {
 
-  Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
-  const assay_status supported = backend.table().supports(backend.context(), &trial.call());
-  if (supported == ASSAY_NOT_SUPPORTED) return finish(judge_absence(trial, backend.last_error(), options));
-
+// What can be said before the call itself is made: a declared absence, a failing question, the stated numerics.
+struct Opening {
+  bool settled = false;  // the judgement is final
   Judgement judgement;
-  if (supported != ASSAY_OK) {
-    judgement.verdict = supported == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
-    judgement.text = headed(options, fmt::format("  call    supports() returned '{}': {}", name_of(supported), backend.last_error()));
-    return finish(judgement);
-  }
   assay_numerics stated{};
-  stated.struct_size = sizeof stated;
-  stated.keeps_zero_sign = stated.deterministic = stated.batch_invariant = -1;
-  backend.check(backend.table().numerics(backend.context(), &trial.call(), &stated), "state its numerics");
+};
 
-  const Expectation expectation(problem, expected, specs, stated, options);
-  judgement.ground = expectation.ground();
-  judgement.words = expectation.words();
-  if (const std::string fault = expectation.statement_fault(); !fault.empty()) {
-    judgement.verdict = Verdict::failed;
-    judgement.text = headed(options, "  stated  " + fault);
-    return finish(judgement);
+Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options) {
+  Opening opening;
+  const assay_status supported = backend.table().supports(backend.context(), &trial.call());
+  if (supported == ASSAY_NOT_SUPPORTED) {
+    opening.judgement = judge_absence(trial, backend.last_error(), options);
+    opening.settled = true;
+    return opening;
   }
+  if (supported != ASSAY_OK) {
+    opening.judgement.verdict = supported == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
+    opening.judgement.text = headed(options, fmt::format("  call    supports() returned '{}': {}", name_of(supported), backend.last_error()));
+    opening.settled = true;
+    return opening;
+  }
+  opening.stated.struct_size = sizeof opening.stated;
+  opening.stated.keeps_zero_sign = opening.stated.deterministic = opening.stated.batch_invariant = -1;
+  backend.check(backend.table().numerics(backend.context(), &trial.call(), &opening.stated), "state its numerics");
+  return opening;
+}
+
+// True when all is right; otherwise the judgement holds verdict and text. `when` is said of the attempt: "replay 3".
+bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, const std::string& when,
+            const JudgeOptions& options, Judgement& judgement) {
+  std::string text = trouble_of(tried, judgement);
+  if (text.empty()) {
+    for (const std::string& line : tried.damage) text += "  memory  " + line + "\n";
+    text += expectation.differences(tried.outputs, poison);
+    if (!text.empty()) judgement.verdict = Verdict::failed;
+  }
+  if (text.empty()) return true;
+  judgement.text = headed(options, (when.empty() ? "" : "  when    " + when + "\n") + text);
+  return false;
+}
+
+bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement) {
+  judgement.ground = expectation.ground();
+  if (expectation.statement_fault().empty()) return true;
+  judgement.verdict = Verdict::failed;
+  judgement.text = headed(options, "  stated  " + expectation.statement_fault());
+  return false;
+}
+
+class Stopwatch {
+ public:
+  Judgement stop(Judgement judgement) const {
+    judgement.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    return judgement;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options) {
+  const Stopwatch watch;
+  const std::vector<OutputSpec> specs = wanted_specs(problem, expected, options.wanted);
+  Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
+  Opening opening = open_case(backend, trial, options);
+  Judgement& judgement = opening.judgement;
+  if (opening.settled) return watch.stop(judgement);
+
+  const Expectation expectation(problem, expected, specs, opening.stated, options);
+  if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
+  judgement.words = expectation.words();
   for (const std::uint8_t poison : kPoisons) {
-    const Attempt tried = trial.attempt(poison);
-    std::string text = trouble_of(tried, judgement);
-    if (text.empty()) {
-      for (const std::string& line : tried.damage) text += "  memory  " + line + "\n";
-      text += expectation.differences(tried.outputs, poison);
-      if (!text.empty()) judgement.verdict = Verdict::failed;
-    }
-    if (!text.empty()) {
-      judgement.text = headed(options, text);
-      return finish(judgement);
-    }
+    if (!accept(trial.attempt(poison), expectation, poison, "", options, judgement)) return watch.stop(judgement);
   }
   judgement.verdict = Verdict::passed;
-  return finish(judgement);
+  return watch.stop(judgement);
+}
+
+Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps, const JudgeOptions& options) {
+  const Stopwatch watch;
+  const golden::Case& first = steps.at(0);
+  const std::vector<OutputSpec> specs = wanted_specs(first, nullptr, options.wanted);
+  Trial trial(backend, first, specs, options.algorithm, options.timeout_ms);
+  Opening opening = open_case(backend, trial, options);
+  Judgement& judgement = opening.judgement;
+  if (opening.settled) return watch.stop(judgement);
+  if (!backend.can_capture()) {
+    judgement.verdict = Verdict::not_run;
+    judgement.text = "the backend has no capture and replay";
+    return watch.stop(judgement);
+  }
+  try {
+    trial.capture();
+  } catch (const BackendError& error) {
+    judgement.verdict = error.status() == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
+    judgement.text = headed(options, std::string("  when    capture\n  call    ") + error.what());
+    return watch.stop(judgement);
+  }
+  for (std::size_t i = 0; i <= steps.size(); ++i) {
+    const golden::Case& step = steps[i % steps.size()];
+    const Expectation expectation(step, nullptr, specs, opening.stated, options);
+    if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
+    judgement.words += expectation.words();
+    const std::uint8_t poison = kPoisons[i % 2];
+    const std::string when = i == steps.size() ? "the first inputs again, after " + std::to_string(i) + " replays"
+                                               : "replay " + std::to_string(i + 1) + " of " + std::to_string(steps.size());
+    if (!accept(trial.replay(step, poison), expectation, poison, when, options, judgement)) return watch.stop(judgement);
+  }
+  judgement.verdict = Verdict::passed;
+  return watch.stop(judgement);
 }
 
 }  // namespace assay::conformance

@@ -60,4 +60,10 @@ struct JudgeOptions {
 // BackendError when the backend's memory, copies or streams fail.
 Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options);
 
+// Graph replay: captures the call on the inputs of steps[0], then replays it once for each step, in order, with the inputs
+// in device memory changed to that step's and the outputs poisoned anew; at last the first step once more. Every replay is
+// compared with the reference's answer for its own inputs. All steps are the same call: attributes, types and shapes.
+// A backend without capture has the case reported as not run.
+Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps, const JudgeOptions& options);
+
 }  // namespace assay::conformance

@@ -75,18 +75,50 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
   backend_.check(backend_.table().synchronize(backend_.context(), stream_, timeout_ms_), "wait for the copies of the inputs");
 }
 
-Trial::~Trial() { backend_.table().stream_destroy(backend_.context(), stream_); }
+Trial::~Trial() {
+  if (graph_ != nullptr) backend_.table().graph_destroy(backend_.context(), graph_);
+  backend_.table().stream_destroy(backend_.context(), stream_);
+}
 
-Attempt Trial::attempt(std::uint8_t poison) {
-  const assay_backend& table = backend_.table();
+void Trial::prepare(std::uint8_t poison) {
   for (GuardedBuffer& buffer : output_buffers_) buffer.fill(poison);
   for (GuardedBuffer& buffer : workspace_) buffer.fill(poison);
-  backend_.check(table.synchronize(backend_.context(), stream_, timeout_ms_), "wait for the poison");
+  backend_.check(backend_.table().synchronize(backend_.context(), stream_, timeout_ms_), "wait for the poison");
+}
 
+Attempt Trial::attempt(std::uint8_t poison) {
+  prepare(poison);
+  return collect(problem_, backend_.table().execute(backend_.context(), stream_, &call_));
+}
+
+void Trial::capture() {
+  const assay_backend& table = backend_.table();
+  backend_.check(table.capture_begin(backend_.context(), stream_), "begin a capture");
+  const assay_status called = table.execute(backend_.context(), stream_, &call_);
+  const std::string why = called == ASSAY_OK ? "" : backend_.last_error();
+  const assay_status ended = table.capture_end(backend_.context(), stream_, &graph_);
+  if (called != ASSAY_OK) throw BackendError(called, "under capture the call returned '" + std::string(name_of(called)) + "': " + why);
+  backend_.check(ended, "end a capture");
+}
+
+Attempt Trial::replay(const golden::Case& changed, std::uint8_t poison) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const golden::Tensor& before = problem_.in.at(inputs_[i].name);
+    const auto found = changed.in.find(inputs_[i].name);
+    const bool same = found != changed.in.end() && found->second.type == before.type && found->second.shape == before.shape;
+    require(same, "replayed input " + std::string(inputs_[i].name), "of another type or shape", "what was captured, with other contents");
+    input_buffers_[i].write(found->second.bytes.data());
+  }
+  prepare(poison);
+  return collect(changed, backend_.table().graph_launch(backend_.context(), graph_, stream_));
+}
+
+// Waits for the call, then looks at all memory. `inputs` is what the inputs must still be.
+Attempt Trial::collect(const golden::Case& inputs, assay_status launched) {
   Attempt result;
-  result.status = table.execute(backend_.context(), stream_, &call_);
+  result.status = launched;
   if (result.status != ASSAY_OK) result.error = backend_.last_error();
-  const assay_status waited = table.synchronize(backend_.context(), stream_, timeout_ms_);
+  const assay_status waited = backend_.table().synchronize(backend_.context(), stream_, timeout_ms_);
   if (waited != ASSAY_OK) {
     result.status = waited;
     result.error = waited == ASSAY_TIMEOUT ? fmt::format("not finished after {} ms", timeout_ms_) : backend_.last_error();
@@ -98,7 +130,7 @@ Attempt Trial::attempt(std::uint8_t poison) {
     }
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const std::vector<std::byte>& before = problem_.in.at(inputs_[i].name).bytes;
+    const std::vector<std::byte>& before = inputs.in.at(inputs_[i].name).bytes;
     const std::vector<std::byte> after = input_buffers_[i].read();
     const auto differs = std::mismatch(after.begin(), after.end(), before.begin());
     if (differs.first == after.end()) continue;

@@ -35,7 +35,17 @@ class Trial {
   // time has status ASSAY_TIMEOUT, and its memory is not looked at.
   Attempt attempt(std::uint8_t poison);
 
+  // Captures the call into a graph without carrying it out. The backend must have capture functions.
+  // Throws BackendError when capturing fails, which the message tells from a failing call.
+  void capture();
+  // As `attempt`, but through the captured graph, after the inputs in device memory have become those of `changed`: the
+  // same tensors with other contents. Throws InvalidArgument when a tensor of `changed` has another type or shape.
+  Attempt replay(const golden::Case& changed, std::uint8_t poison);
+
  private:
+  void prepare(std::uint8_t poison);
+  Attempt collect(const golden::Case& inputs, assay_status launched);
+
   Backend& backend_;
   const golden::Case& problem_;
   std::int64_t timeout_ms_;
@@ -45,6 +55,7 @@ class Trial {
   std::vector<assay_tensor> inputs_, outputs_;
   std::vector<GuardedBuffer> input_buffers_, output_buffers_, workspace_;
   assay_call call_{};
+  assay_graph* graph_ = nullptr;
 };
 
 }  // namespace assay::conformance

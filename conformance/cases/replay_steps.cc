@@ -1,0 +1,67 @@
+#include "conformance/cases/replay_steps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "conformance/cases/case_schema.h"
+#include "conformance/cases/generator.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+bool has_key(const CaseLine& line, std::string_view key) { return find_key(*find_op(line.op), key) != nullptr; }
+
+bool is_scale(const std::string& name) { return name.find("scale") != std::string::npos || name.find("amax") != std::string::npos; }
+
+bool changes(const std::string& name, const ReplayPlan& plan) {
+  if (name == "splits" || name == "first" || name == "last") return plan.splits;
+  if (name == "noop") return plan.noop;
+  return is_scale(name) ? plan.scales : plan.data;
+}
+
+// The key's groups, rotated: {a, b, c} becomes {b, c, a}.
+CaseLine rotated(const CaseLine& line, std::string_view key, std::int64_t by) {
+  std::vector<std::int64_t> splits = line.splits(key);
+  if (splits.empty()) return line;
+  std::rotate(splits.begin(), splits.begin() + by % static_cast<std::int64_t>(splits.size()), splits.end());
+  return with(line, key, splits_text(splits));
+}
+
+}  // namespace
+
+std::vector<golden::Case> replay_steps(const CaseLine& line) {
+  const ReplayPlan plan = replay_plan(line);
+  require(plan.count > 0, "replay", plan.count, "a number of replays");
+  const golden::Case first = generate(line);
+  std::vector<golden::Case> steps{first};
+  if (plan.noop) require(first.in.count("noop") != 0, "replay", "noop", "a case with a skip flag (noop=0 or noop=1)");
+  for (std::int64_t i = 1; i < plan.count; ++i) {
+    CaseLine changed = line;
+    if (plan.splits) {
+      for (const char* key : {"splits", "first", "last"}) {
+        if (has_key(line, key) && line.has(key)) changed = rotated(changed, key, i);
+      }
+    }
+    if ((plan.data || plan.scales) && has_key(line, "seed")) changed = with(changed, "seed", std::to_string(line.integer("seed") + i));
+    golden::Case step = generate(changed);
+    step.name = first.name;
+    for (auto& [name, tensor] : step.in) {
+      const golden::Tensor& before = first.in.at(name);
+      require(tensor.type == before.type && tensor.shape == before.shape, "replay", name, "inputs that keep their shape");
+      if (!changes(name, plan)) tensor.bytes = before.bytes;
+    }
+    if (plan.noop) {
+      constexpr float kFlags[] = {0, 1, 1, 0, 1};
+      std::memcpy(step.in.at("noop").bytes.data(), &kFlags[i % 5], sizeof(float));
+    }
+    steps.push_back(std::move(step));
+  }
+  if (plan.noop) {
+    const float run = 0;
+    std::memcpy(steps.front().in.at("noop").bytes.data(), &run, sizeof run);
+  }
+  return steps;
+}
+
+}  // namespace assay::conformance
