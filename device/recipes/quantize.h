@@ -1,0 +1,52 @@
+#pragma once
+// Quantization on the device: the call of reference/recipes/quantize.h over device memory, every bit the same. The enums and
+// the configuration are the reference's; no rounding rule is.
+//
+// One call quantizes one tensor or all groups of a ragged one, rowwise, columnwise or both in one pass over x. It reads the
+// splits on the device only, allocates nothing, does not synchronise and may be captured in a CUDA graph: data, splits,
+// scales and the skip flag may change between replays.
+
+#include <cstdint>
+
+#include "device/layout/groups.h"
+#include "device/support/error.h"
+#include "device/support/stream.h"
+#include "reference/recipes/quantize.h"
+
+namespace assay::device {
+
+struct QuantizeCall {
+  QuantizeConfig config;
+  Format x_type = Format::bf16;    // bf16, f16 or f32
+  const void* x = nullptr;         // device, [rows.capacity, columns], 16-byte aligned
+  Rows rows;
+  std::int64_t columns = 0;
+  const float* scale = nullptr;            // device [G]: tensor_delayed
+  const float* amax = nullptr;             // device [G]: nvfp4; null: max |x| of the group
+  const float* columnwise_amax = nullptr;  // device [G]: nvfp4
+  const float* noop = nullptr;             // device [1]: exactly 1.0 and nothing is written
+  const std::uint8_t* rowwise_random = nullptr;     // device: nvfp4 stochastic rounding
+  const std::uint8_t* columnwise_random = nullptr;
+  QuantizeOutput output;                   // device pointers; null: not wanted
+  void* workspace = nullptr;               // device, 256-byte aligned, quantize_workspace_bytes(); contents undefined
+  std::int64_t workspace_bytes = 0;
+  std::uint32_t* status = nullptr;         // device [1], or null
+};
+
+// Device memory that a call needs besides its tensors. Depends on sizes and configuration only, not on splits.
+std::int64_t quantize_workspace_bytes(const QuantizeCall& call);
+
+// Errors: InvalidArgument and NotSupported before anything is launched; faults in device-side values through the status word.
+void quantize(const QuantizeCall& call, Stream stream);
+
+// The recipes, called by quantize() after its checks. Each serves both directions, all input and output types.
+void quantize_per_tensor(const QuantizeCall& call, Stream stream);  // tensor_current, tensor_delayed: per_tensor.cu
+void quantize_fp8_block(const QuantizeCall& call, Stream stream);   // block_1x128, block_128x128: fp8_block.cu
+void quantize_mxfp8(const QuantizeCall& call, Stream stream);       // mxfp8.cu
+void quantize_nvfp4(const QuantizeCall& call, Stream stream);       // nvfp4.cu
+std::int64_t per_tensor_workspace_bytes(const QuantizeCall& call);
+std::int64_t fp8_block_workspace_bytes(const QuantizeCall& call);
+std::int64_t mxfp8_workspace_bytes(const QuantizeCall& call);
+std::int64_t nvfp4_workspace_bytes(const QuantizeCall& call);
+
+}  // namespace assay::device
