@@ -1,0 +1,114 @@
+// The suite as GoogleTest tests: one for each case of a profile, named OP.REST_OF_THE_NAME.
+//
+//   ASSAY_PROFILE=standard ASSAY_BACKEND=./libvendor.so assay_suite --gtest_filter='quantize.*' --gtest_output=json:report.json
+//
+//   ASSAY_PROFILE           smoke (default), standard or full
+//   ASSAY_BACKEND           reference (default), null, or the path of a shared library
+//   ASSAY_BACKEND_OPTIONS   text for the backend's open()
+//
+// A case that was not run, with proof, is a skipped test that says why. Filters, shards, repetition and reports are
+// GoogleTest's own. Properties of each test: case, ground, words. Exit codes: 0 and 1 as GoogleTest, 2 for an environment
+// that makes no sense, 4 when nothing passed and nothing failed, 9 for a backend that cannot be opened.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <set>
+
+#include "conformance/cases/catalogue.h"
+#include "conformance/program/exit_code.h"
+#include "conformance/program/suite.h"
+
+namespace {
+
+using namespace assay::conformance;
+
+std::string from_environment(const char* name, const char* absent) {
+  const char* text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? absent : text;
+}
+
+BackendChoice choice_from_environment() {
+  BackendChoice choice;
+  choice.name = from_environment("ASSAY_BACKEND", choice.name.c_str());
+  choice.options = from_environment("ASSAY_BACKEND_OPTIONS", "");
+  return choice;
+}
+
+class CaseTest : public testing::Test {
+ public:
+  CaseTest(CaseLine line, std::shared_ptr<Backend> backend) : line_(std::move(line)), backend_(std::move(backend)) {}
+
+  void TestBody() override {
+    const Judgement judgement = judge_line(line_, *backend_, choice_from_environment()).judgement;
+    RecordProperty("case", to_text(line_));
+    RecordProperty("words", std::to_string(judgement.words));
+    if (judgement.verdict == Verdict::passed) RecordProperty("ground", std::string(name_of(judgement.ground)));
+    if (judgement.verdict == Verdict::not_run) GTEST_SKIP() << judgement.text;
+    if (judgement.verdict != Verdict::passed) FAIL() << judgement.text;
+  }
+
+ private:
+  CaseLine line_;
+  std::shared_ptr<Backend> backend_;
+};
+
+// "grouped_gemm/bf16/TN/3f2a91c0" without its op, as GoogleTest wants names: letters, digits and underscores.
+std::string test_name(const CaseLine& line) {
+  std::string name = name_of(line).substr(line.op.size() + 1);
+  for (char& letter : name) {
+    const bool plain = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+    if (!plain) letter = '_';
+  }
+  return name;
+}
+
+// `backend` is null when tests are only listed.
+void register_cases(const std::vector<CaseLine>& lines, const std::shared_ptr<Backend>& backend) {
+  std::set<std::pair<std::string, std::string>> taken;
+  for (const CaseLine& line : lines) {
+    std::string name = test_name(line);
+    while (!taken.emplace(line.op, name).second) name += "_again";
+    testing::RegisterTest(line.op.c_str(), name.c_str(), nullptr, to_text(line).c_str(), __FILE__, __LINE__,
+                          [line, backend]() -> testing::Test* { return new CaseTest(line, backend); });
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc > 1) {
+    fmt::print(stderr, "assay_suite: '{}' is no option of GoogleTest\n", argv[1]);
+    return static_cast<int>(ExitCode::usage);
+  }
+  const std::string profile_name = from_environment("ASSAY_PROFILE", "smoke");
+  const auto profile = profile_named(profile_name);
+  if (!profile) {
+    fmt::print(stderr, "assay_suite: ASSAY_PROFILE is '{}': expected smoke, standard or full\n", profile_name);
+    return static_cast<int>(ExitCode::usage);
+  }
+  std::shared_ptr<Backend> backend;
+  if (!testing::GTEST_FLAG(list_tests)) {
+    const BackendChoice choice = choice_from_environment();
+    try {
+      backend = std::make_shared<Backend>(choice.name, choice.options);
+    } catch (const BackendError& error) {
+      fmt::print(stderr, "assay_suite: {}\n", error.what());
+      const bool usage = error.status() == ASSAY_INVALID_ARGUMENT || error.status() == ASSAY_FAILED;
+      return static_cast<int>(usage ? ExitCode::usage : ExitCode::machine_failed);
+    }
+  }
+  register_cases(catalogue(*profile), backend);
+  const int status = RUN_ALL_TESTS();
+  // Nothing selected is no pass; but a shard may be empty.
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  const bool sharded = std::getenv("GTEST_TOTAL_SHARDS") != nullptr;
+  if (status == 0 && !sharded && !testing::GTEST_FLAG(list_tests) && all.successful_test_count() == 0) {
+    fmt::print(stderr, "assay_suite: no case was judged\n");
+    return static_cast<int>(ExitCode::nothing_selected);
+  }
+  return status;
+}
