@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include "conformance/backends/built_in.h"
 
 namespace assay::conformance {
@@ -115,6 +117,33 @@ assay_device_info Backend::device_info() {
   info.struct_size = sizeof info;
   check(table_->device_info(context_, &info), "ask for the device");
   return info;
+}
+
+std::vector<assay_algorithm> Backend::algorithms(const assay_call& call) {
+  if (table_->list_algorithms == nullptr) return {};
+  std::int32_t count = 0;
+  check(table_->list_algorithms(context_, &call, nullptr, 0, &count), "count its algorithms");
+  std::vector<assay_algorithm> all(static_cast<std::size_t>(std::max(count, 0)));
+  for (assay_algorithm& each : all) each.struct_size = sizeof each;
+  check(table_->list_algorithms(context_, &call, all.data(), count, &count), "list its algorithms");
+  return all;
+}
+
+std::vector<assay_axis> Backend::axes() {
+  if (table_->list_axes == nullptr) return {};
+  std::int32_t count = 0;
+  check(table_->list_axes(context_, nullptr, 0, &count), "count its axes");
+  std::vector<assay_axis> all(static_cast<std::size_t>(std::max(count, 0)));
+  for (assay_axis& each : all) each.struct_size = sizeof each;
+  check(table_->list_axes(context_, all.data(), count, &count), "list its axes");
+  return all;
+}
+
+void Backend::set_axis(const std::string& axis, const std::string& value) {
+  if (table_->set_axis == nullptr) {
+    throw BackendError(ASSAY_INVALID_ARGUMENT, "backend " + name() + " has no axes: --axis " + axis + "=" + value + " cannot be set");
+  }
+  check(table_->set_axis(context_, axis.c_str(), value.c_str()), "set axis " + axis + " to '" + value + "'");
 }
 
 std::string Backend::last_error() {

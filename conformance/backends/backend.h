@@ -41,6 +41,12 @@ class Backend {
   assay_context* context() const { return context_; }
   std::string name() const { return table_->name; }
   assay_device_info device_info();
+  // Algorithms that can serve `call`; empty where the backend lists none.
+  std::vector<assay_algorithm> algorithms(const assay_call& call);
+  // Settings that change how calls are carried out, not what they mean; empty where the backend has none.
+  std::vector<assay_axis> axes();
+  // Errors: ASSAY_INVALID_ARGUMENT for a name or value that the backend does not have.
+  void set_axis(const std::string& name, const std::string& value);
   bool can_capture() const { return table_->capture_begin != nullptr; }
 
   // Throws unless `status` is ASSAY_OK; `doing` is what was attempted: "allocate 4096 bytes".

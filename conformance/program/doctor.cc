@@ -5,10 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <fstream>
-
 #include "conformance/backends/backend.h"
 #include "conformance/program/fixture_cases.h"
+#include "conformance/program/report.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
 #include "golden/io/manifest.h"
@@ -19,8 +18,18 @@ namespace {
 
 struct Finding {
   std::string subject, text;
-  bool good = true;
+  ExitCode code = ExitCode::passed;
 };
+
+// What check_manifest finds, and that there is nothing to check.
+std::vector<std::string> faults_of(const std::filesystem::path& folder) {
+  if (golden_files().empty()) return {fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", folder.string())};
+  try {
+    return golden::check_manifest(folder);
+  } catch (const golden::FixtureError& error) {
+    return {error.what()};
+  }
+}
 
 // What run-time dispatch finds on this processor. The bits are the same with all of them.
 std::string vector_code() {
@@ -43,18 +52,16 @@ std::vector<Finding> findings(const std::string& backend_name, const std::string
   found.push_back({"hdf5", fmt::format("{}.{}.{}", major, minor, release)});
   found.push_back({"cuda", "not in this build: device cases cannot run, everything else can"});
   const std::filesystem::path folder = golden_folder();
-  const std::vector<std::string> faults = golden::check_manifest(folder);
-  const std::size_t files = golden_files().size();
-  if (faults.empty() && files > 0) found.push_back({"fixtures", fmt::format("{} files in {}, every digest right", files, folder.string())});
-  if (files == 0) found.push_back({"fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", folder.string()), false});
-  for (const std::string& fault : faults) found.push_back({"fixtures", fault, false});
+  const std::vector<std::string> faults = faults_of(folder);
+  if (faults.empty()) found.push_back({"fixtures", fmt::format("{} files in {}, every digest right", golden_files().size(), folder.string())});
+  for (const std::string& fault : faults) found.push_back({"fixtures", fault, ExitCode::bad_fixture});
   try {
     Backend backend(backend_name, backend_options);
     const assay_device_info info = backend.device_info();
     found.push_back({"backend", fmt::format("{}: {} ({}), {}", backend.name(), info.name, info.architecture, info.software)});
     if (!backend.can_capture()) found.push_back({"backend", "has no capture and replay: replay cases cannot be asked"});
   } catch (const BackendError& error) {
-    found.push_back({"backend", error.what(), false});
+    found.push_back({"backend", error.what(), ExitCode::machine_failed});
   }
   return found;
 }
@@ -70,19 +77,18 @@ Action add_doctor(CLI::App& verb) {
   verb.add_option("--backend-options", options->backend_options, "Text for its open()");
   verb.add_option("--json", options->json, "Write the findings to this file");
   return [options] {
-    bool good = true;
+    Outcome outcome;
     nlohmann::json all = nlohmann::json::array();
     for (const Finding& each : findings(options->backend, options->backend_options)) {
-      fmt::print("{:<6}{:<12} {}\n", each.good ? "ok" : "FAULT", each.subject, each.text);
-      all.push_back({{"subject", each.subject}, {"good", each.good}, {"text", each.text}});
-      good = good && each.good;
+      const bool good = each.code == ExitCode::passed;
+      fmt::print("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject, each.text);
+      all.push_back({{"subject", each.subject}, {"good", good}, {"text", each.text}});
+      if (!good) outcome.add(each.code);
     }
     if (!options->json.empty()) {
-      std::ofstream file(options->json);
-      file << all.dump(1) << '\n';
-      if (!file.flush()) throw std::runtime_error("cannot write " + options->json);
+      write_json(options->json, all);
     }
-    return good ? ExitCode::passed : ExitCode::machine_failed;
+    return outcome.exit_code();
   };
 }
 

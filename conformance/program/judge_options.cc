@@ -11,11 +11,24 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+std::unique_ptr<Backend> BackendChoice::open() const {
+  auto backend = std::make_unique<Backend>(name, options);
+  for (const std::string& each : axes) {
+    const std::size_t equals = each.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw BackendError(ASSAY_INVALID_ARGUMENT, "--axis " + each + ": expected NAME=VALUE");
+    }
+    backend->set_axis(each.substr(0, equals), each.substr(equals + 1));
+  }
+  return backend;
+}
+
 std::string BackendChoice::words() const {
   std::string text;
   if (name != "reference") text += " --backend " + quoted(name);
   if (!options.empty()) text += " --backend-options " + quoted(options);
   if (algorithm >= 0) text += " --algorithm " + std::to_string(algorithm);
+  for (const std::string& each : axes) text += " --axis " + quoted(each);
   return text;
 }
 

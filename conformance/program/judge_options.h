@@ -3,8 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "conformance/backends/backend.h"
 #include "conformance/run/judge.h"
 
 namespace assay::conformance {
@@ -14,13 +17,17 @@ struct BackendChoice {
   std::string options;
   std::int64_t timeout_s = 60;
   std::int64_t algorithm = -1;
+  std::vector<std::string> axes;  // NAME=VALUE
 
   void add_to(CLI::App& verb) {
     verb.add_option("--backend", name, "reference, null, or the path of a shared library (conformance/backend.h)")->capture_default_str();
     verb.add_option("--backend-options", options, "Text for the backend's open(); reference: layer=fast or layer=scalar");
     verb.add_option("--timeout", timeout_s, "Seconds that one call may take")->capture_default_str()->check(CLI::Range(1, 86400));
+    verb.add_option("--axis", axes, "Set a configuration axis, as NAME=VALUE; again for others (assay list --axes)");
     verb.add_option("--algorithm", algorithm, "Pin an algorithm by its id")->check(CLI::NonNegativeNumber);
   }
+  // Opens the backend and sets its axes. Errors: BackendError.
+  std::unique_ptr<Backend> open() const;
   // Command-line words that choose the same backend, with a leading blank.
   std::string words() const;
   JudgeOptions judge_options() const;

@@ -24,7 +24,7 @@ class Contexts {
         return backend;
       }
     }
-    return std::make_unique<Backend>(choice_.name, choice_.options);
+    return choice_.open();
   }
   void give(std::unique_ptr<Backend> backend) {
     const std::lock_guard lock(mutex_);

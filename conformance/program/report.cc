@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -18,6 +21,8 @@ struct Counts {
   std::int64_t passed = 0, failed = 0, not_run = 0, other = 0, words = 0;
 };
 
+constexpr const char* kSelfCheck = "self-check";
+
 void count(Counts& counts, const Judgement& judgement) {
   switch (judgement.verdict) {
     case Verdict::passed: ++counts.passed; break;
@@ -30,6 +35,15 @@ void count(Counts& counts, const Judgement& judgement) {
 
 std::string paint(const std::string& text, const char* colour) {
   return colour_allowed(STDOUT_FILENO) ? fmt::format("\033[{}m{}\033[0m", colour, text) : text;
+}
+
+// Cases of the backend. The self-check's are not among them: that the suite works is no verdict on a backend.
+Counts count_cases(const std::vector<CaseReport>& cases) {
+  Counts counts;
+  for (const CaseReport& each : cases) {
+    if (each.suite != kSelfCheck) count(counts, each.judgement);
+  }
+  return counts;
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -85,14 +99,13 @@ void Report::note_nothing_selected(std::string why) {
 void Report::print_summary() {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::map<std::pair<std::string, std::string>, Counts> rows;
-  Counts all;
+  const Counts all = count_cases(cases_);
   std::map<std::string, std::int64_t> reasons;
   std::map<Ground, std::int64_t> grounds;
   for (const CaseReport& each : cases_) {
     count(rows[{each.op, each.recipe}], each.judgement);
-    count(all, each.judgement);
     if (each.judgement.verdict == Verdict::not_run) ++reasons[first_line(each.judgement.text)];
-    if (each.judgement.verdict == Verdict::passed) ++grounds[each.judgement.ground];
+    if (each.judgement.verdict == Verdict::passed && each.suite != kSelfCheck) ++grounds[each.judgement.ground];
   }
   if (failures_ > most_shown_) fmt::print("... and {} more (--json has them all, --show sets how many are printed)\n\n", failures_ - most_shown_);
   if (!rows.empty()) {
@@ -115,7 +128,7 @@ void Report::print_summary() {
   std::string codes;
   for (const ExitCode code : outcome_.all()) codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
   const bool good = outcome_.exit_code() == ExitCode::passed;
-  fmt::print("{} {}: backend {} on {}: {} passed, {} failed, {} not run, {} other, {} words compared by bits, {:.1f} s{}\n",
+  fmt::print("{} {}: backend {} on {}: {} passed, {} failed, {} not run, {} other, {} words compared, {:.1f} s{}\n",
              good ? paint("PASS", "32") : paint("FAIL", "31"), verb_, backend_name_, device_, all.passed, all.failed, all.not_run,
              all.other, all.words, seconds, codes.empty() ? "" : "; exit " + codes);
   std::fflush(stdout);
@@ -143,8 +156,7 @@ nlohmann::json Report::json() {
   for (const auto& [what, why] : not_tried_) not_tried.push_back({{"what", what}, {"why", why}});
   for (const auto& [file, why] : bad_fixtures_) bad.push_back({{"file", file}, {"why", why}});
   for (const ExitCode code : outcome_.all()) exits.push_back({{"code", static_cast<int>(code)}, {"meaning", meaning(code)}});
-  Counts all;
-  for (const CaseReport& each : cases_) count(all, each.judgement);
+  const Counts all = count_cases(cases_);
   return {{"assay", kVersion},
           {"format", 1},
           {"verb", verb_},
@@ -159,14 +171,24 @@ nlohmann::json Report::json() {
           {"cases", cases}};
 }
 
-void Report::write_json(const std::string& path) {
-  const std::string temporary = path + ".part";
+void Report::write_json(const std::string& path) { assay::conformance::write_json(path, json()); }
+
+void write_json(const std::string& path, const nlohmann::json& contents) {
+  std::error_code none;
+  // A pipe, a terminal or /dev/null is written to, not replaced.
+  const bool special = std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none);
+  const std::string temporary = special ? path : path + ".part";
   {
     std::ofstream file(temporary, std::ios::binary);
-    file << json().dump(1) << '\n';
-    if (!file.flush()) throw std::runtime_error("cannot write " + temporary);
+    file << contents.dump(1) << '\n';
+    if (!file.flush()) {
+      const std::string why = std::strerror(errno);
+      if (!special) std::filesystem::remove(temporary, none);
+      throw std::runtime_error("cannot write " + path + ": " + why);
+    }
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) throw std::runtime_error("cannot write " + path);
+  if (special) return;
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
 }
 
 }  // namespace assay::conformance

@@ -24,6 +24,10 @@ struct CaseReport {
   Judgement judgement;
 };
 
+// Writes a file whole or not at all; what is no regular file (a pipe, /dev/stdout) is written to.
+// Errors: std::runtime_error naming the path and the reason.
+void write_json(const std::string& path, const nlohmann::json& contents);
+
 class Report {
  public:
   // `verb` and `backend` head the summary and the JSON. Failures past `most_shown` are counted, not printed.
@@ -42,7 +46,7 @@ class Report {
   // Counts per op and recipe, what was not run and why, the time and the verdict line, on standard output.
   void print_summary();
   nlohmann::json json();
-  // Writes `json` to `path` through a temporary file. Errors: std::runtime_error naming the path and the reason.
+  // As the function of this name.
   void write_json(const std::string& path);
   ExitCode exit_code() const { return outcome_.exit_code(); }
   std::int64_t failures() const { return failures_; }

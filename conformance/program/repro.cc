@@ -26,7 +26,8 @@ Action add_repro(CLI::App& verb) {
     std::string text;
     for (const std::string& word : options->words) text += (text.empty() ? "" : " ") + word;
     const CaseLine line = parse_case_line(text);
-    Backend backend(options->backend.name, options->backend.options);
+    const std::unique_ptr<Backend> opened = options->backend.open();
+    Backend& backend = *opened;
     Report report("repro", backend, 1);
     fmt::print("{}\n", to_text(line));
     CaseReport judged = judge_line(line, backend, options->backend);

@@ -63,7 +63,11 @@ Shard shard_of(const Options& options) {
 
 ExitCode run(const Options& options) {
   const Shard shard = shard_of(options);
-  Backend backend(options.backend.name, options.backend.options);
+  if (const char* folder = std::getenv("ASSAY_GOLDEN"); folder != nullptr && *folder != '\0' && !std::filesystem::is_directory(folder)) {
+    throw CLI::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
+  }
+  const std::unique_ptr<Backend> opened = options.backend.open();
+  Backend& backend = *opened;
   Report report("run --profile " + options.profile, backend, options.show);
 
   Selection selection = select(catalogue(*profile_named(options.profile)), options.words);
@@ -83,6 +87,9 @@ ExitCode run(const Options& options) {
   if (!interrupted() && !files.empty()) judge_fixtures(files, fixture_words, options.backend, !options.quiet, report);
   if (!interrupted() && options.words.empty() && shard.index == 0) self_check(report, !options.quiet);
   if (interrupted()) report.note_interrupted();
+  if (options.words.empty() && shard.index == 0 && files.empty()) {
+    report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
+  }
   report.not_tried("device cases", "this build has no device backend yet; bring one with --backend PATH");
   report.print_summary();
   if (!options.json.empty()) report.write_json(options.json);
@@ -99,7 +106,7 @@ Action add_run(CLI::App& verb) {
       ->capture_default_str()->check(CLI::IsMember({"smoke", "standard", "full"}));
   verb.add_option("--shard", options->shard, "Only part I of N of the cases, as I/N (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX)");
   verb.add_option("--json", options->json, "Write every verdict to this file");
-  verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::NonNegativeNumber);
+  verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");
   return [options] {
     try {

@@ -22,10 +22,11 @@ Action add_verify(CLI::App& verb) {
   verb.add_option("--case", options->cases, "Only cases whose path contains this; again to narrow further");
   options->backend.add_to(verb);
   verb.add_option("--json", options->json, "Write every verdict to this file");
-  verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::NonNegativeNumber);
+  verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");
   return [options] {
-    Backend backend(options->backend.name, options->backend.options);
+    const std::unique_ptr<Backend> opened = options->backend.open();
+    Backend& backend = *opened;
     Report report("verify", backend, options->show);
     const std::vector<std::filesystem::path> files(options->files.begin(), options->files.end());
     const std::int64_t selected = judge_fixtures(files, options->cases, options->backend, !options->quiet, report);
