@@ -19,12 +19,16 @@ struct BackendChoice {
   std::int64_t algorithm = -1;
   std::vector<std::string> axes;  // NAME=VALUE
 
-  void add_to(CLI::App& verb) {
+  // Options that choose a backend, and those that say how it is judged too.
+  void add_backend_to(CLI::App& verb) {
     verb.add_option("--backend", name, "reference, null, or the path of a shared library (conformance/backend.h)")->capture_default_str();
     verb.add_option("--backend-options", options, "Text for the backend's open(); reference: layer=fast or layer=scalar");
+  }
+  void add_to(CLI::App& verb) {
+    add_backend_to(verb);
+    verb.add_option("--axis", axes, "Set a configuration axis, as NAME=VALUE; again for others (assay list --axes)")->allow_extra_args(false);
     verb.add_option("--timeout", timeout_s, "Seconds that one call may take")->capture_default_str()->check(CLI::Range(1, 86400));
-    verb.add_option("--axis", axes, "Set a configuration axis, as NAME=VALUE; again for others (assay list --axes)");
-    verb.add_option("--algorithm", algorithm, "Pin an algorithm by its id")->check(CLI::NonNegativeNumber);
+    verb.add_option("--algorithm", algorithm, "Pin an algorithm by its id (assay list --algorithms)")->check(CLI::NonNegativeNumber);
   }
   // Opens the backend and sets its axes. Errors: BackendError.
   std::unique_ptr<Backend> open() const;

@@ -83,7 +83,7 @@ Action add_list(CLI::App& verb) {
   verb.add_flag("--names", options->names, "Names instead of case lines");
   verb.add_option("--json", options->json, "Write names and lines to this file");
   verb.add_flag("--backends", options->backends, "The built-in backends");
-  options->backend.add_to(verb);
+  options->backend.add_backend_to(verb);
   verb.add_option("--algorithms", options->algorithms_of, "The algorithms that a backend lists for this case line, for --algorithm");
   verb.add_flag("--axes", options->axes, "The configuration axes of a backend, for --axis");
   CLI::Option* schema = verb.add_flag("--schema", options->schema, "The words of case lines: every op, key, default and value");

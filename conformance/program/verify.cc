@@ -19,7 +19,7 @@ Action add_verify(CLI::App& verb) {
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("FILE", options->files, "Fixture files (HDF5, fixture schema 1 or 2)")->required();
-  verb.add_option("--case", options->cases, "Only cases whose path contains this; again to narrow further");
+  verb.add_option("--case", options->cases, "Only cases whose path contains this; again to narrow further")->allow_extra_args(false);
   options->backend.add_to(verb);
   verb.add_option("--json", options->json, "Write every verdict to this file");
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
