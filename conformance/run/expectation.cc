@@ -77,7 +77,7 @@ Expectation::Expectation(const golden::Case& problem, const golden::Case* fixtur
     const golden::Tensor* given = fixture == nullptr ? nullptr : &fixture->out.at(spec.name);
     if (given != nullptr && (given->type != spec.type || given->bytes.size() != output.written.size())) {
       std::string wanted = "[";
-      for (std::size_t i = 0; i < spec.shape.size(); ++i) wanted += (i == 0 ? "" : ",") + std::to_string(spec.shape[i]);
+      for (std::size_t i = 0; i < spec.shape.size(); ++i) wanted.append(i == 0 ? "" : ",").append(std::to_string(spec.shape[i]));
       throw InvalidArgument("out/" + spec.name, describe(TensorView{given->type, given->shape, nullptr, 0}),
                             wanted + "] " + std::string(assay::name_of(spec.type)));
     }
