@@ -1,0 +1,68 @@
+#pragma once
+// What the calls of this folder check in common on the host, beside check_rows().
+
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <string>
+
+#include "device/layout/check_rows.h"
+#include "reference/formats/format.h"
+#include "reference/recipes/quantize.h"
+
+namespace assay::device {
+
+inline constexpr std::int64_t kMaxColumns = kMaxRows;
+
+inline const char* format_name(Format format) {
+  constexpr const char* kNames[] = {"f32",       "bf16",      "f16",  "e4m3", "e5m2", "e4m3_fnuz",
+                                    "e5m2_fnuz", "e8m0", "e2m1", "i32",  "i64"};
+  const auto index = static_cast<std::uint32_t>(format);
+  return index < std::size(kNames) ? kNames[index] : "an unknown format";
+}
+inline const char* recipe_name(Recipe recipe) {
+  constexpr const char* kNames[] = {"tensor_current", "tensor_delayed", "block_1x128",
+                                    "block_128x128",  "mxfp8",          "nvfp4"};
+  const auto index = static_cast<std::uint32_t>(recipe);
+  return index < std::size(kNames) ? kNames[index] : "an unknown recipe";
+}
+
+inline bool is_wide(Format format) { return format == Format::bf16 || format == Format::f16 || format == Format::f32; }
+inline bool is_fp8(Format format) { return format == Format::e4m3 || format == Format::e5m2; }
+inline int wide_bytes(Format format) { return format == Format::f32 ? 4 : 2; }
+
+// The shortest text that reads back as the same value.
+inline std::string shown(float value) {
+  char text[64];
+  return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
+inline void check_wide(Format format, const char* argument) {
+  if (!is_wide(format)) require(false, argument, format_name(format), "bf16, f16 or f32");
+}
+
+// A pointer that may be null.
+inline void check_alignment(const void* pointer, const char* argument, std::uintptr_t alignment) {
+  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0) require_pointer(pointer, argument, alignment);
+}
+
+// Rows and columns of a call. Eight bytes an element: no buffer of this matrix is then too large to address.
+inline void check_matrix(const Rows& rows, std::int64_t columns) {
+  if (columns < 0) require(false, "columns", columns, "a value of at least 0");
+  std::int64_t bytes;
+  if (rows.capacity > 0 && (__builtin_mul_overflow(rows.capacity, columns, &bytes) || __builtin_mul_overflow(bytes, 8, &bytes))) {
+    require(false, "rows.capacity", rows.capacity, "a number of elements that fits int64");
+  }
+  check_rows(rows);
+  if (columns > kMaxColumns) {
+    throw NotSupported("columns is " + std::to_string(columns) + ": at most " + std::to_string(kMaxColumns) + " are supported");
+  }
+}
+
+inline void check_workspace(const void* workspace, std::int64_t bytes, std::int64_t needed) {
+  if (needed == 0) return;
+  if (bytes < needed) require(false, "workspace_bytes", bytes, "at least " + std::to_string(needed));
+  require_pointer(workspace, "workspace", 256);
+}
+
+}  // namespace assay::device
