@@ -249,6 +249,7 @@ ASSAY_BOTH std::uint16_t encode_f16(float x) {
 //   kMaxBits       the largest finite value, as f32
 //   widen(word, i) element i of a word as f32, exact; i is a compile-time constant after unrolling
 //   raise(m, word) `m` starts at 0 and gathers the magnitudes seen, NaN passed over; as many maxima as elements in a word
+//   merge(a, b)    of two such
 //   amax_bits(m)   the largest of them as the bits of an f32, which order as unsigned integers do
 //
 // raise() is a maximum of magnitudes: it selects and never rounds, so its order cannot matter. The instruction's maximum
@@ -285,16 +286,6 @@ struct HalfWord {
     if (b <= kInfinity && b > high) high = b;
     return low | high << 16;
   }
-  // Of two gathered maxima: integer maxima of both halves.
-  static ASSAY_BOTH std::uint32_t merge(std::uint32_t a, std::uint32_t b) {
-#ifdef __CUDA_ARCH__
-    return __vmaxu2(a, b);
-#else
-    const std::uint32_t low = (a & 0xFFFFu) > (b & 0xFFFFu) ? a & 0xFFFFu : b & 0xFFFFu;
-    const std::uint32_t high = (a >> 16) > (b >> 16) ? a >> 16 : b >> 16;
-    return low | high << 16;
-#endif
-  }
   static ASSAY_BOTH std::uint32_t larger_half(std::uint32_t m) {
     return (m & 0xFFFFu) > (m >> 16) ? m & 0xFFFFu : m >> 16;
   }
@@ -309,11 +300,18 @@ struct Element<Format::bf16> : HalfWord<0x7F80> {
   }
   static ASSAY_BOTH std::uint32_t raise(std::uint32_t m, std::uint32_t word) {
 #ifdef __CUDA_ARCH__
-    std::uint32_t raised;
-    asm("max.bf16x2 %0, %1, %2;" : "=r"(raised) : "r"(m), "r"(word & 0x7FFF'7FFFu));
-    return raised;
+    return merge(m, word & 0x7FFF'7FFFu);
 #else
     return raise_on_host(m, word);
+#endif
+  }
+  static ASSAY_BOTH std::uint32_t merge(std::uint32_t a, std::uint32_t b) {
+#ifdef __CUDA_ARCH__
+    std::uint32_t larger;
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+#else
+    return raise_on_host(a, b);
 #endif
   }
   static ASSAY_BOTH std::uint32_t amax_bits(std::uint32_t m) { return larger_half(m) << 16; }
@@ -326,11 +324,18 @@ struct Element<Format::f16> : HalfWord<0x7C00> {
   static ASSAY_BOTH float widen(std::uint32_t word, int i) { return widen_f16(i == 0 ? word & 0xFFFFu : word >> 16); }
   static ASSAY_BOTH std::uint32_t raise(std::uint32_t m, std::uint32_t word) {
 #ifdef __CUDA_ARCH__
-    std::uint32_t raised;
-    asm("max.f16x2 %0, %1, %2;" : "=r"(raised) : "r"(m), "r"(word & 0x7FFF'7FFFu));
-    return raised;
+    return merge(m, word & 0x7FFF'7FFFu);
 #else
     return raise_on_host(m, word);
+#endif
+  }
+  static ASSAY_BOTH std::uint32_t merge(std::uint32_t a, std::uint32_t b) {
+#ifdef __CUDA_ARCH__
+    std::uint32_t larger;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+#else
+    return raise_on_host(a, b);
 #endif
   }
   static ASSAY_BOTH std::uint32_t amax_bits(std::uint32_t m) { return bits_of_float(widen_f16(larger_half(m))); }
