@@ -1,0 +1,79 @@
+// FP8 block scaling on the device: what a call wants, as one launch over tiles of 128 x 128 (fp8_block_tile.cuh), and the
+// end of dbias from the sums that the launch leaves in the workspace.
+
+#include <cstdint>
+#include <limits>
+
+#include "device/layout/check_rows.h"
+#include "device/recipes/dbias.h"
+#include "device/recipes/fp8_block_tile.cuh"
+#include "device/recipes/quantize.h"
+
+namespace assay::device {
+namespace {
+
+constexpr std::int64_t kBlock = 128;
+
+bool is_multiple(const void* pointer, std::uintptr_t bytes) { return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0; }
+
+}  // namespace
+
+// One f32 for each column of each tile of rows, if dbias is wanted.
+std::int64_t fp8_block_workspace_bytes(const QuantizeCall& call) {
+  return call.config.dbias ? max_tiles(call.rows, kBlock) * call.columns * std::int64_t{sizeof(float)} : 0;
+}
+
+void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
+  const QuantizeConfig& config = call.config;
+  const QuantizeOutput& output = call.output;
+  const bool dbias = config.dbias && output.dbias != nullptr;
+
+  Fp8BlockTiles tiles{};
+  tiles.x = call.x;
+  tiles.rows = call.rows;
+  tiles.columns = call.columns;
+  tiles.max = config.output == Format::e4m3 ? Fp8<Format::e4m3>::kMax : Fp8<Format::e5m2>::kMax;
+  tiles.epsilon = config.amax_epsilon;
+  tiles.zero = zero_addend(config.zero_sign == ZeroSign::kept);
+  tiles.pow2 = config.force_pow_2_scales;
+  tiles.noop = call.noop;
+  tiles.status = call.status;
+  if (config.rowwise) {
+    tiles.row_data = static_cast<std::uint8_t*>(output.rowwise_data);
+    tiles.row_scale = static_cast<float*>(output.rowwise_scale_inv);
+  }
+  if (config.columnwise) {
+    tiles.column_data = static_cast<std::uint8_t*>(output.columnwise_data);
+    tiles.column_scale = static_cast<float*>(output.columnwise_scale_inv);
+  }
+  tiles.tile_sums = dbias ? static_cast<float*>(call.workspace) : nullptr;
+  tiles.aligned = call.columns % 8 == 0 && is_multiple(call.x, 16) && is_multiple(tiles.row_data, 8);
+
+  // Without columns there is still somebody who looks at the splits.
+  const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kBlock);
+  const std::int64_t row_tiles = max_tiles(call.rows, kBlock);
+  if (row_tiles > std::numeric_limits<std::int32_t>::max() / column_tiles) {
+    throw NotSupported("rows.capacity is " + std::to_string(call.rows.capacity) + " with columns " +
+                       std::to_string(call.columns) + ": more tiles of 128 x 128 than a launch has blocks (2^31 - 1)");
+  }
+  tiles.column_tiles = static_cast<std::uint32_t>(column_tiles);
+  tiles.blocks = static_cast<std::uint32_t>(row_tiles * column_tiles);
+  if (tiles.blocks != 0) {
+    const auto launch = config.recipe == Recipe::block_1x128 ? launch_fp8_block_1x128 : launch_fp8_block_128x128;
+    launch(tiles, call.x_type, config.output, stream);
+  }
+  if (dbias) {
+    DbiasCall end;
+    end.x_type = end.output_type = call.x_type;
+    end.x = call.x;
+    end.rows = call.rows;
+    end.columns = call.columns;
+    end.dbias = output.dbias;
+    end.workspace = call.workspace;
+    end.workspace_bytes = call.workspace_bytes;
+    end.status = call.status;
+    finish_dbias(end, tiles.tile_sums, call.noop, stream);
+  }
+}
+
+}  // namespace assay::device

@@ -1,0 +1,510 @@
+#pragma once
+// FP8 block scaling, one tile of 128 x 128 elements a block of threads: x is read once, and everything that is wanted of it
+// (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading.
+//
+//   traffic   16-bit x: 2 B read, 1 B written per element and direction, 4 B of scale per 128 (1x128) or per 16384; dbias
+//             adds 4 B written per 128:  3.03, 4.06 and 4.09 B/element for 1x128
+//   ceiling   HBM, at the rate of a copy
+//   layout    256 threads; a thread holds 8 rows x 8 columns in registers: 16 threads side by side make the 128 columns, 16
+//             groups of them the 128 rows. All 8 loads of a thread (16 B each) are in flight at once; 4 tiles an SM.
+//   rowwise   amax of a row over 16 lanes by shuffles; 8 codes a lane, 128 B of each row in one store
+//   columnwise  amax of a column within a thread, then over 16 groups through shared memory; codes of 8 rows packed in a
+//             thread, transposed through shared memory (16 KiB, 8-byte chunks exchanged by xor so that no two lanes of a
+//             store meet in a bank), stored as 128 B of each column
+//   dbias     the tile as it came, in shared memory; a thread walks 64 rows of two columns, one after the other
+//   order     amax is a maximum of magnitudes: no order can change it. dbias has the order of reference/recipes/dbias.h
+//   matches   reference/recipes/fp8_block.h
+//
+// A tile is never shared between groups; rows and columns past the end of a group or of the matrix are held as +0, which
+// changes neither an amax nor a sum (a sum of column values starts from +0 and so is never -0).
+
+#include <cstdint>
+
+#include "device/formats/convert.cuh"
+#include "device/layout/group_table.cuh"
+#include "device/layout/scale_layout.cuh"
+#include "device/support/launch_check.h"
+#include "device/support/noop.cuh"
+
+namespace assay::device {
+
+struct Fp8BlockTiles {
+  const void* x;  // [rows.capacity, columns]
+  Rows rows;
+  std::int64_t columns;
+  std::uint32_t column_tiles;  // at least 1, also where there are no columns
+  std::uint32_t blocks;        // of the launch: tiles of rows times column_tiles
+  float max;                   // largest value of the codes
+  float epsilon;
+  float zero;  // see multiply_with_zero()
+  bool pow2;
+  bool aligned;  // x and rowwise data allow vectors in every row
+  const float* noop;
+  std::uint8_t* row_data;  // each of these may be null: not wanted
+  std::uint8_t* column_data;
+  float* row_scale;
+  float* column_scale;
+  float* tile_sums;  // [tiles of rows, columns]
+  std::uint32_t* status;
+};
+
+// What a kernel is compiled for. It may be given less than that.
+enum Fp8BlockParts : unsigned { kRowPart = 1, kColumnPart = 2, kDbiasPart = 4 };
+
+// fp8_block_1x128.cu and fp8_block_128x128.cu.
+void launch_fp8_block_1x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream);
+void launch_fp8_block_128x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream);
+
+#if defined(__CUDACC__)
+
+namespace fp8_block {
+
+constexpr int kBlock = 128;
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+
+// Shared memory of a tile, in this order: the raw tile or (later) the codes; then maxima of columns of each warp.
+template <Format X, bool kSquare, unsigned kParts>
+struct Shared {
+  static constexpr int kRawBytes = kParts & kDbiasPart ? kBlock * kBlock * Element<X>::kBytes : 0;
+  static constexpr int kCodeBytes = kParts & kColumnPart ? kBlock * kBlock : 0;
+  static constexpr int kTileBytes = kRawBytes > kCodeBytes ? kRawBytes : kCodeBytes;
+  static constexpr int kMaximaBytes = !kSquare && kParts & kColumnPart ? kWarps * kBlock * Element<X>::kBytes : 0;
+  static constexpr int kBytes = kTileBytes + kMaximaBytes;
+};
+
+// The 8 x 8 elements of a thread: row i is rows.word[i][...], 8 elements a row.
+template <Format X>
+struct Patch {
+  static constexpr int kWords = 8 / Element<X>::kPerWord;
+  std::uint32_t word[8][kWords];
+
+  __device__ __forceinline__ float value(int row, int column) const {
+    return Element<X>::widen(word[row][column / Element<X>::kPerWord], column % Element<X>::kPerWord);
+  }
+};
+
+// `x` is the patch's first element, `columns` the distance between rows; rows and columns of the patch that lie inside.
+template <Format X, bool kAligned>
+__device__ __forceinline__ void load_patch(Patch<X>& patch, const void* x, std::int64_t columns, int rows_inside,
+                                           int columns_inside) {
+  constexpr int kBytes = Element<X>::kBytes, kWords = Patch<X>::kWords;
+  const auto* row = static_cast<const unsigned char*>(x);
+#pragma unroll
+  for (int i = 0; i < 8; ++i, row += columns * kBytes) {
+    const bool inside = i < rows_inside;
+    if constexpr (kAligned) {  // the columns are a multiple of 8: all inside or none
+      const bool wanted = inside && columns_inside > 0;
+#pragma unroll
+      for (int v = 0; v < kWords / 4; ++v) {
+        const uint4 vector = wanted ? __ldcs(reinterpret_cast<const uint4*>(row) + v) : uint4{0, 0, 0, 0};
+        patch.word[i][4 * v] = vector.x;
+        patch.word[i][4 * v + 1] = vector.y;
+        patch.word[i][4 * v + 2] = vector.z;
+        patch.word[i][4 * v + 3] = vector.w;
+      }
+    } else {
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) patch.word[i][w] = 0;
+#pragma unroll
+      for (int c = 0; c < 8; ++c) {
+        if (!inside || c >= columns_inside) continue;
+        if constexpr (kBytes == 4) {
+          patch.word[i][c] = __ldcs(reinterpret_cast<const unsigned int*>(row) + c);
+        } else {
+          const std::uint32_t code = __ldcs(reinterpret_cast<const unsigned short*>(row) + c);
+          patch.word[i][c / 2] |= code << (16 * (c % 2));
+        }
+      }
+    }
+  }
+}
+
+// Amax bits of the 8 rows that 16 lanes share: this lane's result is that of row (lane >> 1) & 7. Each exchange halves the
+// rows that a lane still looks after.
+template <Format X>
+__device__ __forceinline__ std::uint32_t row_amax_bits(const Patch<X>& patch, int lane) {
+  using E = Element<X>;
+  std::uint32_t maximum[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    maximum[i] = 0;
+#pragma unroll
+    for (int w = 0; w < Patch<X>::kWords; ++w) maximum[i] = E::raise(maximum[i], patch.word[i][w]);
+  }
+  const bool high8 = lane & 8, high4 = lane & 4, high2 = lane & 2;
+  if constexpr (E::kPerWord == 2) {
+    // Rows 2q and 2q + 1 in the halves of pair[q].
+    std::uint32_t pair[4];
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+      pair[q] = E::merge(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
+                         __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
+    }
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      const std::uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, high8 ? pair[q] : pair[q + 2], 8);
+      pair[q] = E::merge(high8 ? pair[q + 2] : pair[q], other);
+    }
+    const std::uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, high4 ? pair[0] : pair[1], 4);
+    std::uint32_t both = E::merge(high4 ? pair[1] : pair[0], other);
+    both = E::merge(both, __shfl_xor_sync(0xFFFFFFFFu, both, 2));
+    both = E::merge(both, __shfl_xor_sync(0xFFFFFFFFu, both, 1));
+    return E::amax_bits(high2 ? both >> 16 : both & 0xFFFFu);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const std::uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, high8 ? maximum[i] : maximum[i + 4], 8);
+      maximum[i] = E::merge(high8 ? maximum[i + 4] : maximum[i], other);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const std::uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, high4 ? maximum[i] : maximum[i + 2], 4);
+      maximum[i] = E::merge(high4 ? maximum[i + 2] : maximum[i], other);
+    }
+    const std::uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, high2 ? maximum[0] : maximum[1], 2);
+    std::uint32_t one = E::merge(high2 ? maximum[1] : maximum[0], other);
+    one = E::merge(one, __shfl_xor_sync(0xFFFFFFFFu, one, 1));
+    return E::amax_bits(one);
+  }
+}
+
+// Maxima of the 8 columns over the rows of the patch and of the one 8 rows away in the same warp (16 lanes away), to the
+// warp's row of `maxima` [kWarps][128] elements.
+template <Format X>
+__device__ __forceinline__ void store_column_maxima(const Patch<X>& patch, int lane, int warp, uint4* maxima) {
+  using E = Element<X>;
+  constexpr int kWords = Patch<X>::kWords;
+  std::uint32_t maximum[kWords];
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) {
+    maximum[w] = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) maximum[w] = E::raise(maximum[w], patch.word[i][w]);
+    maximum[w] = E::merge(maximum[w], __shfl_xor_sync(0xFFFFFFFFu, maximum[w], 16));
+  }
+  if (lane < 16) {
+#pragma unroll
+    for (int v = 0; v < kWords / 4; ++v) {
+      maxima[(warp * 16 + lane) * (kWords / 4) + v] =
+          uint4{maximum[4 * v], maximum[4 * v + 1], maximum[4 * v + 2], maximum[4 * v + 3]};
+    }
+  }
+}
+
+template <Format X>
+__device__ __forceinline__ std::uint32_t column_amax_bits(const void* maxima, int column) {
+  using E = Element<X>;
+  std::uint32_t maximum = 0;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) {
+    std::uint32_t of_warp;
+    if constexpr (E::kBytes == 2) {
+      of_warp = static_cast<const std::uint16_t*>(maxima)[w * kBlock + column];
+    } else {
+      of_warp = static_cast<const std::uint32_t*>(maxima)[w * kBlock + column];
+    }
+    maximum = max(maximum, of_warp);
+  }
+  return E::amax_bits(maximum);
+}
+
+// The patch as it came into raw [128][128]. Of 16-bit elements the lower 64 rows have neighbouring 64 B exchanged, so that
+// the two halves of a warp in sum_columns() read different banks.
+template <Format X>
+__device__ __forceinline__ void store_raw(const Patch<X>& patch, int first_row, int column_group, uint4* raw) {
+  constexpr int kVectors = Patch<X>::kWords / 4;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int row = first_row + i;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int place = kVectors == 1 ? column_group ^ (row >> 6) << 2 : column_group * kVectors + v;
+      raw[row * 16 * kVectors + place] =
+          uint4{patch.word[i][4 * v], patch.word[i][4 * v + 1], patch.word[i][4 * v + 2], patch.word[i][4 * v + 3]};
+    }
+  }
+}
+
+// By 4 warps: sums of columns 2 * pair and 2 * pair + 1, each half of 64 rows by itself and then the two together, as
+// dbias.h has it. Lanes 0 to 15 of a warp have the first half and get the sum.
+template <Format X>
+__device__ __forceinline__ float2 sum_columns(const void* raw, int lane, int warp, int& pair) {
+  using E = Element<X>;
+  pair = warp * 16 + lane % 16;
+  const int half = lane / 16;
+  float2 sum = {0, 0};
+#pragma unroll 16
+  for (int i = 0; i < 64; ++i) {
+    const int row = half * 64 + i;
+    if constexpr (E::kBytes == 2) {
+      const std::uint32_t word = static_cast<const std::uint32_t*>(raw)[row * 64 + (pair ^ half << 4)];
+      sum.x = add(sum.x, E::widen(word, 0));
+      sum.y = add(sum.y, E::widen(word, 1));
+    } else {
+      const float2 both = static_cast<const float2*>(raw)[row * 64 + pair];
+      sum.x = add(sum.x, both.x);
+      sum.y = add(sum.y, both.y);
+    }
+  }
+  const float2 second = {__shfl_down_sync(0xFFFFFFFFu, sum.x, 16), __shfl_down_sync(0xFFFFFFFFu, sum.y, 16)};
+  return {add(sum.x, second.x), add(sum.y, second.y)};
+}
+
+// Codes in shared memory, [128 columns][128 rows]: of column c, the 8 rows of chunk k lie at chunk k ^ (c / 8) % 16.
+__device__ __forceinline__ int code_chunk(int column, int chunk) { return column * 16 + (chunk ^ (column >> 3)); }
+
+// One column of codes to memory that allows only bytes: whole aligned words where there are, by a warp; lane j has the
+// j-th aligned word of the destination, and the bytes at both ends are stored one by one.
+__device__ __forceinline__ void store_column_unaligned(const unsigned char* codes, int column, std::uint8_t* destination, int rows,
+                                                       int lane) {
+  const int past = static_cast<int>(reinterpret_cast<std::uintptr_t>(destination) & 3);
+  const auto* words = reinterpret_cast<const std::uint32_t*>(codes);
+  const std::uint32_t own = words[code_chunk(column, lane >> 1) * 2 + (lane & 1)];  // rows 4 lane ... 4 lane + 3
+  const std::uint32_t before = __shfl_up_sync(0xFFFFFFFFu, own, 1);
+  const int first = 4 * lane - past;  // row of the lowest byte of this lane's word
+  if (first >= 0 && first + 4 <= rows) {
+    *reinterpret_cast<std::uint32_t*>(destination + first) = __funnelshift_l(before, own, 8 * past);
+  }
+  const int head = past == 0 ? 0 : min(4 - past, rows);
+  const int words_end = (rows + past) / 4 * 4 - past;
+  const int row = lane < 4 ? lane : max(words_end, head) + lane - 4;
+  if (lane < 4 ? row < head : lane < 8 && row < rows) {
+    destination[row] = codes[code_chunk(column, row >> 3) * 8 + (row & 7)];
+  }
+}
+
+template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned>
+__global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
+    quantize_tile(const __grid_constant__ Fp8BlockTiles a) {
+  using E = Element<X>;
+  using Memory = Shared<X, kSquare, kParts>;
+  constexpr Recipe kRecipe = kSquare ? Recipe::block_128x128 : Recipe::block_1x128;
+  using RowLayout = ScaleLayoutOf<kRecipe, Direction::rowwise>;
+  using ColumnLayout = ScaleLayoutOf<kRecipe, Direction::columnwise>;
+  // Scales that are kept by tiles of rows need no other sum than the tile's number.
+  constexpr Direction kSummed = kSquare ? Direction::columnwise : Direction::rowwise;
+  using Measure = typename ScaleLayoutOf<kRecipe, kSummed>::Measure;
+  __shared__ LocateTile<kBlock, Measure> locating;
+  __shared__ std::uint32_t warp_amax[kWarps];
+  __shared__ __align__(16) float column_scale[kBlock];
+  extern __shared__ __align__(16) unsigned char shared[];
+
+  if (is_skipped(a.noop)) return;  // this and the next: the threads of a block leave together
+  const std::uint32_t number = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - number * a.column_tiles;
+  GroupTile<1> tile;
+  if (!locate_tile(a.rows, number, locating, a.status, tile) || a.columns == 0) return;
+
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int column_group = thread % 16, row_group = thread / 16;
+  const std::int64_t first_row = std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kBlock;
+  const std::int64_t first_column = std::int64_t{column_tile} * kBlock;
+  const int rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
+  const int columns = static_cast<int>(min(a.columns - first_column, std::int64_t{kBlock}));
+
+  Patch<X> patch;
+  const std::int64_t patch_begin = (first_row + row_group * 8) * a.columns + first_column + column_group * 8;
+  load_patch<X, kAligned>(patch, static_cast<const unsigned char*>(a.x) + patch_begin * E::kBytes, a.columns,
+                          rows - row_group * 8, columns - column_group * 8);
+
+  const bool with_rows = kParts & kRowPart && (a.row_data != nullptr || a.row_scale != nullptr);
+  const bool with_columns = kParts & kColumnPart && (a.column_data != nullptr || a.column_scale != nullptr);
+  const bool with_sums = kParts & kDbiasPart && a.tile_sums != nullptr;
+  if constexpr (kParts & kDbiasPart) {
+    if (with_sums) store_raw(patch, row_group * 8, column_group, reinterpret_cast<uint4*>(shared));
+  }
+
+  // Scales. 1x128: `scale` is of row (lane >> 1) & 7 of this thread's 8, and those of columns go to column_scale.
+  float scale = 1;
+  if constexpr (!kSquare) {
+    if (with_rows) {
+      scale = scale_from_amax(row_amax_bits(patch, lane), a.max, a.pow2, a.epsilon, E::kMaxBits);
+      const int row = row_group * 8 + (lane >> 1 & 7);
+      if (a.row_scale != nullptr && lane % 2 == 0 && row < rows) {
+        const std::int64_t base = RowLayout::factor(a.columns) * tile.before[0];
+        const std::int64_t pitch = RowLayout::pitch(tile.rows, a.columns);
+        a.row_scale[base + column_tile * pitch + tile.tile * kBlock + row] = reciprocal(scale);
+      }
+    }
+    if constexpr (kParts & kColumnPart) {
+      if (with_columns) {
+        store_column_maxima(patch, lane, warp, reinterpret_cast<uint4*>(shared + Memory::kTileBytes));
+      }
+    }
+    if constexpr (kParts & (kColumnPart | kDbiasPart)) __syncthreads();
+    if constexpr (kParts & kColumnPart) {
+      if (with_columns && warp >= kWarps / 2) {  // the other warps sum columns meanwhile
+        const int column = thread - kThreads / 2;
+        const std::uint32_t amax_bits = column_amax_bits<X>(shared + Memory::kTileBytes, column);
+        const float own = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
+        column_scale[column] = own;
+        if (a.column_scale != nullptr && column < columns) {
+          a.column_scale[ColumnLayout::pitch(tile.rows, a.columns) * number + first_column + column] = reciprocal(own);
+        }
+      }
+    }
+  } else {
+    std::uint32_t maximum = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+#pragma unroll
+      for (int w = 0; w < Patch<X>::kWords; ++w) maximum = E::raise(maximum, patch.word[i][w]);
+    }
+    const std::uint32_t of_warp = __reduce_max_sync(0xFFFFFFFFu, E::amax_bits(maximum));
+    if (lane == 0) warp_amax[warp] = of_warp;
+    __syncthreads();
+    std::uint32_t amax_bits = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) amax_bits = max(amax_bits, warp_amax[w]);
+    scale = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
+    if (thread == kThreads - 1) {
+      const float inverse = reciprocal(scale);
+      if (with_rows && a.row_scale != nullptr) {
+        a.row_scale[RowLayout::pitch(tile.rows, a.columns) * number + column_tile] = inverse;
+      }
+      if (with_columns && a.column_scale != nullptr) {
+        const std::int64_t base = ColumnLayout::factor(a.columns) * tile.before[0];
+        a.column_scale[base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile] = inverse;
+      }
+    }
+  }
+
+  if constexpr (kParts & kDbiasPart) {
+    if (with_sums && warp < kWarps / 2) {
+      int pair;
+      const float2 sum = sum_columns<X>(shared, lane, warp, pair);
+      float* const to = a.tile_sums + std::int64_t{number} * a.columns + first_column + 2 * pair;
+      if (lane < 16) {
+        if (kAligned && 2 * pair + 1 < columns) {
+          *reinterpret_cast<float2*>(to) = sum;
+        } else {
+          if (2 * pair < columns) to[0] = sum.x;
+          if (2 * pair + 1 < columns) to[1] = sum.y;
+        }
+      }
+    }
+  }
+
+  if (with_rows && a.row_data != nullptr) {
+    std::uint8_t* to = a.row_data + patch_begin;
+#pragma unroll
+    for (int i = 0; i < 8; ++i, to += a.columns) {
+      const float s = kSquare ? scale : __shfl_sync(0xFFFFFFFFu, scale, (lane & 16) | i << 1);
+      float product[8];
+#pragma unroll
+      for (int c = 0; c < 8; ++c) product[c] = multiply_with_zero(patch.value(i, c), s, a.zero);
+      const uint2 codes = {encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
+                           encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
+      if (row_group * 8 + i >= rows) continue;
+      if constexpr (kAligned) {
+        if (column_group * 8 < columns) __stcs(reinterpret_cast<uint2*>(to), codes);
+      } else {
+#pragma unroll
+        for (int c = 0; c < 8; ++c) {
+          if (column_group * 8 + c < columns) to[c] = static_cast<std::uint8_t>((c < 4 ? codes.x : codes.y) >> (8 * (c % 4)));
+        }
+      }
+    }
+  }
+
+  if constexpr (kParts & kColumnPart) {
+    // Column scales are there, and nobody reads the raw tile any more: the codes take its place.
+    if constexpr (!kSquare || kParts & kDbiasPart) __syncthreads();
+    if (with_columns && a.column_data != nullptr) {
+      float scales[8];
+#pragma unroll
+      for (int c = 0; c < 8; ++c) scales[c] = kSquare ? scale : column_scale[column_group * 8 + c];
+      auto* const codes = reinterpret_cast<uint2*>(shared);
+#pragma unroll
+      for (int c = 0; c < 8; ++c) {
+        float product[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) product[i] = multiply_with_zero(patch.value(i, c), scales[c], a.zero);
+        codes[code_chunk(column_group * 8 + c, row_group)] =
+            uint2{encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
+                  encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
+      }
+      __syncthreads();
+
+      // The group's columns of tile.rows codes begin where its rows do.
+      std::uint8_t* const to = a.column_data + std::int64_t{tile.first_row} * a.columns + first_column * tile.rows +
+                               std::int64_t{tile.tile} * kBlock;
+      const bool whole_vectors = ((reinterpret_cast<std::uintptr_t>(to) | tile.rows) & 15) == 0;
+      if (whole_vectors) {
+        const int vector = thread % 8;
+#pragma unroll
+        for (int pass = 0; pass < 4; ++pass) {
+          const int column = pass * 32 + thread / 8, exchange = column >> 3;
+          uint4 v = reinterpret_cast<const uint4*>(shared)[column * 8 + (vector ^ exchange >> 1)];
+          if (exchange & 1) v = uint4{v.z, v.w, v.x, v.y};
+          if (column < columns && vector * 16 < rows) {
+            __stcs(reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * tile.rows) + vector, v);
+          }
+        }
+      } else {
+        for (int column = warp; column < columns; column += kWarps) {
+          store_column_unaligned(shared, column, to + static_cast<std::int64_t>(column) * tile.rows, rows, lane);
+        }
+      }
+    }
+  }
+}
+
+template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned>
+void launch(const Fp8BlockTiles& tiles, cudaStream_t stream) {
+  constexpr int kBytes = Shared<X, kSquare, kParts>::kBytes;
+  const auto kernel = quantize_tile<X, F, kSquare, kParts, kAligned>;
+  if constexpr (kBytes > 40 * 1024) {  // beside what is declared in the kernel, past the 48 KiB that need no word
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes), "cudaFuncSetAttribute");
+  }
+  kernel<<<tiles.blocks, kThreads, kBytes, stream>>>(tiles);
+  check_launch("quantize_tile");
+}
+
+// The kernel with the least parts that has those wanted.
+template <Format X, Format F, bool kSquare>
+void launch_parts(const Fp8BlockTiles& tiles, cudaStream_t stream) {
+  const bool row = tiles.row_data != nullptr || tiles.row_scale != nullptr;
+  const bool column = tiles.column_data != nullptr || tiles.column_scale != nullptr;
+  const bool dbias = tiles.tile_sums != nullptr;
+  constexpr unsigned kBoth = kRowPart | kColumnPart;
+  if (!tiles.aligned) return launch<X, F, kSquare, kBoth | kDbiasPart, false>(tiles, stream);
+  if constexpr (X == Format::f32) {
+    if (dbias) return launch<X, F, kSquare, kBoth | kDbiasPart, true>(tiles, stream);
+    if (column) return launch<X, F, kSquare, kBoth, true>(tiles, stream);
+    return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
+  } else {
+    if (dbias) {
+      if (row && column) return launch<X, F, kSquare, kBoth | kDbiasPart, true>(tiles, stream);
+      if (column) return launch<X, F, kSquare, kColumnPart | kDbiasPart, true>(tiles, stream);
+      return launch<X, F, kSquare, kRowPart | kDbiasPart, true>(tiles, stream);
+    }
+    if (row && column) return launch<X, F, kSquare, kBoth, true>(tiles, stream);
+    if (column) return launch<X, F, kSquare, kColumnPart, true>(tiles, stream);
+    return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
+  }
+}
+
+template <bool kSquare, Format X>
+void launch_output(const Fp8BlockTiles& tiles, Format output, cudaStream_t stream) {
+  if (output == Format::e4m3) return launch_parts<X, Format::e4m3, kSquare>(tiles, stream);
+  return launch_parts<X, Format::e5m2, kSquare>(tiles, stream);
+}
+
+template <bool kSquare>
+void launch_types(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream) {
+  switch (x_type) {
+    case Format::bf16:
+      return launch_output<kSquare, Format::bf16>(tiles, output, stream);
+    case Format::f16:
+      return launch_output<kSquare, Format::f16>(tiles, output, stream);
+    default:
+      return launch_output<kSquare, Format::f32>(tiles, output, stream);
+  }
+}
+
+}  // namespace fp8_block
+
+#endif  // __CUDACC__
+
+}  // namespace assay::device
