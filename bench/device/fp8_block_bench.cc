@@ -1,0 +1,138 @@
+// FP8 block scaling on the device: 1x128 and 128x128, each direction and both in one pass, with and without fused dbias, and
+// ragged groups (rows falling as 1/rank, one group in eight empty, no multiple of anything). Random normal bf16, e4m3 out.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/device/device_bench.h"
+#include "device/recipes/quantize.h"
+
+namespace assay::bench {
+namespace {
+
+struct Case {
+  Recipe recipe;
+  bool rowwise, columnwise, dbias;
+  int groups;  // 0: one tensor
+  std::int64_t rows, columns;
+
+  std::string name() const {
+    std::string text = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
+    text += rowwise && columnwise ? " both" : rowwise ? " rowwise" : " columnwise";
+    if (dbias) text += " dbias";
+    if (groups != 0) text += " " + std::to_string(groups) + " groups";
+    return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
+  }
+};
+
+constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceil_div(value, unit) * unit; }
+
+// Scales that are written, and floats that their buffer has, padding included.
+struct Scales {
+  std::int64_t written = 0, stored = 0;
+  void add(std::int64_t rows, std::int64_t columns, std::int64_t padded) {
+    written += rows * columns;
+    stored += rows * padded;
+  }
+};
+Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& splits) {
+  Scales scales;
+  const std::int64_t column_blocks = ceil_div(c.columns, 128);
+  for (const std::int64_t rows : splits) {
+    const std::int64_t row_blocks = ceil_div(rows, 128);
+    if (c.recipe == Recipe::block_1x128) {
+      rowwise ? scales.add(column_blocks, rows, round_up(rows, 4)) : scales.add(row_blocks, c.columns, round_up(c.columns, 4));
+    } else {
+      rowwise ? scales.add(row_blocks, column_blocks, round_up(column_blocks, 4))
+              : scales.add(column_blocks, row_blocks, round_up(row_blocks, 4));
+    }
+  }
+  return scales;
+}
+
+// x of one size, made once: filling it takes longer than the benchmarks.
+const DeviceBuffer& shared_x(std::int64_t elements, int copy) {
+  static std::map<std::pair<std::int64_t, int>, DeviceBuffer> made;
+  auto& buffer = made[{elements, copy}];
+  if (buffer.bytes() == 0) buffer = normal_values(Format::bf16, elements, static_cast<std::uint64_t>(copy + 1));
+  return buffer;
+}
+
+void quantize_blocks(benchmark::State& state, const Case& c) {
+  const std::int64_t elements = c.rows * c.columns;
+  const std::vector<std::int64_t> splits = c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows);
+  const DeviceBuffer device_splits = on_device(splits);
+
+  device::QuantizeCall call;
+  call.config.recipe = c.recipe;
+  call.config.rowwise = c.rowwise;
+  call.config.columnwise = c.columnwise;
+  call.config.dbias = c.dbias;
+  call.rows.capacity = c.rows;
+  call.columns = c.columns;
+  if (c.groups != 0) {
+    call.rows.splits = device_splits.as<std::int64_t>();
+    call.rows.groups = c.groups;
+  }
+  const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
+  call.workspace = workspace.as();
+  call.workspace_bytes = workspace.bytes();
+
+  // Of a small matrix several, so that none is still in L2 when its turn comes.
+  const int copies = elements >= 200'000'000 ? 1 : 4;
+  std::int64_t bytes = 2 * elements;
+  std::vector<DeviceBuffer> buffers;
+  std::vector<device::QuantizeCall> calls;
+  for (int copy = 0; copy < copies; ++copy) {
+    const auto output = [&](std::int64_t size) {
+      buffers.emplace_back(size);
+      return buffers.back().as();
+    };
+    call.x = shared_x(elements, copy).as();
+    if (c.rowwise) {
+      call.output.rowwise_data = output(elements);
+      call.output.rowwise_scale_inv = output(4 * scales_of(c, true, splits).stored);
+    }
+    if (c.columnwise) {
+      call.output.columnwise_data = output(elements);
+      call.output.columnwise_scale_inv = output(4 * scales_of(c, false, splits).stored);
+    }
+    if (c.dbias) call.output.dbias = output(2 * static_cast<std::int64_t>(splits.size()) * c.columns);
+    calls.push_back(call);
+  }
+  if (c.rowwise) bytes += elements + 4 * scales_of(c, true, splits).written;
+  if (c.columnwise) bytes += elements + 4 * scales_of(c, false, splits).written;
+  if (c.dbias) bytes += 2 * static_cast<std::int64_t>(splits.size()) * c.columns;
+
+  measure(state, {c.name(), bytes}, [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
+}
+
+void add_all() {
+  const auto register_case = [](const Case& c) {
+    add(c.name(), [c](benchmark::State& state) { quantize_blocks(state, c); });
+  };
+  constexpr std::pair<bool, bool> kDirections[] = {{true, false}, {false, true}, {true, true}};
+  for (const std::int64_t rows : {32768, 8192}) {
+    for (const Recipe recipe : {Recipe::block_1x128, Recipe::block_128x128}) {
+      for (const auto& [rowwise, columnwise] : kDirections) {
+        for (const bool dbias : {false, true}) register_case({recipe, rowwise, columnwise, dbias, 0, rows, 7168});
+      }
+      for (const int groups : {8, 64, 256}) {
+        register_case({recipe, true, false, false, groups, rows, 7168});
+        for (const bool dbias : {false, true}) register_case({recipe, true, true, dbias, groups, rows, 7168});
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::bench
+
+int main(int argc, char** argv) {
+  assay::bench::add_all();
+  return assay::bench::run_benchmarks(argc, argv);
+}
