@@ -1,0 +1,141 @@
+// The help says what there is, and nothing that there is not.
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <set>
+#include <sstream>
+
+#include "conformance/backends/backend.h"
+#include "conformance/cases/case_line.h"
+#include "conformance/cases/case_schema.h"
+#include "conformance/cases/catalogue.h"
+#include "conformance/suites/golden/temporary_folder.h"
+#include "conformance/suites/program/run_program.h"
+#include "reference/gemm/plan.h"
+
+namespace assay::conformance {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Verb {
+  Words words;
+  Words options;
+};
+void PrintTo(const Verb& verb, std::ostream* out) {
+  for (const std::string& word : verb.words) *out << word << ' ';
+}
+
+const Words kBackend{"--backend", "--backend-options", "--timeout", "--algorithm"};
+Words with_backend(Words options) {
+  options.insert(options.end(), kBackend.begin(), kBackend.end());
+  return options;
+}
+
+class Help : public testing::TestWithParam<Verb> {};
+
+TEST_P(Help, NamesItsOptions) {
+  Words words = GetParam().words;
+  words.push_back("--help");
+  const Ran ran = assay(words);
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.err, "");
+  std::set<std::string> named;
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream start(line);
+    std::string word;
+    if (line.starts_with("  -") && start >> word) named.insert(word.substr(word.rfind(',') + 1));
+  }
+  EXPECT_TRUE(named.count("--help")) << ran.out;
+  for (const std::string& option : GetParam().options) EXPECT_TRUE(named.count(option)) << option << " is not in\n" << ran.out;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Verbs, Help,
+    testing::Values(Verb{{}, {"--version"}}, Verb{{"run"}, with_backend({"--profile", "--shard", "--json", "--show", "--quiet"})},
+                    Verb{{"verify"}, with_backend({"--case", "--json", "--show", "--quiet"})}, Verb{{"compute"}, {"--output", "--quiet"}},
+                    Verb{{"list"}, {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans", "--units"}},
+                    Verb{{"repro"}, with_backend({"--save", "--json"})}, Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}},
+                    Verb{{"golden"}, {}}, Verb{{"golden", "build"}, {"--folder", "--quiet"}}, Verb{{"golden", "check"}, {"--folder", "--quiet"}}),
+    [](const auto& each) {
+      std::string name;
+      for (const std::string& word : each.param.words) name += (name.empty() ? "" : "_") + word;
+      return name.empty() ? "assay" : name;
+    });
+
+// A verb is in the help exactly when it works.
+class VerbOfTheDesign : public testing::TestWithParam<const char*> {};
+
+TEST_P(VerbOfTheDesign, IsInTheHelpIfItIsBuilt) {
+  const std::string help = assay({"--help"}).out;
+  const bool named = contains(help.substr(0, help.find("Exit codes")), std::string("\n  ") + GetParam() + " ");
+  const std::string usage = std::string("Usage: assay ") + GetParam() + " ";
+  EXPECT_EQ(contains(assay({GetParam(), "--help"}).out, usage), named) << help;
+}
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbOfTheDesign,
+                         testing::Values("run", "verify", "compute", "list", "repro", "explain", "golden", "selftest", "merge", "diff", "doctor",
+                                         "fingerprint", "build", "check"),
+                         [](const auto& each) { return each.param; });
+
+Words lines_of(const std::string& text) {
+  Words lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// A line of `text` whose first word is `word`.
+bool has_line_of(const std::string& text, std::string_view word) {
+  for (const std::string& line : lines_of(text)) {
+    if (line.substr(0, line.find(' ')) == word) return true;
+  }
+  return false;
+}
+
+TEST(List, CasesCanBeParsedAndAreThoseOfTheProfile) {
+  for (const char* profile : {"smoke", "standard"}) {
+    Words want;
+    for (const CaseLine& line : catalogue(*profile_named(profile))) want.push_back(to_text(line));
+    EXPECT_EQ(lines_of(assay({"list", "--profile", profile}).out), want);
+    for (std::string& each : want) each = name_of(parse_case_line(each));
+    EXPECT_EQ(lines_of(assay({"list", "--profile", profile, "--names"}).out), want);
+  }
+}
+
+TEST(List, WordsSelect) {
+  const Words lines = lines_of(assay({"list", "--profile", "smoke", "quantize", "recipe=nvfp4"}).out);
+  EXPECT_GE(lines.size(), 5u);
+  for (const std::string& line : lines) EXPECT_TRUE(contains(line, "quantize recipe=nvfp4")) << line;
+}
+
+TEST(List, WritesJson) {
+  const golden::TemporaryFolder folder;
+  const Ran ran = assay({"list", "swizzle", "--profile", "smoke", "--json", (folder / "list.json").string()});
+  const std::vector<std::byte> bytes = golden::bytes_of_file(folder / "list.json");
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const std::string& line : lines_of(ran.out)) EXPECT_TRUE(contains(text, "\"case\": \"" + line + "\"")) << line;
+}
+
+TEST(List, NamesBackendsPlansAndUnits) {
+  const std::string backends = assay({"list", "--backends"}).out, plans = assay({"list", "--plans"}).out, units = assay({"list", "--units"}).out;
+  for (const assay_backend* each : built_in_backends()) EXPECT_TRUE(contains(backends, each->name)) << backends;
+  for (const AccumulationPlan& plan : accumulation_plans()) EXPECT_TRUE(has_line_of(plans, plan.name)) << plan.name;
+  for (const TensorCoreUnit& unit : tensor_core_units()) {
+    EXPECT_TRUE(has_line_of(units, unit.name)) << unit.name;
+    EXPECT_TRUE(contains(units, std::string(unit.evidence))) << unit.name;
+  }
+  EXPECT_TRUE(contains(units, "not measured by us"));
+}
+
+TEST(List, SchemaNamesEveryOpAndKey) {
+  const std::string text = assay({"list", "--schema"}).out;
+  for (const OpSchema& op : case_schema()) {
+    const std::string one = assay({"list", "--schema", "--op", std::string(op.op)}).out;
+    EXPECT_TRUE(contains(text, one) && !one.empty()) << op.op;
+    for (const KeySchema& key : op.keys) EXPECT_TRUE(contains(one, "  " + std::string(key.key) + "=")) << op.op << " " << key.key;
+  }
+}
+
+}  // namespace
+}  // namespace assay::conformance
