@@ -21,7 +21,13 @@ std::string_view name_of(assay_status status) {
   return "an unknown status";
 }
 
-std::vector<const assay_backend*> built_in_backends() { return {reference_backend(), null_backend()}; }
+std::vector<const assay_backend*> built_in_backends() {
+#ifdef ASSAY_HAS_DEVICE
+  return {reference_backend(), null_backend(), device_backend()};
+#else
+  return {reference_backend(), null_backend()};
+#endif
+}
 
 namespace {
 
@@ -65,6 +71,9 @@ Backend::Backend(const std::string& name, const std::string& options) {
     if (name == each->name) table_ = each;
   }
   if (table_ == nullptr) {
+    if (name == "device") {
+      throw BackendError(ASSAY_NOT_SUPPORTED, "backend 'device' is not in this build: build where there is a CUDA compiler (ASSAY_CUDA=ON insists)");
+    }
     if (name.find('/') == std::string::npos && name.find(".so") == std::string::npos) {
       std::string names;
       for (const assay_backend* each : built_in_backends()) names += std::string(names.empty() ? "" : ", ") + each->name;

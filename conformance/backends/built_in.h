@@ -11,4 +11,7 @@ const assay_backend* reference_backend();
 // Claims success for everything and writes nothing. Every case with a byte to write must fail on it.
 const assay_backend* null_backend();
 
+// The CUDA implementation, in builds that have it (ASSAY_HAS_DEVICE). Options: "device=N", "pool=off".
+const assay_backend* device_backend();
+
 }  // namespace assay::conformance

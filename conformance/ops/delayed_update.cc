@@ -18,15 +18,7 @@ struct Parsed {
 
 Parsed parse(const Request& request) {
   Parsed parsed;
-  const std::string algorithm = request.text_or("algorithm", "max");
-  if (algorithm != "max" && algorithm != "most_recent") {
-    throw InvalidArgument("attribute algorithm", "'" + algorithm + "'", "max or most_recent");
-  }
-  parsed.config.algorithm = algorithm == "max" ? AmaxAlgorithm::max : AmaxAlgorithm::most_recent;
-  parsed.config.output = request.format_or("otype", Format::e4m3);
-  const std::int64_t margin = request.integer_or("margin", 0);
-  require(margin >= -126 && margin <= 126, "attribute margin", margin, "-126 to 126");
-  parsed.config.margin = static_cast<int>(margin);
+  parsed.config = delayed_scaling_config_of(request);
   parsed.bulk = request.flag("bulk");
   const TensorView& history = request.input("amax_history", Format::f32);
   if (history.shape.size() != 2) throw InvalidArgument("in/amax_history", describe(history), "a matrix [length,count]");
@@ -67,6 +59,20 @@ void write_outputs(const Request& request, Layer layer) {
 }
 
 }  // namespace
+
+DelayedScalingConfig delayed_scaling_config_of(const Request& request) {
+  DelayedScalingConfig config;
+  const std::string algorithm = request.text_or("algorithm", "max");
+  if (algorithm != "max" && algorithm != "most_recent") {
+    throw InvalidArgument("attribute algorithm", "'" + algorithm + "'", "max or most_recent");
+  }
+  config.algorithm = algorithm == "max" ? AmaxAlgorithm::max : AmaxAlgorithm::most_recent;
+  config.output = request.format_or("otype", Format::e4m3);
+  const std::int64_t margin = request.integer_or("margin", 0);
+  require(margin >= -126 && margin <= 126, "attribute margin", margin, "-126 to 126");
+  config.margin = static_cast<int>(margin);
+  return config;
+}
 
 const Op kDelayedUpdate{"delayed_update", outputs, write_outputs};
 

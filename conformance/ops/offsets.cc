@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "conformance/ops/op.h"
+#include "conformance/ops/words.h"
 #include "reference/layout/offsets.h"
 #include "reference/support/error.h"
 
@@ -69,8 +70,32 @@ void two_d_answer(const Request& request, Layer layer) {
         layer == Layer::fast ? splits_to_offsets_2d(first, last) : scalar::splits_to_offsets_2d(first, last));
 }
 
+std::vector<OutputSpec> multi_outputs(const Request& request) {
+  const auto groups = static_cast<std::int64_t>(request.splits().size());
+  std::vector<OutputSpec> specs;
+  for (const OffsetsOutput& output : offsets_outputs_of(request)) {
+    specs.push_back({"offsets_" + std::to_string(specs.size()), output.is_int32 ? Format::i32 : Format::i64,
+                     {groups + (output.leading_zero ? 1 : 0)}});
+  }
+  request.refuse_unknown();
+  return specs;
+}
+
+void multi_answer(const Request& request, Layer layer) {
+  const std::vector<OutputSpec> specs = multi_outputs(request);
+  std::vector<OffsetsOutput> outputs = offsets_outputs_of(request), wanted;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].values = request.output(specs[i].name, specs[i].type, specs[i].shape[0]);
+    if (outputs[i].values != nullptr) wanted.push_back(outputs[i]);
+  }
+  const auto splits = request.splits();
+  layer == Layer::fast ? splits_to_offsets_multi(splits, wanted) : scalar::splits_to_offsets_multi(splits, wanted);
+}
+
+}  // namespace
+
 // Attribute outputs: "STRIDE:TYPE[:inclusive],...", for outputs offsets_0, offsets_1, ...
-std::vector<OffsetsOutput> multi_of(const Request& request) {
+std::vector<OffsetsOutput> offsets_outputs_of(const Request& request) {
   const std::string text = request.text("outputs");
   const auto wrong = [&] { return InvalidArgument("attribute outputs", "'" + text + "'", "STRIDE:i32|i64[:inclusive],..."); };
   std::vector<OffsetsOutput> outputs;
@@ -95,30 +120,6 @@ std::vector<OffsetsOutput> multi_of(const Request& request) {
   }
   return outputs;
 }
-
-std::vector<OutputSpec> multi_outputs(const Request& request) {
-  const auto groups = static_cast<std::int64_t>(request.splits().size());
-  std::vector<OutputSpec> specs;
-  for (const OffsetsOutput& output : multi_of(request)) {
-    specs.push_back({"offsets_" + std::to_string(specs.size()), output.is_int32 ? Format::i32 : Format::i64,
-                     {groups + (output.leading_zero ? 1 : 0)}});
-  }
-  request.refuse_unknown();
-  return specs;
-}
-
-void multi_answer(const Request& request, Layer layer) {
-  const std::vector<OutputSpec> specs = multi_outputs(request);
-  std::vector<OffsetsOutput> outputs = multi_of(request), wanted;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i].values = request.output(specs[i].name, specs[i].type, specs[i].shape[0]);
-    if (outputs[i].values != nullptr) wanted.push_back(outputs[i]);
-  }
-  const auto splits = request.splits();
-  layer == Layer::fast ? splits_to_offsets_multi(splits, wanted) : scalar::splits_to_offsets_multi(splits, wanted);
-}
-
-}  // namespace
 
 const Op kSplitsToOffsets{"splits_to_offsets", offsets_outputs, offsets_answer};
 const Op kSplitsToOffsetsMulti{"splits_to_offsets_multi", multi_outputs, multi_answer};

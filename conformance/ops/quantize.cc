@@ -61,22 +61,7 @@ void drop_odd_directions(QuantizeProblem& problem) {
 void parse(const Request& request, Parsed& parsed) {
   QuantizeProblem& problem = parsed.problem;
   QuantizeConfig& config = problem.config;
-  config.recipe = recipe_of(request);
-  config.output = request.format_or("otype", config.recipe == Recipe::nvfp4 ? Format::e2m1 : Format::e4m3);
-  config.force_pow_2_scales = request.flag("pow2");
-  config.amax_epsilon = static_cast<float>(request.real_or("eps", 0));
-  config.scale_layout = scale_layout_of(request);
-  config.zero_sign = zero_sign_of(request);
-  config.two_dimensional = request.flag("two_dimensional");
-  config.hadamard = request.flag("hadamard");
-  const std::int64_t mask = request.integer_or("sign_mask", 0);
-  require(mask >= 0 && mask <= 0xffff, "attribute sign_mask", mask, "0 to 65535");
-  config.hadamard_sign_mask = static_cast<std::uint16_t>(mask);
-  config.stochastic_rounding = request.flag("stochastic");
-  config.four_over_six = four_over_six_of(request);
-  config.nvfp4_e4m3_max = static_cast<float>(request.real_or("e4m3_max", 448));
-  config.dbias = request.flag("dbias") || request.wants("dbias");
-
+  config = quantize_config_of(request);
   const TensorView& x = request.input("x");
   if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
   problem.x_type = x.type;
@@ -100,7 +85,6 @@ void parse(const Request& request, Parsed& parsed) {
       throw InvalidArgument(std::string("in/") + name, describe(*random), "one byte for each element of x");
     }
   }
-  config.rowwise = config.columnwise = true;
 }
 
 struct NamedShape {
@@ -178,6 +162,27 @@ void write_outputs(const Request& request, Layer layer) {
 }
 
 }  // namespace
+
+QuantizeConfig quantize_config_of(const Request& request) {
+  QuantizeConfig config;
+  config.recipe = recipe_of(request);
+  config.output = request.format_or("otype", config.recipe == Recipe::nvfp4 ? Format::e2m1 : Format::e4m3);
+  config.force_pow_2_scales = request.flag("pow2");
+  config.amax_epsilon = static_cast<float>(request.real_or("eps", 0));
+  config.scale_layout = scale_layout_of(request);
+  config.zero_sign = zero_sign_of(request);
+  config.two_dimensional = request.flag("two_dimensional");
+  config.hadamard = request.flag("hadamard");
+  const std::int64_t mask = request.integer_or("sign_mask", 0);
+  require(mask >= 0 && mask <= 0xffff, "attribute sign_mask", mask, "0 to 65535");
+  config.hadamard_sign_mask = static_cast<std::uint16_t>(mask);
+  config.stochastic_rounding = request.flag("stochastic");
+  config.four_over_six = four_over_six_of(request);
+  config.nvfp4_e4m3_max = static_cast<float>(request.real_or("e4m3_max", 448));
+  config.dbias = request.flag("dbias") || request.wants("dbias");
+  config.rowwise = config.columnwise = true;
+  return config;
+}
 
 const Op kQuantize{"quantize", outputs, write_outputs};
 

@@ -2,9 +2,12 @@
 // Attribute words that several ops share.
 
 #include <string>
+#include <vector>
 
 #include "conformance/ops/request.h"
+#include "reference/layout/offsets.h"
 #include "reference/layout/scale_shape.h"
+#include "reference/recipes/delayed_scaling.h"
 #include "reference/recipes/quantize.h"
 #include "reference/support/error.h"
 
@@ -40,5 +43,10 @@ inline const float* floats(const TensorView* tensor) { return tensor == nullptr 
 inline std::vector<std::int64_t> group_rows(const Request& request, std::int64_t rows) {
   return request.find_input("splits") == nullptr ? std::vector<std::int64_t>{rows} : request.splits();
 }
+
+// What the attributes alone say, whoever carries the call out. No tensor's contents are looked at.
+QuantizeConfig quantize_config_of(const Request& request);               // both directions on
+DelayedScalingConfig delayed_scaling_config_of(const Request& request);
+std::vector<OffsetsOutput> offsets_outputs_of(const Request& request);   // attribute `outputs`; values null
 
 }  // namespace assay::conformance

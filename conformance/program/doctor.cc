@@ -42,6 +42,17 @@ std::string vector_code() {
 #endif
 }
 
+// Whether the CUDA implementation can be judged here. That it cannot is no fault.
+std::string cuda() {
+  try {
+    Backend backend("device");
+    const assay_device_info info = backend.device_info();
+    return fmt::format("{} ({}), {}: device cases can run", info.name, info.architecture, info.software);
+  } catch (const BackendError& error) {
+    return fmt::format("{}; device cases cannot run, everything else can", error.what());
+  }
+}
+
 std::vector<Finding> findings(const std::string& backend_name, const std::string& backend_options) {
   std::vector<Finding> found;
   found.push_back({"assay", fmt::format("{}, built with {}", kVersion, __VERSION__)});
@@ -50,7 +61,7 @@ std::vector<Finding> findings(const std::string& backend_name, const std::string
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   found.push_back({"hdf5", fmt::format("{}.{}.{}", major, minor, release)});
-  found.push_back({"cuda", "not in this build: device cases cannot run, everything else can"});
+  found.push_back({"cuda", cuda()});
   const std::filesystem::path folder = golden_folder();
   const std::vector<std::string> faults = faults_of(folder);
   if (faults.empty()) found.push_back({"fixtures", fmt::format("{} files in {}, every digest right", golden_files().size(), folder.string())});

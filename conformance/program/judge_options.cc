@@ -11,6 +11,17 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+std::string best_backend(std::string* why_not) {
+  if (why_not != nullptr) why_not->clear();
+  try {
+    Backend("device");
+    return "device";
+  } catch (const BackendError& error) {
+    if (why_not != nullptr) *why_not = error.what();
+    return "reference";
+  }
+}
+
 std::unique_ptr<Backend> BackendChoice::open() const {
   auto backend = std::make_unique<Backend>(name, options);
   for (const std::string& each : axes) {

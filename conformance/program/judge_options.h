@@ -12,6 +12,10 @@
 
 namespace assay::conformance {
 
+// "device" where this build and this machine have one that works, else "reference". `why_not`, if given, receives what is
+// in the device's way, or nothing.
+std::string best_backend(std::string* why_not = nullptr);
+
 struct BackendChoice {
   std::string name = "reference";
   std::string options;
@@ -21,7 +25,7 @@ struct BackendChoice {
 
   // Options that choose a backend, and those that say how it is judged too.
   void add_backend_to(CLI::App& verb) {
-    verb.add_option("--backend", name, "reference, null, or the path of a shared library (conformance/backend.h)")->capture_default_str();
+    verb.add_option("--backend", name, "reference, null, device, or the path of a shared library (conformance/backend.h)")->capture_default_str();
     verb.add_option("--backend-options", options, "Text for the backend's open(); reference: layer=fast or layer=scalar");
   }
   void add_to(CLI::App& verb) {

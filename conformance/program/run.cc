@@ -90,7 +90,11 @@ ExitCode run(const Options& options) {
   if (options.words.empty() && shard.index == 0 && files.empty()) {
     report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
   }
-  report.not_tried("device cases", "this build has no device backend yet; bring one with --backend PATH");
+  if (backend.name() != "device") {
+    std::string why;
+    if (best_backend(&why) == "device") why = "--backend device judges the CUDA implementation here";
+    report.not_tried("device cases", why);
+  }
   report.print_summary();
   if (!options.json.empty()) report.write_json(options.json);
   return report.exit_code();
@@ -102,14 +106,16 @@ Action add_run(CLI::App& verb) {
   const auto options = std::make_shared<Options>();
   verb.add_option("WORDS", options->words, "Only cases whose name or line contains every word (globs allowed); a word that matches nothing is exit 4");
   options->backend.add_to(verb);
+  CLI::Option* named = verb.get_option("--backend")->default_str("device where one works, else reference");
   verb.add_option("--profile", options->profile, "How much: smoke (seconds), standard (a minute), full")
       ->capture_default_str()->check(CLI::IsMember({"smoke", "standard", "full"}));
   verb.add_option("--shard", options->shard, "Only part I of N of the cases, as I/N (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX)");
   verb.add_option("--json", options->json, "Write every verdict to this file");
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");
-  return [options] {
+  return [options, named] {
     try {
+      if (named->count() == 0 && options->backend.options.empty()) options->backend.name = best_backend();
       return run(*options);
     } catch (const CLI::ValidationError& error) {
       fmt::print(stderr, "assay run: {}\n", error.what());

@@ -1,0 +1,425 @@
+#include "conformance/backends/device/device_call.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "conformance/ops/words.h"
+#include "device/layout/offsets.h"
+#include "device/layout/swizzle.h"
+#include "device/recipes/dbias.h"
+#include "device/recipes/delayed_scaling.h"
+#include "device/recipes/dequantize.h"
+#include "device/recipes/quantize.h"
+#include "device/support/copy.h"
+#include "device/support/launch_check.h"
+
+namespace assay::conformance {
+namespace {
+
+// Parts of a workspace, each 256-byte aligned.
+class Parts {
+ public:
+  // Offset of a new part.
+  std::int64_t add(std::int64_t bytes) {
+    const std::int64_t begin = bytes_;
+    bytes_ += (bytes + 255) / 256 * 256;
+    return begin;
+  }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+template <class Type>
+Type* part(void* workspace, std::int64_t offset) {
+  return reinterpret_cast<Type*>(static_cast<std::byte*>(workspace) + offset);
+}
+
+void refuse_other_outputs(const Request& request, const std::vector<std::string>& known) {
+  for (const auto& [name, tensor] : request.out) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw NotSupported("op " + request.op() + " has no output '" + name + "' here");
+    }
+  }
+}
+
+// Splits as the device library takes them: int64 in device memory. 32-bit ones are widened in the workspace.
+class Splits {
+ public:
+  Splits(const Request& request, Parts& parts) : tensor_(request.find_input("splits")) {
+    if (tensor_ == nullptr) return;
+    if (tensor_->type != Format::i64 && tensor_->type != Format::i32) {
+      throw InvalidArgument("in/splits", describe(*tensor_), "type i64 or i32");
+    }
+    require(tensor_->elements() <= device::kMaxGroups, "in/splits", describe(*tensor_), "at most 1024 groups");
+    groups_ = static_cast<int>(tensor_->elements());
+    data_ = tensor_->data;
+    narrow_ = tensor_->type == Format::i32;
+    if (narrow_) widened_ = parts.add(groups_ * 8);
+  }
+  int groups() const { return groups_; }
+  // Rows whose splits are there but may not be read yet.
+  device::Rows rows(std::int64_t capacity) const {
+    device::Rows rows;
+    rows.capacity = capacity;
+    rows.groups = groups_;
+    alignas(8) static const std::int64_t later = 0;
+    if (tensor_ != nullptr) rows.splits = &later;
+    return rows;
+  }
+  // Puts in the splits that kernels read.
+  void bind(device::Rows& rows, void* workspace, const std::uint32_t* anything, device::Stream stream) const {
+    if (tensor_ == nullptr) return;
+    if (groups_ == 0) {  // nothing will be read, but null would mean a single tensor
+      rows.splits = reinterpret_cast<const std::int64_t*>(anything);
+    } else if (!narrow_) {
+      rows.splits = static_cast<const std::int64_t*>(data_);
+    } else {
+      auto* wide = part<std::int64_t>(workspace, widened_);
+      const auto count = static_cast<std::size_t>(groups_);
+      device::check_cuda(cudaMemsetAsync(wide, 0, count * 8, stream), "widen splits");  // the upper halves
+      device::check_cuda(cudaMemcpy2DAsync(wide, 8, data_, 4, 4, count, cudaMemcpyDeviceToDevice, stream), "widen splits");
+      rows.splits = wide;
+    }
+  }
+
+ private:
+  const TensorView* tensor_;
+  const void* data_ = nullptr;
+  int groups_ = 1;
+  bool narrow_ = false;
+  std::int64_t widened_ = 0;
+};
+
+// An input f32[G], or f32[1] that holds for every group and is repeated in the workspace.
+class OneAGroup {
+ public:
+  OneAGroup(const Request& request, const char* name, int groups, Parts& parts) : groups_(groups) {
+    const TensorView* tensor = request.find_input(name, Format::f32);
+    if (tensor == nullptr) return;
+    repeated_ = tensor->elements() == 1 && groups != 1;
+    if (!repeated_) request.input(name, Format::f32, groups);
+    data_ = static_cast<const float*>(tensor->data);
+    if (repeated_) offset_ = parts.add(std::int64_t{groups} * 4);
+  }
+  const float* given() const { return data_; }
+  const float* bind(void* workspace, device::Stream stream) const {
+    if (!repeated_ || groups_ == 0) return data_;
+    auto* all = part<float>(workspace, offset_);
+    const auto copy = [&](float* to, const float* from, int count) {
+      device::check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * 4, cudaMemcpyDeviceToDevice, stream), "repeat an amax");
+    };
+    copy(all, data_, 1);
+    for (int done = 1; done < groups_; done *= 2) copy(all + done, all, std::min(done, groups_ - done));
+    return all;
+  }
+
+ private:
+  int groups_;
+  const float* data_ = nullptr;
+  bool repeated_ = false;
+  std::int64_t offset_ = 0;
+};
+
+// Where an output goes whose size depends on the splits: null when it is not wanted.
+void* output_of_any_size(const Request& request, const std::string& name, Format type) {
+  const auto found = request.out.find(name);
+  return found == request.out.end() ? nullptr : request.output(name, type, found->second.elements());
+}
+
+const std::uint8_t* random_bytes(const Request& request, const char* name, std::int64_t elements) {
+  const TensorView* tensor = request.find_input(name);
+  if (tensor == nullptr) return nullptr;
+  if (tensor->bytes < elements) throw InvalidArgument(std::string("in/") + name, describe(*tensor), "one byte for each element of x");
+  return static_cast<const std::uint8_t*>(tensor->data);
+}
+
+bool is_per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
+
+// Bytes that hold the codes of `elements` elements.
+std::int64_t code_bytes(Recipe recipe, std::int64_t elements) { return recipe == Recipe::nvfp4 ? elements / 2 : elements; }
+
+DeviceCall quantize_call(const Request& request) {
+  Parts parts;
+  device::QuantizeCall call;
+  call.config = quantize_config_of(request);
+  QuantizeConfig& config = call.config;
+  const bool per_tensor = is_per_tensor(config.recipe), nvfp4 = config.recipe == Recipe::nvfp4;
+  const TensorView& x = request.input("x");
+  if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
+  call.x_type = x.type;
+  call.x = x.data;
+  call.columns = x.shape[1];
+  const Splits splits(request, parts);
+  call.rows = splits.rows(x.shape[0]);
+  const int groups = splits.groups();
+  if (config.recipe == Recipe::tensor_delayed) {
+    call.scale = static_cast<const float*>(request.input("scale", Format::f32, groups).data);
+  }
+  const OneAGroup amax(request, "amax", groups, parts), columnwise_amax(request, "columnwise_amax", groups, parts);
+  call.noop = floats(request.find_input("noop", Format::f32, 1));
+  const std::int64_t elements = x.elements();
+  call.rowwise_random = random_bytes(request, "rowwise_random", elements);
+  call.columnwise_random = random_bytes(request, "columnwise_random", elements);
+
+  config.rowwise = request.wants("rowwise_data") || request.wants("rowwise_scale_inv") || (nvfp4 && request.wants("amax"));
+  config.columnwise = request.wants("columnwise_data") || request.wants("columnwise_scale_inv") || (nvfp4 && request.wants("columnwise_amax"));
+  request.refuse_unknown();
+  std::vector<std::string> known = {"rowwise_data", "columnwise_data", "rowwise_scale_inv", "columnwise_scale_inv", "dbias"};
+  if (per_tensor || nvfp4) known.push_back("amax");
+  if (nvfp4) known.push_back("columnwise_amax");
+  if (config.recipe == Recipe::tensor_current) known.push_back("scale");
+  refuse_other_outputs(request, known);
+
+  const std::int64_t bytes = code_bytes(config.recipe, elements);
+  device::QuantizeCall sized = call;
+  QuantizeOutput& output = call.output;
+  output.rowwise_data = request.output("rowwise_data", config.output, bytes);
+  output.columnwise_data = request.output("columnwise_data", config.output, bytes);
+  float* twin = nullptr;  // per-tensor recipes: one scale_inv by two names
+  if (per_tensor) {
+    output.rowwise_scale_inv = request.output("rowwise_scale_inv", Format::f32, groups);
+    twin = static_cast<float*>(request.output("columnwise_scale_inv", Format::f32, groups));
+    if (output.rowwise_scale_inv == nullptr) output.rowwise_scale_inv = std::exchange(twin, nullptr);
+  } else {
+    output.rowwise_scale_inv = output_of_any_size(request, "rowwise_scale_inv", scale_format(config.recipe));
+    output.columnwise_scale_inv = output_of_any_size(request, "columnwise_scale_inv", scale_format(config.recipe));
+  }
+  output.amax = static_cast<float*>(request.output("amax", Format::f32, groups));
+  output.columnwise_amax = static_cast<float*>(request.output("columnwise_amax", Format::f32, groups));
+  output.scale = static_cast<float*>(request.output("scale", Format::f32, groups));
+  output.dbias = request.output("dbias", x.type, groups * call.columns);
+
+  sized.output = output;
+  sized.amax = amax.given();
+  sized.columnwise_amax = columnwise_amax.given();
+  call.workspace_bytes = device::quantize_workspace_bytes(sized);
+  const std::int64_t own = parts.add(call.workspace_bytes);
+  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            device::QuantizeCall ready = call;
+            splits.bind(ready.rows, workspace, status, stream);
+            if (nvfp4) {
+              ready.amax = amax.bind(workspace, stream);
+              ready.columnwise_amax = columnwise_amax.bind(workspace, stream);
+            }
+            ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);
+            ready.status = status;
+            device::quantize(ready, stream);
+            if (twin != nullptr) {
+              device::copy_unless_skipped(ready.noop, static_cast<const float*>(ready.output.rowwise_scale_inv), twin, groups, stream);
+            }
+          }};
+}
+
+DeviceCall dequantize_call(const Request& request) {
+  Parts parts;
+  device::DequantizeCall call;
+  call.recipe = recipe_of(request);
+  call.data_type = request.format_or("otype", call.recipe == Recipe::nvfp4 ? Format::e2m1 : Format::e4m3);
+  call.output_type = request.format_or("dtype_d", Format::f32);
+  call.direction = direction_of(request);
+  call.scale_layout = scale_layout_of(request);
+  call.columns = request.integer("K");
+  call.nvfp4_e4m3_max = static_cast<float>(request.real_or("e4m3_max", 448));
+  const Splits splits(request, parts);
+  const std::int64_t rows = request.integer("R");
+  require(rows >= 0, "attribute R", rows, "0 or more");
+  require(call.columns >= 0, "attribute K", call.columns, "0 or more");
+  std::int64_t elements = 0;
+  require(!__builtin_mul_overflow(rows, call.columns, &elements), "attribute R", rows, "R * K within int64");
+  call.rows = splits.rows(rows);
+  const std::string prefix = call.direction == Direction::rowwise ? "rowwise_" : "columnwise_";
+  call.data = request.input(prefix + "data", call.data_type, code_bytes(call.recipe, elements)).data;
+  call.scale_inv = request.input(prefix + "scale_inv", scale_format(call.recipe), is_per_tensor(call.recipe) ? splits.groups() : -1).data;
+  if (call.recipe == Recipe::nvfp4) call.amax = floats(&request.input("amax", Format::f32, splits.groups()));
+  request.refuse_unknown();
+  refuse_other_outputs(request, {"x"});
+  call.output = request.output("x", call.output_type, elements);
+  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            if (call.output == nullptr) return;
+            device::DequantizeCall ready = call;
+            splits.bind(ready.rows, workspace, status, stream);
+            ready.status = status;
+            device::dequantize(ready, stream);
+          }};
+}
+
+DeviceCall swizzle_call(const Request& request) {
+  Parts parts;
+  const bool to_swizzled = request.op() == "swizzle";
+  const Recipe recipe = recipe_of(request);
+  const Direction direction = direction_of(request);
+  const std::int64_t columns = request.integer("K");
+  if (recipe != Recipe::mxfp8 && recipe != Recipe::nvfp4) {
+    throw InvalidArgument("attribute recipe", name_of(recipe), "mxfp8 or nvfp4: only their scales are swizzled");
+  }
+  const Splits splits(request, parts);
+  const TensorView& input = request.input(to_swizzled ? "compact" : "swizzled", scale_format(recipe));
+  const std::string name = to_swizzled ? "swizzled" : "compact";
+  const std::int64_t capacity = request.integer("R");
+  request.refuse_unknown();
+  refuse_other_outputs(request, {name});
+  void* output = request.output(name, scale_format(recipe), input.elements());
+  const auto* from = static_cast<const std::uint8_t*>(input.data);
+  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            if (output == nullptr) return;
+            device::Rows rows = splits.rows(capacity);
+            splits.bind(rows, workspace, status, stream);
+            auto* to = static_cast<std::uint8_t*>(output);
+            to_swizzled ? device::swizzle_scales(recipe, direction, rows, columns, from, to, status, stream)
+                        : device::unswizzle_scales(recipe, direction, rows, columns, from, to, status, stream);
+          }};
+}
+
+// "splits" and the like: i64 or i32, of a length that an int holds.
+const TensorView& integers(const Request& request, const std::string& name) {
+  const TensorView& tensor = request.input(name);
+  if (tensor.type != Format::i64 && tensor.type != Format::i32) throw InvalidArgument("in/" + name, describe(tensor), "type i64 or i32");
+  require(tensor.elements() <= 0x7fff'ffff, "in/" + name, describe(tensor), "at most 2^31 - 1 elements");
+  return tensor;
+}
+
+DeviceCall offsets_multi_call(const Request& request) {
+  const bool single = request.op() == "splits_to_offsets";
+  std::vector<OffsetsOutput> all;
+  if (single) {
+    const std::int64_t stride = request.integer_or("stride", 1);
+    require(stride >= 1, "attribute stride", stride, "1 or more");
+    all.push_back({stride, true, false, nullptr});
+  } else {
+    all = offsets_outputs_of(request);
+  }
+  const TensorView& splits = integers(request, "splits");
+  const auto groups = static_cast<int>(splits.elements());
+  request.refuse_unknown();
+  std::vector<std::string> names;
+  std::vector<device::OffsetsOutput> wanted;
+  for (const OffsetsOutput& each : all) {
+    const std::string& name = names.emplace_back(single ? "offsets" : "offsets_" + std::to_string(names.size()));
+    const std::int64_t count = std::int64_t{groups} + (each.leading_zero ? 1 : 0);
+    void* values = request.output(name, each.is_int32 ? Format::i32 : Format::i64, count);
+    if (values != nullptr) wanted.push_back({each.stride, each.leading_zero, each.is_int32, values});
+  }
+  refuse_other_outputs(request, names);
+  if (wanted.size() > device::kMaxOffsetsOutputs) {
+    throw NotSupported(std::to_string(wanted.size()) + " outputs in one pass: at most " + std::to_string(device::kMaxOffsetsOutputs));
+  }
+  return {0, [=](device::Stream stream, void*, std::uint32_t* status) {
+            if (single && splits.type == Format::i64 && !wanted.empty()) {
+              device::splits_to_offsets(static_cast<const std::int64_t*>(splits.data), groups, wanted[0].stride,
+                                        static_cast<std::int64_t*>(wanted[0].values), status, stream);
+            } else {
+              device::splits_to_offsets_multi(splits.data, splits.type == Format::i32, groups, wanted, status, stream);
+            }
+          }};
+}
+
+DeviceCall offsets_2d_call(const Request& request) {
+  const TensorView first = integers(request, "first");
+  const TensorView last = request.input("last", first.type, first.elements());
+  request.refuse_unknown();
+  refuse_other_outputs(request, {"offsets"});
+  void* offsets = request.output("offsets", first.type, first.elements() + 1);
+  return {0, [=](device::Stream stream, void*, std::uint32_t* status) {
+            if (offsets == nullptr) return;
+            device::splits_to_offsets_2d(first.data, last.data, first.type == Format::i32, static_cast<int>(first.elements()), offsets,
+                                         status, stream);
+          }};
+}
+
+DeviceCall delayed_update_call(const Request& request) {
+  Parts parts;
+  device::DelayedUpdateCall call;
+  call.config = delayed_scaling_config_of(request);
+  call.bulk = request.flag("bulk");
+  const TensorView& history = request.input("amax_history", Format::f32);
+  if (history.shape.size() != 2) throw InvalidArgument("in/amax_history", describe(history), "a matrix [length,count]");
+  call.length = history.shape[0];
+  call.count = history.shape[1];
+  call.history = floats(&history);
+  call.scale = floats(&request.input("scale", Format::f32, call.count));
+  if (const TensorView* reduced = request.find_input("reduced", Format::f32, call.count)) {
+    require(call.bulk, "in/reduced", "given", "none: only the bulk form (bulk 1) takes it");
+    call.reduced = floats(reduced);
+  }
+  request.refuse_unknown();
+  refuse_other_outputs(request, {"amax_history", "scale"});
+  call.new_history = static_cast<float*>(request.output("amax_history", Format::f32, history.elements()));
+  call.new_scale = static_cast<float*>(request.output("scale", Format::f32, call.count));
+  // What is not wanted goes to the workspace.
+  const bool keep_history = call.new_history != nullptr, keep_scale = call.new_scale != nullptr;
+  const std::int64_t spare_history = keep_history ? 0 : parts.add(history.elements() * 4);
+  const std::int64_t spare_scale = keep_scale ? 0 : parts.add(call.count * 4);
+  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t*) {
+            device::DelayedUpdateCall ready = call;
+            if (!keep_history) ready.new_history = part<float>(workspace, spare_history);
+            if (!keep_scale) ready.new_scale = part<float>(workspace, spare_scale);
+            device::update_delayed_scaling(ready, stream);
+          }};
+}
+
+DeviceCall grouped_dbias_call(const Request& request) {
+  Parts parts;
+  device::DbiasCall call;
+  const TensorView& dy = request.input("dy");
+  if (dy.shape.size() != 2) throw InvalidArgument("in/dy", describe(dy), "a matrix [R,K]");
+  request.input("splits");
+  const Splits splits(request, parts);
+  call.x_type = dy.type;
+  call.x = dy.data;
+  call.columns = dy.shape[1];
+  call.rows = splits.rows(dy.shape[0]);
+  call.output_type = Format::f32;
+  const std::int64_t elements = splits.groups() * call.columns;
+  if (request.flag("accumulate")) call.added_to = floats(&request.input("dbias", Format::f32, elements));
+  request.refuse_unknown();
+  refuse_other_outputs(request, {"dbias"});
+  call.dbias = request.output("dbias", Format::f32, elements);
+  call.workspace_bytes = device::dbias_workspace_bytes(call);
+  const std::int64_t own = parts.add(call.workspace_bytes);
+  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            if (call.dbias == nullptr) return;
+            device::DbiasCall ready = call;
+            splits.bind(ready.rows, workspace, status, stream);
+            ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);
+            ready.status = status;
+            device::grouped_dbias(ready, stream);
+          }};
+}
+
+DeviceCall absent(const Request& request) { throw NotSupported("op " + request.op() + " comes with device GEMM"); }
+
+constexpr struct {
+  std::string_view op;
+  DeviceCall (*make)(const Request&);
+} kCalls[] = {
+    {"quantize", quantize_call},
+    {"dequantize", dequantize_call},
+    {"swizzle", swizzle_call},
+    {"unswizzle", swizzle_call},
+    {"splits_to_offsets", offsets_multi_call},
+    {"splits_to_offsets_multi", offsets_multi_call},
+    {"splits_to_offsets_2d", offsets_2d_call},
+    {"delayed_update", delayed_update_call},
+    {"grouped_dbias", grouped_dbias_call},
+    {"grouped_gemm", absent},
+    {"linear_forward", absent},
+    {"linear_dgrad", absent},
+    {"linear_wgrad", absent},
+};
+
+}  // namespace
+
+DeviceCall device_call(const Request& request) {
+  for (const auto& [op, make] : kCalls) {
+    if (op == request.op()) return make(request);
+  }
+  throw NotSupported("op '" + request.op() + "' is unknown to the device backend");
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,22 @@
+#pragma once
+// From requests to calls of the device library. Only shapes, types and attributes are looked at: tensors lie on the device.
+
+#include <cstdint>
+#include <functional>
+
+#include "conformance/ops/request.h"
+#include "device/support/stream.h"
+
+namespace assay::conformance {
+
+struct DeviceCall {
+  std::int64_t workspace_bytes = 0;
+  // Enqueues everything. `workspace` is 256-byte aligned; `status` is one uint32 in device memory.
+  std::function<void(device::Stream stream, void* workspace, std::uint32_t* status)> enqueue;
+};
+
+// Errors: InvalidArgument and NotSupported, of the reference's kind; `enqueue` throws those of the device library as well,
+// with nothing enqueued but what fills the workspace.
+DeviceCall device_call(const Request& request);
+
+}  // namespace assay::conformance
