@@ -21,16 +21,13 @@ void configure(const std::string& options, int& mode) {
 void perform(const assay_call& call, int mode, bool dry) {
   if (call.algorithm != -1) throw NotSupported("the reference has one algorithm; pin none");
   const Request request = Request::of(call);
-  if (!dry) {
-    answer(request, static_cast<Layer>(mode));
-    return;
-  }
   const std::vector<OutputSpec> outputs = outputs_of(request);
   for (const auto& [name, tensor] : request.out) {
     bool known = false;
     for (const OutputSpec& each : outputs) known = known || each.name == name;
     if (!known) throw NotSupported("op " + request.op() + " has no output '" + name + "' here");
   }
+  if (!dry) answer(request, static_cast<Layer>(mode));
 }
 
 void state(const assay_call& call, assay_numerics& numerics) {

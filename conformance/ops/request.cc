@@ -19,12 +19,17 @@ TensorView view_of(golden::Tensor& tensor) {
 }
 
 TensorView view_of(const assay_tensor& tensor) {
-  require(tensor.name != nullptr, "tensor name", tensor.name, "a name");
+  require(tensor.name != nullptr, "tensor name", "null", "a name");
   require(tensor.rank >= 0 && tensor.rank <= 4, tensor.name + std::string(".rank"), tensor.rank, "0 to 4");
   require(static_cast<std::uint32_t>(tensor.dtype) <= ASSAY_I64, tensor.name + std::string(".dtype"),
           static_cast<int>(tensor.dtype), "an assay_dtype");
   TensorView view{static_cast<Format>(tensor.dtype), {tensor.shape, tensor.shape + tensor.rank}, tensor.data, tensor.bytes};
   for (const std::int64_t extent : view.shape) require(extent >= 0, tensor.name + std::string(".shape"), extent, "0 or more");
+  const std::int64_t elements = view.elements();
+  std::int64_t bytes = elements;  // an e2m1 tensor is shaped in bytes
+  const bool fits = view.type == Format::e2m1 || !__builtin_mul_overflow(elements, bits_of(view.type) / 8, &bytes);
+  require(fits && tensor.bytes == bytes, tensor.name + std::string(".bytes"), tensor.bytes, "what its type and shape take");
+  require(tensor.data != nullptr || bytes == 0, tensor.name + std::string(".data"), "null", "memory for its elements");
   return view;
 }
 
@@ -53,25 +58,31 @@ Request Request::of(golden::Case& with) {
 }
 
 Request Request::of(const assay_call& call) {
-  require(call.op != nullptr, "op", call.op, "the name of an op");
+  require(call.op != nullptr, "op", "null", "the name of an op");
   Request request(call.op);
   for (int i = 0; i < call.parameter_count; ++i) {
     const assay_parameter& parameter = call.parameters[i];
-    require(parameter.name != nullptr, "parameter name", parameter.name, "a name");
+    require(parameter.name != nullptr, "parameter name", "null", "a name");
     golden::Attribute value;
     switch (parameter.kind) {
       case ASSAY_INTEGER: value = parameter.integer; break;
       case ASSAY_REAL: value = parameter.real; break;
       case ASSAY_TEXT:
-        require(parameter.text != nullptr, parameter.name, parameter.text, "text");
+        require(parameter.text != nullptr, parameter.name, "null", "text");
         value = std::string(parameter.text);
         break;
       default: throw InvalidArgument(parameter.name, "of an unknown kind", "an assay_parameter_kind");
     }
     request.attributes.emplace(parameter.name, std::move(value));
   }
-  for (int i = 0; i < call.input_count; ++i) request.in.emplace(call.inputs[i].name, view_of(call.inputs[i]));
-  for (int i = 0; i < call.output_count; ++i) request.out.emplace(call.outputs[i].name, view_of(call.outputs[i]));
+  for (int i = 0; i < call.input_count; ++i) {
+    const TensorView view = view_of(call.inputs[i]);  // before the name is used
+    request.in.emplace(call.inputs[i].name, view);
+  }
+  for (int i = 0; i < call.output_count; ++i) {
+    const TensorView view = view_of(call.outputs[i]);
+    request.out.emplace(call.outputs[i].name, view);
+  }
   return request;
 }
 
