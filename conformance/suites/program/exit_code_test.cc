@@ -85,7 +85,7 @@ const Call kCalls[] = {
     {"unknown_verb", {"frobnicate"}, 2, {}, {"Run with --help for more information"}},
     {"unknown_option", {"run", "--fast"}, 2, {}, {"--fast"}},
     {"unknown_profile", {"run", "--profile", "huge"}, 2, {}, {"huge not in {smoke,standard,full}"}},
-    {"unknown_backend", {"run", "--backend", "nul"}, 2, {}, {"backend 'nul' is unknown: expected reference, null or the path of a shared library"}},
+    {"unknown_backend", {"run", "--backend", "nul"}, 2, {}, {"backend 'nul' is unknown: expected reference, null"}},
     {"missing_library", {"run", "--backend", "./no.so"}, 2, {}, {"backend ./no.so does not load"}},
     {"library_without_entry", {"run", "--backend", "libm.so.6"}, 2, {}, {"backend libm.so.6 does not export assay_backend_v1"}},
     {"backend_options", {"run", "--backend-options", "layer=x"}, 2, {}, {"expected layer=fast or layer=scalar"}},

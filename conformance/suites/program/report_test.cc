@@ -63,7 +63,6 @@ TEST(Json, HoldsEveryVerdict) {
   EXPECT_EQ(report.at("exits"), json::array());
   EXPECT_EQ(report.at("bad_fixtures"), json::array());
   EXPECT_EQ(report.at("troubles"), json::array());
-  EXPECT_EQ(report.at("not_tried").at(0).at("what"), "device cases");
   EXPECT_GT(report.at("seconds"), 0.0);
 
   std::int64_t passed = 0, words = 0;
