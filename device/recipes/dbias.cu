@@ -74,10 +74,17 @@ __global__ void __launch_bounds__(kTileThreads) add_rows(const void* x, const Ro
     for (int c = 0; c < Part::kColumns; ++c) sums[c] = add(sums[c], part.column(c));
   };
   int r = 0;
-  for (; r + kInFlight <= count; r += kInFlight) {
+  if (count >= kInFlight) {  // each part is asked for again as soon as it has been added
     Part parts[kInFlight];
 #pragma unroll
-    for (int i = 0; i < kInFlight; ++i) parts[i].load(x, first + (r + i) * columns);
+    for (int i = 0; i < kInFlight; ++i) parts[i].load(x, first + i * columns);
+    for (r = kInFlight; r + kInFlight <= count; r += kInFlight) {
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        add_part(parts[i]);
+        parts[i].load(x, first + (r + i) * columns);
+      }
+    }
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) add_part(parts[i]);
   }
@@ -119,6 +126,7 @@ __device__ inline void store_sum(const DbiasCall& call, std::int64_t at, float s
 __global__ void __launch_bounds__(kFinishThreads) add_tiles(const DbiasCall call, const float* tile_sums, const float* noop) {
   if (is_skipped(noop)) return;
   __shared__ GroupTable<Blocks<kTileRows>> table;
+  __shared__ float own[kTilesInFlight][kFinishThreads];
   if (!table.build(call.rows, call.status)) return;
   const std::int64_t column = std::int64_t{blockIdx.x} * kFinishThreads + threadIdx.x;
   if (column >= call.columns) return;
@@ -158,17 +166,18 @@ __global__ void __launch_bounds__(kFinishThreads) add_tiles(const DbiasCall call
     for (int i = 0; i < kTilesInFlight; ++i) {
       values[i] = tile + i < last ? __ldcs(tile_sums + (tile + i) * call.columns + column) : 0.0f;
     }
-    if (tile + kTilesInFlight <= group_end) {
+    if (tile + kTilesInFlight <= group_end) {  // of one group
 #pragma unroll
       for (int i = 0; i < kTilesInFlight; ++i) sum = add(sum, values[i]);
       continue;
     }
 #pragma unroll
-    for (int i = 0; i < kTilesInFlight; ++i) {
-      if (tile + i < last) {
-        while (group_end == tile + i) finish_group();
-        sum = add(sum, values[i]);
-      }
+    for (int i = 0; i < kTilesInFlight; ++i) own[i][threadIdx.x] = values[i];  // so that a loop can count through them
+    const int count = static_cast<int>(min(last - tile, static_cast<std::uint32_t>(kTilesInFlight)));
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) {
+      while (group_end == tile + i) finish_group();
+      sum = add(sum, own[i][threadIdx.x]);
     }
   }
   while (t < end) finish_group();

@@ -28,18 +28,20 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTile = 128;
+constexpr std::uint32_t kBandTiles = 8;
 
-// The scale of each group: as given, or from the bits of its amax.
+// The scale of each group: as given, or from its amax. Told in two steps, so that a kernel can ask for its elements in
+// between: what is in memory, and what that means.
 struct TensorScales {
-  const float* given = nullptr;
-  const std::uint32_t* amax_bits = nullptr;
+  const std::uint32_t* in_memory = nullptr;  // [groups] bits of f32
+  bool given = false;
   float max = 448;
   float epsilon = 0;
   bool pow2 = false;
 
-  __device__ float of(int group) const {
-    if (given != nullptr) return __ldg(given + group);
-    return scale_from_amax(__ldg(amax_bits + group), max, pow2, epsilon, kF32Magnitude - 0x0080'0000u);  // FLT_MAX
+  __device__ std::uint32_t read(int group) const { return __ldg(in_memory + group); }
+  __device__ float scale(std::uint32_t read) const {
+    return given ? float_of_bits(read) : scale_from_amax(read, max, pow2, epsilon, 0x7F7F'FFFFu);  // FLT_MAX
   }
 };
 
@@ -64,7 +66,7 @@ struct CastArguments {
 // scale_inv and scale of all groups, by one block.
 __device__ void write_scales(const TensorScales& scales, int groups, float* scale, float* scale_inv) {
   for (int t = static_cast<int>(threadIdx.x); t < groups; t += static_cast<int>(blockDim.x)) {
-    const float value = scales.of(t);
+    const float value = scales.scale(scales.read(t));
     if (scale != nullptr) scale[t] = value;
     if (scale_inv != nullptr) scale_inv[t] = stored_float(reciprocal(value));
   }
@@ -88,7 +90,7 @@ __device__ std::uint32_t load_element(const void* x, std::int64_t i) {
 
 // 16 bytes of x: 8 elements, or 4 of f32.
 template <Format kX>
-constexpr int kSpan = 16 / Element<kX>::kBytes;
+constexpr unsigned kSpan = 16 / Element<kX>::kBytes;
 
 __device__ inline std::uint32_t word_of(const uint4& vector, int i) {
   return i == 0 ? vector.x : i == 1 ? vector.y : i == 2 ? vector.z : vector.w;
@@ -173,10 +175,11 @@ __global__ void __launch_bounds__(kThreads, kCast && !kAmax ? 6 : 4) run_through
 
     if (first + kElements <= group_end && a.vectors) {  // one group, as nearly always
       const uint4* const from = static_cast<const uint4*>(a.x) + first / kSpan<kX> + threadIdx.x;
-      const float scale = kCast ? a.scales.of(t) : 0;
+      const std::uint32_t scale_read = kCast ? a.scales.read(t) : 0;
       uint4 vectors[kCount];
 #pragma unroll
       for (int i = 0; i < kCount; ++i) vectors[i] = kCast ? __ldcs(from + i * kThreads) : __ldg(from + i * kThreads);
+      const float scale = kCast ? a.scales.scale(scale_read) : 0;
       if (kAmax && t != raised_group) {
         raise_amax<kX>(a.amax_bits + raised_group, gathered);
         gathered = 0;
@@ -192,7 +195,7 @@ __global__ void __launch_bounds__(kThreads, kCast && !kAmax ? 6 : 4) run_through
 
     for (std::int64_t from = first; from < end;) {  // group by group; vectors that two share element by element
       const std::int64_t to = min(end, group_end);
-      const float scale = kCast ? a.scales.of(t) : 0;
+      const float scale = kCast ? a.scales.scale(a.scales.read(t)) : 0;
       if (kAmax && t != raised_group) {
         raise_amax<kX>(a.amax_bits + raised_group, gathered);
         gathered = 0;
@@ -243,48 +246,49 @@ __device__ inline void transpose_four(const std::uint32_t (&row)[4], std::uint32
 template <Format kX>
 struct TransposedCodes {
   std::uint32_t word[kTile][kTile / 4];
-  static __device__ int twist(int column) { return 2 * (column / kSpan<kX> % 16); }
+  static __device__ unsigned twist(unsigned column) { return 2 * (column / kSpan<kX> % 16); }
 };
 
 // dst: element (first column, first row) of the tile in the transposed codes of the group, whose columns are `pitch` apart.
 template <Format kX>
-__device__ void store_transposed(const TransposedCodes<kX>& codes, std::uint8_t* dst, std::int64_t pitch, int rows, int columns) {
-  const int thread = static_cast<int>(threadIdx.x);
+__device__ void store_transposed(const TransposedCodes<kX>& codes, std::uint8_t* dst, std::int64_t pitch, unsigned rows,
+                                 unsigned columns) {
+  const unsigned thread = threadIdx.x;
   if ((reinterpret_cast<std::uintptr_t>(dst) % 16 | pitch % 16 | rows % 16) == 0) {
-    const int v = thread % 8;  // 16 rows each
+    const unsigned v = thread % 8;  // 16 rows each
+    std::uint8_t* to = dst + thread / 8 * pitch + 16 * v;
 #pragma unroll
-    for (int i = 0; i < kTile * 8 / kThreads; ++i) {
-      const int column = thread / 8 + i * (kThreads / 8), twist = codes.twist(column);
+    for (unsigned i = 0; i < kTile * 8 / kThreads; ++i) {
+      const unsigned column = thread / 8 + i * (kThreads / 8), twist = codes.twist(column);
       uint4 vector = reinterpret_cast<const uint4*>(codes.word[column])[v ^ twist / 4];
       if (twist % 4 != 0) vector = make_uint4(vector.z, vector.w, vector.x, vector.y);
-      if (column < columns && 16 * v < rows) __stcs(reinterpret_cast<uint4*>(dst + column * pitch) + v, vector);
+      if (column < columns && 16 * v < rows) __stcs(reinterpret_cast<uint4*>(to + i * (kThreads / 8) * pitch), vector);
     }
     return;
   }
 
   // Columns begin anywhere: a warp writes the whole words of one, shifted into place, ...
-  const int warp = thread / 32, lane = thread % 32;
-  constexpr int kColumnsOfWarp = kTile / (kThreads / 32);
+  const unsigned warp = thread / 32, lane = thread % 32;
+  constexpr unsigned kColumnsOfWarp = kTile / (kThreads / 32);
 #pragma unroll 4
-  for (int i = 0; i < kColumnsOfWarp; ++i) {
-    const int column = warp * kColumnsOfWarp + i, twist = codes.twist(column);
+  for (unsigned i = 0; i < kColumnsOfWarp; ++i) {
+    const unsigned column = warp * kColumnsOfWarp + i;
     std::uint8_t* const to = dst + column * pitch;
-    const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) % 4);  // bytes of the first word not ours
-    const std::uint32_t upper = codes.word[column][lane ^ twist];
+    const auto before = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(to) % 4);  // bytes of the first word not ours
+    const std::uint32_t upper = codes.word[column][lane ^ codes.twist(column)];
     const std::uint32_t lower = __shfl_up_sync(0xFFFFFFFFu, upper, 1);
-    const int row = 4 * lane - before;
-    if (column < columns && row >= 0 && row + 4 <= rows) {
-      __stcs(reinterpret_cast<std::uint32_t*>(to + row), __funnelshift_l(lower, upper, 8 * before));
+    const unsigned end = 4 * lane + 4 - before;  // row after the word's last
+    if (column < columns && end >= 4 && end <= rows) {
+      reinterpret_cast<std::uint32_t*>(to + end)[-1] = __funnelshift_l(lower, upper, 8 * before);
     }
   }
-  // ... then the bytes of its first and last word that share theirs with others: 8 threads a column, 3 for each end and,
-  // where all words are whole, none.
-  for (int i = 0; i < kColumnsOfWarp; i += 4) {
-    const int column = warp * kColumnsOfWarp + i + lane / 8, byte = lane % 8;
+  // ... then the bytes of its first and last word that share theirs with others: 8 threads a column, up to 3 for each end.
+  for (unsigned i = 0; i < kColumnsOfWarp; i += 4) {
+    const unsigned column = warp * kColumnsOfWarp + i + lane / 8, byte = lane % 8;
     std::uint8_t* const to = dst + column * pitch;
-    const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) % 4);
-    const int head = min((4 - before) % 4, rows), tail = (rows - head) % 4;
-    const int row = byte < 4 ? byte : rows - tail + byte - 4;
+    const auto before = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(to) % 4);
+    const unsigned head = min((4 - before) % 4, rows), tail = (rows - head) % 4;
+    const unsigned row = byte < 4 ? byte : rows - tail + byte - 4;
     if (column < columns && (byte < 4 ? byte < head : byte - 4 < tail)) {
       to[row] = static_cast<std::uint8_t>(codes.word[column][row / 4 ^ codes.twist(column)] >> row % 4 * 8);
     }
@@ -314,17 +318,22 @@ __global__ void __launch_bounds__(kThreads, kX == Format::f32 && kSums ? 2 : 4) 
   if (ragged && !table.build(a.rows, a.status)) return;
   if (blockIdx.x == 0) write_scales(a.scales, a.rows.groups, a.scale, a.scale_inv);
 
-  constexpr int kParts = 8 / kSpan<kX>;           // vectors of a thread in a row: 16 threads read 256 B side by side
-  constexpr int kBands = kParts == 1 ? 2 : 1;     // halves of the tile that are read before the first is used
-  const int thread = static_cast<int>(threadIdx.x);
-  const int tx = thread % 16, ty = thread / 16;   // the thread's columns and rows
+  constexpr unsigned kParts = 8 / kSpan<kX>;        // vectors of a thread in a row: 16 threads read 256 B side by side
+  constexpr unsigned kHalves = kParts == 1 ? 2 : 1;  // halves of the tile that are read before the first is used
+  const unsigned thread = threadIdx.x;
+  const unsigned tx = thread % 16, ty = thread / 16;  // the thread's columns and rows
   const auto tiles_across = static_cast<std::uint32_t>((a.columns + kTile - 1) / kTile);
   const std::uint32_t tiles_down = ragged ? table.total(0, a.rows.groups) : Blocks<kTile>::of(static_cast<std::uint32_t>(a.rows.capacity));
   const std::uint32_t tiles = tiles_across * tiles_down;
 
   for (std::uint32_t turn = blockIdx.x; turn < tiles; turn += gridDim.x) {
+    // Bands of kBandTiles tiles down, each walked downward first: blocks that run together write 1 KiB of a column, and
+    // what neighbours share of a sector meets in L2.
     const std::uint32_t tile = a.backward ? tiles - 1 - turn : turn;
-    const std::uint32_t down = tile / tiles_across;
+    const std::uint32_t band_tiles = kBandTiles * tiles_across, band = tile / band_tiles, in_band = tile - band * band_tiles;
+    const std::uint32_t band_height = min(tiles_down - band * kBandTiles, kBandTiles);
+    const std::uint32_t across = band_height == kBandTiles ? in_band / kBandTiles : in_band / band_height;
+    const std::uint32_t down = band * kBandTiles + in_band - across * band_height;
     int group = 0;
     std::uint32_t first_row = 0, group_rows = static_cast<std::uint32_t>(a.rows.capacity), first_tile = 0;
     if (ragged) {
@@ -334,36 +343,38 @@ __global__ void __launch_bounds__(kThreads, kX == Format::f32 && kSums ? 2 : 4) 
       first_tile = table.before(0, group);
     }
     const std::uint32_t row_in_group = (down - first_tile) * kTile;
-    const std::int64_t first_column = std::int64_t{tile - down * tiles_across} * kTile;
-    const int rows = static_cast<int>(min(group_rows - row_in_group, static_cast<std::uint32_t>(kTile)));
-    const int columns = static_cast<int>(min(a.columns - first_column, std::int64_t{kTile}));
+    const std::int64_t first_column = std::int64_t{across} * kTile;
+    const unsigned rows = min(group_rows - row_in_group, static_cast<std::uint32_t>(kTile));
+    const auto columns = static_cast<unsigned>(min(a.columns - first_column, std::int64_t{kTile}));
     const std::int64_t first = (std::int64_t{first_row} + row_in_group) * a.columns + first_column;  // element of the tile
-    const float scale = a.scales.of(group);
+    const std::uint32_t scale_read = a.scales.read(group);
     std::uint32_t gathered = 0;
 
-    // Row 64 * h + 4 * ty + q, columns 64 * p + kSpan * tx and on.
+    // Row 64 * h + 4 * ty + q, columns 64 * p + kSpan * tx and on; `corner` is the first of them.
+    const std::int64_t corner = first + std::int64_t{4 * ty} * a.columns + kSpan<kX> * tx;
+    const char* const x_corner = static_cast<const char*>(a.x) + corner * Element<kX>::kBytes;
 #pragma unroll
-    for (int band = 0; band < 2; band += kBands) {
-      uint4 x[kBands][4][kParts];
+    for (unsigned half = 0; half < 2; half += kHalves) {
+      uint4 x[kHalves][4][kParts];
       if constexpr (kVectors) {
 #pragma unroll
-        for (int i = 0; i < kBands * 4 * kParts; ++i) {
-          const int h = i / (4 * kParts), q = i / kParts % 4, p = i % kParts;
-          const int row = 64 * (band + h) + 4 * ty + q, column = 64 * p + kSpan<kX> * tx;
+        for (unsigned i = 0; i < kHalves * 4 * kParts; ++i) {
+          const unsigned h = i / (4 * kParts), q = i / kParts % 4, p = i % kParts;
+          const unsigned row = 64 * (half + h) + 4 * ty + q, column = 64 * p + kSpan<kX> * tx;
           x[h][q][p] = make_uint4(0, 0, 0, 0);
           if (row < rows && column < columns) {
-            const std::int64_t at = first + row * a.columns + column;
-            x[h][q][p] = __ldcs(reinterpret_cast<const uint4*>(static_cast<const char*>(a.x) + at * Element<kX>::kBytes));
+            const std::int64_t step = std::int64_t{64 * (half + h) + q} * a.columns + 64 * p;  // the same for all threads
+            x[h][q][p] = __ldcs(reinterpret_cast<const uint4*>(x_corner + step * Element<kX>::kBytes));
           }
         }
       } else {
 #pragma unroll
-        for (int i = 0; i < kBands * 4 * kParts; ++i) {
-          const int h = i / (4 * kParts), q = i / kParts % 4, p = i % kParts;
-          const int row = 64 * (band + h) + 4 * ty + q, column = 64 * p + kSpan<kX> * tx;
+        for (unsigned i = 0; i < kHalves * 4 * kParts; ++i) {
+          const unsigned h = i / (4 * kParts), q = i / kParts % 4, p = i % kParts;
+          const unsigned row = 64 * (half + h) + 4 * ty + q, column = 64 * p + kSpan<kX> * tx;
           std::uint32_t words[4] = {0, 0, 0, 0};
 #pragma unroll
-          for (int e = 0; e < kSpan<kX>; ++e) {
+          for (unsigned e = 0; e < kSpan<kX>; ++e) {
             if (row < rows && column + e < columns) {
               const std::uint32_t bits = load_element<kX>(a.x, first + row * a.columns + column + e);
               words[e / Element<kX>::kPerWord] |= bits << e % Element<kX>::kPerWord * 16;
@@ -373,30 +384,31 @@ __global__ void __launch_bounds__(kThreads, kX == Format::f32 && kSums ? 2 : 4) 
         }
       }
 
+      const float scale = a.scales.scale(scale_read);
       if (a.amax_bits != nullptr) {
 #pragma unroll
-        for (int i = 0; i < kBands * 4 * kParts; ++i) {
+        for (unsigned i = 0; i < kHalves * 4 * kParts; ++i) {
           gathered = raise_vector<kX>(gathered, x[i / (4 * kParts)][i / kParts % 4][i % kParts]);
         }
       }
 
 #pragma unroll
-      for (int h = 0; h < kBands; ++h) {
+      for (unsigned h = 0; h < kHalves; ++h) {
 #pragma unroll
-        for (int p = 0; p < kParts; ++p) {
-          const int row = 64 * (band + h) + 4 * ty, column = 64 * p + kSpan<kX> * tx;
+        for (unsigned p = 0; p < kParts; ++p) {
+          const unsigned row = 64 * (half + h) + 4 * ty, column = 64 * p + kSpan<kX> * tx;
           std::uint32_t codes[kSpan<kX> / 4][4];  // [four columns][row]
 #pragma unroll
-          for (int q = 0; q < 4; ++q) {
+          for (unsigned q = 0; q < 4; ++q) {
 #pragma unroll
-            for (int f = 0; f < kSpan<kX> / 4; ++f) codes[f][q] = encode_four<kX, kOut>(x[h][q][p], 4 * f, scale, a.zero);
+            for (unsigned f = 0; f < kSpan<kX> / 4; ++f) codes[f][q] = encode_four<kX, kOut>(x[h][q][p], 4 * f, scale, a.zero);
             if (kSums) shared.x[row + q][16 * p + tx] = x[h][q][p];
           }
           if (a.rowwise != nullptr) {
 #pragma unroll
-            for (int q = 0; q < 4; ++q) {
+            for (unsigned q = 0; q < 4; ++q) {
               if (row + q >= rows) continue;
-              std::uint8_t* const to = a.rowwise + first + (row + q) * a.columns + column;
+              std::uint8_t* const to = a.rowwise + corner + (std::int64_t{64 * (half + h) + q} * a.columns + 64 * p);
               if constexpr (kVectors) {
                 if (column < columns) {
                   if constexpr (kX == Format::f32) {
@@ -407,7 +419,7 @@ __global__ void __launch_bounds__(kThreads, kX == Format::f32 && kSums ? 2 : 4) 
                 }
               } else {
 #pragma unroll
-                for (int e = 0; e < kSpan<kX>; ++e) {
+                for (unsigned e = 0; e < kSpan<kX>; ++e) {
                   if (column + e < columns) to[e] = static_cast<std::uint8_t>(codes[e / 4][q] >> e % 4 * 8);
                 }
               }
@@ -415,11 +427,11 @@ __global__ void __launch_bounds__(kThreads, kX == Format::f32 && kSums ? 2 : 4) 
           }
           if (a.columnwise != nullptr) {
 #pragma unroll
-            for (int f = 0; f < kSpan<kX> / 4; ++f) {
+            for (unsigned f = 0; f < kSpan<kX> / 4; ++f) {
               std::uint32_t by_column[4];
               transpose_four(codes[f], by_column);
 #pragma unroll
-              for (int c = 0; c < 4; ++c) {
+              for (unsigned c = 0; c < 4; ++c) {
                 shared.codes.word[column + 4 * f + c][row / 4 ^ TransposedCodes<kX>::twist(column)] = by_column[c];
               }
             }
@@ -431,21 +443,21 @@ __global__ void __launch_bounds__(kThreads, kX == Format::f32 && kSums ? 2 : 4) 
 
     // Column sums: a thread adds 64 rows of one word's columns, one row after the other. Rows past the end are +0, which
     // changes no sum: it begins with +0 and so is never -0.
-    constexpr int kWords = kTile / Element<kX>::kPerWord;  // of a row
-    [[maybe_unused]] const int sum_half = thread / kWords, sum_word = thread % kWords;
+    constexpr unsigned kWords = kTile / Element<kX>::kPerWord;  // of a row
+    [[maybe_unused]] const unsigned sum_half = thread / kWords, sum_word = thread % kWords;
     [[maybe_unused]] float sums[2] = {0, 0};
     if constexpr (kSums) {
       if (sum_half < 2) {
         const auto* const words = reinterpret_cast<const std::uint32_t*>(shared.x[64 * sum_half]) + sum_word;
 #pragma unroll 16
-        for (int r = 0; r < 64; ++r) {
+        for (unsigned r = 0; r < 64; ++r) {
           const std::uint32_t word = words[r * kWords];
 #pragma unroll
-          for (int e = 0; e < Element<kX>::kPerWord; ++e) sums[e] = add(sums[e], Element<kX>::widen(word, e));
+          for (unsigned e = 0; e < Element<kX>::kPerWord; ++e) sums[e] = add(sums[e], Element<kX>::widen(word, e));
         }
         if (sum_half == 1) {
 #pragma unroll
-          for (int e = 0; e < Element<kX>::kPerWord; ++e) shared.second_half[Element<kX>::kPerWord * sum_word + e] = sums[e];
+          for (unsigned e = 0; e < Element<kX>::kPerWord; ++e) shared.second_half[Element<kX>::kPerWord * sum_word + e] = sums[e];
         }
       }
     }
@@ -458,8 +470,8 @@ __global__ void __launch_bounds__(kThreads, kX == Format::f32 && kSums ? 2 : 4) 
     if constexpr (kSums) {
       if (sum_half == 0) {
 #pragma unroll
-        for (int e = 0; e < Element<kX>::kPerWord; ++e) {
-          const int column = Element<kX>::kPerWord * sum_word + e;
+        for (unsigned e = 0; e < Element<kX>::kPerWord; ++e) {
+          const unsigned column = Element<kX>::kPerWord * sum_word + e;
           if (column < columns) {
             a.tile_sums[down * a.columns + first_column + column] = add(sums[e], shared.second_half[column]);
           }
@@ -620,9 +632,10 @@ void quantize_per_tensor(const QuantizeCall& call, Stream stream) {
   if (current) {
     if (amax_bits == nullptr) amax_bits = reinterpret_cast<std::uint32_t*>(workspace);
     workspace += kAmaxBytes;
-    a.scales.amax_bits = amax_bits;
+    a.scales.in_memory = amax_bits;
   } else {
-    a.scales.given = call.scale;
+    a.scales.in_memory = reinterpret_cast<const std::uint32_t*>(call.scale);
+    a.scales.given = true;
   }
   const bool sums = config.dbias && output.dbias != nullptr;
   if (sums) a.tile_sums = reinterpret_cast<float*>(workspace);
