@@ -41,7 +41,6 @@ struct LayoutOf<Recipe::tensor_current, kDirection> {
 template <Recipe kRecipe, Direction kDirection>
 struct Scales {
   using Layout = typename LayoutOf<kRecipe, kDirection>::Type;
-  [[maybe_unused]] static constexpr bool kRowwise = kDirection == Direction::rowwise;
   const void* first = nullptr;  // of the group
   std::int64_t pitch = 0, tiles_j = 0;
   bool swizzled = false;
@@ -65,6 +64,7 @@ struct Scales {
   }
 
   __device__ float of(std::uint32_t r, std::uint32_t c) const {
+    constexpr bool kRowwise = kDirection == Direction::rowwise;
     if constexpr (kRecipe == Recipe::tensor_current) {
       return __ldg(static_cast<const float*>(first));
     } else if constexpr (kRecipe == Recipe::block_1x128) {
