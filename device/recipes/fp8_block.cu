@@ -1,5 +1,5 @@
-// FP8 block scaling on the device: what a call wants, as one launch over tiles of 128 x 128 (fp8_block_tile.cuh), and the
-// end of dbias from the sums that the launch leaves in the workspace.
+// FP8 block scaling on the device: what a call wants, as one launch over tiles of 128 x 128
+// (fp8_block_tile.cuh), and the end of dbias from the sums that the launch leaves in the workspace.
 
 #include <cstdint>
 #include <limits>
@@ -51,13 +51,13 @@ void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
 
   // Without columns there is still somebody who looks at the splits.
   const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kBlock);
-  const std::int64_t row_tiles = max_tiles(call.rows, kBlock);
-  if (row_tiles > std::numeric_limits<std::int32_t>::max() / column_tiles) {
+  const std::int64_t windows = window_count(call.rows);
+  if (windows > std::numeric_limits<std::int32_t>::max() / column_tiles) {
     throw NotSupported("rows.capacity is " + std::to_string(call.rows.capacity) + " with columns " +
-                       std::to_string(call.columns) + ": more tiles of 128 x 128 than a launch has blocks (2^31 - 1)");
+                       std::to_string(call.columns) + ": more than 2^31 - 1 tiles of 128 x 128");
   }
   tiles.column_tiles = static_cast<std::uint32_t>(column_tiles);
-  tiles.blocks = static_cast<std::uint32_t>(row_tiles * column_tiles);
+  tiles.blocks = static_cast<std::uint32_t>(windows * column_tiles);
   if (tiles.blocks != 0) {
     const auto launch = config.recipe == Recipe::block_1x128 ? launch_fp8_block_1x128 : launch_fp8_block_128x128;
     launch(tiles, call.x_type, config.output, stream);

@@ -15,7 +15,7 @@
 //   order     amax is a maximum of magnitudes: no order can change it. dbias has the order of reference/recipes/dbias.h
 //   matches   reference/recipes/fp8_block.h
 //
-// A tile is never shared between groups; rows and columns past the end of a group or of the matrix are held as +0, which
+// A tile is never shared between groups (window_tiles.cuh says which tiles a block has: one, but where groups meet). Rows and columns past the end of a group or of the matrix are held as +0, which
 // changes neither an amax nor a sum (a sum of column values starts from +0 and so is never -0).
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 #include "device/formats/convert.cuh"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
+#include "device/layout/window_tiles.cuh"
 #include "device/support/launch_check.h"
 #include "device/support/noop.cuh"
 
@@ -33,7 +34,7 @@ struct Fp8BlockTiles {
   Rows rows;
   std::int64_t columns;
   std::uint32_t column_tiles;  // at least 1, also where there are no columns
-  std::uint32_t blocks;        // of the launch: tiles of rows times column_tiles
+  std::uint32_t blocks;        // of the launch: windows of 128 rows times column_tiles
   float max;                   // largest value of the codes
   float epsilon;
   float zero;  // see multiply_with_zero()
@@ -234,7 +235,7 @@ __device__ __forceinline__ float2 sum_columns(const void* raw, int lane, int war
   pair = warp * 16 + lane % 16;
   const int half = lane / 16;
   float2 sum = {0, 0};
-#pragma unroll 16
+#pragma unroll 8
   for (int i = 0; i < 64; ++i) {
     const int row = half * 64 + i;
     if constexpr (E::kBytes == 2) {
@@ -274,26 +275,17 @@ __device__ __forceinline__ void store_column_unaligned(const unsigned char* code
   }
 }
 
+// One tile by all threads of a block. `shared` is Shared::kBytes long.
 template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned>
-__global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
-    quantize_tile(const __grid_constant__ Fp8BlockTiles a) {
+__device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
+                                              unsigned char* shared) {
   using E = Element<X>;
   using Memory = Shared<X, kSquare, kParts>;
   constexpr Recipe kRecipe = kSquare ? Recipe::block_128x128 : Recipe::block_1x128;
   using RowLayout = ScaleLayoutOf<kRecipe, Direction::rowwise>;
   using ColumnLayout = ScaleLayoutOf<kRecipe, Direction::columnwise>;
-  // Scales that are kept by tiles of rows need no other sum than the tile's number.
-  constexpr Direction kSummed = kSquare ? Direction::columnwise : Direction::rowwise;
-  using Measure = typename ScaleLayoutOf<kRecipe, kSummed>::Measure;
-  __shared__ LocateTile<kBlock, Measure> locating;
   __shared__ std::uint32_t warp_amax[kWarps];
   __shared__ __align__(16) float column_scale[kBlock];
-  extern __shared__ __align__(16) unsigned char shared[];
-
-  if (is_skipped(a.noop)) return;  // this and the next: the threads of a block leave together
-  const std::uint32_t number = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - number * a.column_tiles;
-  GroupTile<1> tile;
-  if (!locate_tile(a.rows, number, locating, a.status, tile) || a.columns == 0) return;
 
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int column_group = thread % 16, row_group = thread / 16;
@@ -321,7 +313,7 @@ __global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
       scale = scale_from_amax(row_amax_bits(patch, lane), a.max, a.pow2, a.epsilon, E::kMaxBits);
       const int row = row_group * 8 + (lane >> 1 & 7);
       if (a.row_scale != nullptr && lane % 2 == 0 && row < rows) {
-        const std::int64_t base = RowLayout::factor(a.columns) * tile.before[0];
+        const std::int64_t base = RowLayout::factor(a.columns) * tile.before;
         const std::int64_t pitch = RowLayout::pitch(tile.rows, a.columns);
         a.row_scale[base + column_tile * pitch + tile.tile * kBlock + row] = reciprocal(scale);
       }
@@ -339,7 +331,7 @@ __global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
         const float own = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
         column_scale[column] = own;
         if (a.column_scale != nullptr && column < columns) {
-          a.column_scale[ColumnLayout::pitch(tile.rows, a.columns) * number + first_column + column] = reciprocal(own);
+          a.column_scale[ColumnLayout::pitch(tile.rows, a.columns) * tile.number + first_column + column] = reciprocal(own);
         }
       }
     }
@@ -360,10 +352,10 @@ __global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
     if (thread == kThreads - 1) {
       const float inverse = reciprocal(scale);
       if (with_rows && a.row_scale != nullptr) {
-        a.row_scale[RowLayout::pitch(tile.rows, a.columns) * number + column_tile] = inverse;
+        a.row_scale[RowLayout::pitch(tile.rows, a.columns) * tile.number + column_tile] = inverse;
       }
       if (with_columns && a.column_scale != nullptr) {
-        const std::int64_t base = ColumnLayout::factor(a.columns) * tile.before[0];
+        const std::int64_t base = ColumnLayout::factor(a.columns) * tile.before;
         a.column_scale[base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile] = inverse;
       }
     }
@@ -373,7 +365,7 @@ __global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
     if (with_sums && warp < kWarps / 2) {
       int pair;
       const float2 sum = sum_columns<X>(shared, lane, warp, pair);
-      float* const to = a.tile_sums + std::int64_t{number} * a.columns + first_column + 2 * pair;
+      float* const to = a.tile_sums + std::int64_t{tile.number} * a.columns + first_column + 2 * pair;
       if (lane < 16) {
         if (kAligned && 2 * pair + 1 < columns) {
           *reinterpret_cast<float2*>(to) = sum;
@@ -451,14 +443,34 @@ __global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
 }
 
 template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned>
+__global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
+    quantize_tiles(const __grid_constant__ Fp8BlockTiles a) {
+  // Scales that are kept by tiles of rows need no other sum than the tile's number.
+  constexpr Recipe kRecipe = kSquare ? Recipe::block_128x128 : Recipe::block_1x128;
+  constexpr Direction kSummed = kSquare ? Direction::columnwise : Direction::rowwise;
+  __shared__ WindowTiles<typename ScaleLayoutOf<kRecipe, kSummed>::Measure> tiles;
+  extern __shared__ __align__(16) unsigned char shared[];
+
+  if (is_skipped(a.noop)) return;  // the threads of a block leave together
+  const std::uint32_t window = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - window * a.column_tiles;
+  unsigned left = tiles.find(a.rows, window, a.status);
+  if (left == 0 || a.columns == 0) return;
+  while (true) {
+    quantize_tile<X, F, kSquare, kParts, kAligned>(a, tiles.list[--left], column_tile, shared);
+    if (left == 0) return;
+    __syncthreads();  // shared memory is used again
+  }
+}
+
+template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned>
 void launch(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   constexpr int kBytes = Shared<X, kSquare, kParts>::kBytes;
-  const auto kernel = quantize_tile<X, F, kSquare, kParts, kAligned>;
+  const auto kernel = quantize_tiles<X, F, kSquare, kParts, kAligned>;
   if constexpr (kBytes > 40 * 1024) {  // beside what is declared in the kernel, past the 48 KiB that need no word
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes), "cudaFuncSetAttribute");
   }
   kernel<<<tiles.blocks, kThreads, kBytes, stream>>>(tiles);
-  check_launch("quantize_tile");
+  check_launch("quantize_tiles");
 }
 
 // The kernel with the least parts that has those wanted.
