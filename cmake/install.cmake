@@ -1,5 +1,5 @@
-# cmake --install makes `find_package(assay)` work; it offers assay::reference. Headers keep their paths below
-# include/assay, so that users write #include <reference/gemm/grouped_gemm.h>.
+# cmake --install makes `find_package(assay)` work; it offers assay::reference, and assay::device where the build has CUDA.
+# Headers keep their paths below include/assay, so that users write #include <reference/gemm/grouped_gemm.h>.
 include(CMakePackageConfigHelpers)
 set(assay_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 
@@ -7,6 +7,13 @@ install(TARGETS assay_reference EXPORT assayTargets ARCHIVE DESTINATION ${CMAKE_
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT reference
         FILES_MATCHING PATTERN "*.h")
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT reference)
+
+if(TARGET assay_device)  # offers assay::device as well
+  install(TARGETS assay_device EXPORT assayDeviceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT device)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/device DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT device
+          FILES_MATCHING PATTERN "*.h")
+  install(EXPORT assayDeviceTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT device)
+endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/assayConfig.cmake.in ${PROJECT_BINARY_DIR}/assayConfig.cmake
                               INSTALL_DESTINATION ${assay_package_dir})

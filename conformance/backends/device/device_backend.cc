@@ -160,8 +160,10 @@ assay_status open(const char* text, assay_context** context) {
     int count = 0;
     if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
       cudaGetLastError();
+      int driver = 0;  // stays 0 where there is no driver
+      const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
       throw assay::NotSupported(std::string("no CUDA device can be used here: ") +
-                                (error == cudaSuccess ? "there is none" : cudaGetErrorString(error)));
+                                (!has_driver ? "there is no driver" : error == cudaSuccess ? "there is none" : cudaGetErrorString(error)));
     }
     require(options.device < count, "--backend-options device", options.device, "below " + std::to_string(count) + ", the number of CUDA devices");
     check(cudaSetDevice(options.device), "choose the device");

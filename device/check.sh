@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Builds for one architecture on the machine at hand and judges the device backend there.
+#
+#   device/check.sh OUT [--arch 90a-real] [--profile full] [--sanitize] [WORDS ...]
+#
+# OUT receives the logs and verdicts as JSON. --sanitize adds compute-sanitizer's four tools on the smoke profile, with
+# every buffer an allocation of its own. WORDS select cases. Exit code: the worst of all parts.
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=${ASSAY_BUILD_DIR:-$root/build-device}
+arch=90a-real profile=full sanitize=no words=()
+out=${1:?usage: device/check.sh OUT [--arch A] [--profile P] [--sanitize] [WORDS ...]}
+shift
+while (($#)); do
+  case $1 in
+    --arch) arch=$2; shift 2 ;;
+    --profile) profile=$2; shift 2 ;;
+    --sanitize) sanitize=yes; shift ;;
+    *) words+=("$1"); shift ;;
+  esac
+done
+mkdir -p "$out"
+
+generator=()
+if command -v ninja >/dev/null; then generator=(-G Ninja); fi
+cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_CUDA_ARCHITECTURES="$arch" \
+  >"$out/configure.log" 2>&1 || { tail -30 "$out/configure.log"; exit 9; }
+cmake --build "$build" --parallel "$(nproc)" --target assay >"$out/build.log" 2>&1 || { tail -60 "$out/build.log"; exit 9; }
+
+worst=0
+part() {  # part NAME COMMAND...: its output goes to OUT/NAME.log, and the end of it here
+  local name=$1 status=0
+  shift
+  "$@" >"$out/$name.log" 2>&1 || status=$?
+  echo "== $name: exit $status"
+  tail -n 25 "$out/$name.log"
+  if ((status > worst)); then worst=$status; fi
+}
+
+assay=$build/bin/assay
+part doctor "$assay" doctor --backend device
+part run "$assay" run --backend device --profile "$profile" --quiet --json "$out/run.json" "${words[@]}"
+
+if [[ $sanitize == yes ]]; then
+  sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+  for tool in memcheck racecheck initcheck synccheck; do
+    part "$tool" "$sanitizer" --tool "$tool" --error-exitcode 99 \
+      "$assay" run --backend device --backend-options pool=off --profile smoke --quiet "${words[@]}"
+  done
+fi
+exit "$worst"
