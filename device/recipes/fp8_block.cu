@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "device/layout/check_rows.h"
 #include "device/recipes/dbias.h"

@@ -64,6 +64,17 @@ constexpr int kBlock = 128;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 
+// Tiles that share an SM; registers are shared out accordingly. Without FP8 instructions the codes take registers to make.
+template <Format X>
+constexpr int tiles_an_sm() {
+  if (Element<X>::kBytes == 4) return 2;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
+  return 3;
+#else
+  return 4;
+#endif
+}
+
 // Shared memory of a tile, in this order: the raw tile or (later) the codes; then maxima of columns of each warp.
 template <Format X, bool kSquare, unsigned kParts>
 struct Shared {
@@ -443,7 +454,7 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
 }
 
 template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned>
-__global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2)
+__global__ void __launch_bounds__(kThreads, tiles_an_sm<X>())
     quantize_tiles(const __grid_constant__ Fp8BlockTiles a) {
   // Scales that are kept by tiles of rows need no other sum than the tile's number.
   constexpr Recipe kRecipe = kSquare ? Recipe::block_128x128 : Recipe::block_1x128;
