@@ -136,7 +136,7 @@ typedef struct assay_backend {
   const char* (*last_error)(assay_context* context);
   assay_status (*device_info)(assay_context* context, assay_device_info* info);
 
-  /* Memory. `copy` is between host and device or within the device, ordered on the stream; the host side of a copy may be
+  /* Memory; `allocate` gives addresses that are multiples of 256. `copy` is between host and device or within the device, ordered on the stream; the host side of a copy may be
    * reused only after synchronize. */
   assay_status (*allocate)(assay_context* context, int64_t bytes, void** data);
   void (*release)(assay_context* context, void* data);

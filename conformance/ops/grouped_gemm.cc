@@ -56,7 +56,12 @@ GemmOperand operand_of(const Request& request, const std::string& name, bool qua
   }
   operand.type = data->type;
   operand.data = data->data;
-  const std::int64_t elements = data->elements() * (data->type == Format::e2m1 ? 2 : 1);
+  const std::int64_t per_byte = data->type == Format::e2m1 ? 2 : 1;
+  const std::int64_t elements = data->elements() * per_byte;
+  // A matrix in the wrong orientation has the right number of elements.
+  if (!operand.columnwise && data->shape.size() == 2 && data->shape[1] * per_byte != width) {
+    throw InvalidArgument("in/" + name, describe(*data), "rows of " + std::to_string(width) + " elements");
+  }
   require(width > 0 || elements == 0, name, describe(*data), "no elements, since its rows have none");
   rows = width == 0 ? 0 : elements / width;
   if (width > 0 && rows * width != elements) {
@@ -160,8 +165,12 @@ void parse(const Request& request, Parsed& parsed) {
 
   const MatrixShape d = grouped_gemm_shape(problem);
   const bool reads_c = std::any_of(parsed.beta.begin(), parsed.beta.end(), [](float beta) { return beta != 0; });
+  if (const TensorView* c = request.find_input("c"); c != nullptr && c->shape.size() == 2) {
+    if (c->shape[0] != d.rows || c->shape[1] != d.columns) {
+      throw InvalidArgument("in/c", describe(*c), "the shape of d, [" + show(d.rows) + "," + show(d.columns) + "]");
+    }
+  }
   if (reads_c) problem.c = request.input("c", problem.d_type, d.rows * d.columns).data;
-  request.find_input("c");
   if (const TensorView* bias = request.find_input("bias", problem.d_type, groups * problem.N)) problem.bias = bias->data;
   require(request.flag("bias") == (problem.bias != nullptr), "attribute bias", request.flag("bias") ? 1 : 0,
           "1 exactly when in/bias is given");

@@ -1,5 +1,6 @@
 // Op `quantize`: fixture schema 1, and the NVFP4 and MXFP8 modes of schema 2.
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -56,6 +57,8 @@ void drop_odd_directions(QuantizeProblem& problem) {
     problem.config.columnwise &= problem.rows % 2 == 0;
   }
 }
+
+bool per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
 
 // Both directions are on: what is wanted is decided by the outputs that are there.
 void parse(const Request& request, Parsed& parsed) {
@@ -117,9 +120,12 @@ std::vector<OutputSpec> outputs(const Request& request) {
     const OutputShape& shape = shapes.*member;
     if (shape.rank != 0) specs.push_back({name, shape.type, {shape.shape, shape.shape + shape.rank}});
   }
+  if (parsed.problem.config.recipe == Recipe::tensor_delayed) {
+    specs.push_back({"scale", Format::f32, {shapes.rowwise_scale_inv.shape[0]}});
+  }
   // One scale_inv serves both directions of a per-tensor recipe, and goes by both names.
   const OutputShape& one = shapes.rowwise_scale_inv;
-  if (shapes.columnwise_scale_inv.rank == 0 && one.rank == 1) specs.push_back({"columnwise_scale_inv", one.type, {one.shape[0]}});
+  if (per_tensor(parsed.problem.config.recipe)) specs.push_back({"columnwise_scale_inv", one.type, {one.shape[0]}});
   return specs;
 }
 
@@ -151,13 +157,16 @@ void write_outputs(const Request& request, Layer layer) {
   if (shapes.columnwise_scale_inv.rank != 0) output.columnwise_scale_inv = to("columnwise_scale_inv", shapes.columnwise_scale_inv);
   output.amax = static_cast<float*>(to("amax", shapes.amax));
   output.columnwise_amax = static_cast<float*>(to("columnwise_amax", shapes.columnwise_amax));
-  output.scale = static_cast<float*>(to("scale", shapes.scale));
+  if (shapes.scale.rank != 0) output.scale = static_cast<float*>(to("scale", shapes.scale));
   output.dbias = to("dbias", shapes.dbias);
-  const bool one_scale = shapes.columnwise_scale_inv.rank == 0;
+  const bool one_scale = per_tensor(config.recipe);
   void* twin = one_scale ? to("columnwise_scale_inv", shapes.rowwise_scale_inv) : nullptr;
   if (twin != nullptr && output.rowwise_scale_inv == nullptr) output.rowwise_scale_inv = std::exchange(twin, nullptr);
+  const bool delayed = config.recipe == Recipe::tensor_delayed;  // its scale is given, and goes out as it came in
+  float* given_scale = delayed ? static_cast<float*>(request.output("scale", Format::f32, shapes.rowwise_scale_inv.elements())) : nullptr;
   const bool skipped = parsed.problem.noop != nullptr && *parsed.problem.noop == 1.0f;
   layer == Layer::fast ? quantize(parsed.problem, output) : scalar::quantize(parsed.problem, output);
+  if (given_scale != nullptr && !skipped) std::copy_n(parsed.problem.scale, shapes.rowwise_scale_inv.elements(), given_scale);
   if (twin != nullptr && !skipped) std::memcpy(twin, output.rowwise_scale_inv, static_cast<std::size_t>(shapes.rowwise_scale_inv.bytes()));
 }
 

@@ -168,6 +168,7 @@ const TensorView& Request::input(const std::string& name, Format type, std::int6
 
 std::vector<std::int64_t> Request::splits() const {
   const TensorView& tensor = input("splits");
+  if (tensor.shape.size() != 1) throw InvalidArgument("in/splits", describe(tensor), "one extent, [G]");
   const std::int64_t count = tensor.elements();
   if (tensor.type == Format::i64) {
     const auto* values = static_cast<const std::int64_t*>(tensor.data);

@@ -44,6 +44,8 @@ std::vector<std::filesystem::path> case_lists(const std::filesystem::path& golde
 void fill_outputs(golden::Case& each, const std::vector<std::string>* wanted) {
   each.out.clear();
   for (const OutputSpec& spec : outputs_of(Request::of(each))) {
+    // With one amax for both directions the second says nothing, and schema 1 does not know it.
+    if (wanted == nullptr && spec.name == "columnwise_amax" && each.attributes.count("hadamard") == 0) continue;
     if (wanted != nullptr && std::find(wanted->begin(), wanted->end(), spec.name) == wanted->end()) continue;
     each.out.emplace(spec.name, golden::make_tensor(spec.type, spec.shape));
   }
@@ -69,7 +71,7 @@ std::int64_t schema_of(const golden::Case& each) {
   }
   if (each.op == "grouped_gemm") {
     const std::string kind = text("kind");
-    const bool old = only(each.attributes, kGemm) && kind != "mxfp8" && kind != "nvfp4" && text("arch") == "sm90" &&
+    const bool old = only(each.attributes, kGemm) && kind != "mxfp8" && kind != "nvfp4" && (text("arch") == "sm90" || text("arch").empty()) &&
                      each.in.count("alpha") == 0 && each.in.count("beta") == 0 && each.in.count("bias") == 0;
     return old ? 1 : 2;
   }

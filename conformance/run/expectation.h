@@ -27,6 +27,11 @@ class Expectation {
   // each output that is wrong (compare.h).
   std::string differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison) const;
 
+  // Elements that two runs of the call wrote differently: what was there before the call, or something else that is not an
+  // input, took part. Empty when there are none; else lines as above.
+  std::string disagreement(const std::map<std::string, std::vector<std::byte>>& first,
+                           const std::map<std::string, std::vector<std::byte>>& second) const;
+
  private:
   struct Output {
     OutputSpec spec;

@@ -30,9 +30,14 @@ GuardedBuffer::GuardedBuffer(Backend& backend, assay_stream* stream, std::string
     backend_.check(backend_.table().copy_to_device(backend_.context(), stream_, to, from.data(), static_cast<std::int64_t>(from.size())),
                    "write the canaries of " + label_);
   };
-  put(base_, before);
-  put(base_ + kGuard + bytes_, after);
-  backend_.check(backend_.table().synchronize(backend_.context(), stream_, -1), "wait for the canaries of " + label_);
+  try {
+    put(base_, before);
+    put(base_ + kGuard + bytes_, after);
+    backend_.check(backend_.table().synchronize(backend_.context(), stream_, -1), "wait for the canaries of " + label_);
+  } catch (...) {
+    backend_.table().release(backend_.context(), base_);
+    throw;
+  }
 }
 
 GuardedBuffer::~GuardedBuffer() {

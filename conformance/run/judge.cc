@@ -130,7 +130,14 @@ Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options) {
   }
   opening.stated.struct_size = sizeof opening.stated;
   opening.stated.keeps_zero_sign = opening.stated.deterministic = opening.stated.batch_invariant = -1;
-  backend.check(backend.table().numerics(backend.context(), &trial.call(), &opening.stated), "state its numerics");
+  std::string fault = trial.workspace_fault();
+  const assay_status asked = backend.table().numerics(backend.context(), &trial.call(), &opening.stated);
+  if (asked != ASSAY_OK) fault = fmt::format("numerics() returned '{}': {}", name_of(asked), backend.last_error());
+  if (!fault.empty()) {
+    opening.judgement.verdict = asked == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
+    opening.judgement.text = headed(options, "  call    " + fault);
+    opening.settled = true;
+  }
   return opening;
 }
 
@@ -180,8 +187,17 @@ Judgement judge(Backend& backend, const golden::Case& problem, const golden::Cas
   const Expectation expectation(problem, expected, specs, opening.stated, options);
   if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
   judgement.words = expectation.words();
+  std::vector<Attempt> attempts;
   for (const std::uint8_t poison : kPoisons) {
-    if (!accept(trial.attempt(poison), expectation, poison, "", options, judgement)) return watch.stop(judgement);
+    attempts.push_back(trial.attempt(poison));
+    if (!accept(attempts.back(), expectation, poison, "", options, judgement)) return watch.stop(judgement);
+  }
+  // Where bits are expected the two runs agree already. Within a bound they may not, unless the backend says so.
+  const std::string apart = opening.stated.deterministic == 0 ? "" : expectation.disagreement(attempts[0].outputs, attempts[1].outputs);
+  if (!apart.empty()) {
+    judgement.verdict = Verdict::failed;
+    judgement.text = headed(options, "  when    the same call over two poisons\n" + apart);
+    return watch.stop(judgement);
   }
   judgement.verdict = Verdict::passed;
   return watch.stop(judgement);

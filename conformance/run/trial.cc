@@ -44,8 +44,7 @@ assay_parameter parameter_of(const std::string& name, const golden::Attribute& v
 
 Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
              std::int64_t timeout_ms)
-    : backend_(backend), problem_(problem), timeout_ms_(timeout_ms) {
-  backend_.check(backend_.table().stream_create(backend_.context(), &stream_), "create a stream");
+    : backend_(backend), problem_(problem), timeout_ms_(timeout_ms), owned_stream_(backend) {
   for (const auto& [name, value] : problem.attributes) parameters_.push_back(parameter_of(name, value));
   for (const OutputSpec& spec : outputs) output_names_.push_back(spec.name);
   for (const auto& [name, tensor] : problem.in) {
@@ -68,16 +67,26 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
   call_.output_count = static_cast<std::int32_t>(outputs_.size());
   call_.algorithm = algorithm;
   std::int64_t workspace = 0;
-  if (backend_.table().workspace_bytes(backend_.context(), &call_, &workspace) == ASSAY_OK && workspace > 0) {
+  const assay_status sized = backend_.table().workspace_bytes(backend_.context(), &call_, &workspace);
+  if (sized != ASSAY_OK) {
+    workspace_fault_ = fmt::format("workspace_bytes() returned '{}': {}", name_of(sized), backend_.last_error());
+  } else if (workspace < 0) {
+    workspace_fault_ = fmt::format("workspace_bytes() asks for {} bytes: expected 0 or more", workspace);
+  } else if (workspace > 0) {
     call_.workspace = workspace_.emplace_back(backend_, stream_, "workspace", workspace).data();
     call_.workspace_bytes = workspace;
   }
   backend_.check(backend_.table().synchronize(backend_.context(), stream_, timeout_ms_), "wait for the copies of the inputs");
 }
 
+Trial::Stream::Stream(Backend& of) : backend(of) {
+  backend.check(backend.table().stream_create(backend.context(), &handle), "create a stream");
+}
+
+Trial::Stream::~Stream() { backend.table().stream_destroy(backend.context(), handle); }
+
 Trial::~Trial() {
   if (graph_ != nullptr) backend_.table().graph_destroy(backend_.context(), graph_);
-  backend_.table().stream_destroy(backend_.context(), stream_);
 }
 
 void Trial::prepare(std::uint8_t poison) {

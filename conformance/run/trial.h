@@ -30,6 +30,8 @@ class Trial {
   Trial& operator=(const Trial&) = delete;
 
   const assay_call& call() const { return call_; }
+  // What was wrong with the answer to workspace_bytes, or empty.
+  const std::string& workspace_fault() const { return workspace_fault_; }
 
   // Fills outputs and workspace with `poison`, calls once, waits, reads everything back. A call that does not finish in
   // time has status ASSAY_TIMEOUT, and its memory is not looked at.
@@ -49,7 +51,18 @@ class Trial {
   Backend& backend_;
   const golden::Case& problem_;
   std::int64_t timeout_ms_;
-  assay_stream* stream_ = nullptr;
+  // Destroyed after the buffers, which wait on it; also when the constructor throws.
+  struct Stream {
+    explicit Stream(Backend& of);
+    ~Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    Backend& backend;
+    assay_stream* handle = nullptr;
+  };
+  Stream owned_stream_;
+  assay_stream* const stream_ = owned_stream_.handle;
+  std::string workspace_fault_;
   std::vector<assay_parameter> parameters_;
   std::vector<std::string> output_names_;
   std::vector<assay_tensor> inputs_, outputs_;
