@@ -1,0 +1,83 @@
+// MXFP8 on the device: what a call wants, as one launch over tiles of 128 x 128 (mxfp8_tile.cuh), and the end of dbias from
+// the sums that the launch leaves in the workspace.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "device/layout/check_rows.h"
+#include "device/recipes/dbias.h"
+#include "device/recipes/mxfp8_tile.cuh"
+#include "device/recipes/quantize.h"
+
+namespace assay::device {
+namespace {
+
+constexpr std::int64_t kTile = 128;
+
+bool is_multiple(const void* pointer, std::uintptr_t bytes) { return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0; }
+
+}  // namespace
+
+// One f32 for each column of each tile of rows, if dbias is wanted.
+std::int64_t mxfp8_workspace_bytes(const QuantizeCall& call) {
+  return call.config.dbias ? max_tiles(call.rows, kTile) * call.columns * std::int64_t{sizeof(float)} : 0;
+}
+
+void quantize_mxfp8(const QuantizeCall& call, Stream stream) {
+  const QuantizeConfig& config = call.config;
+  const QuantizeOutput& output = call.output;
+  const bool dbias = config.dbias && output.dbias != nullptr;
+
+  Mxfp8Tiles tiles{};
+  tiles.x = call.x;
+  tiles.rows = call.rows;
+  tiles.columns = call.columns;
+  tiles.zero = zero_addend(config.zero_sign == ZeroSign::kept);
+  tiles.swizzled = config.scale_layout == ScaleLayout::swizzled;
+  tiles.two_dimensional = config.two_dimensional;
+  tiles.noop = call.noop;
+  tiles.status = call.status;
+  if (config.rowwise) {
+    tiles.row_data = static_cast<std::uint8_t*>(output.rowwise_data);
+    tiles.row_scale = static_cast<std::uint8_t*>(output.rowwise_scale_inv);
+  }
+  if (config.columnwise) {
+    tiles.column_data = static_cast<std::uint8_t*>(output.columnwise_data);
+    tiles.column_scale = static_cast<std::uint8_t*>(output.columnwise_scale_inv);
+  }
+  tiles.tile_sums = dbias ? static_cast<float*>(call.workspace) : nullptr;
+  tiles.aligned = call.columns % 4 == 0 && is_multiple(call.x, 16) && is_multiple(tiles.row_data, 4) &&
+                  is_multiple(tiles.column_data, 4);
+  tiles.scale_vectors = is_multiple(tiles.row_scale, 4) && is_multiple(tiles.column_scale, 4);
+
+  // Without columns there is still somebody who looks at the splits.
+  const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kTile);
+  const std::int64_t windows = window_count(call.rows);
+  if (windows > std::numeric_limits<std::int32_t>::max() / column_tiles) {
+    throw NotSupported("rows.capacity is " + std::to_string(call.rows.capacity) + " with columns " +
+                       std::to_string(call.columns) + ": more than 2^31 - 1 tiles of 128 x 128");
+  }
+  tiles.column_tiles = static_cast<std::uint32_t>(column_tiles);
+  tiles.blocks = static_cast<std::uint32_t>(windows * column_tiles);
+  if (tiles.blocks != 0) {
+    const auto launch = call.x_type == Format::bf16  ? launch_mxfp8_bf16
+                        : call.x_type == Format::f16 ? launch_mxfp8_f16
+                                                     : launch_mxfp8_f32;
+    launch(tiles, config.output, stream);
+  }
+  if (dbias) {
+    DbiasCall end;
+    end.x_type = end.output_type = call.x_type;
+    end.x = call.x;
+    end.rows = call.rows;
+    end.columns = call.columns;
+    end.dbias = output.dbias;
+    end.workspace = call.workspace;
+    end.workspace_bytes = call.workspace_bytes;
+    end.status = call.status;
+    finish_dbias(end, tiles.tile_sums, call.noop, stream);
+  }
+}
+
+}  // namespace assay::device
