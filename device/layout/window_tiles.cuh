@@ -28,6 +28,7 @@ struct WindowTile {
   std::uint32_t tile;       // in the group
   std::uint32_t number;     // the tiles of all groups counted through
   std::uint32_t before;     // sum of Measure over the groups before
+  std::uint32_t group;
 };
 
 // In shared memory, one a block. See scale_layout.cuh for Measure.
@@ -44,7 +45,7 @@ struct WindowTiles {
     const auto most_rows = static_cast<std::uint32_t>(rows.capacity);
     if (rows.splits == nullptr) {
       if (window >= Blocks<kWindowRows>::of(most_rows)) return 0;
-      if (threadIdx.x == 0) list[0] = {0, most_rows, window, window, 0};
+      if (threadIdx.x == 0) list[0] = {0, most_rows, window, window, 0, 0};
       __syncthreads();
       return 1;
     }
@@ -65,7 +66,7 @@ struct WindowTiles {
 #pragma unroll
       for (int i = 0; i < Sums::kCount; ++i) before.value[i] = through.value[i] - own.value[i];
       WindowTile found;
-      const bool has = find_in_group(before, own_rows, window, found);
+      const bool has = find_in_group(before, own_rows, lane, window, found);
       const unsigned holders = __ballot_sync(0xFFFFFFFFu, has);
       if (threadIdx.x < 32 && has) list[__popc(holders & ((1u << lane) - 1))] = found;
       __syncthreads();
@@ -80,7 +81,7 @@ struct WindowTiles {
     for (int t = first; t < last && running.value[0] < (window + 1) * kWindowRows; ++t) {
       const std::uint32_t own_rows = group_detail::read_split(rows, t, no_faults);
       WindowTile found;
-      if (find_in_group(running, own_rows, window, found)) list[atomicAdd(&count, 1u)] = found;  // in any order
+      if (find_in_group(running, own_rows, t, window, found)) list[atomicAdd(&count, 1u)] = found;  // in any order
       running.add(Sums::of(own_rows), most_rows);
     }
     __syncthreads();
@@ -89,11 +90,13 @@ struct WindowTiles {
 
  private:
   // The tile of a group that begins in the window, if one does: tiles begin 128 rows apart, so there is at most one.
-  static __device__ bool find_in_group(const Sums& before, std::uint32_t rows, std::uint32_t window, WindowTile& found) {
+  static __device__ bool find_in_group(const Sums& before, std::uint32_t rows, int group, std::uint32_t window,
+                                       WindowTile& found) {
     const std::uint32_t begin = window * kWindowRows, first_row = before.value[0];
     const std::uint32_t tile = first_row >= begin ? 0 : (begin - first_row + kWindowRows - 1) / kWindowRows;
     const std::uint32_t row = tile * kWindowRows;  // in the group
-    found = {first_row, rows, tile, before.value[1] + tile, before.value[2]};
+    found = {first_row, rows, tile, before.value[1] + tile, before.value[2],
+             static_cast<std::uint32_t>(group)};
     return row < rows && first_row + row < begin + kWindowRows;
   }
 };

@@ -147,6 +147,17 @@ __device__ __forceinline__ void load_strip(Strip<X>& strip, const void* x, std::
   }
 }
 
+// Between lanes kStep apart: each keeps one half of what both have, the lane with that bit the upper.
+template <Format X, int kStep, int kHalf, int kCount>
+__device__ __forceinline__ void exchange_halves(std::uint32_t (&maximum)[kCount], int lane) {
+  const bool upper = lane & kStep;
+#pragma unroll
+  for (int i = 0; i < kHalf; ++i) {
+    const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper ? maximum[i] : maximum[i + kHalf], kStep);
+    maximum[i] = raise<X>(upper ? maximum[i + kHalf] : maximum[i], other);
+  }
+}
+
 // Amax bits of rows 4 (lane % 8) ... 4 (lane % 8) + 3 over the 8 lanes that share a block. Each exchange halves the rows that
 // a lane still looks after.
 template <Format X>
@@ -170,15 +181,9 @@ __device__ __forceinline__ void row_amaxes(const Strip<X>& strip, int lane, std:
       maximum[i] = of_row[0];
     }
   }
-#pragma unroll
-  for (int step = 4, half = kCount / 2; step > 0; step /= 2, half /= 2) {
-    const bool upper = lane & step;
-#pragma unroll
-    for (int i = 0; i < half; ++i) {
-      const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper ? maximum[i] : maximum[i + half], step);
-      maximum[i] = raise<X>(upper ? maximum[i + half] : maximum[i], other);
-    }
-  }
+  exchange_halves<X, 4, kCount / 2>(maximum, lane);
+  exchange_halves<X, 2, kCount / 4>(maximum, lane);
+  exchange_halves<X, 1, kCount / 8>(maximum, lane);
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const std::uint32_t of_row = without_sign<X>(maximum[r / kRows]);
