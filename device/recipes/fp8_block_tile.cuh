@@ -13,6 +13,7 @@
 //             store meet in a bank), stored as 128 B of each column
 //   dbias     the tile as it came, in shared memory; a thread walks 64 rows of two columns, one after the other
 //   order     amax is a maximum of magnitudes: no order can change it. dbias has the order of reference/recipes/dbias.h
+//   stores    scales and sums as streaming as the codes: plain stores of 1 % of the bytes cost 8 % of the time of 1x128 rowwise
 //   matches   reference/recipes/fp8_block.h
 //
 // A tile is never shared between groups (window_tiles.cuh says which tiles a block has: one, but where groups meet). Rows and columns past the end of a group or of the matrix are held as +0, which
@@ -266,23 +267,34 @@ __device__ __forceinline__ float2 sum_columns(const void* raw, int lane, int war
 // Codes in shared memory, [128 columns][128 rows]: of column c, the 8 rows of chunk k lie at chunk k ^ (c / 8) % 16.
 __device__ __forceinline__ int code_chunk(int column, int chunk) { return column * 16 + (chunk ^ (column >> 3)); }
 
-// One column of codes to memory that allows only bytes: whole aligned words where there are, by a warp; lane j has the
-// j-th aligned word of the destination, and the bytes at both ends are stored one by one.
-__device__ __forceinline__ void store_column_unaligned(const unsigned char* codes, int column, std::uint8_t* destination, int rows,
-                                                       int lane) {
-  const int past = static_cast<int>(reinterpret_cast<std::uintptr_t>(destination) & 3);
-  const auto* words = reinterpret_cast<const std::uint32_t*>(codes);
-  const std::uint32_t own = words[code_chunk(column, lane >> 1) * 2 + (lane & 1)];  // rows 4 lane ... 4 lane + 3
-  const std::uint32_t before = __shfl_up_sync(0xFFFFFFFFu, own, 1);
-  const int first = 4 * lane - past;  // row of the lowest byte of this lane's word
-  if (first >= 0 && first + 4 <= rows) {
-    *reinterpret_cast<std::uint32_t*>(destination + first) = __funnelshift_l(before, own, 8 * past);
+// Columns of codes to memory that allows only bytes: whole aligned 8 bytes where there are, 16 lanes a column, each put
+// together from two neighbouring chunks; the bytes at both ends one by one, 8 lanes a column. `to` is the tile's first code.
+__device__ __forceinline__ void store_columns_unaligned(const unsigned char* shared, std::uint8_t* to, std::uint32_t pitch,
+                                                        int rows, int columns, int thread) {
+  const auto* chunks = reinterpret_cast<const uint2*>(shared);
+  const auto past_multiple = [&](const std::uint8_t* column) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(column) & 7); };
+
+  const int j = thread % 16;
+  std::uint8_t* destination = to + static_cast<std::int64_t>(thread / 16) * pitch;
+#pragma unroll 4
+  for (int column = thread / 16; column < columns; column += 16, destination += std::int64_t{pitch} * 16) {
+    const int past = past_multiple(destination), first = 8 * j - past;  // row of the lowest of this lane's 8 bytes
+    const uint2 own = chunks[code_chunk(column, j)], before = chunks[code_chunk(column, max(j - 1, 0))];
+    const bool far = past >= 4;
+    const std::uint32_t low = far ? before.x : before.y, middle = far ? before.y : own.x, high = far ? own.x : own.y;
+    const uint2 codes = {__funnelshift_l(low, middle, 8 * past), __funnelshift_l(middle, high, 8 * past)};  // modulo 32
+    if (first >= 0 && first + 8 <= rows) __stcs(reinterpret_cast<uint2*>(destination + first), codes);
   }
-  const int head = past == 0 ? 0 : min(4 - past, rows);
-  const int words_end = (rows + past) / 4 * 4 - past;
-  const int row = lane < 4 ? lane : max(words_end, head) + lane - 4;
-  if (lane < 4 ? row < head : lane < 8 && row < rows) {
-    destination[row] = codes[code_chunk(column, row >> 3) * 8 + (row & 7)];
+
+  const int k = thread % 8;
+  destination = to + static_cast<std::int64_t>(thread / 8) * pitch;
+#pragma unroll 4
+  for (int column = thread / 8; column < columns; column += 32, destination += std::int64_t{pitch} * 32) {
+    const int past = past_multiple(destination), end = rows + past;
+    const int head = k - past, tail = (end & ~7) + k - past;
+    const auto store = [&](int row) { destination[row] = shared[code_chunk(column, row >> 3) * 8 + (row & 7)]; };
+    if (past != 0 && head >= 0 && head < rows) store(head);
+    if (tail < rows && (past == 0 || end >= 8)) store(tail);
   }
 }
 
@@ -326,7 +338,7 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
       if (a.row_scale != nullptr && lane % 2 == 0 && row < rows) {
         const std::int64_t base = RowLayout::factor(a.columns) * tile.before;
         const std::int64_t pitch = RowLayout::pitch(tile.rows, a.columns);
-        a.row_scale[base + column_tile * pitch + tile.tile * kBlock + row] = reciprocal(scale);
+        __stcs(a.row_scale + base + column_tile * pitch + tile.tile * kBlock + row, reciprocal(scale));
       }
     }
     if constexpr (kParts & kColumnPart) {
@@ -342,7 +354,7 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
         const float own = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
         column_scale[column] = own;
         if (a.column_scale != nullptr && column < columns) {
-          a.column_scale[ColumnLayout::pitch(tile.rows, a.columns) * tile.number + first_column + column] = reciprocal(own);
+          __stcs(a.column_scale + ColumnLayout::pitch(tile.rows, a.columns) * tile.number + first_column + column, reciprocal(own));
         }
       }
     }
@@ -363,11 +375,11 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
     if (thread == kThreads - 1) {
       const float inverse = reciprocal(scale);
       if (with_rows && a.row_scale != nullptr) {
-        a.row_scale[RowLayout::pitch(tile.rows, a.columns) * tile.number + column_tile] = inverse;
+        __stcs(a.row_scale + RowLayout::pitch(tile.rows, a.columns) * tile.number + column_tile, inverse);
       }
       if (with_columns && a.column_scale != nullptr) {
         const std::int64_t base = ColumnLayout::factor(a.columns) * tile.before;
-        a.column_scale[base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile] = inverse;
+        __stcs(a.column_scale + base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile, inverse);
       }
     }
   }
@@ -379,16 +391,17 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
       float* const to = a.tile_sums + std::int64_t{tile.number} * a.columns + first_column + 2 * pair;
       if (lane < 16) {
         if (kAligned && 2 * pair + 1 < columns) {
-          *reinterpret_cast<float2*>(to) = sum;
+          __stcs(reinterpret_cast<float2*>(to), sum);
         } else {
-          if (2 * pair < columns) to[0] = sum.x;
-          if (2 * pair + 1 < columns) to[1] = sum.y;
+          if (2 * pair < columns) __stcs(to, sum.x);
+          if (2 * pair + 1 < columns) __stcs(to + 1, sum.y);
         }
       }
     }
   }
 
-  if (with_rows && a.row_data != nullptr) {
+  const bool any_rows = warp * 16 < rows;  // of this warp
+  if (with_rows && a.row_data != nullptr && any_rows) {
     std::uint8_t* to = a.row_data + patch_begin;
 #pragma unroll
     for (int i = 0; i < 8; ++i, to += a.columns) {
@@ -420,6 +433,7 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
       auto* const codes = reinterpret_cast<uint2*>(shared);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
+        if (!any_rows) break;
         float product[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) product[i] = multiply_with_zero(patch.value(i, c), scales[c], a.zero);
@@ -445,10 +459,80 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
           }
         }
       } else {
-        for (int column = warp; column < columns; column += kWarps) {
-          store_column_unaligned(shared, column, to + static_cast<std::int64_t>(column) * tile.rows, rows, lane);
-        }
+        store_columns_unaligned(shared, to, tile.rows, rows, columns, thread);
       }
+    }
+  }
+}
+
+// Only rows of 16-bit elements with a scale for 128: no shared codes, so tiles of half the rows and twice as many of them
+// on an SM. A thread has 4 rows x 8 columns.
+constexpr int kStripRows = 64;
+
+template <Format X, Format F>
+__global__ void __launch_bounds__(kThreads, 6) quantize_strips(const __grid_constant__ Fp8BlockTiles a) {
+  using E = Element<X>;
+  using Layout = ScaleLayoutOf<Recipe::block_1x128, Direction::rowwise>;
+  __shared__ WindowTiles<typename Layout::Measure> tiles;
+  if (is_skipped(a.noop)) return;
+  const std::uint32_t strip = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - strip * a.column_tiles;
+  unsigned left = tiles.find(a.rows, strip / 2, a.status);
+  if (left == 0 || a.columns == 0) return;
+
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, column_group = thread % 16;
+  const int own_row = static_cast<int>(strip % 2) * kStripRows + thread / 16 * 4;
+  const bool has_columns = std::int64_t{column_tile} * kBlock + column_group * 8 < a.columns;
+  while (left-- != 0) {
+    const WindowTile& tile = tiles.list[left];
+    const int rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock))) - own_row;
+    if (rows + own_row % 8 <= 0) continue;  // a whole warp
+    const std::int64_t begin = (std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kBlock + own_row) * a.columns +
+                               std::int64_t{column_tile} * kBlock + column_group * 8;
+    const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
+    uint4 word[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      word[i] = i < rows && has_columns ? __ldcs(reinterpret_cast<const uint4*>(x + i * a.columns * E::kBytes)) : uint4{0, 0, 0, 0};
+    }
+    std::uint32_t maximum[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      maximum[i] = E::raise(E::raise(E::raise(E::raise(0, word[i].x), word[i].y), word[i].z), word[i].w);
+    }
+    // Two rows in the halves of a word; then a lane has row (lane >> 2) & 3.
+    std::uint32_t pair[2];
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      pair[q] = E::merge(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
+                         __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
+    }
+    const bool high8 = lane & 8;
+    std::uint32_t both = E::merge(high8 ? pair[1] : pair[0], __shfl_xor_sync(0xFFFFFFFFu, high8 ? pair[0] : pair[1], 8));
+    both = E::merge(both, __shfl_xor_sync(0xFFFFFFFFu, both, 4));
+    both = E::merge(both, __shfl_xor_sync(0xFFFFFFFFu, both, 2));
+    both = E::merge(both, __shfl_xor_sync(0xFFFFFFFFu, both, 1));
+    const int scale_row = lane >> 2 & 3;
+    const std::uint32_t amax_bits = E::amax_bits(lane & 4 ? both >> 16 : both & 0xFFFFu);
+    const float scale = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
+    if (a.row_scale != nullptr && lane % 4 == 0 && scale_row < rows) {
+      __stcs(a.row_scale + Layout::factor(a.columns) * tile.before + column_tile * Layout::pitch(tile.rows, a.columns) +
+                 tile.tile * kBlock + own_row + scale_row,
+             reciprocal(scale));
+    }
+    if (a.row_data == nullptr) continue;
+    std::uint8_t* to = a.row_data + begin;
+#pragma unroll
+    for (int i = 0; i < 4; ++i, to += a.columns) {
+      const float s = __shfl_sync(0xFFFFFFFFu, scale, (lane & 16) | i << 2);
+      float product[8];
+#pragma unroll
+      for (int c = 0; c < 8; ++c) {
+        const std::uint32_t w = c < 2 ? word[i].x : c < 4 ? word[i].y : c < 6 ? word[i].z : word[i].w;
+        product[c] = multiply_with_zero(E::widen(w, c % 2), s, a.zero);
+      }
+      const uint2 codes = {encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
+                           encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
+      if (i < rows && has_columns) __stcs(reinterpret_cast<uint2*>(to), codes);
     }
   }
 }
@@ -504,7 +588,13 @@ void launch_parts(const Fp8BlockTiles& tiles, cudaStream_t stream) {
     }
     if (row && column) return launch<X, F, kSquare, kBoth, true>(tiles, stream);
     if (column) return launch<X, F, kSquare, kColumnPart, true>(tiles, stream);
-    return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
+    if constexpr (kSquare) {
+      return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
+    } else {
+      if (tiles.blocks > 1u << 30) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
+      quantize_strips<X, F><<<2 * tiles.blocks, kThreads, 0, stream>>>(tiles);
+      check_launch("quantize_strips");
+    }
   }
 }
 
