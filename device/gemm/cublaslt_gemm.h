@@ -1,0 +1,58 @@
+#pragma once
+// Grouped GEMM through cuBLASLt. Shapes, pointers and scales of the groups are set up on the device from the splits by one
+// kernel before the library's; the host reads nothing from the device.
+//
+// The library as it is has a defect (h200.md section 3): FP8 block scaling with 128x128 weights and f32 output multiplies by
+// scales of other blocks. The production path (`bare` false) avoids it: CublasLtRoute says how. `bare` hands the call to the
+// library as it is, to be judged.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/gemm/cublaslt_library.h"
+#include "device/gemm/grouped_gemm.h"
+
+namespace assay::device {
+
+// What may change how a call is carried out but not what it means.
+struct CublasLtSettings {
+  std::int64_t workspace_bytes = std::int64_t{32} << 20;  // the library's own part of the workspace
+  int sm_target = 0;                 // SMs to use; 0: all
+  std::int64_t average_rows = -1, average_columns = -1, average_depth = -1;  // hints for the heuristic, of D and of the sum; -1: derived
+                                     // from capacity, N, K and groups; 0: not given
+  bool host_scalars = false;         // alpha and beta passed by pointer to the host (bare only; both must be 1 and 0)
+  bool bare = false;                 // the library as it is
+};
+
+// One candidate of the heuristic.
+struct CublasLtAlgorithm {
+  std::uint64_t opaque[8] = {};      // cublasLtMatmulAlgo_t
+  std::int64_t workspace_bytes = 0;
+  float waves = 0;
+  int id = -1, tile = -1, stages = -1, split_k = 1, reduction = 0, swizzle = 0, custom = 0, inner_shape = 0, cluster_shape = 0;
+  std::string description() const;   // "id 66, tile 20, stages 36, split-K 1, ..."
+};
+
+// Which kernels a call of the production path is made of.
+enum class CublasLtRoute : std::uint32_t {
+  direct = 0,           // set-up, the library
+  expanded_scales = 1,  // 128x128 weight scales written out as 1x128 first, then the library's 1x128 by 1x128 kernel: avoids the
+                        // defect; the plan is then that of 1x128 by 1x128
+};
+CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings& settings);
+
+// Candidates for the call, best first. Needs a device, reads no device memory, launches nothing.
+// Errors: InvalidArgument; NotSupported where the library or the architecture lacks the path, or the heuristic has no candidate.
+std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings, int at_most = 64);
+
+// Set-up arrays, the library's workspace, and what the route needs. Depends on sizes, types and settings only.
+std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const CublasLtSettings& settings);
+
+// Creates what must exist before a capture (the library's handle for the current device). Called by the functions above too.
+void cublaslt_prepare();
+
+// `algorithm` null: the heuristic's first. Errors: as cublaslt_algorithms().
+void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm, Stream stream);
+
+}  // namespace assay::device

@@ -1,0 +1,68 @@
+#pragma once
+// Grouped GEMM on the device: the call of reference/gemm/grouped_gemm.h over device memory. For group t with m_t = splits[t]:
+//
+//   TN (fprop)  D_t [m_t, N] = x_t [m_t, K]  . w_t [N, K]^T
+//   NN (dgrad)  D_t [m_t, K] = dy_t [m_t, N] . w_t [N, K]
+//   NT (wgrad)  D_t [N, K]   = dy_t [m_t, N]^T . x_t [m_t, K]
+//
+// x [R,K], dy [R,N] hold the groups one after another; w [G*N,K]; D is [R,N], [R,K] or [G*N,K], R = rows.capacity.
+// D = alpha * product + beta * C, then (TN only) the bias of the group added to the rounded result and rounded again.
+// A group without rows writes nothing in TN and NN, and beta * C (0 when beta is 0) in NT. Rows of D past the sum of the
+// splits are not touched. C is not read when beta is 0.
+//
+// Two paths carry it out, with the same meaning and each with arithmetic of its own:
+//   cublaslt_grouped_gemm()  the vendor library, where its version and the architecture have the path: cublaslt_gemm.h
+//   bringup_grouped_gemm()   the arithmetic of any row of the tensor-core table, in integers, anywhere: bringup_gemm.h
+// Both read splits, scales, alpha and beta on the device only, allocate nothing, do not synchronise, and may be captured.
+
+#include <cstdint>
+
+#include "device/layout/groups.h"
+#include "device/support/error.h"
+#include "device/support/stream.h"
+#include "reference/formats/format.h"
+#include "reference/gemm/plan.h"
+#include "reference/layout/scale_shape.h"
+
+namespace assay::device {
+
+// One operand in one of its two storages, which are those of reference/gemm/grouped_gemm.h: what quantize() writes for a
+// grouped tensor. Its groups lie one after another in `data`, or, for w, each in a buffer of its own.
+struct GemmOperand {
+  Format type = Format::bf16;
+  const void* data = nullptr;                   // device, 16-byte aligned
+  const void* const* data_list = nullptr;       // w, in place of data: host array [G] of device pointers, read during the call
+  const void* scale_inv = nullptr;              // device; null for bf16 and f16
+  const void* const* scale_inv_list = nullptr;  // with data_list
+  bool columnwise = false;
+  const float* amax = nullptr;                  // device [G]: nvfp4, tensor amax of this storage
+};
+
+struct GroupedGemmCall {
+  GemmKind kind = GemmKind::bf16;
+  GemmLayout layout = GemmLayout::TN;
+  Rows rows;                     // of x and dy; splits on the device
+  std::int64_t N = 0;
+  std::int64_t K = 0;
+  GemmOperand x, w, dy;          // the two that the layout names
+  WeightBlock weight_block = WeightBlock::b128x128;  // block kind, TN and NN: how w is scaled
+  ScaleLayout scale_layout = ScaleLayout::compact;   // mxfp8, nvfp4
+  const float* alpha = nullptr;  // device; null: 1
+  const float* beta = nullptr;   // device; null: 0
+  bool scalars_per_group = false;  // alpha and beta hold one value a group; otherwise one for the call
+  bool split_accumulator = false;  // tensor kind; block scaling always has it (requirements.md C11)
+  Format d_type = Format::f32;   // f32, bf16, f16
+  void* d = nullptr;             // device
+  void* const* d_list = nullptr; // NT, in place of d: host array [G] of device pointers, each [N,K]
+  const void* c = nullptr;       // device, as d; null: d itself is C
+  const void* bias = nullptr;    // device [G,N] in d_type, TN only; null: none
+  void* workspace = nullptr;     // device, 256-byte aligned, the path's ..._workspace_bytes(); contents undefined
+  std::int64_t workspace_bytes = 0;
+  std::uint32_t* status = nullptr;  // device [1], or null
+};
+
+// Checks what both paths take: types of the kind, storages of the layout, sizes, pointers, lists.
+// Errors: InvalidArgument, naming the member; nothing is launched.
+void check_grouped_gemm(const GroupedGemmCall& call);
+
+}  // namespace assay::device
