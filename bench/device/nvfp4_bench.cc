@@ -1,0 +1,217 @@
+// NVFP4 on the device: rowwise, both directions, 2-D tiles, Hadamard transform, stochastic rounding, with the amax given (one
+// reading of x) and found (two), dense and ragged (rows falling as 1/rank, one group in eight empty, even: codes are packed
+// down the columns too). Random normal bf16.
+//
+// An H200 has no conversion to E2M1, so each case has two bounds, and the larger is its bound:
+//
+//   memory   bytes that must move, at the rate of the copy of this run. The second reading of x counts in full (what the L2
+//            still holds of the first can save up to a tenth of it at 32768 x 7168)
+//   issue    instructions of an element (kSlots, counted in the machine code for SM90) over 4 schedulers a multiprocessor at
+//            kClock, the clock that an H200 keeps under load
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/device/device_bench.h"
+#include "device/recipes/quantize.h"
+
+namespace assay::bench {
+namespace {
+
+enum class Kind { plain, two_dimensional, hadamard, stochastic };
+constexpr const char* kNames[] = {"", " 2-D", " hadamard", " stochastic"};
+
+struct Case {
+  Kind kind;
+  bool rowwise, columnwise, amax_given;
+  bool swizzled;
+  int groups;  // 0: one tensor
+  std::int64_t rows, columns;
+
+  std::string name() const {
+    std::string text = std::string("nvfp4") + (rowwise && columnwise ? " both" : rowwise ? " rowwise" : " columnwise");
+    text += kNames[static_cast<int>(kind)];
+    text += amax_given ? " amax given" : "";
+    if (swizzled) text += " swizzled";
+    if (groups != 0) text += " " + std::to_string(groups) + " groups";
+    return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
+  }
+};
+
+// Instructions that a thread issues for an element: to read it and to find its code in one direction or in two, and to find
+// the amax of the group.
+struct Slots {
+  double rowwise, columnwise, both, amax;
+};
+constexpr Slots kSlots[] = {{12.6, 13.1, 23.6, 1.5}, {12.6, 13.1, 23.6, 1.5}, {12.6, 16.5, 27.0, 4.0}, {18.0, 19.0, 35.0, 1.5}};
+constexpr double kClock = 1.7e9;
+
+constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceil_div(value, unit) * unit; }
+
+// Bytes of scales that are written, and that their buffer has. Padding of swizzled scales is written too.
+struct Scales {
+  std::int64_t written = 0, stored = 0;
+};
+Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& splits) {
+  Scales scales;
+  for (const std::int64_t rows : splits) {
+    const std::int64_t used = rowwise ? rows * ceil_div(c.columns, 16) : ceil_div(rows, 16) * c.columns;
+    const std::int64_t stored = rowwise ? round_up(rows, 128) * round_up(ceil_div(c.columns, 16), 4)
+                                        : round_up(ceil_div(rows, 16), 4) * round_up(c.columns, 128);
+    scales.written += c.swizzled ? stored : used;
+    scales.stored += stored;
+  }
+  return scales;
+}
+
+// x of one size, made once: filling it takes longer than the benchmarks.
+const DeviceBuffer& shared_x(std::int64_t elements, int copy) {
+  static std::map<std::pair<std::int64_t, int>, DeviceBuffer> made;
+  auto& buffer = made[{elements, copy}];
+  if (buffer.bytes() == 0) buffer = normal_values(Format::bf16, elements, static_cast<std::uint64_t>(copy + 1));
+  return buffer;
+}
+
+struct Bound {
+  std::string name;
+  double memory, issue, measured;  // seconds
+};
+std::vector<Bound>& bounds() {
+  static std::vector<Bound> all;
+  return all;
+}
+
+double issue_seconds(const Case& c) {
+  const Slots& slots = kSlots[static_cast<int>(c.kind)];
+  const double codes = c.rowwise && c.columnwise ? slots.both : c.rowwise ? slots.rowwise : slots.columnwise;
+  int multiprocessors = 0;
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0), "cudaDeviceGetAttribute");
+  const double instructions = (codes + (c.amax_given ? 0 : slots.amax)) * static_cast<double>(c.rows * c.columns) / 32;
+  return instructions / (4.0 * multiprocessors * kClock);
+}
+
+void quantize_nv(benchmark::State& state, const Case& c) {
+  const std::int64_t elements = c.rows * c.columns;
+  const std::vector<std::int64_t> splits =
+      c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows, 2);
+  const DeviceBuffer device_splits = on_device(splits);
+  const DeviceBuffer amaxes = on_device(std::vector<float>(splits.size(), 5.75f));
+
+  device::QuantizeCall call;
+  call.config.recipe = Recipe::nvfp4;
+  call.config.output = Format::e2m1;
+  call.config.rowwise = c.rowwise;
+  call.config.columnwise = c.columnwise;
+  call.config.two_dimensional = c.kind == Kind::two_dimensional;
+  call.config.hadamard = c.kind == Kind::hadamard;
+  call.config.hadamard_sign_mask = c.kind == Kind::hadamard ? 0x5AC3 : 0;
+  call.config.stochastic_rounding = c.kind == Kind::stochastic;
+  call.config.scale_layout = c.swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
+  call.rows.capacity = c.rows;
+  call.columns = c.columns;
+  if (c.groups != 0) {
+    call.rows.splits = device_splits.as<std::int64_t>();
+    call.rows.groups = c.groups;
+  }
+  if (c.amax_given) call.amax = call.columnwise_amax = amaxes.as<float>();
+  const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
+  call.workspace = workspace.as();
+  call.workspace_bytes = workspace.bytes();
+  DeviceBuffer random;
+  if (c.kind == Kind::stochastic) {
+    random = normal_values(Format::bf16, ceil_div(elements, 2), 99);
+    call.rowwise_random = call.columnwise_random = random.as<std::uint8_t>();
+  }
+
+  // Of a small matrix several, so that none is still in L2 when its turn comes.
+  const int copies = elements >= 200'000'000 ? 1 : 4;
+  const auto groups = static_cast<std::int64_t>(splits.size());
+  std::vector<DeviceBuffer> buffers;
+  std::vector<device::QuantizeCall> calls;
+  for (int copy = 0; copy < copies; ++copy) {
+    const auto output = [&](std::int64_t size) {
+      buffers.emplace_back(size);
+      return buffers.back().as();
+    };
+    call.x = shared_x(elements, copy).as();
+    if (c.rowwise) {
+      call.output.rowwise_data = output(elements / 2);
+      call.output.rowwise_scale_inv = output(scales_of(c, true, splits).stored);
+      call.output.amax = static_cast<float*>(output(4 * groups));
+    }
+    if (c.columnwise) {
+      call.output.columnwise_data = output(elements / 2);
+      call.output.columnwise_scale_inv = output(scales_of(c, false, splits).stored);
+      call.output.columnwise_amax = static_cast<float*>(output(4 * groups));
+    }
+    calls.push_back(call);
+  }
+  std::int64_t bytes = (c.amax_given ? 2 : 4) * elements;
+  const std::int64_t random_bytes = c.kind == Kind::stochastic ? elements : 0;
+  if (c.rowwise) bytes += elements / 2 + random_bytes + scales_of(c, true, splits).written + 4 * groups;
+  if (c.columnwise) bytes += elements / 2 + random_bytes + scales_of(c, false, splits).written + 4 * groups;
+
+  measure(state, {c.name(), bytes}, [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
+
+  double measured = 0;
+  for (const Figure& figure : figures()) {
+    if (figure.name == c.name()) measured = figure.seconds;
+  }
+  const Bound bound{c.name(), static_cast<double>(bytes) / copy_rate(), issue_seconds(c), measured};
+  state.counters["bytes_an_element"] = static_cast<double>(bytes) / static_cast<double>(elements);
+  state.counters["memory_us"] = bound.memory * 1e6;
+  state.counters["issue_us"] = bound.issue * 1e6;
+  state.counters["of_bound"] = std::max(bound.memory, bound.issue) / measured;
+  std::erase_if(bounds(), [&](const Bound& known) { return known.name == bound.name; });
+  bounds().push_back(bound);
+}
+
+void print_bounds() {
+  if (bounds().empty()) return;
+  std::printf("\n| %-58s | %9s | %9s | %9s | %8s |\n", "kernel", "us", "memory us", "issue us", "of bound");
+  std::printf("|%s|%s:|%s:|%s:|%s:|\n", std::string(60, '-').c_str(), std::string(10, '-').c_str(),
+              std::string(10, '-').c_str(), std::string(10, '-').c_str(), std::string(9, '-').c_str());
+  for (const Bound& bound : bounds()) {
+    std::printf("| %-58s | %9.2f | %9.2f | %9.2f | %8.3f |\n", bound.name.c_str(), bound.measured * 1e6, bound.memory * 1e6,
+                bound.issue * 1e6, std::max(bound.memory, bound.issue) / bound.measured);
+  }
+}
+
+void add_all() {
+  const auto register_case = [](const Case& c) {
+    add(c.name(), [c](benchmark::State& state) { quantize_nv(state, c); });
+  };
+  for (const std::int64_t rows : {32768, 8192}) {
+    for (const bool given : {true, false}) {
+      register_case({Kind::plain, true, false, given, false, 0, rows, 7168});
+      register_case({Kind::plain, false, true, given, false, 0, rows, 7168});
+      register_case({Kind::plain, true, true, given, false, 0, rows, 7168});
+      register_case({Kind::plain, true, true, given, true, 0, rows, 7168});
+      register_case({Kind::two_dimensional, true, true, given, false, 0, rows, 7168});
+      register_case({Kind::hadamard, false, true, given, false, 0, rows, 7168});
+      register_case({Kind::hadamard, true, true, given, false, 0, rows, 7168});
+      register_case({Kind::stochastic, true, false, given, false, 0, rows, 7168});
+      register_case({Kind::stochastic, true, true, given, false, 0, rows, 7168});
+      for (const int groups : {8, 64, 256}) {
+        register_case({Kind::plain, true, false, given, false, groups, rows, 7168});
+        register_case({Kind::plain, true, true, given, false, groups, rows, 7168});
+        register_case({Kind::hadamard, true, true, given, false, groups, rows, 7168});
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::bench
+
+int main(int argc, char** argv) {
+  assay::bench::add_all();
+  const int result = assay::bench::run_benchmarks(argc, argv);
+  assay::bench::print_bounds();
+  return result;
+}
