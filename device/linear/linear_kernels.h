@@ -1,0 +1,46 @@
+#pragma once
+// Everything that the steps of a grouped linear layer launch or ask the library, as a table: one place tells what a layer is
+// made of, and another table can carry the same steps out elsewhere.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/gemm/bringup_gemm.h"
+#include "device/gemm/cublaslt_gemm.h"
+#include "device/recipes/dbias.h"
+#include "device/recipes/quantize.h"
+
+namespace assay::device {
+
+struct LinearKernels {
+  decltype(&quantize_workspace_bytes) quantize_bytes;
+  decltype(&quantize) quantize_with;
+  decltype(&dbias_workspace_bytes) dbias_bytes;
+  decltype(&grouped_dbias) sum_with;
+
+  decltype(&check_grouped_gemm) check_product;
+  decltype(&cublaslt_gemm_workspace_bytes) cublaslt_bytes;
+  decltype(&cublaslt_algorithms) algorithms;
+  decltype(&cublaslt_route) route;
+  decltype(&cublaslt_grouped_gemm) multiply_by_cublaslt;
+  decltype(&bringup_gemm_workspace_bytes) bringup_bytes;
+  decltype(&bringup_grouped_gemm) multiply_by_bringup;
+
+  // Why the library has not this product on `architecture` (90, 100, ...); empty: it has. Says so too if there is no library.
+  std::string (*missing)(const GroupedGemmCall& call, int architecture);
+  int (*architecture)();     // of the current device
+  int (*library_version)();  // cublasLtGetVersion
+
+  // splits [groups], each `rows`, and one [1], 1.0; either may be null. Device memory.
+  void (*make_constants)(std::int64_t* splits, int groups, std::int64_t rows, float* one, Stream stream);
+  void (*copy)(void* to, const void* from, std::int64_t bytes, Stream stream);
+  // `count` pieces of `bytes` each (even), between one buffer and many. The host array of pointers is read during the call.
+  void (*gather)(const void* const* from, int count, std::int64_t bytes, void* to, Stream stream);
+  void (*scatter)(const void* from, void* const* to, int count, std::int64_t bytes, Stream stream);
+};
+
+// The kernels of this library.
+const LinearKernels& device_kernels();
+
+}  // namespace assay::device

@@ -1,0 +1,55 @@
+#pragma once
+// Which grouped GEMM carries out the products of a grouped linear layer. The path is the caller's, said in full: what was
+// asked for runs, or an error tells why it cannot. Nothing is tried in its place.
+
+#include <string>
+#include <string_view>
+
+#include "device/gemm/bringup_gemm.h"
+#include "device/gemm/cublaslt_gemm.h"
+#include "reference/linear/linear_config.h"
+
+namespace assay::device {
+
+struct LinearKernels;  // linear_kernels.h
+
+enum class GemmPath : std::uint32_t { cublaslt = 0, bringup = 1 };
+const char* name_of(GemmPath path);
+
+// How one product is carried out.
+struct LinearProduct {
+  const CublasLtAlgorithm* algorithm = nullptr;  // cublaslt; null: the heuristic's first
+  BringupArithmetic arithmetic;                  // bringup
+};
+
+// A layer's three products share a path; each has an algorithm or an arithmetic of its own. What the pointers name must
+// outlive every call that is given the path.
+struct LinearPath {
+  GemmPath path = GemmPath::cublaslt;
+  CublasLtSettings settings;             // cublaslt
+  LinearProduct forward, dgrad, wgrad;   // TN, NN, NT
+};
+
+// What a layer will be asked for, as far as it decides which path can serve it.
+struct LinearNeeds {
+  bool dgrad = true, wgrad = true;
+  Format dw_type = Format::f32;
+};
+
+enum class LinearVerdict : std::uint32_t { cublaslt = 0, bringup = 1, refused = 2 };
+
+// A verdict and why, in one line that begins with it: "bringup: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)".
+struct LinearChoice {
+  LinearVerdict verdict = LinearVerdict::refused;
+  std::string reason;
+  std::string_view arithmetic;  // bringup: the architecture whose plans fit, "sm90" or "sm100"; else empty
+};
+
+// cublaslt if the library has all the products that are needed, else bringup; refused where no path can run. `architecture`
+// is the device's: 80, 90, 100, ... Only types are looked at. A size that the library does not take (rows of a matrix that
+// are no multiple of 16 bytes, mostly) is told by the step that meets it, as NotSupported.
+// Errors: InvalidArgument for a configuration that no path takes.
+LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture, const LinearKernels& kernels);
+LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture);
+
+}  // namespace assay::device

@@ -1,0 +1,44 @@
+#pragma once
+// Where the quantized tensors of a grouped linear layer lie, and how many bytes they need: what quantize() writes for a
+// grouped tensor (recipes.md 3.2, 3.5, 4.2, 5.3), for the worst splits that fit, so that no size depends on splits.
+
+#include <cstdint>
+
+#include "device/layout/groups.h"
+#include "reference/linear/linear_config.h"
+
+namespace assay::device {
+
+enum class LinearTensor : std::uint32_t { activation = 0, gradient = 1, weight = 2 };
+
+// One direction of a quantized tensor, in device memory.
+struct QuantizedDirection {
+  void* data = nullptr;       // null: this direction is not there
+  void* scale_inv = nullptr;
+  float* amax = nullptr;      // [G]: nvfp4
+};
+
+// Both. The per-tensor recipes have one scale_inv [G], and the weights of nvfp4 one amax [G], for both directions: the
+// pointers are then equal.
+struct QuantizedStorage {
+  QuantizedDirection rowwise, columnwise;
+};
+
+struct QuantizedBytes {
+  std::int64_t data = 0, scale_inv = 0, amax = 0;
+  std::int64_t total() const;  // with every part on a boundary of 256 bytes
+};
+
+// A quantized tensor of `groups` groups in at most `rows` rows of `columns` columns; of weights `rows` is G*N, N a group.
+// Recipe none: nothing.
+QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups, std::int64_t columns,
+                               bool columnwise);
+
+// Bytes of both directions, or of the one that is wanted, where what they share is counted once, and the storage in
+// memory of that size, 256-byte aligned.
+std::int64_t quantized_storage_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
+                                     std::int64_t columns, bool rowwise, bool columnwise);
+QuantizedStorage quantized_storage(void* memory, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
+                                   std::int64_t columns, bool rowwise, bool columnwise);
+
+}  // namespace assay::device
