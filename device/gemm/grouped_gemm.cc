@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "device/gemm/grouped_gemm_names.h"
 #include "device/layout/check_rows.h"
 
 namespace assay::device {
@@ -42,8 +43,8 @@ void require_storage(const GroupedGemmCall& call, const GemmOperand& operand, bo
   const bool either = call.kind == GemmKind::bf16 || call.kind == GemmKind::f16 || call.kind == GemmKind::tensor;
   if (either) return;
   require(operand.columnwise == along_rows, name + ".columnwise", static_cast<std::int64_t>(operand.columnwise),
-          std::string(along_rows ? "columnwise" : "rowwise") + " storage, which kind " + std::string(name_of(call.kind)) +
-              " reads in layout " + std::string(name_of(call.layout)));
+          std::string(along_rows ? "columnwise" : "rowwise") + " storage, which kind " + kind_name(call.kind) +
+              " reads in layout " + layout_name(call.layout));
 }
 
 void require_list(const void* const* list, int groups, std::uintptr_t alignment, const std::string& name) {

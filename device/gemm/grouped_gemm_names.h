@@ -1,0 +1,44 @@
+#pragma once
+// Names and widths that the device half states for itself: it is used without the reference's library.
+
+#include <cstdint>
+#include <iterator>
+
+#include "reference/formats/format.h"
+#include "reference/gemm/plan.h"
+
+namespace assay::device {
+
+inline const char* kind_name(GemmKind kind) {
+  constexpr const char* kNames[] = {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"};
+  const auto index = static_cast<std::uint32_t>(kind);
+  return index < std::size(kNames) ? kNames[index] : "an unknown kind";
+}
+inline const char* layout_name(GemmLayout layout) {
+  constexpr const char* kNames[] = {"TN", "NN", "NT"};
+  const auto index = static_cast<std::uint32_t>(layout);
+  return index < std::size(kNames) ? kNames[index] : "an unknown layout";
+}
+inline const char* type_name(Format type) {
+  switch (type) {
+    case Format::f32: return "f32";
+    case Format::bf16: return "bf16";
+    case Format::f16: return "f16";
+    case Format::e4m3: return "e4m3";
+    case Format::e5m2: return "e5m2";
+    case Format::e2m1: return "e2m1";
+    default: return "a type that no GEMM takes";
+  }
+}
+// Bits of an element of an operand or of D.
+inline std::int64_t type_bits(Format type) {
+  switch (type) {
+    case Format::f32: return 32;
+    case Format::bf16:
+    case Format::f16: return 16;
+    case Format::e2m1: return 4;
+    default: return 8;
+  }
+}
+
+}  // namespace assay::device
