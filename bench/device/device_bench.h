@@ -207,8 +207,10 @@ inline double copy_rate() {
 
 struct Figure {
   std::string name;
-  std::int64_t bytes = 0;  // that a launch must move
-  double seconds = 0;      // median of one launch
+  std::int64_t bytes = 0;     // that a launch must move
+  std::string label{};        // what was measured, as KEY=VALUE words: kernel=1x128 direction=both groups=64 (see bench/table.py)
+  std::int64_t elements = 0;  // of the input, for bytes an element; 0: not of interest
+  double seconds = 0;         // median of one launch
 };
 inline std::vector<Figure>& figures() {
   static std::vector<Figure> all;
@@ -232,6 +234,8 @@ inline void report(benchmark::State& state, Figure figure, const std::vector<dou
   state.counters["bytes"] = static_cast<double>(figure.bytes);
   state.counters["TB/s"] = rate * 1e-12;
   state.counters["of_copy"] = rate / copy_rate();
+  if (figure.elements != 0) state.counters["elements"] = static_cast<double>(figure.elements);
+  if (!figure.label.empty()) state.SetLabel(figure.label);
   record(figure);
 }
 

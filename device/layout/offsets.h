@@ -1,6 +1,7 @@
 #pragma once
 // Offsets of the groups of a ragged tensor, on the device: the calls of reference/layout/offsets.h over device memory.
-// Each is one kernel launch, reads `splits` on the device only, allocates nothing and may be captured.
+// Each is one kernel launch, reads `splits` on the device only, allocates nothing and may be captured. Outputs may overlap
+// neither the splits nor one another.
 
 #include <cstdint>
 #include <span>
