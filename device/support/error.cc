@@ -12,6 +12,7 @@ std::string describe_status(std::uint32_t status) {
       {kStatusSplitsExceedRows, "splits_exceed_rows"},
       {kStatusOverflow, "overflow"},
       {kStatusOddPackedExtent, "odd_packed_extent"},
+      {kStatusUnalignedRows, "unaligned_rows"},
   };
   std::string text;
   const auto say = [&](const std::string& word) { text += (text.empty() ? "" : ", ") + word; };

@@ -1,0 +1,12 @@
+#pragma once
+// The bias of a group added to D after the product: D = RN(D + bias), on D as it was rounded (recipes.md 8.10).
+
+#include "device/gemm/grouped_gemm.h"
+
+namespace assay::device {
+
+// Layout TN: D [R,N] of the call, bias [G,N]. One launch; rows past the sum of the splits are not touched, and nothing where
+// the splits are at fault.
+void add_group_bias(const GroupedGemmCall& call, Stream stream);
+
+}  // namespace assay::device
