@@ -1,0 +1,43 @@
+#include "device/linear/linear_path.h"
+
+#include "device/layout/check_rows.h"
+#include "device/linear/linear_kernels.h"
+#include "device/linear/linear_product.h"
+#include "device/recipes/call_checks.h"
+
+namespace assay::device {
+
+const char* name_of(GemmPath path) { return path == GemmPath::cublaslt ? "cublaslt" : "bringup"; }
+
+LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture, const LinearKernels& kernels) {
+  check_linear_config(config);
+  if (needs.wgrad) {
+    check_wide(needs.dw_type, "needs.dw_type");
+    if (config.recipe == LinearRecipe::nvfp4 && config.type != Format::bf16) {
+      require(false, "config.type", format_name(config.type), "bf16 for wgrad with nvfp4, whose Hadamard transform takes no other");
+    }
+  }
+  if (architecture < 80) {
+    return {LinearVerdict::refused, "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the bring-up GEMM need sm80", {}};
+  }
+  static constexpr float kOnDevice = 1;  // an address to tell "given"; not read
+  std::string missing;
+  const auto ask = [&](bool needed, GemmLayout layout, Format d_type) {
+    if (!needed || !missing.empty()) return;
+    GroupedGemmCall call = product_of(config, layout, d_type);
+    if (layout == GemmLayout::NT) call.beta = &kOnDevice;
+    missing = kernels.missing(call, architecture);
+    if (!missing.empty()) missing = std::string(step_name(layout)) + ": " + missing;
+  };
+  ask(true, GemmLayout::TN, config.type);
+  ask(needs.dgrad, GemmLayout::NN, config.type);
+  ask(needs.wgrad, GemmLayout::NT, needs.dw_type);
+  if (missing.empty()) {
+    return {LinearVerdict::cublaslt, "cublaslt: version " + std::to_string(kernels.library_version()) + " has every product on sm" + std::to_string(architecture), {}};
+  }
+  // Whose arithmetic the bring-up GEMM can follow: block scaling is Hopper's only, MXFP8 and NVFP4 came after it.
+  const bool later = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
+  return {LinearVerdict::bringup, "bringup: " + missing, later ? "sm100" : "sm90"};
+}
+
+}  // namespace assay::device

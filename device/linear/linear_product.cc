@@ -1,0 +1,130 @@
+#include "device/linear/linear_product.h"
+
+#include <cstdint>
+
+#include "device/layout/check_rows.h"
+#include "device/recipes/call_checks.h"
+
+namespace assay::device {
+
+void check_linear_config(const LinearConfig& config) {
+  require(config.recipe <= LinearRecipe::nvfp4, "config.recipe", static_cast<std::int64_t>(config.recipe), "a LinearRecipe (0 to 5)");
+  const auto check_type = [](bool holds, const char* argument, Format type, const char* expected) {
+    if (!holds) require(false, argument, format_name(type), expected);
+  };
+  check_type(config.type == Format::bf16 || config.type == Format::f16, "config.type", config.type, "bf16 or f16");
+  if (config.recipe != LinearRecipe::none && config.recipe != LinearRecipe::nvfp4) {
+    check_type(is_fp8(config.forward_code), "config.forward_code", config.forward_code, "e4m3 or e5m2");
+    check_type(is_fp8(config.backward_code), "config.backward_code", config.backward_code, "e4m3 or e5m2");
+  }
+  if (config.recipe == LinearRecipe::tensor_current || config.recipe == LinearRecipe::block) {
+    if (!(config.amax_epsilon >= 0)) require(false, "config.amax_epsilon", shown(config.amax_epsilon), "a value of at least 0");
+  }
+}
+
+GemmKind product_kind(const LinearConfig& config) {
+  switch (config.recipe) {
+    case LinearRecipe::none: return config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16;
+    case LinearRecipe::block: return GemmKind::block;
+    case LinearRecipe::mxfp8: return GemmKind::mxfp8;
+    case LinearRecipe::nvfp4: return GemmKind::nvfp4;
+    case LinearRecipe::tensor_current:
+    case LinearRecipe::tensor_delayed: break;
+  }
+  return GemmKind::tensor;
+}
+
+Format code_of(const LinearConfig& config, LinearTensor tensor) {
+  if (config.recipe == LinearRecipe::none) return config.type;
+  if (config.recipe == LinearRecipe::nvfp4) return Format::e2m1;
+  return tensor == LinearTensor::gradient ? config.backward_code : config.forward_code;
+}
+
+GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format d_type) {
+  GroupedGemmCall call;
+  call.kind = product_kind(config);
+  call.layout = layout;
+  call.d_type = d_type;
+  const bool swizzled = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
+  call.scale_layout = swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
+  // Block scaling has no fast accumulation, whatever is asked for (requirements.md C11); per-tensor has it in forward.
+  call.split_accumulator = call.kind == GemmKind::block || (call.kind == GemmKind::tensor && layout != GemmLayout::TN);
+  call.x.type = code_of(config, LinearTensor::activation);
+  call.w.type = code_of(config, LinearTensor::weight);
+  call.dy.type = code_of(config, LinearTensor::gradient);
+  const bool quantized = config.recipe != LinearRecipe::none;
+  call.x.columnwise = call.dy.columnwise = quantized && layout == GemmLayout::NT;
+  call.w.columnwise = quantized && layout == GemmLayout::NN;
+  return call;
+}
+
+const char* step_name(GemmLayout layout) {
+  return layout == GemmLayout::TN ? "forward" : layout == GemmLayout::NN ? "dgrad" : "wgrad";
+}
+
+const LinearProduct& product_settings(const LinearPath& path, GemmLayout layout) {
+  return layout == GemmLayout::TN ? path.forward : layout == GemmLayout::NN ? path.dgrad : path.wgrad;
+}
+
+namespace {
+
+void check_path(const LinearPath& path, GemmLayout layout) {
+  require(path.path <= GemmPath::bringup, "path.path", static_cast<std::int64_t>(path.path), "cublaslt (0) or bringup (1)");
+  if (path.path != GemmPath::bringup) return;
+  const BringupArithmetic& arithmetic = product_settings(path, layout).arithmetic;
+  const std::string name = std::string("path.") + step_name(layout) + ".arithmetic.";
+  require(arithmetic.plan != nullptr, name + "plan", "null", "the plan that the bring-up GEMM is to follow");
+  require(arithmetic.unit != nullptr, name + "unit", "null", "the unit that the plan names");
+}
+
+}  // namespace
+
+std::int64_t product_workspace_bytes(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels) {
+  check_path(path, call.layout);
+  return path.path == GemmPath::cublaslt ? kernels.cublaslt_bytes(call, path.settings)
+                                         : kernels.bringup_bytes(call, product_settings(path, call.layout).arithmetic);
+}
+
+Product::Product(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels)
+    : path_(path), call_(call), kernels_(kernels) {
+  check_path(path, call.layout);
+  if (path.path == GemmPath::cublaslt) {
+    const std::string missing = kernels.missing(call, kernels.architecture());
+    if (!missing.empty()) throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: " + missing);
+  }
+  kernels.check_product(call);
+  if (path.path != GemmPath::cublaslt) return;
+  if (const CublasLtAlgorithm* given = product_settings(path, call.layout).algorithm; given != nullptr) {
+    algorithm_ = *given;
+    return;
+  }
+  const std::vector<CublasLtAlgorithm> best = kernels.algorithms(call, path.settings, 1);
+  if (best.empty()) throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: the heuristic has no candidate");
+  algorithm_ = best.front();
+}
+
+void Product::launch(Stream stream) const {
+  if (path_.path == GemmPath::cublaslt) {
+    kernels_.multiply_by_cublaslt(call_, path_.settings, &algorithm_, stream);
+  } else {
+    kernels_.multiply_by_bringup(call_, product_settings(path_, call_.layout).arithmetic, stream);
+  }
+}
+
+LinearReport::Product Product::report() const {
+  LinearReport::Product report;
+  report.ran = true;
+  report.path = path_.path;
+  if (path_.path == GemmPath::cublaslt) {
+    report.route = kernels_.route(call_, path_.settings);
+    report.algorithm = algorithm_;
+    report.library_version = kernels_.library_version();
+  } else {
+    const BringupArithmetic& arithmetic = product_settings(path_, call_.layout).arithmetic;
+    report.plan = arithmetic.plan->name;
+    report.unit = arithmetic.plan->unit;
+  }
+  return report;
+}
+
+}  // namespace assay::device
