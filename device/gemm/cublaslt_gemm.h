@@ -7,6 +7,7 @@
 // library as it is, to be judged.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,23 @@
 
 namespace assay::device {
 
+// Which kernels a call of the production path is made of.
+enum class CublasLtRoute : std::uint32_t {
+  direct = 0,           // set-up, the library
+  expanded_scales = 1,  // 128x128 weight scales written out as 1x128 first, then the library's 1x128 by 1x128 kernel: avoids the
+                        // defect; the plan is then that of 1x128 by 1x128
+};
 // What may change how a call is carried out but not what it means.
 struct CublasLtSettings {
   std::int64_t workspace_bytes = std::int64_t{32} << 20;  // the library's own part of the workspace
-  int sm_target = 0;                 // SMs to use; 0: all
+  void* library_workspace = nullptr;  // where that part is, 256-byte aligned; null: the end of the call's workspace
+  int sm_target = 0;                  // SMs to use; 0: all
   std::int64_t average_rows = -1, average_columns = -1, average_depth = -1;  // hints for the heuristic, of D and of the sum; -1: derived
-                                     // from capacity, N, K and groups; 0: not given
-  bool host_scalars = false;         // alpha and beta passed by pointer to the host (bare only; both must be 1 and 0)
-  bool bare = false;                 // the library as it is
+                                      // from capacity, N, K and groups; 0: not given
+  bool host_scalars = false;          // alpha and beta passed by pointer to the host (bare only; both must be 1 and 0)
+  bool bare = false;                  // the library as it is
+  int tile = -1;                      // to try: this tile in place of the one that the heuristic chose, where the library takes it
+  std::optional<CublasLtRoute> route; // to measure: this route in place of the one that cublaslt_route() chooses (not bare)
 };
 
 // One candidate of the heuristic.
@@ -34,15 +44,9 @@ struct CublasLtAlgorithm {
   std::string description() const;   // "id 66, tile 20, stages 36, split-K 1, ..."
 };
 
-// Which kernels a call of the production path is made of.
-enum class CublasLtRoute : std::uint32_t {
-  direct = 0,           // set-up, the library
-  expanded_scales = 1,  // 128x128 weight scales written out as 1x128 first, then the library's 1x128 by 1x128 kernel: avoids the
-                        // defect; the plan is then that of 1x128 by 1x128
-};
 CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
-// Candidates for the call, best first. Needs a device, reads no device memory, launches nothing.
+// Candidates for the call, best first. Needs a device, reads no device memory, launches nothing; call.workspace may be null.
 // Errors: InvalidArgument; NotSupported where the library or the architecture lacks the path, or the heuristic has no candidate.
 std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings, int at_most = 64);
 
@@ -52,7 +56,9 @@ std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const Cu
 // Creates what must exist before a capture (the library's handle for the current device). Called by the functions above too.
 void cublaslt_prepare();
 
-// `algorithm` null: the heuristic's first. Errors: as cublaslt_algorithms().
+// `algorithm` null: the heuristic's first, remembered for calls of the same kind, types, groups and hints. Errors: as
+// cublaslt_algorithms(); CudaError, naming what the library said and the call. Not bare, more is checked: operands, C and D and
+// their rows at multiples of 16 bytes, which the library's kernels take for granted.
 void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm, Stream stream);
 
 }  // namespace assay::device
