@@ -3,8 +3,9 @@
 #
 #   device/check.sh OUT [--arch 90a-real] [--profile full] [--sanitize] [WORDS ...]
 #
-# OUT receives the logs and verdicts as JSON. --sanitize adds compute-sanitizer's four tools on the smoke profile, with
-# every buffer an allocation of its own. WORDS select cases. Exit code: the worst of all parts.
+# OUT receives the logs and verdicts as JSON. --sanitize adds compute-sanitizer, every buffer being an allocation of its own:
+# memcheck, initcheck and synccheck on the smoke profile, and racecheck on the cases of racecheck.txt. WORDS select cases of
+# the profiles. Exit code: the worst of all parts.
 set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -34,7 +35,7 @@ part() {  # part NAME COMMAND...: its output goes to OUT/NAME.log, and the end o
   shift
   "$@" >"$out/$name.log" 2>&1 || status=$?
   echo "== $name: exit $status"
-  tail -n 25 "$out/$name.log"
+  tail -n 45 "$out/$name.log"
   if ((status > worst)); then worst=$status; fi
 }
 
@@ -44,7 +45,8 @@ part run "$assay" run --backend device --profile "$profile" --quiet --json "$out
 
 if [[ $sanitize == yes ]]; then
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
-  for tool in memcheck racecheck initcheck synccheck; do
+  part racecheck "$root/device/racecheck.sh" "$out/racecheck" "$assay"
+  for tool in memcheck initcheck synccheck; do
     part "$tool" "$sanitizer" --tool "$tool" --error-exitcode 99 \
       "$assay" run --backend device --backend-options pool=off --profile smoke --quiet "${words[@]}"
   done
