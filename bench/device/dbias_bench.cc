@@ -41,14 +41,16 @@ void sum_columns(benchmark::State& state, Format type, int groups) {
   call.workspace = workspace.as();
   call.workspace_bytes = workspace.bytes();
   const std::string name = std::string("dbias ") + (type == Format::bf16 ? "bf16" : "f32");
-  measure(state, {with_groups(name, groups), ragged.x.bytes() + dbias.bytes()},
+  const Subject subject{.kernel = "dbias", .input = type, .groups = groups, .rows = kRows, .columns = kColumns};
+  measure(state, {with_groups(name, groups), ragged.x.bytes() + dbias.bytes(), subject.label()},
           [&](int) { device::grouped_dbias(call, stream()); });
 }
 
 void find_amax(benchmark::State& state, int groups) {
   const Ragged ragged(Format::bf16, groups);
   const DeviceBuffer amax(std::int64_t{ragged.rows.groups} * 4);
-  measure(state, {with_groups("amax bf16", groups), ragged.x.bytes()}, [&](int) {
+  const Subject subject{.kernel = "amax", .groups = groups, .rows = kRows, .columns = kColumns};
+  measure(state, {with_groups("amax bf16", groups), ragged.x.bytes(), subject.label()}, [&](int) {
     device::grouped_amax(Format::bf16, ragged.x.as(), ragged.rows, kColumns, nullptr, amax.as<float>(), nullptr, stream());
   });
 }

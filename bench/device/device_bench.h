@@ -4,7 +4,10 @@
 //
 // A benchmark hands over a launch and the bytes that it must move (each input read once, each output written once):
 //
-//   void rowwise(benchmark::State& state) { ... measure(state, {"1x128 rowwise", bytes}, [&](int i) { quantize(call[i % 2], stream); }); }
+//   void rowwise(benchmark::State& state) {
+//     const Subject subject{.kernel = "1x128", .rowwise = true, .rows = rows, .columns = columns};
+//     measure(state, {"1x128 rowwise", bytes, subject.label()}, [&](int i) { quantize(call[i % 2], stream()); });
+//   }
 //   int main(int argc, char** argv) { register_all(); return run_benchmarks(argc, argv); }
 //
 // Launches follow one another within a pair of events, so that the gap between host and device is not counted; the time of
@@ -205,12 +208,28 @@ inline double copy_rate() {
   return rate;
 }
 
+// A kernel over a matrix, for the tables of bench/table.py.
+struct Subject {
+  std::string kernel, options{};  // options: words joined by '+'
+  bool rowwise = false, columnwise = false;
+  Format input = Format::bf16;
+  int groups = 0;  // ragged; 0: one tensor
+  std::int64_t rows = 0, columns = 0;
+
+  std::string label() const {
+    std::string text = "kernel=" + kernel;
+    if (!options.empty()) text += " options=" + options;
+    if (rowwise || columnwise) text += std::string(" direction=") + (!columnwise ? "rowwise" : !rowwise ? "columnwise" : "both");
+    text += input == Format::bf16 ? " input=bf16" : input == Format::f16 ? " input=f16" : " input=f32";
+    return text + " groups=" + std::to_string(groups) + " rows=" + std::to_string(rows) + " columns=" + std::to_string(columns);
+  }
+};
+
 struct Figure {
   std::string name;
-  std::int64_t bytes = 0;     // that a launch must move
-  std::string label{};        // what was measured, as KEY=VALUE words: kernel=1x128 direction=both groups=64 (see bench/table.py)
-  std::int64_t elements = 0;  // of the input, for bytes an element; 0: not of interest
-  double seconds = 0;         // median of one launch
+  std::int64_t bytes = 0;  // that a launch must move
+  std::string label{};     // what was measured, as KEY=VALUE words that bench/table.py reads
+  double seconds = 0;      // median of one launch
 };
 inline std::vector<Figure>& figures() {
   static std::vector<Figure> all;
@@ -232,9 +251,9 @@ inline void report(benchmark::State& state, Figure figure, const std::vector<dou
   figure.seconds = median(seconds);
   const double rate = static_cast<double>(figure.bytes) / figure.seconds;
   state.counters["bytes"] = static_cast<double>(figure.bytes);
+  state.counters["median_us"] = figure.seconds * 1e6;
   state.counters["TB/s"] = rate * 1e-12;
   state.counters["of_copy"] = rate / copy_rate();
-  if (figure.elements != 0) state.counters["elements"] = static_cast<double>(figure.elements);
   if (!figure.label.empty()) state.SetLabel(figure.label);
   record(figure);
 }

@@ -26,6 +26,10 @@ struct Case {
     if (groups != 0) text += " " + std::to_string(groups) + " groups";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
+  Subject subject() const {
+    const char* const kernel = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
+    return {kernel, dbias ? "dbias" : "", rowwise, columnwise, Format::bf16, groups, rows, columns};
+  }
 };
 
 constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
@@ -108,7 +112,8 @@ void quantize_blocks(benchmark::State& state, const Case& c) {
   if (c.columnwise) bytes += elements + 4 * scales_of(c, false, splits).written;
   if (c.dbias) bytes += 2 * static_cast<std::int64_t>(splits.size()) * c.columns;
 
-  measure(state, {c.name(), bytes}, [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
+  measure(state, {c.name(), bytes, c.subject().label()},
+          [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
 }
 
 void add_all() {

@@ -27,6 +27,10 @@ struct Case {
     if (groups != 0) text += " " + std::to_string(groups) + " groups";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
+  Subject subject() const {
+    const std::string options = swizzled ? dbias ? "swizzled+dbias" : "swizzled" : dbias ? "dbias" : "";
+    return {"mxfp8", options, rowwise, columnwise, Format::bf16, groups, rows, columns};
+  }
 };
 
 constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
@@ -104,7 +108,8 @@ void quantize_mx(benchmark::State& state, const Case& c) {
   if (c.columnwise) bytes += elements + scales_of(c, false, splits).written;
   if (c.dbias) bytes += bias_bytes;
 
-  measure(state, {c.name(), bytes}, [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
+  measure(state, {c.name(), bytes, c.subject().label()},
+          [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
   state.counters["bytes_an_element"] = static_cast<double>(bytes) / static_cast<double>(elements);
 }
 

@@ -40,6 +40,13 @@ struct Case {
     if (groups != 0) text += " " + std::to_string(groups) + " groups";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
+  Subject subject() const {
+    constexpr const char* kOptions[] = {"", "+2-D", "+hadamard", "+stochastic"};
+    std::string options = kOptions[static_cast<int>(kind)];
+    if (amax_given) options += "+amax_given";
+    if (swizzled) options += "+swizzled";
+    return {"nvfp4", options.empty() ? "" : options.substr(1), rowwise, columnwise, Format::bf16, groups, rows, columns};
+  }
 };
 
 // Instructions that a thread issues for an element: to read it and to find its code in one direction or in two, and to find
@@ -156,7 +163,8 @@ void quantize_nv(benchmark::State& state, const Case& c) {
   if (c.rowwise) bytes += elements / 2 + random_bytes + scales_of(c, true, splits).written + 4 * groups;
   if (c.columnwise) bytes += elements / 2 + random_bytes + scales_of(c, false, splits).written + 4 * groups;
 
-  measure(state, {c.name(), bytes}, [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
+  measure(state, {c.name(), bytes, c.subject().label()},
+          [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
 
   double measured = 0;
   for (const Figure& figure : figures()) {

@@ -2,6 +2,7 @@
 // do nothing, that store a word, and that store the word they load. No kernel that reads splits and writes offsets is faster
 // than the last; what an offsets kernel takes beyond it is its own.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -152,7 +153,9 @@ void add_two_dimensional(bool are_int32, int groups) {
 void register_all() {
   for (const Yardstick& each : kAllYardsticks) {
     const std::string name = std::string("node: ") + each.name;
-    add_node({name, 4}, [&each](benchmark::State& state, const Figure& figure) { run_yardstick(state, figure, each); });
+    std::string node = each.name;
+    std::replace(node.begin(), node.end(), ' ', '_');
+    add_node({name, 4, "node=" + node}, [&each](benchmark::State& state, const Figure& figure) { run_yardstick(state, figure, each); });
   }
   for (const bool are_int32 : {false, true}) {
     for (const int groups : {1, 8, 64, 256, 1024}) {

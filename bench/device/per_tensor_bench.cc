@@ -21,6 +21,14 @@ struct Case {
   bool rowwise = true, columnwise = false, amax = false, dbias = false;
   int groups = 0;  // 0: one tensor
   std::int64_t unit = 1;
+
+  Subject subject() const {
+    std::string options = amax ? "+amax" : "";
+    if (unit != 1) options += "+rows_of_" + std::to_string(unit);
+    if (dbias) options += "+dbias";
+    const char* const kernel = recipe == Recipe::tensor_current ? "current" : "delayed";
+    return {kernel, options.empty() ? "" : options.substr(1), rowwise, columnwise, x_type, groups, kRows, kColumns};
+  }
 };
 
 struct Buffers {
@@ -66,7 +74,7 @@ void quantize_case(benchmark::State& state, const Case& each) {
   const Buffers buffers(each);
   const std::int64_t read = bytes_of(each.x_type, 1) * (each.recipe == Recipe::tensor_current ? 2 : 1);
   const std::int64_t bytes = kRows * kColumns * (read + each.rowwise + each.columnwise);
-  measure(state, {each.name, bytes}, [&](int) { device::quantize(buffers.call, stream()); });
+  measure(state, {each.name, bytes, each.subject().label()}, [&](int) { device::quantize(buffers.call, stream()); });
 }
 
 void register_all() {

@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Tables and result files from the JSON of the device benchmarks.
+
+  device_fp8_block_bench --benchmark_out=fp8.json --benchmark_out_format=json    (each of device_*_bench)
+  bench/table.py fp8.json mxfp8.json offsets.json             prints Markdown
+  bench/table.py *.json --merge bench/results/h200.json --commit 1a2b3c4 --driver 580.1
+                                                              also keeps the figures, for people, in one file
+
+Input files may also be result files made by --merge. Everything is read from a benchmark's label, KEY=VALUE words, and its
+counters; nothing is guessed from its name. Of two figures of one label the later counts. Benchmarks without a label are
+named at the end.
+
+Labels (bench/device/device_bench.h):
+  kernel=1x128 [options=dbias+swizzled] direction=both input=bf16 groups=64 rows=32768 columns=7168    groups=0: one tensor
+  node=offsets [input=int64] [n=256]                                                                   a node of a graph
+Counters: bytes (that a launch must move), median_us, of_copy (its share of the rate of the copy in the same run) and, where
+memory is not the only bound, of_bound (the bound's time over the measured).
+
+Exit code: 0; 2 for wrong usage or a file that is no such JSON.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+
+FIELDS = ("bytes", "median_us", "of_copy", "of_bound")
+GROUPS = (8, 64, 256)
+RAGGED_GOAL = 0.97   # rate of ragged groups over that of one tensor
+DBIAS_GOAL = 1.05    # time with dbias over that without
+NODE_GOAL_US = 1.3   # offsets
+BOUND_GOAL = 0.90    # of kernels that read twice or are held by arithmetic
+COPY_GOAL = {"both": 0.92, "rowwise": 0.97}
+HELD_TO_COPY = ("1x128", "128x128", "mxfp8", "delayed")
+READS_TWICE = ("current", "nvfp4")
+
+
+class BadFile(Exception):
+    pass
+
+
+def words(label):
+    """{'kernel': '1x128', ...} of 'kernel=1x128 ...'."""
+    pairs = [word.partition("=") for word in label.split()]
+    if any(not equals or not key for key, equals, _ in pairs):
+        raise BadFile(f"label {label!r}: expected KEY=VALUE words")
+    return {key: value for key, _, value in pairs}
+
+
+def read(paths):
+    """Figures (dicts of 'name', 'label' and FIELDS) and contexts of all files, in their order."""
+    figures, contexts = [], []
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = json.load(file)
+            contexts.append(text["context"])
+            if "figures" in text:
+                figures += [{"name": figure["name"], "label": figure["label"], **figure} for figure in text["figures"]]
+                continue
+            for run in text["benchmarks"]:
+                if run.get("run_type") == "aggregate":
+                    continue
+                if run.get("error_occurred"):
+                    print(f"{path}: {run['name']}: {run.get('error_message', 'failed')}", file=sys.stderr)
+                    continue
+                figure = {"name": run["name"].split("/iterations:")[0], "label": run.get("label", "")}
+                figure.update({field: run[field] for field in FIELDS if field in run})
+                figures.append(figure)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BadFile(f"{path}: no JSON of a device benchmark: {type(error).__name__}: {error}") from error
+    return figures, contexts
+
+
+def latest(figures):
+    """The last figure of each label, where the first one stood."""
+    by_label = {}
+    for figure in figures:
+        if figure["label"]:
+            by_label[figure["label"]] = figure
+    return list(by_label.values())
+
+
+def markdown(header, rows, left):
+    """A table whose first `left` columns are aligned to the left."""
+    widths = [max(len(row[i]) for row in [header] + rows) for i in range(len(header))]
+
+    def line(cells):
+        return "| " + " | ".join(cell.ljust(w) if i < left else cell.rjust(w) for i, (cell, w) in enumerate(zip(cells, widths))) + " |"
+
+    rule = "|" + "|".join("-" * (w + 2) if i < left else "-" * (w + 1) + ":" for i, w in enumerate(widths)) + "|"
+    return "\n".join([line(header), rule] + [line(row) for row in rows])
+
+
+def marked(value, digits, met):
+    return f"{value:.{digits}f}" + ("" if met else " *")
+
+
+class Kernel:
+    """The figures of one kernel, direction and shape: one tensor, and by the number of ragged groups."""
+
+    def __init__(self, key):
+        self.name, self.options, self.input, self.direction = key
+        self.dense, self.ragged = None, {}
+
+    def goal(self):
+        """(which share, least) of one tensor; least is None where there is no goal."""
+        if "of_bound" in self.dense:
+            return "of_bound", BOUND_GOAL
+        if self.name in READS_TWICE:
+            return "of_copy", BOUND_GOAL
+        return "of_copy", COPY_GOAL.get(self.direction) if self.name in HELD_TO_COPY else None
+
+
+def rate(figure):
+    return figure["bytes"] / figure["median_us"]
+
+
+def kernel_rows(kernels, elements):
+    rows = []
+    for kernel in kernels.values():
+        cells = [kernel.name + (" " + kernel.options.replace("+", ", ") if kernel.options else ""), kernel.input, kernel.direction]
+        if kernel.dense is None:
+            cells += ["", "", "", ""]
+        else:
+            options = [option for option in kernel.options.split("+") if option and option != "dbias"]
+            plain = kernels.get((kernel.name, "+".join(options), kernel.input, kernel.direction))
+            with_dbias = "dbias" in kernel.options.split("+") and plain is not None and plain.dense is not None
+            share, least = kernel.goal()
+            value = kernel.dense[share]
+            if with_dbias:
+                slower = kernel.dense["median_us"] / plain.dense["median_us"]
+                goal, met = f"{DBIAS_GOAL:.2f} x time", slower <= DBIAS_GOAL
+                shown = marked(kernel.dense["of_copy"], 2, True) + " (" + marked(slower, 2, met) + " x)"
+            else:
+                met = least is None or value >= least
+                goal = "" if least is None else f"{least:.2f}" + (" of bound" if share == "of_bound" else "")
+                shown = marked(kernel.dense["of_copy"], 2, met or share == "of_bound")
+                if share == "of_bound":
+                    shown += " (" + marked(value, 2, met) + " of bound)"
+            cells += [f"{kernel.dense['bytes'] / elements:.2f}", f"{kernel.dense['median_us']:.1f}", shown, goal]
+        for groups in GROUPS:
+            figure = kernel.ragged.get(groups)
+            if figure is None:
+                cells.append("")
+            elif kernel.dense is None:
+                cells.append(f"({figure['of_copy']:.2f})")
+            else:
+                share = rate(figure) / rate(kernel.dense)
+                cells.append(marked(share, 2, share >= RAGGED_GOAL))
+        rows.append(cells)
+    return rows
+
+
+def tables(figures):
+    """Markdown of all labelled figures."""
+    shapes, nodes, yardsticks = {}, {}, []
+    for figure in latest(figures):
+        label = words(figure["label"])
+        for field in ("bytes", "median_us", "of_copy"):
+            if field not in figure:
+                raise BadFile(f"{figure['name']}: no counter {field}")
+        if "node" in label:
+            if "n" in label:
+                nodes.setdefault((label["node"], label.get("input", "")), {})[int(label["n"])] = figure
+            else:
+                yardsticks.append((label["node"], figure))
+            continue
+        try:
+            shape = int(label["rows"]), int(label["columns"])
+            key = label["kernel"], label.get("options", ""), label.get("input", ""), label.get("direction", "")
+            groups = int(label["groups"])
+        except (KeyError, ValueError) as error:
+            raise BadFile(f"{figure['name']}: label {figure['label']!r} lacks {error}") from error
+        kernel = shapes.setdefault(shape, {}).setdefault(key, Kernel(key))
+        if groups == 0:
+            kernel.dense = figure
+        else:
+            kernel.ragged[groups] = figure
+
+    parts = []
+    for (rows, columns), kernels in sorted(shapes.items(), reverse=True):
+        header = ["kernel", "input", "direction", "B/element", "us", "of copy", "goal"] + [f"{groups} groups" for groups in GROUPS]
+        parts.append(f"{rows} x {columns}. Of copy: share of the rate of a copy in the same run, one tensor. N groups: rate of N ragged "
+                     f"groups over that of one tensor, goal {RAGGED_GOAL}; in parentheses of copy. A * is short of its goal.\n\n"
+                     + markdown(header, kernel_rows(kernels, rows * columns), 3))
+    if nodes or yardsticks:
+        sizes = sorted({n for by_n in nodes.values() for n in by_n})
+        rows = [[name] + [f"{figure['median_us']:.2f}"] + [""] * (max(len(sizes), 1) - 1) for name, figure in yardsticks]
+        for (name, kind), by_n in nodes.items():
+            cells = [name + (f" of {kind}" if kind else "")]
+            cells += [marked(by_n[n]["median_us"], 2, by_n[n]["median_us"] <= NODE_GOAL_US) if n in by_n else "" for n in sizes]
+            rows.append(cells)
+        header = ["node of a graph, us"] + ([f"n = {n}" for n in sizes] or ["us"])
+        parts.append(f"Offsets as nodes of a graph (goal {NODE_GOAL_US} us)\n\n" + markdown(header, rows, 1))
+    return "\n\n".join(parts)
+
+
+def command_output(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "unknown"
+
+
+def one_value(contexts, key):
+    values = sorted({str(context[key]) for context in contexts if key in context})
+    return ", ".join(values) if values else "unknown"
+
+
+def cuda_version(text):
+    """'13.0' of '13000'."""
+    return f"{int(text) // 1000}.{int(text) % 1000 // 10}" if text.isdigit() and int(text) >= 1000 else text
+
+
+def short(value):
+    """Four digits, and no fraction on bytes."""
+    return value if isinstance(value, str) else int(value) if value >= 1e6 or value == int(value) else float(f"{value:.4g}")
+
+
+def merge(figures, contexts, arguments):
+    kept = {figure["label"] or figure["name"]: figure for figure in figures}
+    return {
+        "context": {
+            "device": one_value(contexts, "device"),
+            "driver": arguments.driver or command_output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
+            "cuda": ", ".join(sorted({cuda_version(str(c[k])) for c in contexts for k in ("cuda_runtime", "cuda") if k in c})) or "unknown",
+            "commit": arguments.commit or command_output("git", "rev-parse", "--short", "HEAD"),
+            "command": arguments.command or one_value(contexts, "executable" if any("executable" in c for c in contexts) else "command"),
+            "copy_TB/s": one_value(contexts, "copy_TB/s"),
+            "date": one_value(contexts, "date"),
+        },
+        "figures": [{key: short(figure[key]) for key in ("name", "label") + FIELDS if key in figure} for figure in kept.values()],
+    }
+
+
+def readable(result):
+    """JSON with one line a figure."""
+    head = json.dumps({"context": result["context"]}, indent=1, ensure_ascii=False)[:-2]
+    lines = ",\n".join("  " + json.dumps(figure, ensure_ascii=False) for figure in result["figures"])
+    return head + ",\n \"figures\": [\n" + lines + "\n ]\n}\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--merge", metavar="FILE", help="write the figures of all files to this one")
+    parser.add_argument("--commit", help="that was measured (otherwise: that git names here)")
+    parser.add_argument("--driver", help="of the device (otherwise: that nvidia-smi names here)")
+    parser.add_argument("--command", help="that measured (otherwise: the programs that the files name)")
+    arguments = parser.parse_args()
+    try:
+        figures, contexts = read(arguments.files)
+        text = tables(figures)
+    except BadFile as error:
+        print(f"table.py: {error}", file=sys.stderr)
+        return 2
+    print(text)
+    unlabelled = sorted({figure["name"] for figure in figures if not figure["label"]})
+    if unlabelled:
+        print("\nWithout a label, so in no table: " + "; ".join(unlabelled))
+    if arguments.merge:
+        with open(arguments.merge, "w", encoding="utf-8") as file:
+            file.write(readable(merge(figures, contexts, arguments)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

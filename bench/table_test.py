@@ -1,0 +1,113 @@
+"""table.py on JSON as Google Benchmark writes it: the tables, the merge, and what is refused."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.py")
+CONTEXT = {"date": "2026-01-02", "executable": "device_x_bench", "device": "NVIDIA H200", "cuda_runtime": "13000", "copy_TB/s": "4.3"}
+
+
+def run_of(label, elements_bytes, us, of_copy, **more):
+    return {"name": f"{label}/iterations:31/manual_time", "run_type": "iteration", "label": label, "bytes": elements_bytes,
+            "median_us": us, "of_copy": of_copy, **more}
+
+
+def shape(text, groups=0):
+    return f"{text} input=bf16 groups={groups} rows=1000 columns=1000"
+
+
+RUNS = [
+    run_of(shape("kernel=1x128 direction=rowwise"), 3_030_000, 10.0, 0.98),
+    run_of(shape("kernel=1x128 direction=both"), 4_060_000, 14.0, 0.89),
+    run_of(shape("kernel=1x128 direction=both", 8), 4_060_000, 14.2, 0.88),
+    run_of(shape("kernel=1x128 direction=both", 256), 4_060_000, 20.0, 0.62),
+    run_of(shape("kernel=1x128 options=dbias direction=both"), 4_060_000, 14.5, 0.86),
+    run_of(shape("kernel=nvfp4 direction=both"), 5_100_000, 20.0, 0.60, of_bound=0.95),
+    run_of(shape("kernel=amax"), 2_000_000, 5.0, 1.0),
+    run_of("node=one_store", 4, 0.86, 0.0),
+    run_of("node=offsets input=int64 n=8", 136, 1.21, 0.0),
+    run_of("node=offsets input=int64 n=256", 4104, 1.34, 0.0),
+    run_of("", 1, 1.0, 1.0, name="other/iterations:31"),
+]
+
+WANT = """\
+1000 x 1000. Of copy: share of the rate of a copy in the same run, one tensor. N groups: rate of N ragged groups over that of \
+one tensor, goal 0.97; in parentheses of copy. A * is short of its goal.
+
+| kernel      | input | direction | B/element |   us |              of copy |          goal | 8 groups | 64 groups | 256 groups |
+|-------------|-------|-----------|----------:|-----:|---------------------:|--------------:|---------:|----------:|-----------:|
+| 1x128       | bf16  | rowwise   |      3.03 | 10.0 |                 0.98 |          0.97 |          |           |            |
+| 1x128       | bf16  | both      |      4.06 | 14.0 |               0.89 * |          0.92 |     0.99 |           |     0.70 * |
+| 1x128 dbias | bf16  | both      |      4.06 | 14.5 |        0.86 (1.04 x) |   1.05 x time |          |           |            |
+| nvfp4       | bf16  | both      |      5.10 | 20.0 | 0.60 (0.95 of bound) | 0.90 of bound |          |           |            |
+| amax        | bf16  |           |      2.00 |  5.0 |                 1.00 |               |          |           |            |
+
+Offsets as nodes of a graph (goal 1.3 us)
+
+| node of a graph, us | n = 8 | n = 256 |
+|---------------------|------:|--------:|
+| one_store           |  0.86 |         |
+| offsets of int64    |  1.21 |  1.34 * |
+
+Without a label, so in no table: other
+"""
+
+
+class TableTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, name, text):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text if isinstance(text, str) else json.dumps(text))
+        return path
+
+    def table(self, *arguments):
+        return subprocess.run([sys.executable, TABLE, *arguments], capture_output=True, text=True, check=False)
+
+    def test_tables(self):
+        done = self.table(self.file("a.json", {"context": CONTEXT, "benchmarks": RUNS}))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, WANT)
+
+    def test_the_later_figure_counts_and_merged_files_read_alike(self):
+        old = self.file("old.json", {"context": CONTEXT, "benchmarks": [run_of(RUNS[0]["label"], 3_030_000, 99.0, 0.1)]})
+        new = self.file("new.json", {"context": CONTEXT, "benchmarks": RUNS})
+        merged = os.path.join(self.folder.name, "merged.json")
+        done = self.table(old, new, "--merge", merged, "--commit", "1a2b3c4", "--driver", "580.1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, WANT)
+        with open(merged, encoding="utf-8") as file:
+            result = json.load(file)
+        self.assertEqual(result["context"], {"device": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "commit": "1a2b3c4",
+                                             "command": "device_x_bench", "copy_TB/s": "4.3", "date": "2026-01-02"})
+        self.assertEqual(len(result["figures"]), len(RUNS))
+        self.assertEqual(result["figures"][0]["median_us"], 10)
+        self.assertEqual(self.table(merged).stdout, WANT)
+
+    def test_refusals(self):
+        cases = {
+            "not json": ("{", "no JSON of a device benchmark"),
+            "no context": ({"benchmarks": []}, "'context'"),
+            "no counters": ({"context": {}, "benchmarks": [{"name": "x", "label": "node=a"}]}, "no counter bytes"),
+            "no words": ({"context": {}, "benchmarks": [run_of("node", 1, 1, 1)]}, "expected KEY=VALUE"),
+            "no groups": ({"context": {}, "benchmarks": [run_of("kernel=a rows=1 columns=1", 1, 1, 1)]}, "lacks 'groups'"),
+        }
+        for name, (text, complaint) in cases.items():
+            with self.subTest(name):
+                done = self.table(self.file("bad.json", text))
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(complaint, done.stderr)
+        self.assertEqual(self.table(os.path.join(self.folder.name, "absent.json")).returncode, 2)
+        self.assertEqual(self.table().returncode, 2)
+        self.assertEqual(self.table("--help").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
