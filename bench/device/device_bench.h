@@ -220,7 +220,7 @@ struct Subject {
     std::string text = "kernel=" + kernel;
     if (!options.empty()) text += " options=" + options;
     if (rowwise || columnwise) text += std::string(" direction=") + (!columnwise ? "rowwise" : !rowwise ? "columnwise" : "both");
-    text += input == Format::bf16 ? " input=bf16" : input == Format::f16 ? " input=f16" : " input=f32";
+    text += " input=" + std::string(name_of(input));
     return text + " groups=" + std::to_string(groups) + " rows=" + std::to_string(rows) + " columns=" + std::to_string(columns);
   }
 };
