@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "device/gemm/cublaslt_library.h"
+#include "device/linear/grouped_linear.h"
 #include "device/linear/linear_moves.h"
 #include "device/linear/linear_path.h"
 #include "device/linear/linear_steps.h"
@@ -47,6 +48,7 @@ const LinearKernels& device_kernels() {
       .dbias_bytes = dbias_workspace_bytes,
       .sum_with = grouped_dbias,
       .check_product = check_grouped_gemm,
+      .prepare = cublaslt_prepare,
       .cublaslt_bytes = cublaslt_gemm_workspace_bytes,
       .algorithms = cublaslt_algorithms,
       .route = cublaslt_route,
@@ -63,6 +65,8 @@ const LinearKernels& device_kernels() {
   };
   return kKernels;
 }
+
+GroupedLinear::GroupedLinear(const GroupedLinearOptions& options) : GroupedLinear(options, device_kernels(), device_memory()) {}
 
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture) {
   return choose_linear_path(config, needs, architecture, device_kernels());

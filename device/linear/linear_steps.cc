@@ -12,6 +12,7 @@
 #include "device/layout/check_rows.h"
 #include "device/linear/linear_product.h"
 #include "device/linear/linear_quantization.h"
+#include "device/linear/prepared_step.h"
 #include "device/recipes/call_checks.h"
 
 namespace assay::device {
@@ -284,21 +285,6 @@ struct Step {
       product->workspace = parts.take(product->workspace_bytes);
     }
   }
-
-  LinearReport run(Stream stream) {
-    check_workspace(call.workspace, call.workspace_bytes, parts.bytes());
-    std::optional<Product> ready;
-    if (product) ready.emplace(call.path, *product, kernels);
-    if (made_splits != nullptr || made_one != nullptr) kernels.make_constants(made_splits, call.rows.groups, call.N, made_one, stream);
-    for (const QuantizeCall& each : quantizations) kernels.quantize_with(each, stream);
-    if (sums) kernels.sum_with(*sums, stream);
-    if (ready) {
-      ready->launch(stream);
-      const GemmLayout layout = product->layout;
-      (layout == GemmLayout::TN ? report.forward : layout == GemmLayout::NN ? report.dgrad : report.wgrad) = ready->report();
-    }
-    return report;
-  }
 };
 
 LinearSource rows_source(const Step& step, LinearTensor tensor, const void* x, const float* scale, float* amax) {
@@ -486,19 +472,6 @@ std::int64_t bytes_of_step(const Call& call, const LinearKernels& kernels) {
   return step.parts.bytes();
 }
 
-template <class Call>
-LinearReport run_step(const Call& call, Stream stream, const LinearKernels& kernels) {
-  check_sizes(call, kHasRows<Call>);
-  check_shape(call);
-  if (has_nothing_to_do(call)) return {};
-  check_alignment(call.status, "status", alignof(std::uint32_t));
-  check(call);
-  Step step(call, kernels, false);
-  lay_out(step, call);
-  step.lay_out_scratch();
-  return step.run(stream);
-}
-
 std::string described(const LinearReport::Quantized& quantized) {
   std::string text;
   if (quantized.rowwise) text += "rowwise";
@@ -514,6 +487,62 @@ std::string described(const LinearReport::Product& product) {
 }
 
 }  // namespace
+
+struct PreparedStep::Work {
+  Step step;
+  std::optional<Product> product;
+
+  template <class Call>
+  Work(const Call& call, const LinearKernels& kernels) : step(call, kernels, false) {
+    lay_out(step, call);
+    step.lay_out_scratch();
+    check_workspace(call.workspace, call.workspace_bytes, step.parts.bytes());
+    if (step.product) product.emplace(call.path, *step.product, kernels);
+  }
+};
+
+PreparedStep::PreparedStep() = default;
+PreparedStep::PreparedStep(PreparedStep&&) noexcept = default;
+PreparedStep& PreparedStep::operator=(PreparedStep&&) noexcept = default;
+PreparedStep::~PreparedStep() = default;
+
+template <class Call>
+PreparedStep::PreparedStep(const Call& call, const LinearKernels& kernels) {
+  check_sizes(call, kHasRows<Call>);
+  check_shape(call);
+  if (has_nothing_to_do(call)) return;
+  check_alignment(call.status, "status", alignof(std::uint32_t));
+  check(call);
+  work_ = std::make_unique<Work>(call, kernels);
+}
+template PreparedStep::PreparedStep(const LinearForwardCall&, const LinearKernels&);
+template PreparedStep::PreparedStep(const LinearDgradCall&, const LinearKernels&);
+template PreparedStep::PreparedStep(const LinearWgradCall&, const LinearKernels&);
+template PreparedStep::PreparedStep(const LinearGradientCall&, const LinearKernels&);
+template PreparedStep::PreparedStep(const LinearWeightsCall&, const LinearKernels&);
+template PreparedStep::PreparedStep(const LinearDbiasCall&, const LinearKernels&);
+
+LinearReport::Product PreparedStep::product() const {
+  return work_ != nullptr && work_->product ? work_->product->report() : LinearReport::Product{};
+}
+
+LinearReport PreparedStep::launch(Stream stream) {
+  if (work_ == nullptr) return {};
+  Step& step = work_->step;
+  const LinearKernels& kernels = step.kernels;
+  if (step.made_splits != nullptr || step.made_one != nullptr) {
+    kernels.make_constants(step.made_splits, step.call.rows.groups, step.call.N, step.made_one, stream);
+  }
+  for (const QuantizeCall& each : step.quantizations) kernels.quantize_with(each, stream);
+  if (step.sums) kernels.sum_with(*step.sums, stream);
+  if (work_->product) {
+    work_->product->launch(stream);
+    const GemmLayout layout = step.product->layout;
+    LinearReport& report = step.report;
+    (layout == GemmLayout::TN ? report.forward : layout == GemmLayout::NN ? report.dgrad : report.wgrad) = work_->product->report();
+  }
+  return step.report;
+}
 
 bool fuses_dbias(LinearRecipe recipe, bool rowwise, bool columnwise) {
   switch (recipe) {
@@ -557,15 +586,15 @@ std::int64_t linear_quantize_weights_workspace_bytes(const LinearWeightsCall& ca
 }
 std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call, const LinearKernels& kernels) { return bytes_of_step(call, kernels); }
 
-LinearReport linear_forward(const LinearForwardCall& call, Stream stream, const LinearKernels& kernels) { return run_step(call, stream, kernels); }
-LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream, const LinearKernels& kernels) { return run_step(call, stream, kernels); }
-LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream, const LinearKernels& kernels) { return run_step(call, stream, kernels); }
+LinearReport linear_forward(const LinearForwardCall& call, Stream stream, const LinearKernels& kernels) { return PreparedStep(call, kernels).launch(stream); }
+LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream, const LinearKernels& kernels) { return PreparedStep(call, kernels).launch(stream); }
+LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream, const LinearKernels& kernels) { return PreparedStep(call, kernels).launch(stream); }
 LinearReport linear_quantize_gradient(const LinearGradientCall& call, Stream stream, const LinearKernels& kernels) {
-  return run_step(call, stream, kernels);
+  return PreparedStep(call, kernels).launch(stream);
 }
 LinearReport linear_quantize_weights(const LinearWeightsCall& call, Stream stream, const LinearKernels& kernels) {
-  return run_step(call, stream, kernels);
+  return PreparedStep(call, kernels).launch(stream);
 }
-LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream, const LinearKernels& kernels) { return run_step(call, stream, kernels); }
+LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream, const LinearKernels& kernels) { return PreparedStep(call, kernels).launch(stream); }
 
 }  // namespace assay::device

@@ -1,0 +1,70 @@
+#pragma once
+// The reference in place of the device: the entry points of a grouped linear layer over host memory. A call is carried out at
+// once, or, while capturing, put on a list with everything that a graph would keep (addresses and sizes, not what lies there)
+// and carried out at each replay. Workspaces are filled with rubbish by every call that owns one.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "device/linear/linear_kernels.h"
+
+namespace assay::device_linear_suite {
+
+// What was asked of the table, and how it answers.
+struct HostDevice {
+  std::vector<std::string> log;  // "quantize x 1x128 rowwise+columnwise dbias", "gemm TN cublaslt", ...
+  std::vector<std::function<void()>>* capture = nullptr;
+  int architecture = 90;
+  int version = 131000;
+  std::string missing_library;            // why there is no library at all
+  std::function<std::string(const device::GroupedGemmCall&, int)> missing;  // null: the library has everything
+  bool no_candidate = false;
+  int heuristic_calls = 0;
+  void reset() { *this = {}; }
+};
+HostDevice& host_device();
+
+const device::LinearKernels& host_kernels();
+
+// A recorded sequence of calls.
+class Graph {
+ public:
+  template <class Body>
+  explicit Graph(Body body) {
+    host_device().capture = &calls_;
+    try {
+      body();
+    } catch (...) {
+      host_device().capture = nullptr;
+      throw;
+    }
+    host_device().capture = nullptr;
+  }
+  void replay() const {
+    for (const auto& call : calls_) call();
+  }
+  std::size_t nodes() const { return calls_.size(); }
+
+ private:
+  std::vector<std::function<void()>> calls_;
+};
+
+// Memory of exactly `bytes`, 256-byte aligned, full of rubbish, with guards that are looked at when it goes.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(std::int64_t bytes, std::uint8_t fill = 0xEE);
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  ~GuardedMemory();
+  void* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::uint8_t> all_;
+  std::uint8_t* data_;
+  std::int64_t bytes_;
+};
+
+}  // namespace assay::device_linear_suite

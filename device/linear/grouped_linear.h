@@ -1,0 +1,196 @@
+#pragma once
+// A grouped linear layer as a module: the steps of linear_steps.h with the memory that they need, the quantized weights kept
+// from one microbatch to the next, and what forward leaves for backward.
+//
+//   GroupedLinear layer(options);                       // allocates; the only calls that do are this and reserve()
+//   auto forward = layer.forward({...}, stream);        // y
+//   layer.backward({.microbatch = forward.microbatch, ...}, stream);  // dx, dbias, dw, each if asked for
+//   layer.backward_dw(stream);                          // with defer_wgrad: dw, later
+//
+// Memory. All of it belongs to the module, two modules share none, and its addresses stay until reserve() has to enlarge it.
+// Sizes depend on rows_capacity, never on splits. Each layout has a workspace of its own: cuBLASLt up to 13.7 must not find
+// one layout's left-overs in another's (requirements.md C19, R2). A module belongs to the device that was current when it
+// was made. Its calls follow one another in stream order; on several streams the caller orders them. backward_dw() may run
+// beside forward() and backward() of other microbatches.
+//
+// Capture. Any call may be captured, forward and backward into graphs of their own. Splits, data, scales and the skip flag
+// may change between replays. A graph goes on using the place of the microbatch that its capture took: replay them in the
+// order in which they were captured, backward after its forward. An enlarging reserve() ends the use of earlier graphs.
+//
+// Splits. forward() copies them: backward uses those of its forward, whatever the caller's hold by then (requirements.md A13).
+//
+// Weights (requirements.md D1, D3, D4). With is_first_microbatch said, the first one quantizes w into the cache, in both
+// directions in one pass, and the others use it as it is; nothing said, w is quantized for this forward and its backward, and
+// the cache stays as it was. With a skip flag the device decides at each run: exactly 1.0 keeps the cache, anything else
+// renews it; the first run must renew. Recipe none uses w as it is, and backward reads it again.
+//
+// Main gradients (A21, D5). dw += ... unless: fuse_accumulation is off, overwrite_main_grad is on, or it is the first
+// microbatch and no skip flag is given. With a skip flag every microbatch adds, and the caller clears dw before a step.
+//
+// Deferred weight gradients (A19, A20). With defer_wgrad, backward() keeps what wgrad needs and backward_dw() carries out the
+// oldest; each once. x and dy may be used again at once after backward(). Gradients of the bias come from backward() itself.
+//
+// Errors: InvalidArgument and NotSupported as the steps throw them; a call that throws leaves the module as it was.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "device/linear/linear_memory.h"
+#include "device/linear/linear_steps.h"
+#include "reference/linear/microbatch.h"
+
+namespace assay::device {
+
+struct GroupedLinearOptions {
+  LinearConfig config;                // config.architecture is not looked at: arithmetic is the path's
+  int groups = 0;
+  std::int64_t N = 0, K = 0;
+  std::int64_t rows_capacity = 0;     // the most rows that a call may bring
+  LinearPath path;                    // what it points to must outlive the module
+  bool dgrad = true, wgrad = true;    // what backward() may be asked for
+  Format dw_type = Format::f32;
+  bool fuse_accumulation = true;      // dw is a main gradient; false: one that wgrad writes
+  bool overwrite_main_grad = false;
+  bool defer_wgrad = false;
+  int microbatches = 1;               // forwards whose weight gradient may be outstanding at the same time
+  bool cache_weights = true;          // is_first_microbatch or a skip flag may be given
+  bool fresh_weights = true;          // or nothing
+  std::uint32_t* status = nullptr;    // device [1]: faults that only the device sees; null: not told
+};
+
+struct GroupedLinearForward {
+  const void* x = nullptr;                    // [rows.capacity, K]; recipe none: backward reads it again
+  Rows rows;                                  // groups as in the options
+  LinearWeights w;                            // always given: a flag may ask for them
+  const void* bias = nullptr;                 // [G, N], or
+  const void* const* bias_list = nullptr;     // host array [G] of device pointers, each [N]; both null: none
+  const float* x_scale = nullptr;             // [G]: tensor_delayed
+  const float* w_scale = nullptr;
+  float* x_amax = nullptr;                    // [G], written: per-tensor recipes; null: not wanted
+  float* w_amax = nullptr;                    // where w is quantized
+  std::optional<bool> is_first_microbatch = {};
+  const float* skip_weight_update = nullptr;  // device [1]: 1.0 keeps the cached weights
+  bool keep = true;                           // backward will follow
+  void* y = nullptr;                          // [rows.capacity, N]
+};
+struct GroupedLinearForwardResult {
+  int microbatch = -1;                        // for backward(); -1: nothing was kept
+  WeightUse weights = WeightUse::fresh;
+  LinearReport report;
+};
+
+struct GroupedLinearBackward {
+  int microbatch = -1;
+  const void* dy = nullptr;                   // [rows.capacity, N]
+  const float* dy_scale = nullptr;            // [G]: tensor_delayed
+  float* dy_amax = nullptr;
+  void* dx = nullptr;                         // [rows.capacity, K]; null: dgrad is not wanted
+  void* dbias = nullptr;                      // [G, N], or
+  void* const* dbias_list = nullptr;          // host array [G] of device pointers, each [N]; both null: not wanted
+  void* dw = nullptr;                         // [G*N, K], or
+  void* const* dw_list = nullptr;             // host array [G] of device pointers, each [N, K]; both null: not wanted
+};
+struct GroupedLinearBackwardResult {
+  bool deferred = false;    // the weight gradient is put off
+  bool accumulated = false;  // it is added to what dw holds (later, if it is put off)
+  LinearReport report;
+};
+
+class GroupedLinear {
+ public:
+  explicit GroupedLinear(const GroupedLinearOptions& options);
+  GroupedLinear(const GroupedLinearOptions& options, const LinearKernels& kernels, const LinearMemory& memory);
+  GroupedLinear(const GroupedLinear&) = delete;
+  GroupedLinear& operator=(const GroupedLinear&) = delete;
+  ~GroupedLinear();
+
+  // Makes room for `rows` rows a call; what is smaller changes nothing. Not while a microbatch is in flight, and not while
+  // a stream is captured.
+  void reserve(std::int64_t rows);
+
+  GroupedLinearForwardResult forward(const GroupedLinearForward& call, Stream stream);
+  // Ends the microbatch, unless its weight gradient is put off.
+  GroupedLinearBackwardResult backward(const GroupedLinearBackward& call, Stream stream);
+  // The oldest weight gradient that was put off. Errors: InvalidArgument if there is none.
+  LinearReport backward_dw(Stream stream);
+  // Ends a microbatch whose backward will not come. Errors: InvalidArgument if it is not in flight, or put off.
+  void drop(int microbatch);
+
+  const GroupedLinearOptions& options() const { return options_; }  // rows_capacity as it is now
+  int in_flight() const;                     // microbatches between forward and the end of their backward
+  std::int64_t pending() const { return static_cast<std::int64_t>(deferred_.size()); }  // weight gradients put off
+  std::int64_t memory_bytes() const { return lasting_bytes_ + row_bytes_; }
+  // The quantized weights that are kept, to look at: device memory; null where there are none.
+  const QuantizedStorage& weight_cache() const { return cache_; }
+
+ private:
+  enum class State : std::uint32_t { free = 0, forwarded = 1, deferred = 2 };
+  // One place between forward and the end of wgrad.
+  struct Microbatch {
+    State state = State::free;
+    // Memory.
+    std::int64_t* splits = nullptr;
+    QuantizedDirection x, dy;                 // columnwise; dy with defer_wgrad
+    void *x_copy = nullptr, *dy_copy = nullptr;  // recipe none with defer_wgrad
+    // From forward.
+    Rows rows;
+    const void* x_given = nullptr;            // recipe none
+    LinearWeights w;                          // recipe none
+    std::vector<const void*> w_list;
+    WeightUse weights = WeightUse::fresh;
+    bool accumulate = false;
+    // From backward.
+    void* dw = nullptr;
+    bool dw_is_list = false;
+    std::vector<void*> dw_list;
+  };
+  struct Workspace {
+    void* memory = nullptr;
+    std::int64_t bytes = 0;
+  };
+
+  template <class Call>
+  Call start(const Rows& rows) const;
+  template <class Call>
+  void give(Call& call, const Workspace& workspace) const;
+  void lay_out_lasting(void* memory);
+  void lay_out_rows(void* memory, std::int64_t rows);
+  void check_forward(const GroupedLinearForward& call, WeightUse use) const;
+  LinearWeightsCall weights_call(const GroupedLinearForward& call, WeightUse use) const;
+  Microbatch& at(int microbatch, State state);
+  LinearWgradCall wgrad_call(const Microbatch& of, const QuantizedDirection& dy, const void* plain_dy, const void* plain_x) const;
+
+  // The heuristic is asked once for what does not change from call to call.
+  using AlgorithmKey = std::tuple<GemmLayout, std::int64_t, bool, bool>;  // layout, rows, accumulating, lists
+  const CublasLtAlgorithm* known_algorithm(const AlgorithmKey& key, const CublasLtAlgorithm* pinned) const;
+  void learn_algorithm(const AlgorithmKey& key, const LinearReport::Product& product);
+
+  GroupedLinearOptions options_;
+  std::string architecture_;  // of options_.config
+  const LinearKernels& kernels_;
+  const LinearMemory& memory_;
+
+  void* lasting_ = nullptr;   // what does not depend on rows
+  std::int64_t lasting_bytes_ = 0;
+  LinearConstants constants_;
+  QuantizedStorage cache_, fresh_;
+  bool cache_filled_ = false;
+  void *bias_ = nullptr, *dbias_ = nullptr;  // [G, N], for lists
+  Workspace weights_space_;
+
+  void* of_rows_ = nullptr;   // what does
+  std::int64_t row_bytes_ = 0;
+  QuantizedDirection dy_;     // columnwise, where wgrad follows at once
+  Workspace forward_space_, dgrad_space_, wgrad_space_, gradient_space_;
+  std::vector<Microbatch> microbatches_;
+  std::deque<int> deferred_;
+  std::map<AlgorithmKey, CublasLtAlgorithm> algorithms_;
+};
+
+}  // namespace assay::device

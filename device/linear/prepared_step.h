@@ -1,0 +1,31 @@
+#pragma once
+// A step in two halves: everything that can be refused, then everything that is launched. What consists of several steps
+// prepares all of them before it launches the first.
+
+#include <memory>
+
+#include "device/linear/linear_steps.h"
+
+namespace assay::device {
+
+class PreparedStep {
+ public:
+  PreparedStep();  // nothing to do
+  // `Call`: a call of linear_steps.h, which must outlive this, and so must what its path points to. Errors: the step's.
+  template <class Call>
+  PreparedStep(const Call& call, const LinearKernels& kernels);
+  PreparedStep(PreparedStep&&) noexcept;
+  PreparedStep& operator=(PreparedStep&&) noexcept;
+  ~PreparedStep();
+
+  // Once. Refused by CUDA or the library alone.
+  LinearReport launch(Stream stream);
+  // The product that launch() will run; `ran` is false where there is none.
+  LinearReport::Product product() const;
+
+ private:
+  struct Work;
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace assay::device
