@@ -249,6 +249,7 @@ void GroupedLinear::check_forward(const GroupedLinearForward& call, WeightUse us
   require(call.rows.groups == o.groups, "rows.groups", call.rows.groups, "the groups of this layer, " + std::to_string(o.groups));
   require(call.rows.capacity <= o.rows_capacity, "rows.capacity", call.rows.capacity,
           "at most the " + std::to_string(o.rows_capacity) + " that there is room for: reserve()");
+  if (o.groups != 1) require_pointer(call.rows.splits, "rows.splits", alignof(std::int64_t));
   check_rows(call.rows);
   if (call.bias_list != nullptr) require_null(call.bias, "bias", "there is bias_list");
   for (int t = 0; call.bias_list != nullptr && t < o.groups && o.N != 0; ++t) {

@@ -1,0 +1,896 @@
+// The module GroupedLinear with the reference in place of kernels: memory, weight cache, microbatches, deferred weight
+// gradients, lists, and graphs whose splits, data, weights and skip flag change between replays. Expected values come from the
+// reference's own layer (grouped_linear.h, microbatch.h), which is given each microbatch by itself.
+//
+// Mutants of requirements.md that die here:
+//   A13 splits of backward read again from the caller's buffer                                   SplitsAreThoseOfForward
+//   A14, A18, C7 gradients that were not asked for, or lost with one that was not                EveryGradient
+//   A19 put off work done at once, twice, in another order, from buffers that are used again     Deferred
+//   A20 gradients of biases in a list lost with deferred work                                    EveryGradient, Deferred
+//   A21, D5 accumulation                                                                         Accumulates, Replay
+//   A23, C18, C20 memory allocated by a call, or while capturing                                 Memory, Replay
+//   A24 splits, data or weights kept by a graph                                                  Replay
+//   C19 workspaces of two layouts, or of two modules, that overlap                               Memory, TwoModules
+//   D1, D3, D4 the skip flag frozen at capture, inverted, cleared by another use of the weights  Weights, Replay
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "conformance/suites/device/linear/layer.h"
+#include "device/linear/grouped_linear.h"
+#include "reference/linear/microbatch.h"
+
+namespace assay::device_linear_suite {
+namespace {
+
+using device::DbiasRoute;
+using device::GemmPath;
+using device::GroupedLinear;
+using device::GroupedLinearBackward;
+using device::GroupedLinearBackwardResult;
+using device::GroupedLinearForward;
+using device::GroupedLinearForwardResult;
+using device::GroupedLinearOptions;
+
+// ---- Memory of the modules -------------------------------------------------------------------------------------------
+
+struct HostMemory {
+  std::map<void*, std::unique_ptr<GuardedMemory>> live;
+  int allocations = 0;
+};
+HostMemory& host_memory() {
+  static HostMemory memory;
+  return memory;
+}
+
+const device::LinearMemory kHostMemory{
+    [](std::int64_t bytes) -> void* {
+      EXPECT_EQ(host_device().capture, nullptr) << "memory was asked for during a capture";
+      auto made = std::make_unique<GuardedMemory>(bytes, std::uint8_t{0});
+      void* const at = made->data();
+      host_memory().live.emplace(at, std::move(made));
+      ++host_memory().allocations;
+      return at;
+    },
+    [](void* memory) { EXPECT_EQ(host_memory().live.erase(memory), memory == nullptr ? 0u : 1u); },
+    [](void* to, const void* from, std::int64_t bytes) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); }};
+
+GroupedLinearOptions options_of(const Case& c, GemmPath path = GemmPath::cublaslt) {
+  GroupedLinearOptions options;
+  options.config = c.config;
+  options.groups = static_cast<int>(c.layout.groups());
+  options.N = c.layout.N;
+  options.K = c.layout.K;
+  options.rows_capacity = c.layout.rows();
+  options.path = path_of(c, path);
+  options.dw_type = c.dw_type;
+  return options;
+}
+
+struct Module : GroupedLinear {
+  explicit Module(const GroupedLinearOptions& options) : GroupedLinear(options, host_kernels(), kHostMemory) {}
+};
+
+// ---- Buffers of a caller ---------------------------------------------------------------------------------------------
+
+// Everything that one microbatch reads and writes, at addresses that stay when it is given other contents.
+struct Buffers {
+  Case c;
+  Operands o;
+  std::vector<std::int64_t> splits;
+  Matrix y, dx, dbias, dw;
+  std::vector<Matrix> w_parts, bias_parts, dbias_parts, dw_parts;
+  std::vector<const void*> w_list, bias_list;
+  std::vector<void*> dbias_list, dw_list;
+  bool lists = false;
+
+  explicit Buffers(const Case& of, std::uint64_t seed = 1, bool in_lists = false) : c(of), lists(in_lists) {
+    o = make_operands(c, seed);
+    splits = c.layout.splits;
+    const linear_suite::Layout& l = c.layout;
+    dbias = Matrix(c.config.type, l.groups() * l.N, kPoison);
+    dw = o.main_grad;
+    for (std::int64_t t = 0; t < l.groups(); ++t) {
+      w_parts.emplace_back(c.config.type, l.N * l.K);
+      bias_parts.emplace_back(c.config.type, l.N);
+      dbias_parts.emplace_back(c.config.type, l.N, kPoison);
+      dw_parts.emplace_back(c.dw_type, l.N * l.K);
+    }
+    for (auto& each : w_parts) w_list.push_back(each.data());
+    for (auto& each : bias_parts) bias_list.push_back(each.data());
+    for (auto& each : dbias_parts) dbias_list.push_back(each.data());
+    for (auto& each : dw_parts) dw_list.push_back(each.data());
+    scatter(dw, dw_parts);
+    clear();
+    share();
+  }
+  // Other contents in the same places. The capacity stays.
+  void fill(const Case& other, std::uint64_t seed) {
+    ASSERT_EQ(other.layout.rows(), c.layout.rows());
+    c = other;
+    const Operands from = make_operands(other, seed);
+    const auto copy = [](auto& to, const auto& source) { std::copy(source.begin(), source.end(), to.begin()); };
+    for (Matrix Operands::* member : {&Operands::x, &Operands::dy, &Operands::w, &Operands::bias}) copy((o.*member).bytes, (from.*member).bytes);
+    for (std::vector<float> Operands::* member : {&Operands::x_scale, &Operands::dy_scale, &Operands::w_scale}) copy(o.*member, from.*member);
+    copy(splits, other.layout.splits);
+    share();
+  }
+  void fill_weights(const Operands& from) {
+    std::copy(from.w.bytes.begin(), from.w.bytes.end(), o.w.bytes.begin());
+    std::copy(from.w_scale.begin(), from.w_scale.end(), o.w_scale.begin());
+    share();
+  }
+  void clear() {
+    y = cleared(y, c.layout.rows() * c.layout.N);
+    dx = cleared(dx, c.layout.rows() * c.layout.K);
+  }
+  Matrix& cleared(Matrix& matrix, std::int64_t elements) const {
+    if (matrix.bytes.empty()) matrix = Matrix(c.config.type, elements, kPoison);
+    std::fill(matrix.bytes.begin(), matrix.bytes.end(), kPoison);
+    return matrix;
+  }
+  static void scatter(const Matrix& all, std::vector<Matrix>& parts) {
+    std::size_t at = 0;
+    for (Matrix& part : parts) {
+      std::copy_n(all.bytes.begin() + static_cast<std::ptrdiff_t>(at), part.bytes.size(), part.bytes.begin());
+      at += part.bytes.size();
+    }
+  }
+  static void gather(const std::vector<Matrix>& parts, Matrix& all) {
+    std::size_t at = 0;
+    for (const Matrix& part : parts) {
+      std::copy(part.bytes.begin(), part.bytes.end(), all.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+      at += part.bytes.size();
+    }
+  }
+  void share() {
+    scatter(o.w, w_parts);
+    scatter(o.bias, bias_parts);
+  }
+  void collect() {
+    if (!lists) return;
+    gather(dbias_parts, dbias);
+    gather(dw_parts, dw);
+  }
+  void set_dw(const Matrix& to) {
+    std::copy(to.bytes.begin(), to.bytes.end(), dw.bytes.begin());
+    scatter(dw, dw_parts);
+  }
+
+  device::Rows rows() const { return {c.layout.rows(), splits.data(), static_cast<int>(c.layout.groups())}; }
+  GroupedLinearForward forward() {
+    GroupedLinearForward call;
+    call.x = o.x.data();
+    call.rows = rows();
+    if (lists) {
+      call.w.list = w_list.data();
+      if (c.bias) call.bias_list = bias_list.data();
+    } else {
+      call.w.data = o.w.data();
+      if (c.bias) call.bias = o.bias.data();
+    }
+    call.x_scale = o.x_scale.data();
+    call.w_scale = o.w_scale.data();
+    call.y = y.data();
+    return call;
+  }
+  GroupedLinearBackward backward(int microbatch) {
+    GroupedLinearBackward call;
+    call.microbatch = microbatch;
+    call.dy = o.dy.data();
+    call.dy_scale = o.dy_scale.data();
+    call.dx = dx.data();
+    if (lists) {
+      call.dbias_list = dbias_list.data();
+      call.dw_list = dw_list.data();
+    } else {
+      call.dbias = dbias.data();
+      call.dw = dw.data();
+    }
+    return call;
+  }
+  Operands with_weights_of(const Operands& other) const {
+    Operands made = o;
+    made.w = other.w;
+    made.w_scale = other.w_scale;
+    return made;
+  }
+};
+
+Matrix y_of(const Case& c, const Operands& o) { return linear_suite::forward(linear_suite::kFast, c, o); }
+Matrix dx_of(const Case& c, const Operands& o) { return linear_suite::dgrad(linear_suite::kFast, c, o); }
+Matrix dbias_of(const Case& c, const Operands& o) { return linear_suite::dbias(linear_suite::kFast, c, o); }
+// dw after it held `before`.
+Matrix dw_of(const Case& c, const Operands& o, bool accumulate, const Matrix& before) {
+  Case adding = c;
+  adding.accumulate = accumulate;
+  Operands with = o;
+  with.main_grad = before;
+  return linear_suite::wgrad(linear_suite::kFast, adding, with);
+}
+
+class EveryRecipe : public testing::TestWithParam<LinearRecipe> {
+ protected:
+  void SetUp() override {
+    host_device().reset();
+    ASSERT_TRUE(host_memory().live.empty());
+    host_memory().allocations = 0;
+  }
+  void TearDown() override { EXPECT_TRUE(host_memory().live.empty()) << "memory was not given back"; }
+  Case layer(std::vector<std::int64_t> splits = {6, 0, 34, 2}, std::int64_t beyond = 4) const {
+    Case c = make_case(GetParam(), std::move(splits), 18, 34, beyond);
+    c.bias = true;
+    return c;
+  }
+  bool quantizes() const { return GetParam() != LinearRecipe::none; }
+};
+
+std::string recipe_of(const testing::TestParamInfo<LinearRecipe>& info) { return std::string(name_of(info.param)); }
+INSTANTIATE_TEST_SUITE_P(GroupedLinear, EveryRecipe, testing::ValuesIn(kRecipes), recipe_of);
+
+// ---- One microbatch --------------------------------------------------------------------------------------------------
+
+// Each gradient by itself and all together, at once and put off, in lists and in one buffer, on both paths.
+TEST_P(EveryRecipe, EveryGradient) {
+  for (int options = 0; options < 64; ++options) {
+    const bool wants_dx = options % 2 != 0, wants_dw = options / 2 % 2 != 0, wants_dbias = options / 4 % 2 != 0;
+    const bool defer = options / 8 % 2 != 0, lists = options / 16 % 2 != 0;
+    const GemmPath path = options / 32 != 0 ? GemmPath::bringup : GemmPath::cublaslt;
+    SCOPED_TRACE("dx " + std::to_string(wants_dx) + " dw " + std::to_string(wants_dw) + " dbias " + std::to_string(wants_dbias) + " defer " +
+                 std::to_string(defer) + " lists " + std::to_string(lists) + " " + device::name_of(path));
+    const Case c = layer();
+    Buffers b(c, 1, lists);
+    GroupedLinearOptions o = options_of(c, path);
+    o.defer_wgrad = defer;
+    Module module(o);
+    const int allocations = host_memory().allocations;
+
+    const GroupedLinearForwardResult forward = module.forward(b.forward(), nullptr);
+    EXPECT_EQ(forward.weights, WeightUse::fresh);
+    EXPECT_EQ(forward.microbatch, 0);
+    expect_same(b.y, y_of(c, b.o), "y");
+    EXPECT_TRUE(forward.report.forward.ran);
+    EXPECT_FALSE(forward.report.dgrad.ran);
+    EXPECT_FALSE(forward.report.wgrad.ran);
+    EXPECT_EQ(forward.report.forward.path, path);
+    EXPECT_EQ(forward.report.x.calls, quantizes() ? 1 : 0) << "both directions in one pass";
+    EXPECT_EQ(forward.report.x.rowwise && forward.report.x.columnwise, quantizes());
+    EXPECT_EQ(forward.report.w.calls, !quantizes() ? 0 : lists ? 4 : 1);
+    EXPECT_EQ(forward.report.w.rowwise && forward.report.w.columnwise, quantizes());
+
+    GroupedLinearBackward call = b.backward(forward.microbatch);
+    if (!wants_dx) call.dx = nullptr;
+    if (!wants_dbias) call.dbias = nullptr, call.dbias_list = nullptr;
+    if (!wants_dw) call.dw = nullptr, call.dw_list = nullptr;
+    const Matrix before = b.dw;
+    const GroupedLinearBackwardResult backward = module.backward(call, nullptr);
+    EXPECT_EQ(backward.deferred, defer && wants_dw);
+    EXPECT_EQ(backward.accumulated, wants_dw) << "nothing said about microbatches means add";
+    EXPECT_EQ(backward.report.dgrad.ran, wants_dx);
+    EXPECT_EQ(backward.report.wgrad.ran, wants_dw && !defer);
+    EXPECT_EQ(backward.report.dy.calls, quantizes() && (wants_dx || wants_dw) ? 1 : 0) << "dy is read once";
+    EXPECT_EQ(backward.report.dy.rowwise, quantizes() && wants_dx);
+    EXPECT_EQ(backward.report.dy.columnwise, quantizes() && wants_dw);
+    const bool fused = GetParam() == LinearRecipe::block ? wants_dx
+                       : GetParam() == LinearRecipe::none || GetParam() == LinearRecipe::nvfp4 ? false : wants_dx || wants_dw;
+    EXPECT_EQ(backward.report.dbias, !wants_dbias ? DbiasRoute::none : fused ? DbiasRoute::fused : DbiasRoute::separate);
+    b.collect();
+    expect_same(b.dx, wants_dx ? dx_of(c, b.o) : Matrix(c.config.type, c.layout.rows() * c.layout.K, kPoison), "dx");
+    expect_same(b.dbias, wants_dbias ? dbias_of(c, b.o) : Matrix(c.config.type, c.layout.groups() * c.layout.N, kPoison), "dbias");
+    if (defer && wants_dw) {
+      expect_same(b.dw, before, "dw before backward_dw");
+      EXPECT_EQ(module.pending(), 1);
+      EXPECT_EQ(module.in_flight(), 1);
+      const device::LinearReport late = module.backward_dw(nullptr);
+      EXPECT_TRUE(late.wgrad.ran);
+      EXPECT_EQ(late.wgrad.path, path);
+      EXPECT_EQ(late.dy.calls + late.x.calls, 0) << "what is put off is quantized already";
+      b.collect();
+    }
+    expect_same(b.dw, wants_dw ? dw_of(c, b.o, true, before) : before, "dw");
+    EXPECT_EQ(module.pending(), 0);
+    EXPECT_EQ(module.in_flight(), 0);
+    EXPECT_THROW(module.backward_dw(nullptr), device::InvalidArgument);
+    EXPECT_EQ(host_memory().allocations, allocations) << "a call allocated memory";
+  }
+}
+
+TEST_P(EveryRecipe, ForwardAlone) {
+  const Case c = layer();
+  Buffers b(c);
+  GroupedLinearOptions o = options_of(c);
+  Module module(o);
+  GroupedLinearForward call = b.forward();
+  call.keep = false;
+  const GroupedLinearForwardResult result = module.forward(call, nullptr);
+  expect_same(b.y, y_of(c, b.o), "y");
+  EXPECT_EQ(result.microbatch, -1);
+  EXPECT_EQ(module.in_flight(), 0);
+  EXPECT_FALSE(result.report.x.columnwise) << "nobody will read it";
+
+  // Without gradients there is no direction for them either.
+  o.dgrad = o.wgrad = false;
+  Module inference(o);
+  b.clear();
+  const GroupedLinearForwardResult other = inference.forward(b.forward(), nullptr);
+  expect_same(b.y, y_of(c, b.o), "y");
+  EXPECT_EQ(other.microbatch, -1);
+  EXPECT_FALSE(other.report.w.columnwise);
+  EXPECT_LT(inference.memory_bytes(), module.memory_bytes());
+}
+
+TEST_P(EveryRecipe, ShapesWithNothingInThem) {
+  for (const std::vector<std::int64_t>& splits : {std::vector<std::int64_t>{}, {0}, {0, 0, 0}, {2}, {0, 4}}) {
+    for (const auto& [N, K] : {std::pair<std::int64_t, std::int64_t>{4, 6}, {0, 6}, {4, 0}}) {
+      for (const bool defer : {false, true}) {
+        Case c = make_case(GetParam(), splits, N, K, 2);
+        c.bias = true;
+        Buffers b(c);
+        if (b.splits.empty()) b.splits.reserve(1);
+        GroupedLinearOptions o = options_of(c);
+        o.defer_wgrad = defer;
+        Module module(o);
+        const Matrix before = b.dw;
+        const auto forward = module.forward(b.forward(), nullptr);
+        const auto backward = module.backward(b.backward(forward.microbatch), nullptr);
+        if (backward.deferred) module.backward_dw(nullptr);
+        expect_same(b.y, y_of(c, b.o), "y");
+        expect_same(b.dx, dx_of(c, b.o), "dx");
+        if (!splits.empty()) expect_same(b.dbias, dbias_of(c, b.o), "dbias");
+        expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
+      }
+    }
+  }
+}
+
+// A13: backward goes by the splits of its forward.
+TEST_P(EveryRecipe, SplitsAreThoseOfForward) {
+  const Case c = layer();
+  Buffers b(c);
+  Module module(options_of(c));
+  const Matrix before = b.dw;
+  const auto forward = module.forward(b.forward(), nullptr);
+  std::fill(b.splits.begin(), b.splits.end(), 2);
+  module.backward(b.backward(forward.microbatch), nullptr);
+  expect_same(b.dx, dx_of(c, b.o), "dx");
+  expect_same(b.dbias, dbias_of(c, b.o), "dbias");
+  expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
+}
+
+// A single group needs no splits.
+TEST_P(EveryRecipe, OneGroupWithoutSplits) {
+  Case c = layer({40}, 0);
+  Buffers b(c);
+  Module module(options_of(c));
+  const Matrix before = b.dw;
+  GroupedLinearForward call = b.forward();
+  call.rows.splits = nullptr;
+  const auto forward = module.forward(call, nullptr);
+  module.backward(b.backward(forward.microbatch), nullptr);
+  expect_same(b.y, y_of(c, b.o), "y");
+  expect_same(b.dx, dx_of(c, b.o), "dx");
+  expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
+}
+
+// ---- Weights ---------------------------------------------------------------------------------------------------------
+
+// The weights change before every forward, so that what is used shows.
+TEST_P(EveryRecipe, Weights) {
+  struct Use {
+    std::optional<bool> first;
+    std::optional<float> flag;
+    WeightUse expected;
+    int taken;  // which earlier forward's weights: 0 is this one, 1 the one before, ...
+  };
+  const Use kUses[] = {
+      {true, {}, WeightUse::renewed, 0},   {false, {}, WeightUse::kept, 1},       {{}, {}, WeightUse::fresh, 0},
+      {false, {}, WeightUse::kept, 3},     {{}, 0.0f, WeightUse::by_flag, 0},     {{}, 1.0f, WeightUse::by_flag, 1},
+      {true, 1.0f, WeightUse::by_flag, 2}, {{}, {}, WeightUse::fresh, 0},         {false, 1.0f, WeightUse::by_flag, 4},
+      {{}, 0.5f, WeightUse::by_flag, 0},   {{}, std::nanf(""), WeightUse::by_flag, 0}, {false, {}, WeightUse::kept, 1},
+  };
+  for (const bool lists : {false, true}) {
+    const Case c = layer();
+    Buffers b(c, 1, lists);
+    Module module(options_of(c));
+    std::vector<Operands> weights;
+    float flag = 0;
+    for (const Use& use : kUses) {
+      const auto number = weights.size();
+      SCOPED_TRACE("use " + std::to_string(number));
+      weights.push_back(make_operands(c, 20 + number));
+      b.fill_weights(weights.back());
+      b.clear();
+      GroupedLinearForward call = b.forward();
+      call.is_first_microbatch = use.first;
+      if (use.flag) {
+        flag = *use.flag;
+        call.skip_weight_update = &flag;
+      }
+      const auto forward = module.forward(call, nullptr);
+      EXPECT_EQ(forward.weights, use.expected);
+      EXPECT_EQ(forward.report.w.calls, !quantizes() || use.expected == WeightUse::kept ? 0 : lists ? 4 : 1);
+      module.backward(b.backward(forward.microbatch), nullptr);
+      const Operands taken = b.with_weights_of(quantizes() ? weights[number - static_cast<std::size_t>(use.taken)] : weights.back());
+      expect_same(b.y, y_of(c, taken), "y");
+      expect_same(b.dx, dx_of(c, taken), "dx");
+    }
+  }
+}
+
+TEST_P(EveryRecipe, WeightsThatAreNotThere) {
+  if (!quantizes()) return;
+  const Case c = layer();
+  Buffers b(c);
+  const auto expect_refused = [&](Module& module, const char* argument, std::optional<bool> first, const float* flag) {
+    GroupedLinearForward call = b.forward();
+    call.is_first_microbatch = first;
+    call.skip_weight_update = flag;
+    host_device().log.clear();
+    try {
+      module.forward(call, nullptr);
+      ADD_FAILURE() << "no error about " << argument;
+    } catch (const device::InvalidArgument& error) {
+      EXPECT_EQ(std::string(error.what()).rfind(argument, 0), 0u) << error.what();
+    }
+    EXPECT_TRUE(host_device().log.empty()) << host_device().log.front();
+    EXPECT_EQ(module.in_flight(), 0);
+  };
+  const float flag = 0;
+  GroupedLinearOptions o = options_of(c);
+  Module both(o);
+  expect_refused(both, "is_first_microbatch is false", false, nullptr);
+  o.fresh_weights = false;
+  Module cached(o);
+  expect_refused(cached, "is_first_microbatch is not given", {}, nullptr);
+  o.fresh_weights = true;
+  o.cache_weights = false;
+  Module fresh(o);
+  expect_refused(fresh, "is_first_microbatch is given", true, nullptr);
+  expect_refused(fresh, "is_first_microbatch is given", false, nullptr);
+  expect_refused(fresh, "skip_weight_update is given", {}, &flag);
+  EXPECT_LT(cached.memory_bytes(), both.memory_bytes());
+  EXPECT_LT(fresh.memory_bytes(), both.memory_bytes());
+}
+
+// ---- Main gradients --------------------------------------------------------------------------------------------------
+
+TEST_P(EveryRecipe, Accumulates) {
+  const Case c = layer({6, 4}, 0);
+  const float flag = 0;
+  for (const bool fused : {true, false}) {
+    for (const bool overwrite : {false, true}) {
+      for (const bool flagged : {false, true}) {
+        for (const bool defer : {false, true}) {
+          for (const std::optional<bool> first : {std::optional<bool>(), std::optional<bool>(true), std::optional<bool>(false)}) {
+            Buffers b(c);
+            GroupedLinearOptions o = options_of(c);
+            o.fuse_accumulation = fused;
+            o.overwrite_main_grad = overwrite;
+            o.defer_wgrad = defer;
+            Module module(o);
+            GroupedLinearForward call = b.forward();
+            if (first == false && !flagged) {
+              call.is_first_microbatch = true;
+              call.keep = false;
+              module.forward(call, nullptr);
+              call.keep = true;
+            }
+            call.is_first_microbatch = first;
+            call.skip_weight_update = flagged ? &flag : nullptr;
+            const bool want = accumulates({fused, overwrite, first, flagged});
+            const Matrix before = b.dw;
+            const auto result = module.backward(b.backward(module.forward(call, nullptr).microbatch), nullptr);
+            if (defer) module.backward_dw(nullptr);
+            EXPECT_EQ(result.accumulated, want);
+            expect_same(b.dw, dw_of(c, b.o, want, before), want ? "added" : "overwritten");
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryRecipe, TypesOfTheWeightGradient) {
+  for (const Format type : {Format::f32, Format::bf16, Format::f16}) {
+    Case c = layer();
+    c.dw_type = type;
+    Buffers b(c);
+    Module module(options_of(c));
+    const Matrix before = b.dw;
+    module.backward(b.backward(module.forward(b.forward(), nullptr).microbatch), nullptr);
+    expect_same(b.dw, dw_of(c, b.o, true, before), std::string(name_of(type)));
+  }
+}
+
+// ---- Several microbatches --------------------------------------------------------------------------------------------
+
+// Three forwards, their backwards in another order, and their weight gradients put off: all that was handed over is spoilt
+// before they run, and every one is added to the same gradient, in the order of the backwards.
+TEST_P(EveryRecipe, Deferred) {
+  for (const bool lists : {false, true}) {
+    const Case shapes[] = {layer({6, 0, 34, 2}, 4), layer({0, 20, 4, 10}, 12), layer({2, 2, 2, 40}, 0)};
+    GroupedLinearOptions o = options_of(shapes[0]);
+    o.defer_wgrad = true;
+    o.microbatches = 3;
+    Module module(o);
+    std::vector<std::unique_ptr<Buffers>> all;
+    std::vector<int> places;
+    Buffers gradient(shapes[0], 50, lists);  // whose dw all share
+    const Matrix start = gradient.dw;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      all.push_back(std::make_unique<Buffers>(shapes[i], i + 1, lists));
+      all[i]->fill_weights(gradient.o);
+      GroupedLinearForward call = all[i]->forward();
+      call.is_first_microbatch = i == 0;
+      places.push_back(module.forward(call, nullptr).microbatch);
+      expect_same(all[i]->y, y_of(shapes[i], all[i]->o), "y");
+    }
+    EXPECT_EQ(std::set<int>(places.begin(), places.end()).size(), 3u);
+    EXPECT_THROW(module.forward(all[0]->forward(), nullptr), device::InvalidArgument) << "every place is taken";
+
+    const std::size_t order[] = {1, 0, 2};
+    std::vector<Matrix> want;
+    Matrix sum = start;
+    for (const std::size_t i : order) {
+      Buffers& b = *all[i];
+      GroupedLinearBackward call = b.backward(places[i]);
+      call.dw = lists ? nullptr : gradient.dw.data();
+      call.dw_list = lists ? gradient.dw_list.data() : nullptr;
+      const auto result = module.backward(call, nullptr);
+      EXPECT_TRUE(result.deferred);
+      EXPECT_THROW(module.backward(call, nullptr), device::InvalidArgument) << "twice";
+      b.collect();
+      expect_same(b.dx, dx_of(b.c, b.o), "dx");
+      expect_same(b.dbias, dbias_of(b.c, b.o), "dbias");
+      sum = dw_of(b.c, b.o, i != 0, sum);
+      want.push_back(sum);
+    }
+    for (auto& b : all) {
+      for (Matrix* matrix : {&b->o.x, &b->o.dy}) std::fill(matrix->bytes.begin(), matrix->bytes.end(), 0xff);
+      std::fill(b->splits.begin(), b->splits.end(), -1);
+      std::fill(b->dw_list.begin(), b->dw_list.end(), nullptr);
+    }
+    std::fill(gradient.dw_list.begin(), gradient.dw_list.end(), nullptr);  // the list itself may go as well
+    gradient.collect();
+    expect_same(gradient.dw, start, "dw before any backward_dw");
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(module.pending(), 3 - i);
+      module.backward_dw(nullptr);
+      gradient.collect();
+      expect_same(gradient.dw, want[static_cast<std::size_t>(i)], "dw after backward_dw " + std::to_string(i));
+    }
+    EXPECT_THROW(module.backward_dw(nullptr), device::InvalidArgument);
+    gradient.collect();
+    expect_same(gradient.dw, want[2], "dw after one call too many");
+    EXPECT_EQ(module.in_flight(), 0);
+  }
+}
+
+TEST_P(EveryRecipe, MicrobatchesThatAreNotInFlight) {
+  const Case c = layer();
+  Buffers b(c);
+  GroupedLinearOptions o = options_of(c);
+  o.microbatches = 2;
+  Module module(o);
+  const auto refused = [&](int microbatch) {
+    EXPECT_THROW(module.backward(b.backward(microbatch), nullptr), device::InvalidArgument) << microbatch;
+    EXPECT_THROW(module.drop(microbatch), device::InvalidArgument) << microbatch;
+  };
+  for (const int microbatch : {-1, 0, 1, 2, 1 << 30}) refused(microbatch);
+  EXPECT_EQ(module.forward(b.forward(), nullptr).microbatch, 0);
+  EXPECT_EQ(module.forward(b.forward(), nullptr).microbatch, 1);
+  EXPECT_THROW(module.forward(b.forward(), nullptr), device::InvalidArgument);
+  module.drop(0);
+  refused(0);
+  EXPECT_EQ(module.forward(b.forward(), nullptr).microbatch, 0) << "the lowest place that is free";
+  module.backward(b.backward(1), nullptr);
+  refused(1);
+}
+
+// ---- Graphs ----------------------------------------------------------------------------------------------------------
+
+// Forward and backward in graphs of their own, captured once; 16 replays with splits, data, scales, master weights and the
+// skip flag changed between them. Main gradients add up (D5). The graphs are the only users of the module.
+TEST_P(EveryRecipe, Replay) {
+  const std::vector<std::int64_t> kSplits[] = {{6, 0, 34, 2}, {0, 0, 0, 46}, {46, 0, 0, 0}, {0, 0, 0, 0}, {2, 2, 2, 2},
+                                               {12, 12, 12, 10}, {0, 46, 0, 0}, {6, 0, 34, 2}};
+  const float kFlags[] = {0, 1, 1, 0, 1};
+  for (const bool defer : {false, true}) {
+    for (const bool lists : {false, true}) {
+      Case c = layer(kSplits[0], 4);
+      Buffers b(c, 1, lists);
+      GroupedLinearOptions o = options_of(c);
+      o.defer_wgrad = defer;
+      Module module(o);
+      const int allocations = host_memory().allocations;
+      float flag = -1;
+      int microbatch = -1;
+      GroupedLinearForward call = b.forward();
+      call.skip_weight_update = &flag;
+      const Graph forward([&] { microbatch = module.forward(call, nullptr).microbatch; });
+      const Graph backward([&] { module.backward(b.backward(microbatch), nullptr); });
+      const Graph late([&] {
+        if (defer) module.backward_dw(nullptr);
+      });
+      EXPECT_EQ(module.in_flight(), 0);
+      EXPECT_EQ(late.nodes() > 0, defer);
+
+      Operands taken;
+      for (std::uint64_t replay = 0; replay < 16; ++replay) {
+        SCOPED_TRACE("replay " + std::to_string(replay) + (defer ? " defer" : "") + (lists ? " lists" : ""));
+        const std::vector<std::int64_t>& splits = kSplits[replay % 8];
+        const std::int64_t used = std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
+        b.fill(layer(splits, 46 - used), replay + 3);
+        flag = kFlags[replay % 5];
+        if (flag != 1 || !quantizes()) taken = b.o;
+        b.clear();
+        const Matrix before = b.dw;
+        forward.replay();
+        const Operands now = b.with_weights_of(taken);
+        expect_same(b.y, y_of(b.c, now), "y");
+        const Matrix nothing(b.c.config.type, b.c.layout.rows() * b.c.layout.K, kPoison);
+        expect_same(b.dx, nothing, "dx before backward");
+        if (quantizes() && !defer) std::fill(b.splits.begin(), b.splits.end(), 1);  // backward has its own
+        backward.replay();
+        if (quantizes() && !defer) std::copy(splits.begin(), splits.end(), b.splits.begin());
+        b.collect();
+        expect_same(b.dx, dx_of(b.c, now), "dx");
+        expect_same(b.dbias, dbias_of(b.c, now), "dbias");
+        if (defer) {
+          expect_same(b.dw, before, "dw before backward_dw");
+          late.replay();
+          b.collect();
+        }
+        expect_same(b.dw, dw_of(b.c, now, true, before), "dw");
+      }
+      EXPECT_EQ(host_memory().allocations, allocations);
+    }
+  }
+}
+
+// What is captured is what runs eagerly, launch for launch.
+TEST_P(EveryRecipe, EagerAndCapturedLaunchTheSame) {
+  const Case c = layer();
+  Buffers b(c);
+  Module module(options_of(c));
+  const auto step = [&] { module.backward(b.backward(module.forward(b.forward(), nullptr).microbatch), nullptr); };
+  host_device().log.clear();
+  step();
+  const std::vector<std::string> eager = host_device().log;
+  host_device().log.clear();
+  const Graph graph(step);
+  EXPECT_EQ(host_device().log, eager);
+  EXPECT_EQ(graph.nodes(), eager.size());
+}
+
+// ---- Memory ----------------------------------------------------------------------------------------------------------
+
+// The addresses that calls are given: those of one module keep off one another, and off another module's.
+TEST_P(EveryRecipe, TwoModulesShareNothing) {
+  const Case c = layer();
+  Buffers a(c, 1), b(c, 2);
+  GroupedLinearOptions o = options_of(c);
+  Module first(o), second(o);
+  EXPECT_EQ(host_memory().live.size(), 4u);
+  const Matrix a_before = a.dw, b_before = b.dw;
+  int a_place = -1, b_place = -1;
+  const auto cached = [](GroupedLinearForward call, bool is_first) {
+    call.is_first_microbatch = is_first;
+    return call;
+  };
+  // Graphs of both, replayed in turn.
+  const Graph a_forward([&] { a_place = first.forward(cached(a.forward(), true), nullptr).microbatch; });
+  const Graph b_forward([&] { b_place = second.forward(cached(b.forward(), true), nullptr).microbatch; });
+  const Graph a_backward([&] { first.backward(a.backward(a_place), nullptr); });
+  const Graph b_backward([&] { second.backward(b.backward(b_place), nullptr); });
+  for (int replay = 0; replay < 2; ++replay) {
+    a_forward.replay();
+    b_forward.replay();
+    b_backward.replay();
+    a_backward.replay();
+    expect_same(a.y, y_of(c, a.o), "y of the first");
+    expect_same(b.y, y_of(c, b.o), "y of the second");
+    expect_same(a.dx, dx_of(c, a.o), "dx of the first");
+    expect_same(b.dx, dx_of(c, b.o), "dx of the second");
+    expect_same(a.dw, dw_of(c, a.o, false, a_before), "dw of the first");
+    expect_same(b.dw, dw_of(c, b.o, false, b_before), "dw of the second");
+  }
+}
+
+TEST_P(EveryRecipe, MemoryGrowsWithRowsAndNothingElse) {
+  const Case c = layer();
+  GroupedLinearOptions o = options_of(c);
+  Module module(o);
+  EXPECT_EQ(host_memory().allocations, 2);
+  const std::int64_t small = module.memory_bytes();
+  module.reserve(10);
+  EXPECT_EQ(module.memory_bytes(), small);
+  EXPECT_EQ(host_memory().allocations, 2);
+
+  Case larger = layer({100, 0, 90, 10}, 2);
+  Buffers b(larger);
+  const auto forward = [&] { return module.forward(b.forward(), nullptr); };
+  try {
+    forward();
+    ADD_FAILURE() << "more rows than there is room for";
+  } catch (const device::InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("rows.capacity is 202: ", 0), 0u) << error.what();
+  }
+  module.reserve(202);
+  EXPECT_GE(module.memory_bytes() - small, quantizes() ? 2 * 156 * 18 : 0);  // codes of dy, rowwise and columnwise, at the least
+  EXPECT_EQ(module.options().rows_capacity, 202);
+  EXPECT_EQ(host_memory().live.size(), 2u);
+  const Matrix before = b.dw;
+  const auto result = forward();
+  EXPECT_THROW(module.reserve(300), device::InvalidArgument) << "a microbatch is in flight";
+  module.backward(b.backward(result.microbatch), nullptr);
+  expect_same(b.y, y_of(larger, b.o), "y");
+  expect_same(b.dw, dw_of(larger, b.o, true, before), "dw");
+  module.reserve(300);
+  EXPECT_EQ(module.options().rows_capacity, 300);
+}
+
+// The cache is no part of what reserve() makes anew.
+TEST_P(EveryRecipe, CachedWeightsOutliveReserve) {
+  const Case c = layer();
+  Buffers b(c);
+  Module module(options_of(c));
+  const Operands taken = b.o;
+  GroupedLinearForward call = b.forward();
+  call.keep = false;
+  call.is_first_microbatch = true;
+  module.forward(call, nullptr);
+  module.reserve(1000);
+  b.fill_weights(make_operands(c, 9));
+  b.clear();
+  call.is_first_microbatch = false;
+  module.forward(call, nullptr);
+  expect_same(b.y, y_of(c, b.with_weights_of(quantizes() ? taken : b.o)), "y");
+}
+
+// ---- The heuristic, and what is refused ------------------------------------------------------------------------------
+
+TEST_P(EveryRecipe, TheHeuristicIsAskedOnce) {
+  const Case c = layer();
+  Buffers b(c);
+  Module module(options_of(c));
+  EXPECT_EQ(host_device().log, std::vector<std::string>{"prepare"});
+  for (int step = 0; step < 3; ++step) {
+    const auto forward = module.forward(b.forward(), nullptr);
+    const auto backward = module.backward(b.backward(forward.microbatch), nullptr);
+    EXPECT_EQ(forward.report.forward.algorithm.id, 60);
+    EXPECT_EQ(backward.report.dgrad.algorithm.id, 61);
+    EXPECT_EQ(backward.report.wgrad.algorithm.id, 62);
+    EXPECT_EQ(forward.report.forward.library_version, 131000);
+    EXPECT_EQ(host_device().heuristic_calls, 3);
+  }
+}
+
+TEST_P(EveryRecipe, ARefusedCallChangesNothing) {
+  const Case c = layer();
+  Buffers b(c);
+  GroupedLinearOptions o = options_of(c);
+  Module module(o);
+  const auto refused = [&](const std::string& expected, auto call) {
+    host_device().log.clear();
+    try {
+      call();
+      ADD_FAILURE() << "no error: " << expected;
+    } catch (const device::NotSupported& error) {
+      EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+    } catch (const device::InvalidArgument& error) {
+      EXPECT_EQ(std::string(error.what()).rfind(expected, 0), 0u) << error.what();
+    }
+    EXPECT_TRUE(host_device().log.empty()) << expected << ": " << host_device().log.front();
+  };
+  const auto forward = [&](auto change) {
+    return [&, change] {
+      GroupedLinearForward call = b.forward();
+      change(call);
+      module.forward(call, nullptr);
+    };
+  };
+  using F = GroupedLinearForward;
+  refused("x is null", forward([](F& call) { call.x = nullptr; }));
+  refused("x is misaligned", forward([](F& call) { call.x = static_cast<const char*>(call.x) + 2; }));
+  refused("y is null", forward([](F& call) { call.y = nullptr; }));
+  refused("w.data is null", forward([](F& call) { call.w = {}; }));
+  refused("w.data is a pointer", forward([&](F& call) { call.w.list = b.w_list.data(); }));
+  refused("rows.groups is 3", forward([](F& call) { call.rows.groups = 3; }));
+  refused("rows.capacity is 47", forward([](F& call) { call.rows.capacity = 47; }));
+  refused("rows.capacity is -1", forward([](F& call) { call.rows.capacity = -1; }));
+  refused("rows.splits is null", forward([](F& call) { call.rows.splits = nullptr; }));
+  refused("bias is a pointer", forward([&](F& call) { call.bias_list = b.bias_list.data(); }));
+  refused("bias is misaligned", forward([](F& call) { call.bias = static_cast<const char*>(call.bias) + 1; }));
+  refused("skip_weight_update is misaligned", forward([&](F& call) {
+            call.skip_weight_update = reinterpret_cast<const float*>(static_cast<const char*>(b.o.x.data()) + 1);
+          }));
+  if (GetParam() == LinearRecipe::tensor_delayed) {
+    refused("x_scale is null", forward([](F& call) { call.x_scale = nullptr; }));
+    refused("w_scale is null", forward([](F& call) { call.w_scale = nullptr; }));
+  } else if (GetParam() != LinearRecipe::tensor_current) {
+    refused("x_amax is a pointer", forward([&](F& call) { call.x_amax = b.o.x_scale.data(); }));
+  }
+  EXPECT_EQ(module.in_flight(), 0);
+
+  const int microbatch = module.forward(b.forward(), nullptr).microbatch;
+  const auto backward = [&](auto change) {
+    return [&, change] {
+      GroupedLinearBackward call = b.backward(microbatch);
+      change(call);
+      module.backward(call, nullptr);
+    };
+  };
+  using B = GroupedLinearBackward;
+  refused("dy is null", backward([](B& call) { call.dy = nullptr; }));
+  refused("dw is a pointer", backward([&](B& call) { call.dw_list = b.dw_list.data(); }));
+  refused("dbias is a pointer", backward([&](B& call) { call.dbias_list = b.dbias_list.data(); }));
+  refused("dw is misaligned", backward([](B& call) { call.dw = static_cast<char*>(call.dw) + 2; }));
+  refused("dx is misaligned", backward([](B& call) { call.dx = static_cast<char*>(call.dx) + 1; }));
+  std::vector<void*> hole = b.dw_list;
+  hole[2] = nullptr;
+  refused("dw_list[2] is null", backward([&](B& call) { call.dw = nullptr, call.dw_list = hole.data(); }));
+  if (GetParam() == LinearRecipe::tensor_delayed) refused("dy_scale is null", backward([](B& call) { call.dy_scale = nullptr; }));
+  EXPECT_EQ(module.in_flight(), 1);
+
+  // A library that lacks a product: refused with its reason, nothing else is tried.
+  host_device().missing = [](const device::GroupedGemmCall& call, int architecture) {
+    return call.layout == GemmLayout::NT ? "cuBLASLt 13.4.0 has no such thing on sm" + std::to_string(architecture) : std::string();
+  };
+  refused("wgrad through cuBLASLt: cuBLASLt 13.4.0 has no such thing on sm90", backward([](B&) {}));
+  host_device().missing = nullptr;
+  host_device().no_candidate = true;
+  refused("wgrad through cuBLASLt: the heuristic has no candidate", backward([](B& call) { call.dx = nullptr; }));
+  host_device().no_candidate = false;
+
+  const Matrix before = b.dw;
+  module.backward(b.backward(microbatch), nullptr);
+  expect_same(b.dx, dx_of(c, b.o), "dx");
+  expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
+}
+
+TEST_P(EveryRecipe, OptionsThatMakeNoSense) {
+  const Case c = layer();
+  const auto refused = [&](const std::string& expected, auto change) {
+    GroupedLinearOptions o = options_of(c);
+    change(o);
+    try {
+      Module module(o);
+      ADD_FAILURE() << "no error: " << expected;
+    } catch (const device::InvalidArgument& error) {
+      EXPECT_EQ(std::string(error.what()).rfind(expected, 0), 0u) << error.what();
+    }
+    EXPECT_TRUE(host_memory().live.empty());
+  };
+  using O = GroupedLinearOptions;
+  refused("options.groups is -1", [](O& o) { o.groups = -1; });
+  refused("options.groups is 1025", [](O& o) { o.groups = 1025; });
+  refused("N is -1", [](O& o) { o.N = -1; });
+  refused("K is -1", [](O& o) { o.K = -1; });
+  refused("options.rows_capacity is -1", [](O& o) { o.rows_capacity = -1; });
+  refused("options.microbatches is 0", [](O& o) { o.microbatches = 0; });
+  refused("options.defer_wgrad is true", [](O& o) { o.wgrad = false, o.defer_wgrad = true; });
+  refused("options.fresh_weights is false", [](O& o) { o.cache_weights = o.fresh_weights = false; });
+  refused("options.dw_type is e4m3", [](O& o) { o.dw_type = Format::e4m3; });
+  refused("config.recipe is 6", [](O& o) { o.config.recipe = static_cast<LinearRecipe>(6); });
+  refused("config.type is f32", [](O& o) { o.config.type = Format::f32; });
+  refused("path.path is 2", [](O& o) { o.path.path = static_cast<GemmPath>(2); });
+  refused("path.forward.arithmetic.plan is null", [](O& o) { o.path.path = GemmPath::bringup; });
+  if (quantizes() && GetParam() != LinearRecipe::nvfp4) {
+    refused("config.forward_code is e2m1", [](O& o) { o.config.forward_code = Format::e2m1; });
+    refused("config.backward_code is bf16", [](O& o) { o.config.backward_code = Format::bf16; });
+  }
+  if (GetParam() == LinearRecipe::nvfp4) {
+    refused("K is 33", [](O& o) { o.K = 33; });
+    refused("N is 17", [](O& o) { o.N = 17; });
+    refused("config.type is f16", [](O& o) { o.config.type = Format::f16; });
+    refused("rows.capacity is 45", [](O& o) { o.rows_capacity = 45; });
+  }
+}
+
+}  // namespace
+}  // namespace assay::device_linear_suite
