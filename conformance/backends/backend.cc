@@ -23,7 +23,7 @@ std::string_view name_of(assay_status status) {
 
 std::vector<const assay_backend*> built_in_backends() {
 #ifdef ASSAY_HAS_DEVICE
-  return {reference_backend(), null_backend(), device_backend()};
+  return {reference_backend(), null_backend(), device_backend(), bringup_backend(), cublaslt_backend()};
 #else
   return {reference_backend(), null_backend()};
 #endif
@@ -71,8 +71,8 @@ Backend::Backend(const std::string& name, const std::string& options) {
     if (name == each->name) table_ = each;
   }
   if (table_ == nullptr) {
-    if (name == "device") {
-      throw BackendError(ASSAY_NOT_SUPPORTED, "backend 'device' is not in this build: build where there is a CUDA compiler (ASSAY_CUDA=ON insists)");
+    if (name == "device" || name == "bringup" || name == "cublaslt") {
+      throw BackendError(ASSAY_NOT_SUPPORTED, "backend '" + name + "' is not in this build: build where there is a CUDA compiler (ASSAY_CUDA=ON insists)");
     }
     if (name.find('/') == std::string::npos && name.find(".so") == std::string::npos) {
       std::string names;

@@ -23,7 +23,7 @@ class BackendError : public std::exception {
 
 std::string_view name_of(assay_status status);
 
-// Built-in backends, in a fixed order. "device" is among them if the build has CUDA.
+// Built-in backends, in a fixed order. "device", "bringup" and "cublaslt" are among them if the build has CUDA.
 std::vector<const assay_backend*> built_in_backends();
 
 class Backend {

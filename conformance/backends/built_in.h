@@ -11,7 +11,13 @@ const assay_backend* reference_backend();
 // Claims success for everything and writes nothing. Every case with a byte to write must fail on it.
 const assay_backend* null_backend();
 
-// The CUDA implementation, in builds that have it (ASSAY_HAS_DEVICE). Options: "device=N", "pool=off".
+// In builds that have CUDA (ASSAY_HAS_DEVICE). Options of all three: "device=N", "pool=off".
+//
+// The CUDA implementation. Options: "gemm=auto", "gemm=cublaslt" or "gemm=bringup"; "assume_plan=13.10".
 const assay_backend* device_backend();
+// Grouped GEMM in integers on CUDA cores, with any known architecture's arithmetic, and nothing else.
+const assay_backend* bringup_backend();
+// The vendor library's grouped GEMM as it is. Options: "assume_plan=13.10".
+const assay_backend* cublaslt_backend();
 
 }  // namespace assay::conformance

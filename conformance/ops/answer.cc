@@ -48,23 +48,31 @@ std::vector<OutputSpec> outputs_of(const Request& request) { return find(request
 
 void answer(const Request& request, Layer layer) { find(request.op()).answer(request, layer); }
 
-std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& request) {
-  std::map<std::string, std::vector<std::uint8_t>> written;
+std::optional<std::map<std::string, std::int64_t>> written_prefixes(const Request& request) {
   const Op& op = find(request.op());
   const bool skippable = request.in.count("noop") != 0;  // a skip flag, or the weight cache that comes with it, says more
-  if (op.only_tail_rows_untouched && !skippable) {
-    const std::vector<OutputSpec> specs = op.outputs(request);
-    std::int64_t rows = 0;
-    for (const std::int64_t split : request.splits()) rows += split;
+  if (!op.only_tail_rows_untouched || skippable) return std::nullopt;
+  std::map<std::string, std::int64_t> written;
+  const std::vector<OutputSpec> specs = op.outputs(request);
+  std::int64_t rows = 0;
+  for (const std::int64_t split : request.splits()) rows += split;
+  for (const auto& [name, tensor] : request.out) {
+    const bool follows_rows = std::any_of(specs.begin(), specs.end(), [&, n = name](const OutputSpec& spec) {
+      return spec.name == n && spec.rows_follow_splits;
+    });
+    const bool has_tail = follows_rows && !tensor.shape.empty() && tensor.shape[0] > 0;
+    written[name] = has_tail ? tensor.bytes / tensor.shape[0] * std::min(rows, tensor.shape[0]) : tensor.bytes;
+  }
+  return written;
+}
+
+std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& request) {
+  std::map<std::string, std::vector<std::uint8_t>> written;
+  if (const auto prefixes = written_prefixes(request)) {
     for (const auto& [name, tensor] : request.out) {
       std::vector<std::uint8_t>& mask = written[name];
-      mask.assign(static_cast<std::size_t>(tensor.bytes), 1);
-      const bool follows_rows = std::any_of(specs.begin(), specs.end(), [&, n = name](const OutputSpec& spec) {
-        return spec.name == n && spec.rows_follow_splits;
-      });
-      if (!follows_rows || tensor.shape.empty() || tensor.shape[0] == 0) continue;
-      const std::int64_t row_bytes = tensor.bytes / tensor.shape[0];
-      std::fill(mask.begin() + std::min(rows, tensor.shape[0]) * row_bytes, mask.end(), std::uint8_t{0});
+      mask.assign(static_cast<std::size_t>(tensor.bytes), 0);
+      std::fill_n(mask.begin(), prefixes->at(name), std::uint8_t{1});
     }
     return written;
   }

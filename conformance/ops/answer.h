@@ -2,6 +2,7 @@
 // The reference's answer to a request: which outputs there are, and their bytes.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,9 @@ Numerics numerics_of(const Request& request);
 // For op grouped_gemm: an interval for each element of `d` that holds whatever the order of summation (error_bound.h).
 // Errors: as `answer`; NotSupported for another op.
 std::vector<CertifiedBound> bounds_of(const Request& request);
+
+// How many bytes of each wanted output are written, for the ops that write them all from the first on; nothing for others.
+std::optional<std::map<std::string, std::int64_t>> written_prefixes(const Request& request);
 
 // Which bytes of each wanted output the op writes (1) and which it leaves alone (0).
 std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& request);

@@ -34,10 +34,15 @@ std::unique_ptr<Backend> BackendChoice::open() const {
   return backend;
 }
 
+std::unique_ptr<Backend> BackendChoice::open_expecting() const {
+  return expect_by.empty() || expect_by == "reference" ? nullptr : std::make_unique<Backend>(expect_by);
+}
+
 std::string BackendChoice::words() const {
   std::string text;
   if (name != "reference") text += " --backend " + quoted(name);
   if (!options.empty()) text += " --backend-options " + quoted(options);
+  if (!expect_by.empty()) text += " --expect-by " + quoted(expect_by);
   if (algorithm >= 0) text += " --algorithm " + std::to_string(algorithm);
   for (const std::string& each : axes) text += " --axis " + quoted(each);
   return text;

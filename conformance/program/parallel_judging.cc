@@ -10,46 +10,53 @@ namespace assay::conformance {
 namespace {
 
 // Backends of ours keep their contexts apart; of others that is not known.
-bool takes_many_contexts(const std::string& name) { return name == "reference" || name == "null" || name == "device"; }
+bool takes_many_contexts(const std::string& name) {
+  return name == "reference" || name == "null" || name == "device" || name == "bringup" || name == "cublaslt";
+}
+
+struct Context {
+  std::unique_ptr<Backend> backend, expecting;
+};
 
 // Contexts that no thread is using at the moment.
 class Contexts {
  public:
   explicit Contexts(const BackendChoice& choice) : choice_(choice) {}
-  std::unique_ptr<Backend> take() {
+  Context take() {
     {
       const std::lock_guard lock(mutex_);
       if (!idle_.empty()) {
-        std::unique_ptr<Backend> backend = std::move(idle_.back());
+        Context context = std::move(idle_.back());
         idle_.pop_back();
-        return backend;
+        return context;
       }
     }
-    return choice_.open();
+    return {choice_.open(), choice_.open_expecting()};
   }
-  void give(std::unique_ptr<Backend> backend) {
+  void give(Context context) {
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(backend));
+    idle_.push_back(std::move(context));
   }
 
  private:
   const BackendChoice& choice_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Backend>> idle_;
+  std::vector<Context> idle_;
 };
 
 }  // namespace
 
-void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
-                       const std::function<void(std::int64_t, Backend&)>& judge_one) {
+void judge_in_parallel(const BackendChoice& choice, std::int64_t count, const std::function<void(std::int64_t, Judged)>& judge_one,
+                       bool one_at_a_time) {
   Contexts contexts(choice);
   const auto one = [&](std::int64_t index) {
     if (interrupted()) return;
-    std::unique_ptr<Backend> backend = contexts.take();
-    judge_one(index, *backend);
-    contexts.give(std::move(backend));
+    Context context = contexts.take();
+    judge_one(index, {*context.backend, context.expecting.get()});
+    contexts.give(std::move(context));
   };
-  if (takes_many_contexts(choice.name) && count > 1) {
+  const bool many = takes_many_contexts(choice.name) && (choice.expect_by.empty() || takes_many_contexts(choice.expect_by));
+  if (many && count > 1 && !one_at_a_time) {
     parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) one(i);
     });

@@ -46,6 +46,29 @@ Counts count_cases(const std::vector<CaseReport>& cases) {
   return counts;
 }
 
+// What the products came to under one setting.
+struct SettingCounts {
+  Counts counts;
+  std::int64_t known_words = 0;                  // of counts.words: the backend stated the plan
+  std::map<std::string, std::int64_t> unknown;   // cases without a stated plan, by variety
+};
+
+// By setting; the backend's own choice first. Cases that are no product, or were not run to a comparison, have no plan.
+std::map<std::string, SettingCounts> settings_of(const std::vector<CaseReport>& cases) {
+  std::map<std::string, SettingCounts> settings;
+  for (const CaseReport& each : cases) {
+    if (each.variety.empty()) continue;
+    SettingCounts& of = settings[each.setting.empty() ? "" : each.setting];
+    count(of.counts, each.judgement);
+    if (!each.judgement.plan.empty()) {
+      of.known_words += each.judgement.words;
+    } else if (each.judgement.verdict != Verdict::not_run) {
+      ++of.unknown[each.variety];
+    }
+  }
+  return settings;
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
@@ -96,16 +119,43 @@ void Report::note_nothing_selected(std::string why) {
   troubles_.push_back(std::move(why));
 }
 
+void Report::print_settings() const {
+  constexpr std::size_t kMostNamed = 8;
+  const std::map<std::string, SettingCounts> settings = settings_of(cases_);
+  std::int64_t words = 0, known = 0;
+  fmt::print("{:>8} {:>8} {:>8} {:>8} {:>14} {:>10}  {}\n", "passed", "failed", "not run", "other", "words compared", "plan known", "setting");
+  for (const auto& [setting, of] : settings) {
+    const double share = of.counts.words == 0 ? 0 : 100.0 * static_cast<double>(of.known_words) / static_cast<double>(of.counts.words);
+    fmt::print("{:>8} {:>8} {:>8} {:>8} {:>14} {:>9.1f}%  {}\n", of.counts.passed, of.counts.failed, of.counts.not_run, of.counts.other,
+               of.counts.words, share, setting.empty() ? "the backend's own choice" : setting);
+    words += of.counts.words, known += of.known_words;
+  }
+  for (const auto& [setting, of] : settings) {
+    if (of.unknown.empty()) continue;
+    std::string text;
+    std::size_t told = 0;
+    for (const auto& [variety, number] : of.unknown) {
+      if (told++ == kMostNamed) break;
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", variety, number);
+    }
+    if (of.unknown.size() > kMostNamed) text += fmt::format(" and {} more", of.unknown.size() - kMostNamed);
+    fmt::print("plan unknown, {}: {}\n", setting.empty() ? "the backend's own choice" : setting, text);
+  }
+  if (words > 0) {
+    fmt::print("plan known for {:.2f}% of {} words of products\n", 100.0 * static_cast<double>(known) / static_cast<double>(words), words);
+  }
+}
+
 void Report::print_summary() {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::map<std::pair<std::string, std::string>, Counts> rows;
   const Counts all = count_cases(cases_);
   std::map<std::string, std::int64_t> reasons;
-  std::map<Ground, std::int64_t> grounds;
+  std::map<std::string, std::int64_t> grounds;
   for (const CaseReport& each : cases_) {
     count(rows[{each.op, each.recipe}], each.judgement);
     if (each.judgement.verdict == Verdict::not_run) ++reasons[first_line(each.judgement.text)];
-    if (each.judgement.verdict == Verdict::passed && each.suite != kSelfCheck) ++grounds[each.judgement.ground];
+    if (each.judgement.verdict == Verdict::passed && each.suite != kSelfCheck) ++grounds[ground_text(each.judgement)];
   }
   if (failures_ > most_shown_) fmt::print("... and {} more (--json has them all, --show sets how many are printed)\n\n", failures_ - most_shown_);
   if (!rows.empty()) {
@@ -115,11 +165,12 @@ void Report::print_summary() {
                  counts.not_run, counts.other, counts.words);
     }
   }
-  if (grounds.size() > 1 || (grounds.size() == 1 && grounds.begin()->first != Ground::bits)) {
+  if (grounds.size() > 1 || (grounds.size() == 1 && grounds.begin()->first != name_of(Ground::bits))) {
     std::string text;
-    for (const auto& [ground, number] : grounds) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", number, name_of(ground));
+    for (const auto& [ground, number] : grounds) text += fmt::format("{}{} by {}", text.empty() ? "" : "; ", number, ground);
     fmt::print("passed: {}\n", text);
   }
+  if (tell_settings_) print_settings();
   for (const auto& [reason, number] : reasons) fmt::print("not run, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [what, why] : not_tried_) fmt::print("not run, {}: {}\n", what, why);
   for (const std::string& trouble : troubles_) fmt::print("{}\n", trouble);
@@ -149,6 +200,10 @@ nlohmann::json Report::json() {
                          {"seconds", each.judgement.seconds}};
     if (!each.line.empty()) entry["case"] = each.line;
     if (each.judgement.verdict == Verdict::passed) entry["ground"] = name_of(each.judgement.ground);
+    if (!each.judgement.expected_by.empty()) entry["expected_by"] = each.judgement.expected_by;
+    if (!each.judgement.plan.empty()) entry["plan"] = each.judgement.plan;
+    if (!each.setting.empty()) entry["setting"] = each.setting;
+    if (!each.variety.empty()) entry["variety"] = each.variety;
     if (!each.judgement.text.empty()) entry["text"] = each.judgement.text;
     cases.push_back(std::move(entry));
   }
@@ -157,6 +212,14 @@ nlohmann::json Report::json() {
   for (const auto& [file, why] : bad_fixtures_) bad.push_back({{"file", file}, {"why", why}});
   for (const ExitCode code : outcome_.all()) exits.push_back({{"code", static_cast<int>(code)}, {"meaning", meaning(code)}});
   const Counts all = count_cases(cases_);
+  nlohmann::json settings = nlohmann::json::array();
+  for (const auto& [setting, all_of_it] : settings_of(cases_)) {
+    nlohmann::json unknown = nlohmann::json::object();
+    for (const auto& [variety, number] : all_of_it.unknown) unknown[variety] = number;
+    settings.push_back({{"setting", setting}, {"passed", all_of_it.counts.passed}, {"failed", all_of_it.counts.failed},
+                        {"not_run", all_of_it.counts.not_run}, {"other", all_of_it.counts.other}, {"words", all_of_it.counts.words},
+                        {"words_with_known_plan", all_of_it.known_words}, {"unknown", unknown}});
+  }
   return {{"assay", kVersion},
           {"format", 1},
           {"verb", verb_},
@@ -164,6 +227,7 @@ nlohmann::json Report::json() {
           {"exit", static_cast<int>(outcome_.exit_code())},
           {"exits", exits},
           {"counts", {{"passed", all.passed}, {"failed", all.failed}, {"not_run", all.not_run}, {"other", all.other}, {"words", all.words}}},
+          {"settings", settings},
           {"not_tried", not_tried},
           {"bad_fixtures", bad},
           {"troubles", troubles_},

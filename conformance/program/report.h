@@ -22,6 +22,8 @@ struct CaseReport {
   std::string op;
   std::string recipe;  // recipe or kind, "-" where the op has none
   Judgement judgement;
+  std::string setting = "";  // algorithm or axis under which the case was judged: Setting::text
+  std::string variety = "";  // of a product: "block TN f32", what decides which kernel and plan it meets
 };
 
 // Writes a file whole or not at all; what is no regular file (a pipe, /dev/stdout) is written to.
@@ -39,6 +41,8 @@ class Report {
   void not_tried(std::string what, std::string why);
   // A fixture that could not be used.
   void bad_fixture(std::string file, std::string why);
+  // Cases are told apart by the settings under which they were judged.
+  void tell_settings() { tell_settings_ = true; }
   void note_interrupted();
   void note_machine_failed(std::string why);
   void note_nothing_selected(std::string why);
@@ -55,6 +59,8 @@ class Report {
   std::string verb_;
   std::string backend_name_, device_, software_;
   int most_shown_;
+  bool tell_settings_ = false;
+  void print_settings() const;
   std::vector<CaseReport> cases_;
   std::vector<std::pair<std::string, std::string>> not_tried_, bad_fixtures_;
   std::vector<std::string> troubles_;

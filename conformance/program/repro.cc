@@ -30,9 +30,10 @@ Action add_repro(CLI::App& verb) {
     Backend& backend = *opened;
     Report report("repro", backend, 1);
     fmt::print("{}\n", to_text(line));
-    CaseReport judged = judge_line(line, backend, options->backend);
+    const std::unique_ptr<Backend> expecting = options->backend.open_expecting();
+    CaseReport judged = judge_line(line, {backend, expecting.get()}, options->backend);
     if (judged.judgement.verdict == Verdict::passed) {
-      fmt::print("passed by {}: {} words compared, with two poisons\n", name_of(judged.judgement.ground), judged.judgement.words);
+      fmt::print("passed by {}: {} words compared, with two poisons\n", ground_text(judged.judgement), judged.judgement.words);
     }
     report.add(std::move(judged));
     if (!options->save.empty()) {

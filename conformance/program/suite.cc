@@ -28,17 +28,30 @@ bool counts_as_failed(const Judgement& judgement) {
 
 }  // namespace
 
-CaseReport judge_line(const CaseLine& line, Backend& backend, const BackendChoice& choice) {
-  JudgeOptions options = choice.judge_options();
-  options.title = to_text(line);
-  options.reproduce = "assay repro " + quoted(to_text(line)) + choice.words();
-  CaseReport report{"generated", name_of(line), to_text(line), line.op, recipe_of(line), {}};
+namespace {
+
+// Cases from here on are judged one at a time: products, and elements of all tensors.
+constexpr std::int64_t kLargeProducts = 30'000'000'000, kLargeElements = std::int64_t{1} << 27;
+
+bool is_large(const CaseLine& line) {
+  const CaseCost cost = cost_of(line);
+  return cost.macs >= kLargeProducts || cost.elements >= kLargeElements;
+}
+
+// What decides which kernel and plan a product meets: "block 1x128 TN f32".
+std::string variety_of(const CaseLine& line) {
+  if (line.op != "grouped_gemm") return "";
+  std::string text = line.text("kind");
+  if (text == "block" && line.text("layout") != "NT") text += " " + line.text("weight_block");
+  if (text == "tensor") text += line.integer("split_accumulator") == 1 ? " split" : " fast";
+  return text + " " + line.text("layout") + " " + line.text("dtype_d");
+}
+
+// Whatever is thrown on the way becomes a judgement of `report`.
+template <class Body>
+void caught(CaseReport& report, const JudgeOptions& options, Body body) {
   try {
-    const std::vector<std::string> wanted = wanted_outputs(line);
-    options.wanted = &wanted;
-    options.order_free = check_kind(line) == CheckKind::order_free;
-    report.judgement = replay_plan(line).count == 0 ? judge(backend, generate(line), nullptr, options)
-                                                    : judge_replay(backend, replay_steps(line), options);
+    body();
   } catch (const InvalidArgument& error) {  // a fault of the suite, not of the backend; it must not pass for anything else
     report.judgement.verdict = Verdict::failed;
     report.judgement.text = options.title + "\n  the reference refuses this case: " + error.what();
@@ -52,16 +65,74 @@ CaseReport judge_line(const CaseLine& line, Backend& backend, const BackendChoic
     report.judgement.verdict = Verdict::machine_failed;
     report.judgement.text = options.title + "\n  the harness is out of memory";
   }
+}
+
+JudgeOptions options_for(const CaseLine& line, Judged judged, const BackendChoice& choice, const std::vector<std::string>& wanted) {
+  JudgeOptions options = choice.judge_options();
+  options.title = to_text(line);
+  options.reproduce = "assay repro " + quoted(to_text(line)) + choice.words();
+  options.expected_by = judged.expecting;
+  options.wanted = &wanted;
+  options.order_free = check_kind(line) == CheckKind::order_free;
+  return options;
+}
+
+CaseReport report_for(const CaseLine& line) {
+  CaseReport report{"generated", name_of(line), to_text(line), line.op, recipe_of(line), {}};
+  report.variety = variety_of(line);
   return report;
 }
 
-void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, bool progress, Report& report) {
-  Progress line("cases", static_cast<std::int64_t>(lines.size()), progress);
-  judge_in_parallel(choice, static_cast<std::int64_t>(lines.size()), [&](std::int64_t i, Backend& backend) {
-    CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], backend, choice);
-    line.done(judged.line, counts_as_failed(judged.judgement));
-    report.add(std::move(judged));
+// The case once for each setting; replayed cases are judged with the backend's own choice alone.
+std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged, const BackendChoice& choice, const SettingsToTry& settings) {
+  CaseReport report = report_for(line);
+  const std::vector<std::string> wanted = wanted_outputs(line);
+  const JudgeOptions options = options_for(line, judged, choice, wanted);
+  std::vector<CaseReport> reports;
+  caught(report, options, [&] {
+    const golden::Case problem = generate(line);
+    for (JudgedSetting& each : judge_settings(judged.backend, problem, settings.all_algorithms, settings.axes, options)) {
+      CaseReport made = report_for(line);
+      made.setting = each.setting.text;
+      made.judgement = std::move(each.judgement);
+      reports.push_back(std::move(made));
+    }
   });
+  if (reports.empty()) reports.push_back(std::move(report));
+  return reports;
+}
+
+}  // namespace
+
+CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice) {
+  CaseReport report = report_for(line);
+  const std::vector<std::string> wanted = wanted_outputs(line);
+  const JudgeOptions options = options_for(line, judged, choice, wanted);
+  caught(report, options, [&] {
+    report.judgement = replay_plan(line).count == 0 ? judge(judged.backend, generate(line), nullptr, options)
+                                                    : judge_replay(judged.backend, replay_steps(line), options);
+  });
+  return report;
+}
+
+void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress, Report& report) {
+  Progress line("cases", static_cast<std::int64_t>(lines.size()), progress);
+  std::vector<const CaseLine*> small, large;
+  for (const CaseLine& each : lines) (is_large(each) ? large : small).push_back(&each);
+  for (const auto& [part, one_at_a_time] : {std::pair{&small, false}, std::pair{&large, true}}) {
+    if (part->empty()) continue;
+    judge_in_parallel(choice, static_cast<std::int64_t>(part->size()), [&, part = part](std::int64_t i, Judged judged) {
+      const CaseLine& each = *(*part)[static_cast<std::size_t>(i)];
+      std::vector<CaseReport> reports;
+      if (settings.any() && replay_plan(each).count == 0) {
+        reports = judge_under_settings(each, judged, choice, settings);
+      } else {
+        reports.push_back(judge_line(each, judged, choice));
+      }
+      line.done(reports[0].line, std::any_of(reports.begin(), reports.end(), [](const CaseReport& made) { return counts_as_failed(made.judgement); }));
+      for (CaseReport& made : reports) report.add(std::move(made));
+    }, one_at_a_time);
+  }
 }
 
 void selection_of_fixtures(const std::vector<std::string>& words, Selection& selection,
@@ -93,8 +164,8 @@ void self_check(Report& report, bool progress) {
   BackendChoice null_choice;
   null_choice.name = "null";
   Progress line("self-check", static_cast<std::int64_t>(lines.size()), progress);
-  judge_in_parallel(null_choice, static_cast<std::int64_t>(lines.size()), [&](std::int64_t i, Backend& backend) {
-    CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], backend, null_choice);
+  judge_in_parallel(null_choice, static_cast<std::int64_t>(lines.size()), [&](std::int64_t i, Judged null) {
+    CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], null, null_choice);
     CaseReport entry{"self-check", judged.name, judged.line, "self-check", "null", {}};
     entry.judgement.seconds = judged.judgement.seconds;
     // What has nothing to write cannot be told from a backend that does nothing, and says so by comparing no words.

@@ -7,15 +7,23 @@
 
 #include "conformance/cases/catalogue.h"
 #include "conformance/program/judge_options.h"
+#include "conformance/program/parallel_judging.h"
 #include "conformance/program/report.h"
 
 namespace assay::conformance {
 
-// One case on an open backend.
-CaseReport judge_line(const CaseLine& line, Backend& backend, const BackendChoice& choice);
+// Settings under which each case is judged beside the backend's own choice.
+struct SettingsToTry {
+  bool all_algorithms = false;
+  std::vector<std::pair<std::string, std::string>> axes;  // NAME, VALUE
+  bool any() const { return all_algorithms || !axes.empty(); }
+};
 
-// Every case, in parallel where the backend allows it.
-void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, bool progress, Report& report);
+// One case on an open backend.
+CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice);
+
+// Every case, in parallel where the backend allows it, large ones one after another.
+void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress, Report& report);
 
 // Words select fixtures as well as generated cases: a word that is part of a fixture's file name chooses the file. With no
 // words every file of golden/ is taken. Words that found nothing among the cases but found a file are taken out of

@@ -14,12 +14,14 @@ namespace assay::conformance {
 class Expectation {
  public:
   // `stated` is what the backend says of its numbers: its accumulation plan is the one that is followed, its sign of zero
-  // the one that is expected. Errors: as judge().
+  // the one that is expected. `problem` must outlive this. Errors: as judge().
   Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
               const assay_numerics& stated, const JudgeOptions& options);
 
   Ground ground() const { return ground_; }
   std::int64_t words() const { return words_; }  // elements that will be compared
+  // Whose answer is expected, where it is not the reference's or a fixture's: a backend's name.
+  const std::string& expected_by() const { return expected_by_; }
   // Not empty when the statement itself cannot be followed: a plan or a unit that is not in the tables.
   const std::string& statement_fault() const { return statement_fault_; }
 
@@ -36,14 +38,26 @@ class Expectation {
   struct Output {
     OutputSpec spec;
     std::vector<std::byte> want;
+    std::int64_t prefix = -1;           // bytes written from the first on; -1: `written` says
     std::vector<std::uint8_t> written;  // by byte: 1 where the op writes
     bool zero_sign_free = false;
+
+    bool is_written(std::size_t byte) const { return prefix < 0 ? written[byte] != 0 : static_cast<std::int64_t>(byte) < prefix; }
+    // Every written byte is the wanted one and every other still the poison. What is right under a weaker rule, one NaN for
+    // another, is not: a closer look decides.
+    bool is_exact(const std::vector<std::byte>& got, std::uint8_t poison) const;
+    std::vector<std::uint8_t> mask() const;
   };
-  golden::Case problem_;
+  void expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
+                   std::map<std::string, std::vector<std::byte>>& want) const;
+
+  const golden::Case& problem_;
+  std::map<std::string, golden::Attribute> attributes_;  // the problem's, and what the statement adds
   std::vector<Output> outputs_;
   std::vector<CertifiedBound> bounds_;  // ground bound: one for each element of `d`
   Ground ground_ = Ground::bits;
   std::int64_t words_ = 0;
+  std::string expected_by_;
   std::string statement_fault_;
 };
 

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <utility>
+
+#include "reference/support/parallel.h"
 
 namespace assay::conformance {
 namespace {
@@ -61,12 +66,36 @@ void GuardedBuffer::fill(std::uint8_t value) {
 }
 
 std::vector<std::byte> GuardedBuffer::read() const {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(bytes_));
-  if (bytes_ == 0) return bytes;
-  backend_.check(backend_.table().copy_to_host(backend_.context(), stream_, bytes.data(), data(), bytes_),
+  std::vector<std::byte> bytes;
+  read(bytes);
+  return bytes;
+}
+
+void GuardedBuffer::read(std::vector<std::byte>& into) const {
+  into.resize(static_cast<std::size_t>(bytes_));
+  if (bytes_ == 0) return;
+  backend_.check(backend_.table().copy_to_host(backend_.context(), stream_, into.data(), data(), bytes_),
                  "copy " + label_ + " to the host");
   backend_.check(backend_.table().synchronize(backend_.context(), stream_, -1), "wait for the copy of " + label_);
-  return bytes;
+}
+
+std::optional<GuardedBuffer::Change> GuardedBuffer::change_from(const std::byte* expected) const {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 25, kPart = std::int64_t{1} << 21;
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(bytes_, kPiece)));
+  for (std::int64_t begin = 0; begin < bytes_; begin += kPiece) {
+    const std::int64_t count = std::min(kPiece, bytes_ - begin);
+    backend_.check(backend_.table().copy_to_host(backend_.context(), stream_, piece.data(), static_cast<std::uint8_t*>(data()) + begin, count),
+                   "copy " + label_ + " to the host");
+    backend_.check(backend_.table().synchronize(backend_.context(), stream_, -1), "wait for the copy of " + label_);
+    std::atomic<bool> same = true;
+    parallel_for(count, kPart, [&](std::int64_t from, std::int64_t to) {
+      if (std::memcmp(piece.data() + from, expected + begin + from, static_cast<std::size_t>(to - from)) != 0) same = false;
+    });
+    if (same) continue;
+    const auto differs = std::mismatch(piece.begin(), piece.begin() + count, expected + begin);
+    return Change{begin + (differs.first - piece.begin()), *differs.first};
+  }
+  return std::nullopt;
 }
 
 std::string GuardedBuffer::damage() const {

@@ -2,6 +2,7 @@
 // Device memory of one tensor or workspace between two canaries.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,14 @@ class GuardedBuffer {
   void write(const void* from);
   void fill(std::uint8_t value);
   std::vector<std::byte> read() const;
+  // The same into memory that may be used again; becomes as long as the buffer.
+  void read(std::vector<std::byte>& into) const;
+  // First byte that differs from `expected`, of the buffer's length, and what is there; nothing when none does.
+  struct Change {
+    std::int64_t at = 0;
+    std::byte found{};
+  };
+  std::optional<Change> change_from(const std::byte* expected) const;
   // Empty when both canaries are whole, else "rowwise_data: 12 bytes written before its start (first at -4: 0x3f)".
   std::string damage() const;
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <memory>
 
 #include "conformance/compare/compare.h"
 #include "conformance/run/expectation.h"
@@ -16,15 +18,16 @@ namespace {
 constexpr std::uint8_t kPoisons[] = {0xff, 0xa5};
 
 std::string headed(const JudgeOptions& options, const std::string& body) {
-  std::string text = failure_text(options.title, body + (body.ends_with('\n') ? "" : "\n"), options.reproduce);
+  const std::string under = options.setting.empty() ? "" : "  under   " + options.setting + "\n";
+  std::string text = failure_text(options.title, under + body + (body.ends_with('\n') ? "" : "\n"), options.reproduce);
   text.pop_back();  // the last newline
   return text;
 }
 
 // Which outputs to ask for: those of the fixture, those named, or all that the op has.
 std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::Case* expected, const std::vector<std::string>* wanted) {
-  golden::Case copy = problem;  // a view needs memory that may be written
-  const std::vector<OutputSpec> all = outputs_of(Request::of(copy));
+  // A request could be written to, but is only read here.
+  const std::vector<OutputSpec> all = outputs_of(Request::of(const_cast<golden::Case&>(problem)));
   std::vector<OutputSpec> specs;
   for (const OutputSpec& spec : all) {
     if (expected != nullptr && expected->out.count(spec.name) == 0) continue;
@@ -105,6 +108,10 @@ std::string_view name_of(Ground ground) {
   return "unknown";
 }
 
+std::string ground_text(const Judgement& judgement) {
+  return std::string(name_of(judgement.ground)) + (judgement.expected_by.empty() ? "" : ", expected by " + judgement.expected_by);
+}
+
 namespace {
 
 // What can be said before the call itself is made: a declared absence, a failing question, the stated numerics.
@@ -133,6 +140,7 @@ Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options) {
   std::string fault = trial.workspace_fault();
   const assay_status asked = backend.table().numerics(backend.context(), &trial.call(), &opening.stated);
   if (asked != ASSAY_OK) fault = fmt::format("numerics() returned '{}': {}", name_of(asked), backend.last_error());
+  opening.judgement.plan = opening.stated.plan;
   if (!fault.empty()) {
     opening.judgement.verdict = asked == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
     opening.judgement.text = headed(options, "  call    " + fault);
@@ -157,6 +165,7 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
 
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement) {
   judgement.ground = expectation.ground();
+  judgement.expected_by = expectation.expected_by();
   if (expectation.statement_fault().empty()) return true;
   judgement.verdict = Verdict::failed;
   judgement.text = headed(options, "  stated  " + expectation.statement_fault());
@@ -176,31 +185,103 @@ class Stopwatch {
 
 }  // namespace
 
-Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options) {
+namespace {
+
+// Expectations of one case, by what was stated.
+class Expectations {
+ public:
+  Expectations(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs)
+      : problem_(problem), fixture_(fixture), specs_(specs) {}
+
+  const Expectation& of(const assay_numerics& stated, const JudgeOptions& options) {
+    const std::string key = fmt::format("{}|{}|{}", stated.plan, stated.unit, stated.keeps_zero_sign);
+    std::unique_ptr<Expectation>& found = made_[key];
+    if (found == nullptr) found = std::make_unique<Expectation>(problem_, fixture_, specs_, stated, options);
+    return *found;
+  }
+
+ private:
+  const golden::Case& problem_;
+  const golden::Case* fixture_;
+  const std::vector<OutputSpec>& specs_;
+  std::map<std::string, std::unique_ptr<Expectation>> made_;
+};
+
+Judgement judge_once(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& specs, Expectations& expectations,
+                     const JudgeOptions& options) {
   const Stopwatch watch;
-  const std::vector<OutputSpec> specs = wanted_specs(problem, expected, options.wanted);
   Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
   Opening opening = open_case(backend, trial, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
 
-  const Expectation expectation(problem, expected, specs, opening.stated, options);
+  const Expectation& expectation = expectations.of(opening.stated, options);
   if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
   judgement.words = expectation.words();
-  std::vector<Attempt> attempts;
+  const bool may_vary = expectation.ground() == Ground::bound && opening.stated.deterministic != 0;
+  std::map<std::string, std::vector<std::byte>> first, memory;
   for (const std::uint8_t poison : kPoisons) {
-    attempts.push_back(trial.attempt(poison));
-    if (!accept(attempts.back(), expectation, poison, "", options, judgement)) return watch.stop(judgement);
-  }
-  // Where bits are expected the two runs agree already. Within a bound they may not, unless the backend says so.
-  const std::string apart = opening.stated.deterministic == 0 ? "" : expectation.disagreement(attempts[0].outputs, attempts[1].outputs);
-  if (!apart.empty()) {
-    judgement.verdict = Verdict::failed;
-    judgement.text = headed(options, "  when    the same call over two poisons\n" + apart);
-    return watch.stop(judgement);
+    Attempt tried = trial.attempt(poison, std::move(memory));
+    if (!accept(tried, expectation, poison, "", options, judgement)) return watch.stop(judgement);
+    if (!may_vary) {
+      memory = std::move(tried.outputs);
+    } else if (poison == kPoisons[0]) {
+      first = std::move(tried.outputs);
+    } else if (const std::string apart = expectation.disagreement(first, tried.outputs); !apart.empty()) {
+      // Where bits are expected the two runs agree already. Within a bound they may not, unless the backend says so.
+      judgement.verdict = Verdict::failed;
+      judgement.text = headed(options, "  when    the same call over two poisons\n" + apart);
+      return watch.stop(judgement);
+    }
   }
   judgement.verdict = Verdict::passed;
   return watch.stop(judgement);
+}
+
+}  // namespace
+
+Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options) {
+  const std::vector<OutputSpec> specs = wanted_specs(problem, expected, options.wanted);
+  Expectations expectations(problem, expected, specs);
+  return judge_once(backend, problem, specs, expectations, options);
+}
+
+std::string Setting::words() const {
+  if (!axis.empty()) return fmt::format(" --axis {}={}", axis, value);
+  return algorithm < 0 ? "" : fmt::format(" --algorithm {}", algorithm);
+}
+
+std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,
+                                          const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options) {
+  const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
+  Expectations expectations(problem, nullptr, specs);
+  std::vector<Setting> settings(1);
+  if (all_algorithms) {
+    Trial trial(backend, problem, specs, -1, options.timeout_ms);
+    if (backend.table().supports(backend.context(), &trial.call()) == ASSAY_OK) {
+      for (const assay_algorithm& each : backend.algorithms(trial.call())) {
+        settings.push_back({each.id, "", "", std::string("algorithm: ") + each.description});
+      }
+    }
+  }
+  for (const auto& [axis, value] : axes) settings.push_back({-1, axis, value, "axis: " + axis + "=" + value});
+
+  std::vector<JudgedSetting> judged;
+  for (const Setting& setting : settings) {
+    JudgeOptions under = options;
+    if (setting.algorithm >= 0) under.algorithm = setting.algorithm;
+    under.setting = setting.text;
+    under.reproduce += setting.words();
+    if (!setting.axis.empty()) backend.set_axis(setting.axis, setting.value);
+    try {
+      judged.push_back({setting, judge_once(backend, problem, specs, expectations, under)});
+    } catch (...) {
+      if (!setting.axis.empty()) backend.set_axis(setting.axis, "");
+      throw;
+    }
+    if (!setting.axis.empty()) backend.set_axis(setting.axis, "");
+  }
+  return judged;
 }
 
 Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps, const JudgeOptions& options) {
@@ -223,6 +304,7 @@ Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps,
     judgement.text = headed(options, std::string("  when    capture\n  call    ") + error.what());
     return watch.stop(judgement);
   }
+  std::map<std::string, std::vector<std::byte>> memory;
   for (std::size_t i = 0; i <= steps.size(); ++i) {
     const golden::Case& step = steps[i % steps.size()];
     const Expectation expectation(step, nullptr, specs, opening.stated, options);
@@ -231,7 +313,9 @@ Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps,
     const std::uint8_t poison = kPoisons[i % 2];
     const std::string when = i == steps.size() ? "the first inputs again, after " + std::to_string(i) + " replays"
                                                : "replay " + std::to_string(i + 1) + " of " + std::to_string(steps.size());
-    if (!accept(trial.replay(step, poison), expectation, poison, when, options, judgement)) return watch.stop(judgement);
+    Attempt tried = trial.replay(step, poison, std::move(memory));
+    if (!accept(tried, expectation, poison, when, options, judgement)) return watch.stop(judgement);
+    memory = std::move(tried.outputs);
   }
   judgement.verdict = Verdict::passed;
   return watch.stop(judgement);

@@ -42,7 +42,12 @@ struct Judgement {
   std::string text;             // why it failed or was not run; empty for a pass. Several lines; the first says it all
   std::int64_t words = 0;       // output elements compared
   double seconds = 0;           // wall time, generation excluded
+  std::string plan;             // accumulation plan that the backend stated; empty: none
+  std::string expected_by;      // backend whose answer was expected; empty: the reference's, or a fixture's
 };
+
+// "bits", or "bits, expected by bringup".
+std::string ground_text(const Judgement& judgement);
 
 struct JudgeOptions {
   Layer layer = Layer::fast;           // whose answer is expected
@@ -51,6 +56,8 @@ struct JudgeOptions {
   std::string reproduce;               // command printed with a failure
   const std::vector<std::string>* wanted = nullptr;  // outputs to ask for; null: every one that the op has
   bool order_free = false;             // the inputs leave no choice: every order of summation gives the same bits
+  Backend* expected_by = nullptr;      // op grouped_gemm: whose answer is expected in place of the reference's; null: its own
+  std::string setting;                 // algorithm or axis under which the call is made, for the failure's text
   std::string title;                   // what the failure is headed with: the case line, or file and case name
 };
 
@@ -59,6 +66,24 @@ struct JudgeOptions {
 // Throws InvalidArgument when the case itself makes no sense, NotSupported when the reference cannot answer it, and
 // BackendError when the backend's memory, copies or streams fail.
 Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options);
+
+// A setting of the backend under which a case is judged once more.
+struct Setting {
+  std::int64_t algorithm = -1;  // -1: the backend's own choice
+  std::string axis, value;      // an axis and its value; empty: every axis at its default
+  std::string text;             // "algorithm: id 66, tile 20, ...", "axis: workspace=0"; empty: neither
+  std::string words() const;    // command-line words that choose it, with a leading blank
+};
+struct JudgedSetting {
+  Setting setting;
+  Judgement judgement;
+};
+// Judges the case with the backend's own choice, then (`all_algorithms`) with each algorithm that the backend lists, then
+// with each of `axes` (NAME, VALUE). What is expected is computed once for each plan that is stated. Other axes are left as
+// they are, and those of `axes` end at their defaults.
+// Errors: as judge().
+std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,
+                                          const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options);
 
 // Graph replay: captures the call on the inputs of steps[0], then replays it once for each step, in order, with the inputs
 // in device memory changed to that step's and the outputs poisoned anew; at last the first step once more. Every replay is

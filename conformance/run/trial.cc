@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "reference/support/error.h"
 
@@ -43,9 +44,9 @@ assay_parameter parameter_of(const std::string& name, const golden::Attribute& v
 }  // namespace
 
 Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
-             std::int64_t timeout_ms)
+             std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes)
     : backend_(backend), problem_(problem), timeout_ms_(timeout_ms), owned_stream_(backend) {
-  for (const auto& [name, value] : problem.attributes) parameters_.push_back(parameter_of(name, value));
+  for (const auto& [name, value] : attributes != nullptr ? *attributes : problem.attributes) parameters_.push_back(parameter_of(name, value));
   for (const OutputSpec& spec : outputs) output_names_.push_back(spec.name);
   for (const auto& [name, tensor] : problem.in) {
     inputs_.push_back(tensor_of(name, tensor.type, tensor.shape));
@@ -95,9 +96,9 @@ void Trial::prepare(std::uint8_t poison) {
   backend_.check(backend_.table().synchronize(backend_.context(), stream_, timeout_ms_), "wait for the poison");
 }
 
-Attempt Trial::attempt(std::uint8_t poison) {
+Attempt Trial::attempt(std::uint8_t poison, std::map<std::string, std::vector<std::byte>> memory) {
   prepare(poison);
-  return collect(problem_, backend_.table().execute(backend_.context(), stream_, &call_));
+  return collect(problem_, backend_.table().execute(backend_.context(), stream_, &call_), std::move(memory));
 }
 
 void Trial::capture() {
@@ -110,7 +111,7 @@ void Trial::capture() {
   backend_.check(ended, "end a capture");
 }
 
-Attempt Trial::replay(const golden::Case& changed, std::uint8_t poison) {
+Attempt Trial::replay(const golden::Case& changed, std::uint8_t poison, std::map<std::string, std::vector<std::byte>> memory) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const golden::Tensor& before = problem_.in.at(inputs_[i].name);
     const auto found = changed.in.find(inputs_[i].name);
@@ -119,11 +120,11 @@ Attempt Trial::replay(const golden::Case& changed, std::uint8_t poison) {
     input_buffers_[i].write(found->second.bytes.data());
   }
   prepare(poison);
-  return collect(changed, backend_.table().graph_launch(backend_.context(), graph_, stream_));
+  return collect(changed, backend_.table().graph_launch(backend_.context(), graph_, stream_), std::move(memory));
 }
 
 // Waits for the call, then looks at all memory. `inputs` is what the inputs must still be.
-Attempt Trial::collect(const golden::Case& inputs, assay_status launched) {
+Attempt Trial::collect(const golden::Case& inputs, assay_status launched, std::map<std::string, std::vector<std::byte>> memory) {
   Attempt result;
   result.status = launched;
   if (result.status != ASSAY_OK) result.error = backend_.last_error();
@@ -140,15 +141,15 @@ Attempt Trial::collect(const golden::Case& inputs, assay_status launched) {
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const std::vector<std::byte>& before = inputs.in.at(inputs_[i].name).bytes;
-    const std::vector<std::byte> after = input_buffers_[i].read();
-    const auto differs = std::mismatch(after.begin(), after.end(), before.begin());
-    if (differs.first == after.end()) continue;
+    const auto change = input_buffers_[i].change_from(before.data());
+    if (!change) continue;
     result.damage.push_back(fmt::format("{}: the input was changed, first at byte {}: 0x{:02x} became 0x{:02x}", input_buffers_[i].label(),
-                                        differs.first - after.begin(), static_cast<unsigned>(*differs.second),
-                                        static_cast<unsigned>(*differs.first)));
+                                        change->at, static_cast<unsigned>(before[static_cast<std::size_t>(change->at)]),
+                                        static_cast<unsigned>(change->found)));
     input_buffers_[i].write(before.data());  // the next attempt starts from the inputs as they were
   }
-  for (std::size_t i = 0; i < outputs_.size(); ++i) result.outputs[output_names_[i]] = output_buffers_[i].read();
+  result.outputs = std::move(memory);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) output_buffers_[i].read(result.outputs[output_names_[i]]);
   return result;
 }
 

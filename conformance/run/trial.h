@@ -23,8 +23,9 @@ class Trial {
  public:
   // Allocates everything and copies the inputs. `problem` must outlive the trial. Throws BackendError when the backend's
   // own memory, copies or streams fail.
+  // `attributes`, if given, take the place of the problem's, and must outlive the trial too.
   Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
-        std::int64_t timeout_ms);
+        std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes = nullptr);
   ~Trial();
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
@@ -35,18 +36,19 @@ class Trial {
 
   // Fills outputs and workspace with `poison`, calls once, waits, reads everything back. A call that does not finish in
   // time has status ASSAY_TIMEOUT, and its memory is not looked at.
-  Attempt attempt(std::uint8_t poison);
+  // `memory`: buffers of an earlier attempt, to be used again.
+  Attempt attempt(std::uint8_t poison, std::map<std::string, std::vector<std::byte>> memory = {});
 
   // Captures the call into a graph without carrying it out. The backend must have capture functions.
   // Throws BackendError when capturing fails, which the message tells from a failing call.
   void capture();
   // As `attempt`, but through the captured graph, after the inputs in device memory have become those of `changed`: the
   // same tensors with other contents. Throws InvalidArgument when a tensor of `changed` has another type or shape.
-  Attempt replay(const golden::Case& changed, std::uint8_t poison);
+  Attempt replay(const golden::Case& changed, std::uint8_t poison, std::map<std::string, std::vector<std::byte>> memory = {});
 
  private:
   void prepare(std::uint8_t poison);
-  Attempt collect(const golden::Case& inputs, assay_status launched);
+  Attempt collect(const golden::Case& inputs, assay_status launched, std::map<std::string, std::vector<std::byte>> memory);
 
   Backend& backend_;
   const golden::Case& problem_;

@@ -57,7 +57,7 @@ constexpr const AccumulationPlan* plan(std::string_view name) {
 // cuBLASLt 13.10 on an H200: 132 SMs, 32 MiB of workspace, the heuristic's first algorithm.
 constexpr PlanKey measured(GemmKind kind) {
   return {.library = "cublaslt", .version_from = 131000, .version_to = 131099, .architecture = "sm90", .sm_count = 132,
-          .workspace = std::int64_t{32} << 20, .kind = kind};
+          .split_k = 1, .first_choice = true, .workspace = std::int64_t{32} << 20, .kind = kind};
 }
 constexpr PlanKey measured_tensor(bool split_accumulator) {
   PlanKey key = measured(GemmKind::tensor);
@@ -131,6 +131,8 @@ Comparison compare(const PlanKey& entry, const PlanKey& request) {
   result.field(entry.sm_count != 0, request.sm_count != 0, entry.sm_count == request.sm_count);
   result.field(entry.algorithm >= 0, request.algorithm >= 0, entry.algorithm == request.algorithm);
   result.field(entry.tile >= 0, request.tile >= 0, entry.tile == request.tile);
+  result.field(entry.split_k >= 0, request.split_k >= 0, entry.split_k == request.split_k);
+  result.field(entry.first_choice.has_value(), request.first_choice.has_value(), entry.first_choice == request.first_choice);
   result.field(entry.workspace >= 0, request.workspace >= 0, entry.workspace == request.workspace);
   result.field(entry.layout.has_value(), request.layout.has_value(), entry.layout == request.layout);
   result.field(entry.split_accumulator.has_value(), request.split_accumulator.has_value(),

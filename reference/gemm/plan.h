@@ -75,6 +75,8 @@ struct PlanKey {
   int sm_count = 0;
   int algorithm = -1;
   int tile = -1;
+  int split_k = -1;
+  std::optional<bool> first_choice = {};  // the heuristic's first algorithm under its usual settings
   std::int64_t workspace = -1;
   GemmKind kind{};
   std::optional<GemmLayout> layout = {};

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/backends/device/call_parts.h"
 #include "conformance/ops/words.h"
 #include "device/layout/offsets.h"
 #include "device/layout/swizzle.h"
@@ -19,82 +20,6 @@
 
 namespace assay::conformance {
 namespace {
-
-// Parts of a workspace, each 256-byte aligned.
-class Parts {
- public:
-  // Offset of a new part.
-  std::int64_t add(std::int64_t bytes) {
-    const std::int64_t begin = bytes_;
-    bytes_ += (bytes + 255) / 256 * 256;
-    return begin;
-  }
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  std::int64_t bytes_ = 0;
-};
-
-template <class Type>
-Type* part(void* workspace, std::int64_t offset) {
-  return reinterpret_cast<Type*>(static_cast<std::byte*>(workspace) + offset);
-}
-
-void refuse_other_outputs(const Request& request, const std::vector<std::string>& known) {
-  for (const auto& [name, tensor] : request.out) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw NotSupported("op " + request.op() + " has no output '" + name + "' here");
-    }
-  }
-}
-
-// Splits as the device library takes them: int64 in device memory. 32-bit ones are widened in the workspace.
-class Splits {
- public:
-  Splits(const Request& request, Parts& parts) : tensor_(request.find_input("splits")) {
-    if (tensor_ == nullptr) return;
-    if (tensor_->type != Format::i64 && tensor_->type != Format::i32) {
-      throw InvalidArgument("in/splits", describe(*tensor_), "type i64 or i32");
-    }
-    require(tensor_->elements() <= device::kMaxGroups, "in/splits", describe(*tensor_), "at most 1024 groups");
-    groups_ = static_cast<int>(tensor_->elements());
-    data_ = tensor_->data;
-    narrow_ = tensor_->type == Format::i32;
-    if (narrow_) widened_ = parts.add(groups_ * 8);
-  }
-  int groups() const { return groups_; }
-  // Rows whose splits are there but may not be read yet.
-  device::Rows rows(std::int64_t capacity) const {
-    device::Rows rows;
-    rows.capacity = capacity;
-    rows.groups = groups_;
-    alignas(8) static const std::int64_t later = 0;
-    if (tensor_ != nullptr) rows.splits = &later;
-    return rows;
-  }
-  // Puts in the splits that kernels read.
-  void bind(device::Rows& rows, void* workspace, const std::uint32_t* anything, device::Stream stream) const {
-    if (tensor_ == nullptr) return;
-    if (groups_ == 0) {  // nothing will be read, but null would mean a single tensor
-      rows.splits = reinterpret_cast<const std::int64_t*>(anything);
-    } else if (!narrow_) {
-      rows.splits = static_cast<const std::int64_t*>(data_);
-    } else {
-      auto* wide = part<std::int64_t>(workspace, widened_);
-      const auto count = static_cast<std::size_t>(groups_);
-      device::check_cuda(cudaMemsetAsync(wide, 0, count * 8, stream), "widen splits");  // the upper halves
-      device::check_cuda(cudaMemcpy2DAsync(wide, 8, data_, 4, 4, count, cudaMemcpyDeviceToDevice, stream), "widen splits");
-      rows.splits = wide;
-    }
-  }
-
- private:
-  const TensorView* tensor_;
-  const void* data_ = nullptr;
-  int groups_ = 1;
-  bool narrow_ = false;
-  std::int64_t widened_ = 0;
-};
 
 // An input f32[G], or f32[1] that holds for every group and is repeated in the workspace.
 class OneAGroup {

@@ -42,7 +42,7 @@ class CaseTest : public testing::Test {
   CaseTest(CaseLine line, std::shared_ptr<Backend> backend) : line_(std::move(line)), backend_(std::move(backend)) {}
 
   void TestBody() override {
-    const Judgement judgement = judge_line(line_, *backend_, choice_from_environment()).judgement;
+    const Judgement judgement = judge_line(line_, {*backend_}, choice_from_environment()).judgement;
     RecordProperty("case", to_text(line_));
     RecordProperty("words", std::to_string(judgement.words));
     if (judgement.verdict == Verdict::passed) RecordProperty("ground", std::string(name_of(judgement.ground)));

@@ -1,0 +1,165 @@
+#include "conformance/backends/device/gemm_path.h"
+
+#include <charconv>
+#include <cstdio>
+
+#include "conformance/backends/device/cuda_backend.h"
+#include "device/gemm/bringup_gemm.h"
+#include "device/gemm/cublaslt_library.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+// "13.10" or "13.10.1" as the library counts: 131000, 131001.
+int version_of(const std::string& text) {
+  int parts[3] = {-1, -1, 0};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int i = 0; i < 3; ++i) {
+    const auto read = std::from_chars(at, end, parts[i]);
+    at = read.ptr;
+    if (read.ec != std::errc{} || at == end) break;
+    if (*at != '.') break;
+    ++at;
+  }
+  const bool good = at == end && parts[0] >= 1 && parts[1] >= 0 && parts[1] < 100 && parts[2] >= 0 && parts[2] < 100;
+  if (!good) throw InvalidArgument("--backend-options assume_plan", "'" + text + "'", "a version of cuBLASLt, as 13.10");
+  return parts[0] * 10000 + parts[1] * 100 + parts[2];
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+}
+
+// The plan that the bring-up path follows: the one that is named, or the table's for the architecture that is asked for.
+const AccumulationPlan& bringup_plan(const GemmRequest& request) {
+  const AccumulationPlan* plan = request.plan() != nullptr ? request.plan() : plan_for(request.key());
+  if (plan == nullptr) {
+    throw NotSupported("no accumulation plan is known for kind " + std::string(assay::name_of(request.shape().kind)) + ", layout " +
+                       std::string(assay::name_of(request.shape().layout)) + " on architecture \"" + request.architecture() + "\"");
+  }
+  return *plan;
+}
+
+DeviceCall bringup_call(GemmRequest request) {
+  const AccumulationPlan& plan = bringup_plan(request);
+  const device::BringupArithmetic arithmetic{&plan, find_tensor_core_unit(plan.unit)};
+  const std::int64_t bytes = device::bringup_gemm_workspace_bytes(request.shape(), arithmetic);
+  const std::int64_t own = request.parts().add(bytes);
+  return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            if (!request.is_wanted()) return;
+            device::GroupedGemmCall ready = request.bind(workspace, status, stream);
+            ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
+            ready.workspace_bytes = bytes;
+            device::bringup_grouped_gemm(ready, arithmetic, stream);
+          }};
+}
+
+DeviceCall cublaslt_call(GemmRequest request) {
+  const device::CublasLtSettings settings;
+  device::cublaslt_prepare();
+  const std::int64_t bytes = device::cublaslt_gemm_workspace_bytes(request.shape(), settings);
+  const std::int64_t own = request.parts().add(bytes);
+  return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            if (!request.is_wanted()) return;
+            device::GroupedGemmCall ready = request.bind(workspace, status, stream);
+            ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
+            ready.workspace_bytes = bytes;
+            device::cublaslt_grouped_gemm(ready, settings, nullptr, stream);
+          }};
+}
+
+// The path of this request. Errors: NotSupported where option `gemm=cublaslt` asks for what is not there.
+GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
+  if (options.path == GemmPath::bringup) return GemmPath::bringup;
+  std::string why = cublaslt_missing(request);
+  if (why.empty() && request.plan() != nullptr) {  // a plan that is named is followed, whoever can
+    const AccumulationPlan* own = plan_for(cublaslt_key(request, options));
+    if (own != request.plan()) why = "the request names the plan " + std::string(request.plan()->name) + ", which cuBLASLt is not known to follow here";
+  }
+  if (why.empty()) return GemmPath::cublaslt;
+  if (options.path == GemmPath::cublaslt) throw NotSupported(why);
+  return GemmPath::bringup;
+}
+
+}  // namespace
+
+GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path) {
+  GemmOptions made;
+  for (const std::string& each : options) {
+    const std::string key = each.substr(0, each.find('=')), value = each.substr(key.size() + 1);
+    if (key == "assume_plan") {
+      made.assumed_version = version_of(value);
+    } else if (key == "gemm" && with_path) {
+      if (value != "auto" && value != "cublaslt" && value != "bringup") {
+        throw InvalidArgument("--backend-options gemm", "'" + value + "'", "auto, cublaslt or bringup");
+      }
+      made.path = value == "auto" ? GemmPath::automatic : value == "cublaslt" ? GemmPath::cublaslt : GemmPath::bringup;
+    } else {
+      throw InvalidArgument("--backend-options", "'" + each + "'", with_path ? kGemmOptionsHelp : "assume_plan=VERSION (13.10)");
+    }
+  }
+  return made;
+}
+
+std::string cublaslt_missing(const GemmRequest& request) {
+  const Architecture here = current_architecture();
+  if (request.architecture() != here.name) {
+    return "cuBLASLt computes with the arithmetic of this device, " + here.name + "; the request asks for that of " + request.architecture();
+  }
+  try {
+    return device::CublasLtLibrary::get().missing(request.shape(), here.number);
+  } catch (const device::NotSupported& error) {
+    return error.what();
+  }
+}
+
+PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options) {
+  PlanKey key = request.key();
+  key.library = "cublaslt";
+  if (options.assumed_version != 0) {
+    key.version_from = key.version_to = options.assumed_version;
+    return key;
+  }
+  key.version_from = key.version_to = device::CublasLtLibrary::get().version();
+  key.sm_count = current_architecture().multiprocessors;
+  return key;
+}
+
+DeviceCall gemm_call(const Request& request, const GemmOptions& options) {
+  GemmRequest parsed(request);
+  return path_of(parsed, options) == GemmPath::cublaslt ? cublaslt_call(std::move(parsed)) : bringup_call(std::move(parsed));
+}
+
+void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
+  if (plan == nullptr) return;
+  std::snprintf(numerics.plan, sizeof numerics.plan, "%.*s", static_cast<int>(plan->name.size()), plan->name.data());
+  std::snprintf(numerics.unit, sizeof numerics.unit, "%.*s", static_cast<int>(plan->unit.size()), plan->unit.data());
+}
+
+void state_gemm(const Request& request, const GemmOptions& options, assay_numerics& numerics) {
+  const GemmRequest parsed(request);
+  if (path_of(parsed, options) == GemmPath::bringup) return state_plan(&bringup_plan(parsed), numerics);
+  const device::CublasLtSettings settings;
+  PlanKey key = cublaslt_key(parsed, options);
+  if (options.assumed_version == 0) {
+    key.workspace = settings.workspace_bytes;
+    key.first_choice = true;
+  }
+  // The route around the defect calls the 1x128 by 1x128 kernel.
+  if (device::cublaslt_route(parsed.shape(), settings) == device::CublasLtRoute::expanded_scales) key.weight_block = WeightBlock::b1x128;
+  state_plan(plan_for(key), numerics);
+}
+
+std::string describe_gemm_path(const GemmOptions& options) {
+  if (options.path == GemmPath::bringup) return "grouped GEMM by bring-up";
+  try {
+    const device::CublasLtLibrary& library = device::CublasLtLibrary::get();
+    return "cuBLASLt " + version_text(library.version()) + (library.has_grouped_layouts() ? "" : " without grouped layouts");
+  } catch (const device::NotSupported&) {
+    return "no cuBLASLt: grouped GEMM by bring-up";
+  }
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,47 @@
+#pragma once
+// Which of the device library's two paths carries out a grouped GEMM, and what is stated about its numbers.
+
+#include <string>
+#include <vector>
+
+#include "conformance/backends/device/device_call.h"
+#include "conformance/backends/device/gemm_request.h"
+#include "device/gemm/cublaslt_gemm.h"
+
+namespace assay::conformance {
+
+enum class GemmPath {
+  automatic,  // cuBLASLt where it has the path and the arithmetic that is asked for, else bring-up
+  cublaslt,
+  bringup,
+};
+
+struct GemmOptions {
+  GemmPath path = GemmPath::automatic;
+  // Not 0: plans are stated as though cuBLASLt were this version (131000), and its algorithm, workspace and multiprocessors
+  // those under which that version was measured. A statement to be put to the test.
+  int assumed_version = 0;
+};
+
+inline constexpr const char* kGemmOptionsHelp = "gemm=auto|cublaslt|bringup, assume_plan=VERSION (13.10)";
+
+// Errors: InvalidArgument, for another key or value; `with_path` false: key `gemm` is not known.
+GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path);
+
+// Errors: InvalidArgument, NotSupported.
+DeviceCall gemm_call(const Request& request, const GemmOptions& options);
+void state_gemm(const Request& request, const GemmOptions& options, assay_numerics& numerics);
+
+// One line: the path that option and machine leave, and why.
+std::string describe_gemm_path(const GemmOptions& options);
+
+// Empty if cuBLASLt can carry out the request on this device in the arithmetic that it asks for; else why not.
+std::string cublaslt_missing(const GemmRequest& request);
+
+// The request's key with the library, version and device at hand, or what `options` assumes in their place.
+PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options);
+
+// Puts plan and unit into the statement; null: nothing is known, nothing is stated.
+void state_plan(const AccumulationPlan* plan, assay_numerics& numerics);
+
+}  // namespace assay::conformance

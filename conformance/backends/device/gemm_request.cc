@@ -1,0 +1,211 @@
+#include "conformance/backends/device/gemm_request.h"
+
+#include <cstring>
+#include <optional>
+
+#include "conformance/ops/words.h"
+#include "reference/layout/scale_shape.h"
+
+namespace assay::conformance {
+namespace {
+
+// Stands for device memory whose address is not known yet.
+template <class Type>
+const Type* later() {
+  alignas(256) static const std::byte nowhere[256] = {};
+  return reinterpret_cast<const Type*>(nowhere);
+}
+
+template <class Value>
+Value named(const Request& request, const std::string& attribute, std::optional<Value> (*parse)(std::string_view), const char* expected) {
+  const std::string name = request.text(attribute);
+  const auto value = parse(name);
+  if (!value) throw InvalidArgument("attribute " + attribute, "'" + name + "'", expected);
+  return *value;
+}
+
+std::int64_t elements_of(const TensorView& tensor) { return tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1); }
+
+bool is_quantized(GemmKind kind) { return kind != GemmKind::bf16 && kind != GemmKind::f16; }
+
+// How w is scaled, which alone has rows that are known here.
+Recipe weight_recipe(GemmKind kind, WeightBlock block) {
+  switch (kind) {
+    case GemmKind::mxfp8: return Recipe::mxfp8;
+    case GemmKind::nvfp4: return Recipe::nvfp4;
+    case GemmKind::block: return block == WeightBlock::b128x128 ? Recipe::block_128x128 : Recipe::block_1x128;
+    default: return Recipe::tensor_current;
+  }
+}
+
+// The tensor with the codes of an operand, in whichever storage it is given.
+const TensorView& codes_of(const Request& request, const std::string& name, GemmKind kind, bool& columnwise) {
+  columnwise = false;
+  if (!is_quantized(kind)) return request.input(name);
+  const TensorView* rowwise = request.find_input(name + "_rowwise_data");
+  const TensorView* other = request.find_input(name + "_columnwise_data");
+  if (rowwise != nullptr && other != nullptr) throw InvalidArgument("in/" + name + "_columnwise_data", "given", "one storage of " + name + ", not two");
+  if (rowwise == nullptr && other == nullptr) throw InvalidArgument("in/" + name, "absent", name + "_rowwise_data or " + name + "_columnwise_data");
+  columnwise = other != nullptr;
+  return columnwise ? *other : *rowwise;
+}
+
+// Rows of a ragged operand, or -1 where its tensor does not tell them.
+std::int64_t rows_of(const Request& request, const std::string& name, GemmKind kind, std::int64_t width) {
+  bool columnwise = false;
+  const TensorView& codes = codes_of(request, name, kind, columnwise);
+  if (width > 0) {
+    const std::int64_t rows = elements_of(codes) / width;
+    require(rows * width == elements_of(codes), "in/" + name, describe(codes), "rows of " + std::to_string(width) + " elements");
+    return rows;
+  }
+  return codes.shape.size() == 2 && !columnwise ? codes.shape[0] : -1;
+}
+
+const Request& with_splits(const Request& request) {
+  request.input("splits");
+  return request;
+}
+
+}  // namespace
+
+Scalar::Scalar(const Request& request, const std::string& name, float absent, int groups) : absent_(absent), groups_(groups) {
+  if (const TensorView* many = request.find_input(name, Format::f32, groups)) {
+    data_ = many->data == nullptr ? later<float>() : static_cast<const float*>(many->data);
+  } else {
+    value_ = static_cast<float>(request.real_or(name, absent));
+  }
+}
+
+void Scalar::reserve(Parts& parts, bool repeated) {
+  if (data_ != nullptr || (is_default() && !repeated)) return;
+  count_ = repeated ? std::max(groups_, 1) : 1;
+  offset_ = parts.add(std::int64_t{count_} * 4);
+}
+
+const float* Scalar::bind(void* workspace, device::Stream stream) const {
+  if (data_ != nullptr || count_ == 0) return data_;
+  // Byte by byte over all values: a memset has its value with it, so that a captured one needs no host memory.
+  auto* values = part<std::uint8_t>(workspace, offset_);
+  std::uint8_t bytes[4];
+  std::memcpy(bytes, &value_, sizeof bytes);
+  for (int i = 0; i < 4; ++i) {
+    device::check_cuda(cudaMemset2DAsync(values + i, 4, bytes[i], 1, static_cast<std::size_t>(count_), stream), "set alpha or beta");
+  }
+  return reinterpret_cast<const float*>(values);
+}
+
+GemmRequest::GemmRequest(const Request& request)
+    : splits_(with_splits(request), parts_),
+      alpha_(request, "alpha", 1, splits_.groups()),
+      beta_(request, "beta", 0, splits_.groups()) {
+  const auto kind = named<GemmKind>(request, "kind", gemm_kind_named, "bf16, f16, tensor, block, mxfp8 or nvfp4");
+  const auto layout = named<GemmLayout>(request, "layout", gemm_layout_named, "TN, NN or NT");
+  call_.kind = kind;
+  call_.layout = layout;
+  call_.N = request.integer("N");
+  call_.K = request.integer("K");
+  require(call_.N >= 0, "attribute N", call_.N, "0 or more");
+  require(call_.K >= 0, "attribute K", call_.K, "0 or more");
+  const std::string block = request.text_or("weight_block", "128x128");
+  if (block != "1x128" && block != "128x128") throw InvalidArgument("attribute weight_block", "'" + block + "'", "1x128 or 128x128");
+  call_.weight_block = block == "1x128" ? WeightBlock::b1x128 : WeightBlock::b128x128;
+  call_.scale_layout = scale_layout_of(request);
+  call_.split_accumulator = request.flag("split_accumulator");
+  call_.d_type = request.format_or("dtype_d", Format::f32);
+  const bool sm100_only = kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
+  architecture_ = request.text_or("arch", sm100_only ? "sm100" : "sm90");
+  const std::string plan = request.text_or("plan", "");
+  if (!plan.empty()) {
+    plan_ = find_accumulation_plan(plan);
+    if (plan_ == nullptr) throw NotSupported("no accumulation plan is named '" + plan + "'");
+  }
+
+  const std::int64_t groups = splits_.groups(), d_columns = layout == GemmLayout::TN ? call_.N : call_.K;
+  const std::int64_t rows_x = layout == GemmLayout::NN ? -1 : rows_of(request, "x", kind, call_.K);
+  const std::int64_t rows_dy = layout == GemmLayout::TN ? -1 : rows_of(request, "dy", kind, call_.N);
+  if (rows_x >= 0 && rows_dy >= 0) require(rows_x == rows_dy, "rows of x", rows_x, "the rows of dy, " + std::to_string(rows_dy));
+  const std::int64_t rows = std::max({rows_x, rows_dy, std::int64_t{0}});
+  call_.rows = splits_.rows(rows);
+  if (layout != GemmLayout::NN) call_.x = operand(request, "x", call_.K, rows, false);
+  if (layout != GemmLayout::TN) call_.dy = operand(request, "dy", call_.N, rows, false);
+  if (layout != GemmLayout::NT) call_.w = operand(request, "w", call_.K, groups * call_.N, true);
+
+  std::int64_t d_elements = 0;
+  const std::int64_t d_rows = layout == GemmLayout::NT ? groups * call_.N : rows;
+  require(!__builtin_mul_overflow(d_rows, d_columns, &d_elements), "rows of d", d_rows, "a size that fits in 64 bits");
+  if (const TensorView* c = request.find_input("c", call_.d_type, d_elements)) {
+    if (c->shape.size() == 2 && (c->shape[0] != d_rows || c->shape[1] != d_columns)) {
+      throw InvalidArgument("in/c", describe(*c), "the shape of d, [" + std::to_string(d_rows) + "," + std::to_string(d_columns) + "]");
+    }
+    call_.c = c->data;
+  } else if (!beta_.is_default() && !beta_.per_group() && d_elements > 0) {
+    request.input("c");  // beta is not 0, so C must be there
+  }
+  if (const TensorView* bias = request.find_input("bias", call_.d_type, groups * call_.N)) {
+    require(layout == GemmLayout::TN, "in/bias", "given", "none: only layout TN has a bias");
+    call_.bias = bias->data;
+    if (bias->data == nullptr && d_elements > 0) throw InvalidArgument("in/bias", "null", "device memory");
+  }
+  require(request.flag("bias") == (request.in.count("bias") != 0), "attribute bias", request.flag("bias") ? 1 : 0, "1 exactly when in/bias is given");
+  request.refuse_unknown();
+  refuse_other_outputs(request, {"d"});
+  call_.d = request.output("d", call_.d_type, d_elements);
+  // A product without elements has nothing to carry out, and rows that nobody could tell have none either.
+  wanted_ = call_.d != nullptr && d_elements > 0;
+
+  call_.scalars_per_group = alpha_.per_group() || beta_.per_group();
+  alpha_.reserve(parts_, call_.scalars_per_group);
+  beta_.reserve(parts_, call_.scalars_per_group);
+  if (!alpha_.is_default() || call_.scalars_per_group) call_.alpha = later<float>();
+  if (!beta_.is_default() || call_.scalars_per_group) call_.beta = later<float>();
+}
+
+device::GemmOperand GemmRequest::operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows, bool weight) {
+  device::GemmOperand made;
+  const TensorView& codes = codes_of(request, name, call_.kind, made.columnwise);
+  const std::int64_t per_byte = codes.type == Format::e2m1 ? 2 : 1;
+  // A matrix in the wrong orientation has the right number of elements.
+  if (!made.columnwise && codes.shape.size() == 2 && codes.shape[1] * per_byte != width) {
+    throw InvalidArgument("in/" + name, describe(codes), "rows of " + std::to_string(width) + " elements");
+  }
+  require(elements_of(codes) == rows * width, "in/" + name, describe(codes), std::to_string(rows) + " rows of " + std::to_string(width) + " elements");
+  made.type = codes.type;
+  made.data = codes.data;
+  if (!is_quantized(call_.kind)) return made;
+
+  const std::string prefix = name + (made.columnwise ? "_columnwise_" : "_rowwise_");
+  const Recipe recipe = weight_recipe(call_.kind, weight ? call_.weight_block : WeightBlock::b1x128);
+  std::int64_t scales = -1;  // of ragged groups: the device alone knows
+  if (call_.kind == GemmKind::tensor) {
+    scales = splits_.groups();
+  } else if (weight) {
+    const std::vector<std::int64_t> group_rows(static_cast<std::size_t>(splits_.groups()), call_.N);
+    scales = scale_offsets(recipe, made.columnwise ? Direction::columnwise : Direction::rowwise, group_rows, width).back();
+  }
+  made.scale_inv = request.input(prefix + "scale_inv", scale_format(recipe), scales).data;
+  if (const TensorView* amax = request.find_input(prefix + "amax", Format::f32, splits_.groups())) made.amax = floats(amax);
+  return made;
+}
+
+device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status, device::Stream stream) const {
+  device::GroupedGemmCall ready = call_;
+  splits_.bind(ready.rows, workspace, status, stream);
+  ready.alpha = alpha_.bind(workspace, stream);
+  ready.beta = beta_.bind(workspace, stream);
+  ready.status = status;
+  return ready;
+}
+
+PlanKey GemmRequest::key() const {
+  PlanKey key;
+  key.architecture = architecture_;
+  key.kind = call_.kind;
+  key.layout = call_.layout;
+  key.split_accumulator = call_.split_accumulator || call_.kind == GemmKind::block;
+  key.d_type = call_.d_type;
+  if (call_.kind == GemmKind::block) key.weight_block = call_.layout == GemmLayout::NT ? WeightBlock::b1x128 : call_.weight_block;
+  return key;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,62 @@
+#pragma once
+// A grouped_gemm request as a call of the device library. Only shapes, types and attributes are looked at: tensors, the
+// splits and scalars among them, lie on the device.
+
+#include <string>
+
+#include "conformance/backends/device/call_parts.h"
+#include "device/gemm/grouped_gemm.h"
+#include "reference/gemm/plan.h"
+
+namespace assay::conformance {
+
+// alpha or beta: an input f32 [G], or a number in the request's attributes, which a workspace takes to the device.
+class Scalar {
+ public:
+  // `absent`: what holds without one, and needs no memory.
+  Scalar(const Request& request, const std::string& name, float absent, int groups);
+  bool per_group() const { return data_ != nullptr && groups_ != 1; }
+  bool is_default() const { return data_ == nullptr && value_ == absent_; }
+  // Reserves memory for one value, or one a group.
+  void reserve(Parts& parts, bool repeated);
+  // Where the values will be: null for the default. Enqueues what puts them there.
+  const float* bind(void* workspace, device::Stream stream) const;
+
+ private:
+  const float* data_ = nullptr;
+  float value_ = 0, absent_ = 0;
+  int groups_ = 1, count_ = 0;
+  std::int64_t offset_ = 0;
+};
+
+class GemmRequest {
+ public:
+  // Errors: InvalidArgument, NotSupported, as of the reference.
+  explicit GemmRequest(const Request& request);
+
+  // The call with stand-ins for what only bind() knows: splits and scalars. To be asked about, not to be carried out.
+  const device::GroupedGemmCall& shape() const { return call_; }
+  // The call to be carried out. Enqueues what fills splits and scalars where they are not in device memory already.
+  device::GroupedGemmCall bind(void* workspace, std::uint32_t* status, device::Stream stream) const;
+
+  bool is_wanted() const { return wanted_; }
+  bool has_plain_scalars() const { return alpha_.is_default() && beta_.is_default(); }  // alpha 1, beta 0
+  const std::string& architecture() const { return architecture_; }  // whose arithmetic is asked for
+  const AccumulationPlan* plan() const { return plan_; }             // named by the request, or null
+  // What the request says of a plan: kind, layout, types, architecture.
+  PlanKey key() const;
+  Parts& parts() { return parts_; }
+
+ private:
+  device::GemmOperand operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows, bool weight);
+
+  Parts parts_;
+  Splits splits_;
+  Scalar alpha_, beta_;
+  device::GroupedGemmCall call_;
+  bool wanted_ = false;
+  std::string architecture_;
+  const AccumulationPlan* plan_ = nullptr;
+};
+
+}  // namespace assay::conformance
