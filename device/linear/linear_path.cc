@@ -33,7 +33,7 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
   ask(needs.dgrad, GemmLayout::NN, config.type);
   ask(needs.wgrad, GemmLayout::NT, needs.dw_type);
   if (missing.empty()) {
-    return {LinearVerdict::cublaslt, "cublaslt: version " + std::to_string(kernels.library_version()) + " has every product on sm" + std::to_string(architecture), {}};
+    return {LinearVerdict::cublaslt, "cublaslt: cuBLASLt " + version_text(kernels.library_version()) + " has every product on sm" + std::to_string(architecture), {}};
   }
   // Whose arithmetic the bring-up GEMM can follow: block scaling is Hopper's only, MXFP8 and NVFP4 came after it.
   const bool later = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;

@@ -58,6 +58,10 @@ GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format
   return call;
 }
 
+std::string version_text(int version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+}
+
 const char* step_name(GemmLayout layout) {
   return layout == GemmLayout::TN ? "forward" : layout == GemmLayout::NN ? "dgrad" : "wgrad";
 }
@@ -85,7 +89,7 @@ std::int64_t product_workspace_bytes(const LinearPath& path, const GroupedGemmCa
                                          : kernels.bringup_bytes(call, product_settings(path, call.layout).arithmetic);
 }
 
-Product::Product(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels)
+PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels)
     : path_(path), call_(call), kernels_(kernels) {
   check_path(path, call.layout);
   if (path.path == GemmPath::cublaslt) {
@@ -103,7 +107,7 @@ Product::Product(const LinearPath& path, const GroupedGemmCall& call, const Line
   algorithm_ = best.front();
 }
 
-void Product::launch(Stream stream) const {
+void PreparedProduct::launch(Stream stream) const {
   if (path_.path == GemmPath::cublaslt) {
     kernels_.multiply_by_cublaslt(call_, path_.settings, &algorithm_, stream);
   } else {
@@ -111,7 +115,7 @@ void Product::launch(Stream stream) const {
   }
 }
 
-LinearReport::Product Product::report() const {
+LinearReport::Product PreparedProduct::report() const {
   LinearReport::Product report;
   report.ran = true;
   report.path = path_.path;

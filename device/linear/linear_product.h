@@ -19,6 +19,9 @@ Format code_of(const LinearConfig& config, LinearTensor tensor);
 // Kind, layout, types, scale layout and accumulation of a step; f32, bf16 or f16 out. No sizes, no pointers.
 GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format d_type);
 
+// "13.10.0" of 131000.
+std::string version_text(int version);
+
 const char* step_name(GemmLayout layout);  // "forward", "dgrad", "wgrad"
 const LinearProduct& product_settings(const LinearPath& path, GemmLayout layout);
 
@@ -26,10 +29,10 @@ const LinearProduct& product_settings(const LinearPath& path, GemmLayout layout)
 std::int64_t product_workspace_bytes(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels);
 
 // Checks the call, finds the algorithm, and can then launch without a further reason to refuse.
-class Product {
+class PreparedProduct {
  public:
   // Errors: InvalidArgument, NotSupported with the reason; nothing is launched.
-  Product(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels);
+  PreparedProduct(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels);
   void launch(Stream stream) const;
   LinearReport::Product report() const;
 

@@ -100,6 +100,11 @@ void check_amax(const LinearCall& call, const float* amax, const char* argument)
   require(is_per_tensor(call.config.recipe), argument, "a pointer", "null for a recipe without a scale for the tensor");
 }
 
+// Of y, dx and dw: the library's kernels take 16 bytes for granted.
+std::uintptr_t write_alignment(const LinearCall& call, Format type) {
+  return call.path.path == GemmPath::cublaslt ? 16 : static_cast<std::uintptr_t>(wide_bytes(type));
+}
+
 std::string member(const char* of, const char* name) { return std::string(of) + "." + name; }
 
 // A direction that is there: all its parts, and the recipe must have it.
@@ -361,7 +366,7 @@ void check(const LinearForwardCall& call) {
   check_bias(call, call.bias, "bias");
   check_direction(call, call.x_columnwise, "x_columnwise");
   if (call.x_columnwise.data != nullptr) check_columnwise_rows(call);
-  check_matrix_pointer(call.y, rows, call.N, "y", static_cast<std::uintptr_t>(wide_bytes(call.config.type)));
+  check_matrix_pointer(call.y, rows, call.N, "y", write_alignment(call, call.config.type));
 }
 
 void check(const LinearDgradCall& call) {
@@ -374,7 +379,7 @@ void check(const LinearDgradCall& call) {
   check_direction(call, call.dy_columnwise, "dy_columnwise");
   if (call.dy_columnwise.data != nullptr) check_columnwise_rows(call);
   check_bias(call, call.dbias, "dbias");
-  check_matrix_pointer(call.dx, rows, call.K, "dx", static_cast<std::uintptr_t>(wide_bytes(call.config.type)));
+  check_matrix_pointer(call.dx, rows, call.K, "dx", write_alignment(call, call.config.type));
 }
 
 void check_wgrad_types(const LinearWgradCall& call) {
@@ -399,7 +404,7 @@ void check(const LinearWgradCall& call) {
   require(!before || call.dy_amax == nullptr, "dy_amax", "a pointer", "null where dy was quantized before");
   require(!before || call.dbias == nullptr, "dbias", "a pointer", "null where dy was quantized before");
   check_bias(call, call.dbias, "dbias");
-  const auto alignment = static_cast<std::uintptr_t>(wide_bytes(call.dw_type));
+  const std::uintptr_t alignment = write_alignment(call, call.dw_type);
   if (call.dw_list == nullptr) return check_matrix_pointer(call.dw, call.rows.groups, each, "dw", alignment);
   require(call.dw == nullptr, "dw", "a pointer", "null beside dw_list");
   for (int t = 0; t < call.rows.groups; ++t) {
@@ -482,7 +487,7 @@ std::string described(const LinearReport::Quantized& quantized) {
 
 std::string described(const LinearReport::Product& product) {
   if (product.path == GemmPath::bringup) return "bringup: plan " + product.plan + ", unit " + product.unit;
-  return "cublaslt " + std::to_string(product.library_version) +
+  return "cublaslt " + version_text(product.library_version) +
          (product.route == CublasLtRoute::direct ? " direct: " : " with expanded scales: ") + product.algorithm.description();
 }
 
@@ -490,7 +495,7 @@ std::string described(const LinearReport::Product& product) {
 
 struct PreparedStep::Work {
   Step step;
-  std::optional<Product> product;
+  std::optional<PreparedProduct> product;
 
   template <class Call>
   Work(const Call& call, const LinearKernels& kernels) : step(call, kernels, false) {

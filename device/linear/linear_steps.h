@@ -18,6 +18,9 @@
 // and the skip flag may change between replays. A step throws before it launches anything, but for what CUDA or the library
 // themselves refuse at a launch.
 //
+// Give each layout a workspace of its own: cuBLASLt up to 13.7 must not find one layout's left-overs in another's. Matrices
+// that are read are 16-byte aligned; those that are written too, on the path cublaslt.
+//
 // config.architecture is not looked at: what multiplies, and with which arithmetic, is the path's.
 //
 // Errors: InvalidArgument, naming the member of the call; NotSupported where the path cannot run, with the reason; on the

@@ -829,8 +829,8 @@ TEST_P(EveryRecipe, ARefusedCallChangesNothing) {
   refused("dy is null", backward([](B& call) { call.dy = nullptr; }));
   refused("dw is a pointer", backward([&](B& call) { call.dw_list = b.dw_list.data(); }));
   refused("dbias is a pointer", backward([&](B& call) { call.dbias_list = b.dbias_list.data(); }));
-  refused("dw is misaligned", backward([](B& call) { call.dw = static_cast<char*>(call.dw) + 2; }));
-  refused("dx is misaligned", backward([](B& call) { call.dx = static_cast<char*>(call.dx) + 1; }));
+  refused("dw is misaligned", backward([](B& call) { call.dw = static_cast<char*>(call.dw) + 8; }));
+  refused("dx is misaligned", backward([](B& call) { call.dx = static_cast<char*>(call.dx) + 2; }));
   std::vector<void*> hole = b.dw_list;
   hole[2] = nullptr;
   refused("dw_list[2] is null", backward([&](B& call) { call.dw = nullptr, call.dw_list = hole.data(); }));
