@@ -153,7 +153,7 @@ class CublasLtCalls : public CudaCalls {
     const Request request = Request::of(call);
     if (request.op() != "grouped_gemm") throw NotSupported("backend cublaslt is the library's grouped GEMM; op " + request.op() + " is none of it");
     GemmRequest parsed(request);
-    if (const std::string why = cublaslt_missing(parsed); !why.empty()) throw NotSupported(why);
+    if (const std::string why = cublaslt_missing(parsed.shape(), parsed.architecture()); !why.empty()) throw NotSupported(why);
     if (parsed.plan() != nullptr) throw NotSupported("the library cannot be told to follow plan " + std::string(parsed.plan()->name));
     if (parsed.shape().bias != nullptr) throw NotSupported("the library's grouped GEMM has no bias");
     if (settings_.host_scalars && !parsed.has_plain_scalars()) throw NotSupported("pointer mode host takes only alpha 1 and beta 0 here");
@@ -179,6 +179,7 @@ class CublasLtCalls : public CudaCalls {
 
   static std::vector<Candidate> candidates(const GemmRequest& request, const device::CublasLtSettings& settings) {
     std::vector<Candidate> all;
+    if (request.shape().rows.groups == 0) return all;
     for (const device::CublasLtAlgorithm& each : device::cublaslt_algorithms(request.shape(), settings, kMostAlgorithms)) {
       const std::string configuration = each.description();
       int twins = 0;

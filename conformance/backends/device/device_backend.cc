@@ -3,6 +3,7 @@
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/device/cuda_backend.h"
 #include "conformance/backends/device/gemm_path.h"
+#include "conformance/backends/device/linear_call.h"
 #include "conformance/ops/request.h"
 #include "reference/support/error.h"
 
@@ -18,7 +19,8 @@ class DeviceCalls : public CudaCalls {
   DeviceCall prepare(const assay_call& call) override {
     if (call.algorithm != -1) throw NotSupported("the device has one algorithm for this; pin none");
     const Request request = Request::of(call);
-    return request.op() == "grouped_gemm" ? gemm_call(request, options_) : device_call(request);
+    if (request.op() == "grouped_gemm") return gemm_call(request, options_);
+    return is_linear(request) ? linear_call(request, options_) : device_call(request);
   }
 
   void state(const assay_call& call, assay_numerics& numerics) override {
@@ -35,7 +37,7 @@ std::unique_ptr<CudaCalls> open_device(const std::vector<std::string>& options) 
   return std::make_unique<DeviceCalls>(gemm_options(options, true));
 }
 
-constexpr CudaBackend kDevice{"device", "the CUDA implementation: quantization, offsets, layouts and grouped GEMM", kGemmOptionsHelp, open_device};
+constexpr CudaBackend kDevice{"device", "the CUDA implementation: quantization, offsets, layouts, grouped GEMM and grouped linear", kGemmOptionsHelp, open_device};
 
 }  // namespace
 

@@ -317,8 +317,6 @@ DeviceCall grouped_dbias_call(const Request& request) {
           }};
 }
 
-DeviceCall absent(const Request& request) { throw NotSupported("op " + request.op() + " comes with device GEMM"); }
-
 constexpr struct {
   std::string_view op;
   DeviceCall (*make)(const Request&);
@@ -332,10 +330,6 @@ constexpr struct {
     {"splits_to_offsets_2d", offsets_2d_call},
     {"delayed_update", delayed_update_call},
     {"grouped_dbias", grouped_dbias_call},
-    {"grouped_gemm", absent},
-    {"linear_forward", absent},
-    {"linear_dgrad", absent},
-    {"linear_wgrad", absent},
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ struct DeviceCall {
   std::function<void(device::Stream stream, void* workspace, std::uint32_t* status)> enqueue;
 };
 
+// Every op but products and layers: gemm_path.h, linear_call.h.
 // Errors: InvalidArgument and NotSupported, of the reference's kind; `enqueue` throws those of the device library as well,
 // with nothing enqueued but what fills the workspace.
 DeviceCall device_call(const Request& request);

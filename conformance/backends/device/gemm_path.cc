@@ -73,7 +73,7 @@ DeviceCall cublaslt_call(GemmRequest request) {
 // The path of this request. Errors: NotSupported where option `gemm=cublaslt` asks for what is not there.
 GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
   if (options.path == GemmPath::bringup) return GemmPath::bringup;
-  std::string why = cublaslt_missing(request);
+  std::string why = why_not_cublaslt(request.shape(), request.architecture());
   if (why.empty() && request.plan() != nullptr) {  // a plan that is named is followed, whoever can
     const AccumulationPlan* own = plan_for(cublaslt_key(request, options));
     if (own != request.plan()) why = "the request names the plan " + std::string(request.plan()->name) + ", which cuBLASLt is not known to follow here";
@@ -103,13 +103,24 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
   return made;
 }
 
-std::string cublaslt_missing(const GemmRequest& request) {
+std::string why_not_cublaslt(const device::GroupedGemmCall& call, const std::string& architecture) {
+  std::string why = cublaslt_missing(call, architecture);
+  if (!why.empty() || call.rows.groups == 0 || call.rows.capacity == 0 || call.N == 0 || call.K == 0) return why;
+  try {
+    device::cublaslt_algorithms(call, {}, 1);
+  } catch (const device::NotSupported& error) {
+    why = error.what();
+  }
+  return why;
+}
+
+std::string cublaslt_missing(const device::GroupedGemmCall& call, const std::string& architecture) {
   const Architecture here = current_architecture();
-  if (request.architecture() != here.name) {
-    return "cuBLASLt computes with the arithmetic of this device, " + here.name + "; the request asks for that of " + request.architecture();
+  if (architecture != here.name) {
+    return "cuBLASLt computes with the arithmetic of this device, " + here.name + "; the request asks for that of " + architecture;
   }
   try {
-    return device::CublasLtLibrary::get().missing(request.shape(), here.number);
+    return device::CublasLtLibrary::get().missing(call, here.number);
   } catch (const device::NotSupported& error) {
     return error.what();
   }

@@ -35,8 +35,10 @@ void state_gemm(const Request& request, const GemmOptions& options, assay_numeri
 // One line: the path that option and machine leave, and why.
 std::string describe_gemm_path(const GemmOptions& options);
 
-// Empty if cuBLASLt can carry out the request on this device in the arithmetic that it asks for; else why not.
-std::string cublaslt_missing(const GemmRequest& request);
+// Empty if cuBLASLt has the path of this call on this device, in the arithmetic of `architecture`; else why not.
+std::string cublaslt_missing(const device::GroupedGemmCall& call, const std::string& architecture);
+// The same, and why it has no algorithm for a call of these sizes.
+std::string why_not_cublaslt(const device::GroupedGemmCall& call, const std::string& architecture);
 
 // The request's key with the library, version and device at hand, or what `options` assumes in their place.
 PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options);

@@ -1,0 +1,351 @@
+#include "conformance/backends/device/linear_call.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+
+#include "conformance/backends/device/call_parts.h"
+#include "conformance/backends/device/cuda_backend.h"
+#include "conformance/ops/words.h"
+#include "device/linear/linear_product.h"
+#include "device/linear/linear_steps.h"
+
+namespace assay::conformance {
+namespace {
+
+// Stands for device memory whose address is not known yet.
+void* later() { return reinterpret_cast<void*>(std::uintptr_t{1} << 20); }
+
+void copy(void* to, const void* from, std::int64_t bytes, device::Stream stream) {
+  if (bytes == 0) return;
+  device::check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "copy within the device");
+}
+
+const Request& with_splits(const Request& request) {
+  request.input("splits");
+  return request;
+}
+
+// What every step is told, from the attributes, the splits and the activation that tells R.
+struct Step {
+  Parts parts;
+  Splits splits;
+  device::LinearCall call;
+  std::string architecture;
+  bool bias = false;
+
+  Step(const Request& request, const char* activation) : splits(with_splits(request), parts) {
+    LinearConfig& config = call.config;
+    const std::string recipe = request.text("recipe");
+    const auto named = linear_recipe_named(recipe);
+    if (!named) throw InvalidArgument("attribute recipe", "'" + recipe + "'", "none, tensor_current, tensor_delayed, block, mxfp8 or nvfp4");
+    config.recipe = *named;
+    config.type = request.format_or("itype", Format::bf16);
+    const Format code = config.recipe == LinearRecipe::nvfp4 ? Format::e2m1 : Format::e4m3;
+    config.forward_code = request.format_or("otype", code);
+    config.backward_code = request.format_or("grad_otype", code);
+    config.force_pow_2_scales = request.flag("pow2");
+    config.amax_epsilon = static_cast<float>(request.real_or("eps", 0));
+    const std::int64_t mask = request.integer_or("sign_mask", 0);
+    require(mask >= 0 && mask <= 0xffff, "attribute sign_mask", mask, "0 to 65535");
+    config.hadamard_sign_mask = static_cast<std::uint16_t>(mask);
+    const bool sm100 = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
+    architecture = request.text_or("arch", sm100 ? "sm100" : "sm90");
+    bias = request.flag("bias");
+    call.N = request.integer("N");
+    call.K = request.integer("K");
+    require(call.N >= 0, "attribute N", call.N, "0 or more");
+    require(call.K >= 0, "attribute K", call.K, "0 or more");
+    call.rows = splits.rows(matrix(request, activation, activation[0] == 'x' ? call.K : call.N).shape[0]);
+  }
+
+  std::int64_t groups() const { return splits.groups(); }
+  std::int64_t weights() const { return groups() * call.N * call.K; }
+
+  const TensorView& matrix(const Request& request, const char* name, std::int64_t columns) const {
+    const TensorView& tensor = request.input(name, call.config.type);
+    if (tensor.shape.size() != 2 || tensor.shape[1] != columns) {
+      throw InvalidArgument(std::string("in/") + name, describe(tensor), "a matrix with " + std::to_string(columns) + " columns");
+    }
+    return tensor;
+  }
+  const float* scales(const Request& request, const char* name) const {
+    return call.config.recipe == LinearRecipe::tensor_delayed ? floats(&request.input(name, Format::f32, groups())) : nullptr;
+  }
+
+  // The path that options, device and library leave for the product of this layout.
+  void choose_path(const GemmOptions& options, GemmLayout layout, Format d_type) {
+    const device::GroupedGemmCall product = device::product_of(call.config, layout, d_type);
+    const std::string why = options.path == GemmPath::bringup ? "bring-up is asked for" : cublaslt_missing(product, layout);
+    if (why.empty()) {
+      device::cublaslt_prepare();
+      call.path.path = device::GemmPath::cublaslt;
+      return;
+    }
+    if (options.path == GemmPath::cublaslt) throw NotSupported(why);
+    PlanKey key;
+    key.architecture = architecture;
+    key.kind = product.kind;
+    key.layout = layout;
+    key.split_accumulator = product.split_accumulator;
+    key.d_type = d_type;
+    if (product.kind == GemmKind::block) key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : product.weight_block;
+    const AccumulationPlan* plan = plan_for(key);
+    if (plan == nullptr) {
+      throw NotSupported("no accumulation plan is known for kind " + std::string(assay::name_of(product.kind)) + ", layout " +
+                         std::string(assay::name_of(layout)) + " on architecture \"" + architecture + "\"");
+    }
+    call.path.path = device::GemmPath::bringup;
+    for (device::LinearProduct* each : {&call.path.forward, &call.path.dgrad, &call.path.wgrad}) {
+      each->arithmetic = {plan, find_tensor_core_unit(plan->unit)};
+    }
+  }
+
+ private:
+  // Why cuBLASLt cannot carry out a product of these sizes; empty where it can.
+  std::string cublaslt_missing(device::GroupedGemmCall product, GemmLayout layout) const {
+    product.rows = call.rows;
+    product.N = call.N;
+    product.K = call.K;
+    for (device::GemmOperand* operand : {&product.x, &product.w, &product.dy}) {
+      operand->data = operand->scale_inv = later();
+      operand->amax = static_cast<const float*>(later());
+    }
+    const bool quantized = call.config.recipe != LinearRecipe::none;
+    product.x.columnwise = product.dy.columnwise = quantized && layout == GemmLayout::NT;
+    product.w.columnwise = quantized && layout == GemmLayout::NN;
+    product.d = later();
+    return why_not_cublaslt(product, architecture);
+  }
+};
+
+// Outputs that a step gives beside its product.
+void* dbias_of(const Request& request, const Step& step) {
+  return request.output("dbias", step.call.config.type, step.groups() * step.call.N);
+}
+
+DeviceCall forward_call(const Request& request, const GemmOptions& options) {
+  Step step(request, "x");
+  device::LinearForwardCall call;
+  step.choose_path(options, GemmLayout::TN, step.call.config.type);
+  static_cast<device::LinearCall&>(call) = step.call;
+  const LinearRecipe recipe = call.config.recipe;
+  call.x = request.input("x").data;
+  call.w.data = request.input("w", call.config.type, step.weights()).data;
+  if (const TensorView* bias = request.find_input("bias", call.config.type, step.groups() * call.N)) call.bias = bias->data;
+  call.x_scale = step.scales(request, "x_scale");
+  call.w_scale = step.scales(request, "w_scale");
+
+  // With a skip flag the layer has a weight cache. It lives in the workspace: the inputs are what it holds before the step,
+  // the outputs of the same names what it holds after it.
+  const TensorView* noop = request.find_input("noop", Format::f32, 1);
+  std::vector<std::string> outputs{"y"};
+  device::LinearWeightsCall renewal;
+  TensorView data, scale, amax;
+  std::int64_t cache_at = 0, renewal_at = 0;
+  void *data_out = nullptr, *scale_out = nullptr, *amax_out = nullptr;
+  if (noop != nullptr) {
+    require(recipe != LinearRecipe::none, "in/noop", "given", "none with recipe none, which keeps no weights");
+    const bool swizzled = recipe == LinearRecipe::mxfp8 || recipe == LinearRecipe::nvfp4;
+    require((scale_layout_of(request) == ScaleLayout::swizzled) == swizzled, "attribute scale_layout", request.text_or("scale_layout", "compact"),
+            swizzled ? "swizzled: the order of the cached scales" : "compact");
+    const device::QuantizedBytes bytes = device::quantized_bytes(call.config, device::LinearTensor::weight, step.groups() * call.N,
+                                                                 static_cast<int>(step.groups()), call.K, false);
+    data = request.input("w_rowwise_data");
+    scale = request.input("w_rowwise_scale_inv");
+    require(data.bytes == bytes.data, "in/w_rowwise_data", describe(data), std::to_string(bytes.data) + " bytes");
+    require(scale.bytes == bytes.scale_inv, "in/w_rowwise_scale_inv", describe(scale), std::to_string(bytes.scale_inv) + " bytes");
+    if (recipe == LinearRecipe::nvfp4) amax = request.input("w_rowwise_amax", Format::f32, step.groups());
+    outputs.insert(outputs.end(), {"w_rowwise_data", "w_rowwise_scale_inv", "w_rowwise_amax"});
+    data_out = request.output("w_rowwise_data", data.type, data.elements());
+    scale_out = request.output("w_rowwise_scale_inv", scale.type, scale.elements());
+    if (recipe == LinearRecipe::nvfp4) amax_out = request.output("w_rowwise_amax", Format::f32, step.groups());
+    static_cast<device::LinearCall&>(renewal) = call;
+    renewal.w = call.w;
+    renewal.w_scale = call.w_scale;
+    renewal.noop = floats(noop);
+  }
+  request.refuse_unknown();
+  refuse_other_outputs(request, outputs);
+  call.y = request.output("y", call.config.type, call.rows.capacity * call.N);
+
+  const std::int64_t weight_rows = step.groups() * call.N;
+  const auto storage = [=](void* memory) {
+    return device::quantized_storage(memory, call.config, device::LinearTensor::weight, weight_rows, call.rows.groups, call.K, true, false);
+  };
+  if (noop != nullptr) {
+    renewal.cache = storage(later());
+    cache_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::weight, weight_rows, call.rows.groups, call.K, true, false));
+    renewal.workspace_bytes = device::linear_quantize_weights_workspace_bytes(renewal);
+    renewal_at = step.parts.add(renewal.workspace_bytes);
+  }
+  const device::QuantizedStorage shape_only = storage(later());
+  call.cache = noop != nullptr ? &shape_only : nullptr;
+  call.workspace_bytes = device::linear_forward_workspace_bytes(call);
+  const std::int64_t own = step.parts.add(call.workspace_bytes);
+  const Splits splits = step.splits;
+  const bool cached = noop != nullptr;
+  // Padding of compact scales is left alone.
+  const ScaleShape shape = recipe == LinearRecipe::block ? scale_shape(Recipe::block_128x128, Direction::rowwise, call.N, call.K) : ScaleShape{};
+
+  return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            device::LinearForwardCall ready = call;
+            splits.bind(ready.rows, workspace, status, stream);
+            ready.status = status;
+            ready.workspace = part<void>(workspace, own);
+            device::QuantizedStorage cache;
+            if (cached) {
+              cache = storage(part<void>(workspace, cache_at));
+              copy(cache.rowwise.data, data.data, data.bytes, stream);
+              copy(cache.rowwise.scale_inv, scale.data, scale.bytes, stream);
+              if (cache.rowwise.amax != nullptr) copy(cache.rowwise.amax, amax.data, amax.bytes, stream);
+              device::LinearWeightsCall renew = renewal;
+              renew.rows = ready.rows;
+              renew.status = status;
+              renew.cache = cache;
+              renew.workspace = part<void>(workspace, renewal_at);
+              device::linear_quantize_weights(renew, stream);
+              ready.cache = &cache;
+            }
+            if (ready.y != nullptr) device::linear_forward(ready, stream);
+            if (data_out != nullptr) copy(data_out, cache.rowwise.data, data.bytes, stream);
+            if (amax_out != nullptr) copy(amax_out, cache.rowwise.amax, amax.bytes, stream);
+            if (scale_out == nullptr) return;
+            if (shape.columns == shape.used_columns) return copy(scale_out, cache.rowwise.scale_inv, scale.bytes, stream);
+            const auto pitch = static_cast<std::size_t>(shape.columns) * 4, width = static_cast<std::size_t>(shape.used_columns) * 4;
+            const auto rows = static_cast<std::size_t>(scale.bytes) / pitch;
+            if (width == 0 || rows == 0) return;
+            device::check_cuda(cudaMemcpy2DAsync(scale_out, pitch, cache.rowwise.scale_inv, pitch, width, rows, cudaMemcpyDeviceToDevice, stream),
+                               "copy cached scales");
+          }};
+}
+
+DeviceCall dgrad_call(const Request& request, const GemmOptions& options) {
+  Step step(request, "dy");
+  device::LinearDgradCall call;
+  step.choose_path(options, GemmLayout::NN, step.call.config.type);
+  static_cast<device::LinearCall&>(call) = step.call;
+  call.dy = request.input("dy").data;
+  call.w.data = request.input("w", call.config.type, step.weights()).data;
+  call.dy_scale = step.scales(request, "dy_scale");
+  call.w_scale = step.scales(request, "w_scale");
+  request.refuse_unknown();
+  refuse_other_outputs(request, step.bias ? std::vector<std::string>{"dx", "dbias"} : std::vector<std::string>{"dx"});
+  call.dx = request.output("dx", call.config.type, call.rows.capacity * call.K);
+  call.dbias = dbias_of(request, step);
+  device::LinearDbiasCall alone;
+  static_cast<device::LinearCall&>(alone) = step.call;
+  alone.dy = call.dy;
+  alone.dbias = call.dbias;
+  const bool product = request.wants("dx");
+  const bool sums = !product && call.dbias != nullptr;
+  alone.workspace_bytes = sums ? device::linear_dbias_workspace_bytes(alone) : 0;
+  call.workspace_bytes = product ? device::linear_dgrad_workspace_bytes(call) : 0;
+  const std::int64_t own = step.parts.add(std::max(call.workspace_bytes, alone.workspace_bytes));
+  const Splits splits = step.splits;
+  return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            const auto made_ready = [&](device::LinearCall& ready) {
+              splits.bind(ready.rows, workspace, status, stream);
+              ready.status = status;
+              ready.workspace = part<void>(workspace, own);
+            };
+            device::LinearDgradCall ready = call;
+            device::LinearDbiasCall ready_alone = alone;
+            if (product) {
+              made_ready(ready);
+              device::linear_dgrad(ready, stream);
+            } else if (sums) {
+              made_ready(ready_alone);
+              device::linear_dbias(ready_alone, stream);
+            }
+          }};
+}
+
+DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
+  Step step(request, "dy");
+  device::LinearWgradCall call;
+  call.dw_type = request.format_or("dtype_d", Format::f32);
+  step.choose_path(options, GemmLayout::NT, call.dw_type);
+  static_cast<device::LinearCall&>(call) = step.call;
+  call.dy = request.input("dy").data;
+  const TensorView& x = step.matrix(request, "x", call.K);
+  require(x.shape[0] == call.rows.capacity, "rows of x", x.shape[0], "the rows of dy, " + std::to_string(call.rows.capacity));
+  call.x = x.data;
+  call.dy_scale = step.scales(request, "dy_scale");
+  call.x_scale = step.scales(request, "x_scale");
+  call.accumulate = request.flag("accumulate");
+  const bool deferred = request.flag("deferred") && call.config.recipe != LinearRecipe::none;
+  const TensorView before = call.accumulate ? request.input("main_grad", call.dw_type, step.weights()) : TensorView{};
+  request.refuse_unknown();
+  refuse_other_outputs(request, step.bias ? std::vector<std::string>{"dw", "dbias"} : std::vector<std::string>{"dw"});
+  call.dw = request.output("dw", call.dw_type, step.weights());
+  void* const dbias = dbias_of(request, step);
+  const bool product = request.wants("dw");
+
+  // Deferred: dy is quantized now, with the gradient of the bias, and the product follows from what was kept.
+  device::LinearGradientCall kept;
+  static_cast<device::LinearCall&>(kept) = step.call;
+  kept.dy = call.dy;
+  kept.dy_scale = call.dy_scale;
+  kept.dbias = dbias;
+  const auto storage = [=](void* memory) {
+    return device::quantized_storage(memory, call.config, device::LinearTensor::gradient, call.rows.capacity, call.rows.groups, call.N, false, true).columnwise;
+  };
+  std::int64_t kept_at = 0, first_at = 0;
+  if (product && deferred) {
+    kept.dy_columnwise = call.dy_columnwise = storage(later());
+    call.dy = nullptr;
+    call.dy_scale = nullptr;
+    kept_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::gradient, call.rows.capacity, call.rows.groups, call.N, false, true));
+    kept.workspace_bytes = device::linear_quantize_gradient_workspace_bytes(kept);
+    first_at = step.parts.add(kept.workspace_bytes);
+  } else {
+    call.dbias = dbias;
+  }
+  device::LinearDbiasCall alone;
+  static_cast<device::LinearCall&>(alone) = step.call;
+  alone.dy = kept.dy;
+  alone.dbias = dbias;
+  const bool sums = !product && dbias != nullptr;
+  alone.workspace_bytes = sums ? device::linear_dbias_workspace_bytes(alone) : 0;
+  call.workspace_bytes = product ? device::linear_wgrad_workspace_bytes(call) : 0;
+  const std::int64_t own = step.parts.add(std::max(call.workspace_bytes, alone.workspace_bytes));
+  const Splits splits = step.splits;
+  return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            device::Rows rows = call.rows;
+            splits.bind(rows, workspace, status, stream);
+            const auto made_ready = [&](device::LinearCall& ready, std::int64_t at) {
+              ready.rows = rows;
+              ready.status = status;
+              ready.workspace = part<void>(workspace, at);
+            };
+            device::LinearWgradCall ready = call;
+            device::LinearGradientCall ready_kept = kept;
+            device::LinearDbiasCall ready_alone = alone;
+            if (sums) {
+              made_ready(ready_alone, own);
+              device::linear_dbias(ready_alone, stream);
+            }
+            if (!product) return;
+            if (call.accumulate && call.dw != nullptr) copy(call.dw, before.data, before.bytes, stream);
+            if (deferred) {
+              ready_kept.dy_columnwise = ready.dy_columnwise = storage(part<void>(workspace, kept_at));
+              made_ready(ready_kept, first_at);
+              device::linear_quantize_gradient(ready_kept, stream);
+            }
+            made_ready(ready, own);
+            device::linear_wgrad(ready, stream);
+          }};
+}
+
+}  // namespace
+
+bool is_linear(const Request& request) { return request.op().starts_with("linear_"); }
+
+DeviceCall linear_call(const Request& request, const GemmOptions& options) {
+  if (request.op() == "linear_forward") return forward_call(request, options);
+  if (request.op() == "linear_dgrad") return dgrad_call(request, options);
+  return wgrad_call(request, options);
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,14 @@
+#pragma once
+// The ops linear_forward, linear_dgrad and linear_wgrad as calls of the device library.
+
+#include "conformance/backends/device/device_call.h"
+#include "conformance/backends/device/gemm_path.h"
+
+namespace assay::conformance {
+
+bool is_linear(const Request& request);
+
+// Errors: InvalidArgument, NotSupported.
+DeviceCall linear_call(const Request& request, const GemmOptions& options);
+
+}  // namespace assay::conformance
