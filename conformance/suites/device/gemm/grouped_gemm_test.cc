@@ -1,0 +1,215 @@
+// What check_grouped_gemm() refuses, and how it names it. Addresses are made up: nothing is read but the lists.
+
+#include "device/gemm/grouped_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <ostream>
+#include <set>
+#include <string>
+
+#include "device/gemm/group_setup.h"
+
+namespace assay::device {
+namespace {
+
+template <class T = void>
+T* address(std::uintptr_t value) {
+  return reinterpret_cast<T*>(value);
+}
+
+// A call in order, of any kind and layout.
+GroupedGemmCall sound(GemmKind kind, GemmLayout layout) {
+  GroupedGemmCall call;
+  call.kind = kind;
+  call.layout = layout;
+  call.rows = {512, address<const std::int64_t>(0x1000), 4};
+  call.N = 256;
+  call.K = 384;
+  const Format type = kind == GemmKind::bf16    ? Format::bf16
+                      : kind == GemmKind::f16   ? Format::f16
+                      : kind == GemmKind::nvfp4 ? Format::e2m1
+                                                : Format::e4m3;
+  std::uintptr_t at = 0x10000;
+  for (GemmOperand* operand : {&call.x, &call.w, &call.dy}) {
+    operand->type = type;
+    operand->data = address(at);
+    operand->scale_inv = address(at + 0x100);
+    operand->amax = address<const float>(at + 0x200);
+    at += 0x1000;
+  }
+  call.x.columnwise = call.dy.columnwise = layout == GemmLayout::NT;
+  call.w.columnwise = layout == GemmLayout::NN;
+  call.d = address(0x80000);
+  return call;
+}
+
+std::string refusal(const GroupedGemmCall& call) {
+  try {
+    check_grouped_gemm(call);
+    return "";
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+}
+
+TEST(Check, TakesEveryKindAndLayout) {
+  for (int kind = 0; kind < 6; ++kind) {
+    for (int layout = 0; layout < 3; ++layout) {
+      EXPECT_EQ(refusal(sound(static_cast<GemmKind>(kind), static_cast<GemmLayout>(layout))), "") << kind << " " << layout;
+    }
+  }
+}
+
+TEST(Check, TakesNothingWhereThereIsNothing) {
+  GroupedGemmCall call = sound(GemmKind::tensor, GemmLayout::TN);
+  call.rows.capacity = 0;
+  call.x.data = call.x.scale_inv = nullptr;
+  call.d = nullptr;
+  EXPECT_EQ(refusal(call), "");
+  call = sound(GemmKind::bf16, GemmLayout::NT);
+  call.rows.groups = 0;
+  call.d = nullptr;
+  EXPECT_EQ(refusal(call), "");
+  call = sound(GemmKind::bf16, GemmLayout::TN);  // what the layout does not name is not looked at
+  call.dy = GemmOperand{};
+  call.dy.type = Format::i64;
+  EXPECT_EQ(refusal(call), "");
+}
+
+TEST(Check, SixteenBitOperandsAndTensorScalingReadEitherStorage) {
+  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::tensor}) {
+    GroupedGemmCall call = sound(kind, GemmLayout::NN);
+    call.w.columnwise = false;
+    EXPECT_EQ(refusal(call), "");
+  }
+}
+
+struct Refused {
+  const char* name;
+  GemmKind kind;
+  GemmLayout layout;
+  std::function<void(GroupedGemmCall&)> spoil;
+  const char* says;  // how the sentence begins
+};
+void PrintTo(const Refused& one, std::ostream* out) { *out << one.name; }
+
+const void* const kTwoGoodTwoBad[] = {address(0x1000), address(0x2000), nullptr, address(0x4000)};
+const void* const kGood[] = {address(0x1000), address(0x2000), address(0x3000), address(0x4000)};
+void* const kOdd[] = {address(0x1000), address(0x2002), address(0x3000), address(0x4000)};
+
+class Check : public testing::TestWithParam<Refused> {};
+TEST_P(Check, RefusesAndNamesTheMember) {
+  GroupedGemmCall call = sound(GetParam().kind, GetParam().layout);
+  GetParam().spoil(call);
+  const std::string said = refusal(call);
+  EXPECT_EQ(said.rfind(GetParam().says, 0), 0u) << said;
+  EXPECT_NE(said.find("expected"), std::string::npos) << said;
+}
+
+using enum GemmLayout;
+INSTANTIATE_TEST_SUITE_P(
+    Members, Check,
+    testing::Values(
+        Refused{"kind", GemmKind::bf16, TN, [](auto& c) { c.kind = static_cast<GemmKind>(6); }, "kind is 6"},
+        Refused{"layout", GemmKind::bf16, TN, [](auto& c) { c.layout = static_cast<GemmLayout>(3); }, "layout is 3"},
+        Refused{"d_type", GemmKind::bf16, TN, [](auto& c) { c.d_type = Format::e4m3; }, "d_type is 3"},
+        Refused{"negative_n", GemmKind::bf16, TN, [](auto& c) { c.N = -1; }, "N is -1"},
+        Refused{"large_k", GemmKind::bf16, TN, [](auto& c) { c.K = std::int64_t{1} << 33; }, "K is 8589934592"},
+        Refused{"capacity", GemmKind::bf16, TN, [](auto& c) { c.rows.capacity = -5; }, "rows.capacity is -5"},
+        Refused{"groups", GemmKind::bf16, TN, [](auto& c) { c.rows.groups = 1025; }, "rows.groups is 1025"},
+        Refused{"type", GemmKind::bf16, TN, [](auto& c) { c.x.type = Format::f16; }, "x.type is 2"},
+        Refused{"fp8_type", GemmKind::block, NT, [](auto& c) { c.dy.type = Format::bf16; }, "dy.type is 1"},
+        Refused{"storage", GemmKind::block, NN, [](auto& c) { c.w.columnwise = false; }, "w.columnwise is 0"},
+        Refused{"mxfp8_storage", GemmKind::mxfp8, TN, [](auto& c) { c.x.columnwise = true; }, "x.columnwise is 1"},
+        Refused{"null_data", GemmKind::bf16, TN, [](auto& c) { c.x.data = nullptr; }, "x.data is null"},
+        Refused{"odd_data", GemmKind::bf16, NN, [](auto& c) { c.dy.data = address(0x10008); }, "dy.data is misaligned"},
+        Refused{"null_scales", GemmKind::tensor, NT, [](auto& c) { c.x.scale_inv = nullptr; }, "x.scale_inv is null"},
+        Refused{"odd_scales", GemmKind::block, TN, [](auto& c) { c.w.scale_inv = address(0x10002); }, "w.scale_inv is misaligned"},
+        Refused{"amax", GemmKind::nvfp4, TN, [](auto& c) { c.w.amax = nullptr; }, "w.amax is null"},
+        Refused{"odd_k", GemmKind::nvfp4, TN, [](auto& c) { c.K = 33; }, "columns of x is 33"},
+        Refused{"odd_n", GemmKind::nvfp4, NN, [](auto& c) { c.N = 33; }, "columns of dy is 33"},
+        Refused{"list_of_x", GemmKind::bf16, TN, [](auto& c) { c.x.data_list = kGood; }, "x.data_list is given"},
+        Refused{"list_and_data", GemmKind::bf16, TN, [](auto& c) { c.w.data_list = kGood; }, "w.data is given"},
+        Refused{"list_entry", GemmKind::bf16, TN, [](auto& c) { c.w.data = c.w.scale_inv = nullptr, c.w.data_list = kTwoGoodTwoBad; },
+                "w.data_list[2] is null"},
+        Refused{"list_without_scales", GemmKind::block, TN, [](auto& c) { c.w.data = c.w.scale_inv = nullptr, c.w.data_list = kGood; },
+                "w.scale_inv_list is null"},
+        Refused{"scales_without_list", GemmKind::block, TN, [](auto& c) { c.w.scale_inv_list = kGood; }, "w.scale_inv_list is given"},
+        Refused{"null_d", GemmKind::bf16, NT, [](auto& c) { c.d = nullptr; }, "d is null"},
+        Refused{"d_list_of_fprop", GemmKind::bf16, TN, [](auto& c) { c.d = nullptr, c.d_list = kOdd; }, "d_list is given"},
+        Refused{"d_and_list", GemmKind::bf16, NT, [](auto& c) { c.d_list = kOdd; }, "d is given"},
+        Refused{"d_list_entry", GemmKind::bf16, NT, [](auto& c) { c.d = nullptr, c.d_list = kOdd; }, "d_list[1] is misaligned"},
+        Refused{"c_with_list", GemmKind::bf16, NT, [](auto& c) { c.d = nullptr, c.d_list = kOdd, c.c = address(0x100); }, "c is given"},
+        Refused{"odd_c", GemmKind::bf16, TN, [](auto& c) { c.c = address(0x101); }, "c is misaligned"},
+        Refused{"odd_alpha", GemmKind::bf16, TN, [](auto& c) { c.alpha = address<const float>(0x102); }, "alpha is misaligned"},
+        Refused{"odd_beta", GemmKind::bf16, TN, [](auto& c) { c.beta = address<const float>(0x102); }, "beta is misaligned"},
+        Refused{"bias_of_wgrad", GemmKind::bf16, NT, [](auto& c) { c.bias = address(0x100); }, "bias is given"},
+        Refused{"workspace", GemmKind::bf16, TN, [](auto& c) { c.workspace = address(0x1080); }, "workspace is misaligned"},
+        Refused{"status", GemmKind::bf16, TN, [](auto& c) { c.status = address<std::uint32_t>(0x1002); }, "status is misaligned"}),
+    [](const auto& info) { return info.param.name; });
+
+// D [m,n] row-major is op(A) . op(B) column-major with A the columns' operand; k_major where memory runs along the sum.
+TEST(Sides, WhichOperandSuppliesWhat) {
+  GroupedGemmCall call = sound(GemmKind::block, GemmLayout::TN);
+  GemmSides sides = gemm_sides(call);
+  EXPECT_EQ(sides.rows.operand, &call.x);
+  EXPECT_EQ(sides.columns.operand, &call.w);
+  EXPECT_EQ(sides.rows.extent, GemmSide::kOfGroup);
+  EXPECT_EQ(sides.columns.extent, call.N);
+  EXPECT_EQ(sides.rows.depth, call.K);
+  call = sound(GemmKind::block, GemmLayout::NN);
+  sides = gemm_sides(call);
+  EXPECT_EQ(sides.rows.operand, &call.dy);
+  EXPECT_EQ(sides.columns.extent, call.K);
+  EXPECT_EQ(sides.columns.depth, call.N);
+  EXPECT_TRUE(sides.columns.k_major);  // the transposed storage
+  call = sound(GemmKind::block, GemmLayout::NT);
+  sides = gemm_sides(call);
+  EXPECT_EQ(sides.rows.operand, &call.dy);
+  EXPECT_EQ(sides.columns.operand, &call.x);
+  EXPECT_EQ(sides.rows.extent, call.N);
+  EXPECT_EQ(sides.columns.extent, call.K);
+  EXPECT_EQ(sides.columns.depth, GemmSide::kOfGroup);
+  EXPECT_TRUE(sides.rows.k_major && sides.columns.k_major);
+  call = sound(GemmKind::mxfp8, GemmLayout::NT);  // its columnwise storage is not transposed
+  EXPECT_FALSE(gemm_sides(call).rows.k_major);
+  call = sound(GemmKind::bf16, GemmLayout::NT);
+  call.x.columnwise = call.dy.columnwise = false;
+  EXPECT_FALSE(gemm_sides(call).columns.k_major);
+}
+
+TEST(Arrays, LieApartAndFit) {
+  for (const int groups : {1, 8, 63, 64, 65, 1024}) {
+    char* base = address<char>(1 << 20);
+    const GroupArrays a = group_arrays(base, groups);
+    std::set<std::uintptr_t> starts;
+    const auto place = [&](const void* array, std::int64_t bytes) {
+      const auto at = reinterpret_cast<std::uintptr_t>(array);
+      EXPECT_EQ(at % 256, 0u);
+      EXPECT_TRUE(starts.insert(at).second);
+      const auto next = starts.upper_bound(at);
+      if (next != starts.end()) {
+        EXPECT_LE(at + static_cast<std::uintptr_t>(bytes), *next);
+      }
+      EXPECT_LE(at + static_cast<std::uintptr_t>(bytes), reinterpret_cast<std::uintptr_t>(base) + group_arrays_bytes(groups));
+    };
+    for (const void* array : {static_cast<const void*>(a.beta_of), static_cast<const void*>(a.alpha_of),
+                              static_cast<const void*>(a.b_scale), static_cast<const void*>(a.a_scale), static_cast<const void*>(a.d),
+                              static_cast<const void*>(a.c), static_cast<const void*>(a.b), static_cast<const void*>(a.a)}) {
+      place(array, 8 * groups);
+    }
+    for (const void* array :
+         {static_cast<const void*>(a.alpha), static_cast<const void*>(a.beta), static_cast<const void*>(a.a_rows),
+          static_cast<const void*>(a.a_columns), static_cast<const void*>(a.a_leading), static_cast<const void*>(a.b_rows),
+          static_cast<const void*>(a.b_columns), static_cast<const void*>(a.b_leading), static_cast<const void*>(a.d_rows),
+          static_cast<const void*>(a.d_columns), static_cast<const void*>(a.d_leading)}) {
+      place(array, 4 * groups);
+    }
+    EXPECT_EQ(starts.size(), 19u);
+  }
+}
+
+}  // namespace
+}  // namespace assay::device
