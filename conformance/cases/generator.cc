@@ -16,6 +16,7 @@
 #include "reference/layout/scale_shape.h"
 #include "reference/layout/swizzle.h"
 #include "reference/support/error.h"
+#include "reference/support/parallel.h"
 
 namespace assay::conformance {
 namespace {
@@ -104,11 +105,50 @@ void poison_tail(std::vector<std::uint32_t>& bits, std::int64_t active, std::int
   std::fill(bits.begin() + active * columns, bits.end(), nan_code(type));
 }
 
+// Groups of rows that are stored transposed, each at its own place; null: row after row.
+using Transposed = const std::vector<std::int64_t>*;
+
+// The pattern in storage, rows from `active` on as NaN, piece by piece on all processors.
+void store_pattern(const PatternRequest& request, std::int64_t active, Tensor& tensor, Transposed splits = nullptr) {
+  const std::int64_t columns = request.columns;
+  const std::vector<std::int64_t> starts = splits == nullptr ? std::vector<std::int64_t>{0} : starts_of(*splits);
+  // Chunks of rows begin on multiples of 64 within their group; what is past the groups is one more.
+  struct Chunk {
+    std::int64_t first, rows, group_first, group_rows;  // group_rows 0: not transposed
+  };
+  constexpr std::int64_t kRows = 64;
+  std::vector<Chunk> chunks;
+  const auto cut = [&](std::int64_t first, std::int64_t rows, bool transposed) {
+    for (std::int64_t at = 0; at < rows; at += kRows) {
+      chunks.push_back({first + at, std::min(kRows, rows - at), first, transposed ? rows : 0});
+    }
+  };
+  for (std::size_t g = 0; g + 1 < starts.size(); ++g) cut(starts[g], starts[g + 1] - starts[g], true);
+  cut(starts.back(), request.rows - starts.back(), false);
+  parallel_for(static_cast<std::int64_t>(chunks.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::uint32_t> bits, column;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Chunk& chunk = chunks[static_cast<std::size_t>(i)];
+      bits.resize(static_cast<std::size_t>(chunk.rows * columns));
+      fill_pattern_rows(request, chunk.first, bits);
+      const std::int64_t kept = std::clamp<std::int64_t>(active - chunk.first, 0, chunk.rows);
+      std::fill(bits.begin() + kept * columns, bits.end(), nan_code(request.type));
+      if (chunk.group_rows == 0) {
+        store(bits, tensor, chunk.first * columns);
+        continue;
+      }
+      column.resize(static_cast<std::size_t>(chunk.rows));
+      for (std::int64_t c = 0; c < columns; ++c) {
+        for (std::int64_t r = 0; r < chunk.rows; ++r) column[static_cast<std::size_t>(r)] = bits[static_cast<std::size_t>(r * columns + c)];
+        store(column, tensor, chunk.group_first * columns + c * chunk.group_rows + (chunk.first - chunk.group_first));
+      }
+    }
+  });
+}
+
 Tensor matrix(const PatternRequest& request, std::int64_t active_rows) {
-  std::vector<std::uint32_t> bits = pattern_bits(request);
-  poison_tail(bits, active_rows, request.columns, request.type);
   Tensor tensor = make(request.type, {request.rows, request.type == Format::e2m1 ? request.columns / 2 : request.columns});
-  store(bits, tensor);
+  store_pattern(request, active_rows, tensor);
   return tensor;
 }
 
@@ -289,17 +329,18 @@ void add_operand(Case& result, const OperandRequest& operand) {
   pattern.tensor = operand.name;
   pattern.rows = operand.total_rows;
   pattern.columns = operand.columns;
-  std::vector<std::uint32_t> bits = pattern_bits(pattern);
-  poison_tail(bits, sum_of(operand.splits), operand.columns, operand.type);
-
   const bool packed = operand.type == Format::e2m1;
   const bool transposed = operand.columnwise && operand.recipe != Recipe::mxfp8;
+  const std::int64_t active = sum_of(operand.splits);
   Tensor data = make(operand.type, {operand.total_rows, packed ? operand.columns / 2 : operand.columns});
-  if (transposed) {
-    bits = transpose_groups(bits, operand.splits, operand.columns);
-    data.shape = {data.elements()};
+  if (transposed && packed) {  // two rows share a byte
+    std::vector<std::uint32_t> bits = pattern_bits(pattern);
+    poison_tail(bits, active, operand.columns, operand.type);
+    store(transpose_groups(bits, operand.splits, operand.columns), data);
+  } else {
+    store_pattern(pattern, active, data, transposed ? &operand.splits : nullptr);
   }
-  store(bits, data);
+  if (transposed) data.shape = {data.elements()};
   if (!operand.scaled) {
     result.in[operand.name] = std::move(data);
     return;

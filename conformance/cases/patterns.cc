@@ -352,7 +352,9 @@ std::span<const PatternInfo> patterns() {
   return infos;
 }
 
-void fill_pattern(const PatternRequest& request, std::span<std::uint32_t> bits) {
+namespace {
+
+const Pattern& checked(const PatternRequest& request) {
   const Pattern* found = nullptr;
   std::vector<std::string_view> names;
   for (const Pattern& each : kPatterns) {
@@ -360,17 +362,32 @@ void fill_pattern(const PatternRequest& request, std::span<std::uint32_t> bits) 
     if (each.info.name == request.pattern) found = &each;
   }
   require(found != nullptr, "pattern", request.pattern, "the name of a data pattern" + did_you_mean(request.pattern, names));
-  require(static_cast<std::int64_t>(bits.size()) == request.rows * request.columns, "bits", bits.size(), "one word an element");
   require(request.block >= 1 && request.step >= 2, "block", request.block, "blocks of 1 and steps of 2 or more");
+  return *found;
+}
 
+}  // namespace
+
+void fill_pattern_rows(const PatternRequest& request, std::int64_t first_row, std::span<std::uint32_t> bits) {
+  const Element element = checked(request).element;
   const Source source{request};
+  const std::int64_t columns = request.columns, rows = columns == 0 ? 0 : static_cast<std::int64_t>(bits.size()) / columns;
+  require(rows * columns == static_cast<std::int64_t>(bits.size()) && first_row >= 0 && first_row + rows <= request.rows, "bits", bits.size(),
+          "one word for each element of whole rows");
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      bits[static_cast<std::size_t>(row * columns + column)] = element(source, first_row + row, column);
+    }
+  }
+}
+
+void fill_pattern(const PatternRequest& request, std::span<std::uint32_t> bits) {
+  checked(request);
+  require(static_cast<std::int64_t>(bits.size()) == request.rows * request.columns, "bits", bits.size(), "one word an element");
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(request.columns, 1));
   parallel_for(request.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      for (std::int64_t column = 0; column < request.columns; ++column) {
-        bits[static_cast<std::size_t>(row * request.columns + column)] = found->element(source, row, column);
-      }
-    }
+    fill_pattern_rows(request, begin, bits.subspan(static_cast<std::size_t>(begin * request.columns),
+                                                   static_cast<std::size_t>((end - begin) * request.columns)));
   });
 }
 

@@ -53,4 +53,7 @@ std::span<const PatternInfo> patterns();
 // Errors: an unknown pattern; `bits` of another size than rows * columns.
 void fill_pattern(const PatternRequest& request, std::span<std::uint32_t> bits);
 
+// The same for the rows from `first_row` on that `bits` has room for: whole ones. Runs on the caller's thread.
+void fill_pattern_rows(const PatternRequest& request, std::int64_t first_row, std::span<std::uint32_t> bits);
+
 }  // namespace assay::conformance

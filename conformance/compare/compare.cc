@@ -8,6 +8,7 @@
 #include "conformance/compare/elements.h"
 #include "conformance/compare/hints.h"
 #include "reference/support/error.h"
+#include "reference/support/parallel.h"
 
 namespace assay::conformance {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using golden::Case;
 using golden::Tensor;
 
-constexpr std::size_t kMostEvidence = 65536;  // mismatches that hints look at
+constexpr std::size_t kMostEvidence = 65536;  // mismatches that hints look at, from all parts of the output
 constexpr std::int64_t kTile = 128;
 constexpr std::size_t kLastBucket = 17;         // distances above 2^16 are counted together
 
@@ -40,19 +41,37 @@ std::string ranges_text(const std::set<std::int64_t>& values, int most = 6) {
   return left > 0 ? text + " and " + show(left) + " more" : text;
 }
 
+// A set of whole numbers that lie close together, for millions of insertions.
+class Marks {
+ public:
+  void add(std::int64_t value) {
+    if (value == last_ && !flags_.empty()) return;
+    last_ = value;
+    if (flags_.empty()) first_ = value;
+    if (value < first_) {
+      flags_.insert(flags_.begin(), static_cast<std::size_t>(first_ - value), std::uint8_t{0});
+      first_ = value;
+    }
+    const auto at = static_cast<std::size_t>(value - first_);
+    if (at >= flags_.size()) flags_.resize(at + 1);
+    flags_[at] = 1;
+  }
+  void move_into(std::set<std::int64_t>& values) const {
+    for (std::size_t i = 0; i < flags_.size(); ++i) {
+      if (flags_[i] != 0) values.insert(first_ + static_cast<std::int64_t>(i));
+    }
+  }
+
+ private:
+  std::int64_t first_ = 0, last_ = 0;
+  std::vector<std::uint8_t> flags_;
+};
+
 // Groups, rows, columns and tiles that hold mismatches.
 struct Touched {
   std::set<std::int64_t> groups, rows, columns;
   std::set<std::pair<std::int64_t, std::int64_t>> tiles;
   bool has_tiles = false;
-
-  void add(const Segment& segment, Coordinates at) {
-    groups.insert(segment.group);
-    rows.insert(at.row);
-    columns.insert(at.column);
-    if (segment.rows > kTile || segment.columns > kTile) has_tiles = true;
-    tiles.emplace(at.row / kTile, at.column / kTile);
-  }
 
   std::string text(const OutputMap& map) const {
     std::vector<std::string> parts;
@@ -78,6 +97,28 @@ struct Touched {
   }
 };
 
+// The same of one piece of one segment.
+struct TouchedPiece {
+  Marks rows, columns;
+  std::set<std::pair<std::int64_t, std::int64_t>> tiles;
+  std::pair<std::int64_t, std::int64_t> last_tile{-1, -1};
+
+  void add(Coordinates at) {
+    rows.add(at.row);
+    columns.add(at.column);
+    const std::pair tile{at.row / kTile, at.column / kTile};
+    if (tile != last_tile) tiles.insert(last_tile = tile);
+  }
+  void move_into(Touched& touched, const Segment& segment) const {
+    if (tiles.empty()) return;
+    touched.groups.insert(segment.group);
+    rows.move_into(touched.rows);
+    columns.move_into(touched.columns);
+    touched.tiles.insert(tiles.begin(), tiles.end());
+    if (segment.rows > kTile || segment.columns > kTile) touched.has_tiles = true;
+  }
+};
+
 std::string place_text(const OutputMap& map, const Segment& segment, Coordinates at) {
   std::string text;
   const auto part = [&](const std::string& name, std::int64_t value) {
@@ -92,6 +133,16 @@ std::string place_text(const OutputMap& map, const Segment& segment, Coordinates
 
 bool nan_equals_nan(Format type) { return type == Format::f32 || type == Format::bf16 || type == Format::f16; }
 
+// What one thread found in consecutive elements.
+struct Piece {
+  std::int64_t count = 0, total = 0, overwritten = 0;
+  std::int64_t first_element = 0;
+  std::uint64_t got = 0, want = 0;  // of the first
+  UlpHistogram ulp;
+  TouchedPiece touched;
+  std::vector<Mismatch> mismatches;
+};
+
 class Comparison {
  public:
   Comparison(const Case& problem, const std::string& name, const Tensor& expected, const Tensor& produced, const CompareOptions& options)
@@ -101,7 +152,7 @@ class Comparison {
   }
 
   Difference run() {
-    for (std::size_t s = 0; s < map_.segments.size(); ++s) compare_segment(s);
+    compare_segments();
     compare_tail();
     difference_.where = touched_.text(map_);
     if (tail_ > 0) {
@@ -141,16 +192,13 @@ class Comparison {
     return std::memcmp(got_.bytes + s.first * width, want_.bytes + s.first * width, static_cast<std::size_t>(s.elements() * width)) == 0;
   }
 
-  void note(std::int64_t element, std::uint64_t got, std::uint64_t want, const std::string& place) {
-    if (difference_.count++ == 0) {
-      difference_.first_element = element;
-      difference_.first_place = place;
-      difference_.got = got, difference_.want = want;
-      difference_.got_text = show_element(want_.type, got);
-      difference_.want_text = show_element(want_.type, want);
+  void note(Piece& piece, std::int64_t element, std::uint64_t got, std::uint64_t want) const {
+    if (piece.count++ == 0) {
+      piece.first_element = element;
+      piece.got = got, piece.want = want;
     }
     if (!is_floating(want_.type)) return;
-    UlpHistogram& ulp = difference_.ulp;
+    UlpHistogram& ulp = piece.ulp;
     if (!is_finite(want_.type, got) || !is_finite(want_.type, want)) {
       ++ulp.special;
       return;
@@ -165,13 +213,31 @@ class Comparison {
     ++ulp.buckets[bucket];
   }
 
-  void compare_segment(std::size_t index) {
-    const Segment& s = map_.segments[index];
-    if (same_bytes(s)) {
-      difference_.total += s.elements();
-      return;
+  // Adds what a piece found to the whole. `place` says where its first mismatch lies.
+  template <class Place>
+  void take(Piece& piece, Place place) {
+    difference_.total += piece.total;
+    difference_.overwritten += piece.overwritten;
+    if (piece.count > 0 && difference_.count == 0) {
+      difference_.first_element = piece.first_element;
+      difference_.first_place = place(piece.first_element);
+      difference_.got = piece.got, difference_.want = piece.want;
+      difference_.got_text = show_element(want_.type, piece.got);
+      difference_.want_text = show_element(want_.type, piece.want);
     }
-    for (std::int64_t offset = 0; offset < s.elements(); ++offset) {
+    difference_.count += piece.count;
+    difference_.ulp.zero_sign += piece.ulp.zero_sign;
+    difference_.ulp.special += piece.ulp.special;
+    if (difference_.ulp.buckets.size() < piece.ulp.buckets.size()) difference_.ulp.buckets.resize(piece.ulp.buckets.size());
+    for (std::size_t b = 0; b < piece.ulp.buckets.size(); ++b) difference_.ulp.buckets[b] += piece.ulp.buckets[b];
+    const std::size_t room = kMostEvidence - std::min(mismatches_.size(), kMostEvidence);
+    mismatches_.insert(mismatches_.end(), piece.mismatches.begin(), piece.mismatches.begin() + static_cast<std::ptrdiff_t>(std::min(room, piece.mismatches.size())));
+  }
+
+  // Elements [begin, end) of a segment.
+  void compare_piece(std::size_t index, std::int64_t begin, std::int64_t end, std::size_t most_evidence, Piece& piece) const {
+    const Segment& s = map_.segments[index];
+    for (std::int64_t offset = begin; offset < end; ++offset) {
       const std::int64_t element = s.first + offset;
       const Coordinates at = coordinates_of(s, offset);
       const bool used = at.row < s.used_rows && at.column < s.used_columns;
@@ -181,19 +247,50 @@ class Comparison {
         // A mask that has padding written (a buffer that is handed on whole) leaves its contents open.
         const bool open = compact_padding && !options_.written.empty() && may_be_written(element);
         if (options_.before == nullptr || open) continue;
-        ++difference_.total;
+        ++piece.total;
         if (got == before_[element]) continue;
-        ++difference_.overwritten;
-        touched_.add(s, at);
-        note(element, got, before_[element], place_text(map_, s, at));
+        ++piece.overwritten;
+        piece.touched.add(at);
+        note(piece, element, got, before_[element]);
         continue;
       }
-      ++difference_.total;
+      ++piece.total;
       const std::uint64_t want = used ? want_[element] : 0;
       if (equal(got, want)) continue;
-      touched_.add(s, at);
-      note(element, got, want, place_text(map_, s, at));
-      if (used && mismatches_.size() < kMostEvidence) mismatches_.push_back({index, offset, got, want});
+      piece.touched.add(at);
+      note(piece, element, got, want);
+      if (used && piece.mismatches.size() < most_evidence) piece.mismatches.push_back({index, offset, got, want});
+    }
+  }
+
+  // Pieces do not depend on the number of threads, and are added up in their order.
+  void compare_segments() {
+    struct Range {
+      std::size_t segment;
+      std::int64_t begin, end;
+    };
+    constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+    std::vector<Range> ranges;
+    for (std::size_t s = 0; s < map_.segments.size(); ++s) {
+      const Segment& segment = map_.segments[s];
+      if (same_bytes(segment)) {
+        difference_.total += segment.elements();
+        continue;
+      }
+      for (std::int64_t at = 0; at < segment.elements(); at += kPiece) ranges.push_back({s, at, std::min(at + kPiece, segment.elements())});
+    }
+    const std::size_t most_evidence = std::max<std::size_t>(kMostEvidence / std::max<std::size_t>(ranges.size(), 1), 64);
+    std::vector<Piece> pieces(ranges.size());
+    parallel_for(static_cast<std::int64_t>(ranges.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        compare_piece(ranges[i].segment, ranges[i].begin, ranges[i].end, most_evidence, pieces[i]);
+      }
+    });
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const Segment& segment = map_.segments[ranges[i].segment];
+      take(pieces[i], [&](std::int64_t element) { return place_text(map_, segment, coordinates_of(segment, element - segment.first)); });
+      pieces[i].touched.move_into(touched_, segment);
+      pieces[i] = {};
     }
   }
 
@@ -201,13 +298,15 @@ class Comparison {
   void compare_tail() {
     if (options_.before == nullptr) return;
     const std::int64_t begin = map_.segments.empty() ? 0 : map_.segments.back().first + map_.segments.back().elements();
+    Piece piece;
     for (std::int64_t element = begin; element < map_.elements; ++element) {
-      ++difference_.total;
+      ++piece.total;
       if (got_[element] == before_[element]) continue;
-      ++tail_;
-      ++difference_.overwritten;
-      note(element, got_[element], before_[element], "element " + show(element) + ", beyond the splits");
+      ++piece.overwritten;
+      note(piece, element, got_[element], before_[element]);
     }
+    tail_ = piece.count;
+    take(piece, [](std::int64_t element) { return "element " + show(element) + ", beyond the splits"; });
   }
 
   OutputMap map_;
