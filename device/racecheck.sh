@@ -50,8 +50,8 @@ with_shared_anywhere() {
   find "$here" -name '*.cu' -o -name '*.cuh' | sort | while read -r file; do with_shared "$file"; done | sort -u
 }
 
-run_case() {  # run_case NUMBER LINE: OUT/case-NUMBER.log and .verdict
-  local number=$1 line=$2 log=$out/case-$1.log left verdict attempt status
+run_case() {  # run_case NUMBER LINE OPTIONS: OUT/case-NUMBER.log and .verdict
+  local number=$1 line=$2 options=$3 log=$out/case-$1.log left verdict attempt status
   for attempt in 1 2; do
     left=$((deadline - SECONDS))
     if ((left < 5)); then verdict=${verdict:-"not run: no time left"}; break; fi
@@ -61,7 +61,7 @@ run_case() {  # run_case NUMBER LINE: OUT/case-NUMBER.log and .verdict
     # shellcheck disable=SC2086  # the words of the line
     ASSAY_THREADS=1 timeout -k 5 "$left" "$sanitizer" --tool racecheck --error-exitcode 99 --kernel-name kns=assay \
       --racecheck-num-workers 1 --port $((49152 + 8 * number)) \
-      "$assay" repro --backend device --backend-options pool=off $line >"$log" 2>&1 || status=$?
+      "$assay" repro --backend device --backend-options "pool=off$options" $line >"$log" 2>&1 || status=$?
     if grep -q 'Internal Sanitizer Error' "$log"; then verdict="tool failed: $(grep -m1 -o 'Internal Sanitizer Error.*' "$log")"; continue; fi
     case $status in
       0)
@@ -77,16 +77,20 @@ run_case() {  # run_case NUMBER LINE: OUT/case-NUMBER.log and .verdict
   printf '%s\n' "$verdict" >"$out/case-$number.verdict"
 }
 
-names=() lines=()
+names=() lines=() options=()
 while IFS= read -r text; do
-  if [[ $text =~ ^([a-z_0-9\ ]+):\ (.+)$ ]]; then
-    names+=("${BASH_REMATCH[1]}") lines+=("${BASH_REMATCH[2]}")
+  if [[ $text =~ ^([a-z_0-9=\ ]+):\ (.+)$ ]]; then
+    names+=("${BASH_REMATCH[1]}") lines+=("${BASH_REMATCH[2]}") own=
+    for word in ${BASH_REMATCH[1]}; do
+      if [[ $word == *=* ]]; then own+=,$word; fi
+    done
+    options+=("$own")
   fi
 done <"$here/racecheck.txt"
 
 for i in "${!lines[@]}"; do
   while (($(jobs -rp | wc -l) >= jobs)); do wait -n; done
-  run_case "$i" "${lines[i]}" &
+  run_case "$i" "${lines[i]}" "${options[i]}" &
 done
 wait
 
