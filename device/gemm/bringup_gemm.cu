@@ -176,7 +176,7 @@ Prepared prepare(const GroupedGemmCall& call, const BringupArithmetic& arithmeti
 
 const Kernel& kernel_for(const GemmCall& call, Route route) {
   if (route == Route::fastest) {
-    for (const Kernel* kernel : {&kFp8Kernel, &kWideSumKernel}) {
+    for (const Kernel* kernel : {&kFp8Kernel, &kWideSumKernel, &kFp4Kernel}) {
       if (kernel->takes(call)) return *kernel;
     }
   }

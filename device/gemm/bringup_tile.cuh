@@ -26,6 +26,7 @@
 
 #include "device/gemm/bringup_output.cuh"
 #include "device/gemm/bringup_step.cuh"
+#include "device/gemm/bringup_walk.cuh"
 #include "device/support/launch_check.h"
 
 namespace assay::device::bringup {
@@ -245,49 +246,6 @@ __device__ void decode(TileStage& stage, const Codes<typename FastFormat<kFormat
   }
 }
 
-// ---- The walk over k ----------------------------------------------------------------------------------------------
-
-// Stages of up to 32 k: through stretches, through slices. Slices and stretches without products are no stages.
-struct Walk {
-  int k, stretch_end, slice_end;   // this stage begins at k
-  int slice, stretch_begin;
-  bool any;                        // there is a stage
-
-  __device__ static int slice_begin(const Arithmetic& plan, int depth, std::int64_t slice) {
-    if (plan.slices == 1) return slice == 0 ? 0 : depth;
-    return slice > depth / plan.slice_length ? depth : static_cast<int>(slice * plan.slice_length);
-  }
-  __device__ void enter_slice(const Arithmetic& plan, int depth) {
-    k = stretch_begin = slice_begin(plan, depth, slice);
-    slice_end = slice_begin(plan, depth, static_cast<std::int64_t>(slice) + 1);
-    enter_stretch(plan);
-  }
-  __device__ void enter_stretch(const Arithmetic& plan) {
-    stretch_begin = k;
-    stretch_end = plan.interval == 0 || slice_end - k < plan.interval ? slice_end : k + static_cast<int>(plan.interval);
-  }
-  __device__ void begin(const Arithmetic& plan, int depth) {
-    slice = 0;
-    enter_slice(plan, depth);
-    any = k < depth;
-  }
-  __device__ bool ends_stretch() const { return k + kChunk >= stretch_end; }
-  __device__ bool ends_slice() const { return ends_stretch() && stretch_end == slice_end; }
-  __device__ void advance(const Arithmetic& plan, int depth) {
-    if (!ends_stretch()) {
-      k += kChunk;
-    } else if (stretch_end < slice_end) {
-      k = stretch_end;
-      enter_stretch(plan);
-    } else if (slice_end < depth) {
-      ++slice;
-      enter_slice(plan, depth);
-    } else {
-      any = false;
-    }
-  }
-};
-
 // ---- A step -------------------------------------------------------------------------------------------------------
 
 // Which chain is computed.
@@ -403,7 +361,6 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
   __shared__ Group group_copy;
   __shared__ std::int64_t tile_at[2];
   TileStage& stage = *reinterpret_cast<TileStage*>(dynamic_shared);
-  float* const kept = reinterpret_cast<float*>(dynamic_shared + sizeof(TileStage));  // [32][kTileThreads], once or twice
 
   const int thread = static_cast<int>(threadIdx.x);
   {
@@ -422,13 +379,8 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
   const int warp = thread / 32, g = thread % 32 / 4, q = thread % 4;
   const int warp_row = warp % 4 * 32, warp_column = warp / 4 * 32;
   const int depth = static_cast<int>(group.depth);
-  const bool has_partial = plan.promotion != Promotion::none, has_total = plan.slices > 1;
-  float* const partials = kept + thread;
-  float* const totals = kept + (has_partial ? kRows * kColumns * kTileThreads : 0) + thread;
-  if (has_partial) {
-#pragma unroll 1
-    for (int o = 0; o < kRows * kColumns; ++o) partials[o * kTileThreads] = 0;
-  }
+  Kept<kTileThreads> kept;
+  kept.begin(plan, reinterpret_cast<float*>(dynamic_shared + sizeof(TileStage)), kRows * kColumns);
 
   using Code = typename C::Code;
   const auto lines_of = [&](const GroupOperand& operand, std::int64_t first, std::int64_t extent, int most) {
@@ -456,7 +408,7 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
   const auto row_of = [&](int r) { return warp_row + 8 * r + g; };
   const auto column_of = [&](int c) { return warp_column + c / 2 * 8 + 2 * q + c % 2; };
 
-  Walk walk;
+  Walk<kChunk> walk;
   walk.begin(plan, depth);
   Codes<Code> codes[kUnits];
   const auto load_stage = [&]() {
@@ -466,10 +418,9 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
   };
   if (walk.any) load_stage();
   bool out_of_range = false;  // some accumulator of this block is
-  int merged_slices = 0;
 
   while (walk.any) {
-    const Walk now = walk;
+    const Walk<kChunk> now = walk;
     __syncthreads();
     constexpr float kRowPlace = to_place<C::kRow>(true), kColumnPlace = to_place<C::kColumn>(false);
     bool special = any_special<C::kRow>(codes[0]);
@@ -619,33 +570,19 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
       }
     }
 
-    if (!now.ends_stretch()) continue;
-    if (!has_partial && !has_total) continue;  // one chain: acc is the result
-    const bool scales_inside = has_partial && plan.promotion != Promotion::add;
+    if (!now.ends_stretch() || !kept.any()) continue;  // one chain: acc is the result
     put_aside(acc, aside);
 #pragma unroll 1
     for (int o = 0; o < kRows * kColumns; ++o) {
       const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
-      if (i >= group.m || j >= group.n) continue;
-      float value = __fadd_rn(aside[o], 0.0f);
-      if (has_partial) {
-        const float row_factor = scales_inside ? scale_value(group.rows, i, now.stretch_begin) : 1.0f;
-        const float column_factor = scales_inside ? scale_value(group.columns, j, now.stretch_begin) : 1.0f;
-        value = promoted(plan.promotion, partials[o * kTileThreads], value, row_factor, column_factor);
-      }
-      if (has_total && now.ends_slice()) {
-        float& total = totals[o * kTileThreads];
-        total = merged(plan, call.d_type, merged_slices == 0 ? 0.0f : total, value, merged_slices == 0);
-        value = 0;
-      }
-      if (has_partial) partials[o * kTileThreads] = value;
+      if (i < group.m && j < group.n) kept.end_stretch(call, group, o, i, j, now.stretch_begin, now.ends_slice(), aside[o]);
     }
+    if (now.ends_slice()) ++kept.slices;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
     }
-    if (now.ends_slice()) ++merged_slices;
     out_of_range = false;
   }
 
@@ -653,32 +590,15 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
 #pragma unroll 1
   for (int o = 0; o < kRows * kColumns; ++o) {
     const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
-    if (i >= group.m || j >= group.n) continue;
-    float value = __fadd_rn(aside[o], 0.0f);
-    if (has_partial) value = partials[o * kTileThreads];
-    if (has_total) {
-      value = merged_slices == 0 ? 0.0f : totals[o * kTileThreads];
-      // Slices past the end of k add +0; a second one changes nothing more.
-      if (merged_slices < plan.slices) value = merged(plan, call.d_type, value, 0.0f, merged_slices == 0);
-    }
-    write_element(group, call.d_type, i, j, value);
+    if (i < group.m && j < group.n) write_element(group, call.d_type, i, j, kept.result(call, o, aside[o]));
   }
 }
 
 // Dynamic shared memory of a block.
 inline int tile_bytes(const Arithmetic& plan) {
-  constexpr int kKept = kRows * kColumns * kTileThreads * static_cast<int>(sizeof(float));
-  return static_cast<int>(sizeof(TileStage)) + (plan.promotion != Promotion::none ? kKept : 0) + (plan.slices > 1 ? kKept : 0);
+  return static_cast<int>(sizeof(TileStage)) + Kept<kTileThreads>::bytes(plan, kRows * kColumns);
 }
-
-// Whether a block of the current device has as much: consumer devices have 99 KiB.
-inline bool tiles_fit(const Arithmetic& plan) {
-  constexpr int kStatic = 1024;
-  int device = 0, most = 0;
-  check_cuda(cudaGetDevice(&device), "bring-up GEMM: cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "bring-up GEMM: shared memory a block");
-  return tile_bytes(plan) + kStatic <= most;
-}
+inline bool tiles_fit(const Arithmetic& plan) { return fits_block(tile_bytes(plan)); }
 
 template <class C>
 void launch_tiles(const GemmCall& call, std::int64_t tiles, Stream stream, const char* name) {
