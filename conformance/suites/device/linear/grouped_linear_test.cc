@@ -10,7 +10,7 @@
 //   A21, D5 accumulation                                                                         Accumulates, Replay
 //   A23, C18, C20 memory allocated by a call, or while capturing                                 Memory, Replay
 //   A24 splits, data or weights kept by a graph                                                  Replay
-//   C19 workspaces of two layouts, or of two modules, that overlap                               Memory, TwoModules
+//   C19 workspaces of two layouts, or of two modules, that overlap                               AWorkspaceForEachLayout, TwoModules
 //   D1, D3, D4 the skip flag frozen at capture, inverted, cleared by another use of the weights  Weights, Replay
 
 #include <gtest/gtest.h>
@@ -41,6 +41,7 @@ using device::GroupedLinearOptions;
 struct HostMemory {
   std::map<void*, std::unique_ptr<GuardedMemory>> live;
   int allocations = 0;
+  int refuse_after = -1;  // allocations that still succeed; -1: all
 };
 HostMemory& host_memory() {
   static HostMemory memory;
@@ -50,6 +51,8 @@ HostMemory& host_memory() {
 const device::LinearMemory kHostMemory{
     [](std::int64_t bytes) -> void* {
       EXPECT_EQ(host_device().capture, nullptr) << "memory was asked for during a capture";
+      if (host_memory().refuse_after == 0) throw device::CudaError("out of memory");
+      if (host_memory().refuse_after > 0) --host_memory().refuse_after;
       auto made = std::make_unique<GuardedMemory>(bytes, std::uint8_t{0});
       void* const at = made->data();
       host_memory().live.emplace(at, std::move(made));
@@ -219,6 +222,7 @@ class EveryRecipe : public testing::TestWithParam<LinearRecipe> {
     host_device().reset();
     ASSERT_TRUE(host_memory().live.empty());
     host_memory().allocations = 0;
+    host_memory().refuse_after = -1;
   }
   void TearDown() override { EXPECT_TRUE(host_memory().live.empty()) << "memory was not given back"; }
   Case layer(std::vector<std::int64_t> splits = {6, 0, 34, 2}, std::int64_t beyond = 4) const {
@@ -443,6 +447,10 @@ TEST_P(EveryRecipe, WeightsThatAreNotThere) {
   GroupedLinearOptions o = options_of(c);
   Module both(o);
   expect_refused(both, "is_first_microbatch is false", false, nullptr);
+  GroupedLinearForward unkept = b.forward();
+  unkept.keep = false;
+  both.forward(unkept, nullptr);
+  expect_refused(both, "is_first_microbatch is false", false, nullptr);  // what is used once is not kept
   o.fresh_weights = false;
   Module cached(o);
   expect_refused(cached, "is_first_microbatch is not given", {}, nullptr);
@@ -734,6 +742,58 @@ TEST_P(EveryRecipe, MemoryGrowsWithRowsAndNothingElse) {
   EXPECT_EQ(module.options().rows_capacity, 300);
 }
 
+// Where memory is short the module is not made, or stays as it was.
+TEST_P(EveryRecipe, MemoryThatIsNotThere) {
+  const Case c = layer();
+  const GroupedLinearOptions o = options_of(c);
+  for (const int allocations : {0, 1}) {
+    host_memory().refuse_after = allocations;
+    EXPECT_THROW(Module module(o), device::CudaError);
+    EXPECT_TRUE(host_memory().live.empty());
+  }
+  host_memory().refuse_after = -1;
+  Module module(o);
+  const std::int64_t bytes = module.memory_bytes();
+  host_memory().refuse_after = 0;
+  EXPECT_THROW(module.reserve(1000), device::CudaError);
+  EXPECT_EQ(module.memory_bytes(), bytes);
+  EXPECT_EQ(module.options().rows_capacity, o.rows_capacity);
+  Buffers b(c);
+  const Matrix before = b.dw;
+  module.backward(b.backward(module.forward(b.forward(), nullptr).microbatch), nullptr);
+  expect_same(b.y, y_of(c, b.o), "y");
+  expect_same(b.dx, dx_of(c, b.o), "dx");
+  expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
+}
+
+// C19, R2: each layout's product has a workspace of its own, the same in every call and every graph.
+TEST_P(EveryRecipe, AWorkspaceForEachLayout) {
+  for (const bool defer : {false, true}) {
+    const Case c = layer();
+    Buffers b(c);
+    GroupedLinearOptions o = options_of(c);
+    o.defer_wgrad = defer;
+    Module module(o), other(o);
+    const auto step = [&](Module& of) {
+      host_device().workspaces.clear();
+      of.backward(b.backward(of.forward(b.forward(), nullptr).microbatch), nullptr);
+      if (defer) of.backward_dw(nullptr);
+      return host_device().workspaces;
+    };
+    std::vector<HostDevice::Workspace> captured, all = step(module);
+    const std::vector<HostDevice::Workspace> eager = all;
+    const Graph graph([&] { captured = step(module); });
+    EXPECT_EQ(captured, eager);
+    for (const HostDevice::Workspace& each : step(other)) all.push_back(each);
+    ASSERT_EQ(all.size(), 6u);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i].layout, static_cast<GemmLayout>(i % 3));
+      EXPECT_LT(all[i].begin, all[i].end);
+      for (std::size_t j = 0; j < i; ++j) EXPECT_TRUE(all[i].end <= all[j].begin || all[j].end <= all[i].begin) << i << " and " << j;
+    }
+  }
+}
+
 // The cache is no part of what reserve() makes anew.
 TEST_P(EveryRecipe, CachedWeightsOutliveReserve) {
   const Case c = layer();
@@ -850,6 +910,38 @@ TEST_P(EveryRecipe, ARefusedCallChangesNothing) {
   const Matrix before = b.dw;
   module.backward(b.backward(microbatch), nullptr);
   expect_same(b.dx, dx_of(c, b.o), "dx");
+  expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
+}
+
+// What is put off is looked at when it is put off.
+TEST_P(EveryRecipe, ARefusedCallIsNotPutOff) {
+  const Case c = layer();
+  Buffers b(c);
+  GroupedLinearOptions o = options_of(c);
+  o.defer_wgrad = true;
+  Module module(o);
+  const int microbatch = module.forward(b.forward(), nullptr).microbatch;
+  const auto refused = [&](auto change) {
+    GroupedLinearBackward call = b.backward(microbatch);
+    change(call);
+    host_device().log.clear();
+    EXPECT_ANY_THROW(module.backward(call, nullptr));
+    EXPECT_TRUE(host_device().log.empty()) << host_device().log.front();
+    EXPECT_EQ(module.pending(), 0);
+  };
+  std::vector<void*> hole = b.dw_list;
+  hole[1] = nullptr;
+  using B = GroupedLinearBackward;
+  refused([](B& call) { call.dw = static_cast<char*>(call.dw) + 4; });
+  refused([&](B& call) { call.dw = nullptr, call.dw_list = hole.data(); });
+  refused([](B& call) { call.dy = nullptr; });
+  refused([](B& call) { call.dy = nullptr, call.dx = nullptr; });
+  host_device().missing = [](const device::GroupedGemmCall& call, int) { return std::string(call.layout == GemmLayout::NT ? "not there" : ""); };
+  refused([](B&) {});
+  host_device().missing = nullptr;
+  const Matrix before = b.dw;
+  module.backward(b.backward(microbatch), nullptr);
+  module.backward_dw(nullptr);
   expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
 }
 

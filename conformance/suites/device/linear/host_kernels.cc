@@ -172,6 +172,8 @@ void multiply(const device::GroupedGemmCall& call, const AccumulationPlan* plan,
   Product product{call, {}, {}, plan, call.kind >= GemmKind::mxfp8 ? "sm100" : "sm90"};
   if (call.w.data_list != nullptr) product.weights.assign(call.w.data_list, call.w.data_list + call.rows.groups);
   if (call.d_list != nullptr) product.gradients.assign(call.d_list, call.d_list + call.rows.groups);
+  const auto* const workspace = static_cast<const std::byte*>(call.workspace);
+  state().workspaces.push_back({call.layout, workspace, workspace + call.workspace_bytes});
   enqueue("gemm " + std::string(name_of(call.layout)) + " " + path, [product] { product.run(); });
 }
 

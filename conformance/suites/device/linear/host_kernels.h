@@ -3,6 +3,7 @@
 // once, or, while capturing, put on a list with everything that a graph would keep (addresses and sizes, not what lies there)
 // and carried out at each replay. Workspaces are filled with rubbish by every call that owns one.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -15,6 +16,12 @@ namespace assay::device_linear_suite {
 // What was asked of the table, and how it answers.
 struct HostDevice {
   std::vector<std::string> log;  // "quantize x 1x128 rowwise+columnwise dbias", "gemm TN cublaslt", ...
+  struct Workspace {
+    GemmLayout layout;
+    const std::byte *begin, *end;
+    bool operator==(const Workspace&) const = default;
+  };
+  std::vector<Workspace> workspaces;  // of each product, as it was handed over
   std::vector<std::function<void()>>* capture = nullptr;
   int architecture = 90;
   int version = 131000;
