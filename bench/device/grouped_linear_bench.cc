@@ -35,8 +35,8 @@ struct Case {
   int groups = 8;
 
   std::string name() const {
-    return std::string(recipe_name) + (bias ? " bias" : "") + (ragged ? " ragged" : "") + " " + std::to_string(groups) + "x" +
-           std::to_string(rows / groups) + " " + std::to_string(N) + "x" + std::to_string(K);
+    return std::string(recipe_name) + (bias ? " bias" : "") + (ragged ? " ragged" : "") + " " + std::to_string(groups) +
+           "x" + std::to_string(rows / groups) + " " + std::to_string(N) + "x" + std::to_string(K);
   }
   double flops() const { return 3 * 2.0 * static_cast<double>(rows) * static_cast<double>(N) * static_cast<double>(K); }
   bool quantizes() const { return recipe != LinearRecipe::none; }
@@ -66,7 +66,8 @@ Line& line_of(const std::string& name) {
   return lines().back();
 }
 
-void no_product(const device::GroupedGemmCall&, const device::CublasLtSettings&, const device::CublasLtAlgorithm*, device::Stream) {}
+void no_product(const device::GroupedGemmCall&, const device::CublasLtSettings&, const device::CublasLtAlgorithm*,
+                device::Stream) {}
 void no_quantization(const device::QuantizeCall&, device::Stream) {}
 void no_sums(const device::DbiasCall&, device::Stream) {}
 
@@ -94,7 +95,8 @@ struct Layer {
         dy(normal_values(Format::bf16, c.rows * c.N, 2)),
         w(normal_values(Format::bf16, c.groups * c.N * c.K, 3)),
         bias(normal_values(Format::bf16, c.groups * c.N, 4)),
-        splits(on_device(c.ragged ? zipf_splits(c.groups, c.rows, 128) : std::vector<std::int64_t>(static_cast<std::size_t>(c.groups), c.rows / c.groups))),
+        splits(on_device(c.ragged ? zipf_splits(c.groups, c.rows, 128)
+                                  : std::vector<std::int64_t>(static_cast<std::size_t>(c.groups), c.rows / c.groups))),
         y(2 * c.rows * c.N),
         dx(2 * c.rows * c.K),
         dw(4 * c.groups * c.N * c.K),
@@ -152,7 +154,9 @@ struct Layer {
       for (const std::int64_t from : {std::int64_t{0}, buffer->bytes() - part}) {
         const std::size_t at = all.size();
         all.resize(at + static_cast<std::size_t>(part));
-        check(cudaMemcpy(all.data() + at, buffer->as<std::uint8_t>() + from, static_cast<std::size_t>(part), cudaMemcpyDeviceToHost), "cudaMemcpy");
+        check(cudaMemcpy(all.data() + at, buffer->as<std::uint8_t>() + from, static_cast<std::size_t>(part),
+                         cudaMemcpyDeviceToHost),
+              "cudaMemcpy");
       }
     }
     return all;
@@ -215,7 +219,9 @@ class Replay {
 
 constexpr int kInARow = 5;
 
-void told(benchmark::State& state, const Case& c, double seconds) { state.counters["TFLOP/s"] = c.flops() / seconds * 1e-12; }
+void told(benchmark::State& state, const Case& c, double seconds) {
+  state.counters["TFLOP/s"] = c.flops() / seconds * 1e-12;
+}
 
 void eager(benchmark::State& state, const Case& c, bool alone) {
   Layer layer(c);
@@ -275,32 +281,44 @@ void part(benchmark::State& state, const Case& c, bool quantizations) {
 void add_all() {
   constexpr int kIterations = 11;
   const Case cases[] = {
-      {"block", LinearRecipe::block, false, false},        {"block", LinearRecipe::block, false, true},
-      {"block", LinearRecipe::block, true, false},         {"bf16", LinearRecipe::none, false, false},
-      {"bf16", LinearRecipe::none, false, true},           {"tensor_current", LinearRecipe::tensor_current, false, false},
+      {"block", LinearRecipe::block, false, false},
+      {"block", LinearRecipe::block, false, true},
+      {"block", LinearRecipe::block, true, false},
+      {"bf16", LinearRecipe::none, false, false},
+      {"bf16", LinearRecipe::none, false, true},
+      {"tensor_current", LinearRecipe::tensor_current, false, false},
       {"tensor_current", LinearRecipe::tensor_current, false, true},
   };
   for (const Case& c : cases) {
-    add("step " + c.name() + " eager", [c](benchmark::State& state) { eager(state, c, false); }, kIterations);
-    add("step " + c.name() + " eager, alone", [c](benchmark::State& state) { eager(state, c, true); }, kIterations);
-    add("step " + c.name() + " replay", [c](benchmark::State& state) { replayed(state, c, false); }, kIterations);
-    add("step " + c.name() + " replay, alone", [c](benchmark::State& state) { replayed(state, c, true); }, kIterations);
-    add("step " + c.name() + " products", [c](benchmark::State& state) { part(state, c, false); }, kIterations);
-    if (c.quantizes()) add("step " + c.name() + " quantize", [c](benchmark::State& state) { part(state, c, true); }, kIterations);
+    add(
+        "step " + c.name() + " eager", [c](benchmark::State& state) { eager(state, c, false); }, kIterations);
+    add(
+        "step " + c.name() + " eager, alone", [c](benchmark::State& state) { eager(state, c, true); }, kIterations);
+    add(
+        "step " + c.name() + " replay", [c](benchmark::State& state) { replayed(state, c, false); }, kIterations);
+    add(
+        "step " + c.name() + " replay, alone", [c](benchmark::State& state) { replayed(state, c, true); }, kIterations);
+    add(
+        "step " + c.name() + " products", [c](benchmark::State& state) { part(state, c, false); }, kIterations);
+    if (c.quantizes())
+      add(
+          "step " + c.name() + " quantize", [c](benchmark::State& state) { part(state, c, true); }, kIterations);
   }
 }
 
 void print_steps() {
   std::printf("\nTraining steps, us (a row of %d / by itself), and TFLOP/s of the replay\n\n", kInARow);
-  std::printf("| %-36s | %8s | %8s | %8s | %8s | %7s | %8s | %8s | %7s |\n", "step", "eager", "alone", "replay", "alone", "host", "quantize",
-              "products", "TFLOP/s");
-  std::printf("|%s|%s:|%s:|%s:|%s:|%s:|%s:|%s:|%s:|\n", std::string(38, '-').c_str(), std::string(9, '-').c_str(), std::string(9, '-').c_str(),
-              std::string(9, '-').c_str(), std::string(9, '-').c_str(), std::string(8, '-').c_str(), std::string(9, '-').c_str(),
-              std::string(9, '-').c_str(), std::string(8, '-').c_str());
+  std::printf("| %-36s | %8s | %8s | %8s | %8s | %7s | %8s | %8s | %7s |\n", "step", "eager", "alone", "replay", "alone",
+              "host", "quantize", "products", "TFLOP/s");
+  std::printf("|%s|%s:|%s:|%s:|%s:|%s:|%s:|%s:|%s:|\n", std::string(38, '-').c_str(), std::string(9, '-').c_str(),
+              std::string(9, '-').c_str(), std::string(9, '-').c_str(), std::string(9, '-').c_str(),
+              std::string(8, '-').c_str(), std::string(9, '-').c_str(), std::string(9, '-').c_str(),
+              std::string(8, '-').c_str());
   for (const Line& line : lines()) {
     const double rate = line.replay == 0 ? 0 : line.flops / line.replay * 1e-12;
-    std::printf("| %-36s | %8.1f | %8.1f | %8.1f | %8.1f | %7.1f | %8.1f | %8.1f | %7.1f |\n", line.name.c_str(), line.eager * 1e6,
-                line.eager_alone * 1e6, line.replay * 1e6, line.replay_alone * 1e6, line.host * 1e6, line.quantize * 1e6, line.products * 1e6, rate);
+    std::printf("| %-36s | %8.1f | %8.1f | %8.1f | %8.1f | %7.1f | %8.1f | %8.1f | %7.1f |\n", line.name.c_str(),
+                line.eager * 1e6, line.eager_alone * 1e6, line.replay * 1e6, line.replay_alone * 1e6, line.host * 1e6,
+                line.quantize * 1e6, line.products * 1e6, rate);
   }
   std::printf("\n");
   for (const Line& line : lines()) std::printf("%s: %s\n", line.name.c_str(), line.path.c_str());

@@ -97,7 +97,8 @@ GroupedLinear::GroupedLinear(const GroupedLinearOptions& options, const LinearKe
     lay_out_lasting(lasting_);
     const std::vector<std::int64_t> splits(static_cast<std::size_t>(o.groups), o.N);
     const float one = 1;
-    if (!splits.empty()) memory_.upload(const_cast<std::int64_t*>(constants_.weight_splits), splits.data(), std::int64_t{8} * o.groups);
+    if (!splits.empty())
+      memory_.upload(const_cast<std::int64_t*>(constants_.weight_splits), splits.data(), std::int64_t{8} * o.groups);
     memory_.upload(const_cast<float*>(constants_.one), &one, sizeof one);
     lay_out_rows(nullptr, o.rows_capacity);
     of_rows_ = memory_.allocate(std::max<std::int64_t>(row_bytes_, 1));
@@ -127,7 +128,8 @@ void GroupedLinear::lay_out_lasting(void* memory) {
   const auto storage = [&](bool wanted) -> QuantizedStorage {
     if (!wanted || !quantizes(o.config)) return {};
     const std::int64_t rows = o.groups * o.N;
-    void* const at = parts.take(quantized_storage_bytes(o.config, LinearTensor::weight, rows, o.groups, o.K, true, o.dgrad));
+    void* const at =
+        parts.take(quantized_storage_bytes(o.config, LinearTensor::weight, rows, o.groups, o.K, true, o.dgrad));
     return quantized_storage(at, o.config, LinearTensor::weight, rows, o.groups, o.K, true, o.dgrad);
   };
   cache_ = storage(o.cache_weights);
@@ -229,7 +231,8 @@ void GroupedLinear::reserve(std::int64_t rows) {
 // ---- Forward ---------------------------------------------------------------------------------------------------------
 
 int GroupedLinear::in_flight() const {
-  return static_cast<int>(std::count_if(microbatches_.begin(), microbatches_.end(), [](const Microbatch& m) { return m.state != State::free; }));
+  return static_cast<int>(std::count_if(microbatches_.begin(), microbatches_.end(),
+                                        [](const Microbatch& m) { return m.state != State::free; }));
 }
 
 const CublasLtAlgorithm* GroupedLinear::known_algorithm(const AlgorithmKey& key, const CublasLtAlgorithm* pinned) const {
@@ -246,7 +249,8 @@ void GroupedLinear::learn_algorithm(const AlgorithmKey& key, const LinearReport:
 
 void GroupedLinear::check_forward(const GroupedLinearForward& call, WeightUse use) const {
   const GroupedLinearOptions& o = options_;
-  require(call.rows.groups == o.groups, "rows.groups", call.rows.groups, "the groups of this layer, " + std::to_string(o.groups));
+  require(call.rows.groups == o.groups, "rows.groups", call.rows.groups,
+          "the groups of this layer, " + std::to_string(o.groups));
   require(call.rows.capacity <= o.rows_capacity, "rows.capacity", call.rows.capacity,
           "at most the " + std::to_string(o.rows_capacity) + " that there is room for: reserve()");
   if (o.groups != 1) require_pointer(call.rows.splits, "rows.splits", alignof(std::int64_t));
@@ -286,9 +290,11 @@ GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& ca
   result.weights = use_of(call);
   check_forward(call, result.weights);
   const bool keeps = call.keep && (o.dgrad || o.wgrad);
-  const auto place = std::find_if(microbatches_.begin(), microbatches_.end(), [](const Microbatch& m) { return m.state == State::free; });
+  const auto place =
+      std::find_if(microbatches_.begin(), microbatches_.end(), [](const Microbatch& m) { return m.state == State::free; });
   if (keeps && place == microbatches_.end()) {
-    require(false, "microbatches in flight", in_flight(), "fewer than options.microbatches, " + std::to_string(o.microbatches));
+    require(false, "microbatches in flight", in_flight(),
+            "fewer than options.microbatches, " + std::to_string(o.microbatches));
   }
 
   LinearForwardCall step = start<LinearForwardCall>(call.rows);
@@ -337,7 +343,8 @@ GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& ca
 // ---- Backward --------------------------------------------------------------------------------------------------------
 
 GroupedLinear::Microbatch& GroupedLinear::at(int microbatch, State state) {
-  const bool there = microbatch >= 0 && microbatch < options_.microbatches && microbatches_[static_cast<std::size_t>(microbatch)].state == state;
+  const bool there = microbatch >= 0 && microbatch < options_.microbatches &&
+                     microbatches_[static_cast<std::size_t>(microbatch)].state == state;
   require(there, "microbatch", microbatch, "one whose forward has run and whose backward has not");
   return microbatches_[static_cast<std::size_t>(microbatch)];
 }
@@ -433,7 +440,8 @@ GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward&
   return result;
 }
 
-LinearWgradCall GroupedLinear::wgrad_call(const Microbatch& of, const QuantizedDirection& dy, const void* plain_dy, const void* plain_x) const {
+LinearWgradCall GroupedLinear::wgrad_call(const Microbatch& of, const QuantizedDirection& dy, const void* plain_dy,
+                                          const void* plain_x) const {
   LinearWgradCall call = start<LinearWgradCall>(of.rows);
   call.x_columnwise = of.x;
   call.dy_columnwise = dy;

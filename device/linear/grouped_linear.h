@@ -10,12 +10,13 @@
 // Memory. All of it belongs to the module, two modules share none, and its addresses stay until reserve() has to enlarge it.
 // Sizes depend on rows_capacity, never on splits. Each layout has a workspace of its own: cuBLASLt up to 13.7 must not find
 // one layout's left-overs in another's (requirements.md C19, R2). A module belongs to the device that was current when it
-// was made. Its calls follow one another in stream order; on several streams the caller orders them. backward_dw() may run
-// beside forward() and backward() of other microbatches.
+// was made. Its calls, and replays of graphs of them, follow one another in stream order; on several streams the caller
+// orders them. backward_dw() may run beside forward() and backward() of other microbatches.
 //
 // Capture. Any call may be captured, forward and backward into graphs of their own. Splits, data, scales and the skip flag
 // may change between replays. A graph goes on using the place of the microbatch that its capture took: replay them in the
-// order in which they were captured, backward after its forward. An enlarging reserve() ends the use of earlier graphs.
+// order in which they were captured, backward after its forward. An enlarging reserve() ends the use of earlier graphs. Run
+// a step before the first capture: CUDA and the library load kernels when they are first used.
 //
 // Splits. forward() copies them: backward uses those of its forward, whatever the caller's hold by then (requirements.md A13).
 //

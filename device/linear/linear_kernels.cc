@@ -36,7 +36,8 @@ int library_version() { return CublasLtLibrary::get().version(); }
 
 void copy(void* to, const void* from, std::int64_t bytes, Stream stream) {
   if (bytes == 0) return;
-  check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "copy within the device");
+  check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream),
+             "copy within the device");
 }
 
 }  // namespace
@@ -66,29 +67,48 @@ const LinearKernels& device_kernels() {
   return kKernels;
 }
 
-GroupedLinear::GroupedLinear(const GroupedLinearOptions& options) : GroupedLinear(options, device_kernels(), device_memory()) {}
+GroupedLinear::GroupedLinear(const GroupedLinearOptions& options)
+    : GroupedLinear(options, device_kernels(), device_memory()) {}
 
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture) {
   return choose_linear_path(config, needs, architecture, device_kernels());
 }
 
-std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call) { return linear_forward_workspace_bytes(call, device_kernels()); }
-std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call) { return linear_dgrad_workspace_bytes(call, device_kernels()); }
-std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call) { return linear_wgrad_workspace_bytes(call, device_kernels()); }
+std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call) {
+  return linear_forward_workspace_bytes(call, device_kernels());
+}
+std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call) {
+  return linear_dgrad_workspace_bytes(call, device_kernels());
+}
+std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call) {
+  return linear_wgrad_workspace_bytes(call, device_kernels());
+}
 std::int64_t linear_quantize_gradient_workspace_bytes(const LinearGradientCall& call) {
   return linear_quantize_gradient_workspace_bytes(call, device_kernels());
 }
 std::int64_t linear_quantize_weights_workspace_bytes(const LinearWeightsCall& call) {
   return linear_quantize_weights_workspace_bytes(call, device_kernels());
 }
-std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call) { return linear_dbias_workspace_bytes(call, device_kernels()); }
-LinearReport linear_forward(const LinearForwardCall& call, Stream stream) { return linear_forward(call, stream, device_kernels()); }
-LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream) { return linear_dgrad(call, stream, device_kernels()); }
-LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream) { return linear_wgrad(call, stream, device_kernels()); }
+std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call) {
+  return linear_dbias_workspace_bytes(call, device_kernels());
+}
+LinearReport linear_forward(const LinearForwardCall& call, Stream stream) {
+  return linear_forward(call, stream, device_kernels());
+}
+LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream) {
+  return linear_dgrad(call, stream, device_kernels());
+}
+LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream) {
+  return linear_wgrad(call, stream, device_kernels());
+}
 LinearReport linear_quantize_gradient(const LinearGradientCall& call, Stream stream) {
   return linear_quantize_gradient(call, stream, device_kernels());
 }
-LinearReport linear_quantize_weights(const LinearWeightsCall& call, Stream stream) { return linear_quantize_weights(call, stream, device_kernels()); }
-LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream) { return linear_dbias(call, stream, device_kernels()); }
+LinearReport linear_quantize_weights(const LinearWeightsCall& call, Stream stream) {
+  return linear_quantize_weights(call, stream, device_kernels());
+}
+LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream) {
+  return linear_dbias(call, stream, device_kernels());
+}
 
 }  // namespace assay::device

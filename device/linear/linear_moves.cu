@@ -1,9 +1,8 @@
-#include "device/linear/linear_moves.h"
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 
+#include "device/linear/linear_moves.h"
 #include "device/support/error.h"
 #include "device/support/launch_check.h"
 
@@ -13,7 +12,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kPiecesALaunch = 128;  // their addresses travel as arguments of the kernel, which may take 4 KiB
 
-__global__ void __launch_bounds__(kThreads) make_constants(std::int64_t* splits, int groups, std::int64_t rows, float* one) {
+__global__ void __launch_bounds__(kThreads)
+    make_constants(std::int64_t* splits, int groups, std::int64_t rows, float* one) {
   const int t = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (splits != nullptr && t < groups) splits[t] = rows;
   if (one != nullptr && t == 0) *one = 1.0f;
@@ -59,7 +59,8 @@ void move(void* const* pieces, int count, std::int64_t bytes, void* all, Stream 
 void make_linear_constants(std::int64_t* splits, int groups, std::int64_t rows, float* one, Stream stream) {
   if (splits == nullptr && one == nullptr) return;
   const int threads = splits == nullptr ? 1 : std::max(groups, 1);
-  make_constants<<<static_cast<unsigned>((threads + kThreads - 1) / kThreads), kThreads, 0, stream>>>(splits, groups, rows, one);
+  make_constants<<<static_cast<unsigned>((threads + kThreads - 1) / kThreads), kThreads, 0, stream>>>(splits, groups, rows,
+                                                                                                      one);
   check_launch("make_constants");
 }
 

@@ -9,16 +9,21 @@ namespace assay::device {
 
 const char* name_of(GemmPath path) { return path == GemmPath::cublaslt ? "cublaslt" : "bringup"; }
 
-LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture, const LinearKernels& kernels) {
+LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
+                                const LinearKernels& kernels) {
   check_linear_config(config);
   if (needs.wgrad) {
     check_wide(needs.dw_type, "needs.dw_type");
     if (config.recipe == LinearRecipe::nvfp4 && config.type != Format::bf16) {
-      require(false, "config.type", format_name(config.type), "bf16 for wgrad with nvfp4, whose Hadamard transform takes no other");
+      require(false, "config.type", format_name(config.type),
+              "bf16 for wgrad with nvfp4, whose Hadamard transform takes no other");
     }
   }
   if (architecture < 80) {
-    return {LinearVerdict::refused, "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the bring-up GEMM need sm80", {}};
+    return {
+        LinearVerdict::refused,
+        "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the bring-up GEMM need sm80",
+        {}};
   }
   static constexpr float kOnDevice = 1;  // an address to tell "given"; not read
   std::string missing;
@@ -33,7 +38,10 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
   ask(needs.dgrad, GemmLayout::NN, config.type);
   ask(needs.wgrad, GemmLayout::NT, needs.dw_type);
   if (missing.empty()) {
-    return {LinearVerdict::cublaslt, "cublaslt: cuBLASLt " + version_text(kernels.library_version()) + " has every product on sm" + std::to_string(architecture), {}};
+    return {LinearVerdict::cublaslt,
+            "cublaslt: cuBLASLt " + version_text(kernels.library_version()) + " has every product on sm" +
+                std::to_string(architecture),
+            {}};
   }
   // Whose arithmetic the bring-up GEMM can follow: block scaling is Hopper's only, MXFP8 and NVFP4 came after it.
   const bool later = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;

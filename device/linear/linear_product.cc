@@ -8,7 +8,8 @@
 namespace assay::device {
 
 void check_linear_config(const LinearConfig& config) {
-  require(config.recipe <= LinearRecipe::nvfp4, "config.recipe", static_cast<std::int64_t>(config.recipe), "a LinearRecipe (0 to 5)");
+  require(config.recipe <= LinearRecipe::nvfp4, "config.recipe", static_cast<std::int64_t>(config.recipe),
+          "a LinearRecipe (0 to 5)");
   const auto check_type = [](bool holds, const char* argument, Format type, const char* expected) {
     if (!holds) require(false, argument, format_name(type), expected);
   };
@@ -18,18 +19,24 @@ void check_linear_config(const LinearConfig& config) {
     check_type(is_fp8(config.backward_code), "config.backward_code", config.backward_code, "e4m3 or e5m2");
   }
   if (config.recipe == LinearRecipe::tensor_current || config.recipe == LinearRecipe::block) {
-    if (!(config.amax_epsilon >= 0)) require(false, "config.amax_epsilon", shown(config.amax_epsilon), "a value of at least 0");
+    if (!(config.amax_epsilon >= 0))
+      require(false, "config.amax_epsilon", shown(config.amax_epsilon), "a value of at least 0");
   }
 }
 
 GemmKind product_kind(const LinearConfig& config) {
   switch (config.recipe) {
-    case LinearRecipe::none: return config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16;
-    case LinearRecipe::block: return GemmKind::block;
-    case LinearRecipe::mxfp8: return GemmKind::mxfp8;
-    case LinearRecipe::nvfp4: return GemmKind::nvfp4;
+    case LinearRecipe::none:
+      return config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16;
+    case LinearRecipe::block:
+      return GemmKind::block;
+    case LinearRecipe::mxfp8:
+      return GemmKind::mxfp8;
+    case LinearRecipe::nvfp4:
+      return GemmKind::nvfp4;
     case LinearRecipe::tensor_current:
-    case LinearRecipe::tensor_delayed: break;
+    case LinearRecipe::tensor_delayed:
+      break;
   }
   return GemmKind::tensor;
 }
@@ -103,7 +110,8 @@ PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& 
     return;
   }
   const std::vector<CublasLtAlgorithm> best = kernels.algorithms(call, path.settings, 1);
-  if (best.empty()) throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: the heuristic has no candidate");
+  if (best.empty())
+    throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: the heuristic has no candidate");
   algorithm_ = best.front();
 }
 

@@ -39,7 +39,8 @@ void check_sizes(const LinearCall& call, bool has_rows) {
   const auto extent = [](std::int64_t value, const char* argument) {
     require(value >= 0, argument, value, "a value of at least 0");
     if (value > kMaxColumns) {
-      throw NotSupported(std::string(argument) + " is " + std::to_string(value) + ": at most " + std::to_string(kMaxColumns) + " are supported");
+      throw NotSupported(std::string(argument) + " is " + std::to_string(value) + ": at most " +
+                         std::to_string(kMaxColumns) + " are supported");
     }
   };
   extent(call.N, "N");
@@ -58,8 +59,8 @@ void check_sizes(const LinearCall& call, bool has_rows) {
   check_rows(rows);
   const std::int64_t weight_rows = call.rows.groups * call.N;
   if (weight_rows > kMaxRows) {
-    throw NotSupported("N is " + std::to_string(call.N) + " with " + std::to_string(call.rows.groups) + " groups: at most " +
-                       std::to_string(kMaxRows) + " rows of weights are supported");
+    throw NotSupported("N is " + std::to_string(call.N) + " with " + std::to_string(call.rows.groups) +
+                       " groups: at most " + std::to_string(kMaxRows) + " rows of weights are supported");
   }
   addressable(rows.capacity, call.N, "N");
   addressable(rows.capacity, call.K, "K");
@@ -80,12 +81,14 @@ void check_packing(const LinearConfig& config, std::int64_t extent, const char* 
 void check_columnwise_rows(const LinearCall& call) {
   if (call.config.recipe != LinearRecipe::nvfp4) return;
   if (call.config.type != Format::bf16) {
-    require(false, "config.type", format_name(call.config.type), "bf16 for wgrad with nvfp4, whose Hadamard transform takes no other");
+    require(false, "config.type", format_name(call.config.type),
+            "bf16 for wgrad with nvfp4, whose Hadamard transform takes no other");
   }
   check_packing(call.config, call.rows.capacity, "rows.capacity");
 }
 
-void check_matrix_pointer(const void* pointer, std::int64_t rows, std::int64_t columns, const char* argument, std::uintptr_t alignment) {
+void check_matrix_pointer(const void* pointer, std::int64_t rows, std::int64_t columns, const char* argument,
+                          std::uintptr_t alignment) {
   if (rows != 0 && columns != 0) require_pointer(pointer, argument, alignment);
 }
 constexpr std::uintptr_t kReadAlignment = 16;  // of what quantize() and the products read
@@ -126,7 +129,8 @@ void check_w(const LinearCall& call, const LinearWeights& w) {
 }
 
 // The weights of forward or dgrad: a cache, or w.
-void check_weights(const LinearCall& call, const LinearWeights& w, const QuantizedStorage* cache, const float* scale, bool columnwise) {
+void check_weights(const LinearCall& call, const LinearWeights& w, const QuantizedStorage* cache, const float* scale,
+                   bool columnwise) {
   check_packing(call.config, columnwise ? call.N : call.K, columnwise ? "N" : "K");
   if (cache == nullptr || !quantizes(call.config)) {
     check_w(call, w);
@@ -135,7 +139,9 @@ void check_weights(const LinearCall& call, const LinearWeights& w, const Quantiz
   const char* const name = columnwise ? "cache.columnwise" : "cache.rowwise";
   const QuantizedDirection& direction = columnwise ? cache->columnwise : cache->rowwise;
   if (direction.data == nullptr) {
-    require(false, member(name, "data"), "null", columnwise ? "weights quantized columnwise, which dgrad reads" : "weights quantized rowwise, which forward reads");
+    require(
+        false, member(name, "data"), "null",
+        columnwise ? "weights quantized columnwise, which dgrad reads" : "weights quantized rowwise, which forward reads");
   }
   check_direction(call, direction, name);
 }
@@ -156,7 +162,7 @@ struct Step {
   LinearConstants constants;
   std::int64_t* made_splits = nullptr;  // constants that the workspace holds
   float* made_one = nullptr;
-  std::int64_t scratch_bytes = 0;       // of the one quantization or sum that needs most
+  std::int64_t scratch_bytes = 0;  // of the one quantization or sum that needs most
   LinearReport report;
   bool sizing;
 
@@ -185,7 +191,8 @@ struct Step {
   Rows weight_rows() {
     const int groups = call.rows.groups;
     if (groups == 1) return {call.N, nullptr, 1};
-    if (constants.weight_splits == nullptr) constants.weight_splits = made_splits = parts.take<std::int64_t>(std::int64_t{8} * groups);
+    if (constants.weight_splits == nullptr)
+      constants.weight_splits = made_splits = parts.take<std::int64_t>(std::int64_t{8} * groups);
     return {groups * call.N, constants.weight_splits, groups};
   }
 
@@ -199,21 +206,26 @@ struct Step {
   }
 
   // Rows of x or dy, as one direction or both; recipe none reads them as they are.
-  GemmOperand rows_operand(const LinearSource& source, const QuantizedStorage& storage, bool columnwise, LinearReport::Quantized& told) {
-    if (!quantizes(call.config)) return operand_of(call.config, source.tensor, {const_cast<void*>(source.x), nullptr, nullptr}, false);
+  GemmOperand rows_operand(const LinearSource& source, const QuantizedStorage& storage, bool columnwise,
+                           LinearReport::Quantized& told) {
+    if (!quantizes(call.config))
+      return operand_of(call.config, source.tensor, {const_cast<void*>(source.x), nullptr, nullptr}, false);
     quantize(source, storage, told);
     return operand_of(call.config, source.tensor, columnwise ? storage.columnwise : storage.rowwise, columnwise);
   }
 
   GemmOperand weight_operand(const LinearWeights& w, const QuantizedStorage* cache, const float* scale, bool columnwise) {
     if (!quantizes(call.config)) {
-      GemmOperand operand = operand_of(call.config, LinearTensor::weight, {const_cast<void*>(w.data), nullptr, nullptr}, false);
+      GemmOperand operand =
+          operand_of(call.config, LinearTensor::weight, {const_cast<void*>(w.data), nullptr, nullptr}, false);
       operand.data_list = w.list;
       return operand;
     }
-    if (cache != nullptr) return operand_of(call.config, LinearTensor::weight, columnwise ? cache->columnwise : cache->rowwise, columnwise);
+    if (cache != nullptr)
+      return operand_of(call.config, LinearTensor::weight, columnwise ? cache->columnwise : cache->rowwise, columnwise);
     LinearSource source = weight_source(w, scale);
-    const QuantizedStorage storage = own_storage(LinearTensor::weight, source.rows.capacity, call.K, !columnwise, columnwise);
+    const QuantizedStorage storage =
+        own_storage(LinearTensor::weight, source.rows.capacity, call.K, !columnwise, columnwise);
     quantize(source, storage, report.w);
     return operand_of(call.config, LinearTensor::weight, columnwise ? storage.columnwise : storage.rowwise, columnwise);
   }
@@ -229,10 +241,13 @@ struct Step {
     return source;
   }
 
-  QuantizedStorage own_storage(LinearTensor tensor, std::int64_t capacity, std::int64_t columns, bool rowwise, bool columnwise) {
+  QuantizedStorage own_storage(LinearTensor tensor, std::int64_t capacity, std::int64_t columns, bool rowwise,
+                               bool columnwise) {
     if (!quantizes(call.config)) return {};
-    const std::int64_t bytes = quantized_storage_bytes(call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise);
-    return quantized_storage(parts.take(bytes), call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise);
+    const std::int64_t bytes =
+        quantized_storage_bytes(call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise);
+    return quantized_storage(parts.take(bytes), call.config, tensor, capacity, call.rows.groups, columns, rowwise,
+                             columnwise);
   }
 
   // Rowwise in the workspace, columnwise where the caller wants it, if anywhere.
@@ -309,7 +324,8 @@ void lay_out(Step& step, const LinearForwardCall& call) {
   const QuantizedStorage x = step.rowwise_storage(LinearTensor::activation, call.K, call.x_columnwise);
   GroupedGemmCall& product = step.start_product(GemmLayout::TN, call.config.type);
   product.w = step.weight_operand(call.w, call.cache, call.w_scale, false);
-  product.x = step.rows_operand(rows_source(step, LinearTensor::activation, call.x, call.x_scale, call.x_amax), x, false, step.report.x);
+  product.x = step.rows_operand(rows_source(step, LinearTensor::activation, call.x, call.x_scale, call.x_amax), x, false,
+                                step.report.x);
   product.bias = call.bias;
   product.d = call.y;
 }
@@ -326,15 +342,16 @@ void lay_out(Step& step, const LinearDgradCall& call) {
 
 void lay_out(Step& step, const LinearWgradCall& call) {
   GroupedGemmCall& product = step.start_product(GemmLayout::NT, call.dw_type);
-  const auto operand = [&](LinearTensor tensor, const void* x, const QuantizedDirection& before, const float* scale, float* amax,
-                           void* dbias, LinearReport::Quantized& told) {
+  const auto operand = [&](LinearTensor tensor, const void* x, const QuantizedDirection& before, const float* scale,
+                           float* amax, void* dbias, LinearReport::Quantized& told) {
     if (before.data != nullptr) return operand_of(call.config, tensor, before, true);
     LinearSource source = rows_source(step, tensor, x, scale, amax);
     QuantizedStorage storage = step.own_storage(tensor, call.rows.capacity, source.columns, false, true);
     if (tensor == LinearTensor::gradient) step.add_dbias(x, dbias, &source, false, true);
     return step.rows_operand(source, storage, true, told);
   };
-  product.dy = operand(LinearTensor::gradient, call.dy, call.dy_columnwise, call.dy_scale, call.dy_amax, call.dbias, step.report.dy);
+  product.dy =
+      operand(LinearTensor::gradient, call.dy, call.dy_columnwise, call.dy_scale, call.dy_amax, call.dbias, step.report.dy);
   product.x = operand(LinearTensor::activation, call.x, call.x_columnwise, call.x_scale, nullptr, nullptr, step.report.x);
   if (call.accumulate) product.beta = step.one();
   product.d = call.dw;
@@ -390,7 +407,8 @@ void check_wgrad_types(const LinearWgradCall& call) {
 void check(const LinearWgradCall& call) {
   check_splits(call.rows);
   const std::int64_t rows = call.rows.capacity, each = call.N * call.K;
-  const auto operand = [&](const void* x, const QuantizedDirection& before, std::int64_t columns, const float* scale, const char* name) {
+  const auto operand = [&](const void* x, const QuantizedDirection& before, std::int64_t columns, const float* scale,
+                           const char* name) {
     const std::string direction = std::string(name) + "_columnwise";
     check_direction(call, before, direction.c_str());
     if (before.data != nullptr) return;
@@ -488,7 +506,8 @@ std::string described(const LinearReport::Quantized& quantized) {
 std::string described(const LinearReport::Product& product) {
   if (product.path == GemmPath::bringup) return "bringup: plan " + product.plan + ", unit " + product.unit;
   return "cublaslt " + version_text(product.library_version) +
-         (product.route == CublasLtRoute::direct ? " direct: " : " with expanded scales: ") + product.algorithm.description();
+         (product.route == CublasLtRoute::direct ? " direct: " : " with expanded scales: ") +
+         product.algorithm.description();
 }
 
 }  // namespace
@@ -544,19 +563,24 @@ LinearReport PreparedStep::launch(Stream stream) {
     work_->product->launch(stream);
     const GemmLayout layout = step.product->layout;
     LinearReport& report = step.report;
-    (layout == GemmLayout::TN ? report.forward : layout == GemmLayout::NN ? report.dgrad : report.wgrad) = work_->product->report();
+    (layout == GemmLayout::TN   ? report.forward
+     : layout == GemmLayout::NN ? report.dgrad
+                                : report.wgrad) = work_->product->report();
   }
   return step.report;
 }
 
 bool fuses_dbias(LinearRecipe recipe, bool rowwise, bool columnwise) {
   switch (recipe) {
-    case LinearRecipe::block: return rowwise;
+    case LinearRecipe::block:
+      return rowwise;
     case LinearRecipe::tensor_current:
     case LinearRecipe::tensor_delayed:
-    case LinearRecipe::mxfp8: return rowwise || columnwise;
+    case LinearRecipe::mxfp8:
+      return rowwise || columnwise;
     case LinearRecipe::nvfp4:
-    case LinearRecipe::none: break;
+    case LinearRecipe::none:
+      break;
   }
   return false;
 }
@@ -580,26 +604,42 @@ std::string LinearReport::description() const {
   return text.empty() ? "nothing was launched" : text;
 }
 
-std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call, const LinearKernels& kernels) { return bytes_of_step(call, kernels); }
-std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call, const LinearKernels& kernels) { return bytes_of_step(call, kernels); }
-std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call, const LinearKernels& kernels) { return bytes_of_step(call, kernels); }
+std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call, const LinearKernels& kernels) {
+  return bytes_of_step(call, kernels);
+}
+std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call, const LinearKernels& kernels) {
+  return bytes_of_step(call, kernels);
+}
+std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call, const LinearKernels& kernels) {
+  return bytes_of_step(call, kernels);
+}
 std::int64_t linear_quantize_gradient_workspace_bytes(const LinearGradientCall& call, const LinearKernels& kernels) {
   return bytes_of_step(call, kernels);
 }
 std::int64_t linear_quantize_weights_workspace_bytes(const LinearWeightsCall& call, const LinearKernels& kernels) {
   return bytes_of_step(call, kernels);
 }
-std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call, const LinearKernels& kernels) { return bytes_of_step(call, kernels); }
+std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call, const LinearKernels& kernels) {
+  return bytes_of_step(call, kernels);
+}
 
-LinearReport linear_forward(const LinearForwardCall& call, Stream stream, const LinearKernels& kernels) { return PreparedStep(call, kernels).launch(stream); }
-LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream, const LinearKernels& kernels) { return PreparedStep(call, kernels).launch(stream); }
-LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream, const LinearKernels& kernels) { return PreparedStep(call, kernels).launch(stream); }
+LinearReport linear_forward(const LinearForwardCall& call, Stream stream, const LinearKernels& kernels) {
+  return PreparedStep(call, kernels).launch(stream);
+}
+LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream, const LinearKernels& kernels) {
+  return PreparedStep(call, kernels).launch(stream);
+}
+LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream, const LinearKernels& kernels) {
+  return PreparedStep(call, kernels).launch(stream);
+}
 LinearReport linear_quantize_gradient(const LinearGradientCall& call, Stream stream, const LinearKernels& kernels) {
   return PreparedStep(call, kernels).launch(stream);
 }
 LinearReport linear_quantize_weights(const LinearWeightsCall& call, Stream stream, const LinearKernels& kernels) {
   return PreparedStep(call, kernels).launch(stream);
 }
-LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream, const LinearKernels& kernels) { return PreparedStep(call, kernels).launch(stream); }
+LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream, const LinearKernels& kernels) {
+  return PreparedStep(call, kernels).launch(stream);
+}
 
 }  // namespace assay::device

@@ -13,6 +13,8 @@
 //   C19 workspaces of two layouts, or of two modules, that overlap                               AWorkspaceForEachLayout, TwoModules
 //   D1, D3, D4 the skip flag frozen at capture, inverted, cleared by another use of the weights  Weights, Replay
 
+#include "device/linear/grouped_linear.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +23,6 @@
 #include <set>
 
 #include "conformance/suites/device/linear/layer.h"
-#include "device/linear/grouped_linear.h"
 #include "reference/linear/microbatch.h"
 
 namespace assay::device_linear_suite {
@@ -117,8 +118,10 @@ struct Buffers {
     c = other;
     const Operands from = make_operands(other, seed);
     const auto copy = [](auto& to, const auto& source) { std::copy(source.begin(), source.end(), to.begin()); };
-    for (Matrix Operands::* member : {&Operands::x, &Operands::dy, &Operands::w, &Operands::bias}) copy((o.*member).bytes, (from.*member).bytes);
-    for (std::vector<float> Operands::* member : {&Operands::x_scale, &Operands::dy_scale, &Operands::w_scale}) copy(o.*member, from.*member);
+    for (Matrix Operands::*member : {&Operands::x, &Operands::dy, &Operands::w, &Operands::bias})
+      copy((o.*member).bytes, (from.*member).bytes);
+    for (std::vector<float> Operands::*member : {&Operands::x_scale, &Operands::dy_scale, &Operands::w_scale})
+      copy(o.*member, from.*member);
     copy(splits, other.layout.splits);
     share();
   }
@@ -244,8 +247,9 @@ TEST_P(EveryRecipe, EveryGradient) {
     const bool wants_dx = options % 2 != 0, wants_dw = options / 2 % 2 != 0, wants_dbias = options / 4 % 2 != 0;
     const bool defer = options / 8 % 2 != 0, lists = options / 16 % 2 != 0;
     const GemmPath path = options / 32 != 0 ? GemmPath::bringup : GemmPath::cublaslt;
-    SCOPED_TRACE("dx " + std::to_string(wants_dx) + " dw " + std::to_string(wants_dw) + " dbias " + std::to_string(wants_dbias) + " defer " +
-                 std::to_string(defer) + " lists " + std::to_string(lists) + " " + device::name_of(path));
+    SCOPED_TRACE("dx " + std::to_string(wants_dx) + " dw " + std::to_string(wants_dw) + " dbias " +
+                 std::to_string(wants_dbias) + " defer " + std::to_string(defer) + " lists " + std::to_string(lists) + " " +
+                 device::name_of(path));
     const Case c = layer();
     Buffers b(c, 1, lists);
     GroupedLinearOptions o = options_of(c, path);
@@ -279,12 +283,14 @@ TEST_P(EveryRecipe, EveryGradient) {
     EXPECT_EQ(backward.report.dy.calls, quantizes() && (wants_dx || wants_dw) ? 1 : 0) << "dy is read once";
     EXPECT_EQ(backward.report.dy.rowwise, quantizes() && wants_dx);
     EXPECT_EQ(backward.report.dy.columnwise, quantizes() && wants_dw);
-    const bool fused = GetParam() == LinearRecipe::block ? wants_dx
-                       : GetParam() == LinearRecipe::none || GetParam() == LinearRecipe::nvfp4 ? false : wants_dx || wants_dw;
+    const bool fused = GetParam() == LinearRecipe::block                                       ? wants_dx
+                       : GetParam() == LinearRecipe::none || GetParam() == LinearRecipe::nvfp4 ? false
+                                                                                               : wants_dx || wants_dw;
     EXPECT_EQ(backward.report.dbias, !wants_dbias ? DbiasRoute::none : fused ? DbiasRoute::fused : DbiasRoute::separate);
     b.collect();
     expect_same(b.dx, wants_dx ? dx_of(c, b.o) : Matrix(c.config.type, c.layout.rows() * c.layout.K, kPoison), "dx");
-    expect_same(b.dbias, wants_dbias ? dbias_of(c, b.o) : Matrix(c.config.type, c.layout.groups() * c.layout.N, kPoison), "dbias");
+    expect_same(b.dbias, wants_dbias ? dbias_of(c, b.o) : Matrix(c.config.type, c.layout.groups() * c.layout.N, kPoison),
+                "dbias");
     if (defer && wants_dw) {
       expect_same(b.dw, before, "dw before backward_dw");
       EXPECT_EQ(module.pending(), 1);
@@ -391,10 +397,18 @@ TEST_P(EveryRecipe, Weights) {
     int taken;  // which earlier forward's weights: 0 is this one, 1 the one before, ...
   };
   const Use kUses[] = {
-      {true, {}, WeightUse::renewed, 0},   {false, {}, WeightUse::kept, 1},       {{}, {}, WeightUse::fresh, 0},
-      {false, {}, WeightUse::kept, 3},     {{}, 0.0f, WeightUse::by_flag, 0},     {{}, 1.0f, WeightUse::by_flag, 1},
-      {true, 1.0f, WeightUse::by_flag, 2}, {{}, {}, WeightUse::fresh, 0},         {false, 1.0f, WeightUse::by_flag, 4},
-      {{}, 0.5f, WeightUse::by_flag, 0},   {{}, std::nanf(""), WeightUse::by_flag, 0}, {false, {}, WeightUse::kept, 1},
+      {true, {}, WeightUse::renewed, 0},
+      {false, {}, WeightUse::kept, 1},
+      {{}, {}, WeightUse::fresh, 0},
+      {false, {}, WeightUse::kept, 3},
+      {{}, 0.0f, WeightUse::by_flag, 0},
+      {{}, 1.0f, WeightUse::by_flag, 1},
+      {true, 1.0f, WeightUse::by_flag, 2},
+      {{}, {}, WeightUse::fresh, 0},
+      {false, 1.0f, WeightUse::by_flag, 4},
+      {{}, 0.5f, WeightUse::by_flag, 0},
+      {{}, std::nanf(""), WeightUse::by_flag, 0},
+      {false, {}, WeightUse::kept, 1},
   };
   for (const bool lists : {false, true}) {
     const Case c = layer();
@@ -418,7 +432,8 @@ TEST_P(EveryRecipe, Weights) {
       EXPECT_EQ(forward.weights, use.expected);
       EXPECT_EQ(forward.report.w.calls, !quantizes() || use.expected == WeightUse::kept ? 0 : lists ? 4 : 1);
       module.backward(b.backward(forward.microbatch), nullptr);
-      const Operands taken = b.with_weights_of(quantizes() ? weights[number - static_cast<std::size_t>(use.taken)] : weights.back());
+      const Operands taken =
+          b.with_weights_of(quantizes() ? weights[number - static_cast<std::size_t>(use.taken)] : weights.back());
       expect_same(b.y, y_of(c, taken), "y");
       expect_same(b.dx, dx_of(c, taken), "dx");
     }
@@ -473,7 +488,8 @@ TEST_P(EveryRecipe, Accumulates) {
     for (const bool overwrite : {false, true}) {
       for (const bool flagged : {false, true}) {
         for (const bool defer : {false, true}) {
-          for (const std::optional<bool> first : {std::optional<bool>(), std::optional<bool>(true), std::optional<bool>(false)}) {
+          for (const std::optional<bool> first :
+               {std::optional<bool>(), std::optional<bool>(true), std::optional<bool>(false)}) {
             Buffers b(c);
             GroupedLinearOptions o = options_of(c);
             o.fuse_accumulation = fused;
@@ -604,8 +620,8 @@ TEST_P(EveryRecipe, MicrobatchesThatAreNotInFlight) {
 // Forward and backward in graphs of their own, captured once; 16 replays with splits, data, scales, master weights and the
 // skip flag changed between them. Main gradients add up (D5). The graphs are the only users of the module.
 TEST_P(EveryRecipe, Replay) {
-  const std::vector<std::int64_t> kSplits[] = {{6, 0, 34, 2}, {0, 0, 0, 46}, {46, 0, 0, 0}, {0, 0, 0, 0}, {2, 2, 2, 2},
-                                               {12, 12, 12, 10}, {0, 46, 0, 0}, {6, 0, 34, 2}};
+  const std::vector<std::int64_t> kSplits[] = {{6, 0, 34, 2}, {0, 0, 0, 46},    {46, 0, 0, 0}, {0, 0, 0, 0},
+                                               {2, 2, 2, 2},  {12, 12, 12, 10}, {0, 46, 0, 0}, {6, 0, 34, 2}};
   const float kFlags[] = {0, 1, 1, 0, 1};
   for (const bool defer : {false, true}) {
     for (const bool lists : {false, true}) {
@@ -729,7 +745,8 @@ TEST_P(EveryRecipe, MemoryGrowsWithRowsAndNothingElse) {
     EXPECT_EQ(std::string(error.what()).rfind("rows.capacity is 202: ", 0), 0u) << error.what();
   }
   module.reserve(202);
-  EXPECT_GE(module.memory_bytes() - small, quantizes() ? 2 * 156 * 18 : 0);  // codes of dy, rowwise and columnwise, at the least
+  EXPECT_GE(module.memory_bytes() - small,
+            quantizes() ? 2 * 156 * 18 : 0);  // codes of dy, rowwise and columnwise, at the least
   EXPECT_EQ(module.options().rows_capacity, 202);
   EXPECT_EQ(host_memory().live.size(), 2u);
   const Matrix before = b.dw;
@@ -789,7 +806,8 @@ TEST_P(EveryRecipe, AWorkspaceForEachLayout) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].layout, static_cast<GemmLayout>(i % 3));
       EXPECT_LT(all[i].begin, all[i].end);
-      for (std::size_t j = 0; j < i; ++j) EXPECT_TRUE(all[i].end <= all[j].begin || all[j].end <= all[i].begin) << i << " and " << j;
+      for (std::size_t j = 0; j < i; ++j)
+        EXPECT_TRUE(all[i].end <= all[j].begin || all[j].end <= all[i].begin) << i << " and " << j;
     }
   }
 }
@@ -894,12 +912,14 @@ TEST_P(EveryRecipe, ARefusedCallChangesNothing) {
   std::vector<void*> hole = b.dw_list;
   hole[2] = nullptr;
   refused("dw_list[2] is null", backward([&](B& call) { call.dw = nullptr, call.dw_list = hole.data(); }));
-  if (GetParam() == LinearRecipe::tensor_delayed) refused("dy_scale is null", backward([](B& call) { call.dy_scale = nullptr; }));
+  if (GetParam() == LinearRecipe::tensor_delayed)
+    refused("dy_scale is null", backward([](B& call) { call.dy_scale = nullptr; }));
   EXPECT_EQ(module.in_flight(), 1);
 
   // A library that lacks a product: refused with its reason, nothing else is tried.
   host_device().missing = [](const device::GroupedGemmCall& call, int architecture) {
-    return call.layout == GemmLayout::NT ? "cuBLASLt 13.4.0 has no such thing on sm" + std::to_string(architecture) : std::string();
+    return call.layout == GemmLayout::NT ? "cuBLASLt 13.4.0 has no such thing on sm" + std::to_string(architecture)
+                                         : std::string();
   };
   refused("wgrad through cuBLASLt: cuBLASLt 13.4.0 has no such thing on sm90", backward([](B&) {}));
   host_device().missing = nullptr;
@@ -936,7 +956,9 @@ TEST_P(EveryRecipe, ARefusedCallIsNotPutOff) {
   refused([&](B& call) { call.dw = nullptr, call.dw_list = hole.data(); });
   refused([](B& call) { call.dy = nullptr; });
   refused([](B& call) { call.dy = nullptr, call.dx = nullptr; });
-  host_device().missing = [](const device::GroupedGemmCall& call, int) { return std::string(call.layout == GemmLayout::NT ? "not there" : ""); };
+  host_device().missing = [](const device::GroupedGemmCall& call, int) {
+    return std::string(call.layout == GemmLayout::NT ? "not there" : "");
+  };
   refused([](B&) {});
   host_device().missing = nullptr;
   const Matrix before = b.dw;

@@ -54,8 +54,8 @@ std::int64_t quantize_bytes(const device::QuantizeCall& call) {
 }
 
 std::string described(const device::QuantizeCall& call) {
-  std::string text = "quantize " + std::string(name_of(call.config.recipe)) + " " + std::to_string(call.rows.capacity) + "x" +
-                     std::to_string(call.columns);
+  std::string text = "quantize " + std::string(name_of(call.config.recipe)) + " " + std::to_string(call.rows.capacity) +
+                     "x" + std::to_string(call.columns);
   if (call.config.rowwise) text += " rowwise";
   if (call.config.columnwise) text += " columnwise";
   if (call.config.dbias) text += " dbias";
@@ -127,7 +127,9 @@ struct Product {
   const AccumulationPlan* plan;
   std::string architecture;
 
-  static GemmOperand plain(const device::GemmOperand& from) { return {from.type, from.data, from.scale_inv, from.columnwise, from.amax}; }
+  static GemmOperand plain(const device::GemmOperand& from) {
+    return {from.type, from.data, from.scale_inv, from.columnwise, from.amax};
+  }
 
   void run() const {
     spoil(call.workspace, call.workspace_bytes);
@@ -177,8 +179,8 @@ void multiply(const device::GroupedGemmCall& call, const AccumulationPlan* plan,
   enqueue("gemm " + std::string(name_of(call.layout)) + " " + path, [product] { product.run(); });
 }
 
-void by_cublaslt(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings, const device::CublasLtAlgorithm* algorithm,
-                 Stream) {
+void by_cublaslt(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings,
+                 const device::CublasLtAlgorithm* algorithm, Stream) {
   EXPECT_NE(algorithm, nullptr) << "what is reported must be what runs";
   multiply(call, nullptr, cublaslt_bytes(call, settings), "cublaslt");
 }
@@ -186,12 +188,14 @@ void by_bringup(const device::GroupedGemmCall& call, const device::BringupArithm
   multiply(call, arithmetic.plan, bringup_bytes(call, arithmetic), "bringup");
 }
 
-std::vector<device::CublasLtAlgorithm> algorithms(const device::GroupedGemmCall& call, const device::CublasLtSettings&, int at_most) {
+std::vector<device::CublasLtAlgorithm> algorithms(const device::GroupedGemmCall& call, const device::CublasLtSettings&,
+                                                  int at_most) {
   device::check_grouped_gemm(call);
   ++state().heuristic_calls;
   if (state().no_candidate) return {};
   std::vector<device::CublasLtAlgorithm> found(static_cast<std::size_t>(std::min(at_most, 2)));
-  for (std::size_t i = 0; i < found.size(); ++i) found[i].id = 60 + static_cast<int>(call.layout) + 10 * static_cast<int>(i);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    found[i].id = 60 + static_cast<int>(call.layout) + 10 * static_cast<int>(i);
   return found;
 }
 device::CublasLtRoute route(const device::GroupedGemmCall& call, const device::CublasLtSettings&) {
@@ -222,14 +226,16 @@ void copy(void* to, const void* from, std::int64_t bytes, Stream) {
 void gather(const void* const* from, int count, std::int64_t bytes, void* to, Stream) {
   enqueue("gather", [list = std::vector<const void*>(from, from + count), bytes, to] {
     for (std::size_t t = 0; t < list.size() && bytes != 0; ++t) {
-      std::memcpy(static_cast<std::byte*>(to) + t * static_cast<std::size_t>(bytes), list[t], static_cast<std::size_t>(bytes));
+      std::memcpy(static_cast<std::byte*>(to) + t * static_cast<std::size_t>(bytes), list[t],
+                  static_cast<std::size_t>(bytes));
     }
   });
 }
 void scatter(const void* from, void* const* to, int count, std::int64_t bytes, Stream) {
   enqueue("scatter", [list = std::vector<void*>(to, to + count), bytes, from] {
     for (std::size_t t = 0; t < list.size() && bytes != 0; ++t) {
-      std::memcpy(list[t], static_cast<const std::byte*>(from) + t * static_cast<std::size_t>(bytes), static_cast<std::size_t>(bytes));
+      std::memcpy(list[t], static_cast<const std::byte*>(from) + t * static_cast<std::size_t>(bytes),
+                  static_cast<std::size_t>(bytes));
     }
   });
 }
@@ -269,7 +275,8 @@ const device::LinearKernels& host_kernels() {
   return kKernels;
 }
 
-GuardedMemory::GuardedMemory(std::int64_t bytes, std::uint8_t fill) : all_(static_cast<std::size_t>(bytes) + 2 * kGuard, kCanary), bytes_(bytes) {
+GuardedMemory::GuardedMemory(std::int64_t bytes, std::uint8_t fill)
+    : all_(static_cast<std::size_t>(bytes) + 2 * kGuard, kCanary), bytes_(bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(all_.data());
   data_ = all_.data() + ((begin + kGuard / 2 + 255) / 256 * 256 - begin);
   std::fill(data_, data_ + bytes, fill);
@@ -277,7 +284,9 @@ GuardedMemory::GuardedMemory(std::int64_t bytes, std::uint8_t fill) : all_(stati
 
 GuardedMemory::~GuardedMemory() {
   const std::uint8_t* const end = all_.data() + all_.size();
-  EXPECT_EQ(std::find_if(static_cast<const std::uint8_t*>(all_.data()), static_cast<const std::uint8_t*>(data_), [](auto b) { return b != kCanary; }), data_)
+  EXPECT_EQ(std::find_if(static_cast<const std::uint8_t*>(all_.data()), static_cast<const std::uint8_t*>(data_),
+                         [](auto b) { return b != kCanary; }),
+            data_)
       << "something was written before the memory";
   EXPECT_EQ(std::find_if(static_cast<const std::uint8_t*>(data_ + bytes_), end, [](auto b) { return b != kCanary; }), end)
       << "something was written behind the memory";

@@ -25,7 +25,7 @@ struct HostDevice {
   std::vector<std::function<void()>>* capture = nullptr;
   int architecture = 90;
   int version = 131000;
-  std::string missing_library;            // why there is no library at all
+  std::string missing_library;                                              // why there is no library at all
   std::function<std::string(const device::GroupedGemmCall&, int)> missing;  // null: the library has everything
   bool no_candidate = false;
   int heuristic_calls = 0;

@@ -24,8 +24,8 @@ using linear_suite::Operands;
 inline constexpr LinearRecipe kRecipes[] = {LinearRecipe::none,  LinearRecipe::tensor_current, LinearRecipe::tensor_delayed,
                                             LinearRecipe::block, LinearRecipe::mxfp8,          LinearRecipe::nvfp4};
 
-inline Case make_case(LinearRecipe recipe, std::vector<std::int64_t> splits = {6, 0, 34, 2}, std::int64_t N = 18, std::int64_t K = 34,
-                      std::int64_t beyond = 4) {
+inline Case make_case(LinearRecipe recipe, std::vector<std::int64_t> splits = {6, 0, 34, 2}, std::int64_t N = 18,
+                      std::int64_t K = 34, std::int64_t beyond = 4) {
   Case c;
   c.config.recipe = recipe;
   c.config.hadamard_sign_mask = 0xB208;
@@ -40,14 +40,15 @@ inline device::BringupArithmetic arithmetic_of(const Case& c, GemmLayout layout)
   key.architecture = c.config.architecture;
   const LinearRecipe recipe = c.config.recipe;
   const bool per_tensor = recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
-  key.kind = recipe == LinearRecipe::none     ? (c.config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16)
-             : per_tensor                     ? GemmKind::tensor
-             : recipe == LinearRecipe::block  ? GemmKind::block
-             : recipe == LinearRecipe::mxfp8  ? GemmKind::mxfp8
-                                              : GemmKind::nvfp4;
+  key.kind = recipe == LinearRecipe::none    ? (c.config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16)
+             : per_tensor                    ? GemmKind::tensor
+             : recipe == LinearRecipe::block ? GemmKind::block
+             : recipe == LinearRecipe::mxfp8 ? GemmKind::mxfp8
+                                             : GemmKind::nvfp4;
   key.layout = layout;
   key.split_accumulator = recipe == LinearRecipe::block || (per_tensor && layout != GemmLayout::TN);
-  if (recipe == LinearRecipe::block) key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : WeightBlock::b128x128;
+  if (recipe == LinearRecipe::block)
+    key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : WeightBlock::b128x128;
   const AccumulationPlan* plan = plan_for(key);
   EXPECT_NE(plan, nullptr);
   return {plan, plan == nullptr ? nullptr : find_tensor_core_unit(plan->unit)};
@@ -69,7 +70,8 @@ template <class Pointer>
 std::vector<Pointer> list_of(Pointer first, std::int64_t bytes, std::int64_t groups) {
   std::vector<Pointer> list;
   for (std::int64_t t = 0; t < groups; ++t) {
-    list.push_back(reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(t * bytes)));
+    list.push_back(
+        reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(t * bytes)));
   }
   return list;
 }

@@ -38,8 +38,8 @@ struct ChoiceCase {
 };
 
 void PrintTo(const ChoiceCase& c, std::ostream* out) {
-  *out << name_of(c.recipe) << " " << name_of(c.type) << " dw " << (c.wgrad ? name_of(c.dw_type) : "none") << " version " << c.version
-       << " sm" << c.architecture;
+  *out << name_of(c.recipe) << " " << name_of(c.type) << " dw " << (c.wgrad ? name_of(c.dw_type) : "none") << " version "
+       << c.version << " sm" << c.architecture;
 }
 
 using enum LinearRecipe;
@@ -55,14 +55,16 @@ const ChoiceCase kCases[] = {
     {none, 130100, 90, bringup, "bringup: forward: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)", "sm90"},
     {none, 130300, 90, bringup, "bringup: forward: cuBLASLt 13.3.0 (13.4 is needed)", "sm90"},
     {tensor_current, 130400, 90, bringup, "bringup: forward: cuBLASLt 13.4.0 (13.5 is needed)", "sm90"},
-    {block, 130500, 90, bringup, "bringup: forward: cuBLASLt 13.5.0 has a fault with block scaling (13.6 is needed)", "sm90"},
+    {block, 130500, 90, bringup, "bringup: forward: cuBLASLt 13.5.0 has a fault with block scaling (13.6 is needed)",
+     "sm90"},
     {block, 131000, 100, bringup, "bringup: forward: block scaling is Hopper's", "sm90"},
     {mxfp8, 131000, 90, bringup, "bringup: forward: mxfp8 needs sm100", "sm100"},
     {nvfp4, 131000, 90, bringup, "bringup: forward: nvfp4 needs sm100", "sm100"},
     {mxfp8, 130100, 80, bringup, "bringup: forward: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)", "sm100"},
     {none, 131000, 90, bringup, "bringup: wgrad: no kernel from bf16 to f16", "sm90", Format::f16},
     {none, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90", "", Format::f16, false},
-    {none, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90", "", Format::f32, true, Format::f16},
+    {none, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90", "", Format::f32, true,
+     Format::f16},
     {none, 131000, 75, refused, "refused: the device is sm75, and quantization and the bring-up GEMM need sm80"},
 };
 
@@ -72,7 +74,9 @@ TEST_P(Choice, IsTold) {
   const ChoiceCase& c = GetParam();
   host_device().reset();
   host_device().version = c.version;
-  host_device().missing = [&](const device::GroupedGemmCall& call, int architecture) { return gates(c.version, call, architecture); };
+  host_device().missing = [&](const device::GroupedGemmCall& call, int architecture) {
+    return gates(c.version, call, architecture);
+  };
   LinearConfig config;
   config.recipe = c.recipe;
   config.type = c.type;
@@ -110,14 +114,18 @@ TEST(LinearPath, AsksForTheProductsThatWillRun) {
     config.backward_code = Format::e5m2;
     device::choose_linear_path(config, {}, 90, host_kernels());
     ASSERT_EQ(asked.size(), 3u);
-    const bool per_tensor = recipe == tensor_current || recipe == tensor_delayed, small = recipe == mxfp8 || recipe == nvfp4;
+    const bool per_tensor = recipe == tensor_current || recipe == tensor_delayed,
+               small = recipe == mxfp8 || recipe == nvfp4;
     const GemmLayout layouts[] = {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT};
     for (std::size_t i = 0; i < 3; ++i) {
       const device::GroupedGemmCall& call = asked[i];
       const bool wgrad = i == 2;
       EXPECT_EQ(call.layout, layouts[i]);
-      EXPECT_EQ(call.kind, recipe == none ? GemmKind::bf16 : per_tensor ? GemmKind::tensor : recipe == block ? GemmKind::block
-                           : recipe == mxfp8 ? GemmKind::mxfp8 : GemmKind::nvfp4);
+      EXPECT_EQ(call.kind, recipe == none    ? GemmKind::bf16
+                           : per_tensor      ? GemmKind::tensor
+                           : recipe == block ? GemmKind::block
+                           : recipe == mxfp8 ? GemmKind::mxfp8
+                                             : GemmKind::nvfp4);
       EXPECT_EQ(call.split_accumulator, recipe == block || (per_tensor && i != 0));
       EXPECT_EQ(call.scale_layout, small ? ScaleLayout::swizzled : ScaleLayout::compact);
       EXPECT_EQ(call.d_type, wgrad ? Format::f32 : Format::bf16);

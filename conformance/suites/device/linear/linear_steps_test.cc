@@ -37,7 +37,8 @@ struct StepCase {
 
 void PrintTo(const StepCase& c, std::ostream* out) {
   PrintTo(c.layer, out);
-  *out << " path=" << device::name_of(c.path) << (c.list ? " list" : "") << (c.together ? " together" : "") << (c.constants ? " constants" : "");
+  *out << " path=" << device::name_of(c.path) << (c.list ? " list" : "") << (c.together ? " together" : "")
+       << (c.constants ? " constants" : "");
 }
 
 // Operands on the "device", and one call of each step over them.
@@ -53,7 +54,8 @@ struct Steps {
   std::vector<std::unique_ptr<GuardedMemory>> memory;
   QuantizedStorage x_saved, dy_saved, cache;
 
-  explicit Steps(const StepCase& of, std::uint64_t seed = 1) : c(of), l(of.layer.layout), o(make_operands(of.layer, seed)), splits(l.splits) {
+  explicit Steps(const StepCase& of, std::uint64_t seed = 1)
+      : c(of), l(of.layer.layout), o(make_operands(of.layer, seed)), splits(l.splits) {
     weight_splits.assign(splits.size(), l.N);
     if (splits.empty()) splits.reserve(1);
     for (std::int64_t t = 0; t < l.groups() && c.list; ++t) {
@@ -82,12 +84,16 @@ struct Steps {
     if (c.constants) call.constants = {weight_splits.data(), &one};
     return call;
   }
-  device::LinearWeights weights() const { return c.list ? device::LinearWeights{nullptr, w_list.data()} : device::LinearWeights{o.w.data(), nullptr}; }
+  device::LinearWeights weights() const {
+    return c.list ? device::LinearWeights{nullptr, w_list.data()} : device::LinearWeights{o.w.data(), nullptr};
+  }
   bool quantizes() const { return c.layer.config.recipe != LinearRecipe::none; }
-  QuantizedStorage storage(device::LinearTensor tensor, std::int64_t rows, std::int64_t columns, bool rowwise, bool columnwise) {
+  QuantizedStorage storage(device::LinearTensor tensor, std::int64_t rows, std::int64_t columns, bool rowwise,
+                           bool columnwise) {
     const int groups = static_cast<int>(l.groups());
-    return device::quantized_storage(allocate(device::quantized_storage_bytes(c.layer.config, tensor, rows, groups, columns, rowwise, columnwise)),
-                                     c.layer.config, tensor, rows, groups, columns, rowwise, columnwise);
+    return device::quantized_storage(
+        allocate(device::quantized_storage_bytes(c.layer.config, tensor, rows, groups, columns, rowwise, columnwise)),
+        c.layer.config, tensor, rows, groups, columns, rowwise, columnwise);
   }
 
   device::LinearForwardCall forward(Matrix& y) {
@@ -155,7 +161,8 @@ struct Steps {
   // What the list holds, as one matrix.
   void collect(Matrix& dw) const {
     for (std::size_t t = 0; t < dw_parts.size(); ++t) {
-      for (std::int64_t i = 0; i < l.N * l.K; ++i) dw.set_code(static_cast<std::int64_t>(t) * l.N * l.K + i, dw_parts[t].code(i));
+      for (std::int64_t i = 0; i < l.N * l.K; ++i)
+        dw.set_code(static_cast<std::int64_t>(t) * l.N * l.K + i, dw_parts[t].code(i));
     }
   }
   device::LinearWeightsCall quantize_weights(const float* noop = nullptr, bool rowwise = true, bool columnwise = true) {
@@ -171,8 +178,9 @@ struct Steps {
     return call;
   }
 
-  template <class Call, class Size, class Run>
-  LinearReport run(Call call, Size size, Run step) {
+  template <class Call>
+  LinearReport run(Call call, std::int64_t (*size)(const Call&, const device::LinearKernels&),
+                   LinearReport (*step)(const Call&, device::Stream, const device::LinearKernels&)) {
     Call sized = call;  // without a single pointer to data
     sized.rows.splits = nullptr;
     const std::int64_t bytes = size(sized, host_kernels());
@@ -182,25 +190,37 @@ struct Steps {
     call.workspace_bytes = bytes;
     return step(call, nullptr, host_kernels());
   }
-  LinearReport run(const device::LinearForwardCall& call) { return run(call, size<device::LinearForwardCall>(device::linear_forward_workspace_bytes), step<device::LinearForwardCall>(device::linear_forward)); }
-  LinearReport run(const device::LinearDgradCall& call) { return run(call, size<device::LinearDgradCall>(device::linear_dgrad_workspace_bytes), step<device::LinearDgradCall>(device::linear_dgrad)); }
-  LinearReport run(const device::LinearWgradCall& call) { return run(call, size<device::LinearWgradCall>(device::linear_wgrad_workspace_bytes), step<device::LinearWgradCall>(device::linear_wgrad)); }
+  LinearReport run(const device::LinearForwardCall& call) {
+    return run<F>(call, device::linear_forward_workspace_bytes, device::linear_forward);
+  }
+  LinearReport run(const device::LinearDgradCall& call) {
+    return run<D>(call, device::linear_dgrad_workspace_bytes, device::linear_dgrad);
+  }
+  LinearReport run(const device::LinearWgradCall& call) {
+    return run<W>(call, device::linear_wgrad_workspace_bytes, device::linear_wgrad);
+  }
   LinearReport run(const device::LinearGradientCall& call) {
-    return run(call, size<device::LinearGradientCall>(device::linear_quantize_gradient_workspace_bytes), step<device::LinearGradientCall>(device::linear_quantize_gradient));
+    return run<G>(call, device::linear_quantize_gradient_workspace_bytes, device::linear_quantize_gradient);
   }
   LinearReport run(const device::LinearWeightsCall& call) {
-    return run(call, size<device::LinearWeightsCall>(device::linear_quantize_weights_workspace_bytes), step<device::LinearWeightsCall>(device::linear_quantize_weights));
+    return run<Q>(call, device::linear_quantize_weights_workspace_bytes, device::linear_quantize_weights);
   }
-  LinearReport run(const device::LinearDbiasCall& call) { return run(call, size<device::LinearDbiasCall>(device::linear_dbias_workspace_bytes), step<device::LinearDbiasCall>(device::linear_dbias)); }
+  LinearReport run(const device::LinearDbiasCall& call) {
+    return run<B>(call, device::linear_dbias_workspace_bytes, device::linear_dbias);
+  }
+  using F = device::LinearForwardCall;
+  using D = device::LinearDgradCall;
+  using W = device::LinearWgradCall;
+  using G = device::LinearGradientCall;
+  using Q = device::LinearWeightsCall;
+  using B = device::LinearDbiasCall;
 
-  template <class Call>
-  using Size = std::int64_t (*)(const Call&, const device::LinearKernels&);
   template <class Call>
   using Step = LinearReport (*)(const Call&, device::Stream, const device::LinearKernels&);
   template <class Call>
-  static Size<Call> size(Size<Call> f) { return f; }
-  template <class Call>
-  static Step<Call> step(Step<Call> f) { return f; }
+  static Step<Call> step(Step<Call> f) {
+    return f;
+  }
 };
 
 Matrix poisoned(Format type, std::int64_t elements) { return Matrix(type, elements, kPoison); }
@@ -385,7 +405,8 @@ TEST_P(Report, SaysWhatRan) {
     Steps s(c);
     Matrix y = poisoned(Format::bf16, s.l.rows() * s.l.N), dx = poisoned(Format::bf16, s.l.rows() * s.l.K);
     Matrix dw = linear_suite::wgrad_start(c.layer, s.o);
-    const LinearReport::Product products[] = {s.run(s.forward(y)).forward, s.run(s.dgrad(dx, nullptr)).dgrad, s.run(s.wgrad(dw, nullptr)).wgrad};
+    const LinearReport::Product products[] = {s.run(s.forward(y)).forward, s.run(s.dgrad(dx, nullptr)).dgrad,
+                                              s.run(s.wgrad(dw, nullptr)).wgrad};
     for (std::size_t i = 0; i < 3; ++i) {
       const LinearReport::Product& product = products[i];
       const device::BringupArithmetic arithmetic = arithmetic_of(c.layer, static_cast<GemmLayout>(i));
@@ -479,8 +500,11 @@ TEST_P(Report, SkipFlag) {
           std::size_t differ = 0;
           for (std::size_t at = 0; at < bytes.size(); at += 4) {
             // Padding of compact scales is not written: 0 in the reference's new buffer, rubbish in ours.
-            const bool padding = scales && recipe() == LinearRecipe::block && std::all_of(from + at, from + at + 4, [](auto b) { return b == std::byte{0xEE}; });
-            if (!padding) differ += !std::equal(from + at, from + std::min(at + 4, bytes.size()), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+            const bool padding = scales && recipe() == LinearRecipe::block &&
+                                 std::all_of(from + at, from + at + 4, [](auto b) { return b == std::byte{0xEE}; });
+            if (!padding)
+              differ += !std::equal(from + at, from + std::min(at + 4, bytes.size()),
+                                    bytes.begin() + static_cast<std::ptrdiff_t>(at));
           }
           EXPECT_EQ(differ, 0u) << name << " after flag " << flag << " (" << i << ")";
         };
@@ -511,32 +535,40 @@ TEST_P(Report, StorageHoldsTheWorstSplits) {
   config.recipe = recipe();
   const auto recipe_of = [&](bool weight) {
     switch (recipe()) {
-      case LinearRecipe::block: return weight ? Recipe::block_128x128 : Recipe::block_1x128;
-      case LinearRecipe::mxfp8: return Recipe::mxfp8;
-      case LinearRecipe::nvfp4: return Recipe::nvfp4;
-      default: return Recipe::tensor_current;
+      case LinearRecipe::block:
+        return weight ? Recipe::block_128x128 : Recipe::block_1x128;
+      case LinearRecipe::mxfp8:
+        return Recipe::mxfp8;
+      case LinearRecipe::nvfp4:
+        return Recipe::nvfp4;
+      default:
+        return Recipe::tensor_current;
     }
   };
   const std::int64_t scale_bytes = recipe() == LinearRecipe::mxfp8 || recipe() == LinearRecipe::nvfp4 ? 1 : 4;
   for (const std::int64_t columns : {std::int64_t{2}, std::int64_t{130}, std::int64_t{512}}) {
     for (const Direction direction : {Direction::rowwise, Direction::columnwise}) {
       const bool columnwise = direction == Direction::columnwise;
-      for (const std::int64_t rows : {0, 1, 2, 3, 4, 5, 127, 128, 129, 130, 131, 132, 255, 260, 511, 512, 513, 514, 515, 517}) {
+      for (const std::int64_t rows :
+           {0, 1, 2, 3, 4, 5, 127, 128, 129, 130, 131, 132, 255, 260, 511, 512, 513, 514, 515, 517}) {
         std::int64_t most = 0;
         const auto try_splits = [&](const std::vector<std::int64_t>& splits) {
           most = std::max(most, scale_offsets(recipe_of(false), direction, splits, columns).back() * scale_bytes);
         };
         for (std::int64_t a = 0; a <= rows; ++a) {
-          for (const std::int64_t b : {std::int64_t{0}, std::int64_t{1}, std::int64_t{64}, std::int64_t{65}, std::int64_t{128}, std::int64_t{129}}) {
+          for (const std::int64_t b : {std::int64_t{0}, std::int64_t{1}, std::int64_t{64}, std::int64_t{65},
+                                       std::int64_t{128}, std::int64_t{129}}) {
             if (a + b <= rows) try_splits({a, b, rows - a - b});
           }
         }
-        const device::QuantizedBytes bytes = device::quantized_bytes(config, device::LinearTensor::activation, rows, 3, columns, columnwise);
+        const device::QuantizedBytes bytes =
+            device::quantized_bytes(config, device::LinearTensor::activation, rows, 3, columns, columnwise);
         EXPECT_EQ(bytes.scale_inv, most) << rows << " rows, " << columns << " columns, columnwise " << columnwise;
         EXPECT_EQ(bytes.data, recipe() == LinearRecipe::nvfp4 ? rows * columns / 2 : rows * columns);
         if (rows > 300) continue;
         const std::vector<std::int64_t> same(3, rows);
-        const device::QuantizedBytes weights = device::quantized_bytes(config, device::LinearTensor::weight, 3 * rows, 3, columns, columnwise);
+        const device::QuantizedBytes weights =
+            device::quantized_bytes(config, device::LinearTensor::weight, 3 * rows, 3, columns, columnwise);
         EXPECT_EQ(weights.scale_inv, scale_offsets(recipe_of(true), direction, same, columns).back() * scale_bytes) << rows;
         EXPECT_EQ(weights.amax, recipe() == LinearRecipe::nvfp4 ? 12 : 0);
       }
@@ -564,7 +596,8 @@ TEST_P(Report, ABadCallLaunchesNothing) {
       step(call, nullptr, host_kernels());
       ADD_FAILURE() << "no error: " << expected;
     } catch (const std::exception& error) {
-      const bool known = dynamic_cast<const device::InvalidArgument*>(&error) != nullptr || dynamic_cast<const device::NotSupported*>(&error) != nullptr;
+      const bool known = dynamic_cast<const device::InvalidArgument*>(&error) != nullptr ||
+                         dynamic_cast<const device::NotSupported*>(&error) != nullptr;
       EXPECT_TRUE(known) << error.what();
       EXPECT_EQ(std::string(error.what()).rfind(expected, 0), 0u) << "expected '" << expected << "', got: " << error.what();
     }
@@ -592,7 +625,8 @@ TEST_P(Report, ABadCallLaunchesNothing) {
   bad_forward("workspace is null", [](F& call) { call.workspace = nullptr; });
   bad_forward("workspace is misaligned", [](F& call) { call.workspace = static_cast<char*>(call.workspace) + 16; });
   bad_forward("workspace_bytes is 8", [](F& call) { call.workspace_bytes = 8; });
-  bad_forward("status is misaligned", [](F& call) { call.status = reinterpret_cast<std::uint32_t*>(static_cast<char*>(call.workspace) + 1); });
+  bad_forward("status is misaligned",
+              [](F& call) { call.status = reinterpret_cast<std::uint32_t*>(static_cast<char*>(call.workspace) + 1); });
   std::vector<const void*> hole = {s.o.w.data(), s.o.w.data(), nullptr, s.o.w.data()};
   bad_forward("w.list[2] is null", [&](F& call) { call.w = {nullptr, hole.data()}; });
   bad_forward("path.forward.arithmetic.plan is null", [](F& call) { call.path.path = GemmPath::bringup; });
@@ -619,7 +653,9 @@ TEST_P(Report, ABadCallLaunchesNothing) {
 
   using D = device::LinearDgradCall;
   const device::LinearDgradCall dgrad = s.dgrad(dx, &sums);
-  const auto bad_dgrad = [&](const std::string& expected, auto change) { refused(expected, dgrad, Steps::step<D>(device::linear_dgrad), change); };
+  const auto bad_dgrad = [&](const std::string& expected, auto change) {
+    refused(expected, dgrad, Steps::step<D>(device::linear_dgrad), change);
+  };
   bad_dgrad("dy is null", [](D& call) { call.dy = nullptr; });
   bad_dgrad("dx is null", [](D& call) { call.dx = nullptr; });
   bad_dgrad("dbias is misaligned", [](D& call) { call.dbias = static_cast<char*>(call.dbias) + 1; });
@@ -628,7 +664,9 @@ TEST_P(Report, ABadCallLaunchesNothing) {
 
   using W = device::LinearWgradCall;
   const device::LinearWgradCall wgrad = s.wgrad(dw, nullptr);
-  const auto bad_wgrad = [&](const std::string& expected, auto change) { refused(expected, wgrad, Steps::step<W>(device::linear_wgrad), change); };
+  const auto bad_wgrad = [&](const std::string& expected, auto change) {
+    refused(expected, wgrad, Steps::step<W>(device::linear_wgrad), change);
+  };
   bad_wgrad("dw is null", [](W& call) { call.dw = nullptr; });
   bad_wgrad("dw_type is e4m3", [](W& call) { call.dw_type = Format::e4m3; });
   bad_wgrad("dw is a pointer", [&](W& call) { call.dw_list = const_cast<void* const*>(hole.data()); });
@@ -659,8 +697,12 @@ TEST_P(Report, ABadCallLaunchesNothing) {
   };
   bad_weights("w.data is null", [](Q& call) { call.w = {}; });
   bad_weights("cache.rowwise.data is null", [](Q& call) { call.cache = {}; });
-  bad_weights("noop is misaligned", [&](Q& call) { call.noop = reinterpret_cast<const float*>(static_cast<const char*>(y.data()) + 1); });
-  if (per_tensor()) bad_weights("cache.columnwise.scale_inv is another address", [](Q& call) { call.cache.columnwise.scale_inv = static_cast<char*>(call.cache.columnwise.scale_inv) + 16; });
+  bad_weights("noop is misaligned",
+              [&](Q& call) { call.noop = reinterpret_cast<const float*>(static_cast<const char*>(y.data()) + 1); });
+  if (per_tensor())
+    bad_weights("cache.columnwise.scale_inv is another address", [](Q& call) {
+      call.cache.columnwise.scale_inv = static_cast<char*>(call.cache.columnwise.scale_inv) + 16;
+    });
   if (recipe() == LinearRecipe::nvfp4) {
     bad_weights("cache.columnwise.amax is another address", [](Q& call) { call.cache.columnwise.amax += 1; });
     bad_weights("N is 17", [](Q& call) { call.N = 17; });
