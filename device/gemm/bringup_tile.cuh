@@ -465,7 +465,8 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
               int level = level_of<C::kBase>(sums[r][e]);
               if constexpr (C::kRow == Format::bf16) {
                 const int tops = stage.tops[step][row_of(r)] + stage.tops[step][kTileRows + column_of(c)];
-                unknown |= sums[r][e] == 0 && tops > kNoTerm / 2;  // every product lies too far below the tops
+                constexpr float kLowest = power_of_two(-124);  // B^-31; what lies below is not told apart
+                unknown |= sums[r][e] < kLowest && tops > kNoTerm / 2;
                 level = max(level + tops, -126);
               }
               int scales = 0;
