@@ -15,9 +15,10 @@
 // so 3 instructions a product (F = 13) or 6, all f32, and about half of one for the rest of the step.
 //
 // Elements are prescaled so that q and s stay normal: rows by 2^-37, columns by 2^-38. That holds for all finite FP8 and f16
-// values and for bf16 within 2^-30 to 2^20, e8m0 scales within 2^-30 to 2^10. A step that holds anything else, infinities
+// values and for bf16 within 2^-30 to 2^20, e8m0 scales within 2^-30 to 2^8. A step that holds anything else, infinities
 // and NaN included, is computed in integers (bringup_step.cuh) from the operands in memory, and so are the steps after it
 // while an accumulator lies outside what f32 steps can give.
+// No accumulator leaves 2^-113 to 2^74 by f32 steps alone: products are below 2^48, and are cut to 0 once C passes 2^73.
 //
 //   layout    8 warps of 32 x 32, a thread 4 rows by 8 columns: those of its matrix-instruction fragments. 32 k at a time
 //             are decoded into shared memory; the next 32 are loaded into registers meanwhile.
@@ -434,7 +435,7 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
     if constexpr (C::kScaled) {
       const auto read = [&](const GroupOperand& operand, std::int64_t line, std::int64_t extent) {
         const int code = line < extent ? scale_code(operand, line, now.k) : 127;
-        special |= code < 127 - 30 || code > 127 + 10;
+        special |= code < 127 - 30 || code > 127 + 8;
         return code - 127;
       };
 #pragma unroll
