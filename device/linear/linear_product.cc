@@ -104,7 +104,10 @@ PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& 
     if (!missing.empty()) throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: " + missing);
   }
   kernels.check_product(call);
-  if (path.path != GemmPath::cublaslt) return;
+  // Without a product the library is not asked; an empty group of wgrad is cleared all the same.
+  const bool has_products = call.rows.groups > 0 && call.rows.capacity > 0 && call.N > 0 && call.K > 0;
+  if (path.path != GemmPath::cublaslt || !has_products) return;
+  has_algorithm_ = true;
   if (const CublasLtAlgorithm* given = product_settings(path, call.layout).algorithm; given != nullptr) {
     algorithm_ = *given;
     return;
@@ -117,7 +120,7 @@ PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& 
 
 void PreparedProduct::launch(Stream stream) const {
   if (path_.path == GemmPath::cublaslt) {
-    kernels_.multiply_by_cublaslt(call_, path_.settings, &algorithm_, stream);
+    kernels_.multiply_by_cublaslt(call_, path_.settings, has_algorithm_ ? &algorithm_ : nullptr, stream);
   } else {
     kernels_.multiply_by_bringup(call_, product_settings(path_, call_.layout).arithmetic, stream);
   }

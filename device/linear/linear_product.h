@@ -40,6 +40,7 @@ class PreparedProduct {
   const LinearPath& path_;
   const GroupedGemmCall& call_;
   const LinearKernels& kernels_;
+  bool has_algorithm_ = false;
   CublasLtAlgorithm algorithm_;
 };
 

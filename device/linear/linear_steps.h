@@ -25,7 +25,7 @@
 //
 // Errors: InvalidArgument, naming the member of the call; NotSupported where the path cannot run, with the reason; on the
 // device, through the status word, as quantize() and the GEMM tell them (bad splits; nvfp4 with an odd extent that is
-// packed): what a step writes is then not to be used.
+// packed; rows of a group that the library does not take): what a step writes is then not to be used.
 
 #include <cstdint>
 #include <string>
@@ -52,7 +52,7 @@ struct LinearReport {
     bool ran = false;
     GemmPath path = GemmPath::cublaslt;
     CublasLtRoute route = CublasLtRoute::direct;  // cublaslt
-    CublasLtAlgorithm algorithm;                  // cublaslt
+    CublasLtAlgorithm algorithm;                  // cublaslt; id -1 where there is nothing to multiply
     int library_version = 0;                      // cublaslt
     std::string plan, unit;                       // bringup: names of the arithmetic
   };

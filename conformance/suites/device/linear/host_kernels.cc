@@ -181,7 +181,8 @@ void multiply(const device::GroupedGemmCall& call, const AccumulationPlan* plan,
 
 void by_cublaslt(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings,
                  const device::CublasLtAlgorithm* algorithm, Stream) {
-  EXPECT_NE(algorithm, nullptr) << "what is reported must be what runs";
+  const bool has_products = call.rows.capacity > 0 && call.N > 0 && call.K > 0;
+  EXPECT_EQ(algorithm != nullptr, has_products) << "what is reported must be what runs";
   multiply(call, nullptr, cublaslt_bytes(call, settings), "cublaslt");
 }
 void by_bringup(const device::GroupedGemmCall& call, const device::BringupArithmetic& arithmetic, Stream) {
@@ -191,6 +192,7 @@ void by_bringup(const device::GroupedGemmCall& call, const device::BringupArithm
 std::vector<device::CublasLtAlgorithm> algorithms(const device::GroupedGemmCall& call, const device::CublasLtSettings&,
                                                   int at_most) {
   device::check_grouped_gemm(call);
+  if (call.rows.capacity == 0 || call.N == 0 || call.K == 0) throw device::NotSupported("the heuristic has nothing for no products");
   ++state().heuristic_calls;
   if (state().no_candidate) return {};
   std::vector<device::CublasLtAlgorithm> found(static_cast<std::size_t>(std::min(at_most, 2)));
