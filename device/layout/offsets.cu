@@ -1,12 +1,17 @@
 // Offsets of groups: prefix sums of splits, times a stride, in one launch for any number of outputs.
 //
 //   bound     latency: launch, one read, one scan, one write; the bytes are few
-//   layout    up to 1024 values: one block, 4 consecutive values a thread, no more threads than values need; a warp scan by
-//             shuffles, one barrier, and every thread adds up the warps before its own. More values: 512 threads that
-//             first add everything up and then scan 2048 values a round
-//   errors    the total is known to every thread before anyone writes; prefixes never fall, so the total times a stride is
-//             the largest value and one comparison with `most_total` covers all outputs
+//   layout    a block an output, so that eight take the time of one; each block reads and scans everything. Up to 1024
+//             values: a thread a value, sums in 32 bits (of products in 64), a warp scan by shuffles and one barrier, none
+//             for up to 32 values. From SM90 on it is launched while the kernel before it ends, and waits for its results
+//   errors    n values up to most / n cannot make a sum past `most`. All threads vote, beside the scan, whether a value is
+//             larger; then, and past 1024 values, the block starts again with 64 bits and every check. Prefixes never fall,
+//             so the total times a stride is the largest offset: one comparison with the total covers all outputs, and every
+//             thread knows it before anyone writes
 //   matches   reference/layout/offsets.h
+
+#include <limits>
+#include <type_traits>
 
 #include "device/layout/check_rows.h"
 #include "device/layout/offsets.h"
@@ -15,65 +20,47 @@
 namespace assay::device {
 namespace {
 
-constexpr int kEach = 4;  // values of a thread
-constexpr int kFewThreads = 256, kFew = kEach * kFewThreads;
-constexpr int kManyThreads = 512;
+constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+constexpr int kFew = 1024;         // values of the short way
+constexpr int kManyThreads = 512;  // of a block with more values
+constexpr int kEach = 4;           // values of a thread in a round of the long way
 
-struct Targets {
-  int count;
-  std::uint32_t int32;       // bit o: output o is int32
-  std::uint32_t inclusive;   // bit o: output o has no leading zero
-  std::int64_t most_total;   // the largest total that every output can hold
-  void* values[kMaxOffsetsOutputs];
-  std::int64_t stride[kMaxOffsetsOutputs];
+struct Output {
+  void* after;  // for the prefix through value 0; a leading zero lies before it
+  std::int64_t stride;
 };
 
-// Values to be summed: splits, or products of two.
-template <class Element, bool kProduct>
-struct Source {
+// What a launch is told. The short way reads the first 48 bytes, which are one line of the constant cache.
+template <class Element, class Sum_, int kMostOutputs>
+struct Call {
+  using Sum = Sum_;  // of the short way
+  static constexpr int kMost = kMostOutputs;
   const Element* first;
-  const Element* last;  // kProduct only
-  bool aligned;         // `first` lies on 16 bytes
+  const Element* last;              // of products; null otherwise
+  int n;
+  Sum short_value;                  // no n values up to this have a sum past Sum
+  Sum short_total;                  // the largest total, within Sum, that every output can hold
+  std::uint32_t kinds;              // bit o: output o is int32; bit 16 + o: it has a leading zero
+  Output output[kMostOutputs];
+  std::int64_t most_total;          // the largest total that every output can hold
+  std::uint32_t* status;
 
-  // The value, or 0 and its bits in `faults`.
-  __device__ std::int64_t valid(std::int64_t value, std::int64_t i, unsigned& faults) const {
-    if (value < 0) faults |= kStatusNegativeSplit;
-    value = value < 0 ? 0 : value;
-    if constexpr (kProduct) {
-      const std::int64_t factor = last[i];
-      if (factor < 0) {
-        faults |= kStatusNegativeSplit;
-        return 0;
-      }
-      const auto high = __umul64hi(static_cast<unsigned long long>(value), static_cast<unsigned long long>(factor));
-      value *= factor;
-      if (high != 0 || value < 0) {
-        faults |= kStatusOverflow;
-        return 0;
-      }
-    }
-    return value;
-  }
-
-  // Values from, ..., from + 3; those at n and beyond are 0.
-  __device__ void load(std::int64_t from, std::int64_t n, std::int64_t (&value)[kEach], unsigned& faults) const {
-    if (aligned && from + kEach <= n) {
-      if constexpr (sizeof(Element) == 8) {
-        const longlong2 low = *reinterpret_cast<const longlong2*>(first + from);
-        const longlong2 high = *reinterpret_cast<const longlong2*>(first + from + 2);
-        value[0] = low.x, value[1] = low.y, value[2] = high.x, value[3] = high.y;
-      } else {
-        const int4 all = *reinterpret_cast<const int4*>(first + from);
-        value[0] = all.x, value[1] = all.y, value[2] = all.z, value[3] = all.w;
-      }
-#pragma unroll
-      for (int e = 0; e < kEach; ++e) value[e] = valid(value[e], from + e, faults);
-    } else {
-#pragma unroll
-      for (int e = 0; e < kEach; ++e) value[e] = from + e < n ? valid(first[from + e], from + e, faults) : 0;
-    }
-  }
+  __device__ unsigned own_output() const { return kMost == 1 ? 0 : blockIdx.x; }
+  __device__ bool is_int32(unsigned o) const { return (kinds >> o & 1) != 0; }
+  __device__ bool has_leading_zero(unsigned o) const { return (kinds >> (16 + o) & 1) != 0; }
 };
+static_assert(kMaxOffsetsOutputs <= 16);
+
+__device__ void store(const Output& output, bool is_int32, std::int64_t at, std::int64_t sum) {
+  const std::int64_t offset = sum * output.stride;
+  if (is_int32) {
+    static_cast<std::int32_t*>(output.after)[at] = static_cast<std::int32_t>(offset);
+  } else {
+    static_cast<std::int64_t*>(output.after)[at] = offset;
+  }
+}
+
+// ---- the long way: 64 bits, any values, all faults told ------------------------------------------------------------------
 
 // Sum of two values of 0 or more; past int64 it is negative, which `signs` keeps.
 __device__ std::int64_t add(std::int64_t a, std::int64_t b, std::int64_t& signs) {
@@ -82,24 +69,46 @@ __device__ std::int64_t add(std::int64_t a, std::int64_t b, std::int64_t& signs)
   return sum;
 }
 
+// Value i, 0 from n on. 0 and its bits in `faults` where it is none.
+template <bool kProduct, class Call>
+__device__ std::int64_t value_at(const Call& call, std::int64_t i, unsigned& faults) {
+  if (i >= call.n) return 0;
+  const std::int64_t value = call.first[i];
+  if constexpr (!kProduct) {
+    if (value < 0) faults |= kStatusNegativeSplit;
+    return value < 0 ? 0 : value;
+  } else {
+    const std::int64_t factor = call.last[i];
+    if (value < 0 || factor < 0) {
+      faults |= kStatusNegativeSplit;
+      return 0;
+    }
+    const auto high = __umul64hi(static_cast<unsigned long long>(value), static_cast<unsigned long long>(factor));
+    const std::int64_t product = value * factor;
+    if (high != 0 || product < 0) {
+      faults |= kStatusOverflow;
+      return 0;
+    }
+    return product;
+  }
+}
+
 struct Scratch {
   std::int64_t of_warp[32];
   unsigned faults[32];
 };
 
 // Sums over the threads before this one and over all threads; `faults` becomes that of all. One barrier.
-template <int kMostWarps>
 __device__ void scan_block(std::int64_t own, Scratch& scratch, unsigned& faults, std::int64_t& before, std::int64_t& total) {
-  constexpr unsigned kAll = 0xFFFFFFFFu;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   std::int64_t signs = own, through = own;
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
-    const std::int64_t lower = __shfl_up_sync(kAll, static_cast<long long>(through), step);
+    const std::int64_t lower = __shfl_up_sync(kAllLanes, static_cast<long long>(through), step);
     if (lane >= step) through = add(through, lower, signs);
   }
   if (signs < 0) faults |= kStatusOverflow;
-  faults = __reduce_or_sync(kAll, faults);
+  faults = __reduce_or_sync(kAllLanes, faults);
   if (lane == 31) {
     scratch.of_warp[warp] = through;
     scratch.faults[warp] = faults;
@@ -109,128 +118,222 @@ __device__ void scan_block(std::int64_t own, Scratch& scratch, unsigned& faults,
   total = 0;
   signs = 0;
   const int warps = static_cast<int>(blockDim.x) / 32;
-#pragma unroll
-  for (int w = 0; w < kMostWarps; ++w) {
+#pragma unroll 1
+  for (int w = 0; w < warps; ++w) {
     if (w == warp) before += total;
-    if (w < warps) {
-      total = add(total, scratch.of_warp[w], signs);
-      faults |= scratch.faults[w];
-    }
+    total = add(total, scratch.of_warp[w], signs);
+    faults |= scratch.faults[w];
   }
   if (signs < 0) faults |= kStatusOverflow;
 }
 
-__device__ void store(const Targets& targets, int output, std::int64_t at, std::int64_t sum) {
-  const std::int64_t value = sum * targets.stride[output];
-  if ((targets.int32 >> output & 1) != 0) {
-    static_cast<std::int32_t*>(targets.values[output])[at] = static_cast<std::int32_t>(value);
-  } else {
-    static_cast<std::int64_t*>(targets.values[output])[at] = value;
-  }
-}
-
-// Stores what belongs to values from, ..., from + 3, the sum before them being `before`.
-__device__ void store_each(const Targets& targets, std::int64_t from, std::int64_t n, const std::int64_t (&value)[kEach],
-                           std::int64_t before) {
-  for (int output = 0; output < targets.count; ++output) {
-    const bool inclusive = (targets.inclusive >> output & 1) != 0;
-    std::int64_t sum = before;
-#pragma unroll
-    for (int e = 0; e < kEach; ++e) {
-      const std::int64_t through = sum + value[e];
-      if (from + e < n) store(targets, output, from + e, inclusive ? through : sum);
-      sum = through;
-    }
-  }
-}
-
-// The last value of every output with a leading zero.
-__device__ void store_total(const Targets& targets, std::int64_t n, std::int64_t total) {
-  for (int output = 0; output < targets.count; ++output) {
-    if ((targets.inclusive >> output & 1) == 0) store(targets, output, n, total);
-  }
-}
-
-__device__ bool stop(const Targets& targets, std::int64_t total, unsigned faults, std::uint32_t* status) {
-  if (faults == 0 && total > targets.most_total) faults = kStatusOverflow;
-  if (faults != 0 && threadIdx.x == 0 && status != nullptr) atomicOr(status, faults);
-  return faults != 0;
-}
-
-template <class Values>
-__global__ void __launch_bounds__(kFewThreads)
-    offsets_of_few(const Values source, const int n, const __grid_constant__ Targets targets, std::uint32_t* status) {
-  __shared__ Scratch scratch;
-  const int from = static_cast<int>(threadIdx.x) * kEach;
-  unsigned faults = 0;
-  std::int64_t value[kEach], before, total, signs = 0;
-  source.load(from, n, value, faults);
-  const std::int64_t own = add(add(value[0], value[1], signs), add(value[2], value[3], signs), signs);
-  if (signs < 0) faults |= kStatusOverflow;
-  scan_block<kFewThreads / 32>(own, scratch, faults, before, total);
-  if (stop(targets, total, faults, status)) return;
-  store_each(targets, from, n, value, before);
-  if (threadIdx.x == 0) store_total(targets, n, total);
-}
-
-template <class Values>
-__global__ void __launch_bounds__(kManyThreads)
-    offsets_of_many(const Values source, const std::int64_t n, const __grid_constant__ Targets targets, std::uint32_t* status) {
-  __shared__ Scratch scratch;
-  constexpr std::int64_t kRound = kEach * kManyThreads;
+template <bool kProduct, class Call>
+__device__ void offsets_with_checks(const Call& call, unsigned o, Scratch& scratch) {
+  const std::int64_t n = call.n, a_round = kEach * static_cast<std::int64_t>(blockDim.x);
+  const std::int64_t first = static_cast<std::int64_t>(threadIdx.x) * kEach;
   unsigned faults = 0;
   std::int64_t value[kEach], before, total, own = 0, signs = 0;
-  const std::int64_t first = static_cast<std::int64_t>(threadIdx.x) * kEach;
-  for (std::int64_t from = first; from < n; from += kRound) {
-    source.load(from, n, value, faults);
+#pragma unroll 1
+  for (std::int64_t from = first; from < n; from += a_round) {
 #pragma unroll
-    for (int e = 0; e < kEach; ++e) own = add(own, value[e], signs);
+    for (int e = 0; e < kEach; ++e) own = add(own, value_at<kProduct>(call, from + e, faults), signs);
   }
   if (signs < 0) faults |= kStatusOverflow;
-  scan_block<kManyThreads / 32>(own, scratch, faults, before, total);
-  if (stop(targets, total, faults, status)) return;
+  scan_block(own, scratch, faults, before, total);
+  if (faults == 0 && total > call.most_total) faults = kStatusOverflow;
+  if (faults != 0) {
+    if (threadIdx.x == 0 && o == 0 && call.status != nullptr) atomicOr(call.status, faults);
+    return;
+  }
 
-  std::int64_t done = 0;  // the sum of the rounds before
-  for (std::int64_t round = 0; round < n; round += kRound) {
+  const Output output = call.output[o];
+  if (output.after == nullptr) return;  // without outputs the splits are checked
+  std::int64_t done = 0;                // the sum of the rounds before
+#pragma unroll 1
+  for (std::int64_t round = 0; round < n; round += a_round) {
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) value[e] = value_at<kProduct>(call, round + first + e, faults);
     std::int64_t of_round;
-    source.load(round + first, n, value, faults);
     __syncthreads();  // nobody reads the scratch of the round before any more
-    scan_block<kManyThreads / 32>(value[0] + value[1] + value[2] + value[3], scratch, faults, before, of_round);
-    store_each(targets, round + first, n, value, done + before);
+    scan_block(value[0] + value[1] + value[2] + value[3], scratch, faults, before, of_round);
+    std::int64_t sum = done + before;
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) {
+      sum += value[e];
+      if (round + first + e < n) store(output, call.is_int32(o), round + first + e, sum);
+    }
     done += of_round;
   }
-  if (threadIdx.x == 0) store_total(targets, n, total);
+  if (threadIdx.x == 0 && call.has_leading_zero(o)) store(output, call.is_int32(o), -1, 0);
 }
 
-template <class Element, bool kProduct>
-void launch(const void* first, const void* last, int n, const Targets& targets, std::uint32_t* status, Stream stream) {
-  Source<Element, kProduct> source{static_cast<const Element*>(first), static_cast<const Element*>(last), false};
-  source.aligned = reinterpret_cast<std::uintptr_t>(first) % 16 == 0;
-  if (n <= kFew) {
-    const int threads = n <= 32 * kEach ? 32 : (n + 32 * kEach - 1) / (32 * kEach) * 32;
-    offsets_of_few<<<1, threads, 0, stream>>>(source, n, targets, status);
+template <bool kProduct, class Call>
+__global__ void __launch_bounds__(kManyThreads) offsets_of_many(const __grid_constant__ Call call) {
+  __shared__ Scratch scratch;
+  offsets_with_checks<kProduct>(call, call.own_output(), scratch);
+}
+
+// ---- the short way -------------------------------------------------------------------------------------------------------
+
+// Of the values that were looked at. Negative ones have high bits.
+template <class Sum>
+struct Seen {
+  std::uint32_t high = 0;
+  Sum largest = 0;
+  __device__ bool beyond(Sum most) const { return high != 0 || largest > most; }
+};
+
+// Value i, 0 from n on; of a value past 32 bits, or a product of such, only the low part.
+template <bool kProduct, class Call, class Sum>
+__device__ Sum short_value_at(const Call& call, int i, Seen<Sum>& seen) {
+  std::uint64_t value = 0;
+  if (i < call.n) value = static_cast<std::uint64_t>(std::int64_t{call.first[i]});
+  seen.high |= static_cast<std::uint32_t>(value >> 32);
+  if constexpr (kProduct) {
+    std::uint64_t factor = 0;
+    if (i < call.n) factor = static_cast<std::uint64_t>(std::int64_t{call.last[i]});
+    seen.high |= static_cast<std::uint32_t>(factor >> 32);
+    value = static_cast<std::uint64_t>(static_cast<std::uint32_t>(value)) * static_cast<std::uint32_t>(factor);
+  }
+  seen.largest = max(seen.largest, static_cast<Sum>(value));
+  return static_cast<Sum>(value);
+}
+
+// Inclusive, over the lanes of a warp.
+template <class Sum>
+__device__ Sum scan_warp(Sum through) {
+  const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const Sum lower = __shfl_up_sync(kAllLanes, through, step);
+    if (lane >= step) through += lower;
+  }
+  return through;
+}
+
+// Of all lanes; `through` is the scan. 32 bits need not wait for it.
+__device__ std::uint32_t sum_warp(std::uint32_t own, std::uint32_t) { return __reduce_add_sync(kAllLanes, own); }
+__device__ unsigned long long sum_warp(unsigned long long, unsigned long long through) { return __shfl_sync(kAllLanes, through, 31); }
+
+// Sums over the warps before this one, and over all warps; lane w holds that of warp w.
+__device__ void sum_warps(std::uint32_t of_lane, unsigned warp, std::uint32_t& before, std::uint32_t& total) {
+  before = __reduce_add_sync(kAllLanes, threadIdx.x % 32 < warp ? of_lane : 0);
+  total = __reduce_add_sync(kAllLanes, of_lane);
+}
+__device__ void sum_warps(unsigned long long of_lane, unsigned warp, unsigned long long& before, unsigned long long& total) {
+  const unsigned long long through = scan_warp(of_lane);
+  before = __shfl_sync(kAllLanes, through - of_lane, static_cast<int>(warp));
+  total = __shfl_sync(kAllLanes, through, 31);
+}
+
+// Launched early, the kernel lets the next one come early too, and reads nothing before what came before it is done.
+__device__ void wait_for_work_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// A thread a value.
+template <bool kProduct, bool kOneWarp, class Call>
+__global__ void __launch_bounds__(kOneWarp ? 32 : kFew) offsets_of_few(const __grid_constant__ Call call) {
+  using Sum = typename Call::Sum;
+  __shared__ Scratch scratch;
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int i = static_cast<int>(threadIdx.x);
+  Seen<Sum> seen;
+  wait_for_work_before();
+  const Sum own = short_value_at<kProduct>(call, i, seen);
+  Sum through = scan_warp(own), total = sum_warp(own, through);
+  bool odd;
+  if constexpr (kOneWarp) {
+    odd = __any_sync(kAllLanes, seen.beyond(call.short_value)) != 0;
   } else {
-    offsets_of_many<<<1, kManyThreads, 0, stream>>>(source, std::int64_t{n}, targets, status);
+    __shared__ Sum of_warp[32];
+    if (lane == 0) of_warp[warp] = total;
+    odd = __syncthreads_or(seen.beyond(call.short_value)) != 0;
+    Sum before;
+    sum_warps(lane < blockDim.x / 32 ? of_warp[lane] : 0, warp, before, total);
+    through += before;
+  }
+  if (odd || total > call.short_total) {
+    offsets_with_checks<kProduct>(call, call.own_output(), scratch);
+    return;
+  }
+  const unsigned o = call.own_output();
+  const Output output = call.output[o];
+  if (Call::kMost > 1 && output.after == nullptr) return;
+  if (i < call.n) store(output, call.is_int32(o), i, static_cast<std::int64_t>(through));
+  if (i == 0 && call.has_leading_zero(o)) store(output, call.is_int32(o), -1, 0);
+}
+
+bool can_launch_early() {
+  int device = 0, major = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  return major >= 9;
+}
+
+template <bool kProduct, class Call>
+void launch_few(const Call& call, int outputs, Stream stream) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(outputs));
+  config.blockDim = dim3(static_cast<unsigned>(call.n <= 32 ? 32 : (call.n + 31) / 32 * 32));
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = can_launch_early() ? 1 : 0;
+  check_cuda(call.n <= 32 ? cudaLaunchKernelEx(&config, offsets_of_few<kProduct, true, Call>, call)
+                          : cudaLaunchKernelEx(&config, offsets_of_few<kProduct, false, Call>, call),
+             "splits_to_offsets");
+}
+
+// ---- the calls -----------------------------------------------------------------------------------------------------------
+
+template <class Element, bool kProduct, int kMostOutputs>
+void launch(const void* first, const void* last, int n, std::span<const OffsetsOutput> outputs, std::uint32_t* status, Stream stream) {
+  using Sum = std::conditional_t<kProduct, unsigned long long, std::uint32_t>;
+  constexpr Sum kMostSum = std::numeric_limits<Sum>::max();
+  Call<Element, Sum, kMostOutputs> call{};
+  call.first = static_cast<const Element*>(first);
+  call.last = static_cast<const Element*>(last);
+  call.n = n;
+  call.short_value = kMostSum / static_cast<Sum>(n == 0 ? 1 : n);
+  call.status = status;
+  call.most_total = INT64_MAX;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const OffsetsOutput& output = outputs[o];
+    const std::int64_t bytes = output.is_int32 ? 4 : 8;
+    call.output[o] = {static_cast<char*>(output.values) + (output.leading_zero ? bytes : 0), output.stride};
+    call.kinds |= (output.is_int32 ? 1u : 0u) << o | (output.leading_zero ? 0x10000u : 0u) << o;
+    if (output.stride > 0) {
+      const std::int64_t most = (output.is_int32 ? std::int64_t{INT32_MAX} : INT64_MAX) / output.stride;
+      if (most < call.most_total) call.most_total = most;
+    }
+  }
+  call.short_total = static_cast<std::uint64_t>(call.most_total) < kMostSum ? static_cast<Sum>(call.most_total) : kMostSum;
+
+  const int blocks = outputs.empty() ? 1 : static_cast<int>(outputs.size());
+  if (n <= kFew) {
+    launch_few<kProduct>(call, blocks, stream);
+  } else {
+    offsets_of_many<kProduct, Call<Element, Sum, kMostOutputs>><<<blocks, kManyThreads, 0, stream>>>(call);
   }
   check_launch("splits_to_offsets");
 }
 
-Targets targets_of(std::span<const OffsetsOutput> outputs) {
-  Targets targets{};
-  targets.count = static_cast<int>(outputs.size());
-  targets.most_total = INT64_MAX;
-  for (int o = 0; o < targets.count; ++o) {
-    const OffsetsOutput& output = outputs[static_cast<std::size_t>(o)];
-    targets.values[o] = output.values;
-    targets.stride[o] = output.stride;
-    targets.int32 |= static_cast<std::uint32_t>(output.is_int32) << o;
-    targets.inclusive |= static_cast<std::uint32_t>(!output.leading_zero) << o;
-    if (output.stride > 0) {
-      const std::int64_t most = (output.is_int32 ? std::int64_t{INT32_MAX} : INT64_MAX) / output.stride;
-      if (most < targets.most_total) targets.most_total = most;
-    }
+template <bool kProduct>
+void launch(const void* first, const void* last, bool are_int32, int n, std::span<const OffsetsOutput> outputs, std::uint32_t* status,
+            Stream stream) {
+  if (outputs.size() == 1) {  // the block's output lies at a fixed place, next to what else it reads
+    are_int32 ? launch<std::int32_t, kProduct, 1>(first, last, n, outputs, status, stream)
+              : launch<std::int64_t, kProduct, 1>(first, last, n, outputs, status, stream);
+  } else {
+    are_int32 ? launch<std::int32_t, kProduct, kMaxOffsetsOutputs>(first, last, n, outputs, status, stream)
+              : launch<std::int64_t, kProduct, kMaxOffsetsOutputs>(first, last, n, outputs, status, stream);
   }
-  return targets;
 }
 
 void check_input(const void* values, bool are_int32, int groups, const char* name) {
@@ -246,7 +349,7 @@ void splits_to_offsets(const std::int64_t* splits, int groups, std::int64_t stri
   require(stride >= 1, "stride", stride, "a value of at least 1");
   require_pointer(offsets, "offsets", 8);
   const OffsetsOutput output{stride, true, false, offsets};
-  launch<std::int64_t, false>(splits, nullptr, groups, targets_of({&output, 1}), status, stream);
+  launch<false>(splits, nullptr, false, groups, {&output, 1}, status, stream);
 }
 
 void splits_to_offsets_multi(const void* splits, bool splits_are_int32, int groups, std::span<const OffsetsOutput> outputs,
@@ -259,12 +362,7 @@ void splits_to_offsets_multi(const void* splits, bool splits_are_int32, int grou
     require(outputs[o].stride >= 0, name + ".stride", outputs[o].stride, "a value of at least 0");
     if (groups > 0 || outputs[o].leading_zero) require_pointer(outputs[o].values, name + ".values", outputs[o].is_int32 ? 4 : 8);
   }
-  const Targets targets = targets_of(outputs);
-  if (splits_are_int32) {
-    launch<std::int32_t, false>(splits, nullptr, groups, targets, status, stream);
-  } else {
-    launch<std::int64_t, false>(splits, nullptr, groups, targets, status, stream);
-  }
+  launch<false>(splits, nullptr, splits_are_int32, groups, outputs, status, stream);
 }
 
 void splits_to_offsets_2d(const void* first, const void* last, bool are_int32, int groups, void* offsets, std::uint32_t* status,
@@ -273,11 +371,7 @@ void splits_to_offsets_2d(const void* first, const void* last, bool are_int32, i
   check_input(last, are_int32, groups, "last");
   require_pointer(offsets, "offsets", are_int32 ? 4 : 8);
   const OffsetsOutput output{1, true, are_int32, offsets};
-  if (are_int32) {
-    launch<std::int32_t, true>(first, last, groups, targets_of({&output, 1}), status, stream);
-  } else {
-    launch<std::int64_t, true>(first, last, groups, targets_of({&output, 1}), status, stream);
-  }
+  launch<true>(first, last, are_int32, groups, {&output, 1}, status, stream);
 }
 
 }  // namespace assay::device
