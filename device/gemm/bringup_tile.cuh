@@ -418,7 +418,7 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
     codes[2] = column_lines.load(0, walk.k, walk.stretch_end);
   };
   if (walk.any) load_stage();
-  bool out_of_range = false;  // some accumulator of this block is
+  bool out_of_range = false;  // some accumulator of this thread is
 
   while (walk.any) {
     const Walk<kChunk> now = walk;
@@ -443,7 +443,7 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) column_scale[c] = read(group.columns, tile_j + column_of(c), group.n);
     }
-    const bool in_integers = __syncthreads_or(special || out_of_range) != 0;
+    const bool in_integers = __syncthreads_or(special) != 0;
     walk.advance(plan, depth);
     if (walk.any) load_stage();
 
@@ -518,7 +518,7 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
               acc[r][c] = high;
             }
           } else {
-            acc[r][c] = __fadd_rn(own, 0.0f);  // -0 + 0 is 0
+            acc[r][c] = own;
           }
         }
       }
