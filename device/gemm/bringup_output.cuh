@@ -78,7 +78,7 @@ __device__ inline void write_element(const Group& group, Format d_type, std::int
   const std::int64_t at = i * group.n + j;
   float value = 0;
   if (group.beta != 0) value = __fmul_rn(group.beta, value_of_code(d_type, load_code(d_type, group.c, at)));
-  if (group.depth > 0) value = group.beta == 0 ? __fmul_rn(acc, group.factor) : __fmaf_rn(acc, group.factor, value);
+  if (group.depth > 0) value = __fmaf_rn(acc, group.factor, value);
   std::uint32_t code = code_of_value(d_type, value);
   if (group.bias != nullptr) {
     const float bias = value_of_code(d_type, load_code(d_type, group.bias, j));

@@ -56,7 +56,7 @@ ASSAY_INLINE void store_as(const Epilogue& epilogue, const float* acc, bool no_p
   Code* d = static_cast<Code*>(d_base) + at;
   const float factor = epilogue.factor, beta = epilogue.beta;
   if (beta == 0) {
-    for (std::int64_t i = 0; i < count; ++i) d[i] = no_products ? Code{0} : Output::code(acc[i] * factor);
+    for (std::int64_t i = 0; i < count; ++i) d[i] = no_products ? Code{0} : Output::code(std::fma(acc[i], factor, 0.0f));
   } else {
     const Code* c = static_cast<const Code*>(c_base) + at;  // may be d
     for (std::int64_t i = 0; i < count; ++i) {

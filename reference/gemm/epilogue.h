@@ -1,7 +1,7 @@
 #pragma once
 // What follows the accumulation (h200.md section 2), a run of elements at a time:
 //
-//   beta == 0:  D = RN(acc * factor)                        factor = RN(s * alpha)
+//   beta == 0:  D = RN(FMA(acc, factor, +0))                factor = RN(s * alpha); a product of -0 becomes +0
 //   otherwise:  D = RN(FMA(acc, factor, RN(beta * C)))
 //   bias:       D = RN(D + bias)                            on the rounded D (recipes.md 8.10)
 //

@@ -153,7 +153,7 @@ std::vector<float> exact_group(const GroupedGemmView& view, const GroupView& gro
   for (std::int64_t at = 0; at < group.m * group.n; ++at) {
     const double product = static_cast<double>(sums[static_cast<std::size_t>(at)]) * unit * factor;
     require(is_f32(product), "alpha", group.alpha, "a factor whose product with the sum f32 holds");
-    double value = product;
+    double value = product + 0.0;  // -0 and +0 are +0
     if (group.beta != 0) {
       const double c = group.beta * value_of(view.d_type, view.c, group.d_offset + at);
       value = group.depth > 0 ? product + c : c;

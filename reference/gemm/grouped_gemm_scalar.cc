@@ -145,7 +145,7 @@ std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, 
   if (group.depth > 0) {
     const float acc = accumulate(view, group, i, j);
     const float factor = sum_factor(view, group);
-    value = group.beta == 0 ? acc * factor : std::fma(acc, factor, value);
+    value = std::fma(acc, factor, value);
   }
   std::uint32_t code = code_of(view.d_type, value);
   if (group.bias != nullptr) {

@@ -150,7 +150,7 @@ struct Expected {
           float value = beta[t] == 0 ? 0 : scaled_c;
           if (a.depth > 0) {
             const float acc = merged(unit, a, i, b, j);
-            if (beta[t] == 0) value = static_cast<float>(static_cast<double>(acc) * factor);
+            if (beta[t] == 0) value = static_cast<float>(static_cast<double>(acc) * factor + 0.0);  // -0 becomes +0
             else if (mutation == GemmMutation::epilogue_without_fma) value = static_cast<float>(static_cast<double>(acc) * factor) + scaled_c;
             else value = fma_exact(acc, factor, scaled_c);
           }
