@@ -9,6 +9,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/counter_random.h"
+#include "conformance/cases/scenario.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -97,6 +98,20 @@ std::string canonical_replay(std::string_view argument, std::string_view text) {
   return canonical;
 }
 
+std::string canonical_steps(std::string_view argument, std::string_view text, std::string_view allowed) {
+  constexpr std::size_t kMost = 64;
+  std::size_t count = 0;
+  for (const std::string_view graph : words_of(text, '/')) {
+    for (const std::string_view step : items_of(graph)) {
+      choice_of(argument, step, allowed);
+      ++count;
+    }
+  }
+  const bool whole = !text.empty() && text.front() != '/' && text.back() != '/' && text.find("//") == std::string_view::npos;
+  require(whole && count <= kMost, argument, text, "1 to 64 steps, commas between calls and slashes between graphs");
+  return std::string(text);
+}
+
 std::string canonical_value(const KeySchema& key, std::string_view text) {
   switch (key.kind) {
     case ValueKind::integer:
@@ -119,6 +134,7 @@ std::string canonical_value(const KeySchema& key, std::string_view text) {
     case ValueKind::dims: return splits_text(parse_splits(key.key, text));
     case ValueKind::outputs: return canonical_outputs(key.key, text);
     case ValueKind::replay: return canonical_replay(key.key, text);
+    case ValueKind::steps: return canonical_steps(key.key, text, key.allowed);
   }
   throw InvalidArgument("kind", show(static_cast<int>(key.kind)), "a kind of value");
 }
@@ -293,6 +309,7 @@ void require_consistent(const CaseLine& line) {
     require(!plan.noop || (known("noop") && line.has("noop")), "replay", line.text("replay"),
             "a change of noop only where the case has noop");
   }
+  if (line.op == "scenario") scenario_of(line);  // its steps are lines of their own
 }
 
 CaseLine assemble(const OpSchema& op, const Values& given) {
@@ -405,6 +422,11 @@ std::string name_of(const CaseLine& line) {
       if ((key == "x_type") != (line.text("layout") == "TN")) continue;
     }
     name += "/" + line.text(key);
+  }
+  if (line.op == "scenario") {  // a path's slashes are its own
+    std::string steps = line.text("steps");
+    std::replace(steps.begin(), steps.end(), '/', '+');
+    name += "/" + steps;
   }
   if (find_key(op, "R") != nullptr) name += line.has("splits") ? "/grouped" : "/single";
   if (find_key(op, "data") != nullptr) name += "/" + line.text("data");

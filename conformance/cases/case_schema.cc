@@ -180,6 +180,44 @@ std::vector<OpSchema> make_schema() {
     ops.push_back({op, op == "linear_forward" ? "y = x w^T + bias of a grouped linear layer"
                        : op == "linear_dgrad" ? "gradient of the input" : "gradients of the weights", std::move(keys)});
   }
+
+  ops.push_back({"scenario", "several calls of one grouped linear layer, or of two, captured in graphs that are replayed together",
+    {{"recipe", choice, "required", "none tensor_current tensor_delayed block mxfp8 nvfp4", "", "of the layer, as of linear_forward"},
+     {"steps", steps, "required", "quantize weights gradients forward dgrad wgrad TN NN NT", "",
+      "the calls in their order, a slash between graphs: forward/dgrad,wgrad. quantize, weights, gradients: op quantize on x, w, dy; "
+      "TN, NN, NT: grouped_gemm; a step again is the next microbatch"},
+     {"modules", integer, "1", "1 2", "", "layers alive at once, each with memory of its own"},
+     {"order", choice, "in_turn", "in_turn interleaved streams", "modules=2",
+      "launches of a replay: one module after the other, graph by graph in alternation, or at once on a stream each"},
+     {"workspace", choice, "own", "own kept shared", "",
+      "own: one a call, filled anew before each replay; kept: left as it is; shared: one for all calls of a module, left as it is"},
+     {"warm", integer, "0", "0 1", "", "1: the calls are made once before they are captured"},
+     {"history", integer, "0", "", "", "not 0: memory is taken and given back around the captures, in an order that this number draws"},
+     {"itype", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
+     {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+      "codes of x and w"},
+     {"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+      "codes of dy"},
+     {"pow2", integer, "0; recipe=block: 1", "0 1", "recipe=tensor_current|block", "1: scales are powers of two"},
+     {"eps", real, "0", "", "recipe=tensor_current|block", "amax below this is raised to it"},
+     {"bias", integer, "0", "0 1", "", "1: the layer has one, and its gradient is asked for"},
+     {"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+      "skip flag of weights and forward: exactly 1 keeps the quantized weights"},
+     {"dtype_d", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"},
+     {"accumulate", choice, "0", "0 1 rest", "", "1: weight gradients are added to; rest: the first microbatch overwrites, the others add"},
+     {"deferred", integer, "0", "0 1", "", "1: weight gradients are put off and carried out later"},
+     {"splits", splits, "required", "", "", "rows of each group"},
+     {"change", choice, "rotated", "rotated edges", "",
+      "how replays change the splits: groups change places, or every edge in turn: all rows in one group, groups and neighbours empty, "
+      "fewer rows than the buffer has, none"},
+     {"N", integer, "required", "", "", "output features"},
+     {"K", integer, "required", "", "", "input features"},
+     kExtraRows,
+     {"scales", choice, "plain; data=integers: pow2", "plain pow2", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+      "scales that are inputs"},
+     {"data", choice, "uniform", "uniform normal sparse one_hot clustered integers block_scales", "", "pattern of the tensors"},
+     kSeed,
+     {"replay", replay, "required", "", "", kReplay.help}}});
   return ops;
 }
 
@@ -209,6 +247,7 @@ std::string shape_of(const KeySchema& key) {
     case dims: return "ROWS,... | COUNTxROWS | one(G,ROWS,g) | zipf(G,ROWS,SEED)";
     case outputs: return "STRIDE:TYPE[:inclusive],...";
     case replay: return "COUNT:WHAT,...";
+    case steps: return "STEP,.../STEP,... of " + std::string(key.allowed);
   }
   return "";
 }

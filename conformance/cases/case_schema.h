@@ -18,6 +18,7 @@ enum class ValueKind {
   dims,     // a comma list of integers, at least 0, with the same shorthands as splits
   outputs,  // STRIDE:TYPE[:inclusive], comma list
   replay,   // COUNT:WHAT,WHAT
+  steps,    // words of `allowed`, commas between calls and slashes between graphs
 };
 
 struct KeySchema {

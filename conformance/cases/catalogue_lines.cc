@@ -96,6 +96,10 @@ linear_wgrad recipe=nvfp4 sign_mask=45576 splits=32,0,64 N=32 K=64 seed=73
 # one call captured and replayed on other data, splits and flags
 quantize recipe=block_1x128 noop=0 splits=128,5,0 K=136 seed=74 replay=4:data,splits,noop
 grouped_gemm kind=bf16 dtype_d=f32 splits=17,0,33,7 N=24 K=72 seed=75 replay=3:data,splits
+# several calls: two layers, forward and backward in graphs of their own; all layouts in one graph; the skip flag
+scenario recipe=none steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=5,0,7 N=8 K=16 seed=401 replay=4:data,splits
+scenario recipe=block steps=TN,NN,NT workspace=shared splits=9,0,17 N=24 K=40 seed=402 replay=4:data,splits,scales
+scenario recipe=tensor_delayed steps=weights,forward noop=0 splits=5,0,9 N=8 K=16 seed=403 replay=6:data,noop
 )";
 
 // What covering leaves to chance: cases that exist because of one rule or one known fault.
@@ -233,6 +237,12 @@ grouped_gemm kind=block layout=NT dtype_d=f32 splits=300,0,140 N=40 K=24 data=bl
 grouped_gemm kind=bf16 arch=sm100 alpha=1,0.5,-2 beta=0,1,0.25 dtype_d=f32 splits=9,0,17 N=24 K=48 seed=235
 grouped_gemm kind=nvfp4 alpha=1,0.5,-2 beta=0,1,0.25 dtype_d=f32 splits=16,0,17 N=32 K=48 seed=236
 grouped_gemm kind=bf16 alpha=0 dtype_d=f32 splits=9,0,17 N=24 K=48 data=specials seed=237
+grouped_gemm kind=bf16 alpha=-1.25 dtype_d=f32 splits=9,0,17 N=24 K=48 data=one_hot seed=238
+grouped_gemm kind=f16 alpha=-1.25 splits=9,0,17 N=24 K=48 data=one_hot seed=238
+grouped_gemm kind=tensor alpha=0 dtype_d=f32 splits=9,0,17 N=32 K=48 data=specials seed=239
+grouped_gemm kind=tensor alpha=-1.25 dtype_d=f32 splits=9,0,17 N=32 K=48 data=one_hot seed=239
+grouped_gemm kind=block alpha=0 dtype_d=bf16 splits=9,0,17 N=32 K=48 data=specials seed=240
+grouped_gemm kind=block alpha=-1.25 dtype_d=f32 splits=9,0,17 N=32 K=48 data=one_hot seed=240
 grouped_gemm kind=tensor alpha=-1.5 beta=0.3 splits=9,0,17 N=24 K=48 seed=238
 grouped_gemm kind=f16 dtype_d=f16 alpha=3 beta=-0.7 splits=9,0,17 N=24 K=48 seed=239
 # other architectures
@@ -327,6 +337,77 @@ grouped_gemm kind=block dtype_d=f32 splits=17,0,33,7 N=136 K=144 seed=313 replay
 grouped_gemm kind=block layout=NT dtype_d=f32 splits=128,0,33,7 N=24 K=40 seed=314 replay=8:data,splits
 grouped_gemm kind=bf16 splits=40x2 extra_rows=20 N=16 K=32 seed=315 replay=16:splits
 linear_forward recipe=block noop=1 splits=17,0,20 N=24 K=144 seed=316 replay=5:data,noop
+
+# one call of a layer, captured once, sixteen replays with everything changed, every edge of the splits among it; then eagerly
+scenario recipe=tensor_current steps=quantize itype=f16 pow2=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=410 replay=16:data,splits
+scenario recipe=tensor_delayed steps=gradients grad_otype=e5m2 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=411 replay=16:data,splits,scales
+scenario recipe=block steps=quantize eps=0.25 pow2=0 splits=128,0,128,128 change=edges N=24 K=48 seed=412 replay=16:data,splits
+scenario recipe=block steps=gradients bias=1 grad_otype=e5m2 splits=128,0,128,128 change=edges N=48 K=24 seed=413 replay=16:data,splits
+scenario recipe=mxfp8 steps=quantize splits=128,0,128,128 change=edges N=32 K=48 seed=414 replay=16:data,splits
+scenario recipe=mxfp8 steps=gradients bias=1 splits=128,0,128,128 change=edges N=48 K=32 seed=415 replay=16:data,splits
+scenario recipe=nvfp4 steps=quantize splits=128,0,128,128 change=edges N=16 K=48 seed=416 replay=16:data,splits
+scenario recipe=nvfp4 steps=gradients bias=1 splits=128,0,128,128 change=edges N=48 K=16 seed=417 replay=16:data,splits
+scenario recipe=block steps=weights splits=9,5 N=136 K=136 seed=418 replay=16:data,splits
+scenario recipe=none steps=TN bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=420 replay=16:data,splits
+scenario recipe=none steps=NN itype=f16 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=421 replay=16:data,splits
+scenario recipe=none steps=NT accumulate=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=422 replay=16:data,splits
+scenario recipe=none steps=NT dtype_d=bf16 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 data=integers seed=423 replay=16:data,splits
+scenario recipe=tensor_current steps=TN otype=e5m2 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=424 replay=16:data,splits,scales
+scenario recipe=tensor_current steps=NN grad_otype=e5m2 splits=17,0,33,7 change=edges N=136 K=24 extra_rows=6 seed=425 replay=12:data,splits,scales
+scenario recipe=tensor_current steps=NT grad_otype=e5m2 scales=pow2 splits=17,0,133,7 change=edges N=24 K=16 extra_rows=6 seed=426 replay=16:data,splits,scales
+scenario recipe=block steps=TN splits=128,0,128,128 change=edges N=16 K=136 seed=427 replay=12:data,splits,scales
+scenario recipe=block steps=NN grad_otype=e5m2 splits=128,0,128,128 change=edges N=136 K=16 seed=428 replay=12:data,splits,scales
+scenario recipe=block steps=NT accumulate=1 splits=128,0,128,128 change=edges N=24 K=40 seed=429 replay=12:data,splits,scales
+scenario recipe=mxfp8 steps=TN splits=128,0,128,128 change=edges N=32 K=32 seed=430 replay=12:data,splits,scales
+scenario recipe=mxfp8 steps=NN splits=128,0,128,128 change=edges N=32 K=32 seed=431 replay=12:data,splits,scales
+scenario recipe=mxfp8 steps=NT splits=128,0,128,128 change=edges N=32 K=32 seed=432 replay=12:data,splits,scales
+scenario recipe=nvfp4 steps=TN splits=128,0,128,128 change=edges N=16 K=32 seed=433 replay=12:data,splits,scales
+scenario recipe=nvfp4 steps=NN splits=128,0,128,128 change=edges N=32 K=16 seed=434 replay=12:data,splits,scales
+scenario recipe=nvfp4 steps=NT splits=128,0,128,128 change=edges N=16 K=32 seed=435 replay=12:data,splits,scales
+scenario recipe=none steps=forward bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=440 replay=16:data,splits
+scenario recipe=none steps=dgrad bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=441 replay=16:data,splits
+scenario recipe=none steps=wgrad bias=1 dtype_d=f16 itype=f16 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=442 replay=16:data,splits
+scenario recipe=tensor_current steps=forward splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=443 replay=16:data,splits
+scenario recipe=tensor_delayed steps=forward,dgrad,wgrad bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=444 replay=16:data,splits,scales
+scenario recipe=block steps=forward,dgrad,wgrad bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=445 replay=16:data,splits
+scenario recipe=mxfp8 steps=forward,dgrad,wgrad bias=1 splits=32,0,64,16 change=edges N=32 K=64 extra_rows=16 seed=446 replay=12:data,splits
+scenario recipe=nvfp4 steps=forward,dgrad,wgrad bias=1 splits=32,0,64,16 change=edges N=32 K=48 extra_rows=16 seed=447 replay=12:data,splits
+# forward and backward in graphs that share nothing but the layer, in turn
+scenario recipe=none steps=forward/dgrad,wgrad bias=1 warm=1 splits=17,0,33,7 N=24 K=40 seed=450 replay=8:data,splits
+scenario recipe=tensor_current steps=forward/dgrad,wgrad grad_otype=e5m2 splits=17,0,33,7 N=24 K=40 seed=451 replay=8:data,splits
+scenario recipe=block steps=forward/dgrad,wgrad bias=1 warm=1 splits=17,0,33,7 N=24 K=136 seed=452 replay=8:data,splits
+scenario recipe=block steps=forward/dgrad/wgrad history=11 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=453 replay=8:data,splits
+# the weight gradient right behind the input gradient, all layouts behind one another, in workspaces that hold what was there
+scenario recipe=none steps=dgrad,wgrad workspace=kept splits=17,0,33,7 N=24 K=40 seed=460 replay=6:data,splits
+scenario recipe=none steps=dgrad,wgrad workspace=shared splits=17,0,33,7 N=24 K=40 seed=461 replay=6:data,splits
+scenario recipe=tensor_current steps=dgrad,wgrad workspace=shared splits=17,0,33,7 N=24 K=40 seed=462 replay=6:data,splits
+scenario recipe=block steps=dgrad,wgrad workspace=kept splits=17,0,33,7 N=24 K=40 seed=463 replay=6:data,splits
+scenario recipe=block steps=dgrad,wgrad workspace=shared splits=17,0,33,7 N=24 K=40 seed=464 replay=6:data,splits
+scenario recipe=block steps=dgrad,wgrad warm=1 splits=17,0,33,7 N=24 K=40 seed=465 replay=4
+scenario recipe=none steps=TN,NN,NT workspace=shared splits=17,0,33,7 N=24 K=40 seed=466 replay=6:data,splits
+scenario recipe=tensor_current steps=TN,NN,NT workspace=shared grad_otype=e5m2 splits=17,0,33,7 N=24 K=40 seed=467 replay=6:data,splits,scales
+scenario recipe=block steps=TN,NN,NT workspace=kept splits=17,0,33,7 N=24 K=40 seed=468 replay=6:data,splits,scales
+scenario recipe=block steps=NN,NT/NN,NT workspace=shared splits=17,0,33,7 N=24 K=40 seed=469 replay=6:data,splits,scales
+# two layers with as many groups, alive at once
+scenario recipe=none steps=forward/dgrad,wgrad modules=2 splits=17,0,33,7 N=24 K=40 seed=470 replay=5:data,splits
+scenario recipe=block steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=17,0,33,7 N=24 K=40 seed=471 replay=5:data,splits
+scenario recipe=none steps=forward/dgrad,wgrad modules=2 order=streams splits=17,0,33,7 N=24 K=40 seed=472 replay=5:data,splits
+scenario recipe=block steps=forward,dgrad,wgrad modules=2 order=streams workspace=shared history=5 splits=17,0,33,7 N=24 K=40 seed=473 replay=5:data,splits
+scenario recipe=tensor_current steps=TN,NN,NT modules=2 order=interleaved splits=17,0,33,7 N=24 K=40 seed=474 replay=5:data,splits,scales
+scenario recipe=block steps=TN/NN/NT modules=2 order=streams splits=17,0,33,7 N=24 K=40 seed=475 replay=5:data,splits,scales
+# the skip flag: 0, 1, 1, 0, 1 while the weights change, data and scales of every group and direction
+scenario recipe=tensor_current steps=weights,forward noop=0 splits=17,0,33 N=24 K=40 seed=480 replay=10:data,noop
+scenario recipe=tensor_delayed steps=weights,forward noop=0 splits=17,0,33 N=24 K=40 seed=481 replay=10:data,scales,noop
+scenario recipe=block steps=weights,forward noop=0 splits=17,0,33 N=136 K=24 seed=482 replay=10:data,noop
+scenario recipe=mxfp8 steps=weights,forward noop=0 splits=32,0,16 N=32 K=64 seed=483 replay=10:data,noop
+scenario recipe=nvfp4 steps=weights,forward noop=0 splits=32,0,16 N=32 K=64 seed=484 replay=10:data,noop
+scenario recipe=block steps=weights,forward/forward noop=0.5 splits=17,0,33 N=24 K=40 seed=485 replay=5:data,splits,noop
+scenario recipe=block steps=weights,forward modules=2 order=interleaved noop=1 splits=17,0,33 N=24 K=40 seed=486 replay=5:data,splits,noop
+# weight gradients that are put off, over microbatches: the order shows in what f32 sums keep
+scenario recipe=none steps=forward,forward/dgrad,wgrad/dgrad,wgrad deferred=1 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=490 replay=5:data,splits
+scenario recipe=block steps=wgrad,wgrad,wgrad deferred=1 accumulate=rest bias=1 splits=17,0,33,7 N=24 K=40 seed=491 replay=5:data,splits
+scenario recipe=tensor_current steps=wgrad/wgrad deferred=1 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=492 replay=5:data,splits
+scenario recipe=none steps=NT,NT,NT accumulate=rest splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=493 replay=12:data,splits
 )";
 
 // Sizes that take a while.
@@ -377,6 +458,12 @@ quantize recipe=block_128x128 R=65537 K=3 seed=962
 quantize recipe=tensor_delayed itype=f32 R=4096 K=1024 data=full_exponent scales=ones seed=963
 quantize recipe=block_1x128 itype=f32 dbias=1 splits=4096,0,1000 K=256 data=adversarial_dbias seed=964
 splits_to_offsets splits=zipf(65536,1000000000,9) stride=7168
+# a step of training in graphs, larger and for longer
+scenario recipe=block steps=forward/dgrad,wgrad modules=2 order=streams bias=1 splits=128,0,64 N=136 K=144 seed=970 replay=3:data,splits
+scenario recipe=none steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=zipf(64,128,5) N=16 K=24 seed=971 replay=32:data,splits
+scenario recipe=tensor_current steps=forward,dgrad,wgrad workspace=shared history=7 splits=one(16,64,15) N=24 K=40 seed=972 replay=32:data,splits
+scenario recipe=block steps=dgrad,wgrad workspace=shared accumulate=1 splits=8x16 N=24 K=40 seed=973 replay=64:data,splits
+scenario recipe=block steps=TN,NN,NT modules=2 order=streams workspace=shared splits=zipf(32,128,6) N=24 K=40 seed=974 replay=16:data,splits,scales
 )";
 
 }  // namespace assay::conformance

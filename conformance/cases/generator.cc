@@ -12,6 +12,7 @@
 #include "conformance/cases/compose.h"
 #include "conformance/cases/counter_random.h"
 #include "conformance/cases/patterns.h"
+#include "conformance/cases/scenario.h"
 #include "reference/formats/encode.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/layout/swizzle.h"
@@ -833,6 +834,7 @@ void generate_linear(const CaseLine& line, Case& result) {
 }  // namespace
 
 Case generate(const CaseLine& line) {
+  require(line.op != "scenario", "op", line.op, "one call: a scenario has several");
   Case result;
   result.name = name_of(line);
   result.op = line.op;
@@ -902,6 +904,14 @@ std::vector<std::string> wanted_outputs(const CaseLine& line) {
 
 CaseCost cost_of(const CaseLine& line) {
   CaseCost cost;
+  if (line.op == "scenario") {
+    for (const ScenarioCall& call : scenario_of(line).calls) {
+      const CaseCost each = cost_of(call.line);
+      cost.macs += each.macs * (replay_plan(line).count + 1);
+      cost.elements += each.elements * (replay_plan(line).count + 1);
+    }
+    return cost;
+  }
   if (line.op == "grouped_gemm" || line.op.starts_with("linear_")) {
     const std::int64_t N = line.integer("N"), K = line.integer("K");
     const std::vector<std::int64_t> splits = line.splits();

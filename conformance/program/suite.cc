@@ -8,6 +8,7 @@
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
 #include "conformance/program/self_check.h"
+#include "conformance/run/scenario.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -109,8 +110,9 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
   const std::vector<std::string> wanted = wanted_outputs(line);
   const JudgeOptions options = options_for(line, judged, choice, wanted);
   caught(report, options, [&] {
-    report.judgement = replay_plan(line).count == 0 ? judge(judged.backend, generate(line), nullptr, options)
-                                                    : judge_replay(judged.backend, replay_steps(line), options);
+    report.judgement = line.op == "scenario"          ? judge_scenario(judged.backend, line, options)
+                       : replay_plan(line).count == 0 ? judge(judged.backend, generate(line), nullptr, options)
+                                                      : judge_replay(judged.backend, replay_steps(line), options);
   });
   return report;
 }

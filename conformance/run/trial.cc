@@ -8,7 +8,6 @@
 #include "reference/support/error.h"
 
 namespace assay::conformance {
-namespace {
 
 assay_tensor tensor_of(const std::string& name, Format type, const std::vector<std::int64_t>& shape) {
   require(shape.size() <= 4, name, static_cast<std::int64_t>(shape.size()), "a tensor of rank 4 at most");
@@ -40,8 +39,6 @@ assay_parameter parameter_of(const std::string& name, const golden::Attribute& v
   }
   return parameter;
 }
-
-}  // namespace
 
 Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
              std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes)

@@ -19,6 +19,10 @@ struct Attempt {
   std::vector<std::string> damage;                        // canaries written, inputs changed: one line each
 };
 
+// Parts of a call, without data. The names, and a text value, must outlive what is made of them.
+assay_tensor tensor_of(const std::string& name, Format type, const std::vector<std::int64_t>& shape);
+assay_parameter parameter_of(const std::string& name, const golden::Attribute& value);
+
 class Trial {
  public:
   // Allocates everything and copies the inputs. `problem` must outlive the trial. Throws BackendError when the backend's

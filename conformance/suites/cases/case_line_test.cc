@@ -52,6 +52,10 @@ const Canonical kCanonical[] = {
     {"splits_to_offsets_2d first=1,2 last=2x3", "splits_to_offsets_2d first=1,2 last=3,3"},
     {"delayed_update tensors=3 length=16 margin=-1", "delayed_update margin=-1 tensors=3 length=16"},
     {"linear_wgrad recipe=block pow2=1 splits=4 N=8 K=16 accumulate=1", "linear_wgrad recipe=block accumulate=1 splits=4 N=8 K=16"},
+    {"scenario K=16 N=8 splits=4,4,4 replay=04:noop,data noop=0.0 modules=1 order=in_turn steps=weights,forward/dgrad,wgrad recipe=block pow2=1 accumulate=0",
+     "scenario recipe=block steps=weights,forward/dgrad,wgrad noop=0 splits=3x4 N=8 K=16 replay=4:data,noop"},
+    {"scenario recipe=nvfp4 otype=e2m1 modules=2 order=streams steps=TN splits=16 N=16 K=16 replay=3:splits",
+     "scenario recipe=nvfp4 steps=TN modules=2 order=streams splits=16 N=16 K=16 replay=3:splits"},
 };
 INSTANTIATE_TEST_SUITE_P(All, CanonicalText, testing::ValuesIn(kCanonical));
 
@@ -121,6 +125,17 @@ const Bad kBad[] = {
     {"splits_to_offsets splits=1 stride=0", "stride is 0: expected an integer of at least 1"},
     {"splits_to_offsets_multi splits=1 outputs=1:i16", "outputs is 1:i16: expected STRIDE:TYPE"},
     {"splits_to_offsets_2d first=1,2 last=1", "last is 1 values: expected as many as first has, 2"},
+    {"scenario recipe=block steps=forward splits=4 N=8 K=16", "replay is not given: expected scenario to have replay=..."},
+    {"scenario recipe=block steps=forwards splits=4 N=8 K=16 replay=2", "steps is forwards: expected one of quantize weights gradients forward dgrad "},
+    {"scenario recipe=block steps=forward//dgrad splits=4 N=8 K=16 replay=2", "steps is forward//dgrad: expected 1 to 64 steps, commas between calls"},
+    {"scenario recipe=block steps=forward,,dgrad splits=4 N=8 K=16 replay=2", "steps is : expected one of"},
+    {"scenario recipe=block steps=/dgrad splits=4 N=8 K=16 replay=2", "steps is /dgrad: expected 1 to 64 steps"},
+    {"scenario recipe=none steps=weights splits=4 N=8 K=16 replay=2", "steps is weights: expected no quantization with recipe=none"},
+    {"scenario recipe=none steps=forward noop=0 splits=4 N=8 K=16 replay=2", "noop is 0: expected to be given only with recipe=tensor_current"},
+    {"scenario recipe=block steps=forward splits=4 N=8 K=16 replay=2:noop", "replay is 2:noop: expected a change of noop only where the case has noop"},
+    {"scenario recipe=block steps=forward order=streams splits=4 N=8 K=16 replay=2", "order is streams: expected to be given only with modules=2"},
+    {"scenario recipe=nvfp4 steps=TN splits=16 N=8 K=16 replay=2", "N is 8: expected a multiple of 16 with kind=nvfp4"},
+    {"scenario recipe=nvfp4 steps=wgrad itype=f16 splits=16 N=16 K=16 replay=2", "itype is f16: expected bf16 with recipe=nvfp4"},
 };
 INSTANTIATE_TEST_SUITE_P(All, BadLine, testing::ValuesIn(kBad));
 
@@ -148,6 +163,7 @@ std::string random_value(const KeySchema& key, std::mt19937& random) {
     case ValueKind::dims: return list(4);
     case ValueKind::outputs: return std::vector<std::string>{"1:i64", "7:i32:inclusive,0:i64", "128:i64:inclusive"}[static_cast<std::size_t>(pick(3))];
     case ValueKind::replay: return std::vector<std::string>{"3", "16:data", "4:splits,data"}[static_cast<std::size_t>(pick(3))];
+    case ValueKind::steps: return std::vector<std::string>{"forward", "dgrad,wgrad", "weights,forward/dgrad/wgrad", "TN,NN/NT"}[static_cast<std::size_t>(pick(4))];
   }
   return "";
 }

@@ -1,0 +1,256 @@
+#include "conformance/run/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "conformance/cases/generator.h"
+#include "conformance/cases/scenario.h"
+#include "conformance/compare/compare.h"
+#include "conformance/run/expectation.h"
+#include "conformance/run/scenario_stage.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr std::uint8_t kPoisons[] = {0xff, 0xa5};
+
+// One number for all bytes, so that a replay can be held against a later run without being kept.
+std::uint64_t digest(const std::vector<std::byte>& bytes) {
+  std::uint64_t sum = 0x9E37'79B9'7F4A'7C15 ^ bytes.size();
+  const auto mix = [&sum](std::uint64_t word) {
+    sum = (sum ^ word) * 0xD6E8'FEB8'6659'FD93;
+    sum ^= sum >> 32;
+  };
+  std::size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, 8);
+    mix(word);
+  }
+  std::uint64_t rest = 0;
+  if (at < bytes.size()) std::memcpy(&rest, bytes.data() + at, bytes.size() - at);
+  mix(rest);
+  return sum;
+}
+
+std::vector<std::string> outputs_wanted(const ScenarioCall& call) {
+  std::vector<std::string> wanted = wanted_outputs(call.line);
+  const bool caches = std::find(wanted.begin(), wanted.end(), "w_rowwise_data") != wanted.end();
+  if (caches && call.line.text("recipe") == "nvfp4") wanted.push_back("w_rowwise_amax");
+  return wanted;
+}
+
+class ScenarioJudge {
+ public:
+  ScenarioJudge(Backend& backend, const CaseLine& line, const JudgeOptions& options)
+      : backend_(backend), line_(line), options_(options), scenario_(scenario_of(line)) {}
+
+  Judgement judge_all() {
+    for (int round = 0; round < scenario_.replay.count; ++round) rounds_.push_back(scenario_inputs(line_, scenario_, round));
+    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
+      const std::vector<std::string> wanted = outputs_wanted(scenario_.calls[c]);
+      specs_.emplace_back();
+      for (const OutputSpec& spec : outputs_of(Request::of(rounds_[0][c]))) {
+        if (std::find(wanted.begin(), wanted.end(), spec.name) != wanted.end()) specs_.back().push_back(spec);
+      }
+    }
+    stage_ = std::make_unique<ScenarioStage>(backend_, line_, scenario_, rounds_[0], specs_, options_.algorithm, options_.timeout_ms);
+    if (find_absence()) return judgement_;
+    judgement_.verdict = Verdict::passed;
+    const bool good = ask() && (!scenario_.warm || meets(0, stage_->eager(rounds_[0], kPoisons[1]), kPoisons[1], "made once before the capture")) &&
+                      capture() && replays() && eagerly();
+    if (!good) return judgement_;
+    judgement_.text.clear();
+    return judgement_;
+  }
+
+ private:
+  bool fail(Verdict verdict, const std::string& body) {
+    judgement_.verdict = verdict;
+    const std::string under = options_.setting.empty() ? "" : "  under   " + options_.setting + "\n";
+    judgement_.text = failure_text(options_.title, under + body + (body.ends_with('\n') ? "" : "\n"), options_.reproduce);
+    judgement_.text.pop_back();  // the last newline
+    return false;
+  }
+
+  static Verdict verdict_of(assay_status status) {
+    switch (status) {
+      case ASSAY_TIMEOUT: return Verdict::unfinished;
+      case ASSAY_DEVICE_LOST:
+      case ASSAY_OUT_OF_MEMORY: return Verdict::machine_failed;
+      default: return Verdict::failed;
+    }
+  }
+
+  JudgeOptions options_for(std::size_t call) const {
+    JudgeOptions options = options_;
+    options.order_free = check_kind(scenario_.calls[call].line) == CheckKind::order_free;
+    return options;
+  }
+
+  // A call that is declared absent settles the matter; judge() has it proved.
+  bool find_absence() {
+    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
+      if (scenario_.calls[c].module > 0) continue;  // the other layer's calls are of the same kind
+      if (backend_.table().supports(backend_.context(), &stage_->call(c)) != ASSAY_NOT_SUPPORTED) continue;
+      stage_.reset();
+      const std::vector<std::string> wanted = outputs_wanted(scenario_.calls[c]);
+      JudgeOptions options = options_for(c);
+      options.wanted = &wanted;
+      judgement_ = judge(backend_, rounds_[0][c], nullptr, options);
+      if (judgement_.verdict == Verdict::passed) {
+        fail(Verdict::failed, fmt::format("  call    {}: declared absent among others, and there by itself", scenario_.place(c)));
+      }
+      return true;
+    }
+    return false;
+  }
+
+  // What can be said before a call is made.
+  bool ask() {
+    stated_.resize(scenario_.calls.size());
+    const assay_backend& table = backend_.table();
+    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
+      assay_numerics& stated = stated_[c];
+      stated.struct_size = sizeof stated;
+      stated.keeps_zero_sign = stated.deterministic = stated.batch_invariant = -1;
+      const char* asked = "supports";
+      assay_status status = table.supports(backend_.context(), &stage_->call(c));
+      if (status == ASSAY_OK) {
+        asked = "numerics";
+        status = table.numerics(backend_.context(), &stage_->call(c), &stated);
+      }
+      if (status != ASSAY_OK) {
+        return fail(verdict_of(status), fmt::format("  call    {}: {}() returned '{}': {}", scenario_.place(c), asked, name_of(status), backend_.last_error()));
+      }
+      const std::string plan = stated.plan;
+      if (!plan.empty() && judgement_.plan.find(plan) == std::string::npos) judgement_.plan += (judgement_.plan.empty() ? "" : ", ") + plan;
+    }
+    if (!stage_->workspace_fault().empty()) return fail(Verdict::failed, "  call    " + stage_->workspace_fault());
+    if (backend_.can_capture()) return true;
+    judgement_.verdict = Verdict::not_run;
+    judgement_.text = "the backend has no capture and replay";
+    return false;
+  }
+
+  bool capture() {
+    assay_status status = ASSAY_OK;
+    const std::optional<std::string> fault = stage_->capture(status);
+    if (!fault) return true;
+    return fail(status == ASSAY_OK ? Verdict::failed : verdict_of(status), "  when    capture\n  call    " + *fault);
+  }
+
+  bool replays() {
+    const int count = scenario_.replay.count;
+    for (int i = 0; i <= count; ++i) {
+      const auto round = static_cast<std::size_t>(i % count);
+      if (i > 0 && round > 0) carry(round);
+      // The last poison is the first's: with the same inputs, all bytes must come out the same.
+      const std::uint8_t poison = i == count ? kPoisons[0] : kPoisons[i % 2];
+      const std::string when = i == count ? fmt::format("the first inputs again, after {} replays", count) : fmt::format("replay {} of {}", i + 1, count);
+      const ScenarioRun run = stage_->replay(rounds_[round], poison);
+      if (!meets(round, run, poison, when)) return false;
+      if (i < count) {
+        replayed_.push_back(digests(run));
+      } else if (!same(round, run, when, "replay 1")) {
+        return false;
+      }
+      latest_ = run.outputs;
+    }
+    return true;
+  }
+
+  // The calls one by one, on the inputs of every replay: graphs and eager execution give the same bits.
+  bool eagerly() {
+    for (std::size_t round = 0; round < rounds_.size(); ++round) {
+      const std::uint8_t poison = kPoisons[round % 2];
+      const std::string when = fmt::format("made one by one, on the inputs of replay {} of {}", round + 1, rounds_.size());
+      const ScenarioRun run = stage_->eager(rounds_[round], poison);
+      if (run.status == ASSAY_OK && run.damage.empty() && digests(run) == replayed_[round]) continue;
+      if (!meets(round, run, poison, when)) return false;
+      if (!same(round, run, when, fmt::format("replay {}", round + 1))) return false;
+    }
+    return true;
+  }
+
+  // What a replay left for the next.
+  void carry(std::size_t round) {
+    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
+      for (const ScenarioLink& link : scenario_.calls[c].carried) rounds_[round][c].in.at(link.input).bytes = latest_[link.call].at(link.output);
+    }
+  }
+
+  std::vector<std::uint64_t> digests(const ScenarioRun& run) const {
+    std::vector<std::uint64_t> sums;
+    for (std::size_t c = 0; c < run.outputs.size(); ++c) {
+      for (const OutputSpec& spec : specs_[c]) sums.push_back(digest(run.outputs[c].at(spec.name)));
+    }
+    return sums;
+  }
+
+  // Bits of a run against those of the replay of the same round, for what is right by itself but may still vary.
+  bool same(std::size_t round, const ScenarioRun& run, const std::string& when, const std::string& other) {
+    const std::vector<std::uint64_t> sums = digests(run);
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < run.outputs.size(); ++c) {
+      for (const OutputSpec& spec : specs_[c]) {
+        if (sums[at] != replayed_[round][at] && stated_[c].deterministic != 0) {
+          return fail(Verdict::failed, fmt::format("  when    {}\n  output  {}, {}: other bits than in {}, on the same inputs", when, scenario_.place(c), spec.name, other));
+        }
+        ++at;
+      }
+    }
+    return true;
+  }
+
+  // Every output of every call is what the reference says.
+  bool meets(std::size_t round, const ScenarioRun& run, std::uint8_t poison, const std::string& when) {
+    const std::string head = "  when    " + when;
+    if (run.status == ASSAY_TIMEOUT) return fail(Verdict::unfinished, fmt::format("{}\n  hang    {}", head, run.error));
+    if (run.status != ASSAY_OK) return fail(verdict_of(run.status), fmt::format("{}\n  call    {}", head, run.error));
+    std::string text;
+    for (const std::string& line : run.damage) text += "  memory  " + line + "\n";
+    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
+      const ScenarioCall& call = scenario_.calls[c];
+      golden::Case& problem = rounds_[round][c];
+      // Right by now: calls are looked at in order.
+      for (const ScenarioLink& link : call.chained) problem.in.at(link.input).bytes = run.outputs[link.call].at(link.output);
+      const Expectation expectation(problem, nullptr, specs_[c], stated_[c], options_for(c));
+      judgement_.ground = std::max(judgement_.ground, expectation.ground());
+      if (!expectation.expected_by().empty()) judgement_.expected_by = expectation.expected_by();
+      if (!expectation.statement_fault().empty()) return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + expectation.statement_fault());
+      judgement_.words += expectation.words();
+      const std::string differences = expectation.differences(run.outputs[c], poison);
+      if (!differences.empty()) return fail(Verdict::failed, fmt::format("{}, {}\n  call    {}\n{}{}", head, scenario_.place(c), to_text(call.line), text, differences));
+    }
+    return text.empty() || fail(Verdict::failed, head + "\n" + text);
+  }
+
+  Backend& backend_;
+  const CaseLine& line_;
+  const JudgeOptions& options_;
+  const Scenario scenario_;
+  std::vector<std::vector<golden::Case>> rounds_;       // inputs of every call
+  std::vector<std::vector<OutputSpec>> specs_;
+  std::unique_ptr<ScenarioStage> stage_;
+  std::vector<assay_numerics> stated_;
+  std::vector<std::vector<std::uint64_t>> replayed_;    // digests of every output in every replay
+  std::vector<std::map<std::string, std::vector<std::byte>>> latest_;  // outputs of the replay before
+  Judgement judgement_;
+};
+
+}  // namespace
+
+Judgement judge_scenario(Backend& backend, const CaseLine& line, const JudgeOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  Judgement judgement = ScenarioJudge(backend, line, options).judge_all();
+  judgement.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return judgement;
+}
+
+}  // namespace assay::conformance

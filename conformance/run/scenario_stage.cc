@@ -1,0 +1,250 @@
+#include "conformance/run/scenario_stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "conformance/cases/counter_random.h"
+#include "conformance/run/trial.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+
+ScenarioStage::Streams::~Streams() {
+  for (assay_stream* each : *this) backend.table().stream_destroy(backend.context(), each);
+}
+
+ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<golden::Case>& inputs,
+                             const std::vector<std::vector<OutputSpec>>& specs, std::int64_t algorithm, std::int64_t timeout_ms)
+    : backend_(backend), scenario_(scenario), specs_(specs), timeout_ms_(timeout_ms), streams_(backend) {
+  for (int i = 0; i < (scenario.on_streams ? scenario.modules : 1); ++i) {
+    assay_stream* made = nullptr;
+    backend.check(backend.table().stream_create(backend.context(), &made), "create a stream");
+    streams_.push_back(made);
+  }
+  std::map<std::string, std::size_t> memory;                    // by its name, see scenario_memory()
+  std::vector<std::map<std::string, std::size_t>> outputs_of;   // buffers of each call, by output
+  members_.resize(scenario.calls.size());
+  for (std::size_t c = 0; c < scenario.calls.size(); ++c) {
+    const ScenarioCall& call = scenario.calls[c];
+    const golden::Case& problem = inputs[c];
+    Member& member = members_[c];
+    const std::string place = scenario.place(c) + ", ";
+    for (const auto& [name, value] : problem.attributes) member.parameters.push_back(parameter_of(name, value));
+    const std::map<std::string, std::string> shared = scenario_memory(line, call, problem);
+    for (const auto& [name, tensor] : problem.in) {
+      member.inputs.push_back(tensor_of(name, tensor.type, tensor.shape));
+      Input source{name, 0, false, false};
+      const auto chained = std::find_if(call.chained.begin(), call.chained.end(), [&, n = name](const ScenarioLink& link) { return link.input == n; });
+      const auto named = shared.find(name);
+      if (chained != call.chained.end()) {
+        source.chained = true;
+        source.buffer = outputs_of[chained->call].at(chained->output);
+        require(outputs_[source.buffer].bytes() == member.inputs.back().bytes, "chained input " + name, member.inputs.back().bytes,
+                "the size of " + chained->output);
+      } else {
+        // Memory is shared by tensors of one type and shape; see scenario_inputs().
+        const std::string key = named == shared.end() ? "" : fmt::format("{} {} {}", named->second, static_cast<int>(tensor.type), fmt::join(tensor.shape, ","));
+        const auto found = key.empty() ? memory.end() : memory.find(key);
+        source.owner = found == memory.end();
+        if (source.owner) {
+          source.buffer = inputs_.size();
+          inputs_.emplace_back(backend, streams_[0], place + "in/" + name, member.inputs.back().bytes);
+          if (!key.empty()) memory[key] = source.buffer;
+        } else {
+          source.buffer = found->second;
+        }
+      }
+      member.inputs.back().data = (source.chained ? outputs_ : inputs_)[source.buffer].data();
+      member.sources.push_back(std::move(source));
+    }
+    outputs_of.emplace_back();
+    for (const OutputSpec& spec : specs[c]) {
+      member.outputs.push_back(tensor_of(spec.name, spec.type, spec.shape));
+      member.output_buffers.push_back(outputs_.size());
+      outputs_of.back()[spec.name] = outputs_.size();
+      member.outputs.back().data = outputs_.emplace_back(backend, streams_[0], place + spec.name, member.outputs.back().bytes).data();
+    }
+    assay_call& made = member.call;
+    made.struct_size = sizeof made;
+    made.op = problem.op.c_str();
+    made.parameters = member.parameters.data();
+    made.parameter_count = static_cast<std::int32_t>(member.parameters.size());
+    made.inputs = member.inputs.data();
+    made.input_count = static_cast<std::int32_t>(member.inputs.size());
+    made.outputs = member.outputs.data();
+    made.output_count = static_cast<std::int32_t>(member.outputs.size());
+    made.algorithm = algorithm;
+  }
+  // What supports() and numerics() look at must be the line's own inputs.
+  for (std::size_t c = 0; c < members_.size(); ++c) {
+    for (const Input& source : members_[c].sources) {
+      if (source.owner) inputs_[source.buffer].write(inputs[c].in.at(source.name).bytes.data());
+    }
+  }
+  size_workspaces();
+  backend.check(backend.table().synchronize(backend.context(), streams_[0], timeout_ms_), "wait for the copies of the inputs");
+}
+
+ScenarioStage::~ScenarioStage() {
+  for (assay_graph* each : graphs_) backend_.table().graph_destroy(backend_.context(), each);
+}
+
+void ScenarioStage::size_workspaces() {
+  std::vector<std::int64_t> needs;  // of each workspace
+  for (std::size_t c = 0; c < members_.size(); ++c) {
+    Member& member = members_[c];
+    std::int64_t bytes = 0;
+    const assay_status sized = backend_.table().workspace_bytes(backend_.context(), &member.call, &bytes);
+    if (sized != ASSAY_OK) {
+      if (sized != ASSAY_NOT_SUPPORTED) {
+        workspace_fault_ = fmt::format("{}: workspace_bytes() returned '{}': {}", scenario_.place(c), name_of(sized), backend_.last_error());
+      }
+      bytes = 0;  // what is not supported says so again when it is asked for
+    } else if (bytes < 0) {
+      workspace_fault_ = fmt::format("{}: workspace_bytes() asks for {} bytes: expected 0 or more", scenario_.place(c), bytes);
+      bytes = 0;
+    }
+    member.call.workspace_bytes = bytes;
+    member.workspace = scenario_.workspace == ScenarioWorkspace::shared ? static_cast<std::size_t>(scenario_.calls[c].module) : c;
+    needs.resize(std::max(needs.size(), member.workspace + 1), 0);
+    needs[member.workspace] = std::max(needs[member.workspace], bytes);
+  }
+  for (const std::int64_t each : needs) workspaces_.emplace_back(backend_, streams_[0], "workspace", each);
+  for (Member& member : members_) {
+    if (member.call.workspace_bytes > 0) member.call.workspace = workspaces_[member.workspace].data();
+  }
+}
+
+// Takes memory of many sizes and fills it; `give_back` returns about half of it at once, in another order. The rest stays
+// until the end.
+void ScenarioStage::take_history(bool give_back) {
+  if (scenario_.history == 0) return;
+  constexpr std::int64_t kSizes[] = {64, 256, 1024, 4096, 20'000, 65'536, 300'000};
+  const CounterRandom random(scenario_.history, give_back ? "before" : "after");
+  std::vector<std::unique_ptr<GuardedBuffer>> taken;
+  for (std::uint32_t i = 0; i < 24; ++i) {
+    taken.push_back(std::make_unique<GuardedBuffer>(backend_, streams_[0], "memory of nobody", kSizes[random.below(i, 7)]));
+    taken.back()->fill(i % 2 == 0 ? 0xff : 0xa5);
+  }
+  backend_.check(backend_.table().synchronize(backend_.context(), streams_[0], timeout_ms_), "wait for memory to be filled");
+  for (std::uint32_t i = 0; !taken.empty(); ++i) {
+    const auto at = static_cast<std::ptrdiff_t>(random.below(100 + i, static_cast<std::uint32_t>(taken.size())));
+    if (!give_back || i % 2 == 0) history_.push_back(std::move(taken[static_cast<std::size_t>(at)]));
+    std::rotate(taken.begin() + at, taken.begin() + at + 1, taken.end());
+    taken.pop_back();
+  }
+}
+
+std::string ScenarioStage::graph_text(std::size_t graph) const {
+  std::string text = "graph ";
+  for (const std::size_t c : scenario_.graphs[graph]) text += (text.back() == ' ' ? "" : ",") + scenario_.calls[c].step;
+  const ScenarioCall& first = scenario_.calls[scenario_.graphs[graph].front()];
+  return text + (scenario_.modules > 1 ? fmt::format(" of module {}", first.module + 1) : "");
+}
+
+std::optional<std::string> ScenarioStage::capture(assay_status& status) {
+  const assay_backend& table = backend_.table();
+  constexpr std::uint8_t kPoison = 0xa5;
+  status = ASSAY_FAILED;
+  prepare(kPoison);
+  take_history(true);
+  for (std::size_t g = 0; g < scenario_.graphs.size(); ++g) {
+    assay_stream* stream = stream_of(scenario_.calls[scenario_.graphs[g].front()]);
+    status = table.capture_begin(backend_.context(), stream);
+    if (status != ASSAY_OK) return fmt::format("begin a capture: '{}': {}", name_of(status), backend_.last_error());
+    std::string fault;
+    assay_status failed = ASSAY_OK;
+    for (const std::size_t c : scenario_.graphs[g]) {
+      failed = table.execute(backend_.context(), stream, &members_[c].call);
+      if (failed == ASSAY_OK) continue;
+      fault = fmt::format("under capture {} returned '{}': {}", scenario_.place(c), name_of(failed), backend_.last_error());
+      break;
+    }
+    assay_graph* graph = nullptr;
+    status = table.capture_end(backend_.context(), stream, &graph);
+    if (graph != nullptr) graphs_.push_back(graph);
+    if (!fault.empty()) {
+      status = failed;
+      return fault;
+    }
+    if (status != ASSAY_OK) return fmt::format("end a capture, {}: '{}': {}", graph_text(g), name_of(status), backend_.last_error());
+  }
+  take_history(false);
+  for (const GuardedBuffer& buffer : outputs_) {
+    const std::vector<std::byte> bytes = buffer.read();
+    const bool whole = std::all_of(bytes.begin(), bytes.end(), [](std::byte each) { return each == static_cast<std::byte>(kPoison); });
+    if (!whole) return buffer.label() + " was written under capture: nothing may be carried out before the graph is launched";
+  }
+  return std::nullopt;
+}
+
+void ScenarioStage::prepare(std::uint8_t poison) {
+  for (GuardedBuffer& buffer : outputs_) buffer.fill(poison);
+  if (scenario_.workspace == ScenarioWorkspace::own || !workspaces_filled_) {
+    for (GuardedBuffer& buffer : workspaces_) buffer.fill(poison);
+  }
+  workspaces_filled_ = true;
+  backend_.check(backend_.table().synchronize(backend_.context(), streams_[0], timeout_ms_), "wait for the poison");
+}
+
+ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch) {
+  const assay_backend& table = backend_.table();
+  for (std::size_t c = 0; c < members_.size(); ++c) {
+    for (std::size_t i = 0; i < members_[c].sources.size(); ++i) {
+      const Input& source = members_[c].sources[i];
+      const golden::Tensor& tensor = inputs[c].in.at(source.name);
+      require(static_cast<std::int64_t>(tensor.bytes.size()) == members_[c].inputs[i].bytes, "replayed input " + source.name,
+              static_cast<std::int64_t>(tensor.bytes.size()), "as many bytes as were captured");
+      if (source.owner) inputs_[source.buffer].write(tensor.bytes.data());
+    }
+  }
+  prepare(poison);
+  ScenarioRun result;
+  const auto failed = [&](assay_status status, const std::string& what) {
+    if (status == ASSAY_OK || result.status != ASSAY_OK) return;
+    result.status = status;
+    result.error = fmt::format("{} returned '{}': {}", what, name_of(status), backend_.last_error());
+  };
+  for (const std::size_t g : scenario_.launches) {
+    assay_stream* stream = stream_of(scenario_.calls[scenario_.graphs[g].front()]);
+    if (launch) {
+      failed(table.graph_launch(backend_.context(), graphs_[g], stream), graph_text(g));
+    } else {
+      for (const std::size_t c : scenario_.graphs[g]) failed(table.execute(backend_.context(), stream, &members_[c].call), scenario_.place(c));
+    }
+  }
+  for (std::size_t s = 0; s < streams_.size(); ++s) {
+    const assay_status waited = table.synchronize(backend_.context(), streams_[s], timeout_ms_);
+    if (waited == ASSAY_TIMEOUT) {
+      result.status = waited;
+      result.error = fmt::format("not finished after {} ms{}", timeout_ms_, streams_.size() > 1 ? fmt::format(" on the stream of module {}", s + 1) : "");
+      return result;
+    }
+    failed(waited, "the wait for the calls");
+  }
+  if (result.status != ASSAY_OK) return result;
+  for (const std::vector<GuardedBuffer>* buffers : {&inputs_, &outputs_, &workspaces_}) {
+    for (const GuardedBuffer& buffer : *buffers) {
+      if (const std::string text = buffer.damage(); !text.empty()) result.damage.push_back(text);
+    }
+  }
+  for (const std::unique_ptr<GuardedBuffer>& buffer : history_) {
+    if (const std::string text = buffer->damage(); !text.empty()) result.damage.push_back(text);
+  }
+  result.outputs.resize(members_.size());
+  for (std::size_t c = 0; c < members_.size(); ++c) {
+    for (const Input& source : members_[c].sources) {
+      if (!source.owner) continue;
+      const auto change = inputs_[source.buffer].change_from(inputs[c].in.at(source.name).bytes.data());
+      if (change) {
+        result.damage.push_back(fmt::format("{}: the input was changed, first at byte {}, to 0x{:02x}", inputs_[source.buffer].label(), change->at,
+                                            static_cast<unsigned>(change->found)));
+      }
+    }
+    for (std::size_t i = 0; i < specs_[c].size(); ++i) outputs_[members_[c].output_buffers[i]].read(result.outputs[c][specs_[c][i].name]);
+  }
+  return result;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,88 @@
+#pragma once
+// The calls of a scenario on a backend's device: memory that they share, their graphs, and one replay after another.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/backends/backend.h"
+#include "conformance/cases/scenario.h"
+#include "conformance/ops/answer.h"
+#include "conformance/run/guarded_buffer.h"
+
+namespace assay::conformance {
+
+// What one replay, or one eager run, came to.
+struct ScenarioRun {
+  assay_status status = ASSAY_OK;
+  std::string error;                // what the backend said, and of what
+  std::vector<std::string> damage;  // canaries written, inputs changed: one line each
+  std::vector<std::map<std::string, std::vector<std::byte>>> outputs;  // of each call, by name; empty unless status is ASSAY_OK
+};
+
+class ScenarioStage {
+ public:
+  // Allocates everything. `inputs` are those of round 0 and, as `line`, `scenario` and `specs`, must outlive the stage.
+  // Throws BackendError when the backend's own memory, copies or streams fail.
+  ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<golden::Case>& inputs,
+                const std::vector<std::vector<OutputSpec>>& specs, std::int64_t algorithm, std::int64_t timeout_ms);
+  ~ScenarioStage();
+  ScenarioStage(const ScenarioStage&) = delete;
+  ScenarioStage& operator=(const ScenarioStage&) = delete;
+
+  const assay_call& call(std::size_t index) const { return members_[index].call; }
+  // What was wrong with an answer to workspace_bytes, or empty.
+  const std::string& workspace_fault() const { return workspace_fault_; }
+
+  // Captures every graph, without carrying anything out. Nothing, or what is wrong: a failing call, outputs that were written.
+  // `status` is then the failing call's.
+  std::optional<std::string> capture(assay_status& status);
+
+  // Puts the inputs in place, poisons the outputs, and launches all graphs, or makes the calls one by one.
+  ScenarioRun replay(const std::vector<golden::Case>& inputs, std::uint8_t poison) { return run(inputs, poison, true); }
+  ScenarioRun eager(const std::vector<golden::Case>& inputs, std::uint8_t poison) { return run(inputs, poison, false); }
+
+ private:
+  struct Input {
+    std::string name;
+    std::size_t buffer = 0;
+    bool chained = false;  // an output of another call
+    bool owner = false;    // the first that uses its memory
+  };
+  struct Member {
+    std::vector<assay_parameter> parameters;
+    std::vector<assay_tensor> inputs, outputs;
+    std::vector<Input> sources;
+    std::vector<std::size_t> output_buffers;
+    std::size_t workspace = 0;  // index into workspaces_, where call.workspace_bytes > 0
+    assay_call call{};
+  };
+  ScenarioRun run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch);
+  void prepare(std::uint8_t poison);
+  void size_workspaces();
+  void take_history(bool give_back);
+  assay_stream* stream_of(const ScenarioCall& call) const { return streams_[scenario_.on_streams ? static_cast<std::size_t>(call.module) : 0]; }
+  std::string graph_text(std::size_t graph) const;
+
+  Backend& backend_;
+  const Scenario& scenario_;
+  const std::vector<std::vector<OutputSpec>>& specs_;
+  std::int64_t timeout_ms_;
+  // Destroyed after the buffers, which wait on them; also when the constructor throws.
+  struct Streams : std::vector<assay_stream*> {
+    explicit Streams(Backend& of) : backend(of) {}
+    ~Streams();
+    Backend& backend;
+  } streams_;
+  std::string workspace_fault_;
+  std::vector<Member> members_;
+  std::vector<GuardedBuffer> inputs_, outputs_, workspaces_;
+  std::vector<std::unique_ptr<GuardedBuffer>> history_;
+  std::vector<assay_graph*> graphs_;
+  bool workspaces_filled_ = false;
+};
+
+}  // namespace assay::conformance
