@@ -472,7 +472,7 @@ void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& 
   options.keep_empty = settings.bare;
   options.row_unit = settings.bare ? 1 : row_unit(gemm_sides(call));
   if (route == CublasLtRoute::expanded_scales) options.expanded_scales = reinterpret_cast<float*>(memory + parts.expanded_at);
-  set_up_groups(call, arrays, options, stream);
+  if (!settings.skip_set_up) set_up_groups(call, arrays, options, stream);
 
   if (asked) {
     static const float kOne = 1, kZero = 0;

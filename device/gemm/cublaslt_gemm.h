@@ -33,6 +33,7 @@ struct CublasLtSettings {
   bool bare = false;                  // the library as it is
   int tile = -1;                      // to try: this tile in place of the one that the heuristic chose, where the library takes it
   std::optional<CublasLtRoute> route; // to measure: this route in place of the one that cublaslt_route() chooses (not bare)
+  bool skip_set_up = false;           // to measure the library alone: the workspace holds what a call like this one left there
 };
 
 // One candidate of the heuristic.

@@ -5,6 +5,7 @@
 //   layout    block 0 writes the arrays, a thread a group. Blocks 1 and on do one of two things that do not wait for it:
 //             groups without products get beta * C, 16 bytes a thread (each such block scans the splits by itself); or
 //             128x128 scales are written out, a warp a tile: one scale read, up to 512 bytes written
+//             From SM90 on it is launched while the kernel before it ends
 //   matches   reference/gemm/problem.h (which memory belongs to which group), epilogue.h (without products)
 
 #include "device/gemm/group_setup.h"
@@ -309,11 +310,20 @@ __device__ void expand_scales(const Arguments& arguments, const Lists<kMost>& li
   }
 }
 
+// Launched early, the kernel reads nothing, and writes nothing, before what came before it is done. It does not let the next
+// one come early: that is the library's, which reads the arrays.
+__device__ void wait_for_work_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 template <int kMost>
 __global__ void __launch_bounds__(kMaxGroups)
     set_up(const __grid_constant__ Arguments arguments, const __grid_constant__ Lists<kMost> lists) {
   __shared__ group_detail::BlockScratch<Sums> scratch;
   __shared__ EmptyGroups empty;
+  wait_for_work_before();
   if (blockIdx.x == 0) {
     write_arrays(arguments, lists, scratch);
   } else if (arguments.fill) {
@@ -369,6 +379,13 @@ Side side_arguments(const GroupedGemmCall& call, const GemmSide& from) {
   return side;
 }
 
+bool can_launch_early() {
+  int device = 0, major = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  return major >= 9;
+}
+
 template <int kMost>
 void launch(const GroupedGemmCall& call, const Arguments& arguments, int blocks, int threads, Stream stream) {
   Lists<kMost> lists;
@@ -380,7 +397,16 @@ void launch(const GroupedGemmCall& call, const Arguments& arguments, int blocks,
       if (!arguments.list_is_d && call.w.scale_inv_list != nullptr) lists.scale[t] = call.w.scale_inv_list[t];
     }
   }
-  set_up<kMost><<<blocks, threads, 0, stream>>>(arguments, lists);
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = can_launch_early() ? 1 : 0;
+  check_cuda(cudaLaunchKernelEx(&config, set_up<kMost>, arguments, lists), "set_up_groups");
   check_launch("set_up_groups");
 }
 
@@ -479,7 +505,7 @@ void set_up_groups(const GroupedGemmCall& call, const GroupArrays& arrays, const
     const std::int64_t tiles = ceil_div(w.depth, 128) * ceil_div(w.extent, 128) * call.rows.groups;
     helpers = static_cast<int>(std::min<std::int64_t>(ceil_div(tiles, kFewThreads / 32), kExpandBlocks));
   }
-  const int threads = std::max(kFewThreads, static_cast<int>(round_up(call.rows.groups, 32)));
+  const int threads = std::max(helpers == 0 ? 32 : kFewThreads, static_cast<int>(round_up(call.rows.groups, 32)));
   const bool listed = call.d_list != nullptr || (sides.columns.weight && call.w.data_list != nullptr);
   if (!listed) {
     launch<0>(call, arguments, 1 + helpers, threads, stream);

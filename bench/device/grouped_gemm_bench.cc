@@ -1,0 +1,399 @@
+// Grouped GEMM through cuBLASLt: the production path beside the bare library, for the shapes whose rates are known for the
+// vendor's own framework, with even groups and with ragged ones (rows falling as 1/rank, one group in eight empty).
+//
+//   production  cublaslt_grouped_gemm(): the set-up kernel, then the library's, from a graph
+//   library     the library's kernels alone, from a graph: the arrays of the groups were written beforehand
+//   set-up      the set-up kernel alone, as a node of a graph
+//
+// A case is a row of pairs of replays, production and library in turn, each pair in the other order than the one before, as
+// clocks drift with power. "of library" is the median over the pairs of library time / production time: goal 0.99. A replay
+// is several calls over two sets of operands in turn; x and w of one call are larger than L2 together.
+//
+// Block scaling with 128x128 scales of w and f32 output has three lines: `expanded`, the production path, which writes the
+// scales out as 1x128 first; its library time is that of the 1x128 by 1x128 kernel; and `faulty`, the library as it is, which
+// multiplies by scales of other blocks, for its time only.
+//
+// x, w and dy are random normal bf16, or e4m3 made of it by the kernels of this library; D is bf16 unless stated. Rows of
+// ragged groups are any, but multiples of 16 in NT, whose FP8 operands have them as their pitch. What production writes is
+// compared with what the library alone writes.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/device/device_bench.h"
+#include "device/gemm/cublaslt_gemm.h"
+#include "device/gemm/group_setup.h"
+#include "device/recipes/quantize.h"
+#include "device/support/error.h"
+#include "reference/layout/scale_shape.h"
+
+namespace assay::bench {
+namespace {
+
+using device::CublasLtRoute;
+using device::CublasLtSettings;
+
+struct Shape {
+  int groups;
+  std::int64_t rows, N, K;
+};
+constexpr Shape kShapes[] = {{4, 32768, 4096, 7168}, {4, 32768, 7168, 2048}, {8, 32768, 4096, 7168},
+                             {8, 32768, 7168, 2048}, {32, 8192, 4096, 7168}, {64, 65536, 2048, 2048}};
+
+struct Kind {
+  const char* name;  // of the tables
+  GemmKind kind;
+  bool split_accumulator = false;
+  Format d_type = Format::bf16;
+};
+constexpr Kind kBf16{"bf16", GemmKind::bf16}, kFast{"tensor_fast", GemmKind::tensor}, kSplit{"tensor_split", GemmKind::tensor, true},
+    kBlock{"block", GemmKind::block}, kBlockF32{"block", GemmKind::block, false, Format::f32};
+constexpr Kind kKinds[] = {kBf16, kFast, kSplit, kBlock, kBlockF32};
+
+struct Case {
+  Kind kind;
+  GemmLayout layout;
+  Shape shape;
+  bool ragged = false;
+  bool faulty = false;  // the library as it is, where production goes around it
+
+  bool weight_gradient() const { return layout == GemmLayout::NT; }
+  double flops() const {
+    return 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.N) * static_cast<double>(shape.K);
+  }
+  const char* route() const {
+    if (faulty) return "faulty";
+    const bool tiles = kind.kind == GemmKind::block && !weight_gradient();
+    return tiles && kind.d_type == Format::f32 ? "expanded" : "direct";
+  }
+  std::string label() const {
+    return std::string("gemm=") + kind.name + " layout=" + std::string(name_of(layout)) +
+           " output=" + std::string(name_of(kind.d_type)) + " route=" + route() + " splits=" + (ragged ? "ragged" : "even") +
+           " groups=" + std::to_string(shape.groups) + " rows=" + std::to_string(shape.rows) + " N=" + std::to_string(shape.N) +
+           " K=" + std::to_string(shape.K);
+  }
+  std::string name() const {
+    return std::string(kind.name) + " " + std::string(name_of(layout)) + " " + std::string(name_of(kind.d_type)) + " " + route() + " " +
+           std::to_string(shape.groups) + " groups" + (ragged ? " ragged" : "") + " " + std::to_string(shape.rows) + "x" +
+           std::to_string(shape.N) + "x" + std::to_string(shape.K);
+  }
+  std::vector<std::int64_t> splits() const {
+    if (ragged) return zipf_splits(shape.groups, shape.rows, weight_gradient() ? 16 : 1);
+    return std::vector<std::int64_t>(static_cast<std::size_t>(shape.groups), shape.rows / shape.groups);
+  }
+};
+
+// One row of the table.
+struct Line {
+  std::string name, remark;  // remark: what was wrong, or the algorithm
+  double production = 0, library = 0, ratio = 0, set_up = 0, flops = 0;
+};
+std::vector<Line>& lines() {
+  static std::vector<Line> all;
+  return all;
+}
+
+constexpr int kSets = 2;
+constexpr std::int64_t kApart = 16'000'000;  // elements between what the sets begin with: 32 MB
+
+// Normal bf16 values that every operand is a part of, made once: `elements` of them from `first` on.
+const char* values(std::int64_t first, std::int64_t elements) {
+  static const DeviceBuffer pool = [] {
+    std::int64_t most = 0;
+    for (const Shape& s : kShapes) most = std::max(most, s.rows * std::max(s.K, s.N) + std::max(s.groups * s.N * s.K, s.rows * s.K));
+    return normal_values(Format::bf16, most + kSets * kApart);
+  }();
+  if (2 * (first + elements) > pool.bytes()) throw std::logic_error("the pool of values is too small");
+  return pool.as<char>() + 2 * first;
+}
+
+struct Operand {
+  DeviceBuffer data, scales;
+  device::GemmOperand operand;
+};
+
+// The matrix [rows of all groups, columns] whose bf16 values begin at `x`, in the storage that a sum along its rows, or along
+// its columns, reads.
+Operand make_operand(GemmKind kind, bool weight, bool along_rows, const char* x, const std::vector<std::int64_t>& groups_rows,
+                     const DeviceBuffer& splits, std::int64_t columns, const DeviceBuffer& status) {
+  Operand made;
+  if (kind == GemmKind::bf16) {
+    made.operand.data = x;
+    return made;
+  }
+  device::QuantizeCall call;
+  call.config.recipe = kind == GemmKind::tensor ? Recipe::tensor_current : weight ? Recipe::block_128x128 : Recipe::block_1x128;
+  call.config.rowwise = !along_rows;
+  call.config.columnwise = along_rows;
+  call.x_type = Format::bf16;
+  call.x = x;
+  call.rows.splits = splits.as<std::int64_t>();
+  call.rows.groups = static_cast<int>(groups_rows.size());
+  for (const std::int64_t each : groups_rows) call.rows.capacity += each;
+  call.columns = columns;
+  call.status = status.as<std::uint32_t>();
+
+  const Direction direction = along_rows ? Direction::columnwise : Direction::rowwise;
+  const bool one_a_group = kind == GemmKind::tensor;
+  const std::int64_t scales = one_a_group ? call.rows.groups : scale_offsets(call.config.recipe, direction, groups_rows, columns).back();
+  made.data = DeviceBuffer(call.rows.capacity * columns);
+  made.scales = DeviceBuffer(4 * scales);
+  check(cudaMemsetAsync(made.scales.as(), 0, static_cast<std::size_t>(made.scales.bytes()), stream()), "cudaMemsetAsync");  // padding
+  (along_rows ? call.output.columnwise_data : call.output.rowwise_data) = made.data.as();
+  (along_rows && !one_a_group ? call.output.columnwise_scale_inv : call.output.rowwise_scale_inv) = made.scales.as();
+  const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
+  call.workspace = workspace.as();
+  call.workspace_bytes = workspace.bytes();
+  device::quantize(call, stream());
+  check(cudaStreamSynchronize(stream()), "quantization");  // before its workspace goes
+  made.operand.type = Format::e4m3;
+  made.operand.data = made.data.as();
+  made.operand.scale_inv = made.scales.as();
+  made.operand.columnwise = along_rows;
+  return made;
+}
+
+// A call a set, the same twice: once with a workspace for production, once with one for the library alone.
+class Subjects {
+ public:
+  explicit Subjects(const Case& c) : status_(on_device(std::vector<std::uint32_t>{0})) {
+    const std::vector<std::int64_t> rows = c.splits(), weight_rows(rows.size(), c.shape.N);
+    splits_ = on_device(rows);
+    weight_splits_ = on_device(weight_rows);
+    const bool wgrad = c.weight_gradient();
+    const std::int64_t N = c.shape.N, K = c.shape.K, row_columns = c.layout == GemmLayout::TN ? K : N;
+    const std::int64_t d_elements = wgrad ? c.shape.groups * N * K : c.shape.rows * (c.layout == GemmLayout::TN ? N : K);
+    const std::int64_t row_elements = c.shape.rows * row_columns;
+    const std::int64_t column_elements = wgrad ? c.shape.rows * K : c.shape.groups * N * K;
+    d_ = DeviceBuffer(bytes_of(c.kind.d_type, d_elements));
+
+    library_settings_.skip_set_up = true;
+    library_settings_.bare = std::string_view(c.route()) != "expanded";
+    production_settings_.bare = c.faulty;
+    for (int set = 0; set < kSets; ++set) {
+      const std::int64_t first = set * kApart;
+      const char *first_values = values(first, row_elements), *second_values = values(first + row_elements, column_elements);
+      operands_.push_back(make_operand(c.kind.kind, false, wgrad, first_values, rows, splits_, row_columns, status_));
+      operands_.push_back(make_operand(c.kind.kind, !wgrad, c.layout != GemmLayout::TN, second_values, wgrad ? rows : weight_rows,
+                                       wgrad ? splits_ : weight_splits_, K, status_));
+      device::GroupedGemmCall call;
+      call.kind = c.kind.kind;
+      call.layout = c.layout;
+      call.rows = {c.shape.rows, splits_.as<std::int64_t>(), c.shape.groups};
+      call.N = N;
+      call.K = K;
+      (c.layout == GemmLayout::TN ? call.x : call.dy) = operands_[operands_.size() - 2].operand;
+      (wgrad ? call.x : call.w) = operands_.back().operand;
+      call.split_accumulator = c.kind.split_accumulator;
+      call.d_type = c.kind.d_type;
+      call.d = d_.as();
+      call.status = status_.as<std::uint32_t>();
+      production_.push_back(with_workspace(call, production_settings_));
+      library_.push_back(with_workspace(call, library_settings_));
+    }
+    check_status("quantization");
+
+    // What is made once is made here, and the arrays for the library alone are written.
+    device::cublaslt_prepare();
+    CublasLtSettings writes_arrays = library_settings_;
+    writes_arrays.skip_set_up = false;
+    for (int set = 0; set < kSets; ++set) {
+      run_production(set);
+      device::cublaslt_grouped_gemm(library_call(set), writes_arrays, nullptr, stream());
+      run_library(set);
+    }
+    check(cudaStreamSynchronize(stream()), "the first calls");
+    check_status("the first calls");
+  }
+
+  void run_production(int set) const { device::cublaslt_grouped_gemm(production_[index(set)], production_settings_, nullptr, stream()); }
+  void run_library(int set) const { device::cublaslt_grouped_gemm(library_call(set), library_settings_, nullptr, stream()); }
+
+  // Into the arrays of the production call.
+  void run_set_up(int set, float* expanded) const {
+    const device::GroupedGemmCall& call = production_[index(set)];
+    device::GroupSetupOptions options;
+    options.keep_empty = production_settings_.bare;
+    if (cublaslt_route(call, production_settings_) == CublasLtRoute::expanded_scales) options.expanded_scales = expanded;
+    device::set_up_groups(call, device::group_arrays(call.workspace, call.rows.groups), options, stream());
+  }
+  std::int64_t expanded_bytes() const {
+    const device::GroupedGemmCall& call = production_.front();
+    return cublaslt_route(call, production_settings_) == CublasLtRoute::expanded_scales ? 4 * device::expanded_scale_floats(call) : 0;
+  }
+
+  std::string algorithm() const {
+    return device::cublaslt_algorithms(production_.front(), production_settings_, 1).front().description();
+  }
+
+  void clear() const { check(cudaMemsetAsync(d_.as(), 0xA5, static_cast<std::size_t>(d_.bytes()), stream()), "cudaMemsetAsync"); }
+  // Beginning, middle and end of D.
+  std::vector<std::uint8_t> output() const {
+    check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+    const std::int64_t part = std::min<std::int64_t>(d_.bytes(), std::int64_t{1} << 20);
+    std::vector<std::uint8_t> all;
+    for (const std::int64_t from : {std::int64_t{0}, (d_.bytes() - part) / 2, d_.bytes() - part}) {
+      const std::size_t at = all.size();
+      all.resize(at + static_cast<std::size_t>(part));
+      check(cudaMemcpy(all.data() + at, d_.as<char>() + from, static_cast<std::size_t>(part), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    }
+    return all;
+  }
+  void check_status(const char* after) const {
+    std::uint32_t bits = 0;
+    check(cudaStreamSynchronize(stream()), after);
+    check(cudaMemcpy(&bits, status_.as(), sizeof bits, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    if (bits != 0) throw std::runtime_error(std::string("status after ") + after + ": " + device::describe_status(bits));
+  }
+
+ private:
+  static std::size_t index(int set) { return static_cast<std::size_t>(set % kSets); }
+  const device::GroupedGemmCall& library_call(int set) const { return library_[index(set)]; }
+
+  device::GroupedGemmCall with_workspace(device::GroupedGemmCall call, const CublasLtSettings& settings) {
+    workspaces_.emplace_back(device::cublaslt_gemm_workspace_bytes(call, settings));
+    call.workspace = workspaces_.back().as();
+    call.workspace_bytes = workspaces_.back().bytes();
+    return call;
+  }
+
+  DeviceBuffer status_, splits_, weight_splits_, d_;
+  std::vector<Operand> operands_;
+  std::vector<DeviceBuffer> workspaces_;
+  std::vector<device::GroupedGemmCall> production_, library_;
+  CublasLtSettings production_settings_, library_settings_;
+};
+
+// Calls of a replay: enough that beginning and end of a graph do not count, and a multiple of the sets.
+int calls_of(const Case& c) {
+  const double seconds = c.flops() / (c.kind.kind == GemmKind::bf16 ? 0.7e15 : 1.3e15);
+  return kSets * std::clamp(static_cast<int>(3e-3 / (kSets * seconds) + 0.5), 1, 8);
+}
+
+void compare(benchmark::State& state, const Case& c, Line& line) {
+  const Subjects subjects(c);
+  const int calls = calls_of(c);
+  line.remark = subjects.algorithm();
+  const GraphOf production(calls, [&](int i) { subjects.run_production(i); });
+  const GraphOf library(calls, [&](int i) { subjects.run_library(i); });
+  const auto output_of = [&](const GraphOf& graph) {
+    subjects.clear();
+    graph.seconds_a_node();
+    return subjects.output();
+  };
+  const bool differs = output_of(production) != output_of(library);
+
+  std::vector<double> of_production, of_library, ratios;
+  bool production_first = true;
+  for (auto _ : state) {
+    double a = 0, b = 0;
+    if (production_first) a = production.seconds_a_node();
+    b = library.seconds_a_node();
+    if (!production_first) a = production.seconds_a_node();
+    production_first = !production_first;
+    of_production.push_back(a);
+    of_library.push_back(b);
+    ratios.push_back(b / a);
+    state.SetIterationTime(a);
+  }
+  constexpr int kSetUps = 32;
+  const DeviceBuffer expanded(subjects.expanded_bytes());
+  const GraphOf set_up(kSetUps, [&](int i) { subjects.run_set_up(i, expanded.as<float>()); });
+  std::vector<double> of_set_up;
+  for (int i = 0; i < 7; ++i) of_set_up.push_back(set_up.seconds_a_node());
+  subjects.check_status("the replays");
+
+  line.production = median(of_production);
+  line.library = median(of_library);
+  line.ratio = median(ratios);
+  line.set_up = median(of_set_up);
+  if (differs && !c.faulty) throw std::runtime_error("production writes other bytes than the library alone: " + line.remark);
+  state.SetLabel(c.label());
+  state.counters["flops"] = c.flops();
+  state.counters["median_us"] = line.production * 1e6;
+  state.counters["library_us"] = line.library * 1e6;
+  state.counters["of_library"] = line.ratio;
+  state.counters["set_up_us"] = line.set_up * 1e6;
+  state.counters["TFLOP/s"] = c.flops() / line.production * 1e-12;
+}
+
+// After an error within a capture.
+void end_capture() {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
+  if (status == cudaStreamCaptureStatusNone) return;
+  cudaGraph_t graph = nullptr;
+  cudaStreamEndCapture(stream(), &graph);  // an error here is that of the capture, which is known
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  cudaGetLastError();
+}
+
+void run(benchmark::State& state, const Case& c) {
+  Line line{.name = c.name(), .flops = c.flops()};
+  try {
+    compare(state, c, line);
+  } catch (const std::exception& error) {
+    end_capture();
+    line.remark = error.what();
+    line.production = 0;
+    state.SkipWithError(error.what());
+  }
+  lines().push_back(line);
+}
+
+void add_all() {
+  constexpr int kPairs = 21;
+  const auto add_case = [](const Case& c) {
+    add(
+        c.name(), [c](benchmark::State& state) { run(state, c); }, kPairs);
+  };
+  constexpr int kWithAllLayouts = 2;  // shapes
+  for (const bool faulty : {false, true}) {  // the faulty kernel last: it reads what is not its own
+    int shapes = 0;
+    for (const Shape& shape : kShapes) {
+      ++shapes;
+      for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
+        if (layout != GemmLayout::TN && shapes > kWithAllLayouts) continue;
+        if (faulty && layout == GemmLayout::NT) continue;
+        for (const Kind& kind : kKinds) {
+          if (faulty && !(kind.kind == GemmKind::block && kind.d_type == Format::f32)) continue;
+          for (const bool ragged : {false, true}) add_case({kind, layout, shape, ragged, faulty});
+        }
+      }
+    }
+  }
+}
+
+void print_lines() {
+  std::printf("\nGrouped GEMM, us a call; of library: library / production, goal 0.99\n\n");
+  std::printf("| %-62s | %10s | %8s | %10s | %10s | %8s |\n", "case", "production", "TFLOP/s", "library", "of library", "set-up");
+  std::printf("|%s|%s:|%s:|%s:|%s:|%s:|\n", std::string(64, '-').c_str(), std::string(11, '-').c_str(), std::string(9, '-').c_str(),
+              std::string(11, '-').c_str(), std::string(11, '-').c_str(), std::string(9, '-').c_str());
+  for (const Line& line : lines()) {
+    if (line.production == 0) {
+      std::printf("| %-62s | not measured: %s\n", line.name.c_str(), line.remark.c_str());
+    } else {
+      std::printf("| %-62s | %10.1f | %8.0f | %10.1f | %8.4f%s | %8.2f |\n", line.name.c_str(), line.production * 1e6,
+                  line.flops / line.production * 1e-12, line.library * 1e6, line.ratio, line.ratio >= 0.99 ? "  " : " *", line.set_up * 1e6);
+    }
+  }
+  std::printf("\n");
+  for (const Line& line : lines()) {
+    if (line.production != 0) std::printf("%s: %s\n", line.name.c_str(), line.remark.c_str());
+  }
+}
+
+}  // namespace
+}  // namespace assay::bench
+
+int main(int argc, char** argv) {
+  assay::bench::add_all();
+  const int code = assay::bench::run_benchmarks(argc, argv);
+  if (code == 0) assay::bench::print_lines();
+  return code;
+}
