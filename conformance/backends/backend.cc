@@ -29,6 +29,10 @@ std::vector<const assay_backend*> built_in_backends() {
 #endif
 }
 
+#ifndef ASSAY_HAS_DEVICE
+std::vector<std::string> cublaslt_findings() { return {}; }
+#endif
+
 namespace {
 
 // Every function that backend.h does not call optional. Groups of optional ones come whole or not at all.

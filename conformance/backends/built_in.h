@@ -1,6 +1,9 @@
 #pragma once
 // The backends that are part of the program.
 
+#include <string>
+#include <vector>
+
 #include "conformance/backend.h"
 
 namespace assay::conformance {
@@ -19,5 +22,9 @@ const assay_backend* device_backend();
 const assay_backend* bringup_backend();
 // The vendor library's grouped GEMM as it is. Options: "assume_plan=13.10".
 const assay_backend* cublaslt_backend();
+
+// What is said of the cuBLASLt that would be used: its file and version, then what it lacks on this machine's device (or on
+// Hopper and Blackwell, where there is none) and why. Empty in builds without CUDA.
+std::vector<std::string> cublaslt_findings();
 
 }  // namespace assay::conformance

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "conformance/ops/grouped_gemm.h"
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
 #include "reference/gemm/grouped_gemm.h"
@@ -26,12 +27,7 @@ std::optional<WeightBlock> weight_block_named(std::string_view name) {
   return std::nullopt;
 }
 
-struct Parsed {
-  std::vector<std::int64_t> splits;
-  std::vector<float> alpha, beta;
-  std::string architecture, plan_name;
-  GroupedGemmProblem problem;
-};
+using Parsed = ParsedGroupedGemm;
 
 // An operand is plain (`x`) or quantized in one of its two storages (`x_rowwise_data` with `x_rowwise_scale_inv`, ...).
 GemmOperand operand_of(const Request& request, const std::string& name, bool quantized, std::int64_t groups,
@@ -111,7 +107,9 @@ std::vector<float> scalars(const Request& request, const std::string& name, floa
   return {static_cast<float>(request.real_or(name, absent))};
 }
 
-void parse(const Request& request, Parsed& parsed) {
+}  // namespace
+
+void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
   GroupedGemmProblem& problem = parsed.problem;
   problem.kind = named<GemmKind>(request, "kind", gemm_kind_named, "bf16, f16, tensor, block, mxfp8 or nvfp4");
   problem.layout = named<GemmLayout>(request, "layout", gemm_layout_named, "TN, NN or NT");
@@ -176,9 +174,11 @@ void parse(const Request& request, Parsed& parsed) {
           "1 exactly when in/bias is given");
 }
 
+namespace {
+
 std::vector<OutputSpec> outputs(const Request& request) {
   Parsed parsed;
-  parse(request, parsed);
+  parse_grouped_gemm(request, parsed);
   request.refuse_unknown();
   const MatrixShape d = grouped_gemm_shape(parsed.problem);
   return {{"d", parsed.problem.d_type, {d.rows, d.columns}, parsed.problem.layout != GemmLayout::NT}};
@@ -186,7 +186,7 @@ std::vector<OutputSpec> outputs(const Request& request) {
 
 void write_outputs(const Request& request, Layer layer) {
   Parsed parsed;
-  parse(request, parsed);
+  parse_grouped_gemm(request, parsed);
   request.refuse_unknown();
   const MatrixShape shape = grouped_gemm_shape(parsed.problem);
   void* d = request.output("d", parsed.problem.d_type, shape.rows * shape.columns);
@@ -196,7 +196,7 @@ void write_outputs(const Request& request, Layer layer) {
 
 Numerics numerics(const Request& request) {
   Parsed parsed;
-  parse(request, parsed);
+  parse_grouped_gemm(request, parsed);
   alignas(16) static const std::byte nowhere[16] = {};  // D is only checked for being there
   const GroupedGemmView view = view_of(parsed.problem, nowhere);
   return {std::string(view.unit->name), std::string(view.plan->name)};
@@ -204,7 +204,7 @@ Numerics numerics(const Request& request) {
 
 std::vector<CertifiedBound> bounds(const Request& request) {
   Parsed parsed;
-  parse(request, parsed);
+  parse_grouped_gemm(request, parsed);
   return error_bounds(parsed.problem);
 }
 

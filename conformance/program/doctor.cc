@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/backends/backend.h"
+#include "conformance/backends/built_in.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/report.h"
 #include "conformance/program/verbs.h"
@@ -62,6 +63,7 @@ std::vector<Finding> findings(const std::string& backend_name, const std::string
   H5get_libversion(&major, &minor, &release);
   found.push_back({"hdf5", fmt::format("{}.{}.{}", major, minor, release)});
   found.push_back({"cuda", cuda()});
+  for (const std::string& line : cublaslt_findings()) found.push_back({"cublaslt", line});
   const std::filesystem::path folder = golden_folder();
   const std::vector<std::string> faults = faults_of(folder);
   if (faults.empty()) found.push_back({"fixtures", fmt::format("{} files in {}, every digest right", golden_files().size(), folder.string())});

@@ -201,6 +201,7 @@ nlohmann::json Report::json() {
     if (!each.line.empty()) entry["case"] = each.line;
     if (each.judgement.verdict == Verdict::passed) entry["ground"] = name_of(each.judgement.ground);
     if (!each.judgement.expected_by.empty()) entry["expected_by"] = each.judgement.expected_by;
+    if (!each.judgement.details.empty()) entry["details"] = each.judgement.details;
     if (!each.judgement.plan.empty()) entry["plan"] = each.judgement.plan;
     if (!each.setting.empty()) entry["setting"] = each.setting;
     if (!each.variety.empty()) entry["variety"] = each.variety;

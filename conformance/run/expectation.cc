@@ -9,6 +9,7 @@
 
 #include "conformance/compare/compare.h"
 #include "conformance/run/outside_bounds.h"
+#include "conformance/run/product_hints.h"
 #include "conformance/run/trial.h"
 #include "reference/gemm/plan.h"
 #include "reference/support/error.h"
@@ -185,7 +186,8 @@ std::vector<std::uint8_t> Expectation::Output::mask() const {
   return bytes;
 }
 
-std::string Expectation::differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison) const {
+std::string Expectation::differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison,
+                                     std::vector<std::string>* details) const {
   std::string text;
   for (const Output& output : outputs_) {
     const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
@@ -199,8 +201,15 @@ std::string Expectation::differences(const std::map<std::string, std::vector<std
     golden::Tensor before = got;
     std::fill(before.bytes.begin(), before.bytes.end(), static_cast<std::byte>(poison));
     const golden::Tensor want{output.spec.type, output.spec.shape, output.want};
-    const Difference difference = compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask});
-    if (difference) text += difference_text(difference);
+    Difference difference = compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask});
+    if (!difference) continue;
+    if (problem_.op == "grouped_gemm" && output.spec.name == "d") {
+      ScaleFindings findings = scale_findings(request_of(problem_, attributes_), got, want);
+      difference.hints.insert(difference.hints.begin(), findings.hints.begin(), findings.hints.end());
+      if (difference.hints.size() > 3) difference.hints.resize(3);
+      if (details != nullptr) *details = std::move(findings.details);
+    }
+    text += difference_text(difference);
   }
   return text;
 }

@@ -155,7 +155,7 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
   std::string text = trouble_of(tried, judgement);
   if (text.empty()) {
     for (const std::string& line : tried.damage) text += "  memory  " + line + "\n";
-    text += expectation.differences(tried.outputs, poison);
+    text += expectation.differences(tried.outputs, poison, &judgement.details);
     if (!text.empty()) judgement.verdict = Verdict::failed;
   }
   if (text.empty()) return true;

@@ -42,6 +42,7 @@ struct Judgement {
   std::string text;             // why it failed or was not run; empty for a pass. Several lines; the first says it all
   std::int64_t words = 0;       // output elements compared
   double seconds = 0;           // wall time, generation excluded
+  std::vector<std::string> details;  // of a failure: a line for each wrong tile that other scales explain
   std::string plan;             // accumulation plan that the backend stated; empty: none
   std::string expected_by;      // backend whose answer was expected; empty: the reference's, or a fixture's
 };

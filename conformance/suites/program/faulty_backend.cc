@@ -5,16 +5,21 @@
 //   wrong         the first byte of the first output is changed
 //   lost          the device is lost at the first call
 //   full          there is no memory
+//   scales=N      FP8 block products in f32 read the scales of w from place N of their array on, whatever block they belong
+//                 to, in every 128 x 128 tile of D but those of even row and column
+//   settings      algorithms 70 (right, states no plan) and 90 (wrong), axes size (1 2) and twice (yes no; no is wrong)
 //   late          no call finishes in time
 //   closed        the device cannot be opened
 //   slow=FILE     calls take 50 ms; FILE is made at the first
 //   hang=FILE     the first call makes FILE and never returns
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "conformance/backends/built_in.h"
 
@@ -23,9 +28,47 @@ namespace {
 using assay::conformance::reference_backend;
 
 std::string fault;
-bool called = false, pending = false;
+bool called = false, pending = false, twice = true;
 
 bool is(const char* name) { return fault.rfind(name, 0) == 0; }
+
+// D as the fault has it: tiles of odd row or column with the scales of w from place `place` on, a row of them for each row.
+assay_status with_other_scales(assay_context* context, assay_stream* stream, const assay_call* call, std::int64_t place) {
+  const assay_status status = reference_backend()->execute(context, stream, call);
+  std::vector<assay_tensor> inputs(call->inputs, call->inputs + call->input_count);
+  std::vector<float> other;
+  std::int64_t K = 0;
+  for (int i = 0; i < call->parameter_count; ++i) {
+    if (call->parameters[i].name == std::string("K")) K = call->parameters[i].integer;
+  }
+  for (assay_tensor& each : inputs) {
+    if (each.name != std::string("w_rowwise_scale_inv") || each.dtype != ASSAY_F32) continue;
+    const auto* right = static_cast<const float*>(each.data);
+    const std::int64_t blocks = (K + 127) / 128, pitch = (blocks + 3) / 4 * 4;
+    other.assign(right, right + each.bytes / 4);
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      const auto block = static_cast<std::int64_t>(i) % pitch;
+      if (block < blocks) other[i] = right[place + block];
+    }
+    each.data = other.data();
+  }
+  if (status != ASSAY_OK || other.empty() || call->output_count != 1 || call->outputs[0].dtype != ASSAY_F32) return status;
+  const assay_tensor& d = call->outputs[0];
+  std::vector<float> wrong(static_cast<std::size_t>(d.bytes / 4));
+  assay_tensor output = d;
+  output.data = wrong.data();
+  assay_call changed = *call;
+  changed.inputs = inputs.data();
+  changed.outputs = &output;
+  if (reference_backend()->execute(context, stream, &changed) != ASSAY_OK) return ASSAY_FAILED;
+  for (std::int64_t row = 0; row < d.shape[0]; ++row) {
+    for (std::int64_t column = 0; column < d.shape[1]; ++column) {
+      if (row / 128 % 2 == 0 && column / 128 % 2 == 0) continue;
+      static_cast<float*>(d.data)[row * d.shape[1] + column] = wrong[static_cast<std::size_t>(row * d.shape[1] + column)];
+    }
+  }
+  return status;
+}
 
 assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
   if ((is("slow=") || is("hang=")) && !called) std::ofstream(fault.substr(5)).flush();
@@ -34,8 +77,12 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
   if (is("slow=")) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   if (is("absent")) return ASSAY_NOT_SUPPORTED;
   if (is("lost")) return ASSAY_DEVICE_LOST;
-  const assay_status status = reference_backend()->execute(context, stream, call);
-  if (is("wrong") && status == ASSAY_OK && call->output_count > 0 && call->outputs[0].bytes > 0) {
+  if (is("scales=")) return with_other_scales(context, stream, call, std::stoll(fault.substr(7)));
+  assay_call plain = *call;
+  plain.algorithm = -1;
+  const assay_status status = reference_backend()->execute(context, stream, &plain);
+  const bool wrong = is("wrong") || (is("settings") && (call->algorithm == 90 || !twice));
+  if (wrong && status == ASSAY_OK && call->output_count > 0 && call->outputs[0].bytes > 0) {
     *static_cast<unsigned char*>(call->outputs[0].data) ^= 1;
   }
   return status;
@@ -60,7 +107,41 @@ assay_backend make_table() {
     return waits ? ASSAY_TIMEOUT : ASSAY_OK;
   };
   table.supports = [](assay_context* context, const assay_call* call) {
-    return is("absent") || is("unproven") ? ASSAY_NOT_SUPPORTED : reference_backend()->supports(context, call);
+    if (is("absent") || is("unproven")) return ASSAY_NOT_SUPPORTED;
+    assay_call plain = *call;
+    plain.algorithm = -1;
+    return reference_backend()->supports(context, &plain);
+  };
+  table.numerics = [](assay_context* context, const assay_call* call, assay_numerics* numerics) {
+    const assay_status status = reference_backend()->numerics(context, call, numerics);
+    if (call->algorithm == 70) numerics->plan[0] = numerics->unit[0] = '\0';
+    return status;
+  };
+  table.workspace_bytes = [](assay_context* context, const assay_call* call, std::int64_t* bytes) {
+    assay_call plain = *call;
+    plain.algorithm = -1;
+    return reference_backend()->workspace_bytes(context, &plain, bytes);
+  };
+  table.list_algorithms = [](assay_context*, const assay_call*, assay_algorithm* algorithms, std::int32_t capacity, std::int32_t* count) {
+    *count = is("settings") ? 2 : 0;
+    for (int i = 0; i < std::min(*count, capacity); ++i) {
+      algorithms[i].id = i == 0 ? 70 : 90;
+      std::strcpy(algorithms[i].description, i == 0 ? "tile 7" : "tile 9, wrong");
+    }
+    return ASSAY_OK;
+  };
+  table.list_axes = [](assay_context*, assay_axis* axes, std::int32_t capacity, std::int32_t* count) {
+    *count = is("settings") ? 2 : 0;
+    for (int i = 0; i < std::min(*count, capacity); ++i) {
+      std::strcpy(axes[i].name, i == 0 ? "size" : "twice");
+      std::strcpy(axes[i].values, i == 0 ? "1 2" : "yes no");
+    }
+    return ASSAY_OK;
+  };
+  table.set_axis = [](assay_context*, const char* name, const char* value) {
+    if (!is("settings")) return ASSAY_INVALID_ARGUMENT;
+    if (name == std::string("twice")) twice = value != std::string("no");
+    return ASSAY_OK;
   };
   table.execute = execute;
   return table;
