@@ -13,8 +13,10 @@ named at the end.
 Labels (bench/device/device_bench.h):
   kernel=1x128 [options=dbias+swizzled] direction=both input=bf16 groups=64 rows=32768 columns=7168    groups=0: one tensor
   node=offsets [input=int64] [n=256]                                                                   a node of a graph
+  gemm=block layout=TN output=f32 route=direct splits=even groups=4 rows=32768 N=4096 K=7168           grouped GEMM
 Counters: bytes (that a launch must move), median_us, of_copy (its share of the rate of the copy in the same run) and, where
-memory is not the only bound, of_bound (the bound's time over the measured).
+memory is not the only bound, of_bound (the bound's time over the measured). Of a grouped GEMM: flops, median_us, library_us
+(of the library's kernels alone), of_library (library_us over median_us, pair by pair) and set_up_us (of the set-up kernel).
 
 Exit code: 0; 2 for wrong usage or a file that is no such JSON.
 """
@@ -24,13 +26,14 @@ import json
 import subprocess
 import sys
 
-FIELDS = ("bytes", "median_us", "of_copy", "of_bound")
+FIELDS = ("bytes", "median_us", "of_copy", "of_bound", "flops", "library_us", "of_library", "set_up_us")
 GROUPS = (8, 64, 256)
 RAGGED_GOAL = 0.97   # rate of ragged groups over that of one tensor
 DBIAS_GOAL = 1.05    # time with dbias over that without
 NODE_GOAL_US = 1.3   # offsets
 BOUND_GOAL = 0.90    # of kernels that read twice or are held by arithmetic
 COPY_GOAL = {"both": 0.92, "rowwise": 0.97}
+LIBRARY_GOAL = 0.99  # grouped GEMM: time of the library alone over that of the production path
 HELD_TO_COPY = ("1x128", "128x128", "mxfp8", "delayed")
 READS_TWICE = ("current", "nvfp4")
 
@@ -152,14 +155,42 @@ def kernel_rows(kernels, elements):
     return rows
 
 
+def gemm_rows(products):
+    """`products`: by kind, output, route, layout and shape, the figures of even and of ragged splits."""
+    rows = []
+    for key, by_splits in products.items():
+        kind, output, route, layout, *shape = key
+        cells = [kind + ("" if route == "direct" else f" ({route})"), output, layout] + [str(size) for size in shape]
+        for splits in ("even", "ragged"):
+            figure = by_splits.get(splits)
+            if figure is None:
+                cells += [""] * 4
+                continue
+            share = marked(figure["of_library"], 3, route == "faulty" or figure["of_library"] >= LIBRARY_GOAL)
+            faulty = products.get((kind, output, "faulty", layout, *shape), {}).get(splits)
+            if route == "expanded" and faulty is not None:  # what it costs to go around the fault
+                share += f" ({faulty['library_us'] / figure['median_us']:.3f} of faulty)"
+            cells += [f"{figure['median_us']:.1f}", f"{figure['flops'] / figure['median_us'] * 1e-6:.0f}", f"{figure['set_up_us']:.2f}", share]
+        rows.append(cells)
+    return rows
+
+
 def tables(figures):
     """Markdown of all labelled figures."""
-    shapes, nodes, yardsticks = {}, {}, []
+    shapes, nodes, yardsticks, products = {}, {}, [], {}
     for figure in latest(figures):
         label = words(figure["label"])
-        for field in ("bytes", "median_us", "of_copy"):
+        wanted = ("flops", "median_us", "library_us", "of_library", "set_up_us") if "gemm" in label else ("bytes", "median_us", "of_copy")
+        for field in wanted:
             if field not in figure:
                 raise BadFile(f"{figure['name']}: no counter {field}")
+        if "gemm" in label:
+            try:
+                key = label["gemm"], label["output"], label["route"], label["layout"], *(int(label[k]) for k in ("groups", "rows", "N", "K"))
+                products.setdefault(key, {})[label["splits"]] = figure
+            except (KeyError, ValueError) as error:
+                raise BadFile(f"{figure['name']}: label {figure['label']!r} lacks {error}") from error
+            continue
         if "node" in label:
             if "n" in label:
                 nodes.setdefault((label["node"], label.get("input", "")), {})[int(label["n"])] = figure
@@ -193,6 +224,12 @@ def tables(figures):
             rows.append(cells)
         header = ["node of a graph, us"] + ([f"n = {n}" for n in sizes] or ["us"])
         parts.append(f"Offsets as nodes of a graph (goal {NODE_GOAL_US} us)\n\n" + markdown(header, rows, 1))
+    if products:
+        header = ["grouped GEMM", "output", "layout", "groups", "rows", "N", "K"]
+        header += [title for splits in ("", "ragged ") for title in (splits + "us", "TFLOP/s", "set-up us", "of library")]
+        parts.append(f"Grouped GEMM from a graph. Of library: time of the library's kernels alone over that of the whole, goal {LIBRARY_GOAL}. "
+                     "Faulty: the library as it is where production goes around it. A * is short of its goal.\n\n"
+                     + markdown(header, gemm_rows(products), 3))
     return "\n\n".join(parts)
 
 
