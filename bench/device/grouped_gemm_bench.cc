@@ -334,7 +334,9 @@ void end_capture() {
 }
 
 void run(benchmark::State& state, const Case& c) {
-  Line line{.name = c.name(), .flops = c.flops()};
+  Line line;
+  line.name = c.name();
+  line.flops = c.flops();
   try {
     compare(state, c, line);
   } catch (const std::exception& error) {
