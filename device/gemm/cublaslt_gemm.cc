@@ -89,16 +89,6 @@ bool has_products(const GroupedGemmCall& call) {
   return call.rows.groups > 0 && call.rows.capacity > 0 && call.N > 0 && call.K > 0;
 }
 
-// Elements in 16 bytes, where the rows of a group are the pitch of an operand's storage; else 1.
-std::int64_t row_unit(const GemmSides& sides) {
-  std::int64_t unit = 1;
-  for (const GemmSide* side : {&sides.rows, &sides.columns}) {
-    const bool transposed = side->k_major == side->along_rows;
-    if (!side->weight && transposed) unit = std::max(unit, 128 / type_bits(side->operand->type));
-  }
-  return unit;
-}
-
 void require_row_bytes(std::int64_t elements, Format type, const std::string& name, const std::string& what) {
   if (elements * type_bits(type) % 128 == 0) return;
   throw NotSupported(name + " is " + std::to_string(elements) + ": cuBLASLt's grouped kernels need rows of " + what + " (" +
@@ -108,8 +98,7 @@ void require_row_bytes(std::int64_t elements, Format type, const std::string& na
 // What the library's kernels take for granted of memory.
 void require_aligned(const GroupedGemmCall& call, const GemmSides& sides) {
   for (const GemmSide* side : {&sides.rows, &sides.columns}) {
-    const bool transposed = side->k_major == side->along_rows;
-    if (transposed && !side->weight) {
+    if (pitch_is_of_group(*side)) {
       if (call.layout != GemmLayout::NT) {
         throw NotSupported(std::string(side->name) + ".columnwise is 1: cuBLASLt is given rowwise storage in layout " +
                            layout_name(call.layout) + ", whose pitch does not depend on the group");
@@ -117,6 +106,7 @@ void require_aligned(const GroupedGemmCall& call, const GemmSides& sides) {
       // The groups of a transposed operand begin at multiples of a row of the matrix.
       require_row_bytes(side->columns, side->operand->type, side->columns == call.N ? "N" : "K", side->name);
     } else {
+      const bool transposed = side->k_major == side->along_rows;
       const std::int64_t pitch = transposed ? call.N : side->columns;
       require_row_bytes(pitch, side->operand->type, pitch == call.N ? "N" : "K", side->name);
     }
@@ -391,17 +381,24 @@ CublasLtAlgorithm chosen_algorithm(const CublasLtLibrary& library, const Device&
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Workspace: the arrays of the groups, then expanded scales, then the library's
+// Workspace: the arrays of the groups, then expanded scales or copies of unaligned groups, then the library's
 
 struct Parts {
-  std::int64_t expanded_at = 0, library_at = 0, bytes = 0;
+  std::int64_t expanded_at = 0, aligned_a_at = 0, aligned_b_at = 0, library_at = 0, bytes = 0;
+  bool copies_a = false, copies_b = false;
 };
 
 Parts parts_of(const GroupedGemmCall& call, const CublasLtSettings& settings, CublasLtRoute route) {
   Parts parts;
   parts.expanded_at = group_arrays_bytes(call.rows.groups);
   const std::int64_t expanded = route == CublasLtRoute::expanded_scales ? 4 * expanded_scale_floats(call) : 0;
-  parts.library_at = parts.expanded_at + round_to_256(expanded);
+  parts.aligned_a_at = parts.expanded_at + round_to_256(expanded);
+  const GemmSides sides = gemm_sides(call);
+  const std::int64_t a = settings.bare ? 0 : aligned_copy_bytes(call, sides.columns);
+  const std::int64_t b = settings.bare ? 0 : aligned_copy_bytes(call, sides.rows);
+  parts.copies_a = a != 0, parts.copies_b = b != 0;
+  parts.aligned_b_at = parts.aligned_a_at + round_to_256(a);
+  parts.library_at = parts.aligned_b_at + round_to_256(b);
   parts.bytes = parts.library_at + (settings.library_workspace == nullptr ? round_to_256(settings.workspace_bytes) : 0);
   return parts;
 }
@@ -470,7 +467,9 @@ void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& 
 
   GroupSetupOptions options;
   options.keep_empty = settings.bare;
-  options.row_unit = settings.bare ? 1 : row_unit(gemm_sides(call));
+  options.row_unit = settings.bare ? 1 : call.rows_multiple;
+  if (parts.copies_a) options.aligned_a = memory + parts.aligned_a_at;
+  if (parts.copies_b) options.aligned_b = memory + parts.aligned_b_at;
   if (route == CublasLtRoute::expanded_scales) options.expanded_scales = reinterpret_cast<float*>(memory + parts.expanded_at);
   if (!settings.skip_set_up) set_up_groups(call, arrays, options, stream);
 

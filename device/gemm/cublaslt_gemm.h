@@ -51,14 +51,18 @@ CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings
 // Errors: InvalidArgument; NotSupported where the library or the architecture lacks the path, or the heuristic has no candidate.
 std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings, int at_most = 64);
 
-// Set-up arrays, the library's workspace, and what the route needs. Depends on sizes, types and settings only.
+// Set-up arrays, the library's workspace, what the route needs, and, not bare, room for the groups that the library could not
+// read in place: NT, transposed x and dy (FP8 per tensor and by blocks, NVFP4), rows of a group that are no multiple of 16
+// bytes. That is about R * (K + N) elements' bytes; a call with rows_multiple 16 (NVFP4: 32) needs none. Depends on sizes,
+// types, rows_multiple and settings only.
 std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
 // Creates what must exist before a capture (the library's handle for the current device). Called by the functions above too.
 void cublaslt_prepare();
 
 // `algorithm` null: the heuristic's first, remembered for calls of the same kind, types, groups and hints. Errors: as
-// cublaslt_algorithms(); CudaError, naming what the library said and the call. Not bare, more is checked: operands, C and D and
+// cublaslt_algorithms(); CudaError, naming what the library said and the call. Not bare, any rows of a group will do, unless they
+// break the promise of rows_multiple (kStatusUnalignedRows, and nothing is written); and more is checked: operands, C and D and
 // their rows at multiples of 16 bytes, which the library's kernels take for granted.
 void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm, Stream stream);
 

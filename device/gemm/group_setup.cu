@@ -3,7 +3,8 @@
 //   bound     latency: launch, one read of the splits, one scan, 19 values a group; the other blocks, where there are any,
 //             write memory at its speed
 //   layout    block 0 writes the arrays, a thread a group. Blocks 1 and on do one of two things that do not wait for it:
-//             groups without products get beta * C, 16 bytes a thread (each such block scans the splits by itself); or
+//             groups that are more than addresses (each such block scans the splits by itself): those without products get
+//             beta * C, those with a pitch that is no multiple of 16 bytes are copied, 16 bytes a thread and step; or
 //             128x128 scales are written out, a warp a tile: one scale read, up to 512 bytes written
 //             From SM90 on it is launched while the kernel before it ends
 //   matches   reference/gemm/problem.h (which memory belongs to which group), epilogue.h (without products)
@@ -52,6 +53,7 @@ struct Side {
   int half_bytes;                  // of an element
   int measure;
   bool k_major;
+  char* aligned;                   // copies of groups whose pitch is no multiple of 16 bytes; null: none are made
 };
 
 // Addresses that the caller holds on the host.
@@ -76,7 +78,7 @@ struct Arguments {
   bool scalars_per_group;
   bool list_is_d;                  // Lists::data holds D, not A
   bool keep_empty;
-  bool fill;                       // blocks 1 and on: groups without products
+  bool fill;                       // blocks 1 and on: groups without products, groups to be copied
   bool odd_rows_refused;           // nvfp4, contraction over the rows
   bool with_amax;
   Format d_type;
@@ -92,6 +94,16 @@ __device__ const char* data_of(const Side& side, int group, std::uint32_t first_
   const std::int64_t row = side.rows_of_group == GemmSide::kOfGroup ? first_row : group * side.rows_of_group;
   return side.data + row * side.columns * side.half_bytes / 2;
 }
+
+// Bytes of `rows` rows in transposed storage; of nvfp4 they are even.
+__device__ std::uint64_t row_bytes(const Side& side, std::uint32_t rows) { return static_cast<std::uint64_t>(rows) * side.half_bytes / 2; }
+__device__ bool is_copied(const Side& side, std::uint32_t rows) { return side.aligned != nullptr && row_bytes(side, rows) % 16 != 0; }
+// Each group begins 16 bytes a row later than the rows before it ask for, so that rounding up never meets the next group.
+__device__ char* copy_of(const Side& side, int group, std::uint32_t first_row) {
+  const std::int64_t at = (row_bytes(side, first_row) + 15) / 16 * 16 + 16 * static_cast<std::uint64_t>(group);
+  return side.aligned + side.columns * at;
+}
+
 __device__ const char* scale_of(const Side& side, int group, const Sums& before) {
   if (side.scale == nullptr) return nullptr;
   const std::int64_t units = side.measure == kByGroup ? group : measured(before, side.measure);
@@ -153,7 +165,8 @@ __device__ void write_arrays(const Arguments& arguments, const Lists<kMost>& lis
   const auto write_shape = [&](const Side& side, std::int64_t extent, std::int32_t* height, std::int32_t* width, std::int32_t* leading) {
     height[t] = static_cast<std::int32_t>(side.k_major ? depth : extent);
     width[t] = static_cast<std::int32_t>(side.k_major ? extent : depth);
-    const std::int64_t pitch = side.k_major ? depth : of_group(side.extent, rows);
+    std::int64_t pitch = side.k_major ? depth : of_group(side.extent, rows);
+    if (is_copied(side, rows)) pitch = static_cast<std::int64_t>((row_bytes(side, rows) + 15) / 16 * 16) * 2 / side.half_bytes;
     leading[t] = static_cast<std::int32_t>(pitch == 0 ? 32 / side.half_bytes : pitch);
   };
   const std::int64_t shown_m = shown ? m : 0;
@@ -168,7 +181,10 @@ __device__ void write_arrays(const Arguments& arguments, const Lists<kMost>& lis
   const std::int64_t d_byte = d_row * n * arguments.d_half_bytes / 2;
   char* d = arguments.d + d_byte;
   const char* c = arguments.c + d_byte;
-  const void* a_data = data_of(a, t, before.value[0]);
+  const auto shown_data = [&](const Side& side) -> const void* {
+    return is_copied(side, rows) ? copy_of(side, t, before.value[0]) : data_of(side, t, before.value[0]);
+  };
+  const void* a_data = shown_data(a);
   const void* a_scale = scale_of(a, t, before);
   if constexpr (kMost != 0) {
     if (arguments.list_is_d) {
@@ -183,7 +199,7 @@ __device__ void write_arrays(const Arguments& arguments, const Lists<kMost>& lis
     a_scale = reinterpret_cast<const char*>(arguments.expanded) + t * arguments.expanded_bytes;
   }
   to.a[t] = a_data;
-  to.b[t] = data_of(b, t, before.value[0]);
+  to.b[t] = shown_data(b);
   to.c[t] = c;
   to.d[t] = d;
   to.a_scale[t] = a_scale;
@@ -244,7 +260,51 @@ __device__ void fill_elements(char* d, const char* c, std::int64_t count, float 
   }
 }
 
-struct EmptyGroups {
+// 16 bytes of a row of `bytes` bytes, from byte `at` of it on; past its end, zeros. Reads the aligned words that hold them.
+__device__ uint4 read_unaligned(const char* row, std::uint32_t bytes, std::uint32_t at) {
+  const auto from = reinterpret_cast<std::uintptr_t>(row + at);
+  const auto* words = reinterpret_cast<const std::uint32_t*>(from & ~std::uintptr_t{3});
+  const auto skipped = static_cast<std::uint32_t>(from & 3);
+  const std::uint32_t left = min(bytes - at, 16u);  // of the row
+  std::uint32_t word[5], made[4];
+#pragma unroll
+  for (std::uint32_t i = 0; i < 5; ++i) word[i] = 4 * i < skipped + left ? __ldg(words + i) : 0;
+#pragma unroll
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const std::uint32_t value = __funnelshift_r(word[i], word[i + 1], 8 * skipped);
+    const std::uint32_t kept = left > 4 * i ? min(left - 4 * i, 4u) : 0;  // bytes
+    made[i] = kept == 4 ? value : value & ((1u << 8 * kept) - 1);
+  }
+  return make_uint4(made[0], made[1], made[2], made[3]);
+}
+
+// A group of transposed storage, `columns` rows of M_t elements, with each row at a multiple of 16 bytes. Shared out over
+// `threads` threads.
+__device__ void copy_aligned(const Side& side, int group, std::uint32_t first_row, std::uint32_t rows, std::int64_t thread,
+                             std::int64_t threads) {
+  constexpr int kInFlight = 4;
+  const auto bytes = static_cast<std::uint32_t>(row_bytes(side, rows));
+  const std::int64_t vectors = (bytes + 15) / 16, all = vectors * side.columns;  // bytes is not 0
+  const char* from = data_of(side, group, first_row);
+  auto* to = reinterpret_cast<uint4*>(copy_of(side, group, first_row));
+  std::int64_t row = thread / vectors, at = thread % vectors;
+  const std::int64_t rows_on = threads / vectors, at_on = threads % vectors;
+  for (std::int64_t v = thread; v < all; v += kInFlight * threads) {
+    uint4 value[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      if (v + i * threads < all) value[i] = read_unaligned(from + row * bytes, bytes, static_cast<std::uint32_t>(16 * at));
+      row += rows_on, at += at_on;
+      if (at >= vectors) at -= vectors, ++row;
+    }
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      if (v + i * threads < all) to[v + i * threads] = value[i];
+    }
+  }
+}
+
+struct GroupsWithWork {
   unsigned count;
   struct Group {
     std::uint32_t group, first_row, rows;
@@ -252,25 +312,32 @@ struct EmptyGroups {
 };
 
 template <int kMost>
-__device__ void fill_groups_without_products(const Arguments& arguments, const Lists<kMost>& lists,
-                                             group_detail::BlockScratch<Sums>& scratch, EmptyGroups& empty) {
-  if (threadIdx.x == 0) empty.count = 0;
+__device__ void prepare_groups(const Arguments& arguments, const Lists<kMost>& lists, group_detail::BlockScratch<Sums>& scratch,
+                               GroupsWithWork& work) {
+  if (threadIdx.x == 0) work.count = 0;
   std::uint32_t rows;
   Sums before;
   if (!scan(arguments, scratch, rows, before)) return;  // has barriers
   const int t = static_cast<int>(threadIdx.x);
-  if (t < arguments.rows.groups && of_group(arguments.a.depth, rows) == 0 && of_group(arguments.b.extent, rows) != 0) {
-    empty.list[atomicAdd(&empty.count, 1u)] = {static_cast<std::uint32_t>(t), before.value[0], rows};  // in any order
+  const auto is_empty = [&](std::uint32_t of) {
+    return of_group(arguments.a.depth, of) == 0 && of_group(arguments.b.extent, of) != 0;
+  };
+  if (t < arguments.rows.groups && (is_empty(rows) || is_copied(arguments.a, rows) || is_copied(arguments.b, rows))) {
+    work.list[atomicAdd(&work.count, 1u)] = {static_cast<std::uint32_t>(t), before.value[0], rows};  // in any order
   }
   __syncthreads();
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x - 1) * blockDim.x + threadIdx.x;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x - 1) * blockDim.x;
-  const unsigned count = empty.count;
+  const unsigned count = work.count;
   for (unsigned i = 0; i < count; ++i) {
-    const int group = static_cast<int>(empty.list[i].group);
-    const std::int64_t m = of_group(arguments.b.extent, empty.list[i].rows), n = of_group(arguments.a.extent, empty.list[i].rows);
+    const int group = static_cast<int>(work.list[i].group);
+    const std::uint32_t first_row = work.list[i].first_row, of = work.list[i].rows;
+    if (is_copied(arguments.a, of)) copy_aligned(arguments.a, group, first_row, of, thread, threads);
+    if (is_copied(arguments.b, of)) copy_aligned(arguments.b, group, first_row, of, thread, threads);
+    if (!is_empty(of)) continue;
+    const std::int64_t m = of_group(arguments.b.extent, of), n = of_group(arguments.a.extent, of);
     const bool d_by_rows = arguments.b.extent == GemmSide::kOfGroup;
-    const std::int64_t d_row = d_by_rows ? empty.list[i].first_row : group * m;
+    const std::int64_t d_row = d_by_rows ? first_row : group * m;
     const std::int64_t at = d_row * n * arguments.d_half_bytes / 2;
     char* d = arguments.d + at;
     const char* c = arguments.c + at;
@@ -322,12 +389,12 @@ template <int kMost>
 __global__ void __launch_bounds__(kMaxGroups)
     set_up(const __grid_constant__ Arguments arguments, const __grid_constant__ Lists<kMost> lists) {
   __shared__ group_detail::BlockScratch<Sums> scratch;
-  __shared__ EmptyGroups empty;
+  __shared__ GroupsWithWork work;
   wait_for_work_before();
   if (blockIdx.x == 0) {
     write_arrays(arguments, lists, scratch);
   } else if (arguments.fill) {
-    fill_groups_without_products(arguments, lists, scratch, empty);
+    prepare_groups(arguments, lists, scratch, work);
   } else {
     expand_scales(arguments, lists);
   }
@@ -469,12 +536,26 @@ std::int64_t expanded_scale_floats(const GroupedGemmCall& call) {
   return call.rows.groups * ceil_div(w.depth, 128) * round_up(w.extent, 4);
 }
 
+std::int64_t aligned_copy_bytes(const GroupedGemmCall& call, const GemmSide& side) {
+  const int bits = type_bits(side.operand->type);
+  if (call.layout != GemmLayout::NT || !pitch_is_of_group(side) || call.rows_multiple * bits % 128 == 0) return 0;
+  if (call.rows.capacity == 0 || call.rows.groups == 0) return 0;
+  const std::int64_t pitch = round_up(ceil_div(call.rows.capacity * bits, 8), 16) + 16ll * call.rows.groups;
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(pitch, side.columns, &bytes)) {
+    throw InvalidArgument("rows.capacity is " + std::to_string(call.rows.capacity) + ": expected copies of its groups to fit in 64 bits");
+  }
+  return bytes;
+}
+
 void set_up_groups(const GroupedGemmCall& call, const GroupArrays& arrays, const GroupSetupOptions& options, Stream stream) {
   const GemmSides sides = gemm_sides(call);
   Arguments arguments{};
   arguments.rows = call.rows;
   arguments.a = side_arguments(call, sides.columns);
   arguments.b = side_arguments(call, sides.rows);
+  arguments.a.aligned = static_cast<char*>(options.aligned_a);
+  arguments.b.aligned = static_cast<char*>(options.aligned_b);
   arguments.to = arrays;
   arguments.d = static_cast<char*>(call.d);
   arguments.c = call.c == nullptr ? arguments.d : static_cast<const char*>(call.c);

@@ -9,6 +9,9 @@
 //
 // The kernel also does by itself what no product is needed for: groups without products get beta * C (0 where beta is 0), and
 // are left out of what the library sees. Splits at fault leave every group out, and nothing is written.
+//
+// Transposed storage of x or dy has the rows of its group as its pitch. Where that is no multiple of 16 bytes, which the
+// library's kernels need, the group is copied with a pitch that is, and the library is shown the copy.
 
 #include <cstdint>
 
@@ -31,6 +34,8 @@ struct GemmSides {
   GemmSide rows, columns;  // of D: B and A
 };
 GemmSides gemm_sides(const GroupedGemmCall& call);
+// Whether its storage has the rows of each group as its pitch: x and dy, transposed.
+inline bool pitch_is_of_group(const GemmSide& side) { return !side.weight && side.k_major == side.along_rows; }
 
 // Device arrays with one entry a group, each at a multiple of 256 bytes.
 struct GroupArrays {
@@ -54,11 +59,18 @@ GroupArrays group_arrays(void* memory, int groups);
 struct GroupSetupOptions {
   bool keep_empty = false;          // groups without products are shown to the library as they are, and not written here
   std::int64_t row_unit = 1;        // rows of every group must be a multiple (kStatusUnalignedRows otherwise)
+  void* aligned_a = nullptr;        // where unaligned groups are copied to, aligned_copy_bytes() at a multiple of 16; null:
+  void* aligned_b = nullptr;        // they are shown to the library as they are
   float* expanded_scales = nullptr; // kind block: 128x128 scales of w are written here as scales of 1x128, for A
 };
 
 // Floats of expanded_scales for all groups, and the scales of a group: [depth / 128, up][extent, up to 4].
 std::int64_t expanded_scale_floats(const GroupedGemmCall& call);
+
+// Bytes that copies of the unaligned groups of an operand may take, whatever the splits; 0 where there can be none: layouts
+// other than NT, storage that is not transposed, call.rows_multiple rows of which fill 16 bytes.
+//   columns * (ru(bytes of `capacity` rows, 16) + 16 * groups)
+std::int64_t aligned_copy_bytes(const GroupedGemmCall& call, const GemmSide& side);
 
 // One launch. The call is one that check_grouped_gemm() accepts, with groups.
 void set_up_groups(const GroupedGemmCall& call, const GroupArrays& arrays, const GroupSetupOptions& options, Stream stream);

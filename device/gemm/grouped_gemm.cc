@@ -86,6 +86,8 @@ void check_operand(const GroupedGemmCall& call, const GemmOperand& operand, cons
 void check_grouped_gemm(const GroupedGemmCall& call) {
   require_known_enums(call);
   check_rows(call.rows);
+  require(call.rows_multiple >= 1, "rows_multiple", call.rows_multiple, "a value of at least 1");
+  require(call.rows_multiple <= kMaxRows, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
   require(call.N >= 0, "N", call.N, "a value of at least 0");
   require(call.K >= 0, "K", call.K, "a value of at least 0");
   require(call.N <= kMaxRows, "N", call.N, "at most " + std::to_string(kMaxRows));

@@ -42,6 +42,8 @@ struct GroupedGemmCall {
   GemmKind kind = GemmKind::bf16;
   GemmLayout layout = GemmLayout::TN;
   Rows rows;                     // of x and dy; splits on the device
+  std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm()
+                                   // workspace in NT (cublaslt_gemm.h), which sees to it that the promise holds
   std::int64_t N = 0;
   std::int64_t K = 0;
   GemmOperand x, w, dy;          // the two that the layout names

@@ -34,7 +34,7 @@ enum Status : std::uint32_t {
   kStatusSplitsExceedRows = 1u << 1,  // the splits sum to more rows than the buffer has
   kStatusOverflow = 1u << 2,          // an offset does not fit its type
   kStatusOddPackedExtent = 1u << 3,   // NVFP4 codes are packed two a byte along a direction with an odd extent
-  kStatusUnalignedRows = 1u << 4,     // rows of a group that give storage a pitch the path does not take: no multiple of 16 bytes
+  kStatusUnalignedRows = 1u << 4,     // rows of a group that are no multiple of what the caller promised
 };
 
 // "splits_exceed_rows, overflow", or "ok".

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <numeric>
 #include <ostream>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "device/gemm/group_setup.h"
 
@@ -147,6 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"odd_beta", GemmKind::bf16, TN, [](auto& c) { c.beta = address<const float>(0x102); }, "beta is misaligned"},
         Refused{"bias_of_wgrad", GemmKind::bf16, NT, [](auto& c) { c.bias = address(0x100); }, "bias is given"},
         Refused{"workspace", GemmKind::bf16, TN, [](auto& c) { c.workspace = address(0x1080); }, "workspace is misaligned"},
+        Refused{"rows_multiple", GemmKind::tensor, NT, [](auto& c) { c.rows_multiple = 0; }, "rows_multiple is 0: expected a value of at least 1"},
         Refused{"status", GemmKind::bf16, TN, [](auto& c) { c.status = address<std::uint32_t>(0x1002); }, "status is misaligned"}),
     [](const auto& info) { return info.param.name; });
 
@@ -179,6 +182,60 @@ TEST(Sides, WhichOperandSuppliesWhat) {
   call.x.columnwise = call.dy.columnwise = false;
   EXPECT_FALSE(gemm_sides(call).columns.k_major);
 }
+
+// Any splits find room: group t begins at columns * (ru(rows before, 16) + 16 t) and has rows of ru(M_t, 16).
+TEST(AlignedCopies, HaveRoomForEveryGroup) {
+  GroupedGemmCall call = sound(GemmKind::tensor, GemmLayout::NT);
+  for (const std::vector<std::int64_t>& splits : {std::vector<std::int64_t>{130, 0, 9}, {1, 1, 1, 1, 1}, {15, 17, 1, 0, 31, 480}, {16, 32}}) {
+    call.rows.groups = static_cast<int>(splits.size());
+    call.rows.capacity = std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
+    for (const GemmSide& side : {gemm_sides(call).rows, gemm_sides(call).columns}) {
+      const std::int64_t columns = side.operand == &call.x ? call.K : call.N;
+      std::int64_t before = 0, end = 0;
+      for (std::size_t t = 0; t < splits.size(); ++t) {
+        const std::int64_t begin = columns * ((before + 15) / 16 * 16 + 16 * static_cast<std::int64_t>(t));
+        EXPECT_GE(begin, end) << side.name << " group " << t;
+        end = begin + columns * ((splits[t] + 15) / 16 * 16);
+        before += splits[t];
+      }
+      EXPECT_GE(aligned_copy_bytes(call, side), end) << side.name;
+    }
+  }
+}
+
+struct Copied {
+  const char* name;
+  GemmKind kind;
+  GemmLayout layout;
+  std::int64_t rows_multiple;
+  std::int64_t x_bytes;  // of 100 rows in 4 groups, K 384
+  friend void PrintTo(const Copied& copied, std::ostream* out) { *out << copied.name; }
+};
+class AlignedCopies : public testing::TestWithParam<Copied> {};
+
+TEST_P(AlignedCopies, TakeMemoryOnlyWhereGroupsCanBeUnaligned) {
+  GroupedGemmCall call = sound(GetParam().kind, GetParam().layout);
+  call.rows.capacity = 100;
+  call.rows_multiple = GetParam().rows_multiple;
+  const GemmSides sides = gemm_sides(call);
+  EXPECT_EQ(aligned_copy_bytes(call, call.layout == GemmLayout::TN ? sides.rows : sides.columns), GetParam().x_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Storages, AlignedCopies,
+    testing::Values(Copied{"fp8", GemmKind::tensor, GemmLayout::NT, 1, 384 * (112 + 64)},
+                    Copied{"fp8_by_eight", GemmKind::block, GemmLayout::NT, 8, 384 * (112 + 64)},
+                    Copied{"fp8_promised", GemmKind::block, GemmLayout::NT, 16, 0},
+                    Copied{"fp8_promised_more", GemmKind::block, GemmLayout::NT, 48, 0},
+                    Copied{"fp8_forward", GemmKind::block, GemmLayout::TN, 1, 0},
+                    Copied{"fp8_backward", GemmKind::block, GemmLayout::NN, 1, 0},
+                    Copied{"fp4", GemmKind::nvfp4, GemmLayout::NT, 1, 384 * (64 + 64)},
+                    Copied{"fp4_by_sixteen", GemmKind::nvfp4, GemmLayout::NT, 16, 384 * (64 + 64)},
+                    Copied{"fp4_promised", GemmKind::nvfp4, GemmLayout::NT, 32, 0},
+                    Copied{"mxfp8_lies_row_by_row", GemmKind::mxfp8, GemmLayout::NT, 1, 0},
+                    Copied{"bf16_transposed", GemmKind::bf16, GemmLayout::NT, 1, 384 * (208 + 64)},
+                    Copied{"bf16_promised", GemmKind::bf16, GemmLayout::NT, 8, 0}),
+    [](const auto& info) { return info.param.name; });
 
 TEST(Arrays, LieApartAndFit) {
   for (const int groups : {1, 8, 63, 64, 65, 1024}) {
