@@ -264,6 +264,7 @@ grouped_gemm kind=bf16 splits=0x0 N=16 K=16 seed=255
 grouped_gemm kind=mxfp8 layout=NT dtype_d=f32 splits=zipf(8,512,4) N=32 K=32 seed=256
 grouped_gemm kind=bf16 dtype_d=f32 splits=127,128,129,1 N=16 K=48 seed=257
 grouped_gemm kind=bf16 splits=20,0,9 N=8 K=0 beta=1 seed=258
+grouped_gemm kind=tensor splits=16,0,32 N=16 K=0 seed=262
 grouped_gemm kind=bf16 splits=20,0,9 extra_rows=17 N=24 K=40 seed=259
 grouped_gemm kind=block layout=NN splits=20,0,9 extra_rows=130 N=136 K=24 seed=260
 grouped_gemm kind=tensor layout=NT dtype_d=f32 splits=20,0,9 extra_rows=17 N=24 K=40 seed=261

@@ -160,17 +160,18 @@ std::vector<std::vector<std::int64_t>> scenario_splits(const std::vector<std::in
     each[group] = units * unit;
     add(each);
   };
-  // `amount` units over the groups that `takes` names, growing from the first to the last.
+  // `amount` units over the groups that `takes` names, growing from the first to the last; one at least where they suffice.
   const auto dealt = [&](std::int64_t amount, auto takes) {
     std::vector<std::int64_t> each(groups, 0);
     std::size_t takers = 0;
     for (std::size_t g = 0; g < groups; ++g) takers += takes(g) ? 1 : 0;
     if (takers == 0) return;
     const auto count = static_cast<std::int64_t>(takers), weight = count * (count + 1) / 2;
+    const std::int64_t sure = amount >= count ? 1 : 0, rest = amount - sure * count;
     std::int64_t left = amount, rank = 0;
     for (std::size_t g = 0; g < groups; ++g) {
       if (!takes(g)) continue;
-      const std::int64_t part = ++rank == count ? left : amount * rank / weight;
+      const std::int64_t part = ++rank == count ? left : sure + rest * rank / weight;
       each[g] = part * unit;
       left -= part;
     }
