@@ -166,7 +166,7 @@ def gemm_rows(products):
             if figure is None:
                 cells += [""] * 4
                 continue
-            share = marked(figure["of_library"], 3, route == "faulty" or figure["of_library"] >= LIBRARY_GOAL)
+            share = marked(figure["of_library"], 3, route != "direct" or figure["of_library"] >= LIBRARY_GOAL)
             faulty = products.get((kind, output, "faulty", layout, *shape), {}).get(splits)
             if route == "expanded" and faulty is not None:  # what it costs to go around the fault
                 share += f" ({faulty['library_us'] / figure['median_us']:.3f} of faulty)"
@@ -228,7 +228,8 @@ def tables(figures):
         header = ["grouped GEMM", "output", "layout", "groups", "rows", "N", "K"]
         header += [title for splits in ("", "ragged ") for title in (splits + "us", "TFLOP/s", "set-up us", "of library")]
         parts.append(f"Grouped GEMM from a graph. Of library: time of the library's kernels alone over that of the whole, goal {LIBRARY_GOAL}. "
-                     "Faulty: the library as it is where production goes around it. A * is short of its goal.\n\n"
+                     "Expanded: scales are written out first, to go around a fault; faulty: the library as it is there; copied: groups of any rows "
+                     "are copied first. These have no goal. A * is short of it.\n\n"
                      + markdown(header, gemm_rows(products), 3))
     return "\n\n".join(parts)
 

@@ -39,7 +39,7 @@ RUNS = [
     run_of("node=offsets input=int64 n=256", 4104, 1.34, 0.0),
     product(200.0, 199.0, 0.9951),
     product(210.0, 200.0, 0.9523, splits="ragged"),
-    product(400.0, 399.0, 0.9975, "block", "expanded", output="f32"),
+    product(400.0, 380.0, 0.95, "block", "expanded", output="f32"),
     product(381.0, 380.0, 0.9801, "block", "faulty", output="f32"),
     run_of("", 1, 1.0, 1.0, name="other/iterations:31"),
 ]
@@ -64,12 +64,13 @@ Offsets as nodes of a graph (goal 1.3 us)
 | offsets of int64    |  1.21 |  1.34 * |
 
 Grouped GEMM from a graph. Of library: time of the library's kernels alone over that of the whole, goal 0.99. \
-Faulty: the library as it is where production goes around it. A * is short of its goal.
+Expanded: scales are written out first, to go around a fault; faulty: the library as it is there; copied: groups of any rows \
+are copied first. These have no goal. A * is short of it.
 
 | grouped GEMM     | output | layout | groups | rows |   N |  K |    us | TFLOP/s | set-up us |              of library | ragged us | TFLOP/s | set-up us | of library |
 |------------------|--------|--------|-------:|-----:|----:|---:|------:|--------:|----------:|------------------------:|----------:|--------:|----------:|-----------:|
 | bf16             | bf16   | TN     |      4 | 1000 | 100 | 10 | 200.0 |    1000 |      1.50 |                   0.995 |     210.0 |     952 |      1.50 |    0.952 * |
-| block (expanded) | f32    | TN     |      4 | 1000 | 100 | 10 | 400.0 |     500 |      1.50 | 0.998 (0.950 of faulty) |           |         |           |            |
+| block (expanded) | f32    | TN     |      4 | 1000 | 100 | 10 | 400.0 |     500 |      1.50 | 0.950 (0.950 of faulty) |           |         |           |            |
 | block (faulty)   | f32    | TN     |      4 | 1000 | 100 | 10 | 381.0 |     525 |      1.50 |                   0.980 |           |         |           |            |
 
 Without a label, so in no table: other

@@ -14,8 +14,9 @@
 // multiplies by scales of other blocks, for its time only.
 //
 // x, w and dy are random normal bf16, or e4m3 made of it by the kernels of this library; D is bf16 unless stated. Rows of
-// ragged groups are any, but multiples of 16 in NT, whose FP8 operands have them as their pitch. What production writes is
-// compared with what the library alone writes.
+// ragged groups are any, but multiples of 16 in NT, whose FP8 operands have them as their pitch, and that is promised; lines
+// `copied` have any rows there, and the set-up copies the groups first. What production writes is compared with what the
+// library alone writes.
 
 #include <algorithm>
 #include <cstdint>
@@ -61,13 +62,16 @@ struct Case {
   Shape shape;
   bool ragged = false;
   bool faulty = false;  // the library as it is, where production goes around it
+  bool copied = false;  // NT: groups of any rows
 
   bool weight_gradient() const { return layout == GemmLayout::NT; }
+  std::int64_t rows_multiple() const { return weight_gradient() && !copied ? 16 : 1; }
   double flops() const {
     return 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.N) * static_cast<double>(shape.K);
   }
   const char* route() const {
     if (faulty) return "faulty";
+    if (copied) return "copied";
     const bool tiles = kind.kind == GemmKind::block && !weight_gradient();
     return tiles && kind.d_type == Format::f32 ? "expanded" : "direct";
   }
@@ -83,7 +87,7 @@ struct Case {
            std::to_string(shape.N) + "x" + std::to_string(shape.K);
   }
   std::vector<std::int64_t> splits() const {
-    if (ragged) return zipf_splits(shape.groups, shape.rows, weight_gradient() ? 16 : 1);
+    if (ragged) return zipf_splits(shape.groups, shape.rows, rows_multiple());
     return std::vector<std::int64_t>(static_cast<std::size_t>(shape.groups), shape.rows / shape.groups);
   }
 };
@@ -173,7 +177,8 @@ class Subjects {
     d_ = DeviceBuffer(bytes_of(c.kind.d_type, d_elements));
 
     library_settings_.skip_set_up = true;
-    library_settings_.bare = std::string_view(c.route()) != "expanded";
+    const std::string_view route = c.route();
+    library_settings_.bare = route == "direct" || route == "faulty";
     production_settings_.bare = c.faulty;
     for (int set = 0; set < kSets; ++set) {
       const std::int64_t first = set * kApart;
@@ -185,6 +190,7 @@ class Subjects {
       call.kind = c.kind.kind;
       call.layout = c.layout;
       call.rows = {c.shape.rows, splits_.as<std::int64_t>(), c.shape.groups};
+      call.rows_multiple = c.rows_multiple();
       call.N = N;
       call.K = K;
       (c.layout == GemmLayout::TN ? call.x : call.dy) = operands_[operands_.size() - 2].operand;
@@ -214,17 +220,20 @@ class Subjects {
   void run_production(int set) const { device::cublaslt_grouped_gemm(production_[index(set)], production_settings_, nullptr, stream()); }
   void run_library(int set) const { device::cublaslt_grouped_gemm(library_call(set), library_settings_, nullptr, stream()); }
 
-  // Into the arrays of the production call.
-  void run_set_up(int set, float* expanded) const {
+  // Into the arrays of the production call; what the set-up writes besides goes to `scratch`.
+  void run_set_up(int set, char* scratch) const {
     const device::GroupedGemmCall& call = production_[index(set)];
+    const Scratch parts = scratch_of(call);
     device::GroupSetupOptions options;
     options.keep_empty = production_settings_.bare;
-    if (cublaslt_route(call, production_settings_) == CublasLtRoute::expanded_scales) options.expanded_scales = expanded;
+    if (parts.expanded != 0) options.expanded_scales = reinterpret_cast<float*>(scratch);
+    if (parts.a != 0) options.aligned_a = scratch + parts.expanded;
+    if (parts.b != 0) options.aligned_b = scratch + parts.expanded + parts.a;
     device::set_up_groups(call, device::group_arrays(call.workspace, call.rows.groups), options, stream());
   }
-  std::int64_t expanded_bytes() const {
-    const device::GroupedGemmCall& call = production_.front();
-    return cublaslt_route(call, production_settings_) == CublasLtRoute::expanded_scales ? 4 * device::expanded_scale_floats(call) : 0;
+  std::int64_t scratch_bytes() const {
+    const Scratch parts = scratch_of(production_.front());
+    return parts.expanded + parts.a + parts.b;
   }
 
   std::string algorithm() const {
@@ -252,6 +261,18 @@ class Subjects {
   }
 
  private:
+  struct Scratch {
+    std::int64_t expanded = 0, a = 0, b = 0;  // bytes, multiples of 16
+  };
+  Scratch scratch_of(const device::GroupedGemmCall& call) const {
+    const auto rounded = [](std::int64_t bytes) { return (bytes + 15) / 16 * 16; };
+    const bool expands = cublaslt_route(call, production_settings_) == CublasLtRoute::expanded_scales;
+    const bool copies = !production_settings_.bare;
+    const device::GemmSides sides = device::gemm_sides(call);
+    return {expands ? rounded(4 * device::expanded_scale_floats(call)) : 0,
+            copies ? rounded(device::aligned_copy_bytes(call, sides.columns)) : 0,
+            copies ? rounded(device::aligned_copy_bytes(call, sides.rows)) : 0};
+  }
   static std::size_t index(int set) { return static_cast<std::size_t>(set % kSets); }
   const device::GroupedGemmCall& library_call(int set) const { return library_[index(set)]; }
 
@@ -302,8 +323,8 @@ void compare(benchmark::State& state, const Case& c, Line& line) {
     state.SetIterationTime(a);
   }
   constexpr int kSetUps = 32;
-  const DeviceBuffer expanded(subjects.expanded_bytes());
-  const GraphOf set_up(kSetUps, [&](int i) { subjects.run_set_up(i, expanded.as<float>()); });
+  const DeviceBuffer scratch(subjects.scratch_bytes());
+  const GraphOf set_up(kSetUps, [&](int i) { subjects.run_set_up(i, scratch.as<char>()); });
   std::vector<double> of_set_up;
   for (int i = 0; i < 7; ++i) of_set_up.push_back(set_up.seconds_a_node());
   subjects.check_status("the replays");
@@ -365,6 +386,7 @@ void add_all() {
         for (const Kind& kind : kKinds) {
           if (faulty && !(kind.kind == GemmKind::block && kind.d_type == Format::f32)) continue;
           for (const bool ragged : {false, true}) add_case({kind, layout, shape, ragged, faulty});
+          if (layout == GemmLayout::NT && kind.kind != GemmKind::bf16) add_case({kind, layout, shape, true, false, true});
         }
       }
     }
