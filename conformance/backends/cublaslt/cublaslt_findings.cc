@@ -10,10 +10,11 @@
 namespace assay::conformance {
 namespace {
 
-// Kinds, layouts and their variants that the library lacks, by the reason.
+// Kinds that the library lacks, with the layouts where it has others, by the reason.
 std::map<std::string, std::string> lacks(const device::CublasLtLibrary& library, int architecture) {
   std::map<std::string, std::string> by_reason;
   for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::tensor, GemmKind::block, GemmKind::mxfp8, GemmKind::nvfp4}) {
+    std::map<std::string, std::string> layouts;  // by the reason
     for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
       device::GroupedGemmCall call;
       call.kind = kind;
@@ -23,8 +24,11 @@ std::map<std::string, std::string> lacks(const device::CublasLtLibrary& library,
       call.x.type = call.w.type = call.dy.type = type;
       const std::string why = library.missing(call, architecture);
       if (why.empty()) continue;
+      layouts[why] += " " + std::string(assay::name_of(layout));
+    }
+    for (const auto& [why, missing] : layouts) {
       std::string& names = by_reason[why];
-      names += (names.empty() ? "" : ", ") + std::string(assay::name_of(kind)) + " " + std::string(assay::name_of(layout));
+      names += (names.empty() ? "" : ", ") + std::string(assay::name_of(kind)) + (missing == " TN NN NT" ? "" : missing);
     }
   }
   return by_reason;

@@ -1,0 +1,112 @@
+// From requests to calls of the device library, as far as no device is needed: sizes, types and plans are the reference's, and
+// the library's own checks of a call have nothing to say.
+#ifdef ASSAY_HAS_DEVICE
+
+#include <gtest/gtest.h>
+
+#include "conformance/backends/device/gemm_path.h"
+#include "conformance/backends/device/gemm_request.h"
+#include "conformance/backends/device/linear_call.h"
+#include "conformance/cases/catalogue.h"
+#include "conformance/cases/generator.h"
+#include "conformance/ops/answer.h"
+#include "conformance/run/trial.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr GemmOptions kBringup{GemmPath::bringup, 0};
+
+// Each small case of one op, as the call that a backend would see; tensors lie in the reference's memory.
+template <class Look>
+void for_each_call(const std::string& op, Look look) {
+  Backend backend("reference");
+  std::int64_t seen = 0;
+  for (const CaseLine& line : catalogue(Profile::standard)) {
+    if (!line.op.starts_with(op)) continue;
+    SCOPED_TRACE(to_text(line));
+    golden::Case problem = generate(line);
+    std::vector<OutputSpec> specs;
+    const std::vector<std::string> wanted = wanted_outputs(line);
+    for (const OutputSpec& spec : outputs_of(Request::of(problem))) {
+      if (std::find(wanted.begin(), wanted.end(), spec.name) != wanted.end()) specs.push_back(spec);
+    }
+    Trial trial(backend, problem, specs, -1, 60'000);
+    look(problem, trial.call());
+    ++seen;
+  }
+  EXPECT_GT(seen, 50);
+}
+
+TEST(GemmRequest, SaysWhatTheReferenceReads) {
+  for_each_call("grouped_gemm", [](golden::Case& problem, const assay_call& call) {
+    const GemmRequest request(Request::of(call));
+    const device::GroupedGemmCall& shape = request.shape();
+    EXPECT_NO_THROW(device::check_grouped_gemm(shape));
+    EXPECT_EQ(shape.rows.groups, problem.in.at("splits").elements());
+    const OutputSpec d = outputs_of(Request::of(problem)).at(0);
+    EXPECT_EQ(shape.d_type, d.type);
+    EXPECT_EQ(shape.layout == GemmLayout::NT ? shape.rows.groups * shape.N : shape.rows.capacity, d.shape[0]);
+    EXPECT_EQ(shape.layout == GemmLayout::TN ? shape.N : shape.K, d.shape[1]);
+    const AccumulationPlan* plan = plan_for(request.key());
+    ASSERT_NE(plan, nullptr);
+    EXPECT_EQ(plan->name, numerics_of(Request::of(problem)).plan);
+    assay_numerics stated{};
+    state_gemm(Request::of(call), kBringup, stated);
+    EXPECT_EQ(stated.plan, numerics_of(Request::of(problem)).plan);
+    EXPECT_NO_THROW(gemm_call(Request::of(call), kBringup));
+  });
+}
+
+TEST(LinearCall, CanBeMadeOfEveryCase) {
+  for_each_call("linear_", [](golden::Case&, const assay_call& call) {
+    const DeviceCall made = linear_call(Request::of(call), kBringup);
+    EXPECT_GE(made.workspace_bytes, 0);
+  });
+}
+
+golden::Case product() { return generate(parse_case_line("grouped_gemm kind=block dtype_d=f32 splits=5,0,20 N=24 K=136 beta=1 seed=1")); }
+
+TEST(GemmRequest, RefusesWhatMakesNoSense) {
+  const struct {
+    const char* name;
+    void (*change)(golden::Case&);
+    const char* told;
+  } rows[] = {
+      {"scales of w", [](golden::Case& each) { each.in.at("w_rowwise_scale_inv").shape = {3}; }, "w_rowwise_scale_inv"},
+      {"C of another shape", [](golden::Case& each) { each.in.at("c").shape = {24, 25}; }, "in/c"},
+      {"no C", [](golden::Case& each) { each.in.erase("c"); }, "in/c"},
+      {"an unknown attribute", [](golden::Case& each) { each.attributes["speed"] = std::int64_t{1}; }, "speed"},
+      {"an unknown plan", [](golden::Case& each) { each.attributes["plan"] = std::string("none"); }, "'none'"},
+      {"an unknown kind", [](golden::Case& each) { each.attributes["kind"] = std::string("fp6"); }, "'fp6'"},
+      {"x in another orientation", [](golden::Case& each) { each.in.at("x_rowwise_data").shape = {136, 25}; }, "in/x"},
+      {"one row of w too few", [](golden::Case& each) { each.attributes["N"] = std::int64_t{25}; }, "in/w"},
+  };
+  for (const auto& row : rows) {
+    golden::Case problem = product();
+    row.change(problem);
+    problem.out["d"] = golden::make_tensor(Format::f32, {25, 24});
+    try {
+      const GemmRequest request(Request::of(problem));
+      FAIL() << row.name << " was taken";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find(row.told), std::string::npos) << row.name << ": " << error.what();
+    }
+  }
+}
+
+TEST(GemmOptions, AreRead) {
+  EXPECT_EQ(gemm_options({"gemm=bringup"}, true).path, GemmPath::bringup);
+  EXPECT_EQ(gemm_options({"gemm=auto", "assume_plan=13.10"}, true).assumed_version, 131000);
+  EXPECT_EQ(gemm_options({"assume_plan=13.4.1"}, false).assumed_version, 130401);
+  for (const char* wrong : {"gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
+    EXPECT_THROW(gemm_options({wrong}, true), InvalidArgument) << wrong;
+  }
+  EXPECT_THROW(gemm_options({"gemm=bringup"}, false), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace assay::conformance
+
+#endif
