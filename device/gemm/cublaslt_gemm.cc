@@ -467,7 +467,7 @@ void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& 
 
   GroupSetupOptions options;
   options.keep_empty = settings.bare;
-  options.row_unit = settings.bare ? 1 : call.rows_multiple;
+  options.row_unit = settings.bare || call.layout != GemmLayout::NT ? 1 : call.rows_multiple;
   if (parts.copies_a) options.aligned_a = memory + parts.aligned_a_at;
   if (parts.copies_b) options.aligned_b = memory + parts.aligned_b_at;
   if (route == CublasLtRoute::expanded_scales) options.expanded_scales = reinterpret_cast<float*>(memory + parts.expanded_at);
