@@ -9,6 +9,7 @@
 #include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
 #include "conformance/run/judge.h"
+#include "conformance/run/scenario.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
@@ -28,13 +29,15 @@ TEST(NullBackend, FailsEveryCaseWithAWordToWrite) {
   std::mutex mutex;
   parallel_for(static_cast<std::int64_t>(lines.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const CaseLine line = with(lines[static_cast<std::size_t>(i)], "replay", "");  // the call itself
+      const CaseLine& given = lines[static_cast<std::size_t>(i)];
+      const bool scenario = given.op == "scenario";
+      const CaseLine line = scenario ? given : with(given, "replay", "");  // the call itself
       const std::vector<std::string> wanted = wanted_outputs(line);
       JudgeOptions options;
       options.wanted = &wanted;
       options.order_free = check_kind(line) == CheckKind::order_free;
       Backend backend(*null_backend());
-      const Judgement judgement = judge(backend, generate(line), nullptr, options);
+      const Judgement judgement = scenario ? judge_scenario(backend, line, options) : judge(backend, generate(line), nullptr, options);
       const std::lock_guard lock(mutex);
       if (has_nothing_to_write(line)) {
         ++empty;
