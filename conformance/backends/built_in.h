@@ -20,7 +20,8 @@ const assay_backend* null_backend();
 const assay_backend* device_backend();
 // Grouped GEMM in integers on CUDA cores, with any known architecture's arithmetic, and nothing else.
 const assay_backend* bringup_backend();
-// The vendor library's grouped GEMM as it is. Options: "assume_plan=13.10".
+// The vendor library's grouped GEMM as it is. Options: "assume_plan=13.10"; "unaligned=on": calls whose rows are
+// no multiples of 16 bytes are made all the same.
 const assay_backend* cublaslt_backend();
 
 // What is said of the cuBLASLt that would be used: its file and version, then what it lacks on this machine's device (or on

@@ -1,5 +1,10 @@
 // Backend `cublaslt`: the vendor's library as it is, to be judged. Op grouped_gemm only; every candidate of its heuristic
 // is an algorithm, and what the library may be told beside the call is an axis.
+//
+// Rows of 16 bytes are what the library can read. It does not check that where sizes lie on the device, and a kernel that
+// faults takes every later case with it: such calls are declared absent, unless option "unaligned=on" has them made.
+
+#include <cuda_runtime_api.h>
 
 #include <charconv>
 #include <cstdio>
@@ -50,9 +55,33 @@ struct Candidate {
 
 class CublasLtCalls : public CudaCalls {
  public:
-  explicit CublasLtCalls(GemmOptions options) : options_(options) { settings_.bare = true; }
+  CublasLtCalls(GemmOptions options, bool unaligned) : options_(options), unaligned_(unaligned) { settings_.bare = true; }
 
   std::string software() override { return describe_gemm_path(options_); }
+
+  // Reads the splits: no caller of the library could, but the harness has them there, and here they only decide whether the
+  // call is made.
+  void look(const assay_call& call) override {
+    fault_of_splits_.clear();
+    splits_ = nullptr;
+    if (unaligned_ || call.op == nullptr || call.op != std::string("grouped_gemm")) return;
+    const Request request = Request::of(call);
+    const GemmRequest parsed(request);
+    const device::GroupedGemmCall& shape = parsed.shape();
+    const GemmKind kind = shape.kind;
+    if (shape.layout != GemmLayout::NT || (kind != GemmKind::tensor && kind != GemmKind::block && kind != GemmKind::nvfp4)) return;
+    const TensorView* tensor = request.find_input("splits");
+    if (tensor == nullptr || tensor->data == nullptr || tensor->type != Format::i64) return;
+    std::vector<std::int64_t> splits(static_cast<std::size_t>(tensor->elements()));
+    device::check_cuda(cudaMemcpy(splits.data(), tensor->data, splits.size() * 8, cudaMemcpyDeviceToHost), "read the splits");
+    const std::int64_t unit = kind == GemmKind::nvfp4 ? 32 : 16;
+    for (std::size_t g = 0; g < splits.size() && fault_of_splits_.empty(); ++g) {
+      if (splits[g] % unit == 0) continue;
+      splits_ = tensor->data;
+      fault_of_splits_ = "group " + std::to_string(g) + " has " + std::to_string(splits[g]) + " rows; in layout NT the library reads " +
+                         std::string(assay::name_of(kind)) + " operands in rows of that length, which must be a multiple of " + std::to_string(unit);
+    }
+  }
 
   DeviceCall prepare(const assay_call& call) override {
     GemmRequest request = parse(call);
@@ -153,7 +182,11 @@ class CublasLtCalls : public CudaCalls {
     const Request request = Request::of(call);
     if (request.op() != "grouped_gemm") throw NotSupported("backend cublaslt is the library's grouped GEMM; op " + request.op() + " is none of it");
     GemmRequest parsed(request);
-    if (const std::string why = cublaslt_missing(parsed.shape(), parsed.architecture()); !why.empty()) throw NotSupported(why);
+    const auto missing = unaligned_ ? cublaslt_missing : why_not_cublaslt;
+    if (const std::string why = missing(parsed.shape(), parsed.architecture()); !why.empty()) throw NotSupported(why);
+    // Sizing a workspace comes before looking: the splits that were looked at may be those of the call before.
+    const bool looked_at = call.workspace != nullptr && request.input("splits").data == splits_;
+    if (looked_at && !fault_of_splits_.empty()) throw NotSupported(fault_of_splits_);
     if (parsed.plan() != nullptr) throw NotSupported("the library cannot be told to follow plan " + std::string(parsed.plan()->name));
     if (parsed.shape().bias != nullptr) throw NotSupported("the library's grouped GEMM has no bias");
     if (settings_.host_scalars && !parsed.has_plain_scalars()) throw NotSupported("pointer mode host takes only alpha 1 and beta 0 here");
@@ -197,15 +230,27 @@ class CublasLtCalls : public CudaCalls {
   }
 
   GemmOptions options_;
+  bool unaligned_ = false;
+  const void* splits_ = nullptr;  // of the call that was looked at last, if its splits are at fault
+  std::string fault_of_splits_;
   device::CublasLtSettings settings_;
   std::string hints_ = "derived";
 };
 
 std::unique_ptr<CudaCalls> open_cublaslt(const std::vector<std::string>& options) {
-  return std::make_unique<CublasLtCalls>(gemm_options(options, false));
+  std::vector<std::string> others;
+  bool unaligned = false;
+  for (const std::string& each : options) {
+    if (each == "unaligned=on" || each == "unaligned=off") {
+      unaligned = each == "unaligned=on";
+    } else {
+      others.push_back(each);
+    }
+  }
+  return std::make_unique<CublasLtCalls>(gemm_options(others, false), unaligned);
 }
 
-constexpr CudaBackend kCublasLt{"cublaslt", "the vendor library's grouped GEMM as it is, to be judged", "assume_plan=VERSION (13.10)",
+constexpr CudaBackend kCublasLt{"cublaslt", "the vendor library's grouped GEMM as it is, to be judged", "unaligned=on|off, assume_plan=VERSION (13.10)",
                                 open_cublaslt, true, true};
 
 }  // namespace

@@ -368,6 +368,7 @@ void graph_destroy(assay_context* context, assay_graph* graph) {
 // The call is captured and thrown away: every check of the library is made, and nothing is carried out.
 assay_status supports(assay_context* context, const assay_call* call) {
   return guarded(context, [&](Context& at) {
+    at.calls->look(*call);
     const DeviceCall made = at.calls->prepare(*call);
     void* own = nullptr;
     if (made.workspace_bytes > call->workspace_bytes) {

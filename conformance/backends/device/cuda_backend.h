@@ -21,6 +21,8 @@ class CudaCalls {
   virtual ~CudaCalls() = default;
   // What is said after the versions of CUDA and the driver: "cuBLASLt 13.10.0 (/usr/lib/...)", or nothing.
   virtual std::string software() { return ""; }
+  // Called before prepare() where the harness asks whether a call can be made: its inputs are in device memory.
+  virtual void look(const assay_call&) {}
   virtual DeviceCall prepare(const assay_call& call) = 0;
   virtual void state(const assay_call& call, assay_numerics& numerics) = 0;
   virtual std::vector<assay_algorithm> algorithms(const assay_call&) { return {}; }
