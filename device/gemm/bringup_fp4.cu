@@ -226,7 +226,7 @@ bool takes(const GemmCall& call) {
 
 void launch(const GemmCall& call, std::int64_t tiles, Stream stream) {
   const int bytes = block_bytes(call.arithmetic);
-  check_cuda(cudaFuncSetAttribute(compute, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), kName);
+  allow_dynamic_shared(compute, kName);
   compute<<<static_cast<unsigned>(tiles), kThreads, bytes, stream>>>(call);
   check_launch(kName);
 }

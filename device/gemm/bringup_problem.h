@@ -54,7 +54,7 @@ struct Group {
   void* d;
   const void* c;
   const void* bias;            // null: none
-  float factor;                // RN(s * alpha), scales of the whole operands and nvfp4 amax in it
+  float factor;                // alpha, scales of the whole operands and nvfp4 amax in it
   float beta;
 };
 

@@ -126,8 +126,7 @@ __device__ std::int64_t sum_before(std::int64_t value, std::int64_t* scratch, st
 // alpha with everything that multiplies the whole sum (plan.h, GemmEpilogue).
 __device__ float sum_factor(const SetupCall& call, const Group& group, int t, float alpha) {
   if (call.kind == GemmKind::tensor) {
-    const float s = __fmul_rn(*static_cast<const float*>(group.rows.scale), *static_cast<const float*>(group.columns.scale));
-    return __fmul_rn(s, alpha);
+    return __fmul_rn(__fmul_rn(alpha, *static_cast<const float*>(group.columns.scale)), *static_cast<const float*>(group.rows.scale));
   }
   if (call.kind == GemmKind::nvfp4) {
     const float amax = __fmul_rn(__fmul_rn(alpha, call.column_operand.amax[t]), call.row_operand.amax[t]);

@@ -605,7 +605,7 @@ inline bool tiles_fit(const Arithmetic& plan) { return fits_block(tile_bytes(pla
 template <class C>
 void launch_tiles(const GemmCall& call, std::int64_t tiles, Stream stream, const char* name) {
   const int bytes = tile_bytes(call.arithmetic);
-  check_cuda(cudaFuncSetAttribute(compute_tile<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), name);
+  allow_dynamic_shared(compute_tile<C>, name);
   compute_tile<C><<<static_cast<unsigned>(tiles), kTileThreads, bytes, stream>>>(call);
   check_launch(name);
 }

@@ -106,12 +106,20 @@ struct Kept {
 };
 
 // Whether a block of the current device can have so much dynamic shared memory: consumer devices have 99 KiB.
-inline bool fits_block(int bytes) {
+inline int most_dynamic_shared() {
   constexpr int kStatic = 1024;
   int device = 0, most = 0;
   check_cuda(cudaGetDevice(&device), "bring-up GEMM: cudaGetDevice");
   check_cuda(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "bring-up GEMM: shared memory of a block");
-  return bytes + kStatic <= most;
+  return most - kStatic;
+}
+inline bool fits_block(int bytes) { return bytes <= most_dynamic_shared(); }
+
+// Allows a kernel all that a block of this device can have. The limit belongs to the kernel, not to the launch: one made for
+// this launch could be lowered by another thread's before it takes place.
+template <class Kernel>
+void allow_dynamic_shared(Kernel* kernel, const char* name) {
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_dynamic_shared()), name);
 }
 
 }  // namespace assay::device::bringup

@@ -1,8 +1,8 @@
 #pragma once
 // What follows the accumulation (h200.md section 2), a run of elements at a time:
 //
-//   beta == 0:  D = RN(FMA(acc, factor, +0))                factor = RN(s * alpha); a product of -0 becomes +0
-//   otherwise:  D = RN(FMA(acc, factor, RN(beta * C)))
+//   beta == 0:  D = RN(FMA(acc, factor, +0))                a product of -0 becomes +0
+//   otherwise:  D = RN(FMA(acc, factor, RN(beta * C)))     factor: alpha and what scales the whole sum (plan.h)
 //   bias:       D = RN(D + bias)                            on the rounded D (recipes.md 8.10)
 //
 // every RN but the last of a line being to f32, and that to the type of D. A NaN is stored as 0x7FFFFFFF (0x7FFF).

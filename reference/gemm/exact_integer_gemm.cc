@@ -122,9 +122,10 @@ double sum_factor(const GroupedGemmView& view, const GroupView& group) {
     return group.alpha * group.columns.amax * group.rows.amax * static_cast<float>(1.0 / 7225344.0);
   }
   if (view.kind != GemmKind::tensor) return group.alpha;
-  const double scales = static_cast<double>(group.rows.scale.value(0, 0)) * group.columns.scale.value(0, 0);
-  require(is_f32(scales) && is_f32(scales * group.alpha), "alpha", group.alpha, "scales and alpha whose product f32 holds");
-  return scales * group.alpha;
+  const double with_columns = static_cast<double>(group.alpha) * group.columns.scale.value(0, 0);
+  const double factor = with_columns * group.rows.scale.value(0, 0);
+  require(is_f32(with_columns) && is_f32(factor), "alpha", group.alpha, "scales and alpha whose product f32 holds");
+  return factor;
 }
 
 // The unrounded elements of D_t.

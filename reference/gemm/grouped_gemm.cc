@@ -177,8 +177,8 @@ float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (group.depth == 0) return 1;  // not used, and there may be no scale to read
   switch (view.kind) {
     case GemmKind::tensor: {
-      const float scales = group.rows.scale.value(0, 0) * group.columns.scale.value(0, 0);
-      return scales * group.alpha;
+      const float columns_first = group.alpha * group.columns.scale.value(0, 0);
+      return columns_first * group.rows.scale.value(0, 0);
     }
     case GemmKind::nvfp4: {
       const float columns_first = group.alpha * group.columns.amax;

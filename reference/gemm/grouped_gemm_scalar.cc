@@ -127,8 +127,8 @@ float accumulate(const GroupedGemmView& view, const GroupView& group, std::int64
 // alpha with everything that multiplies the whole sum.
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (view.kind == GemmKind::tensor) {
-    const float s = group.rows.scale.value(0, 0) * group.columns.scale.value(0, 0);
-    return s * group.alpha;
+    const float with_columns = group.alpha * group.columns.scale.value(0, 0);
+    return with_columns * group.rows.scale.value(0, 0);
   }
   if (view.kind == GemmKind::nvfp4) {
     constexpr auto kLargestSquared = static_cast<float>(1.0 / 7225344.0);  // (6 * 448)^2

@@ -48,9 +48,10 @@ enum class SliceMerge : std::uint32_t {
 
 // What follows the accumulation; every form ends with one rounding to nearest even to the type of D.
 enum class GemmEpilogue : std::uint32_t {
-  // s = RN(s_rows * s_cols) with one scale a group, else 1; FMA(acc, RN(s * alpha), c), where c = RN(beta * C), or +0 when
-  // beta is 0: a product of -0 then becomes +0, as an H200 does at alpha = 0. C is not read when beta is 0. Without any
-  // product (depth 0) the value is c, whatever alpha and the scales are. For nvfp4 alpha is first replaced by
+  // FMA(acc, factor, c), where factor = RN(RN(alpha * s_cols) * s_rows) with one scale a group, else alpha, and
+  // c = RN(beta * C), or +0 when beta is 0: a product of -0 then becomes +0. Both as measured on an H200, with alpha = 0 and
+  // with alpha that is no power of two. C is not read when beta is 0. Without any product (depth 0) the value is c, whatever
+  // alpha and the scales are. For nvfp4 alpha is first replaced by
   // RN(RN(RN(alpha * amax_columns) * amax_rows) * RN(1 / 7225344)), the amax of the operands that supply the columns and
   // the rows of D (recipes.md 8.6). A NaN is stored as 0x7FFFFFFF (f32) or 0x7FFF (bf16, f16).
   scaled_alpha_beta,

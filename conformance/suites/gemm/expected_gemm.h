@@ -134,8 +134,8 @@ struct Expected {
       const Matrix& b = problem.columns.groups[t];
       float factor = alpha[t];
       if (problem.setting().kind == GemmKind::tensor) {
-        const float s = static_cast<float>(static_cast<double>(number32(a.scales[0])) * number32(b.scales[0]));
-        factor = static_cast<float>(static_cast<double>(s) * alpha[t]);
+        factor = static_cast<float>(static_cast<double>(factor) * number32(b.scales[0]));
+        factor = static_cast<float>(static_cast<double>(factor) * number32(a.scales[0]));
       }
       if (problem.setting().kind == GemmKind::nvfp4) {
         factor = static_cast<float>(static_cast<double>(factor) * b.amax);
