@@ -412,11 +412,26 @@ std::string CublasLtAlgorithm::description() const {
          std::to_string(cluster_shape) + ", workspace " + std::to_string(workspace_bytes);
 }
 
+namespace {
+
+// Far below where the defect begins: it needs more tiles than multiprocessors, and has not been seen up to K = 512. By the
+// capacity, since the rows are known on the device only.
+bool is_small(const GroupedGemmCall& call) {
+  constexpr std::int64_t kTile = 64, kMostTiles = 66, kMostDepth = 512;
+  const bool fprop = call.layout == GemmLayout::TN;
+  const std::int64_t columns = fprop ? call.N : call.K, depth = fprop ? call.K : call.N;
+  const auto tiles = [](std::int64_t extent) { return (extent + kTile - 1) / kTile; };
+  // A tile of each group may be a short one.
+  return depth <= kMostDepth && (tiles(call.rows.capacity) + call.rows.groups) * tiles(columns) <= kMostTiles;
+}
+
+}  // namespace
+
 CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings& settings) {
   if (settings.bare) return CublasLtRoute::direct;
   if (settings.route) return *settings.route;
-  const bool tiles = call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
-  return tiles && call.d_type == Format::f32 ? CublasLtRoute::expanded_scales : CublasLtRoute::direct;
+  const bool squares = call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
+  return squares && call.d_type == Format::f32 && !is_small(call) ? CublasLtRoute::expanded_scales : CublasLtRoute::direct;
 }
 
 std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings, int at_most) {

@@ -20,7 +20,7 @@ namespace assay::device {
 enum class CublasLtRoute : std::uint32_t {
   direct = 0,           // set-up, the library
   expanded_scales = 1,  // 128x128 weight scales written out as 1x128 first, then the library's 1x128 by 1x128 kernel: avoids the
-                        // defect; the plan is then that of 1x128 by 1x128
+                        // defect; the plan is then that of 1x128 by 1x128. Problems far below the defect's sizes go directly
 };
 // What may change how a call is carried out but not what it means.
 struct CublasLtSettings {

@@ -154,6 +154,13 @@ TEST(Route, OnlyWhatTheDefectTouchesGoesAround) {
             settings.bare = bare;
             const bool around = kind == GemmKind::block && layout != GemmLayout::NT && block == WeightBlock::b128x128 &&
                                 d_type == Format::f32 && !bare;
+            call.rows.capacity = 16384;
+            call.N = 4096, call.K = 7168;
+            EXPECT_EQ(cublaslt_route(call, settings), around ? CublasLtRoute::expanded_scales : CublasLtRoute::direct);
+            call.rows.capacity = 512;  // few tiles, and short sums: far below the defect's sizes
+            call.N = 256, call.K = 384;
+            EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::direct);
+            call.K = 2048;
             EXPECT_EQ(cublaslt_route(call, settings), around ? CublasLtRoute::expanded_scales : CublasLtRoute::direct);
           }
         }
