@@ -2,10 +2,10 @@
 //
 //   traffic   2 B read per bf16 element, 4 B written and read again per 128
 //   ceiling   HBM
-//   layout    first every tile of 128 rows: a thread adds 64 rows of 16 B of columns, 8 loads in flight; then a thread a
-//             column adds the tiles of a few groups, 64 loads in flight
-//   order     rows one after the other in halves of 64, half + half, tiles one after the other: as the reference states it,
-//             and no thread but the one that owns a sum adds to it
+//   layout    first every tile of 128 rows: a thread adds 64 rows of 16 B of columns, 8 loads in flight; then the
+//             tiles of a few groups: a block brings 256 of them to shared memory at a time, a thread a column adds
+//   order     rows one after the other in halves of 64, half + half, tiles one after the other: as the reference does
+//             it, and no thread but the one that owns a sum adds to it
 //   matches   reference/recipes/dbias.h
 
 #include "device/recipes/dbias.h"
@@ -46,13 +46,16 @@ struct RowPart {
       words[0] = static_cast<const std::uint16_t*>(x)[at];
     }
   }
-  __device__ float column(int i) const { return Element<kX>::widen(words[i / Element<kX>::kPerWord], i % Element<kX>::kPerWord); }
+  __device__ float column(int i) const {
+    return Element<kX>::widen(words[i / Element<kX>::kPerWord], i % Element<kX>::kPerWord);
+  }
 };
 
 // Tile `blockIdx.x / strips` of all groups, a strip of columns of it.
 template <Format kX, bool kVectors>
-__global__ void __launch_bounds__(kTileThreads) add_rows(const void* x, const Rows rows, std::int64_t columns, unsigned strips,
-                                                         const float* noop, float* tile_sums, std::uint32_t* status) {
+__global__ void __launch_bounds__(kTileThreads)
+    add_rows(const void* x, const Rows rows, std::int64_t columns, unsigned strips, const float* noop,
+             float* tile_sums, std::uint32_t* status) {
   if (is_skipped(noop)) return;
   using Part = RowPart<kX, kVectors>;
   __shared__ LocateTile<kTileRows> scratch;
@@ -61,10 +64,12 @@ __global__ void __launch_bounds__(kTileThreads) add_rows(const void* x, const Ro
   GroupTile<0> found;
   if (!locate_tile<kTileRows>(rows, tile, scratch, status, found)) return;
 
-  const int half = static_cast<int>(threadIdx.x) / kColumnThreads, lane = static_cast<int>(threadIdx.x) % kColumnThreads;
+  const int half = static_cast<int>(threadIdx.x) / kColumnThreads,
+            lane = static_cast<int>(threadIdx.x) % kColumnThreads;
   const std::int64_t column = (std::int64_t{blockIdx.x - tile * strips} * kColumnThreads + lane) * Part::kColumns;
   const std::uint32_t row = found.tile * kTileRows + half * kHalfRows;
-  const int count = column < columns && row < found.rows ? static_cast<int>(min(found.rows - row, std::uint32_t{kHalfRows})) : 0;
+  const int count =
+      column < columns && row < found.rows ? static_cast<int>(min(found.rows - row, std::uint32_t{kHalfRows})) : 0;
   const std::int64_t first = (std::int64_t{found.first_row} + row) * columns + column;
 
   float sums[Part::kColumns] = {};
@@ -100,15 +105,24 @@ __global__ void __launch_bounds__(kTileThreads) add_rows(const void* x, const Ro
   __syncthreads();
   if (half == 0 && column < columns) {
 #pragma unroll
-    for (int c = 0; c < Part::kColumns; ++c) {
-      tile_sums[tile * columns + column + c] = add(sums[c], second_half[lane][c]);
+    for (int c = 0; c < Part::kColumns; ++c) sums[c] = add(sums[c], second_half[lane][c]);
+    float* const to = tile_sums + tile * columns + column;
+    if constexpr (kVectors) {
+#pragma unroll
+      for (int c = 0; c < Part::kColumns; c += 4) {
+        __stcs(reinterpret_cast<uint4*>(to + c), make_uint4(bits_of_float(sums[c]), bits_of_float(sums[c + 1]),
+                                                            bits_of_float(sums[c + 2]), bits_of_float(sums[c + 3])));
+      }
+    } else {
+      __stcs(to, sums[0]);
     }
   }
 }
 
-constexpr int kFinishThreads = 64;  // a column each
-constexpr int kShares = 8;          // the groups are shared among this many blocks by their tiles
-constexpr int kTilesInFlight = 64;
+constexpr int kFinishThreads = 256, kFinishWarps = kFinishThreads / 32;
+constexpr int kFinishColumns = 32;  // of a block
+constexpr int kShares = 2;          // the groups are shared among this many blocks by their tiles
+constexpr int kTilesAtATime = 256;
 
 __device__ inline void store_sum(const DbiasCall& call, std::int64_t at, float sum) {
   switch (call.output_type) {
@@ -123,15 +137,18 @@ __device__ inline void store_sum(const DbiasCall& call, std::int64_t at, float s
   }
 }
 
-__global__ void __launch_bounds__(kFinishThreads) add_tiles(const DbiasCall call, const float* tile_sums, const float* noop) {
+__global__ void __launch_bounds__(kFinishThreads)
+    add_tiles(const DbiasCall call, const float* tile_sums, const float* noop) {
   if (is_skipped(noop)) return;
   __shared__ GroupTable<Blocks<kTileRows>> table;
-  __shared__ float own[kTilesInFlight][kFinishThreads];
+  __shared__ float sums_of[kTilesAtATime][kFinishColumns];
   if (!table.build(call.rows, call.status)) return;
-  const std::int64_t column = std::int64_t{blockIdx.x} * kFinishThreads + threadIdx.x;
-  if (column >= call.columns) return;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t column = std::int64_t{blockIdx.x} * kFinishColumns + lane;
+  const bool present = column < call.columns;
 
-  // The groups whose first tile lies in this block's share of the tiles; the last share has those after the last tile too.
+  // The groups whose first tile lies in this block's share of the tiles; the last share has those after the last tile
+  // too.
   const int groups = call.rows.groups;
   const std::uint32_t tiles = table.total(0, groups);
   const auto first_group = [&](std::uint32_t tile) {  // the first that begins at or after a tile
@@ -155,31 +172,33 @@ __global__ void __launch_bounds__(kFinishThreads) add_tiles(const DbiasCall call
   std::uint32_t group_end = table.before(0, t + 1);
   float sum = 0;
   const auto finish_group = [&] {
-    store_sum(call, t * call.columns + column, sum);
+    if (present) store_sum(call, t * call.columns + column, sum);
     sum = 0;
     ++t;
     group_end = t < end ? table.before(0, t + 1) : last;
   };
-  for (std::uint32_t tile = table.before(0, t); tile < last; tile += kTilesInFlight) {
-    float values[kTilesInFlight];
+  for (std::uint32_t tile = table.before(0, t); tile < last; tile += kTilesAtATime) {
+    float values[kTilesAtATime / kFinishWarps];
 #pragma unroll
-    for (int i = 0; i < kTilesInFlight; ++i) {
-      values[i] = tile + i < last ? __ldcs(tile_sums + (tile + i) * call.columns + column) : 0.0f;
-    }
-    if (tile + kTilesInFlight <= group_end) {  // of one group
-#pragma unroll
-      for (int i = 0; i < kTilesInFlight; ++i) sum = add(sum, values[i]);
-      continue;
+    for (int i = 0; i < kTilesAtATime / kFinishWarps; ++i) {
+      const std::uint32_t from = tile + i * kFinishWarps + warp;
+      values[i] = present && from < last ? __ldcs(tile_sums + from * call.columns + column) : 0.0f;
     }
 #pragma unroll
-    for (int i = 0; i < kTilesInFlight; ++i) own[i][threadIdx.x] = values[i];  // so that a loop can count through them
-    const int count = static_cast<int>(min(last - tile, static_cast<std::uint32_t>(kTilesInFlight)));
-#pragma unroll 1
-    for (int i = 0; i < count; ++i) {
-      while (group_end == tile + i) finish_group();
-      sum = add(sum, own[i][threadIdx.x]);
+    for (int i = 0; i < kTilesAtATime / kFinishWarps; ++i) sums_of[i * kFinishWarps + warp][lane] = values[i];
+    __syncthreads();
+    if (warp == 0) {
+      const auto count = static_cast<int>(min(last - tile, static_cast<std::uint32_t>(kTilesAtATime)));
+      for (int i = 0; i < count;) {
+        while (group_end == tile + i) finish_group();
+        const int to = static_cast<int>(min(group_end - tile, static_cast<std::uint32_t>(count)));
+#pragma unroll 16
+        for (; i < to; ++i) sum = add(sum, sums_of[i][lane]);
+      }
     }
+    __syncthreads();
   }
+  if (warp != 0) return;
   while (t < end) finish_group();
 }
 
@@ -223,8 +242,8 @@ void launch_add_rows(const DbiasCall& call, float* tile_sums, const float* noop,
   const std::int64_t strips = (call.columns + strip - 1) / strip, blocks = strips * max_tiles(call.rows, kTileRows);
   if (blocks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 strips of tiles");
   const auto kernel = vectors ? add_rows<kX, true> : add_rows<kX, false>;
-  kernel<<<static_cast<unsigned>(blocks), kTileThreads, 0, stream>>>(call.x, call.rows, call.columns,
-                                                                    static_cast<unsigned>(strips), noop, tile_sums, call.status);
+  kernel<<<static_cast<unsigned>(blocks), kTileThreads, 0, stream>>>(
+      call.x, call.rows, call.columns, static_cast<unsigned>(strips), noop, tile_sums, call.status);
   check_launch("dbias: add_rows");
 }
 
@@ -249,7 +268,7 @@ void sum_tiles(const DbiasCall& call, float* tile_sums, const float* noop, Strea
 
 void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* noop, Stream stream) {
   if (!check_outputs(call)) return;
-  const dim3 blocks(static_cast<unsigned>((call.columns + kFinishThreads - 1) / kFinishThreads),
+  const dim3 blocks(static_cast<unsigned>((call.columns + kFinishColumns - 1) / kFinishColumns),
                     static_cast<unsigned>(std::min(call.rows.groups, kShares)));
   add_tiles<<<blocks, kFinishThreads, 0, stream>>>(call, tile_sums, noop);
   check_launch("dbias: add_tiles");
