@@ -1,5 +1,6 @@
-// MXFP8 on the device: what a call wants, as one launch over tiles of 128 x 128 (mxfp8_tile.cuh), and the end of dbias from
-// the sums that the launch leaves in the workspace.
+// MXFP8 on the device: what a call wants, as one launch (mxfp8_rows.cuh for rows alone, mxfp8_blocks.cuh where columns
+// are wanted, mxfp8_tile.cuh for all else), and the end of dbias from the sums that the launch leaves in the
+// workspace.
 
 #include <cstdint>
 #include <limits>
@@ -7,15 +8,19 @@
 
 #include "device/layout/check_rows.h"
 #include "device/recipes/dbias.h"
+#include "device/recipes/mxfp8_blocks.cuh"
+#include "device/recipes/mxfp8_rows.cuh"
 #include "device/recipes/mxfp8_tile.cuh"
 #include "device/recipes/quantize.h"
 
 namespace assay::device {
 namespace {
 
-constexpr std::int64_t kTile = 128;
+constexpr std::int64_t kTile = 128, kBlock = 32;
 
-bool is_multiple(const void* pointer, std::uintptr_t bytes) { return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0; }
+bool is_multiple(const void* pointer, std::uintptr_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
 
 }  // namespace
 
@@ -51,15 +56,29 @@ void quantize_mxfp8(const QuantizeCall& call, Stream stream) {
                   is_multiple(tiles.column_data, 4);
   tiles.scale_vectors = is_multiple(tiles.row_scale, 4) && is_multiple(tiles.column_scale, 4);
 
-  // Without columns there is still somebody who looks at the splits.
-  const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kTile);
-  const std::int64_t windows = window_count(call.rows);
-  if (windows > std::numeric_limits<std::int32_t>::max() / column_tiles) {
+  const bool rows = tiles.row_data != nullptr || tiles.row_scale != nullptr;
+  const bool columns = tiles.column_data != nullptr || tiles.column_scale != nullptr;
+  const bool vectors = call.x_type != Format::f32 && call.columns % 8 == 0 && is_multiple(call.x, 16) &&
+                       is_multiple(tiles.row_data, 8) && is_multiple(tiles.column_data, 8);
+  if (vectors && !dbias && !config.two_dimensional && (rows || columns))
+    tiles.way = columns ? Mxfp8Way::blocks : Mxfp8Way::rows;
+
+  // Without columns, or without rows, there is still somebody who looks at the splits.
+  const bool ragged = call.rows.splits != nullptr;
+  std::int64_t wide = kTile, strips = max_tiles(call.rows, kTile);
+  if (tiles.way == Mxfp8Way::blocks) wide = mxfp8::kPieceColumns, strips = max_tiles(call.rows, kBlock);
+  if (tiles.way == Mxfp8Way::rows) {
+    wide = mxfp8::kRowColumns;
+    strips = ceil_div(call.rows.capacity, ragged ? mxfp8::kSegmentRows : mxfp8::kRowWarps);
+    if (ragged && strips == 0 && call.rows.groups != 0) strips = 1;
+  }
+  const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, wide);
+  if (strips > std::numeric_limits<std::int32_t>::max() / column_tiles) {
     throw NotSupported("rows.capacity is " + std::to_string(call.rows.capacity) + " with columns " +
-                       std::to_string(call.columns) + ": more than 2^31 - 1 tiles of 128 x 128");
+                       std::to_string(call.columns) + ": more than 2^31 - 1 tiles");
   }
   tiles.column_tiles = static_cast<std::uint32_t>(column_tiles);
-  tiles.blocks = static_cast<std::uint32_t>(windows * column_tiles);
+  tiles.blocks = static_cast<std::uint32_t>(strips * column_tiles);
   if (tiles.blocks != 0) {
     const auto launch = call.x_type == Format::bf16  ? launch_mxfp8_bf16
                         : call.x_type == Format::f16 ? launch_mxfp8_f16

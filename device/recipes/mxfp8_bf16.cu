@@ -1,6 +1,6 @@
 // MXFP8 of bf16.
 
-#include "device/recipes/mxfp8_tile.cuh"
+#include "device/recipes/mxfp8_launch.cuh"
 
 namespace assay::device {
 

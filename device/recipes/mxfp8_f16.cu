@@ -1,6 +1,6 @@
 // MXFP8 of f16.
 
-#include "device/recipes/mxfp8_tile.cuh"
+#include "device/recipes/mxfp8_launch.cuh"
 
 namespace assay::device {
 

@@ -1,6 +1,6 @@
 // MXFP8 of f32.
 
-#include "device/recipes/mxfp8_tile.cuh"
+#include "device/recipes/mxfp8_launch.cuh"
 
 namespace assay::device {
 

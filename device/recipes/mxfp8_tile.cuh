@@ -1,41 +1,48 @@
 #pragma once
-// MXFP8, one tile of 128 x 128 elements a block of threads: x is read once, and everything that is wanted of it (rowwise and
-// columnwise codes and scales, column sums for dbias) comes from that one reading.
+// MXFP8, one tile of 128 x 128 elements a block of threads: x is read once, and everything that is wanted of it
+// (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading. It does every call;
+// those of 16-bit x without dbias, 2-D tiles and odd addresses have faster kernels (mxfp8_rows.cuh, mxfp8_blocks.cuh).
 //
-//   traffic   16-bit x: 2 B read, 1 B written per element and direction, 1 B of scale per 32; dbias adds 4 B written per
-//             128:  3.03, 4.06 and 4.09 B/element
-//   ceiling   HBM, at the rate of a copy
-//   layout    4 warps; a warp holds 32 rows of 128 columns, a lane 4 columns of all its 32 rows: a column's block of 32 lies
-//             within a lane, a row's block in 8 lanes. All 32 loads of a lane (8 B each, 256 B of a row at once) are in
-//             flight together: 8 KiB a warp, and 4 tiles an SM.
-//   rowwise   amax over 8 lanes by shuffles that halve, each time, the rows a lane looks after: a lane ends with 4 rows, makes
-//             their scales, and the 8 lanes share the multipliers (16 bits hold a power of two). 128 B of codes a store
+//   traffic   16-bit x: 2 B read, 1 B written per element and direction, 1 B of scale per 32; dbias adds 4 B written
+//             per 128:  3.03, 4.06 and 4.09 B/element. 32-bit x: 2 B more
+//   bound     HBM for one tensor, at over eight tenths of the rate of a copy: a block reads, sums and only then
+//             writes. In ragged problems the rows that the last tile of a group lacks, whose warps idle: with groups
+//             of about 128 rows, and dbias, half of the rate is left
+//   layout    4 warps; a warp holds 32 rows of 128 columns, a lane 4 columns of all its 32 rows: a column's block of
+//             32 lies within a lane, a row's block in 8 lanes. All 32 loads of a lane (8 B each, 256 B of a row at
+//             once) are in flight together: 8 KiB a warp, and 4 tiles an SM (16-bit x).
+//   rowwise   amax over 8 lanes by shuffles that halve, each time, the rows a lane looks after: a lane ends with 4
+//             rows, makes their scales, and the 8 lanes share the multipliers (16 bits hold a power of two). 128 B of
+//             codes a store
 //   columnwise  amax, scale and codes within a lane; data are not transposed. 128 B of codes a store
 //   dbias     a lane adds its 32 rows from where the warp above it in the half of 64 rows ended
-//   order     amax is a maximum of magnitudes: no order can change it. dbias has the order of reference/recipes/dbias.h
+//   order     amax is a maximum of magnitudes: no order can change it. dbias: the order of reference/recipes/dbias.h
 //   matches   reference/recipes/mxfp8.h
 //
-// A tile is never shared between groups (window_tiles.cuh says which tiles a block has: one, but where groups meet). Rows
-// and columns past the end of a group or of the matrix are held as +0, which changes neither an amax nor a sum, and whose
-// scale is 0, the padding of swizzled scales. A tile owns just one swizzled tile of 512 scales in each direction.
+// A tile is never shared between groups. Rows and columns past the end of a group or of the matrix are held as +0,
+// which changes neither an amax nor a sum, and whose scale is 0, the padding of swizzled scales. A tile owns just one
+// swizzled tile of 512 scales in each direction.
 
 #include <cstdint>
 
 #include "device/formats/convert.cuh"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
-#include "device/layout/window_tiles.cuh"
 #include "device/support/launch_check.h"
 #include "device/support/noop.cuh"
 
 namespace assay::device {
+
+// Which kernel: that of tiles does all, the others what their files say.
+enum class Mxfp8Way { tiles, rows, blocks };
 
 struct Mxfp8Tiles {
   const void* x;  // [rows.capacity, columns]
   Rows rows;
   std::int64_t columns;
   std::uint32_t column_tiles;  // at least 1, also where there are no columns
-  std::uint32_t blocks;        // of the launch: windows of 128 rows times column_tiles
+  std::uint32_t blocks;        // of the launch
+  Mxfp8Way way;
   float zero;                  // see multiply_with_zero()
   bool swizzled;
   bool two_dimensional;
@@ -65,12 +72,21 @@ constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
+// Blocks on an SM: without FP8 instructions the codes take registers to make.
+constexpr int blocks_an_sm(int with_instructions) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
+  return with_instructions / 2;
+#else
+  return with_instructions;
+#endif
+}
+
 // What a kernel is compiled for. It may be given less than that.
 enum Parts : unsigned { kRowPart = 1, kColumnPart = 2, kDbiasPart = 4 };
 
 struct Shared {
   float sums[2][kTile];                             // of a half of 64 rows
-  std::uint32_t column_scale[kTile / kBlock][32];   // 4 columns a word
+  std::uint32_t column_scale[kTile / kBlock][32];  // 4 columns a word
 };
 
 // The 32 rows x 4 columns of a lane.
@@ -84,8 +100,8 @@ struct Strip {
   }
 };
 
-// Element<X>::raise in one instruction, but for a sign that is to be ignored: recipes.md 0. Magnitudes of their own would
-// be held in registers from one pass over a strip to the next, beside the strip.
+// Element<X>::raise in one instruction, but for a sign that is to be ignored: recipes.md 0. Magnitudes of their own
+// would be held in registers from one pass over a strip to the next, beside the strip.
 template <Format X>
 __device__ __forceinline__ std::uint32_t raise(std::uint32_t maximum, std::uint32_t word) {
 #if __CUDA_ARCH__ >= 860
@@ -104,15 +120,16 @@ __device__ __forceinline__ std::uint32_t without_sign(std::uint32_t maximum) {
   return maximum & (Element<X>::kPerWord == 2 ? 0x7FFF'7FFFu : 0x7FFF'FFFFu);
 }
 
-// The address of the next row. The compiler is kept from computing all addresses of a strip ahead: there are 32 of each kind,
-// and they would take the registers that the strip needs.
+// The address of the next row. The compiler is kept from computing all addresses of a strip ahead: there are 32 of
+// each kind, and they would take the registers that the strip needs.
 template <class T>
 __device__ __forceinline__ void advance(T*& row, std::int64_t bytes) {
   row += bytes;
   asm volatile("" : "+l"(row));
 }
 
-// `x` is the strip's first element, `columns` the distance between rows; rows and columns of the strip that lie inside.
+// `x` is the strip's first element, `columns` the distance between rows; rows and columns of the strip that lie
+// inside.
 template <Format X, bool kAligned>
 __device__ __forceinline__ void load_strip(Strip<X>& strip, const void* x, std::int64_t columns, int rows_inside,
                                            int columns_inside) {
@@ -158,8 +175,8 @@ __device__ __forceinline__ void exchange_halves(std::uint32_t (&maximum)[kCount]
   }
 }
 
-// Amax bits of rows 4 (lane % 8) ... 4 (lane % 8) + 3 over the 8 lanes that share a block. Each exchange halves the rows that
-// a lane still looks after.
+// Amax bits of rows 4 (lane % 8) ... 4 (lane % 8) + 3 over the 8 lanes that share a block. Each exchange halves the
+// rows that a lane still looks after.
 template <Format X>
 __device__ __forceinline__ void row_amaxes(const Strip<X>& strip, int lane, std::uint32_t (&amax_bits)[4]) {
   using E = Element<X>;
@@ -227,7 +244,7 @@ __device__ __forceinline__ void store_codes(std::uint8_t* to, std::uint32_t code
   } else {
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
-      if (c < columns_inside) to[c] = static_cast<std::uint8_t>(codes >> (8 * c));
+      if (c < columns_inside) __stcs(to + c, static_cast<std::uint8_t>(codes >> (8 * c)));
     }
   }
 }
@@ -235,66 +252,55 @@ __device__ __forceinline__ void store_codes(std::uint8_t* to, std::uint32_t code
 // The first `count` of 4 neighbouring scales.
 __device__ __forceinline__ void store_scales(std::uint8_t* to, std::uint32_t scales, int count, bool vectors) {
   if (vectors && count >= 4) {
-    *reinterpret_cast<std::uint32_t*>(to) = scales;
+    __stcs(reinterpret_cast<std::uint32_t*>(to), scales);
     return;
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    if (i < count) to[i] = static_cast<std::uint8_t>(scales >> (8 * i));
+    if (i < count) __stcs(to + i, static_cast<std::uint8_t>(scales >> (8 * i)));
   }
 }
 
-// One tile by all threads of a block. kFull: it has 128 rows and 128 columns, and nothing asks where it ends.
+struct Tile {
+  std::uint32_t first_row;  // of the group, in the buffer
+  std::uint32_t rows;       // of the group, 1 or more
+  std::uint32_t tile;       // in the group
+  std::uint32_t number;     // the tiles of all groups counted through
+};
+
+// Where the strip of a thread lies, and what of it lies inside. kFull: the tile has 128 rows and 128 columns, and
+// nothing asks where it ends.
+template <bool kFull>
+struct Place {
+  int lane, warp;
+  std::int64_t column;
+  int rows_inside, columns_inside;
+  std::int64_t begin;  // of the strip in the matrix
+
+  __device__ __forceinline__ Place(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile) {
+    lane = static_cast<int>(threadIdx.x) % 32;
+    warp = static_cast<int>(threadIdx.x) / 32;
+    const std::int64_t first_row = std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kTile + warp * kBlock;
+    column = std::int64_t{column_tile} * kTile + lane * 4;
+    rows_inside =
+        kFull ? kBlock : static_cast<int>(min(tile.rows - tile.tile * kTile, std::uint32_t{kTile})) - warp * kBlock;
+    columns_inside = kFull ? 4 : static_cast<int>(min(a.columns - column, std::int64_t{4}));
+    begin = first_row * a.columns + column;
+  }
+};
+
+// Codes and scales of a strip.
 template <Format X, Format F, unsigned kParts, bool kAligned, bool kFull>
-__device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const WindowTile& tile, std::uint32_t column_tile,
-                                              Shared& shared) {
-  using E = Element<X>;
+__device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile,
+                                               const Place<kFull>& place, const Strip<X>& strip, Shared& shared) {
   using RowLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
   using ColumnLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::columnwise>;
-  int lane = static_cast<int>(threadIdx.x) % 32;
-  asm volatile("" : "+r"(lane));  // what follows from it is not to be held in registers from tile to tile
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const std::int64_t first_row = std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kTile + warp * kBlock;
-  const std::int64_t column = std::int64_t{column_tile} * kTile + lane * 4;
-  const int rows_inside =
-      kFull ? kBlock : static_cast<int>(min(tile.rows - tile.tile * kTile, std::uint32_t{kTile})) - warp * kBlock;
-  const int columns_inside = kFull ? 4 : static_cast<int>(min(a.columns - column, std::int64_t{4}));
-  const std::int64_t begin = first_row * a.columns + column;
+  const int lane = place.lane, warp = place.warp, rows_inside = place.rows_inside,
+            columns_inside = place.columns_inside;
+  const std::int64_t column = place.column, begin = place.begin;
 
-  Strip<X> strip;
-  load_strip<X, kAligned>(strip, static_cast<const unsigned char*>(a.x) + begin * E::kBytes, a.columns, rows_inside,
-                          columns_inside);
-
-  if constexpr (kParts & kDbiasPart) {
-    if (a.tile_sums != nullptr) {
-      const int half = warp / 2;
-      auto* const of_lane = reinterpret_cast<float4*>(&shared.sums[half][lane * 4]);
-      float sum[4] = {0, 0, 0, 0};
-      const auto add_rows = [&] {
-#pragma unroll
-        for (int i = 0; i < kBlock; ++i) {
-#pragma unroll
-          for (int c = 0; c < 4; ++c) sum[c] = add(sum[c], strip.value(i, c));
-        }
-        *of_lane = float4{sum[0], sum[1], sum[2], sum[3]};
-      };
-      if (warp % 2 == 0) add_rows();
-      __syncthreads();
-      if (warp % 2 == 1) {
-        const float4 before = *of_lane;
-        sum[0] = before.x, sum[1] = before.y, sum[2] = before.z, sum[3] = before.w;
-        add_rows();
-      }
-      __syncthreads();
-      const int of_thread = static_cast<int>(threadIdx.x);
-      const std::int64_t at = std::int64_t{column_tile} * kTile + of_thread;
-      if (at < a.columns) {
-        a.tile_sums[std::int64_t{tile.number} * a.columns + at] = add(shared.sums[0][of_thread], shared.sums[1][of_thread]);
-      }
-    }
-  }
-
-  // Amaxes: of 4 rows over the block that the lane belongs to, and of its 4 columns. In 2-D mode one for all of a 32 x 32 tile.
+  // Amaxes: of 4 rows over the block that the lane belongs to, and of its 4 columns. In 2-D mode one for all of a 32 x
+  // 32 tile.
   std::uint32_t row_amax[4], column_amax[4];
   if (kParts & kColumnPart || a.two_dimensional) column_amaxes(strip, column_amax);
   if (a.two_dimensional) {
@@ -343,9 +349,10 @@ __device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const WindowT
       for (int i = 0; i < kBlock; ++i, advance(to, a.columns)) {
         const std::uint32_t both = __shfl_sync(kAllLanes, multipliers[i / 2 % 2], (lane & 24) | i / 4);
         const float multiplier = float_of_bits(i % 2 == 0 ? both << 16 : both & 0xFFFF'0000u);
-        const std::uint32_t codes = encode_fp8x4<F>(
-            multiply_with_zero(strip.value(i, 0), multiplier, a.zero), multiply_with_zero(strip.value(i, 1), multiplier, a.zero),
-            multiply_with_zero(strip.value(i, 2), multiplier, a.zero), multiply_with_zero(strip.value(i, 3), multiplier, a.zero));
+        const std::uint32_t codes = encode_fp8x4<F>(multiply_with_zero(strip.value(i, 0), multiplier, a.zero),
+                                                    multiply_with_zero(strip.value(i, 1), multiplier, a.zero),
+                                                    multiply_with_zero(strip.value(i, 2), multiplier, a.zero),
+                                                    multiply_with_zero(strip.value(i, 3), multiplier, a.zero));
         if (i < rows_inside) store_codes<kAligned>(to, codes, columns_inside);
       }
     }
@@ -374,8 +381,8 @@ __device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const WindowT
           of_column |= (four >> (8 * (of_tile % 4)) & 0xFFu) << (8 * b);
         }
         const std::int64_t group = std::int64_t{tile.number - tile.tile} * 4 * ColumnLayout::factor(a.columns);
-        const std::int64_t at =
-            group + (column_tile * ColumnLayout::tiles_j(tile.rows, a.columns) + tile.tile) * 512 + of_tile % 32 * 16 + of_tile / 32 * 4;
+        const std::int64_t at = group + (column_tile * ColumnLayout::tiles_j(tile.rows, a.columns) + tile.tile) * 512 +
+                                of_tile % 32 * 16 + of_tile / 32 * 4;
         store_scales(a.column_scale + at, of_column, 4, a.scale_vectors);
       } else if (rows_inside > 0) {
         const std::int64_t at = (std::int64_t{tile.number} * 4 + warp) * ColumnLayout::pitch(0, a.columns) + column;
@@ -386,33 +393,74 @@ __device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const WindowT
       std::uint8_t* to = a.column_data + begin;
 #pragma unroll
       for (int i = 0; i < kBlock; ++i, advance(to, a.columns)) {
-        const std::uint32_t codes = encode_fp8x4<F>(
-            multiply_with_zero(strip.value(i, 0), multiplier[0], a.zero), multiply_with_zero(strip.value(i, 1), multiplier[1], a.zero),
-            multiply_with_zero(strip.value(i, 2), multiplier[2], a.zero), multiply_with_zero(strip.value(i, 3), multiplier[3], a.zero));
+        const std::uint32_t codes = encode_fp8x4<F>(multiply_with_zero(strip.value(i, 0), multiplier[0], a.zero),
+                                                    multiply_with_zero(strip.value(i, 1), multiplier[1], a.zero),
+                                                    multiply_with_zero(strip.value(i, 2), multiplier[2], a.zero),
+                                                    multiply_with_zero(strip.value(i, 3), multiplier[3], a.zero));
         if (i < rows_inside) store_codes<kAligned>(to, codes, columns_inside);
       }
     }
   }
 }
 
+// One tile by all threads of a block.
+template <Format X, Format F, unsigned kParts, bool kAligned, bool kFull>
+__device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile,
+                                              Shared& shared) {
+  const Place<kFull> place(a, tile, column_tile);
+  const int lane = place.lane, warp = place.warp;
+  Strip<X> strip;
+  load_strip<X, kAligned>(strip, static_cast<const unsigned char*>(a.x) + place.begin * Element<X>::kBytes, a.columns,
+                          place.rows_inside, place.columns_inside);
+
+  if constexpr (kParts & kDbiasPart) {
+    if (a.tile_sums != nullptr) {
+      const int half = warp / 2;
+      auto* const of_lane = reinterpret_cast<float4*>(&shared.sums[half][lane * 4]);
+      float sum[4] = {0, 0, 0, 0};
+      const auto add_rows = [&] {
+#pragma unroll
+        for (int i = 0; i < kBlock; ++i) {
+#pragma unroll
+          for (int c = 0; c < 4; ++c) sum[c] = add(sum[c], strip.value(i, c));
+        }
+        *of_lane = float4{sum[0], sum[1], sum[2], sum[3]};
+      };
+      if (warp % 2 == 0) add_rows();
+      __syncthreads();
+      if (warp % 2 == 1) {
+        const float4 before = *of_lane;
+        sum[0] = before.x, sum[1] = before.y, sum[2] = before.z, sum[3] = before.w;
+        add_rows();
+      }
+      __syncthreads();
+      const int of_thread = static_cast<int>(threadIdx.x);
+      const std::int64_t at = std::int64_t{column_tile} * kTile + of_thread;
+      if (at < a.columns) {
+        __stcs(a.tile_sums + std::int64_t{tile.number} * a.columns + at,
+               add(shared.sums[0][of_thread], shared.sums[1][of_thread]));
+      }
+    }
+  }
+  quantize_strip<X, F, kParts, kAligned, kFull>(a, tile, column_tile, place, strip, shared);
+}
+
 template <Format X, Format F, unsigned kParts, bool kAligned>
 __global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 ? 4 : 2) quantize_tiles(const Mxfp8Tiles a) {
   if (is_skipped(a.noop)) return;
   __shared__ Shared shared;
-  __shared__ WindowTiles<Blocks<kTile>> tiles;
-  const std::uint32_t window = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - window * a.column_tiles;
-  const unsigned count = tiles.find(a.rows, window, a.status);
-  if (a.columns == 0) return;
-#pragma unroll 1
-  for (unsigned k = 0; k < count; ++k) {
-    if (k > 0) __syncthreads();  // the tile before has been read from `shared`
-    const WindowTile tile = tiles.list[k];
-    const bool full = tile.rows - tile.tile * kTile >= kTile && a.columns >= (std::int64_t{column_tile} + 1) * kTile;
-    if (kAligned && full) {
-      quantize_tile<X, F, kParts, kAligned, kAligned>(a, tile, column_tile, shared);
-    } else {
-      quantize_tile<X, F, kParts, kAligned, false>(a, tile, column_tile, shared);
-    }
+  __shared__ LocateTile<kTile> locate;
+  Tile tile;
+  tile.number = blockIdx.x / a.column_tiles;
+  const std::uint32_t column_tile = blockIdx.x - tile.number * a.column_tiles;
+  GroupTile<0> found;
+  if (!locate_tile(a.rows, tile.number, locate, a.status, found) || a.columns == 0) return;
+  tile.first_row = found.first_row, tile.rows = found.rows, tile.tile = found.tile;
+  const bool full = tile.rows - tile.tile * kTile >= kTile && a.columns >= (std::int64_t{column_tile} + 1) * kTile;
+  if (kAligned && full) {
+    quantize_tile<X, F, kParts, kAligned, kAligned>(a, tile, column_tile, shared);
+  } else {
+    quantize_tile<X, F, kParts, kAligned, false>(a, tile, column_tile, shared);
   }
 }
 
@@ -429,11 +477,6 @@ void launch_parts(const Mxfp8Tiles& tiles, cudaStream_t stream) {
   }
   kernel<<<tiles.blocks, kThreads, 0, stream>>>(tiles);
   check_launch("mxfp8: quantize_tiles");
-}
-
-template <Format X>
-void launch_output(const Mxfp8Tiles& tiles, Format output, cudaStream_t stream) {
-  output == Format::e4m3 ? launch_parts<X, Format::e4m3>(tiles, stream) : launch_parts<X, Format::e5m2>(tiles, stream);
 }
 
 }  // namespace mxfp8

@@ -1,6 +1,6 @@
 #pragma once
-// The arithmetic of NVFP4 that has no other home (recipes.md 5.1, 5.4, 5.5): codes of E2M1 eight at a time, and the Hadamard
-// transform as integers. Every function compiles for the host too.
+// The arithmetic of NVFP4 that has no other home (recipes.md 5.1, 5.4, 5.5): codes of E2M1 eight at a time, and the
+// Hadamard transform as integers. Every function compiles for the host too.
 
 #include <cstdint>
 
@@ -8,12 +8,13 @@
 
 namespace assay::device::nvfp4 {
 
-// ---- Codes -----------------------------------------------------------------------------------------------------------
+// ---- Codes ---------------------------------------------------------------------------------------------------------
 //
 // The code of a magnitude a <= 6 is one line of slope 2, 1 or 1/2, rounded to an integer: 2a below 2, a + 2 up to 4,
 // a/2 + 4 up to 6; lines and codes are largest where the slope is least, so the code is the least of the three. Adding
-// 2^23 - 2 to a gives the first two at once: f32 has an ulp of 1/2 below 2^23 and of 1 above, so that the sum's bits count
-// 0.5, 1, 1.5, 2, 3, 4 one after the other. a/2 + 2^23 is the third. What is counted is even where the code is: ties agree.
+// 2^23 - 2 to a gives the first two at once: f32 has an ulp of 1/2 below 2^23 and of 1 above, so that the sum's bits
+// count 0.5, 1, 1.5, 2, 3, 4 one after the other. a/2 + 2^23 is the third. What is counted is even where the code is:
+// ties agree.
 
 inline constexpr std::uint32_t kBitsOfCodeZero = 0x4AFF'FFFCu;  // of 2^23 - 2
 inline constexpr float kLargest = 6;
@@ -25,7 +26,13 @@ ASSAY_BOTH float at_most(float a, float most) {  // a NaN becomes `most`
   return a < most ? a : most;
 #endif
 }
-ASSAY_BOTH float magnitude(float x) { return float_of_bits(bits_of_float(x) & kF32Magnitude); }
+ASSAY_BOTH float magnitude(float x) {
+#ifdef __CUDA_ARCH__
+  return fabsf(x);  // a part of the instruction that reads it
+#else
+  return float_of_bits(bits_of_float(x) & kF32Magnitude);
+#endif
+}
 
 // kBitsOfCodeZero plus the code's magnitude of a value v: nearest even; NaN gives 6.
 ASSAY_BOTH std::uint32_t count_nearest(float v) {
@@ -34,17 +41,22 @@ ASSAY_BOTH std::uint32_t count_nearest(float v) {
   return bits_of_float(at_most(low, high));
 }
 
-// The same, stochastic (recipes.md 5.5): a byte / 256 of the step to the next code is added, and then the code below taken.
+// The same, stochastic (recipes.md 5.5): a byte / 256 of the step to the next code is added, and then the code below
+// taken.
 ASSAY_BOTH std::uint32_t count_stochastic(float v, std::uint32_t byte) {
   const float a = magnitude(v);
-  const float part = a >= 4.0f ? 0x1p-7f : a >= 2.0f ? 0x1p-8f : 0x1p-9f;
-  const float t = at_most(multiply_with_zero(static_cast<float>(byte), part, a), kLargest);  // fma; the product is exact
+  // The power of two in a, at least 1, times 2^-9: above 8 all is cut to 6 anyway.
+  const std::uint32_t power = bits_of_float(a) & kF32Infinity;
+  const float part = float_of_bits((power > kF32One ? power : kF32One) - (9u << 23));
+  const float steps = add(float_of_bits(0x4B00'0000u | byte), -8388608.0f);       // the byte as it is
+  const float t = at_most(multiply_with_zero(steps, part, a), kLargest);         // fma; the product is exact
   // Of bits above 2^23 - 2 toward zero: the sum of t and 2^23 - 2, cut.
 #ifdef __CUDA_ARCH__
   const float low = __fadd_rz(t, 8388606.0f), high = __fmaf_rz(t, 0.5f, 8388608.0f);
 #else
   const double low_sum = static_cast<double>(t) + 8388606.0, high_sum = static_cast<double>(t) * 0.5 + 8388608.0;
-  const float low = low_sum < 8388608.0 ? static_cast<float>(__builtin_floor(low_sum * 2) / 2) : static_cast<float>(__builtin_floor(low_sum));
+  const float low = low_sum < 8388608.0 ? static_cast<float>(__builtin_floor(low_sum * 2) / 2)
+                                        : static_cast<float>(__builtin_floor(low_sum));
   const float high = static_cast<float>(__builtin_floor(high_sum));
 #endif
   return bits_of_float(at_most(low, high));
@@ -60,13 +72,14 @@ ASSAY_BOTH std::uint32_t pack_counts(const std::uint32_t (&count)[8]) {
   return packed - kBitsOfCodeZero * 0x1111'1111u;
 }
 
-// ---- Hadamard transform ------------------------------------------------------------------------------------------------
+// ---- Hadamard transform --------------------------------------------------------------------------------------------
 //
-// hadamard.h: 16 products of bf16 and +-1/4 in one step, cut toward zero at 25 fraction bits below the largest exponent.
-// A term is then an integer below 2^26 in units of 2^(e - 27), where e is the largest exponent of the x; the 16 sums are
-// sums and differences of such integers, exact in 32 bits.
+// hadamard.h: 16 products of bf16 and +-1/4 in one step, cut toward zero at 25 fraction bits below the largest
+// exponent. A term is then an integer below 2^26 in units of 2^(e - 27), where e is the largest exponent of the x; the
+// 16 sums are sums and differences of such integers, exact in 32 bits.
 
-// The exponent that a finite x has for this purpose, biased by 127: that of subnormals is that of the least normals. 0: x is 0.
+// The exponent that a finite x has for this purpose, biased by 127: that of subnormals is that of the least normals.
+// 0: x is 0.
 ASSAY_BOTH std::uint32_t term_exponent(std::uint32_t x) {
   const std::uint32_t exponent = x >> 7 & 0xFF;
   return (x & 0x7FFF) == 0 ? 0 : exponent == 0 ? 1 : exponent;
@@ -98,7 +111,8 @@ ASSAY_BOTH std::uint32_t finish_sum(std::int32_t sum, std::uint32_t largest) {
   // The significand: with 23 fraction bits, or counting 2^-149 where the value is subnormal.
   const int shift = exponent >= 1 ? top - 23 : 5 - static_cast<int>(largest);
   const std::uint32_t significand = shift >= 0 ? magnitude >> shift : magnitude << -shift;
-  const std::uint32_t bits = exponent >= 1 ? static_cast<std::uint32_t>(exponent - 1) * 0x0080'0000u + significand : significand;
+  const std::uint32_t bits =
+      exponent >= 1 ? static_cast<std::uint32_t>(exponent - 1) * 0x0080'0000u + significand : significand;
   return bits == 0 ? 0 : encode_bf16(float_of_bits(sign | bits));
 }
 

@@ -1,25 +1,30 @@
 #pragma once
-// NVFP4, one tile of 128 x 128 elements a block of threads: x is read once, and everything that is wanted of it comes from
-// that one reading, once the amax of the group is known.
+// NVFP4, one tile of 128 x 64 elements a block of threads: x is read once, and everything that is wanted of it comes
+// from that one reading, once the amax of the group is known. It does every call; rows of 16-bit elements alone,
+// without 2-D tiles, 4over6 and odd addresses, have a faster kernel (nvfp4_rows.cuh).
 //
-//   traffic   16-bit x: 2 B read, 1/2 B written per element and direction, 1 B of scale per 16:  2.56 B/element rowwise,
-//             3.13 for both; and 2 B more where the amax has to be found first
-//   ceiling   HBM, at the rate of a copy; not far below it the issue of instructions: 7 for a code where there is no
-//             conversion to E2M1 in the hardware (nvfp4_code.cuh), so about 14 of the 23 that a multiprocessor of an H200 can
-//             issue per element while the memory moves it
-//   layout    8 warps, each of 32 rows x 64 columns as two squares of 16 rows; of a square a lane holds rows 4q ... 4q + 3
-//             and columns 8g ... 8g + 7 (q = lane % 4, g = lane / 4): a row's block lies in 2 lanes, a column's in 4. These
-//             are also the elements that the lane holds of an operand and of the result of mma.m16n8k16, if the 16
-//             rows of the operand are numbered to suit: so the Hadamard transform is 8 instructions on registers, in place.
-//   codes     eight a word; words of rows and halves of words of columns go through shared memory and leave it as 64 B of
-//             a row, 64 B of a (transposed) column. So do the scales.
-//   multipliers  c of nvfp4.h depends on the scale's code and the group alone: a table of the 127 codes, made by the block
-//   order     amax is a maximum of magnitudes: no order can change it. Errors of 4over6 are summed as four_over_six.h says,
-//             from lane to lane.
+//   traffic   16-bit x: 2 B read, 1/2 B written per element and direction, 1 B of scale per 16:  2.56 B/element for
+//             one direction, 3.13 for both; and 2 B more where the amax has to be found first
+//   bound     the issue of instructions. SM90 has no conversion to E2M1: a code is found by some eight instructions
+//             (nvfp4_code.cuh), and with amax, scale and transposition about 21 are issued for an element columnwise,
+//             34 for both directions, which is 1.2 and 1.6 times what HBM would take. One tensor reaches nine tenths
+//             of that bound (with the Hadamard transform eight). Ragged groups have less: columns that begin at any
+//             byte take more instructions to store, and the last tile of a group takes as many as a full one
+//   layout    8 warps, each a square of 16 rows x 64 columns, of which a lane holds rows 4q ... 4q + 3 and columns 8g
+//             ... 8g + 7 (q = lane % 4, g = lane / 4): a row's block lies in 2 lanes, a column's in 4. These are also
+//             the elements that the lane holds of an operand and of the result of mma.m16n8k16, if the 16 rows of the
+//             operand are numbered to suit: so the Hadamard transform is 8 instructions on registers, in place.
+//   codes     eight a word; words of rows and halves of words of columns go through shared memory and leave it as 32 B
+//             of a row, 64 B of a (transposed) column. A column of a ragged group begins at any byte: whole words are
+//             then put together from two, and only the ends are stored by bytes.
+//   multipliers  c of nvfp4.h from the scale's code and the group's 1/S, by the lanes that made the scale
+//   order     amax is a maximum of magnitudes: no order can change it. Errors of 4over6 are summed as four_over_six.h
+//             says, from lane to lane.
 //   matches   reference/recipes/nvfp4.h
 //
-// A tile is never shared between groups (window_tiles.cuh). Rows and columns past the end of a group or of the matrix are
-// held as +0, which changes no amax, and whose scale is 0, the padding of swizzled scales.
+// A tile is never shared between groups. Which group a tile has is noted before (nvfp4.cu). Rows and columns past the
+// end of a group or of the matrix are held as +0, which changes no amax, and whose scale is 0, the padding of swizzled
+// scales.
 
 #include <cuda_runtime.h>
 
@@ -29,19 +34,45 @@
 #include "device/formats/convert.cuh"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
-#include "device/layout/window_tiles.cuh"
 #include "device/recipes/nvfp4_code.cuh"
 #include "device/support/launch_check.h"
 #include "device/support/noop.cuh"
 
 namespace assay::device {
 
+// A group of rows, and the sums over the groups before it.
+struct Nvfp4Group {
+  std::uint32_t first_row;       // in the buffer
+  std::uint32_t rows;
+  std::uint32_t tiles_before;    // of 128 rows
+  std::uint32_t columns_before;  // blocks of 16 rows, rounded up to 4 in each group
+};
+
+// What follows from the G of a group, nvfp4.h.
+struct alignas(16) Nvfp4Scaling {
+  float amax, scale, inverse, sixth;  // G, S, 1/S, S/6
+};
+
+// Which kernel: that of rows has its file.
+enum class Nvfp4Way { tiles, rows };
+
+inline constexpr std::uint32_t kNvfp4NoGroup = 0xFFFF'FFFFu;
+inline constexpr int kNvfp4SegmentRows = 16;
+
 struct Nvfp4Tiles {
   const void* x;  // [rows.capacity, columns]
   Rows rows;
   std::int64_t columns;
   std::uint32_t column_tiles;  // at least 1, also where there are no columns
-  std::uint32_t blocks;        // of the launch: windows of 128 rows times column_tiles
+  std::uint32_t blocks;        // of the launch
+  Nvfp4Way way;
+  // Where there are splits: the groups, then the group of each tile of 128 rows and of the first of each 16 rows of
+  // the buffer, or kNvfp4NoGroup.
+  const Nvfp4Group* groups;
+  const std::uint32_t* group_of_tile;
+  const std::uint32_t* group_of_rows;
+  const Nvfp4Scaling* row_scaling;  // [groups]
+  const Nvfp4Scaling* column_scaling;
   float zero;                  // see multiply_with_zero()
   float e4m3_max;
   std::uint32_t sign_mask;  // of the Hadamard transform
@@ -54,10 +85,6 @@ struct Nvfp4Tiles {
   bool backward;  // last tiles first: what an earlier pass read last may still be in L2
   bool aligned;   // x allows vectors of 8 elements in every row
   const float* skip;
-  const float* row_amax;     // [groups], G of each direction: read
-  const float* column_amax;
-  float* row_amax_output;    // [groups]: where G goes; these and all below may be null: not wanted
-  float* column_amax_output;
   std::uint32_t* row_amax_bits;     // [groups], raised by find_amaxes
   std::uint32_t* column_amax_bits;
   std::uint8_t* row_data;
@@ -83,10 +110,11 @@ namespace nvfp4 {
 constexpr int kTile = 128;
 constexpr int kBlock = 16;
 constexpr int kThreads = 256;
-constexpr int kSquares = 2;  // of a warp, one below the other
+constexpr int kTileColumns = 64;
+constexpr int kBlocksAnSm = 5;  // of 16-bit elements: 48 registers a thread; with 40, for 6 blocks, rows spill
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
-// ---- Elements of a lane ------------------------------------------------------------------------------------------------
+// ---- Elements of a lane --------------------------------------------------------------------------------------------
 
 // Rows 4q ... 4q + 3 and columns 8g ... 8g + 7 of a square.
 template <Format X>
@@ -104,7 +132,8 @@ struct Lane {
   __device__ Lane() : lane(static_cast<int>(threadIdx.x) % 32), q(lane % 4), g(lane / 4) {}
 };
 
-// `x` is the patch's first element, `columns` the distance between rows; rows and columns of the patch that lie inside.
+// `x` is the patch's first element, `columns` the distance between rows; rows and columns of the patch that lie
+// inside.
 template <Format X, bool kAligned>
 __device__ __forceinline__ void load_patch(Patch<X>& patch, const void* x, std::int64_t columns, int rows_inside,
                                            int columns_inside) {
@@ -140,8 +169,8 @@ __device__ __forceinline__ void load_patch(Patch<X>& patch, const void* x, std::
   }
 }
 
-// Adds a zero: which of the two zeros decides what an exact -0 becomes (multiply_with_zero). A NaN becomes the positive one
-// of arithmetic: so the sign of every element is that of its code.
+// Adds a zero: which of the two zeros decides what an exact -0 becomes (multiply_with_zero). A NaN becomes the
+// positive one of arithmetic: so the sign of every element is that of its code.
 template <Format X>
 __device__ __forceinline__ void settle_signs(Patch<X>& patch, float zero) {
   const std::uint32_t sign = bits_of_float(zero), signs = sign | sign >> 16;
@@ -159,6 +188,14 @@ __device__ __forceinline__ void settle_signs(Patch<X>& patch, float zero) {
       }
     }
   }
+}
+
+template <Format X>
+__device__ __forceinline__ std::uint32_t settled(std::uint32_t word, float zero) {
+  Patch<X> patch{};
+  patch.word[0][0] = word;
+  settle_signs(patch, zero);
+  return patch.word[0][0];
 }
 
 // Signs of 8 neighbours of a row as the top bits of 8 nibbles, the first lowest.
@@ -195,7 +232,7 @@ __device__ __forceinline__ std::uint32_t column_signs(const Patch<X>& patch, int
   }
 }
 
-// ---- Amaxes --------------------------------------------------------------------------------------------------------------
+// ---- Amaxes --------------------------------------------------------------------------------------------------------
 
 // Element<X>::raise in one instruction, but for a sign that is to be ignored.
 template <Format X>
@@ -258,7 +295,8 @@ __device__ __forceinline__ uint2 column_amaxes(const Patch<X>& patch, const Lane
 #pragma unroll
     for (int i = 0; i < 4; ++i) maximum[w] = raise<X>(maximum[w], patch.word[i][w]);
   }
-  const bool upper2 = lane.q & 2, upper1 = lane.q & 1;  // each exchange halves the columns that a lane still looks after
+  // Each exchange halves the columns that a lane still looks after.
+  const bool upper2 = lane.q & 2, upper1 = lane.q & 1;
 #pragma unroll
   for (int w = 0; w < kWords / 2; ++w) {
     const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper2 ? maximum[w] : maximum[w + kWords / 2], 2);
@@ -299,10 +337,10 @@ __device__ __forceinline__ std::uint32_t tile_amax(const Patch<X>& patch) {
   return maximum;
 }
 
-// ---- The Hadamard transform ------------------------------------------------------------------------------------------------
+// ---- The Hadamard transform ----------------------------------------------------------------------------------------
 
-// Matrix instructions whose one step is 16 products cut at 25 fraction bits (tensor-core.md): Hopper and the Blackwell of
-// SM100. Elsewhere integers do the same.
+// Matrix instructions whose one step is 16 products cut at 25 fraction bits (tensor-core.md): Hopper and the Blackwell
+// of SM100. Elsewhere integers do the same.
 #if __CUDA_ARCH__ == 900 || (__CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100)
 #define ASSAY_NVFP4_MMA 1
 #else
@@ -330,8 +368,10 @@ struct Factors {
   }
 };
 
-__device__ __forceinline__ void multiply_step(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+__device__ __forceinline__ void multiply_step(float (&d)[4], const std::uint32_t (&a)[4],
+                                              const std::uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
 }
@@ -341,15 +381,16 @@ __device__ __forceinline__ std::uint32_t round_pair(float low, float high) {
   return pair;
 }
 
-// y in the place of x: the same rows and columns of it. Operand A is x transposed: its row g is column 2k of lane group g, its
-// row g + 8 is column 2k + 1; its columns, over which the step sums, are rows of x in the order 0 1 4 5 8 9 12 13 2 3 6 7 ...,
-// the same as of the factors.
+// y in the place of x: the same rows and columns of it. Operand A is x transposed: its row g is column 2k of lane
+// group g, its row g + 8 is column 2k + 1; its columns, over which the step sums, are rows of x in the order 0 1 4 5 8
+// 9 12 13 2 3 6 7 ..., the same as of the factors.
 __device__ __forceinline__ void transform(Patch<Format::bf16>& patch, const Factors& factors) {
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const std::uint32_t a[4] = {
-        __byte_perm(patch.word[0][k], patch.word[1][k], 0x5410), __byte_perm(patch.word[0][k], patch.word[1][k], 0x7632),
-        __byte_perm(patch.word[2][k], patch.word[3][k], 0x5410), __byte_perm(patch.word[2][k], patch.word[3][k], 0x7632)};
+    const std::uint32_t a[4] = {__byte_perm(patch.word[0][k], patch.word[1][k], 0x5410),
+                                __byte_perm(patch.word[0][k], patch.word[1][k], 0x7632),
+                                __byte_perm(patch.word[2][k], patch.word[3][k], 0x5410),
+                                __byte_perm(patch.word[2][k], patch.word[3][k], 0x7632)};
     float first[4], second[4];
     multiply_step(first, a, factors.first);
     multiply_step(second, a, factors.second);
@@ -372,7 +413,7 @@ __device__ __forceinline__ void transform(Patch<Format::bf16>& patch, const Fact
 #pragma unroll
   for (int column = 0; column < 8; ++column) {
     const int half = 16 * (column % 2);
-    std::uint32_t x[4], largest = 0, flags = 0;  // flags: a special value, a NaN, and from bit 8 on how many infinities
+    std::uint32_t x[4], largest = 0, flags = 0;  // flags: how many infinities, and from bit 16 on how many NaNs
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       x[i] = patch.word[i][column / 2] >> half & 0xFFFFu;
@@ -405,8 +446,9 @@ __device__ __forceinline__ void transform(Patch<Format::bf16>& patch, const Fact
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const std::uint32_t y = flags != 0 ? finish_special_sum(t[i], static_cast<std::int32_t>(flags & 0xFFFFu), flags >> 16 != 0)
-                                         : finish_sum(t[i], largest);
+      const std::uint32_t y =
+          flags != 0 ? finish_special_sum(t[i], static_cast<std::int32_t>(flags & 0xFFFFu), flags >> 16 != 0)
+                     : finish_sum(t[i], largest);
       patch.word[i][column / 2] = (patch.word[i][column / 2] & ~(0xFFFFu << half)) | y << half;
     }
   }
@@ -423,41 +465,49 @@ __device__ __forceinline__ void drop_rows(Patch<Format::bf16>& patch, int rows_i
   }
 }
 
-// ---- Scales ------------------------------------------------------------------------------------------------------------------
+// ---- Scales --------------------------------------------------------------------------------------------------------
 
-// What follows from the G of a group, nvfp4.h.
-struct Scaling {
-  float amax, scale, sixth;
+using Scaling = Nvfp4Scaling;
 
-  __device__ Scaling(float tensor_amax, float e4m3_max) : amax(tensor_amax) {
-    scale = fminf(divide(multiply(6.0f, e4m3_max), tensor_amax), FLT_MAX);
-    if (tensor_amax == 0 || scale == 0) scale = 1;
-    sixth = multiply(scale, float_of_bits(0x3E2A'AAABu));
-  }
-};
+// c of a scale.
+__device__ __forceinline__ float multiplier_of(std::uint32_t scale, const Scaling& scaling) {
+  return fminf(reciprocal(multiply(decode_fp8<Format::e4m3>(scale), scaling.inverse)), FLT_MAX);
+}
 
-// For the block of threads: c of every scale, and with 4over6 the value of every code under every scale.
-template <bool kFourOverSix>
+// Of two scales.
+__device__ __forceinline__ void multipliers_of(std::uint32_t scales, const Scaling& scaling, float& first,
+                                               float& second) {
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t values;  // f16 holds them all
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(values) : "h"(static_cast<std::uint16_t>(scales)));
+  const float low = widen_f16(values & 0xFFFFu), high = widen_f16(values >> 16);
+  first = fminf(reciprocal(multiply(low, scaling.inverse)), FLT_MAX);
+  second = fminf(reciprocal(multiply(high, scaling.inverse)), FLT_MAX);
+#else
+  first = multiplier_of(scales & 0xFFu, scaling);
+  second = multiplier_of(scales >> 8, scaling);
+#endif
+}
+
+// For the block of threads, with 4over6: c of every scale, and the value of every code under every scale.
 struct Tables {
   float multiplier[kTile];
-  float value[kFourOverSix ? 8 * kTile : 1];
+  float value[8 * kTile];
 
   // By 128 threads.
   __device__ void fill(const Scaling& scaling, float e4m3_max, int thread) {
     const float scale = decode_fp8<Format::e4m3>(static_cast<std::uint32_t>(thread));
-    multiplier[thread] = fminf(reciprocal(multiply(scale, reciprocal(scaling.scale))), FLT_MAX);
-    if constexpr (kFourOverSix) {
-      const float denominator = multiply(6.0f, e4m3_max);
+    multiplier[thread] = multiplier_of(static_cast<std::uint32_t>(thread), scaling);
+    const float denominator = multiply(6.0f, e4m3_max);
 #pragma unroll 1
-      for (std::uint32_t code = 0; code < 8; ++code) {
-        value[thread * 8 + code] = divide(multiply(multiply(decode_e2m1(code), scale), scaling.amax), denominator);
-      }
+    for (std::uint32_t code = 0; code < 8; ++code) {
+      value[thread * 8 + code] = divide(multiply(multiply(decode_e2m1(code), scale), scaling.amax), denominator);
     }
   }
 };
 
-// Scales of two blocks, the first in the low byte. Without 4over6. An amax that was given is 0 or more; where it is not, no
-// scale has a sign even so, and all stay inside the tables.
+// Scales of two blocks, the first in the low byte. Without 4over6. An amax that was given is 0 or more; where it is
+// not, no scale has a sign even so, and all stay inside the tables.
 constexpr std::uint32_t kTwoMagnitudes = 0x7F7F;
 __device__ __forceinline__ std::uint32_t scales_of(uint2 amax_bits, const Scaling& scaling) {
   return kTwoMagnitudes & encode_fp8x2<Format::e4m3>(multiply(float_of_bits(amax_bits.x), scaling.sixth),
@@ -471,7 +521,8 @@ __device__ __forceinline__ std::uint32_t candidates_of(std::uint32_t amax_bits, 
 }
 
 // The error of one element under a scale; 0 for one that is not there.
-__device__ __forceinline__ float error_of(float x, bool inside, std::uint32_t scale, const Tables<true>& tables, bool squared) {
+__device__ __forceinline__ float error_of(float x, bool inside, std::uint32_t scale, const Tables& tables,
+                                          bool squared) {
   const std::uint32_t code = count_nearest(multiply(x, tables.multiplier[scale])) - kBitsOfCodeZero;
   const float difference = add(tables.value[scale * 8 + code], -magnitude(x));  // signs agree: that of x makes no odds
   return !inside ? 0.0f : squared ? multiply(difference, difference) : magnitude(difference);
@@ -480,7 +531,7 @@ __device__ __forceinline__ float error_of(float x, bool inside, std::uint32_t sc
 // The error of a row's block, the same in both of its lanes.
 template <Format X>
 __device__ __forceinline__ float row_error(const Patch<X>& patch, int row, int columns_inside, std::uint32_t scale,
-                                           const Tables<true>& tables, bool squared, const Lane& lane) {
+                                           const Tables& tables, bool squared, const Lane& lane) {
   float error[8], sum = 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -496,7 +547,7 @@ __device__ __forceinline__ float row_error(const Patch<X>& patch, int row, int c
 // The error of a column's block, the same in all of its lanes.
 template <Format X>
 __device__ __forceinline__ float column_error(const Patch<X>& patch, int column, int rows_inside, std::uint32_t scale,
-                                              const Tables<true>& tables, bool squared, const Lane& lane) {
+                                              const Tables& tables, bool squared, const Lane& lane) {
   float error[4], sum = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) error[i] = error_of(patch.value(i, column), i < rows_inside, scale, tables, squared);
@@ -512,8 +563,9 @@ __device__ __forceinline__ float column_error(const Patch<X>& patch, int column,
 
 // The error of a tile of 16 x 16, the same in all of its lanes.
 template <Format X>
-__device__ __forceinline__ float tile_error(const Patch<X>& patch, int rows_inside, int columns_inside, std::uint32_t scale,
-                                            const Tables<true>& tables, bool squared, const Lane& lane) {
+__device__ __forceinline__ float tile_error(const Patch<X>& patch, int rows_inside, int columns_inside,
+                                            std::uint32_t scale, const Tables& tables, bool squared,
+                                            const Lane& lane) {
   float error[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -532,30 +584,33 @@ __device__ __forceinline__ std::uint32_t choose(float error_six, float error_fou
 // Scales of a tile of 16 x 16.
 template <Format X, bool kFourOverSix>
 __device__ __forceinline__ std::uint32_t tile_scale(const Patch<X>& patch, int rows_inside, int columns_inside,
-                                                    const Scaling& scaling, const Tables<kFourOverSix>& tables, bool squared,
+                                                    const Scaling& scaling, const Tables* tables, bool squared,
                                                     const Lane& lane) {
   const std::uint32_t amax = tile_amax(patch);
   if constexpr (kFourOverSix) {
     const std::uint32_t candidates = candidates_of(amax, scaling);
-    return choose(tile_error(patch, rows_inside, columns_inside, candidates & 0xFFu, tables, squared, lane),
-                  tile_error(patch, rows_inside, columns_inside, candidates >> 8, tables, squared, lane), candidates);
+    return choose(tile_error(patch, rows_inside, columns_inside, candidates & 0xFFu, *tables, squared, lane),
+                  tile_error(patch, rows_inside, columns_inside, candidates >> 8, *tables, squared, lane), candidates);
   } else {
     return scales_of(uint2{amax, 0}, scaling) & 0xFFu;
   }
 }
 
-// ---- A square of 16 x 64 ------------------------------------------------------------------------------------------------------
+// ---- A square of 16 x 64 -------------------------------------------------------------------------------------------
 
-// Codes and scales of a tile on their way out.
+// Codes and scales of a tile on their way out. Rows and columns are kept so that lanes which store together meet in no
+// bank.
 struct Stage {
-  uint4 row_codes[kTile * 4];     // [row][4 units of 16 B]
-  uint4 column_codes[kTile * 4];  // [column][4 units of 16 B]
-  uint2 row_scales[kTile];        // [row][8 blocks]
-  uint2 column_scales[kTile];     // [column][8 blocks]
+  uint4 row_codes[kTile * 2];                 // [slot of row][2 units of 16 B]
+  std::uint32_t column_codes[kTileColumns * 16];  // [column][16 words]
+  std::uint32_t row_scales[kTile];            // [row][4 blocks]
+  uint2 column_scales[kTileColumns];          // [column][8 blocks]
 
-  // Units of neighbouring groups of rows (of columns) are exchanged, so that the lanes of a store meet in fewer banks.
-  static __device__ __forceinline__ int row_unit(int row, int unit) { return row * 4 + (unit ^ (row >> 2 & 3)); }
-  static __device__ __forceinline__ int column_unit(int column, int unit) { return column * 4 + (unit ^ (column >> 3 & 3)); }
+  // Of 16 rows, those that are 4 apart are neighbours. Its own inverse.
+  static __device__ __forceinline__ int row_slot(int row) { return (row & ~15) | (row & 3) << 2 | (row >> 2 & 3); }
+  static __device__ __forceinline__ int column_word(int column, int word) {
+    return column * 16 + ((word >> 1 ^ (column >> 3 & 7)) << 1 | (word & 1));
+  }
 };
 
 // Where a square lies, and what of the lane's patch lies inside.
@@ -565,30 +620,41 @@ struct Place {
 };
 
 template <Format X, bool kStochastic, bool kFourOverSix, bool kAligned>
-__device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X>& patch, const Place& place, std::int64_t begin,
-                                              const Scaling& scaling, const Tables<kFourOverSix>& tables, Stage& stage,
-                                              const Lane& lane) {
+__device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X>& patch, const Place& place,
+                                              std::int64_t begin, const Scaling& scaling, const Tables* tables,
+                                              Stage& stage, const Lane& lane) {
   const bool upper = lane.g % 2;
   std::uint32_t scales;  // of the 4 rows, a byte each
+  float multipliers[4];
   if (a.two_dimensional) {
-    scales = 0x0101'0101u *
-             tile_scale<X, kFourOverSix>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
+    const std::uint32_t scale =
+        tile_scale<X, kFourOverSix>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
+    scales = 0x0101'0101u * scale;
+    multipliers[0] = multipliers[1] = multipliers[2] = multipliers[3] = multiplier_of(scale, scaling);
   } else {
     const uint2 amax = row_amaxes(patch, lane);
     if constexpr (kFourOverSix) {
       scales = 0;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const std::uint32_t of_row = __shfl_sync(kAllLanes, i % 2 == 0 ? amax.x : amax.y, (lane.lane & ~4) | (i / 2) * 4);
+        const std::uint32_t of_row =
+            __shfl_sync(kAllLanes, i % 2 == 0 ? amax.x : amax.y, (lane.lane & ~4) | (i / 2) * 4);
         const std::uint32_t candidates = candidates_of(of_row, scaling);
-        const std::uint32_t scale = choose(row_error(patch, i, place.columns_inside, candidates & 0xFFu, tables, a.squared, lane),
-                                           row_error(patch, i, place.columns_inside, candidates >> 8, tables, a.squared, lane),
-                                           candidates);
+        const std::uint32_t scale =
+            choose(row_error(patch, i, place.columns_inside, candidates & 0xFFu, *tables, a.squared, lane),
+                   row_error(patch, i, place.columns_inside, candidates >> 8, *tables, a.squared, lane), candidates);
         scales |= scale << (8 * i);
+        multipliers[i] = tables->multiplier[scale];
       }
     } else {
-      const std::uint32_t own = scales_of(amax, scaling), other = __shfl_xor_sync(kAllLanes, own, 4);
-      scales = upper ? other | own << 16 : own | other << 16;
+      const std::uint32_t own = scales_of(amax, scaling);
+      scales = upper ? own << 16 : own;  // only these are stored by this lane
+      float first, second;
+      multipliers_of(own, scaling, first, second);
+      const float other_first = __shfl_xor_sync(kAllLanes, first, 4),
+                  other_second = __shfl_xor_sync(kAllLanes, second, 4);
+      multipliers[0] = upper ? other_first : first, multipliers[1] = upper ? other_second : second;
+      multipliers[2] = upper ? first : other_first, multipliers[3] = upper ? second : other_second;
     }
   }
   {  // of the two lanes of a block each stores two rows' scales
@@ -597,14 +663,14 @@ __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X
     for (int i = 0; i < 2; ++i) {
       const int row = 2 * upper + i;
       const std::uint32_t scale = row < place.rows_inside ? scales >> (8 * row) & 0xFFu : 0;
-      bytes[(place.row + row) * 8 + place.column / kBlock] = static_cast<std::uint8_t>(scale);
+      bytes[(place.row + row) * 4 + place.column / kBlock] = static_cast<std::uint8_t>(scale);
     }
   }
   if (a.row_data == nullptr) return;
   auto* const words = reinterpret_cast<std::uint32_t*>(stage.row_codes);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const float multiplier = tables.multiplier[scales >> (8 * i) & 0xFFu];
+    const float multiplier = multipliers[i];
     std::uint32_t count[8];
     if constexpr (kStochastic) {
       const std::uint8_t* const random = a.row_random + begin + i * a.columns;
@@ -631,43 +697,54 @@ __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X
       for (int c = 0; c < 8; ++c) count[c] = count_nearest(multiply(patch.value(i, c), multiplier));
     }
     const int row = place.row + i;
-    words[Stage::row_unit(row, place.column / 32) * 4 + place.column / 8 % 4] = pack_counts(count) | row_signs<X>(patch.word[i]);
+    words[Stage::row_slot(row) * 8 + place.column / 8] = pack_counts(count) | row_signs<X>(patch.word[i]);
   }
 }
 
-// `begin` is the place of the patch's first element in the stored matrix, whose rows are `pitch` = the group's rows long.
+// `begin` is the place of the patch's first element in the stored matrix, whose rows are `pitch` = the group's rows
+// long.
 template <Format X, bool kStochastic, bool kFourOverSix>
-__device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patch<X>& patch, const Place& place, std::int64_t begin,
-                                                 std::int64_t pitch, const Scaling& scaling, const Tables<kFourOverSix>& tables,
-                                                 Stage& stage, const Lane& lane) {
-  std::uint32_t scales[4];  // of columns 2k and 2k + 1
-  std::uint32_t own;        // of columns 2q and 2q + 1
+__device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patch<X>& patch, const Place& place,
+                                                 std::int64_t begin, std::int64_t pitch, const Scaling& scaling,
+                                                 const Tables* tables, Stage& stage, const Lane& lane) {
+  std::uint32_t own;  // scales of columns 2q and 2q + 1
+  float multipliers[8];
   if (a.two_dimensional) {
-    own = 0x0101u * tile_scale<X, kFourOverSix>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
+    const std::uint32_t scale =
+        tile_scale<X, kFourOverSix>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
+    own = 0x0101u * scale;
+    multipliers[0] = multiplier_of(scale, scaling);
 #pragma unroll
-    for (int k = 0; k < 4; ++k) scales[k] = own;
+    for (int c = 1; c < 8; ++c) multipliers[c] = multipliers[0];
   } else {
     const uint2 amax = column_amaxes(patch, lane);
     if constexpr (kFourOverSix) {
       own = 0;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        scales[k] = 0;
+        std::uint32_t scales = 0;
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
           const std::uint32_t of_column = __shfl_sync(kAllLanes, c == 0 ? amax.x : amax.y, (lane.lane & ~3) | k);
           const std::uint32_t candidates = candidates_of(of_column, scaling);
           const std::uint32_t scale =
-              choose(column_error(patch, 2 * k + c, place.rows_inside, candidates & 0xFFu, tables, a.squared, lane),
-                     column_error(patch, 2 * k + c, place.rows_inside, candidates >> 8, tables, a.squared, lane), candidates);
-          scales[k] |= scale << (8 * c);
+              choose(column_error(patch, 2 * k + c, place.rows_inside, candidates & 0xFFu, *tables, a.squared, lane),
+                     column_error(patch, 2 * k + c, place.rows_inside, candidates >> 8, *tables, a.squared, lane),
+                     candidates);
+          scales |= scale << (8 * c);
+          multipliers[2 * k + c] = tables->multiplier[scale];
         }
-        if (k == lane.q) own = scales[k];
+        if (k == lane.q) own = scales;
       }
     } else {
       own = scales_of(amax, scaling);
+      float first, second;
+      multipliers_of(own, scaling, first, second);
 #pragma unroll
-      for (int k = 0; k < 4; ++k) scales[k] = __shfl_sync(kAllLanes, own, (lane.lane & ~3) | k);
+      for (int k = 0; k < 4; ++k) {
+        multipliers[2 * k] = __shfl_sync(kAllLanes, first, (lane.lane & ~3) | k);
+        multipliers[2 * k + 1] = __shfl_sync(kAllLanes, second, (lane.lane & ~3) | k);
+      }
     }
   }
   {
@@ -686,13 +763,13 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patc
     std::uint32_t count[8];
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
-      const float multiplier = tables.multiplier[scales[k] >> (8 * c) & 0xFFu];
+      const float multiplier = multipliers[2 * k + c];
       std::uint32_t bytes = 0;
       if constexpr (kStochastic) {
         if (2 * k + c < place.columns_inside) {
           const std::uint8_t* const random = a.column_random + begin + (2 * k + c) * pitch;
           if (place.rows_inside >= 4 && reinterpret_cast<std::uintptr_t>(random) % 4 == 0) {
-            bytes = *reinterpret_cast<const std::uint32_t*>(random);
+            bytes = __ldcs(reinterpret_cast<const unsigned int*>(random));
           } else {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
@@ -711,12 +788,13 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patc
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       const int column = place.column + 2 * k + c;
-      halves[Stage::column_unit(column, place.row / 32) * 8 + place.row / 4 % 8] = static_cast<std::uint16_t>(codes >> (16 * c));
+      halves[Stage::column_word(column, place.row / 8) * 2 + place.row / 4 % 2] =
+          static_cast<std::uint16_t>(codes >> (16 * c));
     }
   }
 }
 
-// ---- Out of the stage ------------------------------------------------------------------------------------------------------------
+// ---- Out of the stage ----------------------------------------------------------------------------------------------
 
 // The first `count` bytes of 16.
 __device__ __forceinline__ void store_unit(std::uint8_t* to, const uint4& unit, int count) {
@@ -729,217 +807,284 @@ __device__ __forceinline__ void store_unit(std::uint8_t* to, const uint4& unit, 
 #pragma unroll
   for (int w = 0; w < 4; ++w) {
     if (count >= 4 * w + 4 && address % 4 == 0) {
-      reinterpret_cast<std::uint32_t*>(to)[w] = words[w];
+      __stcs(reinterpret_cast<std::uint32_t*>(to) + w, words[w]);
       continue;
     }
 #pragma unroll
     for (int i = 4 * w; i < 4 * w + 4; ++i) {
-      if (i < count) to[i] = static_cast<std::uint8_t>(words[w] >> (8 * (i % 4)));
+      if (i < count) __stcs(to + i, static_cast<std::uint8_t>(words[w] >> (8 * (i % 4))));
     }
   }
 }
 
-// Scales of block numbers first ... first + 7 of line i of a group's stored matrix, `blocks` of which are used.
-__device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t i, std::int64_t first, std::int64_t blocks,
-                                             std::int64_t pitch, bool inside, bool swizzled, uint2 scales) {
+// A column of codes of `bytes` bytes to where only bytes are known to be aligned, by 16 lanes: whole words, each put
+// together from two of the stage; and by the first 8 of the lanes the bytes at both ends.
+__device__ __forceinline__ void store_column(const Stage& stage, int column, std::uint8_t* to, int bytes, int lane) {
+  const int past = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) & 3);
+  const int first = 4 * lane - past;  // byte of the column where the lane's word begins
+  const std::uint32_t own = stage.column_codes[Stage::column_word(column, lane)];
+  const std::uint32_t before = stage.column_codes[Stage::column_word(column, max(lane - 1, 0))];
+  if (first >= 0 && first + 4 <= bytes) {
+    __stcs(reinterpret_cast<std::uint32_t*>(to + first), __funnelshift_l(before, own, 8 * past));
+  }
+  if (lane >= 8) return;
+  const int end = (past + bytes & ~3) - past;  // of whole words; below 0: the first bytes are all
+  const int byte = lane < 4 ? lane : end + lane - 4;
+  const bool wanted = lane < 4 ? past != 0 && byte < 4 - past : end >= 0;
+  if (wanted && byte < bytes) {
+    __stcs(to + byte,
+           static_cast<std::uint8_t>(stage.column_codes[Stage::column_word(column, byte / 4)] >> (8 * (byte % 4))));
+  }
+}
+
+// Scales of block numbers first ... first + 3 of line i of a group's stored matrix, `blocks` of which are used.
+__device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t i, std::int64_t first,
+                                             std::int64_t blocks, std::int64_t pitch, bool inside, bool swizzled,
+                                             std::uint32_t scales) {
+  if (first >= pitch || (!swizzled && !inside)) return;
+  std::uint8_t* const to = group + (swizzled ? swizzled_scale_index(i, first, pitch / 4) : i * pitch + first);
+  const std::int64_t left = blocks - first;
+  if ((swizzled || left >= 4) && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
+    __stcs(reinterpret_cast<std::uint32_t*>(to), scales);
+    return;
+  }
 #pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    const std::int64_t j = first + 4 * h;
-    const std::uint32_t four = h == 0 ? scales.x : scales.y;
-    if (j >= pitch || (!swizzled && !inside)) continue;
-    std::uint8_t* const to = group + (swizzled ? swizzled_scale_index(i, j, pitch / 4) : i * pitch + j);
-    const std::int64_t left = blocks - j;
-    if ((swizzled || left >= 4) && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
-      *reinterpret_cast<std::uint32_t*>(to) = four;
+  for (int b = 0; b < 4; ++b) {
+    if (swizzled || b < left) __stcs(to + b, static_cast<std::uint8_t>(scales >> (8 * b)));
+  }
+}
+
+// ---- Kernels -------------------------------------------------------------------------------------------------------
+
+enum Parts : unsigned { kRowPart = 1, kColumnPart = 2 };
+
+// A tile of 128 rows x 64 columns.
+struct Tile {
+  // `number`: of 128 rows, those of all groups counted through; `tile`: in the group.
+  std::uint32_t group, number, tile;
+  Nvfp4Group of_group;
+  std::int64_t group_first;              // the group's first element
+  std::int64_t first_row, first_column;  // in the group
+  int rows, columns;                     // inside
+
+  // False: there is no such tile. Where there are splits and all is skipped, nothing has been noted.
+  __device__ __forceinline__ bool find(const Nvfp4Tiles& a, std::uint32_t block, bool skipped) {
+    number = block / a.column_tiles;
+    const std::uint32_t column_tile = block - number * a.column_tiles;
+    if (a.rows.splits == nullptr) {
+      group = 0;
+      of_group = {0, static_cast<std::uint32_t>(a.rows.capacity), 0, 0};
+    } else {
+      group = __ldg(a.group_of_tile + number);
+      if (skipped || group == kNvfp4NoGroup) return false;
+      const uint4 words = __ldg(reinterpret_cast<const uint4*>(a.groups + group));
+      of_group = {words.x, words.y, words.z, words.w};
+    }
+    tile = number - of_group.tiles_before;
+    group_first = std::int64_t{of_group.first_row} * a.columns;
+    first_row = std::int64_t{tile} * kTile;
+    first_column = std::int64_t{column_tile} * kTileColumns;
+    rows = static_cast<int>(min(of_group.rows - tile * kTile, std::uint32_t{kTile}));
+    columns = static_cast<int>(min(a.columns - first_column, std::int64_t{kTileColumns}));
+    return true;
+  }
+
+  // The lane's part of the warp's square.
+  __device__ __forceinline__ Place square(const Lane& lane) const {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    Place place;
+    place.row = warp * kBlock + 4 * lane.q;
+    place.column = 8 * lane.g;
+    place.rows_inside = rows - place.row;
+    place.columns_inside = columns - place.column;
+    return place;
+  }
+  __device__ __forceinline__ std::int64_t begin(const Place& place, std::int64_t all_columns) const {
+    return group_first + (first_row + place.row) * all_columns + first_column + place.column;
+  }
+  __device__ __forceinline__ std::int64_t column_begin(const Place& place) const {
+    return group_first + (first_column + place.column) * of_group.rows + first_row + place.row;
+  }
+};
+
+__device__ __forceinline__ Scaling load_scaling(const Scaling* scalings, std::uint32_t group) {
+  const float4 all = __ldg(reinterpret_cast<const float4*>(scalings + group));
+  return {all.x, all.y, all.z, all.w};
+}
+
+// By all threads of a block.
+template <unsigned kParts>
+__device__ __forceinline__ void store_stage(const Nvfp4Tiles& a, const Tile& at, const Stage& stage, bool with_rows,
+                                            bool with_columns) {
+  using RowLayout = ScaleLayoutOf<Recipe::nvfp4, Direction::rowwise>;
+  using ColumnLayout = ScaleLayoutOf<Recipe::nvfp4, Direction::columnwise>;
+  const int thread = static_cast<int>(threadIdx.x);
+  if ((kParts & kRowPart) && with_rows && a.row_data != nullptr) {
+    const int slot = thread / 2, unit = thread % 2, row = Stage::row_slot(slot);
+    if (row < at.rows) {
+      std::uint8_t* const to =
+          a.row_data + (at.group_first + (at.first_row + row) * a.columns + at.first_column) / 2 + 16 * unit;
+      store_unit(to, stage.row_codes[thread], at.columns / 2 - 16 * unit);
+    }
+  }
+  if (with_columns && a.column_data != nullptr) {
+    std::uint8_t* const to = a.column_data + (at.group_first + at.first_column * at.of_group.rows + at.first_row) / 2;
+    const std::uint32_t pitch = at.of_group.rows / 2;
+    if ((reinterpret_cast<std::uintptr_t>(to) | pitch) % 16 == 0 && at.rows % 32 == 0) {
+      const int column = thread / 4, unit = thread % 4;
+      const auto* const pairs = reinterpret_cast<const uint2*>(stage.column_codes);
+      const uint2 low = pairs[Stage::column_word(column, 4 * unit) / 2],
+                  high = pairs[Stage::column_word(column, 4 * unit + 2) / 2];
+      if (column < at.columns && 32 * unit < at.rows) {
+        __stcs(reinterpret_cast<uint4*>(to + std::int64_t{pitch} * column) + unit,
+               uint4{low.x, low.y, high.x, high.y});
+      }
     } else {
 #pragma unroll
-      for (int b = 0; b < 4; ++b) {
-        if (swizzled || b < left) to[b] = static_cast<std::uint8_t>(four >> (8 * b));
+      for (int part = 0; part < kTileColumns * 16 / kThreads; ++part) {
+        const int column = part * (kThreads / 16) + thread / 16;
+        if (column < at.columns)
+          store_column(stage, column, to + std::int64_t{pitch} * column, at.rows / 2, thread % 16);
       }
     }
   }
+  if (thread < kTile) {
+    if ((kParts & kRowPart) && with_rows && a.row_scale != nullptr) {
+      const std::int64_t pitch = RowLayout::pitch(at.of_group.rows, a.columns);
+      std::uint8_t* const group = a.row_scale + std::int64_t{at.of_group.tiles_before} * kTile * pitch;
+      store_scales(group, at.first_row + thread, at.first_column / kBlock, ceil_div(a.columns, kBlock), pitch,
+                   thread < at.rows, a.swizzled, stage.row_scales[thread]);
+    }
+  } else if (with_columns && a.column_scale != nullptr) {
+    const int column = (thread - kTile) / 2, half = thread % 2;
+    const std::int64_t pitch = ColumnLayout::pitch(at.of_group.rows, a.columns);
+    std::uint8_t* const group =
+        a.column_scale + std::int64_t{at.of_group.columns_before} * ColumnLayout::factor(a.columns);
+    const uint2 scales = stage.column_scales[column];
+    store_scales(group, at.first_column + column, at.first_row / kBlock + 4 * half, ceil_div(at.of_group.rows, kBlock),
+                 pitch, column < at.columns, a.swizzled, half == 0 ? scales.x : scales.y);
+    // Swizzled scales go in tiles of 128 columns; this one may be the last of 64.
+    if (a.swizzled && at.first_column % kTile == 0 && at.first_column + kTileColumns >= a.columns) {
+      store_scales(group, at.first_column + kTileColumns + column, at.first_row / kBlock + 4 * half, 0, pitch, false,
+                   true, 0);
+    }
+  }
 }
-
-// ---- Kernels ------------------------------------------------------------------------------------------------------------------------
 
 template <bool kFourOverSix>
 struct Shared {
   Stage stage;
-  Tables<kFourOverSix> row_tables, column_tables;
+};
+template <>
+struct Shared<true> {
+  Stage stage;
+  Tables row_tables, column_tables;
 };
 
-// One tile by all threads of a block.
-template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix, bool kAligned>
-__device__ __forceinline__ void quantize_tile(const Nvfp4Tiles& a, const WindowTile& tile, std::uint32_t column_tile,
-                                              Shared<kFourOverSix>& shared) {
-  using RowLayout = ScaleLayoutOf<Recipe::nvfp4, Direction::rowwise>;
-  using ColumnLayout = ScaleLayoutOf<Recipe::nvfp4, Direction::columnwise>;
-  const Lane lane;
-  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
-  const bool with_rows = a.row_data != nullptr || a.row_scale != nullptr;
-  const bool with_columns = a.column_data != nullptr || a.column_scale != nullptr;
-  const std::int64_t group_first = std::int64_t{tile.first_row} * a.columns;
-  const std::int64_t first_row = std::int64_t{tile.tile} * kTile;  // in the group
-  const std::int64_t first_column = std::int64_t{column_tile} * kTile;
-  const int rows = static_cast<int>(min(tile.rows - tile.tile * kTile, std::uint32_t{kTile}));
-  const int columns = static_cast<int>(min(a.columns - first_column, std::int64_t{kTile}));
-
-  const auto place_of = [&](int square) {
-    Place place;
-    place.row = warp / 2 * (kSquares * kBlock) + square * kBlock + 4 * lane.q;
-    place.column = warp % 2 * (kTile / 2) + 8 * lane.g;
-    place.rows_inside = rows - place.row;
-    place.columns_inside = columns - place.column;
-    return place;
-  };
-  Patch<X> patches[kSquares];
-#pragma unroll
-  for (int s = 0; s < kSquares; ++s) {
-    const Place place = place_of(s);
-    const std::int64_t begin = group_first + (first_row + place.row) * a.columns + first_column + place.column;
-    load_patch<X, kAligned>(patches[s], static_cast<const unsigned char*>(a.x) + begin * Element<X>::kBytes, a.columns,
-                            place.rows_inside, place.columns_inside);
-  }
-
-  const Scaling row_scaling(with_rows ? a.row_amax[tile.group] : 0.0f, a.e4m3_max);
-  const Scaling column_scaling(with_columns ? a.column_amax[tile.group] : 0.0f, a.e4m3_max);
-  if (thread < kTile) {
-    if (with_rows) shared.row_tables.fill(row_scaling, a.e4m3_max, thread);
-  } else {
-    if (with_columns) shared.column_tables.fill(column_scaling, a.e4m3_max, thread - kTile);
-  }
-  __syncthreads();
-
-#pragma unroll
-  for (int s = 0; s < kSquares; ++s) {
-    Patch<X>& patch = patches[s];
-    const Place place = place_of(s);
-    if (with_rows) {
-      settle_signs(patch, a.zero);
-      const std::int64_t begin = group_first + (first_row + place.row) * a.columns + first_column + place.column;
-      quantize_rows<X, kStochastic, kFourOverSix, kAligned>(a, patch, place, begin, row_scaling, shared.row_tables, shared.stage,
-                                                            lane);
-    }
-    if (with_columns) {
-      if constexpr (kHadamard) {
-        transform(patch, Factors(a.sign_mask, lane));
-        drop_rows(patch, place.rows_inside);
-      }
-      if (kHadamard || !with_rows) settle_signs(patch, a.zero);
-      const std::int64_t begin = group_first + (first_column + place.column) * tile.rows + first_row + place.row;
-      quantize_columns<X, kStochastic, kFourOverSix>(a, patch, place, begin, tile.rows, column_scaling, shared.column_tables,
-                                                     shared.stage, lane);
-    }
-  }
-  __syncthreads();
-
-  const Stage& stage = shared.stage;
-#pragma unroll
-  for (int part = 0; part < kTile * 4 / kThreads; ++part) {
-    const int index = part * kThreads + thread, line = index / 4, unit = index % 4;
-    if (a.row_data != nullptr && line < rows) {
-      std::uint8_t* const to = a.row_data + (group_first + (first_row + line) * a.columns + first_column) / 2 + 16 * unit;
-      store_unit(to, stage.row_codes[Stage::row_unit(line, unit)], columns / 2 - 16 * unit);
-    }
-    if (a.column_data != nullptr && line < columns) {
-      std::uint8_t* const to = a.column_data + (group_first + (first_column + line) * tile.rows + first_row) / 2 + 16 * unit;
-      store_unit(to, stage.column_codes[Stage::column_unit(line, unit)], rows / 2 - 16 * unit);
-    }
-  }
-  const int line = thread % kTile;
-  if (thread < kTile) {
-    if (a.row_scale != nullptr) {
-      const std::int64_t pitch = RowLayout::pitch(tile.rows, a.columns);
-      std::uint8_t* const group = a.row_scale + std::int64_t{tile.number - tile.tile} * kTile * pitch;
-      store_scales(group, first_row + line, first_column / kBlock, ceil_div(a.columns, kBlock), pitch, line < rows, a.swizzled,
-                   stage.row_scales[line]);
-    }
-  } else if (a.column_scale != nullptr) {
-    const std::int64_t pitch = ColumnLayout::pitch(tile.rows, a.columns);
-    std::uint8_t* const group = a.column_scale + std::int64_t{tile.before} * ColumnLayout::factor(a.columns);
-    store_scales(group, first_column + line, first_row / kBlock, ceil_div(tile.rows, kBlock), pitch, line < columns, a.swizzled,
-                 stage.column_scales[line]);
-  }
-}
-
-template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix, bool kAligned>
-__global__ void __launch_bounds__(kThreads, Element<X>::kBytes == 2 && !kFourOverSix ? 3 : 2) quantize_tiles(const Nvfp4Tiles a) {
-  if (is_skipped(a.skip)) return;
+template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix, bool kAligned, unsigned kParts>
+__global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes == 4                        ? 2
+                                            : kHadamard && !ASSAY_NVFP4_MMA ? 2
+                                            : kHadamard && kStochastic      ? 3
+                                            : kHadamard || kStochastic      ? 4
+                                                                            : kBlocksAnSm)
+    quantize_tiles(const __grid_constant__ Nvfp4Tiles a) {
+  const bool skipped = is_skipped(a.skip);
   __shared__ Shared<kFourOverSix> shared;
-  __shared__ WindowTiles<ScaleLayoutOf<Recipe::nvfp4, Direction::columnwise>::Measure> tiles;
-  const std::uint32_t block = a.backward ? a.blocks - 1 - blockIdx.x : blockIdx.x;
-  const std::uint32_t window = block / a.column_tiles, column_tile = block - window * a.column_tiles;
-  if (blockIdx.x == 0) {  // faults in the splits have been told, and then all is skipped
-    for (int t = static_cast<int>(threadIdx.x); t < a.rows.groups; t += kThreads) {
-      if (a.row_amax_output != nullptr) a.row_amax_output[t] = a.row_amax[t];
-      if (a.column_amax_output != nullptr) a.column_amax_output[t] = a.column_amax[t];
+  Tile at;
+  if (!at.find(a, a.backward ? a.blocks - 1 - blockIdx.x : blockIdx.x, skipped)) return;
+  const Lane lane;
+  const bool with_rows = (kParts & kRowPart) && (a.row_data != nullptr || a.row_scale != nullptr);
+  const bool with_columns = a.column_data != nullptr || a.column_scale != nullptr;
+  const Place place = at.square(lane);
+  Patch<X> patch;
+  load_patch<X, kAligned>(patch,
+                          static_cast<const unsigned char*>(a.x) + at.begin(place, a.columns) * Element<X>::kBytes,
+                          a.columns, place.rows_inside, place.columns_inside);
+  if (skipped) return;  // asked only now, so that x is on its way meanwhile
+  static_assert(!kFourOverSix || kThreads == 2 * kTile);
+  const Tables *row_tables = nullptr, *column_tables = nullptr;
+  if constexpr (kFourOverSix) {
+    const int thread = static_cast<int>(threadIdx.x);
+    row_tables = &shared.row_tables, column_tables = &shared.column_tables;
+    if (thread < kTile) {
+      if (with_rows) shared.row_tables.fill(load_scaling(a.row_scaling, at.group), a.e4m3_max, thread);
+    } else {
+      if (with_columns)
+        shared.column_tables.fill(load_scaling(a.column_scaling, at.group), a.e4m3_max, thread - kTile);
     }
+    __syncthreads();
   }
-  const unsigned count = tiles.find(a.rows, window, a.status);
-  if (a.columns == 0) return;
-#pragma unroll 1
-  for (unsigned k = 0; k < count; ++k) {
-    if (k > 0) __syncthreads();  // the tile before has left `shared`
-    quantize_tile<X, kHadamard, kStochastic, kFourOverSix, kAligned>(a, tiles.list[k], column_tile, shared);
+  if (with_rows) {
+    settle_signs(patch, a.zero);
+    quantize_rows<X, kStochastic, kFourOverSix, kAligned>(a, patch, place, at.begin(place, a.columns),
+                                                          load_scaling(a.row_scaling, at.group), row_tables,
+                                                          shared.stage, lane);
   }
+  if (with_columns) {
+    if constexpr (kHadamard) {
+      transform(patch, Factors(a.sign_mask, lane));
+      drop_rows(patch, place.rows_inside);
+    }
+    if (kHadamard || !with_rows) settle_signs(patch, a.zero);
+    quantize_columns<X, kStochastic, kFourOverSix>(a, patch, place, at.column_begin(place), at.of_group.rows,
+                                                   load_scaling(a.column_scaling, at.group), column_tables,
+                                                   shared.stage, lane);
+  }
+  __syncthreads();
+  store_stage<kParts>(a, at, shared.stage, with_rows, with_columns);
 }
 
 // max |x| and max |y| of each group, y being the transform.
 template <bool kAligned>
-__global__ void __launch_bounds__(kThreads, 4) find_amaxes(const Nvfp4Tiles a) {
+__global__ void __launch_bounds__(kThreads, ASSAY_NVFP4_MMA ? 5 : 3)
+    find_amaxes(const __grid_constant__ Nvfp4Tiles a) {
   constexpr Format X = Format::bf16;
-  if (is_skipped(a.skip)) return;
-  __shared__ WindowTiles<Blocks<kTile>> tiles;
+  const bool skipped = is_skipped(a.skip);
   __shared__ std::uint32_t of_warp[2][kThreads / 32];
-  const std::uint32_t window = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - window * a.column_tiles;
-  const unsigned count = tiles.find(a.rows, window, a.status);
+  Tile at;
+  if (!at.find(a, blockIdx.x, skipped)) return;
   const Lane lane;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const Factors factors(a.sign_mask, lane);
-#pragma unroll 1
-  for (unsigned k = 0; k < count; ++k) {
-    const WindowTile tile = tiles.list[k];
-    const int rows = static_cast<int>(min(tile.rows - tile.tile * kTile, std::uint32_t{kTile}));
-    const std::int64_t first_column = std::int64_t{column_tile} * kTile;
-    const int columns = static_cast<int>(min(a.columns - first_column, std::int64_t{kTile}));
-    const int row = warp / 2 * (kSquares * kBlock) + 4 * lane.q, column = warp % 2 * (kTile / 2) + 8 * lane.g;
-    const std::int64_t begin =
-        (std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kTile + row) * a.columns + first_column + column;
-    Patch<X> patches[kSquares];
+  const Place place = at.square(lane);
+  Patch<X> patch;
+  load_patch<X, kAligned>(patch, static_cast<const std::uint16_t*>(a.x) + at.begin(place, a.columns), a.columns,
+                          place.rows_inside, place.columns_inside);
+  if (skipped) return;
+  std::uint32_t row_amax = 0, column_amax = 0;
+  if (a.row_amax_bits != nullptr) row_amax = own_amax(patch);
+  if (a.column_amax_bits != nullptr) {
+    transform(patch, Factors(a.sign_mask, lane));
+    drop_rows(patch, place.rows_inside);
+    column_amax = own_amax(patch);
+  }
+  row_amax = __reduce_max_sync(kAllLanes, row_amax);
+  column_amax = __reduce_max_sync(kAllLanes, column_amax);
+  if (lane.lane == 0) of_warp[0][warp] = row_amax, of_warp[1][warp] = column_amax;
+  __syncthreads();
+  if (threadIdx.x < 2) {
+    std::uint32_t* const amax_bits = threadIdx.x == 0 ? a.row_amax_bits : a.column_amax_bits;
+    std::uint32_t largest = 0;
 #pragma unroll
-    for (int s = 0; s < kSquares; ++s) {
-      load_patch<X, kAligned>(patches[s], static_cast<const std::uint16_t*>(a.x) + begin + s * kBlock * a.columns, a.columns,
-                              rows - row - s * kBlock, columns - column);
-    }
-    std::uint32_t row_amax = 0, column_amax = 0;
-#pragma unroll
-    for (int s = 0; s < kSquares; ++s) {
-      if (a.row_amax_bits != nullptr) row_amax = max(row_amax, own_amax(patches[s]));
-      if (a.column_amax_bits != nullptr) {
-        transform(patches[s], factors);
-        drop_rows(patches[s], rows - row - s * kBlock);
-        column_amax = max(column_amax, own_amax(patches[s]));
-      }
-    }
-    row_amax = __reduce_max_sync(kAllLanes, row_amax);
-    column_amax = __reduce_max_sync(kAllLanes, column_amax);
-    if (k > 0) __syncthreads();
-    if (lane.lane == 0) of_warp[0][warp] = row_amax, of_warp[1][warp] = column_amax;
-    __syncthreads();
-    if (threadIdx.x < 2) {
-      std::uint32_t* const amax_bits = threadIdx.x == 0 ? a.row_amax_bits : a.column_amax_bits;
-      std::uint32_t largest = 0;
-#pragma unroll
-      for (int w = 0; w < kThreads / 32; ++w) largest = max(largest, of_warp[threadIdx.x][w]);
-      if (amax_bits != nullptr) atomicMax(amax_bits + tile.group, largest);  // of magnitudes: the order does not matter
-    }
+    for (int w = 0; w < kThreads / 32; ++w) largest = max(largest, of_warp[threadIdx.x][w]);
+    if (amax_bits != nullptr) atomicMax(amax_bits + at.group, largest);  // of magnitudes: the order does not matter
   }
 }
 
+// nvfp4_rows.cuh.
+template <Format X, bool kStochastic>
+void launch_rows(const Nvfp4Tiles& tiles, cudaStream_t stream);
+
 template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix>
 void launch_kind(const Nvfp4Tiles& tiles, cudaStream_t stream) {
-  const auto kernel = tiles.aligned ? quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, true>
-                                    : quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, false>;
+  if constexpr (Element<X>::kBytes == 2 && !kHadamard && !kFourOverSix) {
+    if (tiles.way == Nvfp4Way::rows) return launch_rows<X, kStochastic>(tiles, stream);
+  }
+  const bool rows = tiles.row_data != nullptr || tiles.row_scale != nullptr;
+  void (*kernel)(Nvfp4Tiles) = quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, false, kRowPart | kColumnPart>;
+  if (tiles.aligned) {
+    kernel = rows ? quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, true, kRowPart | kColumnPart>
+                  : quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, true, kColumnPart>;
+  }
   kernel<<<tiles.blocks, kThreads, 0, stream>>>(tiles);
   check_launch("nvfp4: quantize_tiles");
 }
