@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "conformance/backends/built_in.h"
 
@@ -120,7 +121,17 @@ void Backend::open(const std::string& options) {
   throw BackendError(status, "backend " + name() + " does not open (" + std::string(name_of(status)) + "): " + (why == nullptr ? "" : why));
 }
 
+namespace {
+std::atomic<bool> all_given_up = false;
+}
+void Backend::give_up_all() { all_given_up = true; }
+// The host backends of ours wait for no device.
+bool Backend::is_given_up() const {
+  return given_up_ || (all_given_up && table_ != reference_backend() && table_ != null_backend());
+}
+
 Backend::~Backend() {
+  if (is_given_up()) return;
   if (context_ != nullptr) table_->close(context_);
   if (library_ != nullptr) dlclose(library_);
 }
@@ -165,6 +176,7 @@ std::string Backend::last_error() {
 }
 
 void Backend::check(assay_status status, const std::string& doing) {
+  if (status == ASSAY_TIMEOUT) give_up();
   if (status == ASSAY_OK) return;
   throw BackendError(status, "backend " + name() + " could not " + doing + " (" + std::string(name_of(status)) + "): " + last_error());
 }

@@ -49,7 +49,15 @@ class Backend {
   void set_axis(const std::string& name, const std::string& value);
   bool can_capture() const { return table_->capture_begin != nullptr; }
 
-  // Throws unless `status` is ASSAY_OK; `doing` is what was attempted: "allocate 4096 bytes".
+  // A call of this context has not finished in time: what it does is not known, and all that may wait for it (copies,
+  // release, streams, graphs, close) may wait for ever. From here on the harness calls none of that: memory, streams and
+  // context are left behind.
+  void give_up() { given_up_ = true; }
+  // The same for every context on a device, now and later: one that hangs keeps the others waiting too.
+  static void give_up_all();
+  bool is_given_up() const;
+
+  // Throws unless `status` is ASSAY_OK, and gives the context up at ASSAY_TIMEOUT; `doing` is what was attempted: "allocate 4096 bytes".
   void check(assay_status status, const std::string& doing);
   std::string last_error();
 
@@ -59,6 +67,7 @@ class Backend {
   void* library_ = nullptr;
   const assay_backend* table_ = nullptr;
   assay_context* context_ = nullptr;
+  bool given_up_ = false;
 };
 
 }  // namespace assay::conformance

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "conformance/program/departure.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
@@ -55,6 +56,7 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
         }
         if (!expects) options.expected_by = judged.expecting;
         CaseReport made{file.filename().string(), each.name, "", each.op, recipe_of(each), judge(judged.backend, each, expects ? &each : nullptr, options)};
+        if (judged.is_given_up()) note_busy_device(options.title);
         line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
         report.add(std::move(made));
       } catch (const InvalidArgument& error) {
@@ -62,6 +64,10 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       } catch (const NotSupported& error) {
         inconsistent[static_cast<std::size_t>(i)] = error.what();
       }
+    }, [&](std::int64_t i, Judgement judgement) {
+      const golden::Case& each = *cases[static_cast<std::size_t>(i)];
+      if (judgement.verdict == Verdict::unfinished) judgement.text = file.string() + ": " + each.name + "\n  " + judgement.text;
+      report.add({file.filename().string(), each.name, "", each.op, recipe_of(each), std::move(judgement)});
     });
     for (std::size_t i = 0; i < cases.size(); ++i) {
       if (!inconsistent[i].empty()) report.bad_fixture(file.string(), file.string() + ": /" + cases[i]->name + ": " + inconsistent[i]);

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "conformance/backends/backend.h"
+#include "conformance/program/departure.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
@@ -74,10 +75,7 @@ ExitCode dispatch(int argc, char** argv) {
   return chosen();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  catch_interrupts();
+int run_main(int argc, char** argv) {
   try {
     return static_cast<int>(dispatch(argc, argv));
   } catch (const golden::FixtureError& error) {
@@ -94,4 +92,13 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "assay: {}\n", error.what());
     return static_cast<int>(ExitCode::usage);
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  catch_interrupts();
+  const int code = run_main(argc, argv);
+  if (!busy_device().empty()) leave_at_once(static_cast<ExitCode>(code));  // the driver's own end would wait
+  return code;
 }

@@ -82,16 +82,19 @@ Report::Report(std::string verb, Backend& backend, int most_shown) : verb_(std::
 
 void Report::add(CaseReport report) {
   const std::lock_guard lock(mutex_);
+  if (closed_) return;
   const Judgement& judgement = report.judgement;
   switch (judgement.verdict) {
     case Verdict::passed: break;
     case Verdict::not_run: break;
     case Verdict::failed: outcome_.add(ExitCode::failed); break;
     case Verdict::unproven_skip: outcome_.add(ExitCode::unproven_skip); break;
-    case Verdict::unfinished: outcome_.add(ExitCode::incomplete); break;
+    case Verdict::unfinished:
+    case Verdict::not_tried: outcome_.add(ExitCode::incomplete); break;
     case Verdict::machine_failed: outcome_.add(ExitCode::machine_failed); break;
   }
-  if (judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run && failures_++ < most_shown_) {
+  if (judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run &&
+      judgement.verdict != Verdict::not_tried && failures_++ < most_shown_) {
     fmt::print("{}\n\n", judgement.text);
     std::fflush(stdout);
   }
@@ -106,6 +109,15 @@ void Report::bad_fixture(std::string file, std::string why) {
   bad_fixtures_.emplace_back(std::move(file), std::move(why));
 }
 
+void Report::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+void Report::note_unfinished(std::string why) {
+  outcome_.add(ExitCode::incomplete);
+  troubles_.push_back(std::move(why));
+}
 void Report::note_interrupted() {
   outcome_.add(ExitCode::incomplete);
   troubles_.push_back("interrupted before the end");
@@ -150,11 +162,12 @@ void Report::print_summary() {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::map<std::pair<std::string, std::string>, Counts> rows;
   const Counts all = count_cases(cases_);
-  std::map<std::string, std::int64_t> reasons;
+  std::map<std::string, std::int64_t> reasons, untried;
   std::map<std::string, std::int64_t> grounds;
   for (const CaseReport& each : cases_) {
     count(rows[{each.op, each.recipe}], each.judgement);
     if (each.judgement.verdict == Verdict::not_run) ++reasons[first_line(each.judgement.text)];
+    if (each.judgement.verdict == Verdict::not_tried) ++untried[first_line(each.judgement.text)];
     if (each.judgement.verdict == Verdict::passed && each.suite != kSelfCheck) ++grounds[ground_text(each.judgement)];
   }
   if (failures_ > most_shown_) fmt::print("... and {} more (--json has them all, --show sets how many are printed)\n\n", failures_ - most_shown_);
@@ -172,6 +185,7 @@ void Report::print_summary() {
   }
   if (tell_settings_) print_settings();
   for (const auto& [reason, number] : reasons) fmt::print("not run, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
+  for (const auto& [reason, number] : untried) fmt::print("not tried, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [what, why] : not_tried_) fmt::print("not run, {}: {}\n", what, why);
   for (const std::string& trouble : troubles_) fmt::print("{}\n", trouble);
 

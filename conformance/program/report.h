@@ -44,6 +44,9 @@ class Report {
   // Cases are told apart by the settings under which they were judged.
   void tell_settings() { tell_settings_ = true; }
   void note_interrupted();
+  void note_unfinished(std::string why);
+  // From here on add() does nothing: threads that still wait for a device may come back while the summary is told.
+  void close();
   void note_machine_failed(std::string why);
   void note_nothing_selected(std::string why);
 
@@ -60,6 +63,7 @@ class Report {
   std::string backend_name_, device_, software_;
   int most_shown_;
   bool tell_settings_ = false;
+  bool closed_ = false;
   void print_settings() const;
   std::vector<CaseReport> cases_;
   std::vector<std::pair<std::string, std::string>> not_tried_, bad_fixtures_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "conformance/cases/generator.h"
+#include "conformance/program/departure.h"
 #include "conformance/program/golden_cases.h"
 #include "conformance/program/suite.h"
 #include "conformance/program/verbs.h"
@@ -29,9 +30,14 @@ Action add_repro(CLI::App& verb) {
     const std::unique_ptr<Backend> opened = options->backend.open();
     Backend& backend = *opened;
     Report report("repro", backend, 1);
+    Departure departure(report, [&] {
+      report.print_summary();
+      if (!options->json.empty()) report.write_json(options->json);
+    });
     fmt::print("{}\n", to_text(line));
     const std::unique_ptr<Backend> expecting = options->backend.open_expecting();
     CaseReport judged = judge_line(line, {backend, expecting.get()}, options->backend);
+    if (Judged{backend, expecting.get()}.is_given_up()) note_busy_device(to_text(line));
     if (judged.judgement.verdict == Verdict::passed) {
       fmt::print("passed by {}: {} words compared, with two poisons\n", ground_text(judged.judgement), judged.judgement.words);
     }
@@ -47,9 +53,7 @@ Action add_repro(CLI::App& verb) {
       golden::write_fixture(options->save, fixture);
       fmt::print("saved to {}\n", options->save);
     }
-    report.print_summary();
-    if (!options->json.empty()) report.write_json(options->json);
-    return report.exit_code();
+    return departure.finish();
   };
 }
 

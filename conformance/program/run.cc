@@ -10,6 +10,7 @@
 #include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
 #include "conformance/cases/random_gemm.h"
+#include "conformance/program/departure.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
@@ -144,21 +145,23 @@ ExitCode run(const Options& options) {
   if (shard.index != 0) files.clear();  // fixtures and self-checks belong to the first shard
   const bool whole = !random && options.words.empty() && shard.index == 0;
 
+  Departure departure(report, [&] {
+    if (interrupted()) report.note_interrupted();
+    if (whole && files.empty()) {
+      report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
+    }
+    if (!random && backend.name() != "device") {
+      std::string why = "the device is busy";
+      if (busy_device().empty() && best_backend(&why) == "device") why = "--backend device judges the CUDA implementation here";
+      report.not_tried("device cases", why);
+    }
+    report.print_summary();
+    if (!options.json.empty()) report.write_json(options.json);
+  });
   judge_lines(cases, options.backend, settings, !options.quiet, report);
   if (!interrupted() && !files.empty()) judge_fixtures(files, fixture_words, options.backend, !options.quiet, report);
   if (!interrupted() && whole) self_check(report, !options.quiet);
-  if (interrupted()) report.note_interrupted();
-  if (whole && files.empty()) {
-    report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
-  }
-  if (!random && backend.name() != "device") {
-    std::string why;
-    if (best_backend(&why) == "device") why = "--backend device judges the CUDA implementation here";
-    report.not_tried("device cases", why);
-  }
-  report.print_summary();
-  if (!options.json.empty()) report.write_json(options.json);
-  return report.exit_code();
+  return departure.finish();
 }
 
 }  // namespace

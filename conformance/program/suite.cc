@@ -4,6 +4,7 @@
 
 #include "conformance/cases/generator.h"
 #include "conformance/cases/replay_steps.h"
+#include "conformance/program/departure.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
@@ -60,7 +61,7 @@ void caught(CaseReport& report, const JudgeOptions& options, Body body) {
     report.judgement.verdict = Verdict::failed;
     report.judgement.text = options.title + "\n  the reference cannot answer this case: " + error.what();
   } catch (const BackendError& error) {
-    report.judgement.verdict = Verdict::machine_failed;
+    report.judgement.verdict = error.status() == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::machine_failed;
     report.judgement.text = options.title + "\n  " + error.what();
   } catch (const std::bad_alloc&) {
     report.judgement.verdict = Verdict::machine_failed;
@@ -131,8 +132,17 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
       } else {
         reports.push_back(judge_line(each, judged, choice));
       }
+      if (judged.is_given_up()) {
+        const auto unfinished = std::find_if(reports.begin(), reports.end(), [](const CaseReport& made) { return made.judgement.verdict == Verdict::unfinished; });
+        note_busy_device(to_text(each) + (unfinished == reports.end() || unfinished->setting.empty() ? "" : " (" + unfinished->setting + ")"));
+      }
       line.done(reports[0].line, std::any_of(reports.begin(), reports.end(), [](const CaseReport& made) { return counts_as_failed(made.judgement); }));
       for (CaseReport& made : reports) report.add(std::move(made));
+    }, [&, part = part](std::int64_t i, Judgement judgement) {
+      CaseReport made = report_for(*(*part)[static_cast<std::size_t>(i)]);
+      if (judgement.verdict == Verdict::unfinished) judgement.text = made.line + "\n  " + judgement.text;
+      made.judgement = std::move(judgement);
+      report.add(std::move(made));
     }, one_at_a_time);
   }
 }
@@ -179,7 +189,7 @@ void self_check(Report& report, bool progress) {
     }
     line.done(judged.line, !right);
     report.add(std::move(entry));
-  });
+  }, [](std::int64_t, Judgement) {});  // nothing of it can wait for a device
 }
 
 }  // namespace assay::conformance

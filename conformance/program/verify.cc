@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "conformance/program/departure.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/verbs.h"
@@ -29,14 +30,17 @@ Action add_verify(CLI::App& verb) {
     Backend& backend = *opened;
     Report report("verify", backend, options->show);
     const std::vector<std::filesystem::path> files(options->files.begin(), options->files.end());
-    const std::int64_t selected = judge_fixtures(files, options->cases, options->backend, !options->quiet, report);
-    if (interrupted()) report.note_interrupted();
-    if (selected == 0 && report.exit_code() == ExitCode::passed) {
-      report.note_nothing_selected(options->cases.empty() ? "the files hold no cases" : "no case has that path");
-    }
-    report.print_summary();
-    if (!options->json.empty()) report.write_json(options->json);
-    return report.exit_code();
+    std::int64_t selected = -1;  // until all are judged
+    Departure departure(report, [&] {
+      if (interrupted()) report.note_interrupted();
+      if (selected == 0 && report.exit_code() == ExitCode::passed) {
+        report.note_nothing_selected(options->cases.empty() ? "the files hold no cases" : "no case has that path");
+      }
+      report.print_summary();
+      if (!options->json.empty()) report.write_json(options->json);
+    });
+    selected = judge_fixtures(files, options->cases, options->backend, !options->quiet, report);
+    return departure.finish();
   };
 }
 

@@ -12,6 +12,9 @@
 namespace assay::conformance {
 namespace {
 
+// Milliseconds for a copy, with nothing else on its stream. Whatever takes longer waits for a device that hangs.
+constexpr std::int64_t kCopyLimit = 120'000;
+
 // Canary bytes differ from place to place, so that a shifted copy of them is seen too.
 std::byte canary(std::int64_t at) { return static_cast<std::byte>(0xC3 ^ (at * 37 & 0xff)); }
 
@@ -38,15 +41,15 @@ GuardedBuffer::GuardedBuffer(Backend& backend, assay_stream* stream, std::string
   try {
     put(base_, before);
     put(base_ + kGuard + bytes_, after);
-    backend_.check(backend_.table().synchronize(backend_.context(), stream_, -1), "wait for the canaries of " + label_);
+    backend_.check(backend_.table().synchronize(backend_.context(), stream_, kCopyLimit), "wait for the canaries of " + label_);
   } catch (...) {
-    backend_.table().release(backend_.context(), base_);
+    if (!backend_.is_given_up()) backend_.table().release(backend_.context(), base_);
     throw;
   }
 }
 
 GuardedBuffer::~GuardedBuffer() {
-  if (base_ != nullptr) backend_.table().release(backend_.context(), base_);
+  if (base_ != nullptr && !backend_.is_given_up()) backend_.table().release(backend_.context(), base_);
 }
 
 GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
@@ -76,7 +79,7 @@ void GuardedBuffer::read(std::vector<std::byte>& into) const {
   if (bytes_ == 0) return;
   backend_.check(backend_.table().copy_to_host(backend_.context(), stream_, into.data(), data(), bytes_),
                  "copy " + label_ + " to the host");
-  backend_.check(backend_.table().synchronize(backend_.context(), stream_, -1), "wait for the copy of " + label_);
+  backend_.check(backend_.table().synchronize(backend_.context(), stream_, kCopyLimit), "wait for the copy of " + label_);
 }
 
 std::optional<GuardedBuffer::Change> GuardedBuffer::change_from(const std::byte* expected) const {
@@ -86,7 +89,7 @@ std::optional<GuardedBuffer::Change> GuardedBuffer::change_from(const std::byte*
     const std::int64_t count = std::min(kPiece, bytes_ - begin);
     backend_.check(backend_.table().copy_to_host(backend_.context(), stream_, piece.data(), static_cast<std::uint8_t*>(data()) + begin, count),
                    "copy " + label_ + " to the host");
-    backend_.check(backend_.table().synchronize(backend_.context(), stream_, -1), "wait for the copy of " + label_);
+    backend_.check(backend_.table().synchronize(backend_.context(), stream_, kCopyLimit), "wait for the copy of " + label_);
     std::atomic<bool> same = true;
     parallel_for(count, kPart, [&](std::int64_t from, std::int64_t to) {
       if (std::memcmp(piece.data() + from, expected + begin + from, static_cast<std::size_t>(to - from)) != 0) same = false;
@@ -104,7 +107,7 @@ std::string GuardedBuffer::damage() const {
     std::vector<std::byte> found(static_cast<std::size_t>(count));
     backend_.check(backend_.table().copy_to_host(backend_.context(), stream_, found.data(), base_ + from, count),
                    "read the canaries of " + label_);
-    backend_.check(backend_.table().synchronize(backend_.context(), stream_, -1), "wait for the canaries of " + label_);
+    backend_.check(backend_.table().synchronize(backend_.context(), stream_, kCopyLimit), "wait for the canaries of " + label_);
     std::int64_t wrong = 0, first = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       if (found[static_cast<std::size_t>(i)] == canary(canary_from + i)) continue;

@@ -94,9 +94,17 @@ std::string_view name_of(Verdict verdict) {
     case Verdict::not_run: return "not run";
     case Verdict::unproven_skip: return "skip without proof";
     case Verdict::unfinished: return "unfinished";
+    case Verdict::not_tried: return "not tried";
     case Verdict::machine_failed: return "machine failed";
   }
   return "unknown";
+}
+
+Judgement not_tried() {
+  Judgement judgement;
+  judgement.verdict = Verdict::not_tried;
+  judgement.text = "the device is busy with an earlier call";
+  return judgement;
 }
 
 std::string_view name_of(Ground ground) {
@@ -272,14 +280,18 @@ std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& 
     if (setting.algorithm >= 0) under.algorithm = setting.algorithm;
     under.setting = setting.text;
     under.reproduce += setting.words();
+    if (backend.is_given_up()) {
+      judged.push_back({setting, not_tried()});
+      continue;
+    }
     if (!setting.axis.empty()) backend.set_axis(setting.axis, setting.value);
     try {
       judged.push_back({setting, judge_once(backend, problem, specs, expectations, under)});
     } catch (...) {
-      if (!setting.axis.empty()) backend.set_axis(setting.axis, "");
+      if (!setting.axis.empty() && !backend.is_given_up()) backend.set_axis(setting.axis, "");
       throw;
     }
-    if (!setting.axis.empty()) backend.set_axis(setting.axis, "");
+    if (!setting.axis.empty() && !backend.is_given_up()) backend.set_axis(setting.axis, "");
   }
   return judged;
 }

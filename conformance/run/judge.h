@@ -24,6 +24,7 @@ enum class Verdict {
   not_run,         // the backend declared the path absent, and proved it: the call returned "not supported" and wrote nothing
   unproven_skip,   // declared absent, but the call did something else
   unfinished,      // no answer: time ran out, or the call could not be made to an end
+  not_tried,       // not begun: the device is busy with an earlier call that does not finish
   machine_failed,  // device lost, out of memory on the harness side
 };
 std::string_view name_of(Verdict verdict);
@@ -46,6 +47,9 @@ struct Judgement {
   std::string plan;             // accumulation plan that the backend stated; empty: none
   std::string expected_by;      // backend whose answer was expected; empty: the reference's, or a fixture's
 };
+
+// That of a case for which no device is left.
+Judgement not_tried();
 
 // "bits", or "bits, expected by bringup".
 std::string ground_text(const Judgement& judgement);
@@ -81,7 +85,7 @@ struct JudgedSetting {
 };
 // Judges the case with the backend's own choice, then (`all_algorithms`) with each algorithm that the backend lists, then
 // with each of `axes` (NAME, VALUE). What is expected is computed once for each plan that is stated. Other axes are left as
-// they are, and those of `axes` end at their defaults.
+// they are, and those of `axes` end at their defaults. After a call that does not finish the rest is not tried.
 // Errors: as judge().
 std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,
                                           const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options);

@@ -11,6 +11,7 @@
 namespace assay::conformance {
 
 ScenarioStage::Streams::~Streams() {
+  if (backend.is_given_up()) return;
   for (assay_stream* each : *this) backend.table().stream_destroy(backend.context(), each);
 }
 
@@ -87,6 +88,7 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
 }
 
 ScenarioStage::~ScenarioStage() {
+  if (backend_.is_given_up()) return;
   for (assay_graph* each : graphs_) backend_.table().graph_destroy(backend_.context(), each);
 }
 
@@ -217,6 +219,7 @@ ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uin
   for (std::size_t s = 0; s < streams_.size(); ++s) {
     const assay_status waited = table.synchronize(backend_.context(), streams_[s], timeout_ms_);
     if (waited == ASSAY_TIMEOUT) {
+      backend_.give_up();
       result.status = waited;
       result.error = fmt::format("not finished after {} ms{}", timeout_ms_, streams_.size() > 1 ? fmt::format(" on the stream of module {}", s + 1) : "");
       return result;

@@ -81,10 +81,12 @@ Trial::Stream::Stream(Backend& of) : backend(of) {
   backend.check(backend.table().stream_create(backend.context(), &handle), "create a stream");
 }
 
-Trial::Stream::~Stream() { backend.table().stream_destroy(backend.context(), handle); }
+Trial::Stream::~Stream() {
+  if (!backend.is_given_up()) backend.table().stream_destroy(backend.context(), handle);
+}
 
 Trial::~Trial() {
-  if (graph_ != nullptr) backend_.table().graph_destroy(backend_.context(), graph_);
+  if (graph_ != nullptr && !backend_.is_given_up()) backend_.table().graph_destroy(backend_.context(), graph_);
 }
 
 void Trial::prepare(std::uint8_t poison) {
@@ -127,6 +129,7 @@ Attempt Trial::collect(const golden::Case& inputs, assay_status launched, std::m
   if (result.status != ASSAY_OK) result.error = backend_.last_error();
   const assay_status waited = backend_.table().synchronize(backend_.context(), stream_, timeout_ms_);
   if (waited != ASSAY_OK) {
+    if (waited == ASSAY_TIMEOUT) backend_.give_up();
     result.status = waited;
     result.error = waited == ASSAY_TIMEOUT ? fmt::format("not finished after {} ms", timeout_ms_) : backend_.last_error();
     return result;

@@ -18,6 +18,7 @@
 #include <set>
 
 #include "conformance/cases/catalogue.h"
+#include "conformance/program/departure.h"
 #include "conformance/program/exit_code.h"
 #include "conformance/program/suite.h"
 
@@ -42,6 +43,7 @@ class CaseTest : public testing::Test {
   CaseTest(CaseLine line, std::shared_ptr<Backend> backend) : line_(std::move(line)), backend_(std::move(backend)) {}
 
   void TestBody() override {
+    if (backend_->is_given_up()) FAIL() << "not tried: " << not_tried().text;
     const Judgement judgement = judge_line(line_, {*backend_}, choice_from_environment()).judgement;
     RecordProperty("case", to_text(line_));
     RecordProperty("words", std::to_string(judgement.words));
@@ -110,5 +112,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "assay_suite: no case was judged\n");
     return static_cast<int>(ExitCode::nothing_selected);
   }
+  if (backend != nullptr && backend->is_given_up()) leave_at_once(static_cast<ExitCode>(status));  // what waits for the device waits for ever
   return status;
 }

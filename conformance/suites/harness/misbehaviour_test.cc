@@ -43,7 +43,8 @@ TEST_P(Misbehaviour, IsToldByName) {
     EXPECT_EQ(judgement.text.starts_with(headed), !is_reason) << judgement.text;
     EXPECT_EQ(judgement.text.ends_with("repro   assay repro"), !is_reason) << judgement.text;
   }
-  EXPECT_TRUE(rogue.buffers.empty()) << rogue.buffers.size() << " buffers were not released";
+  // What a call that never finishes may still write to is not given back, which could wait for it besides.
+  EXPECT_EQ(rogue.buffers.empty(), fault.verdict != Verdict::unfinished) << rogue.buffers.size() << " buffers are not released";
 }
 
 const Fault kFaults[] = {

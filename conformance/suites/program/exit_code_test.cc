@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <fstream>
 #include <ostream>
@@ -179,6 +181,49 @@ TEST(Interrupt, TwiceEndsAtOnce) {
   };
   const Ran ran = assay({"run", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "hang=" + started.string()}, options);
   EXPECT_EQ(ran.signal, SIGINT) << ran.code << ran.out;
+}
+
+// A call that never finishes: nothing that waits for it is called again, what is left is told, and the program is gone.
+TEST(Busy, TheRestIsNotTriedAndTheProgramLeaves) {
+  const golden::TemporaryFolder folder;
+  const std::string json = (folder / "run.json").string();
+  const Ran ran = assay({"run", "offsets", "--profile", "smoke", "--timeout", "1", "--json", json, "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "busy"});
+  EXPECT_EQ(ran.code, 5) << ran.signal << ran.out << ran.err;
+  EXPECT_TRUE(contains(ran.out, "returned 'timeout': not finished after 1000 ms")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "the device is busy with an earlier call")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "the device is busy with a call that does not finish")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "exit 5 (incomplete)")) << ran.out;
+  std::ifstream file(json);
+  const nlohmann::json told = nlohmann::json::parse(file);
+  EXPECT_EQ(told.at("exit"), 5);
+  int unfinished = 0, untried = 0;
+  for (const auto& each : told.at("cases")) {
+    unfinished += each.at("verdict") == "unfinished";
+    untried += each.at("verdict") == "not tried";
+  }
+  EXPECT_EQ(unfinished, 1);
+  EXPECT_EQ(untried + 1, static_cast<int>(told.at("cases").size()));
+  EXPECT_GT(untried, 0);
+}
+
+TEST(Busy, OneCaseAlone) {
+  const Ran ran = assay({"repro", "splits_to_offsets splits=1,2", "--timeout", "1", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "busy"});
+  EXPECT_EQ(ran.code, 5) << ran.signal << ran.out << ran.err;
+  EXPECT_TRUE(contains(ran.out, "returned 'timeout': not finished after 1000 ms")) << ran.out;
+}
+
+// Without a time that runs out there is the interrupt: one is enough, after the time that a call may take.
+TEST(Busy, AnInterruptEndsAWaitForEver) {
+  const golden::TemporaryFolder folder;
+  const std::filesystem::path started = folder / "started";
+  RunOptions options;
+  options.meanwhile = [&](pid_t child) {
+    if (appears(started)) kill(child, SIGTERM);
+  };
+  const Ran ran = assay({"run", "offsets", "--profile", "smoke", "--timeout", "1", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "stuck=" + started.string()}, options);
+  EXPECT_EQ(ran.code, 5) << ran.signal << ran.out << ran.err;
+  EXPECT_TRUE(contains(ran.out, "a call of the backend does not return")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "interrupted before the end")) << ran.out;
 }
 
 }  // namespace

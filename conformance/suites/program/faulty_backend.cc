@@ -9,6 +9,8 @@
 //                 to, in every 128 x 128 tile of D but those of even row and column
 //   settings      algorithms 70 (right, states no plan) and 90 (wrong), axes size (1 2) and twice (yes no; no is wrong)
 //   late          no call finishes in time
+//   busy          the second call never finishes; whatever waits for it waits for ever
+//   stuck=FILE    the first call makes FILE, and copies from then on never return
 //   closed        the device cannot be opened
 //   slow=FILE     calls take 50 ms; FILE is made at the first
 //   hang=FILE     the first call makes FILE and never returns
@@ -29,8 +31,14 @@ using assay::conformance::reference_backend;
 
 std::string fault;
 bool called = false, pending = false, twice = true;
+int calls = 0;
 
 bool is(const char* name) { return fault.rfind(name, 0) == 0; }
+
+void wait_for_ever() {
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+bool is_held() { return (is("busy") && calls >= 2) || (is("stuck=") && calls >= 1); }
 
 // D as the fault has it: tiles of odd row or column with the scales of w from place `place` on, a row of them for each row.
 assay_status with_other_scales(assay_context* context, assay_stream* stream, const assay_call* call, std::int64_t place) {
@@ -72,6 +80,8 @@ assay_status with_other_scales(assay_context* context, assay_stream* stream, con
 
 assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
   if ((is("slow=") || is("hang=")) && !called) std::ofstream(fault.substr(5)).flush();
+  if (is("stuck=") && !called) std::ofstream(fault.substr(6)).flush();
+  ++calls;
   called = pending = true;
   while (is("hang=")) std::this_thread::sleep_for(std::chrono::seconds(1));
   if (is("slow=")) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -95,13 +105,35 @@ assay_backend make_table() {
   table.open = [](const char* options, assay_context** context) {
     fault = options;
     called = pending = false;
+    calls = 0;
     return is("closed") ? ASSAY_DEVICE_LOST : reference_backend()->open("", context);
   };
   table.last_error = [](assay_context*) { return fault.c_str(); };
   table.allocate = [](assay_context* context, std::int64_t bytes, void** data) {
     return is("full") ? ASSAY_OUT_OF_MEMORY : reference_backend()->allocate(context, bytes, data);
   };
-  table.synchronize = [](assay_context*, assay_stream*, std::int64_t) {
+  table.close = [](assay_context* context) {
+    if (is_held()) wait_for_ever();
+    reference_backend()->close(context);
+  };
+  table.release = [](assay_context* context, void* data) {
+    if (is_held()) wait_for_ever();
+    reference_backend()->release(context, data);
+  };
+  table.stream_destroy = [](assay_context* context, assay_stream* stream) {
+    if (is_held()) wait_for_ever();
+    reference_backend()->stream_destroy(context, stream);
+  };
+  table.copy_to_host = [](assay_context* context, assay_stream* stream, void* to, const void* from, std::int64_t bytes) {
+    if (is_held()) wait_for_ever();
+    return reference_backend()->copy_to_host(context, stream, to, from, bytes);
+  };
+  table.synchronize = [](assay_context*, assay_stream*, std::int64_t timeout_ms) {
+    if (is_held() && is("busy")) {
+      if (timeout_ms < 0) wait_for_ever();
+      std::this_thread::sleep_for(std::chrono::milliseconds(timeout_ms));
+      return ASSAY_TIMEOUT;
+    }
     const bool waits = is("late") && pending;
     pending = false;  // what comes after the watchdog has given up works again
     return waits ? ASSAY_TIMEOUT : ASSAY_OK;
