@@ -31,25 +31,24 @@ TEST(random_gemm, depends_on_seed_and_index_alone) {
   EXPECT_EQ(texts.size(), lines.size());
 }
 
-// Bytes of a row of each matrix in storage are multiples of 16.
-void expect_aligned(const CaseLine& line) {
+// Bytes of a row of each matrix in storage are multiples of 16, and so is where its groups begin.
+bool is_aligned(const CaseLine& line) {
   const std::string kind = line.text("kind"), layout = line.text("layout");
   const std::int64_t N = line.integer("N"), K = line.integer("K");
   const std::int64_t d_width = line.text("dtype_d") == "f32" ? 4 : 2, d_columns = layout == "TN" ? N : K;
-  EXPECT_EQ(d_columns * d_width % 16, 0) << to_text(line);
+  if (d_columns * d_width % 16 != 0) return false;
   if (kind == "bf16" || kind == "f16") {
-    if (layout != "TN") EXPECT_EQ(N % 8, 0) << to_text(line);
-    EXPECT_EQ(K % 8, 0) << to_text(line);
-  } else if (layout == "NT") {
-    for (const std::int64_t rows : line.splits()) EXPECT_EQ(rows % 16, 0) << to_text(line);
-  } else {
-    EXPECT_EQ((layout == "TN" ? K : N) % 16, 0) << to_text(line);
+    return K % 8 == 0 && (layout == "TN" || N % 8 == 0);
   }
+  if (layout != "NT") return (layout == "TN" ? K : N) % 16 == 0;
+  const std::vector<std::int64_t> splits = line.splits();
+  return N % 16 == 0 && K % 16 == 0 && std::all_of(splits.begin(), splits.end(), [](std::int64_t rows) { return rows % 16 == 0; });
 }
 
 TEST(random_gemm, stays_within_its_bounds) {
   for (const char* architecture : {"sm90", "sm100", ""}) {
     double products = 0;
+    int unaligned = 0;
     const std::vector<CaseLine> lines = drawn(1, 2000, architecture);
     for (const CaseLine& each : lines) {
       const std::vector<std::int64_t> splits = each.splits();
@@ -58,8 +57,10 @@ TEST(random_gemm, stays_within_its_bounds) {
       EXPECT_LE(each.integer("K"), 8192);
       EXPECT_LE(cost_of(each).macs, 20'000'000'000) << to_text(each);
       products += static_cast<double>(cost_of(each).macs);
-      expect_aligned(each);
+      unaligned += !is_aligned(each);
     }
+    EXPECT_GT(unaligned, 5) << architecture;
+    EXPECT_LT(unaligned, 120) << architecture;
     EXPECT_LT(products / 2000, 2e9) << architecture;
     EXPECT_GT(products / 2000, 2e8) << architecture;
   }
