@@ -106,8 +106,8 @@ void finish(const GroupedGemmView& view, const Parts& parts, bool columns_move, 
     gemm::Epilogue epilogue{view.d_type, group.alpha, group.beta};
     float sum = acc[n];
     if (view.kind == GemmKind::tensor) {
-      const float s = columns_move ? parts.s_rows[0] * acc[n] : acc[n] * parts.s_columns[0];
-      epilogue.factor = s * group.alpha;
+      const float with_columns = group.alpha * (columns_move ? acc[n] : parts.s_columns[0]);
+      epilogue.factor = with_columns * (columns_move ? parts.s_rows[0] : acc[n]);
       sum = parts.t[0];
     }
     codes[n] = 0;

@@ -66,7 +66,7 @@ constexpr Fault kFaults[] = {
     {"block_NN_w", "grouped_gemm kind=block layout=NN dtype_d=f32 splits=130,0,260 N=400 K=300 seed=6", "w_columnwise_scale_inv", 4, true, 8},
     {"block_NT_x", "grouped_gemm kind=block layout=NT dtype_d=f32 splits=256,0,384 N=300 K=200 seed=7", "x_columnwise_scale_inv", 1, true, 4},
     {"block_TN_alpha_beta", "grouped_gemm kind=block dtype_d=f32 alpha=0.5 beta=-0.7 splits=130,0,260 N=300 K=400 seed=8", "w_rowwise_scale_inv", 4, true, 8},
-    {"tensor_TN_w", "grouped_gemm kind=tensor split_accumulator=1 dtype_d=f32 splits=130,0,260,140 N=300 K=400 seed=9", "w_rowwise_scale_inv", 2, true, 6},
+    {"tensor_TN_w", "grouped_gemm kind=tensor split_accumulator=1 dtype_d=f32 alpha=0.3 splits=130,0,260,140 N=300 K=400 seed=9", "w_rowwise_scale_inv", 2, true, 6},
     {"tensor_NT_dy", "grouped_gemm kind=tensor layout=NT dtype_d=bf16 splits=130,7,260 N=300 K=200 seed=10", "dy_columnwise_scale_inv", 1, false, 4},
 };
 INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScales, testing::ValuesIn(kFaults), [](const auto& info) { return std::string(info.param.name); });
