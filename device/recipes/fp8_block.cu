@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;
 
-bool is_multiple(const void* pointer, std::uintptr_t bytes) { return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0; }
+bool is_multiple(const void* pointer, std::uintptr_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // FP8 block scaling with a scale for a tile of 128 x 128.
 
-#include "device/recipes/fp8_block_tile.cuh"
+#include "device/recipes/fp8_block_launch.cuh"
 
 namespace assay::device {
 

@@ -1,6 +1,6 @@
 // FP8 block scaling with a scale for 128 elements of a row (rowwise) or of a column (columnwise).
 
-#include "device/recipes/fp8_block_tile.cuh"
+#include "device/recipes/fp8_block_launch.cuh"
 
 namespace assay::device {
 

@@ -1,23 +1,27 @@
 #pragma once
-// FP8 block scaling, one tile of 128 x 128 elements a block of threads: x is read once, and everything that is wanted of it
-// (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading.
+// FP8 block scaling, one tile of 128 x 128 elements a block of threads: x is read once, and everything that is wanted
+// of it (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading.
 //
-//   traffic   16-bit x: 2 B read, 1 B written per element and direction, 4 B of scale per 128 (1x128) or per 16384; dbias
-//             adds 4 B written per 128:  3.03, 4.06 and 4.09 B/element for 1x128
-//   ceiling   HBM, at the rate of a copy
-//   layout    256 threads; a thread holds 8 rows x 8 columns in registers: 16 threads side by side make the 128 columns, 16
-//             groups of them the 128 rows. All 8 loads of a thread (16 B each) are in flight at once; 4 tiles an SM.
+//   traffic   16-bit x: 2 B read, 1 B written per element and direction, 4 B of scale per 128 (1x128) or per 16384;
+//             dbias adds 4 B written per 128:  3.03, 4.06 and 4.09 B/element for 1x128
+//   ceiling   HBM: one aligned tensor goes at about nine tenths of the rate of a copy. More tiles an SM (6, with x
+//             kept in shared memory for few registers) go no faster.
+//   layout    256 threads; a thread holds 8 rows x 8 columns in registers: 16 threads side by side make the 128
+//             columns, 16 groups of them the 128 rows. All 8 loads of a thread (16 B each) are in flight at once; 4
+//             tiles an SM.
 //   rowwise   amax of a row over 16 lanes by shuffles; 8 codes a lane, 128 B of each row in one store
-//   columnwise  amax of a column within a thread, then over 16 groups through shared memory; codes of 8 rows packed in a
-//             thread, transposed through shared memory (16 KiB, 8-byte chunks exchanged by xor so that no two lanes of a
-//             store meet in a bank), stored as 128 B of each column
+//   columnwise  amax of a column within a thread, then over 16 groups through shared memory; codes of 8 rows packed in
+//             a thread, transposed through shared memory (16 KiB, 8-byte chunks exchanged by xor so that no two lanes
+//             of a store meet in a bank), stored as 128 B of each column
 //   dbias     the tile as it came, in shared memory; a thread walks 64 rows of two columns, one after the other
-//   order     amax is a maximum of magnitudes: no order can change it. dbias has the order of reference/recipes/dbias.h
-//   stores    scales and sums as streaming as the codes: plain stores of 1 % of the bytes cost 8 % of the time of 1x128 rowwise
+//   order     amax is a maximum of magnitudes: no order can change it. dbias has that of reference/recipes/dbias.h
+//   stores    scales and sums as streaming as the codes: plain stores of 1 % of the bytes cost 8 % of the time of
+//             1x128 rowwise
 //   matches   reference/recipes/fp8_block.h
 //
-// A tile is never shared between groups (window_tiles.cuh says which tiles a block has: one, but where groups meet). Rows and columns past the end of a group or of the matrix are held as +0, which
-// changes neither an amax nor a sum (a sum of column values starts from +0 and so is never -0).
+// A tile is never shared between groups (window_tiles.cuh says which tiles a block has: one, but where groups meet).
+// Rows and columns past the end of a group or of the matrix are held as +0, which changes neither an amax nor a sum (a
+// sum of column values starts from +0 and so is never -0).
 
 #include <cstdint>
 
@@ -65,7 +69,8 @@ constexpr int kBlock = 128;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 
-// Tiles that share an SM; registers are shared out accordingly. Without FP8 instructions the codes take registers to make.
+// Tiles that share an SM; registers are shared out accordingly. Without FP8 instructions the codes take registers to
+// make.
 template <Format X>
 constexpr int tiles_an_sm() {
   if (Element<X>::kBytes == 4) return 2;
@@ -97,7 +102,8 @@ struct Patch {
   }
 };
 
-// `x` is the patch's first element, `columns` the distance between rows; rows and columns of the patch that lie inside.
+// `x` is the patch's first element, `columns` the distance between rows; rows and columns of the patch that lie
+// inside.
 template <Format X, bool kAligned>
 __device__ __forceinline__ void load_patch(Patch<X>& patch, const void* x, std::int64_t columns, int rows_inside,
                                            int columns_inside) {
@@ -133,8 +139,8 @@ __device__ __forceinline__ void load_patch(Patch<X>& patch, const void* x, std::
   }
 }
 
-// Amax bits of the 8 rows that 16 lanes share: this lane's result is that of row (lane >> 1) & 7. Each exchange halves the
-// rows that a lane still looks after.
+// Amax bits of the 8 rows that 16 lanes share: this lane's result is that of row (lane >> 1) & 7. Each exchange
+// halves the rows that a lane still looks after.
 template <Format X>
 __device__ __forceinline__ std::uint32_t row_amax_bits(const Patch<X>& patch, int lane) {
   using E = Element<X>;
@@ -182,8 +188,8 @@ __device__ __forceinline__ std::uint32_t row_amax_bits(const Patch<X>& patch, in
   }
 }
 
-// Maxima of the 8 columns over the rows of the patch and of the one 8 rows away in the same warp (16 lanes away), to the
-// warp's row of `maxima` [kWarps][128] elements.
+// Maxima of the 8 columns of a lane, and of the lane 16 away (8 rows away), to the warp's row of `maxima`
+// [kWarps][128] elements.
 template <Format X>
 __device__ __forceinline__ void store_column_maxima(const Patch<X>& patch, int lane, int warp, uint4* maxima) {
   using E = Element<X>;
@@ -194,8 +200,9 @@ __device__ __forceinline__ void store_column_maxima(const Patch<X>& patch, int l
     maximum[w] = 0;
 #pragma unroll
     for (int i = 0; i < 8; ++i) maximum[w] = E::raise(maximum[w], patch.word[i][w]);
-    maximum[w] = E::merge(maximum[w], __shfl_xor_sync(0xFFFFFFFFu, maximum[w], 16));
   }
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) maximum[w] = E::merge(maximum[w], __shfl_xor_sync(0xFFFFFFFFu, maximum[w], 16));
   if (lane < 16) {
 #pragma unroll
     for (int v = 0; v < kWords / 4; ++v) {
@@ -222,8 +229,8 @@ __device__ __forceinline__ std::uint32_t column_amax_bits(const void* maxima, in
   return E::amax_bits(maximum);
 }
 
-// The patch as it came into raw [128][128]. Of 16-bit elements the lower 64 rows have neighbouring 64 B exchanged, so that
-// the two halves of a warp in sum_columns() read different banks.
+// The patch as it came into raw [128][128]. Of 16-bit elements the lower 64 rows have neighbouring 64 B exchanged, so
+// that the two halves of a warp in sum_columns() read different banks.
 template <Format X>
 __device__ __forceinline__ void store_raw(const Patch<X>& patch, int first_row, int column_group, uint4* raw) {
   constexpr int kVectors = Patch<X>::kWords / 4;
@@ -267,12 +274,15 @@ __device__ __forceinline__ float2 sum_columns(const void* raw, int lane, int war
 // Codes in shared memory, [128 columns][128 rows]: of column c, the 8 rows of chunk k lie at chunk k ^ (c / 8) % 16.
 __device__ __forceinline__ int code_chunk(int column, int chunk) { return column * 16 + (chunk ^ (column >> 3)); }
 
-// Columns of codes to memory that allows only bytes: whole aligned 8 bytes where there are, 16 lanes a column, each put
-// together from two neighbouring chunks; the bytes at both ends one by one, 8 lanes a column. `to` is the tile's first code.
-__device__ __forceinline__ void store_columns_unaligned(const unsigned char* shared, std::uint8_t* to, std::uint32_t pitch,
-                                                        int rows, int columns, int thread) {
+// Columns of codes to memory that allows only bytes: whole aligned 8 bytes where there are, 16 lanes a column, each
+// put together from two neighbouring chunks; the bytes at both ends one by one, 8 lanes a column. `to` is the tile's
+// first code.
+__device__ __forceinline__ void store_columns_unaligned(const unsigned char* shared, std::uint8_t* to,
+                                                        std::uint32_t pitch, int rows, int columns, int thread) {
   const auto* chunks = reinterpret_cast<const uint2*>(shared);
-  const auto past_multiple = [&](const std::uint8_t* column) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(column) & 7); };
+  const auto past_multiple = [&](const std::uint8_t* column) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(column) & 7);
+  };
 
   const int j = thread % 16;
   std::uint8_t* destination = to + static_cast<std::int64_t>(thread / 16) * pitch;
@@ -282,7 +292,8 @@ __device__ __forceinline__ void store_columns_unaligned(const unsigned char* sha
     const uint2 own = chunks[code_chunk(column, j)], before = chunks[code_chunk(column, max(j - 1, 0))];
     const bool far = past >= 4;
     const std::uint32_t low = far ? before.x : before.y, middle = far ? before.y : own.x, high = far ? own.x : own.y;
-    const uint2 codes = {__funnelshift_l(low, middle, 8 * past), __funnelshift_l(middle, high, 8 * past)};  // modulo 32
+    const uint2 codes = {__funnelshift_l(low, middle, 8 * past),
+                         __funnelshift_l(middle, high, 8 * past)};  // modulo 32
     if (first >= 0 && first + 8 <= rows) __stcs(reinterpret_cast<uint2*>(destination + first), codes);
   }
 
@@ -298,17 +309,34 @@ __device__ __forceinline__ void store_columns_unaligned(const unsigned char* sha
   }
 }
 
-// One tile by all threads of a block. `shared` is Shared::kBytes long.
-template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned>
-__device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
-                                              unsigned char* shared) {
+// In shared memory, one a block.
+struct TileScratch {
+  std::uint32_t warp_amax[kWarps];
+  __align__(16) float column_scale[kBlock];
+};
+
+// Codes of columns in shared memory for quantize_tiles(): 8 rows of a column at a time.
+struct TileCodes {
+  uint2* chunks;
+  __device__ __forceinline__ void begin() const {}
+  __device__ __forceinline__ void put(int column, int chunk, const uint2& codes) const {
+    chunks[code_chunk(column, chunk)] = codes;
+  }
+};
+
+// One tile by all threads of a block, but for the columns' codes, which are left to `column_codes` without a barrier.
+// `raw` has the tile as it came, if dbias is wanted; TileCodes may have the same place. `maxima` are
+// Shared::kMaximaBytes.
+template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned, class Codes>
+__device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const WindowTile& tile,
+                                              std::uint32_t column_tile, unsigned char* raw, unsigned char* maxima,
+                                              TileScratch& scratch, const Codes& column_codes) {
   using E = Element<X>;
-  using Memory = Shared<X, kSquare, kParts>;
   constexpr Recipe kRecipe = kSquare ? Recipe::block_128x128 : Recipe::block_1x128;
   using RowLayout = ScaleLayoutOf<kRecipe, Direction::rowwise>;
   using ColumnLayout = ScaleLayoutOf<kRecipe, Direction::columnwise>;
-  __shared__ std::uint32_t warp_amax[kWarps];
-  __shared__ __align__(16) float column_scale[kBlock];
+  std::uint32_t* const warp_amax = scratch.warp_amax;
+  float* const column_scale = scratch.column_scale;
 
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int column_group = thread % 16, row_group = thread / 16;
@@ -326,7 +354,7 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
   const bool with_columns = kParts & kColumnPart && (a.column_data != nullptr || a.column_scale != nullptr);
   const bool with_sums = kParts & kDbiasPart && a.tile_sums != nullptr;
   if constexpr (kParts & kDbiasPart) {
-    if (with_sums) store_raw(patch, row_group * 8, column_group, reinterpret_cast<uint4*>(shared));
+    if (with_sums) store_raw(patch, row_group * 8, column_group, reinterpret_cast<uint4*>(raw));
   }
 
   // Scales. 1x128: `scale` is of row (lane >> 1) & 7 of this thread's 8, and those of columns go to column_scale.
@@ -343,18 +371,19 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
     }
     if constexpr (kParts & kColumnPart) {
       if (with_columns) {
-        store_column_maxima(patch, lane, warp, reinterpret_cast<uint4*>(shared + Memory::kTileBytes));
+        store_column_maxima(patch, lane, warp, reinterpret_cast<uint4*>(maxima));
       }
     }
     if constexpr (kParts & (kColumnPart | kDbiasPart)) __syncthreads();
     if constexpr (kParts & kColumnPart) {
       if (with_columns && warp >= kWarps / 2) {  // the other warps sum columns meanwhile
         const int column = thread - kThreads / 2;
-        const std::uint32_t amax_bits = column_amax_bits<X>(shared + Memory::kTileBytes, column);
+        const std::uint32_t amax_bits = column_amax_bits<X>(maxima, column);
         const float own = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
         column_scale[column] = own;
         if (a.column_scale != nullptr && column < columns) {
-          __stcs(a.column_scale + ColumnLayout::pitch(tile.rows, a.columns) * tile.number + first_column + column, reciprocal(own));
+          __stcs(a.column_scale + ColumnLayout::pitch(tile.rows, a.columns) * tile.number + first_column + column,
+                 reciprocal(own));
         }
       }
     }
@@ -387,7 +416,7 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
   if constexpr (kParts & kDbiasPart) {
     if (with_sums && warp < kWarps / 2) {
       int pair;
-      const float2 sum = sum_columns<X>(shared, lane, warp, pair);
+      const float2 sum = sum_columns<X>(raw, lane, warp, pair);
       float* const to = a.tile_sums + std::int64_t{tile.number} * a.columns + first_column + 2 * pair;
       if (lane < 16) {
         if (kAligned && 2 * pair + 1 < columns) {
@@ -417,122 +446,59 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
       } else {
 #pragma unroll
         for (int c = 0; c < 8; ++c) {
-          if (column_group * 8 + c < columns) to[c] = static_cast<std::uint8_t>((c < 4 ? codes.x : codes.y) >> (8 * (c % 4)));
+          if (column_group * 8 + c < columns)
+            to[c] = static_cast<std::uint8_t>((c < 4 ? codes.x : codes.y) >> (8 * (c % 4)));
         }
       }
     }
   }
 
   if constexpr (kParts & kColumnPart) {
-    // Column scales are there, and nobody reads the raw tile any more: the codes take its place.
+    // Column scales are there, and nobody reads the raw tile any more: the codes may take its place.
     if constexpr (!kSquare || kParts & kDbiasPart) __syncthreads();
     if (with_columns && a.column_data != nullptr) {
+      column_codes.begin();
       float scales[8];
 #pragma unroll
       for (int c = 0; c < 8; ++c) scales[c] = kSquare ? scale : column_scale[column_group * 8 + c];
-      auto* const codes = reinterpret_cast<uint2*>(shared);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
         if (!any_rows) break;
         float product[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) product[i] = multiply_with_zero(patch.value(i, c), scales[c], a.zero);
-        codes[code_chunk(column_group * 8 + c, row_group)] =
-            uint2{encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
-                  encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
-      }
-      __syncthreads();
-
-      // The group's columns of tile.rows codes begin where its rows do.
-      std::uint8_t* const to = a.column_data + std::int64_t{tile.first_row} * a.columns + first_column * tile.rows +
-                               std::int64_t{tile.tile} * kBlock;
-      const bool whole_vectors = ((reinterpret_cast<std::uintptr_t>(to) | tile.rows) & 15) == 0;
-      if (whole_vectors) {
-        const int vector = thread % 8;
-#pragma unroll
-        for (int pass = 0; pass < 4; ++pass) {
-          const int column = pass * 32 + thread / 8, exchange = column >> 3;
-          uint4 v = reinterpret_cast<const uint4*>(shared)[column * 8 + (vector ^ exchange >> 1)];
-          if (exchange & 1) v = uint4{v.z, v.w, v.x, v.y};
-          if (column < columns && vector * 16 < rows) {
-            __stcs(reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * tile.rows) + vector, v);
-          }
-        }
-      } else {
-        store_columns_unaligned(shared, to, tile.rows, rows, columns, thread);
+        column_codes.put(column_group * 8 + c, row_group,
+                         uint2{encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
+                               encode_fp8x4<F>(product[4], product[5], product[6], product[7])});
       }
     }
   }
 }
 
-// Only rows of 16-bit elements with a scale for 128: no shared codes, so tiles of half the rows and twice as many of them
-// on an SM. A thread has 4 rows x 8 columns.
-constexpr int kStripRows = 64;
+// Where column `first_column` of a tile's codes goes: the group's columns of tile.rows codes begin where its rows do.
+__device__ __forceinline__ std::uint8_t* column_codes_of(const Fp8BlockTiles& a, const WindowTile& tile,
+                                                         std::uint32_t column_tile) {
+  return a.column_data + std::int64_t{tile.first_row} * a.columns + std::int64_t{column_tile} * kBlock * tile.rows +
+         std::int64_t{tile.tile} * kBlock;
+}
 
-template <Format X, Format F>
-__global__ void __launch_bounds__(kThreads, 6) quantize_strips(const __grid_constant__ Fp8BlockTiles a) {
-  using E = Element<X>;
-  using Layout = ScaleLayoutOf<Recipe::block_1x128, Direction::rowwise>;
-  __shared__ WindowTiles<typename Layout::Measure> tiles;
-  if (is_skipped(a.noop)) return;
-  const std::uint32_t strip = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - strip * a.column_tiles;
-  unsigned left = tiles.find(a.rows, strip / 2, a.status);
-  if (left == 0 || a.columns == 0) return;
-
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, column_group = thread % 16;
-  const int own_row = static_cast<int>(strip % 2) * kStripRows + thread / 16 * 4;
-  const bool has_columns = std::int64_t{column_tile} * kBlock + column_group * 8 < a.columns;
-  while (left-- != 0) {
-    const WindowTile& tile = tiles.list[left];
-    const int rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock))) - own_row;
-    if (rows + own_row % 8 <= 0) continue;  // a whole warp
-    const std::int64_t begin = (std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kBlock + own_row) * a.columns +
-                               std::int64_t{column_tile} * kBlock + column_group * 8;
-    const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
-    uint4 word[4];
+__device__ __forceinline__ void store_columns(const Fp8BlockTiles& a, const WindowTile& tile,
+                                              std::uint32_t column_tile, const unsigned char* shared) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
+  const int columns = static_cast<int>(min(a.columns - std::int64_t{column_tile} * kBlock, std::int64_t{kBlock}));
+  std::uint8_t* const to = column_codes_of(a, tile, column_tile);
+  if (((reinterpret_cast<std::uintptr_t>(to) | tile.rows) & 15) != 0) {
+    return store_columns_unaligned(shared, to, tile.rows, rows, columns, thread);
+  }
+  const int vector = thread % 8;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      word[i] = i < rows && has_columns ? __ldcs(reinterpret_cast<const uint4*>(x + i * a.columns * E::kBytes)) : uint4{0, 0, 0, 0};
-    }
-    std::uint32_t maximum[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      maximum[i] = E::raise(E::raise(E::raise(E::raise(0, word[i].x), word[i].y), word[i].z), word[i].w);
-    }
-    // Two rows in the halves of a word; then a lane has row (lane >> 2) & 3.
-    std::uint32_t pair[2];
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      pair[q] = E::merge(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
-                         __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
-    }
-    const bool high8 = lane & 8;
-    std::uint32_t both = E::merge(high8 ? pair[1] : pair[0], __shfl_xor_sync(0xFFFFFFFFu, high8 ? pair[0] : pair[1], 8));
-    both = E::merge(both, __shfl_xor_sync(0xFFFFFFFFu, both, 4));
-    both = E::merge(both, __shfl_xor_sync(0xFFFFFFFFu, both, 2));
-    both = E::merge(both, __shfl_xor_sync(0xFFFFFFFFu, both, 1));
-    const int scale_row = lane >> 2 & 3;
-    const std::uint32_t amax_bits = E::amax_bits(lane & 4 ? both >> 16 : both & 0xFFFFu);
-    const float scale = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
-    if (a.row_scale != nullptr && lane % 4 == 0 && scale_row < rows) {
-      __stcs(a.row_scale + Layout::factor(a.columns) * tile.before + column_tile * Layout::pitch(tile.rows, a.columns) +
-                 tile.tile * kBlock + own_row + scale_row,
-             reciprocal(scale));
-    }
-    if (a.row_data == nullptr) continue;
-    std::uint8_t* to = a.row_data + begin;
-#pragma unroll
-    for (int i = 0; i < 4; ++i, to += a.columns) {
-      const float s = __shfl_sync(0xFFFFFFFFu, scale, (lane & 16) | i << 2);
-      float product[8];
-#pragma unroll
-      for (int c = 0; c < 8; ++c) {
-        const std::uint32_t w = c < 2 ? word[i].x : c < 4 ? word[i].y : c < 6 ? word[i].z : word[i].w;
-        product[c] = multiply_with_zero(E::widen(w, c % 2), s, a.zero);
-      }
-      const uint2 codes = {encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
-                           encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
-      if (i < rows && has_columns) __stcs(reinterpret_cast<uint2*>(to), codes);
+  for (int pass = 0; pass < 4; ++pass) {
+    const int column = pass * 32 + thread / 8, exchange = column >> 3;
+    uint4 v = reinterpret_cast<const uint4*>(shared)[column * 8 + (vector ^ exchange >> 1)];
+    if (exchange & 1) v = uint4{v.z, v.w, v.x, v.y};
+    if (column < columns && vector * 16 < rows) {
+      __stcs(reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * tile.rows) + vector, v);
     }
   }
 }
@@ -544,6 +510,8 @@ __global__ void __launch_bounds__(kThreads, tiles_an_sm<X>())
   constexpr Recipe kRecipe = kSquare ? Recipe::block_128x128 : Recipe::block_1x128;
   constexpr Direction kSummed = kSquare ? Direction::columnwise : Direction::rowwise;
   __shared__ WindowTiles<typename ScaleLayoutOf<kRecipe, kSummed>::Measure> tiles;
+  using Memory = Shared<X, kSquare, kParts>;
+  __shared__ TileScratch scratch;
   extern __shared__ __align__(16) unsigned char shared[];
 
   if (is_skipped(a.noop)) return;  // the threads of a block leave together
@@ -551,7 +519,15 @@ __global__ void __launch_bounds__(kThreads, tiles_an_sm<X>())
   unsigned left = tiles.find(a.rows, window, a.status);
   if (left == 0 || a.columns == 0) return;
   while (true) {
-    quantize_tile<X, F, kSquare, kParts, kAligned>(a, tiles.list[--left], column_tile, shared);
+    const WindowTile& tile = tiles.list[--left];
+    quantize_tile<X, F, kSquare, kParts, kAligned>(a, tile, column_tile, shared, shared + Memory::kTileBytes, scratch,
+                                                   TileCodes{reinterpret_cast<uint2*>(shared)});
+    if constexpr (kParts & kColumnPart) {
+      if (a.column_data != nullptr) {
+        __syncthreads();
+        store_columns(a, tile, column_tile, shared);
+      }
+    }
     if (left == 0) return;
     __syncthreads();  // shared memory is used again
   }
@@ -562,58 +538,11 @@ void launch(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   constexpr int kBytes = Shared<X, kSquare, kParts>::kBytes;
   const auto kernel = quantize_tiles<X, F, kSquare, kParts, kAligned>;
   if constexpr (kBytes > 40 * 1024) {  // beside what is declared in the kernel, past the 48 KiB that need no word
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes), "cudaFuncSetAttribute");
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
+               "cudaFuncSetAttribute");
   }
   kernel<<<tiles.blocks, kThreads, kBytes, stream>>>(tiles);
   check_launch("quantize_tiles");
-}
-
-// The kernel with the least parts that has those wanted.
-template <Format X, Format F, bool kSquare>
-void launch_parts(const Fp8BlockTiles& tiles, cudaStream_t stream) {
-  const bool row = tiles.row_data != nullptr || tiles.row_scale != nullptr;
-  const bool column = tiles.column_data != nullptr || tiles.column_scale != nullptr;
-  const bool dbias = tiles.tile_sums != nullptr;
-  constexpr unsigned kBoth = kRowPart | kColumnPart;
-  if (!tiles.aligned) return launch<X, F, kSquare, kBoth | kDbiasPart, false>(tiles, stream);
-  if constexpr (X == Format::f32) {
-    if (dbias) return launch<X, F, kSquare, kBoth | kDbiasPart, true>(tiles, stream);
-    if (column) return launch<X, F, kSquare, kBoth, true>(tiles, stream);
-    return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
-  } else {
-    if (dbias) {
-      if (row && column) return launch<X, F, kSquare, kBoth | kDbiasPart, true>(tiles, stream);
-      if (column) return launch<X, F, kSquare, kColumnPart | kDbiasPart, true>(tiles, stream);
-      return launch<X, F, kSquare, kRowPart | kDbiasPart, true>(tiles, stream);
-    }
-    if (row && column) return launch<X, F, kSquare, kBoth, true>(tiles, stream);
-    if (column) return launch<X, F, kSquare, kColumnPart, true>(tiles, stream);
-    if constexpr (kSquare) {
-      return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
-    } else {
-      if (tiles.blocks > 1u << 30) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
-      quantize_strips<X, F><<<2 * tiles.blocks, kThreads, 0, stream>>>(tiles);
-      check_launch("quantize_strips");
-    }
-  }
-}
-
-template <bool kSquare, Format X>
-void launch_output(const Fp8BlockTiles& tiles, Format output, cudaStream_t stream) {
-  if (output == Format::e4m3) return launch_parts<X, Format::e4m3, kSquare>(tiles, stream);
-  return launch_parts<X, Format::e5m2, kSquare>(tiles, stream);
-}
-
-template <bool kSquare>
-void launch_types(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream) {
-  switch (x_type) {
-    case Format::bf16:
-      return launch_output<kSquare, Format::bf16>(tiles, output, stream);
-    case Format::f16:
-      return launch_output<kSquare, Format::f16>(tiles, output, stream);
-    default:
-      return launch_output<kSquare, Format::f32>(tiles, output, stream);
-  }
 }
 
 }  // namespace fp8_block
