@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +77,9 @@ DeviceBuffer on_device(const std::vector<T>& values) {
   return buffer;
 }
 
+constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceil_div(value, unit) * unit; }
+
 // A counter turned into 64 bits that look random (the finalizer of splitmix64).
 inline std::uint64_t scramble(std::uint64_t counter) {
   std::uint64_t z = counter * 0x9E3779B97F4A7C15u + 0x9E3779B97F4A7C15u;
@@ -113,6 +117,14 @@ inline DeviceBuffer normal_values(Format type, std::int64_t elements, std::uint6
           "cudaMemcpy");
     done += part;
   }
+  return buffer;
+}
+
+// Normal bf16 values of one size, made once a process: filling it takes longer than the benchmarks.
+inline const DeviceBuffer& shared_x(std::int64_t elements, int copy) {
+  static std::map<std::pair<std::int64_t, int>, DeviceBuffer> made;
+  auto& buffer = made[{elements, copy}];
+  if (buffer.bytes() == 0) buffer = normal_values(Format::bf16, elements, static_cast<std::uint64_t>(copy + 1));
   return buffer;
 }
 

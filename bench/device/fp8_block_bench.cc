@@ -5,7 +5,6 @@
 // nothing is allocated for a case that does not run.
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +34,6 @@ struct Case {
   }
 };
 
-constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceil_div(value, unit) * unit; }
-
 // Scales that are written, and floats that their buffer has, padding included.
 struct Scales {
   std::int64_t written = 0, stored = 0;
@@ -59,14 +55,6 @@ Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& s
     }
   }
   return scales;
-}
-
-// x of one size, made once: filling it takes longer than the benchmarks.
-const DeviceBuffer& shared_x(std::int64_t elements, int copy) {
-  static std::map<std::pair<std::int64_t, int>, DeviceBuffer> made;
-  auto& buffer = made[{elements, copy}];
-  if (buffer.bytes() == 0) buffer = normal_values(Format::bf16, elements, static_cast<std::uint64_t>(copy + 1));
-  return buffer;
 }
 
 void quantize_blocks(benchmark::State& state, const Case& c) {

@@ -11,11 +11,11 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/device/block_scales.h"
 #include "bench/device/device_bench.h"
 #include "device/recipes/quantize.h"
 
@@ -62,31 +62,8 @@ constexpr Slots kSlots[] = {
     {16.0, 20.6, 34.2, 1.5}, {16.0, 20.6, 34.2, 1.5}, {16.0, 24.5, 38.0, 8.5}, {24.0, 32.0, 58.0, 1.5}};
 constexpr double kClock = 1.7e9;
 
-constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceil_div(value, unit) * unit; }
-
-// Bytes of scales that are written, and that their buffer has. Padding of swizzled scales is written too.
-struct Scales {
-  std::int64_t written = 0, stored = 0;
-};
 Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& splits) {
-  Scales scales;
-  for (const std::int64_t rows : splits) {
-    const std::int64_t used = rowwise ? rows * ceil_div(c.columns, 16) : ceil_div(rows, 16) * c.columns;
-    const std::int64_t stored = rowwise ? round_up(rows, 128) * round_up(ceil_div(c.columns, 16), 4)
-                                        : round_up(ceil_div(rows, 16), 4) * round_up(c.columns, 128);
-    scales.written += c.swizzled ? stored : used;
-    scales.stored += stored;
-  }
-  return scales;
-}
-
-// x of one size, made once: filling it takes longer than the benchmarks.
-const DeviceBuffer& shared_x(std::int64_t elements, int copy) {
-  static std::map<std::pair<std::int64_t, int>, DeviceBuffer> made;
-  auto& buffer = made[{elements, copy}];
-  if (buffer.bytes() == 0) buffer = normal_values(Format::bf16, elements, static_cast<std::uint64_t>(copy + 1));
-  return buffer;
+  return block_scales(16, c.swizzled, rowwise, c.columns, splits);
 }
 
 struct Bound {

@@ -17,9 +17,12 @@ inline void require(bool holds, const std::string& argument, const std::string& 
 inline void require(bool holds, const std::string& argument, std::int64_t value, const std::string& expected) {
   if (!holds) throw InvalidArgument(argument + " is " + std::to_string(value) + ": expected " + expected);
 }
+inline bool is_aligned(const void* pointer, std::uintptr_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
 inline void require_pointer(const void* pointer, const std::string& argument, std::uintptr_t alignment = 1) {
   if (pointer == nullptr) throw InvalidArgument(argument + " is null: expected device memory");
-  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0) {
+  if (!is_aligned(pointer, alignment)) {
     throw InvalidArgument(argument + " is misaligned: expected a multiple of " + std::to_string(alignment) + " bytes");
   }
 }

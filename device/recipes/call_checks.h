@@ -43,7 +43,7 @@ inline void check_wide(Format format, const char* argument) {
 
 // A pointer that may be null.
 inline void check_alignment(const void* pointer, const char* argument, std::uintptr_t alignment) {
-  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0) require_pointer(pointer, argument, alignment);
+  if (!is_aligned(pointer, alignment)) require_pointer(pointer, argument, alignment);
 }
 
 // Rows and columns of a call. Eight bytes an element: no buffer of this matrix is then too large to address.

@@ -237,7 +237,7 @@ bool check_outputs(const DbiasCall& call) {
 template <Format kX>
 void launch_add_rows(const DbiasCall& call, float* tile_sums, const float* noop, Stream stream) {
   constexpr int kSpan = 16 / Element<kX>::kBytes;
-  const bool vectors = reinterpret_cast<std::uintptr_t>(call.x) % 16 == 0 && call.columns % kSpan == 0;
+  const bool vectors = is_aligned(call.x, 16) && call.columns % kSpan == 0;
   const std::int64_t strip = std::int64_t{kColumnThreads} * (vectors ? kSpan : 1);
   const std::int64_t strips = (call.columns + strip - 1) / strip, blocks = strips * max_tiles(call.rows, kTileRows);
   if (blocks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 strips of tiles");

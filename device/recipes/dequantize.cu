@@ -14,10 +14,6 @@
 namespace assay::device {
 namespace {
 
-bool is_aligned(const void* pointer, std::uintptr_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
-}
-
 void check_call(const DequantizeCall& call) {
   const auto refuse = [](bool holds, const char* argument, const std::string& value, const std::string& expected) {
     if (!holds) require(false, argument, value, expected);

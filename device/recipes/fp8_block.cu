@@ -6,7 +6,7 @@
 #include <string>
 
 #include "device/layout/check_rows.h"
-#include "device/recipes/dbias.h"
+#include "device/recipes/dbias_tiles.h"
 #include "device/recipes/fp8_block_tile.cuh"
 #include "device/recipes/quantize.h"
 
@@ -14,10 +14,6 @@ namespace assay::device {
 namespace {
 
 constexpr std::int64_t kBlock = 128;
-
-bool is_multiple(const void* pointer, std::uintptr_t bytes) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
-}
 
 }  // namespace
 
@@ -50,7 +46,7 @@ void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
     tiles.column_scale = static_cast<float*>(output.columnwise_scale_inv);
   }
   tiles.tile_sums = dbias ? static_cast<float*>(call.workspace) : nullptr;
-  tiles.aligned = call.columns % 8 == 0 && is_multiple(call.x, 16) && is_multiple(tiles.row_data, 8);
+  tiles.aligned = call.columns % 8 == 0 && is_aligned(call.x, 16) && is_aligned(tiles.row_data, 8);
 
   // Without columns there is still somebody who looks at the splits.
   const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kBlock);
@@ -65,18 +61,7 @@ void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
     const auto launch = config.recipe == Recipe::block_1x128 ? launch_fp8_block_1x128 : launch_fp8_block_128x128;
     launch(tiles, call.x_type, config.output, stream);
   }
-  if (dbias) {
-    DbiasCall end;
-    end.x_type = end.output_type = call.x_type;
-    end.x = call.x;
-    end.rows = call.rows;
-    end.columns = call.columns;
-    end.dbias = output.dbias;
-    end.workspace = call.workspace;
-    end.workspace_bytes = call.workspace_bytes;
-    end.status = call.status;
-    finish_dbias(end, tiles.tile_sums, call.noop, stream);
-  }
+  if (dbias) finish_dbias(dbias_of(call), tiles.tile_sums, call.noop, stream);
 }
 
 }  // namespace assay::device

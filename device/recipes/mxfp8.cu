@@ -7,7 +7,7 @@
 #include <string>
 
 #include "device/layout/check_rows.h"
-#include "device/recipes/dbias.h"
+#include "device/recipes/dbias_tiles.h"
 #include "device/recipes/mxfp8_blocks.cuh"
 #include "device/recipes/mxfp8_rows.cuh"
 #include "device/recipes/mxfp8_tile.cuh"
@@ -17,10 +17,6 @@ namespace assay::device {
 namespace {
 
 constexpr std::int64_t kTile = 128, kBlock = 32;
-
-bool is_multiple(const void* pointer, std::uintptr_t bytes) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
-}
 
 }  // namespace
 
@@ -52,14 +48,14 @@ void quantize_mxfp8(const QuantizeCall& call, Stream stream) {
     tiles.column_scale = static_cast<std::uint8_t*>(output.columnwise_scale_inv);
   }
   tiles.tile_sums = dbias ? static_cast<float*>(call.workspace) : nullptr;
-  tiles.aligned = call.columns % 4 == 0 && is_multiple(call.x, 16) && is_multiple(tiles.row_data, 4) &&
-                  is_multiple(tiles.column_data, 4);
-  tiles.scale_vectors = is_multiple(tiles.row_scale, 4) && is_multiple(tiles.column_scale, 4);
+  tiles.aligned = call.columns % 4 == 0 && is_aligned(call.x, 16) && is_aligned(tiles.row_data, 4) &&
+                  is_aligned(tiles.column_data, 4);
+  tiles.scale_vectors = is_aligned(tiles.row_scale, 4) && is_aligned(tiles.column_scale, 4);
 
   const bool rows = tiles.row_data != nullptr || tiles.row_scale != nullptr;
   const bool columns = tiles.column_data != nullptr || tiles.column_scale != nullptr;
-  const bool vectors = call.x_type != Format::f32 && call.columns % 8 == 0 && is_multiple(call.x, 16) &&
-                       is_multiple(tiles.row_data, 8) && is_multiple(tiles.column_data, 8);
+  const bool vectors = call.x_type != Format::f32 && call.columns % 8 == 0 && is_aligned(call.x, 16) &&
+                       is_aligned(tiles.row_data, 8) && is_aligned(tiles.column_data, 8);
   if (vectors && !dbias && !config.two_dimensional && (rows || columns))
     tiles.way = columns ? Mxfp8Way::blocks : Mxfp8Way::rows;
 
@@ -85,18 +81,7 @@ void quantize_mxfp8(const QuantizeCall& call, Stream stream) {
                                                      : launch_mxfp8_f32;
     launch(tiles, config.output, stream);
   }
-  if (dbias) {
-    DbiasCall end;
-    end.x_type = end.output_type = call.x_type;
-    end.x = call.x;
-    end.rows = call.rows;
-    end.columns = call.columns;
-    end.dbias = output.dbias;
-    end.workspace = call.workspace;
-    end.workspace_bytes = call.workspace_bytes;
-    end.status = call.status;
-    finish_dbias(end, tiles.tile_sums, call.noop, stream);
-  }
+  if (dbias) finish_dbias(dbias_of(call), tiles.tile_sums, call.noop, stream);
 }
 
 }  // namespace assay::device

@@ -26,6 +26,7 @@
 #include <cstdint>
 
 #include "device/formats/convert.cuh"
+#include "device/formats/raise.cuh"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
 #include "device/support/launch_check.h"
@@ -99,26 +100,6 @@ struct Strip {
     return Element<X>::widen(word[row][column / Element<X>::kPerWord], column % Element<X>::kPerWord);
   }
 };
-
-// Element<X>::raise in one instruction, but for a sign that is to be ignored: recipes.md 0. Magnitudes of their own
-// would be held in registers from one pass over a strip to the next, beside the strip.
-template <Format X>
-__device__ __forceinline__ std::uint32_t raise(std::uint32_t maximum, std::uint32_t word) {
-#if __CUDA_ARCH__ >= 860
-  if constexpr (X == Format::bf16) {
-    asm("max.xorsign.abs.bf16x2 %0, %0, %1;" : "+r"(maximum) : "r"(word));
-    return maximum;
-  } else if constexpr (X == Format::f16) {
-    asm("max.xorsign.abs.f16x2 %0, %0, %1;" : "+r"(maximum) : "r"(word));
-    return maximum;
-  }
-#endif
-  return Element<X>::raise(maximum, word);
-}
-template <Format X>
-__device__ __forceinline__ std::uint32_t without_sign(std::uint32_t maximum) {
-  return maximum & (Element<X>::kPerWord == 2 ? 0x7FFF'7FFFu : 0x7FFF'FFFFu);
-}
 
 // The address of the next row. The compiler is kept from computing all addresses of a strip ahead: there are 32 of
 // each kind, and they would take the registers that the strip needs.

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "device/layout/check_rows.h"
-#include "device/recipes/dbias.h"
 #include "device/recipes/dbias_tiles.h"
 #include "device/recipes/group_amax.h"
 #include "device/recipes/nvfp4_rows.cuh"
@@ -18,10 +17,6 @@ namespace {
 
 constexpr std::int64_t kTile = 128, kTileColumns = nvfp4::kTileColumns;
 constexpr int kPrepareThreads = 1024;
-
-bool is_multiple(const void* pointer, std::uintptr_t bytes) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
-}
 
 // The workspace: what a call notes for its later launches, then the groups of tiles and of rows, then the tile sums of
 // dbias.
@@ -140,23 +135,10 @@ __global__ void __launch_bounds__(kPrepareThreads) note_found(const Amaxes amaxe
   if (!is_skipped(&notes->skip)) note_scalings(amaxes, groups, notes);
 }
 
-DbiasCall dbias_call(const QuantizeCall& call, float* tile_sums) {
-  DbiasCall dbias;
-  dbias.x_type = dbias.output_type = call.x_type;
-  dbias.x = call.x;
-  dbias.rows = call.rows;
-  dbias.columns = call.columns;
-  dbias.dbias = call.output.dbias;
-  dbias.workspace = tile_sums;
-  dbias.workspace_bytes = dbias_workspace_bytes(dbias);
-  dbias.status = call.status;
-  return dbias;
-}
-
 }  // namespace
 
 std::int64_t nvfp4_workspace_bytes(const QuantizeCall& call) {
-  const std::int64_t sums = call.config.dbias ? dbias_workspace_bytes(dbias_call(call, nullptr)) : 0;
+  const std::int64_t sums = call.config.dbias ? dbias_workspace_bytes(dbias_of(call)) : 0;
   return static_cast<std::int64_t>(sizeof(Notes)) + Lists(call.rows).bytes + sums;
 }
 
@@ -180,7 +162,7 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
   tiles.stochastic = config.stochastic_rounding;
   tiles.four_over_six = config.four_over_six != FourOverSix::off;
   tiles.squared = config.four_over_six == FourOverSix::mean_squared_error;
-  tiles.aligned = call.columns % 8 == 0 && is_multiple(call.x, 16);
+  tiles.aligned = call.columns % 8 == 0 && is_aligned(call.x, 16);
   tiles.skip = &notes->skip;
   tiles.status = call.status;
   if (config.rowwise) {
@@ -196,8 +178,8 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
 
   const bool columns = tiles.column_data != nullptr || tiles.column_scale != nullptr;
   const bool in_rows = tiles.aligned && call.x_type != Format::f32 && !columns && !tiles.hadamard &&
-                       !tiles.two_dimensional && !tiles.four_over_six && is_multiple(tiles.row_data, 4) &&
-                       is_multiple(tiles.row_random, 8);
+                       !tiles.two_dimensional && !tiles.four_over_six && is_aligned(tiles.row_data, 4) &&
+                       is_aligned(tiles.row_random, 8);
   const Lists lists(rows);
   const std::int64_t strips = max_tiles(rows, kTile);
   const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kTileColumns);
@@ -263,7 +245,7 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
 
   if (config.dbias && output.dbias != nullptr) {
     auto* const tile_sums = reinterpret_cast<float*>(reinterpret_cast<unsigned char*>(notes + 1) + lists.bytes);
-    const DbiasCall dbias = dbias_call(call, tile_sums);
+    const DbiasCall dbias = dbias_of(call);
     sum_tiles(dbias, tile_sums, tiles.skip, stream);
     finish_dbias(dbias, tile_sums, tiles.skip, stream);
   }

@@ -32,6 +32,7 @@
 #include <cstdint>
 
 #include "device/formats/convert.cuh"
+#include "device/formats/raise.cuh"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
 #include "device/recipes/nvfp4_code.cuh"
@@ -233,25 +234,6 @@ __device__ __forceinline__ std::uint32_t column_signs(const Patch<X>& patch, int
 }
 
 // ---- Amaxes --------------------------------------------------------------------------------------------------------
-
-// Element<X>::raise in one instruction, but for a sign that is to be ignored.
-template <Format X>
-__device__ __forceinline__ std::uint32_t raise(std::uint32_t maximum, std::uint32_t word) {
-#if __CUDA_ARCH__ >= 860
-  if constexpr (X == Format::bf16) {
-    asm("max.xorsign.abs.bf16x2 %0, %0, %1;" : "+r"(maximum) : "r"(word));
-    return maximum;
-  } else if constexpr (X == Format::f16) {
-    asm("max.xorsign.abs.f16x2 %0, %0, %1;" : "+r"(maximum) : "r"(word));
-    return maximum;
-  }
-#endif
-  return Element<X>::raise(maximum, word);
-}
-template <Format X>
-__device__ __forceinline__ std::uint32_t without_sign(std::uint32_t maximum) {
-  return maximum & (Element<X>::kPerWord == 2 ? 0x7FFF'7FFFu : 0x7FFF'FFFFu);
-}
 
 // Amax bits of rows 2h and 2h + 1 of the lane's 4, h = g % 2, over the block that the lane shares with another.
 template <Format X>

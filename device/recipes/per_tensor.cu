@@ -10,8 +10,9 @@
 
 #include <cstdint>
 
+#include "device/layout/check_rows.h"
 #include "device/layout/group_table.cuh"
-#include "device/recipes/dbias.h"
+#include "device/recipes/dbias_tiles.h"
 #include "device/recipes/group_amax.h"
 #include "device/recipes/per_tensor_cast.cuh"
 #include "device/recipes/quantize.h"
@@ -22,7 +23,6 @@ namespace assay::device {
 namespace {
 
 using per_tensor::CastArguments;
-using per_tensor::is_aligned;
 using per_tensor::TensorScales;
 
 // One block: the start of a call whose amaxes are raised, and a call without elements.
@@ -43,17 +43,6 @@ __global__ void __launch_bounds__(1024) scales_alone(const Rows rows, const floa
 }
 
 constexpr std::int64_t kAmaxBytes = std::int64_t{kMaxGroups} * 4;
-
-DbiasCall dbias_call(const QuantizeCall& call) {
-  DbiasCall dbias;
-  dbias.x_type = dbias.output_type = call.x_type;
-  dbias.x = call.x;
-  dbias.rows = call.rows;
-  dbias.columns = call.columns;
-  dbias.dbias = call.output.dbias;
-  dbias.status = call.status;
-  return dbias;
-}
 
 }  // namespace
 
@@ -76,7 +65,7 @@ void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int6
 
 std::int64_t per_tensor_workspace_bytes(const QuantizeCall& call) {
   const std::int64_t amax = call.config.recipe == Recipe::tensor_current ? kAmaxBytes : 0;
-  return amax + (call.config.dbias ? dbias_workspace_bytes(dbias_call(call)) : 0);
+  return amax + (call.config.dbias ? dbias_workspace_bytes(dbias_of(call)) : 0);
 }
 
 void quantize_per_tensor(const QuantizeCall& call, Stream stream) {
@@ -139,7 +128,7 @@ void quantize_per_tensor(const QuantizeCall& call, Stream stream) {
     scales_alone<<<1, 1024, 0, stream>>>(a.rows, a.noop, a.status, a.scales, a.scale, a.scale_inv);
     check_launch("per_tensor: scales_alone");
   }
-  if (sums) finish_dbias(dbias_call(call), a.tile_sums, call.noop, stream);
+  if (sums) finish_dbias(dbias_of(call), a.tile_sums, call.noop, stream);
 }
 
 }  // namespace assay::device

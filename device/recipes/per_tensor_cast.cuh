@@ -97,10 +97,6 @@ __device__ std::uint32_t encode_four(const uint4& vector, int first, float scale
   return encode_fp8x4<kOut>(product(0), product(1), product(2), product(3));
 }
 
-inline bool is_aligned(const void* pointer, std::uintptr_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
-}
-
 // Rowwise codes alone, with the amaxes if they are wanted (per_tensor_run.cu).
 void launch_run_through(Format x_type, Format output, const CastArguments& a, Stream stream);
 // The amaxes alone (per_tensor_run.cu).

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "device/recipes/call_checks.h"
-#include "device/recipes/dbias.h"
 #include "device/recipes/dbias_tiles.h"
 
 namespace assay::device {
@@ -99,19 +98,6 @@ void check_pointers(const QuantizeCall& call) {
   if (config.dbias) check_alignment(call.output.dbias, "output.dbias", wide_bytes(call.x_type));
 }
 
-DbiasCall dbias_call(const QuantizeCall& call) {
-  DbiasCall dbias;
-  dbias.x_type = dbias.output_type = call.x_type;
-  dbias.x = call.x;
-  dbias.rows = call.rows;
-  dbias.columns = call.columns;
-  dbias.dbias = call.output.dbias;
-  dbias.workspace = call.workspace;
-  dbias.workspace_bytes = call.workspace_bytes;
-  dbias.status = call.status;
-  return dbias;
-}
-
 std::int64_t needed_workspace(const QuantizeCall& call) {
   const auto of_recipe = [&] {
     switch (call.config.recipe) {
@@ -126,7 +112,7 @@ std::int64_t needed_workspace(const QuantizeCall& call) {
         return per_tensor_workspace_bytes(call);
     }
   };
-  return std::max<std::int64_t>(of_recipe(), call.config.dbias ? dbias_workspace_bytes(dbias_call(call)) : 0);
+  return std::max<std::int64_t>(of_recipe(), call.config.dbias ? dbias_workspace_bytes(dbias_of(call)) : 0);
 }
 
 }  // namespace
@@ -155,7 +141,7 @@ void quantize(const QuantizeCall& call, Stream stream) {
 
   if (!config.rowwise && !config.columnwise && !per_tensor) {
     if (!config.dbias) return;
-    const DbiasCall dbias = dbias_call(wanted);
+    const DbiasCall dbias = dbias_of(wanted);
     auto* const tile_sums = static_cast<float*>(call.workspace);
     sum_tiles(dbias, tile_sums, call.noop, stream);
     finish_dbias(dbias, tile_sums, call.noop, stream);
