@@ -67,6 +67,8 @@ class Marks {
   std::vector<std::uint8_t> flags_;
 };
 
+std::string plural(const std::string& name) { return name == "index" ? "indices" : name == "k" ? "k" : name + "s"; }
+
 // Groups, rows, columns and tiles that hold mismatches.
 struct Touched {
   std::set<std::int64_t> groups, rows, columns;
@@ -76,7 +78,7 @@ struct Touched {
   std::string text(const OutputMap& map) const {
     std::vector<std::string> parts;
     const auto part = [&](const std::string& name, const std::set<std::int64_t>& values) {
-      if (!name.empty() && !values.empty()) parts.push_back(name + (values.size() > 1 ? "s " : " ") + ranges_text(values));
+      if (!name.empty() && !values.empty()) parts.push_back((values.size() > 1 ? plural(name) : name) + " " + ranges_text(values));
     };
     if (map.grouped) part("group", groups);
     part(map.row_name, rows);

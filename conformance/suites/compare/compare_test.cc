@@ -148,6 +148,17 @@ TEST(Compare, PaddingOfSwizzledScalesMustBeZero) {
   EXPECT_EQ(d.where, "rows 0,33; k-blocks 0,3");
 }
 
+TEST(Compare, PlacesAreNamedInThePlural) {
+  const Tensor offsets = tensor(Format::i64, {4}, std::vector<std::int64_t>{0, 1, 2, 3});
+  Tensor got = offsets;
+  got.as<std::int64_t>()[1] = got.as<std::int64_t>()[3] = -1;
+  EXPECT_EQ(compare(case_of("splits_to_offsets splits=1,1,1"), "offsets", offsets, got).where, "indices 1,3");
+  const Tensor scales = tensor(Format::f32, {1, 8}, std::vector<float>(8, 1));
+  Tensor wrong = scales;
+  wrong.as<float>()[2] = wrong.as<float>()[3] = 2;
+  EXPECT_EQ(compare(case_of("quantize recipe=block_1x128 direction=columnwise R=8 K=8"), "columnwise_scale_inv", scales, wrong).where, "row-block 0; k 2-3");
+}
+
 TEST(Compare, RowsBeyondTheSplitsMustKeepWhatTheyHeld) {
   const Case problem = case_of("grouped_gemm kind=bf16 splits=2,0,1 extra_rows=2 N=4 K=8");
   const Tensor want = tensor(Format::bf16, {5, 4}, std::vector<std::uint16_t>(20, 0x3F80));
