@@ -131,6 +131,7 @@ void check_settings(const GroupedGemmCall& call, const CublasLtSettings& setting
   require(settings.average_columns >= -1, "average_columns", settings.average_columns, "a value of at least -1");
   require(settings.average_depth >= -1, "average_depth", settings.average_depth, "a value of at least -1");
   if (settings.library_workspace != nullptr) require_pointer(settings.library_workspace, "library_workspace", 256);
+  if (settings.group_arrays != nullptr) require_pointer(settings.group_arrays, "group_arrays", 256);
   if (settings.host_scalars) {
     require(settings.bare, "host_scalars", "1", "0, but for the bare library");
     require(call.alpha == nullptr && call.beta == nullptr, "host_scalars", "1", "0 with alpha or beta on the device");
@@ -390,7 +391,7 @@ struct Parts {
 
 Parts parts_of(const GroupedGemmCall& call, const CublasLtSettings& settings, CublasLtRoute route) {
   Parts parts;
-  parts.expanded_at = group_arrays_bytes(call.rows.groups);
+  parts.expanded_at = settings.group_arrays == nullptr ? group_arrays_bytes(call.rows.groups) : 0;
   const std::int64_t expanded = route == CublasLtRoute::expanded_scales ? 4 * expanded_scale_floats(call) : 0;
   parts.aligned_a_at = parts.expanded_at + round_to_256(expanded);
   const GemmSides sides = gemm_sides(call);
@@ -463,11 +464,11 @@ void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& 
   if (call.rows.groups == 0) return;
   const CublasLtRoute route = cublaslt_route(call, settings);
   const Parts parts = parts_of(call, settings, route);
-  require_pointer(call.workspace, "workspace", 256);
+  if (parts.bytes != 0) require_pointer(call.workspace, "workspace", 256);
   require(call.workspace_bytes >= parts.bytes, "workspace_bytes", call.workspace_bytes,
           "at least " + std::to_string(parts.bytes) + " (cublaslt_gemm_workspace_bytes)");
   char* memory = static_cast<char*>(call.workspace);
-  const GroupArrays arrays = group_arrays(memory, call.rows.groups);
+  const GroupArrays arrays = group_arrays(settings.group_arrays != nullptr ? settings.group_arrays : memory, call.rows.groups);
 
   // The library is asked for its algorithm before anything is launched.
   const bool asked = settings.bare || has_products(call);

@@ -26,6 +26,7 @@ enum class CublasLtRoute : std::uint32_t {
 struct CublasLtSettings {
   std::int64_t workspace_bytes = std::int64_t{32} << 20;  // the library's own part of the workspace
   void* library_workspace = nullptr;  // where that part is, 256-byte aligned; null: the end of the call's workspace
+  void* group_arrays = nullptr;       // where the set-up arrays are, group_arrays_bytes(groups), 256-byte aligned; null: its beginning
   int sm_target = 0;                  // SMs to use; 0: all
   std::int64_t average_rows = -1, average_columns = -1, average_depth = -1;  // hints for the heuristic, of D and of the sum; -1: derived
                                       // from capacity, N, K and groups; 0: not given
