@@ -29,6 +29,11 @@ ASSAY_HD constexpr std::int64_t swizzled_scale_index(std::int64_t i, std::int64_
 
 #if defined(__CUDACC__)
 
+// The same of numbers that have no sign, in fewer instructions.
+__device__ __forceinline__ std::uint64_t swizzled_place(std::uint32_t i, std::uint32_t j, std::uint32_t tiles_j) {
+  return (std::uint64_t{i / 128} * tiles_j + j / 4) * 512 + (i % 32 * 16 + i % 128 / 32 * 4 + j % 4);
+}
+
 // For each recipe and direction: Measure and factor as above; pitch, the stored columns of a group's scale matrix, of which
 // scale_shape.h says which index is which; for the swizzled recipes also tiles_j of a group of `rows` rows.
 template <Recipe kRecipe, Direction kDirection>

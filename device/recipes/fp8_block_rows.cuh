@@ -13,6 +13,7 @@
 //   order     amax is a maximum of magnitudes: no order can change it
 //   matches   reference/recipes/fp8_block.h
 
+#include "device/layout/segment_groups.cuh"
 #include "device/recipes/fp8_block_tile.cuh"
 
 #if defined(__CUDACC__)
@@ -99,45 +100,17 @@ static_assert(kSegmentRows <= kThreads);
 template <Format X, Format F>
 __global__ void __launch_bounds__(kThreads, 6) quantize_ragged_strips(const __grid_constant__ Fp8BlockTiles a) {
   using Layout = ScaleLayoutOf<Recipe::block_1x128, Direction::rowwise>;
-  using Sums = group_detail::Sums<typename Layout::Measure>;
-  struct Group {
-    std::uint32_t first_row, rows, before;
-  };
-  __shared__ group_detail::BlockScratch<Sums> scratch;
-  __shared__ unsigned count;
-  __shared__ Group groups[kSegmentRows];  // that have rows of the segment, in any order
+  __shared__ SegmentGroups<Layout::Measure, kSegmentRows> groups;
   __shared__ std::int64_t scale_place[kSegmentRows];
 
   if (is_skipped(a.noop)) return;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
-  if (thread == 0) count = 0;
-  int first, last;
-  Sums running, total;
-  if (!group_detail::scan_block(a.rows, scratch, a.status, first, last, running, total) || a.columns == 0) return;
   const std::uint32_t segment = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - segment * a.column_tiles;
   const std::uint32_t segment_begin = segment * kSegmentRows;
-  if (segment_begin >= total.value[0]) return;
-  unsigned no_faults = 0;
-  for (int t = first; t < last; ++t) {
-    const std::uint32_t rows = group_detail::read_split(a.rows, t, no_faults), first_row = running.value[0];
-    if (rows != 0 && first_row < segment_begin + kSegmentRows && first_row + rows > segment_begin) {
-      groups[atomicAdd(&count, 1u)] = {first_row, rows, running.value[1]};
-    }
-    running.add(Sums::of(rows), static_cast<std::uint32_t>(a.rows.capacity));
-  }
-  __syncthreads();
-  const unsigned found = count;
-  for (unsigned g = 0; g < found; ++g) {
-    const Group group = groups[g];
-    const std::uint32_t row = segment_begin + thread - group.first_row;
-    if (thread < kSegmentRows && row < group.rows) {
-      scale_place[thread] =
-          Layout::factor(a.columns) * group.before + column_tile * Layout::pitch(group.rows, a.columns) + row;
-    }
-  }
-  __syncthreads();
-
-  const int rows = static_cast<int>(min(total.value[0] - segment_begin, static_cast<std::uint32_t>(kSegmentRows)));
+  const int rows = groups.find(a.rows, segment_begin, a.status, [&](std::uint32_t i, const auto& group, std::uint32_t row) {
+    scale_place[i] = Layout::factor(a.columns) * group.before + column_tile * Layout::pitch(group.rows, a.columns) + row;
+  });
+  if (rows == 0 || a.columns == 0) return;
   const std::int64_t column = std::int64_t{column_tile} * kBlock + thread % 16 * 8;
 #pragma unroll 1
   for (int own_row = thread / 16 * 4; own_row - own_row % 8 < rows;

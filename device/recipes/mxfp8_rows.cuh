@@ -9,6 +9,7 @@
 //             32 scales; 6 blocks of 8 warps an SM, 40 registers a thread. 4 lanes have a block of 32 columns.
 //   matches   reference/recipes/mxfp8.h
 
+#include "device/layout/segment_groups.cuh"
 #include "device/recipes/mxfp8_tile.cuh"
 
 namespace assay::device::mxfp8 {
@@ -19,11 +20,6 @@ constexpr int kRowWarps = kRowThreads / 32;
 constexpr int kSegmentRows = 32;  // of a block where there are groups
 
 #if defined(__CUDACC__)
-
-// swizzled_scale_index() of numbers that have no sign, in fewer instructions.
-__device__ __forceinline__ std::uint64_t swizzled_place(std::uint32_t i, std::uint32_t j, std::uint32_t tiles_j) {
-  return (std::uint64_t{i / 128} * tiles_j + j / 4) * 512 + (i % 32 * 16 + i % 128 / 32 * 4 + j % 4);
-}
 
 // By a warp: `row` of the buffer, `scale_row` of all rows of scales, padding included.
 template <Format X, Format F>
@@ -117,46 +113,19 @@ template <Format X, Format F>
 __global__ void __launch_bounds__(kRowThreads, blocks_an_sm(6))
     quantize_ragged_rows(const __grid_constant__ Mxfp8Tiles a) {
   using Layout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
-  using Sums = group_detail::Sums<typename Layout::Measure>;
-  struct Group {
-    std::uint32_t first_row, rows, before;
-  };
-  __shared__ group_detail::BlockScratch<Sums> scratch;
-  __shared__ unsigned count;
-  __shared__ Group groups[kSegmentRows];  // that have rows of the segment, in any order
+  __shared__ SegmentGroups<Layout::Measure, kSegmentRows> groups;
   __shared__ std::uint32_t scale_row[kSegmentRows];
   __shared__ int padding[kSegmentRows];  // rows of scales that follow
 
   if (is_skipped(a.noop)) return;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  if (thread == 0) count = 0;
-  int first, last;
-  Sums running, total;
-  if (!group_detail::scan_block(a.rows, scratch, a.status, first, last, running, total) || a.columns == 0) return;
   const std::uint32_t segment = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - segment * a.column_tiles;
   const std::uint32_t begin = segment * kSegmentRows;
-  if (begin >= total.value[0]) return;
-  unsigned no_faults = 0;
-  for (int t = first; t < last && running.value[0] < begin + kSegmentRows; ++t) {
-    const std::uint32_t rows = group_detail::read_split(a.rows, t, no_faults), first_row = running.value[0];
-    if (rows != 0 && first_row < begin + kSegmentRows && first_row + rows > begin) {
-      groups[atomicAdd(&count, 1u)] = {first_row, rows, running.value[1]};
-    }
-    running.add(Sums::of(rows), static_cast<std::uint32_t>(a.rows.capacity));
-  }
-  __syncthreads();
-  const unsigned found = count;
-  for (unsigned g = 0; g < found; ++g) {
-    const Group group = groups[g];
-    const std::uint32_t row = begin + thread - group.first_row;
-    if (thread < kSegmentRows && row < group.rows) {
-      scale_row[thread] = group.before + row;
-      padding[thread] = row + 1 == group.rows ? static_cast<int>(Layout::Measure::of(group.rows) - group.rows) : 0;
-    }
-  }
-  __syncthreads();
-
-  const int rows = static_cast<int>(min(total.value[0] - begin, std::uint32_t{kSegmentRows}));
+  const int rows = groups.find(a.rows, begin, a.status, [&](std::uint32_t i, const auto& group, std::uint32_t row) {
+    scale_row[i] = group.before + row;
+    padding[i] = row + 1 == group.rows ? static_cast<int>(Layout::Measure::of(group.rows) - group.rows) : 0;
+  });
+  if (rows == 0 || a.columns == 0) return;
 #pragma unroll 1
   for (int i = warp; i < rows; i += kRowWarps) {
     int own_lane = lane;

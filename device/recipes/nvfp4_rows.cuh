@@ -20,11 +20,6 @@ constexpr std::int64_t kRowColumns = 1024;  // of a warp
 
 #if defined(__CUDACC__)
 
-// swizzled_scale_index() of numbers that have no sign, in fewer instructions.
-__device__ __forceinline__ std::uint64_t swizzled_place(std::uint32_t i, std::uint32_t j, std::uint32_t tiles_j) {
-  return (std::uint64_t{i / 128} * tiles_j + j / 4) * 512 + (i % 32 * 16 + i % 128 / 32 * 4 + j % 4);
-}
-
 // By a warp: `row` of the buffer, `scale_row` of all rows of scales, padding included.
 template <Format X, bool kStochastic>
 __device__ __forceinline__ void quantize_row(const Nvfp4Tiles& a, std::uint32_t row, std::uint32_t scale_row,
