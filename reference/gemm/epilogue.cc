@@ -50,18 +50,19 @@ struct F16Output {
 };
 
 template <class Output>
-ASSAY_INLINE void store_as(const Epilogue& epilogue, const float* acc, bool no_products, const void* c_base, const void* bias_base,
-                           void* d_base, std::int64_t at, std::int64_t count) {
+ASSAY_INLINE void store_as(const Epilogue& epilogue, const float* acc, const void* c_base, const void* bias_base, void* d_base,
+                           std::int64_t at, std::int64_t count) {
   using Code = typename Output::Code;
   Code* d = static_cast<Code*>(d_base) + at;
   const float factor = epilogue.factor, beta = epilogue.beta;
   if (beta == 0) {
-    for (std::int64_t i = 0; i < count; ++i) d[i] = no_products ? Code{0} : Output::code(std::fma(acc[i], factor, 0.0f));
+    const float zero = factor == 1 ? -0.0f : 0.0f;  // adding -0 changes nothing, not even -0
+    for (std::int64_t i = 0; i < count; ++i) d[i] = Output::code(std::fma(acc[i], factor, zero));
   } else {
     const Code* c = static_cast<const Code*>(c_base) + at;  // may be d
     for (std::int64_t i = 0; i < count; ++i) {
       const float scaled = beta * Output::value(c[i]);
-      d[i] = Output::code(no_products ? scaled : std::fma(acc[i], factor, scaled));
+      d[i] = Output::code(std::fma(acc[i], factor, scaled));
     }
   }
   if (bias_base != nullptr) {
@@ -77,12 +78,12 @@ ASSAY_INLINE void round_as(float* values, std::int64_t count) {
 
 }  // namespace
 
-ASSAY_CLONES void store(const Epilogue& epilogue, const float* acc, bool no_products, const void* c, const void* bias, void* d,
-                        std::int64_t at, std::int64_t count) {
+ASSAY_CLONES void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at,
+                        std::int64_t count) {
   switch (epilogue.d_type) {
-    case Format::bf16: return store_as<Bf16Output>(epilogue, acc, no_products, c, bias, d, at, count);
-    case Format::f16: return store_as<F16Output>(epilogue, acc, no_products, c, bias, d, at, count);
-    default: return store_as<F32Output>(epilogue, acc, no_products, c, bias, d, at, count);
+    case Format::bf16: return store_as<Bf16Output>(epilogue, acc, c, bias, d, at, count);
+    case Format::f16: return store_as<F16Output>(epilogue, acc, c, bias, d, at, count);
+    default: return store_as<F32Output>(epilogue, acc, c, bias, d, at, count);
   }
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-// What follows the accumulation (h200.md section 2), a run of elements at a time:
+// What follows the accumulation (plan.h, GemmEpilogue), a run of elements at a time:
 //
-//   beta == 0:  D = RN(FMA(acc, factor, +0))                a product of -0 becomes +0
-//   otherwise:  D = RN(FMA(acc, factor, RN(beta * C)))     factor: alpha and what scales the whole sum (plan.h)
-//   bias:       D = RN(D + bias)                            on the rounded D (recipes.md 8.10)
+//   beta == 0, factor == 1:  D = RN(acc)                                an acc of -0 stays -0
+//   beta == 0:               D = RN(FMA(acc, factor, +0))               a product of -0 becomes +0
+//   otherwise:               D = RN(FMA(acc, factor, RN(beta * C)))     factor: alpha and what scales the whole sum
+//   bias:                    D = RN(D + bias)                           on the rounded D (recipes.md 8.10)
 //
 // every RN but the last of a line being to f32, and that to the type of D. A NaN is stored as 0x7FFFFFFF (0x7FFF).
 
@@ -20,9 +21,8 @@ struct Epilogue {
 };
 
 // Elements [at, at + count) of d from acc. `c` is read there too unless beta is 0; `bias`, where not null, is read from
-// its start. With `no_products`, acc is not read and D = RN(beta * C).
-void store(const Epilogue& epilogue, const float* acc, bool no_products, const void* c, const void* bias, void* d, std::int64_t at,
-           std::int64_t count);
+// its start.
+void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at, std::int64_t count);
 
 // values[i] = RN(values[i]) to `type`, as f32: how a slice's sum is kept by SliceMerge::sequential_output.
 void round_to(Format type, float* values, std::int64_t count);

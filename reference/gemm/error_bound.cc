@@ -174,8 +174,8 @@ CertifiedBound round_to(const OutputType& output, double exact, double radius) {
 CertifiedBound element_bound(const GroupedGemmView& view, const GroupView& group, const ProductBound& product, std::int64_t at) {
   double factors[4] = {group.alpha, 1, 1, 1};
   if (view.kind == GemmKind::tensor) {
-    factors[1] = group.rows.scale.value(0, 0);
-    factors[2] = group.columns.scale.value(0, 0);
+    if (group.rows.scale.data != nullptr) factors[1] = group.rows.scale.value(0, 0);
+    if (group.columns.scale.data != nullptr) factors[2] = group.columns.scale.value(0, 0);
   } else if (view.kind == GemmKind::nvfp4) {
     factors[1] = group.columns.amax;
     factors[2] = group.rows.amax;
@@ -191,8 +191,8 @@ CertifiedBound element_bound(const GroupedGemmView& view, const GroupView& group
   const double magnitude = std::fabs(factor);
   double exact = product.exact * factor;
   double radius = product.error * magnitude + product.computed * magnitude * 8 * kU + 8 * kUnderflow * most * (1 + product.computed);
+  if (group.depth == 0) exact = radius = 0;  // a finite factor leaves 0
   if (!(most * std::max(1.0, product.computed) < 0x1p120)) radius = kInfinite;
-  if (group.depth == 0) exact = radius = 0;
 
   if (group.beta != 0) {
     const double c = static_cast<double>(group.beta) * element_value(view.d_type, view.c, group.d_offset + at);

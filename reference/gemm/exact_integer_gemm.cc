@@ -122,8 +122,11 @@ double sum_factor(const GroupedGemmView& view, const GroupView& group) {
     return group.alpha * group.columns.amax * group.rows.amax * static_cast<float>(1.0 / 7225344.0);
   }
   if (view.kind != GemmKind::tensor) return group.alpha;
-  const double with_columns = static_cast<double>(group.alpha) * group.columns.scale.value(0, 0);
-  const double factor = with_columns * group.rows.scale.value(0, 0);
+  const auto whole_scale = [](const OperandView& operand) {  // without products there may be none
+    return operand.scale.data == nullptr ? 1.0f : operand.scale.value(0, 0);
+  };
+  const double with_columns = static_cast<double>(group.alpha) * whole_scale(group.columns);
+  const double factor = with_columns * whole_scale(group.rows);
   require(is_f32(with_columns) && is_f32(factor), "alpha", group.alpha, "scales and alpha whose product f32 holds");
   return factor;
 }
@@ -150,14 +153,14 @@ std::vector<float> exact_group(const GroupedGemmView& view, const GroupView& gro
                        {columns.values.data(), static_cast<std::size_t>(columns.values.size())}, sums);
     unit = std::ldexp(1.0, exponent);
   }
-  const double factor = group.depth > 0 ? sum_factor(view, group) : 0;
+  const double factor = sum_factor(view, group);
   for (std::int64_t at = 0; at < group.m * group.n; ++at) {
     const double product = static_cast<double>(sums[static_cast<std::size_t>(at)]) * unit * factor;
     require(is_f32(product), "alpha", group.alpha, "a factor whose product with the sum f32 holds");
     double value = product + 0.0;  // -0 and +0 are +0
     if (group.beta != 0) {
       const double c = group.beta * value_of(view.d_type, view.c, group.d_offset + at);
-      value = group.depth > 0 ? product + c : c;
+      value = product + c;
       require(is_f32(c) && is_f32(value) && value - product == c, "c", c, "values whose sum with the product f32 holds");
     }
     result[static_cast<std::size_t>(at)] = static_cast<float>(value);

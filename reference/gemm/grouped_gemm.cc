@@ -172,13 +172,15 @@ const float* accumulate(const Tile& tile, Workspace& work) {
   return total;
 }
 
+// An operand of a group without products may have no scale, which then counts as 1.
+float whole_scale(const OperandView& operand) { return operand.scale.data == nullptr ? 1 : operand.scale.value(0, 0); }
+
 // What multiplies the sum: alpha and the scales that belong to a whole group (h200.md section 2, recipes.md 8.6).
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
-  if (group.depth == 0) return 1;  // not used, and there may be no scale to read
   switch (view.kind) {
     case GemmKind::tensor: {
-      const float columns_first = group.alpha * group.columns.scale.value(0, 0);
-      return columns_first * group.rows.scale.value(0, 0);
+      const float columns_first = group.alpha * whole_scale(group.columns);
+      return columns_first * whole_scale(group.rows);
     }
     case GemmKind::nvfp4: {
       const float columns_first = group.alpha * group.columns.amax;
@@ -192,10 +194,11 @@ float sum_factor(const GroupedGemmView& view, const GroupView& group) {
 void run_tile(const Tile& tile, void* d, Workspace& work) {
   const GroupedGemmView& view = *tile.view;
   const GroupView& group = *tile.group;
-  const bool no_products = group.depth == 0;
+  const bool no_products = group.depth == 0;  // acc = +0, and the epilogue is that of every other group (plan.h)
   const float* sums = no_products ? nullptr : accumulate(tile, work);
   const Epilogue epilogue{view.d_type, sum_factor(view, group), group.beta};
   float* line = work.line.take(static_cast<std::size_t>(kMostTileColumns));
+  if (no_products) std::fill_n(line, kMostTileColumns, 0.0f);
   for (std::int64_t row = 0; row < tile.rows; ++row) {
     for (std::int64_t p = 0; p < tile.panels() && !no_products; ++p) {
       const std::int64_t block = p * tile.row_groups() + row / kRowGroup;
@@ -204,7 +207,7 @@ void run_tile(const Tile& tile, void* d, Workspace& work) {
     const void* bias = group.bias;
     if (bias != nullptr) bias = static_cast<const std::uint8_t*>(bias) + bytes_of(view.d_type, tile.first_column);
     const std::int64_t at = group.d_offset + (tile.first_row + row) * group.n + tile.first_column;
-    store(epilogue, line, no_products, view.c, bias, d, at, tile.columns);
+    store(epilogue, line, view.c, bias, d, at, tile.columns);
   }
 }
 

@@ -124,11 +124,13 @@ float accumulate(const GroupedGemmView& view, const GroupView& group, std::int64
 
 // ---- The epilogue -------------------------------------------------------------------------------------------------
 
-// alpha with everything that multiplies the whole sum.
+// alpha with everything that multiplies the whole sum. Without products there may be no scales: they are 1 then.
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (view.kind == GemmKind::tensor) {
-    const float with_columns = group.alpha * group.columns.scale.value(0, 0);
-    return with_columns * group.rows.scale.value(0, 0);
+    const float s_columns = group.columns.scale.data != nullptr ? group.columns.scale.value(0, 0) : 1;
+    const float s_rows = group.rows.scale.data != nullptr ? group.rows.scale.value(0, 0) : 1;
+    const float with_columns = group.alpha * s_columns;
+    return with_columns * s_rows;
   }
   if (view.kind == GemmKind::nvfp4) {
     constexpr auto kLargestSquared = static_cast<float>(1.0 / 7225344.0);  // (6 * 448)^2
@@ -140,12 +142,14 @@ float sum_factor(const GroupedGemmView& view, const GroupView& group) {
 }
 
 std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
-  float value = 0;
-  if (group.beta != 0) value = group.beta * value_of(view.d_type, read(view.d_type, view.c, group.d_offset + i * group.n + j));
-  if (group.depth > 0) {
-    const float acc = accumulate(view, group, i, j);
-    const float factor = sum_factor(view, group);
-    value = std::fma(acc, factor, value);
+  const float acc = group.depth > 0 ? accumulate(view, group, i, j) : 0;
+  const float factor = sum_factor(view, group);
+  float value = acc;
+  if (group.beta != 0) {
+    const float c = group.beta * value_of(view.d_type, read(view.d_type, view.c, group.d_offset + i * group.n + j));
+    value = std::fma(acc, factor, c);
+  } else if (factor != 1) {
+    value = std::fma(acc, factor, 0.0f);
   }
   std::uint32_t code = code_of(view.d_type, value);
   if (group.bias != nullptr) {

@@ -148,12 +148,10 @@ struct Expected {
           const double c_value = beta[t] == 0 ? 0 : number(d_type, c[at]);
           const auto scaled_c = static_cast<float>(static_cast<double>(beta[t]) * c_value);
           float value = beta[t] == 0 ? 0 : scaled_c;
-          if (a.depth > 0) {
-            const float acc = merged(unit, a, i, b, j);
-            if (beta[t] == 0) value = static_cast<float>(static_cast<double>(acc) * factor + 0.0);  // -0 becomes +0
-            else if (mutation == GemmMutation::epilogue_without_fma) value = static_cast<float>(static_cast<double>(acc) * factor) + scaled_c;
-            else value = fma_exact(acc, factor, scaled_c);
-          }
+          const float acc = a.depth > 0 ? merged(unit, a, i, b, j) : 0;
+          if (beta[t] == 0) value = factor == 1 ? acc : static_cast<float>(static_cast<double>(acc) * factor + 0.0);  // -0 becomes +0
+          else if (mutation == GemmMutation::epilogue_without_fma) value = static_cast<float>(static_cast<double>(acc) * factor) + scaled_c;
+          else value = fma_exact(acc, factor, scaled_c);
           std::uint32_t code = output_code(d_type, value);
           if (!bias.empty()) {
             const double biased = number(d_type, code) + number(d_type, bias[t * static_cast<std::size_t>(b.extent) + static_cast<std::size_t>(j)]);

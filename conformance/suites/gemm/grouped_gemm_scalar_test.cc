@@ -227,22 +227,5 @@ TEST(scalar_grouped_gemm, cases_expose_bent_rules) {
   }
 }
 
-// Without products nothing of alpha, scales or amax shows; beta * C does.
-TEST(scalar_grouped_gemm, group_without_rows_gives_beta_c_in_wgrad) {
-  Setting s = make(GemmKind::tensor, GemmLayout::NT, Format::e4m3, Format::e4m3, Format::f32, 2, 3, {0, 0});
-  logical::Problem problem(s);
-  problem.fill_scales([](int, std::int64_t, std::int64_t) { return 0x7FC00000u; });
-  const float alpha[] = {INFINITY, -1}, beta[] = {0, 0.5f}, c[12] = {NAN, NAN, NAN, NAN, NAN, NAN, 1, -2, 3, -0.0f, INFINITY, 0x1p-149f};
-  GroupedGemmProblem& p = problem.stored();
-  p.alpha = alpha;
-  p.beta = beta;
-  p.c = c;
-  float d[12];
-  std::fill(std::begin(d), std::end(d), -7.0f);
-  scalar::grouped_gemm(p, d);
-  const float want[] = {0, 0, 0, 0, 0, 0, 0.5f, -1, 1.5f, -0.0f, INFINITY, 0};
-  for (int at = 0; at < 12; ++at) EXPECT_EQ(std::bit_cast<std::uint32_t>(d[at]), std::bit_cast<std::uint32_t>(want[at])) << at;
-}
-
 }  // namespace
 }  // namespace assay
