@@ -76,9 +76,12 @@ __device__ inline float merged(const Arithmetic& plan, Format d_type, float tota
 
 __device__ inline void write_element(const Group& group, Format d_type, std::int64_t i, std::int64_t j, float acc) {
   const std::int64_t at = i * group.n + j;
-  float value = 0;
-  if (group.beta != 0) value = __fmul_rn(group.beta, value_of_code(d_type, load_code(d_type, group.c, at)));
-  if (group.depth > 0) value = __fmaf_rn(acc, group.factor, value);
+  float value = group.depth > 0 ? acc : 0.0f;
+  if (group.beta != 0) {
+    value = __fmaf_rn(value, group.factor, __fmul_rn(group.beta, value_of_code(d_type, load_code(d_type, group.c, at))));
+  } else if (group.factor != 1) {
+    value = __fmaf_rn(value, group.factor, 0.0f);
+  }
   std::uint32_t code = code_of_value(d_type, value);
   if (group.bias != nullptr) {
     const float bias = value_of_code(d_type, load_code(d_type, group.bias, j));

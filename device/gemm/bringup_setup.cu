@@ -123,14 +123,19 @@ __device__ std::int64_t sum_before(std::int64_t value, std::int64_t* scratch, st
   return before;
 }
 
-// alpha with everything that multiplies the whole sum (plan.h, GemmEpilogue).
+// alpha with everything that multiplies the whole sum (plan.h, GemmEpilogue). Without products an operand may have no scale,
+// which counts as 1, or no amax, which counts as 0.
 __device__ float sum_factor(const SetupCall& call, const Group& group, int t, float alpha) {
+  const auto scale = [](const OperandSource& source, const GroupOperand& operand) {
+    return source.listed || source.scale_inv != nullptr ? *static_cast<const float*>(operand.scale) : 1.0f;
+  };
+  const auto amax = [&](const OperandSource& source) { return source.amax != nullptr ? source.amax[t] : 0.0f; };
   if (call.kind == GemmKind::tensor) {
-    return __fmul_rn(__fmul_rn(alpha, *static_cast<const float*>(group.columns.scale)), *static_cast<const float*>(group.rows.scale));
+    return __fmul_rn(__fmul_rn(alpha, scale(call.column_operand, group.columns)), scale(call.row_operand, group.rows));
   }
   if (call.kind == GemmKind::nvfp4) {
-    const float amax = __fmul_rn(__fmul_rn(alpha, call.column_operand.amax[t]), call.row_operand.amax[t]);
-    return __fmul_rn(amax, 1.0f / 7225344.0f);  // (6 * 448)^2
+    const float both = __fmul_rn(__fmul_rn(alpha, amax(call.column_operand)), amax(call.row_operand));
+    return __fmul_rn(both, 1.0f / 7225344.0f);  // (6 * 448)^2
   }
   return alpha;
 }
@@ -218,7 +223,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
   const int scalar = call.scalars_per_group ? t : 0;
   const float alpha = call.alpha == nullptr ? 1.0f : call.alpha[scalar];
   group.beta = call.beta == nullptr ? 0.0f : call.beta[scalar];
-  group.factor = group.depth > 0 ? sum_factor(call, group, t, alpha) : 1.0f;
+  group.factor = sum_factor(call, group, t, alpha);
   reinterpret_cast<Group*>(call.workspace + layout.groups)[t] = group;
 }
 

@@ -4,7 +4,7 @@
 //             write memory at its speed
 //   layout    block 0 writes the arrays, a thread a group. Blocks 1 and on do one of two things that do not wait for it:
 //             groups that are more than addresses (each such block scans the splits by itself): those without products get
-//             beta * C, those with a pitch that is no multiple of 16 bytes are copied, 16 bytes a thread and step; or
+//             +0 * factor + beta * C, those with a pitch that is no multiple of 16 bytes are copied, 16 bytes a thread and step; or
 //             128x128 scales are written out, a warp a tile: one scale read, up to 512 bytes written
 //             From SM90 on it is launched while the kernel before it ends
 //   matches   reference/gemm/problem.h (which memory belongs to which group), epilogue.h (without products)
@@ -81,6 +81,7 @@ struct Arguments {
   bool fill;                       // blocks 1 and on: groups without products, groups to be copied
   bool odd_rows_refused;           // nvfp4, contraction over the rows
   bool with_amax;
+  bool whole_scales, whole_amax;   // what multiplies the sum of a group besides alpha
   Format d_type;
   float* expanded;                 // blocks 1 and on: scales written out
   std::int64_t expanded_bytes;     // of a group
@@ -215,10 +216,30 @@ __device__ void write_arrays(const Arguments& arguments, const Lists<kMost>& lis
   to.beta_of[t] = to.beta + t;
 }
 
-// D = RN(beta * C) of one element; codes are as stored.
+// What multiplies the sum of a group without products (plan.h, GemmEpilogue): a scale that is not there is 1, an amax 0.
+template <int kMost>
+__device__ float sum_factor(const Arguments& arguments, const Lists<kMost>& lists, int group) {
+  const float alpha = scalar(arguments.alpha, arguments.scalars_per_group, group, 1.0f);
+  if (arguments.whole_scales) {
+    const auto given = [&](const Side& side) { return side.scale == nullptr ? nullptr : side.scale + 4 * static_cast<std::int64_t>(group); };
+    const void *columns = given(arguments.a), *rows = given(arguments.b);
+    if constexpr (kMost != 0) {
+      if (!arguments.list_is_d) columns = list_entry(lists, true, group);
+    }
+    const auto value = [](const void* scale) { return scale == nullptr ? 1.0f : *static_cast<const float*>(scale); };
+    return multiply(multiply(alpha, value(columns)), value(rows));
+  }
+  if (arguments.whole_amax) {
+    const auto amax = [&](const Side& side) { return side.amax != nullptr ? side.amax[group] : 0.0f; };
+    return multiply(multiply(multiply(alpha, amax(arguments.a)), amax(arguments.b)), 1.0f / 7225344.0f);
+  }
+  return alpha;
+}
+
+// D = RN(product + RN(beta * C)) of one element; codes are as stored.
 template <Format type>
-__device__ std::uint32_t scaled(std::uint32_t code, float beta) {
-  const float value = multiply(beta, Element<type>::widen_one(code));
+__device__ std::uint32_t scaled(std::uint32_t code, float product, float beta) {
+  const float value = beta == 0 ? add(product, 0.0f) : add(product, multiply(beta, Element<type>::widen_one(code)));
   if constexpr (type == Format::f32) {
     return bits_of_float(stored_float(value));
   } else if constexpr (type == Format::bf16) {
@@ -230,19 +251,22 @@ __device__ std::uint32_t scaled(std::uint32_t code, float beta) {
 
 // `count` elements of D, shared out over `threads` threads.
 template <Format type>
-__device__ void fill_elements(char* d, const char* c, std::int64_t count, float beta, std::int64_t thread, std::int64_t threads) {
+__device__ void fill_elements(char* d, const char* c, std::int64_t count, float factor, float beta, std::int64_t thread,
+                              std::int64_t threads) {
   constexpr int kBytes = Element<type>::kBytes, kPerWord = Element<type>::kPerWord, kPerVector = 16 / kBytes;
+  const float product = multiply(0.0f, factor);  // exact: +0, -0 or NaN, so that adding C is what FMA(+0, factor, C) gives
+  const std::uint32_t alone = scaled<type>(0, product, 0) * (kPerWord == 1 ? 1u : 0x10001u);
   const bool vectors = (reinterpret_cast<std::uintptr_t>(d) | reinterpret_cast<std::uintptr_t>(c)) % 16 == 0;
   const std::int64_t in_vectors = vectors ? count / kPerVector : 0;
   for (std::int64_t v = thread; v < in_vectors; v += threads) {
-    uint4 words = make_uint4(0, 0, 0, 0);
+    uint4 words = make_uint4(alone, alone, alone, alone);
     if (beta != 0) {
       words = reinterpret_cast<const uint4*>(c)[v];
       const auto each = [&](std::uint32_t word) {
         if constexpr (kPerWord == 1) {
-          return scaled<type>(word, beta);
+          return scaled<type>(word, product, beta);
         } else {
-          return scaled<type>(word & 0xFFFFu, beta) | scaled<type>(word >> 16, beta) << 16;
+          return scaled<type>(word & 0xFFFFu, product, beta) | scaled<type>(word >> 16, product, beta) << 16;
         }
       };
       words = make_uint4(each(words.x), each(words.y), each(words.z), each(words.w));
@@ -251,10 +275,10 @@ __device__ void fill_elements(char* d, const char* c, std::int64_t count, float 
   }
   for (std::int64_t i = in_vectors * kPerVector + thread; i < count; i += threads) {
     if constexpr (kBytes == 4) {
-      const std::uint32_t code = beta != 0 ? scaled<type>(reinterpret_cast<const std::uint32_t*>(c)[i], beta) : 0u;
+      const std::uint32_t code = beta != 0 ? scaled<type>(reinterpret_cast<const std::uint32_t*>(c)[i], product, beta) : alone;
       reinterpret_cast<std::uint32_t*>(d)[i] = code;
     } else {
-      const std::uint32_t code = beta != 0 ? scaled<type>(reinterpret_cast<const std::uint16_t*>(c)[i], beta) : 0u;
+      const std::uint32_t code = beta != 0 ? scaled<type>(reinterpret_cast<const std::uint16_t*>(c)[i], product, beta) : alone;
       reinterpret_cast<std::uint16_t*>(d)[i] = static_cast<std::uint16_t>(code);
     }
   }
@@ -347,11 +371,12 @@ __device__ void prepare_groups(const Arguments& arguments, const Lists<kMost>& l
         c = d;
       }
     }
+    const float factor = sum_factor(arguments, lists, group);
     const float beta = scalar(arguments.beta, arguments.scalars_per_group, group, 0.0f);
     switch (arguments.d_type) {
-      case Format::f32: fill_elements<Format::f32>(d, c, m * n, beta, thread, threads); break;
-      case Format::bf16: fill_elements<Format::bf16>(d, c, m * n, beta, thread, threads); break;
-      default: fill_elements<Format::f16>(d, c, m * n, beta, thread, threads); break;
+      case Format::f32: fill_elements<Format::f32>(d, c, m * n, factor, beta, thread, threads); break;
+      case Format::bf16: fill_elements<Format::bf16>(d, c, m * n, factor, beta, thread, threads); break;
+      default: fill_elements<Format::f16>(d, c, m * n, factor, beta, thread, threads); break;
     }
   }
 }
@@ -569,6 +594,8 @@ void set_up_groups(const GroupedGemmCall& call, const GroupArrays& arrays, const
   arguments.keep_empty = options.keep_empty;
   arguments.odd_rows_refused = call.kind == GemmKind::nvfp4 && call.layout == GemmLayout::NT;
   arguments.with_amax = call.kind == GemmKind::nvfp4 && sides.rows.operand->amax != nullptr && sides.columns.operand->amax != nullptr;
+  arguments.whole_scales = call.kind == GemmKind::tensor;
+  arguments.whole_amax = call.kind == GemmKind::nvfp4;
   arguments.status = call.status;
 
   int helpers = 0;

@@ -7,8 +7,8 @@
 // so A is the operand that supplies the columns of D_t, and B the one that supplies its rows. An operand whose memory runs
 // along the contraction (`k_major`) is `depth` x `extent`, any other `extent` x `depth`.
 //
-// The kernel also does by itself what no product is needed for: groups without products get beta * C (0 where beta is 0), and
-// are left out of what the library sees. Splits at fault leave every group out, and nothing is written.
+// The kernel also does by itself what no product is needed for: groups without products get what the library gives for a
+// product of +0 (plan.h, GemmEpilogue), and are left out of what it sees. Splits at fault leave every group out, and nothing is written.
 //
 // Transposed storage of x or dy has the rows of its group as its pitch. Where that is no multiple of 16 bytes, which the
 // library's kernels need, the group is copied with a pitch that is, and the library is shown the copy.
