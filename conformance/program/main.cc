@@ -43,6 +43,7 @@ constexpr Verb kVerbs[] = {
     {"compute", "Fill in the expected outputs of cases that have only inputs", add_compute},
     {"list", "List cases, backends, ops, plans and units", add_list},
     {"repro", "Run one case from its line, and save it as a fixture if asked", add_repro},
+    {"scale-map", "Say which scale each tile of a product really used", add_scale_map},
     {"doctor", "Say what this build and this machine can do", add_doctor},
 };
 

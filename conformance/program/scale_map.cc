@@ -1,0 +1,138 @@
+// assay scale-map CASE: which scale each tile of a product really used.
+
+#include <fmt/format.h>
+
+#include "conformance/program/departure.h"
+#include "conformance/program/interrupt.h"
+#include "conformance/program/judge_options.h"
+#include "conformance/program/progress.h"
+#include "conformance/program/verbs.h"
+#include "conformance/run/scale_map.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr std::int64_t kMostReads = 1'000'000;  // written to a file
+
+nlohmann::json to_json(const ScaleRead& read) {
+  if (read.kind == ScaleRead::Kind::place) return read.place;
+  return fmt::format("{} 0x{:08x} at [{},{}]", read.kind == ScaleRead::Kind::several ? "several" : "nothing", read.bits, read.row, read.column);
+}
+
+// `left` reads may still be written.
+nlohmann::json to_json(const ScaleSide& side, std::int64_t& left) {
+  const ScaleArray& array = side.array;
+  nlohmann::json pieces = nlohmann::json::array();
+  bool cut = false;
+  for (const ScalePiece& piece : side.pieces) {
+    cut = left < static_cast<std::int64_t>(piece.reads.size());
+    if (cut) break;
+    left -= static_cast<std::int64_t>(piece.reads.size());
+    nlohmann::json reads = nlohmann::json::array();
+    for (const ScaleRead& read : piece.reads) reads.push_back(to_json(read));
+    pieces.push_back({{"group", piece.group},
+                      {"tile", {piece.tile_row, piece.tile_column}},
+                      {"number_by_rows", piece.by_rows},
+                      {"number_by_columns", piece.by_columns},
+                      {"rows", {piece.row, piece.row + piece.rows}},
+                      {"columns", {piece.column, piece.column + piece.columns}},
+                      {"wanted", piece.wanted},
+                      {"read", std::move(reads)}});
+  }
+  return {{"operand", array.operand},
+          {"tensor", array.tensor},
+          {"block", fmt::format("{}x128", array.line_block)},
+          {"supplies", array.of_columns ? "columns" : "rows"},
+          {"scales", array.elements()},
+          {"calls", side.calls},
+          {"planned_calls", side.planned},
+          {"tiles", side.tiles},
+          {"wrong_tiles", side.wrong_tiles},
+          {"pairs", side.pairs},
+          {"wrong_pairs", side.wrong_pairs},
+          {"read", {{"another_scale", side.others},
+                    {"padding", side.padding},
+                    {"outside", side.outside},
+                    {"nothing", side.nothing},
+                    {"several", side.several}}},
+          {"wrong_pieces", side.pieces.size()},
+          {"pieces_cut", cut},
+          {"pieces", std::move(pieces)}};
+}
+
+nlohmann::json to_json(const ScaleMap& map) {
+  std::int64_t left = kMostReads;
+  nlohmann::json sides = nlohmann::json::array();
+  for (const ScaleSide& side : map.sides) sides.push_back(to_json(side, left));
+  return sides;
+}
+
+std::string text_of(const ScaleMap& map) {
+  std::string text;
+  for (const ScaleSide& side : map.sides) text += text_of(side);
+  if (!map.trouble.empty()) text += (map.verdict == Verdict::not_run ? "" : "call    ") + map.trouble + "\n";
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Action add_scale_map(CLI::App& verb) {
+  struct Options {
+    std::vector<std::string> words;
+    BackendChoice backend;
+    std::string json;
+    bool quiet = false;
+  };
+  const auto options = std::make_shared<Options>();
+  verb.add_option("CASE", options->words, "A line of grouped_gemm kind=block dtype_d=f32, quoted or not; its data and scales do not matter")->required();
+  options->backend.add_to(verb);
+  verb.remove_option(verb.get_option("--expect-by"));  // nothing is expected
+  verb.add_option("--json", options->json, "Write the whole map to this file: for each wrong piece, what it read in every block");
+  verb.add_flag("--quiet", options->quiet, "No progress");
+  verb.footer(
+      "One call for each block of the contraction and each operand: the codes are 1 within that block and the operand's scales\n"
+      "tell their own places, so that D says which scale each word used. What is before and behind the scales tells its place too.");
+  return [options] {
+    std::string words;
+    for (const std::string& word : options->words) words += (words.empty() ? "" : " ") + word;
+    const CaseLine line = parse_case_line(words);
+    const std::int64_t calls = scale_map_calls(line);  // refuses the line before a device is opened
+    const std::unique_ptr<Backend> backend = options->backend.open();
+    Report report("scale-map", *backend, 1);
+    nlohmann::json sides = nlohmann::json::array();
+    Departure departure(report, [&] {
+      report.print_summary();
+      if (options->json.empty()) return;
+      nlohmann::json told = report.json();
+      told["scale_map"] = sides;
+      write_json(options->json, told);
+    });
+    fmt::print("{}\n", to_text(line));
+    std::fflush(stdout);
+    ScaleMap map;
+    {
+      Progress progress("calls", calls, !options->quiet);
+      map = map_scales(*backend, line,
+                       {.algorithm = options->backend.algorithm,
+                        .timeout_ms = options->backend.timeout_s * 1000,
+                        .called = [&](const std::string& what) { progress.done(what, false); },
+                        .interrupted = interrupted});
+    }
+    if (backend->is_given_up()) note_busy_device(to_text(line));
+    if (interrupted()) report.note_interrupted();
+    sides = to_json(map);
+    CaseReport told{"generated", name_of(line), to_text(line), line.op, line.text("kind"), {}};
+    told.judgement.verdict = map.verdict;
+    told.judgement.text = text_of(map);
+    told.judgement.words = map.words;
+    if (map.verdict == Verdict::passed) {
+      fmt::print("{}\n\n", told.judgement.text);
+      told.judgement.text.clear();
+    }
+    report.add(std::move(told));
+    return departure.finish();
+  };
+}
+
+}  // namespace assay::conformance
