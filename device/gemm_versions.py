@@ -5,13 +5,16 @@
 
 A version is NAME=PATH; assay finds it through ASSAY_CUBLASLT. Of each version:
 
-  suite     assay run --backend cublaslt grouped_gemm, in shards: a process each
-  replay    scenarios whose steps are all products (TN, NN, NT): a process each
   known     the lines of device/gemm_versions.txt, known faults and their neighbours: a process each
+  replay    scenarios whose steps are all products (TN, NN, NT): a process each
+  suite     assay run --backend cublaslt grouped_gemm, in shards: a process each
 
-A process that does not end in time is ended, and one that dies takes no other along: cases of a shard that were left without
-a verdict are asked again, a process each. Known faults come first, then scenarios, then the suite; when the --seconds of a
-version are over, what is left is told as not tried.
+in that order; when the --seconds of a version are over, what is left is told as not tried. A process that does not end in
+time is ended, and told as not finished: it may only be slow. A HANG is what assay itself says: that a call of the library did
+not finish within --call seconds. A process that dies takes no other along: cases of a shard that were left without a verdict
+are asked again, a process each.
+
+Every version is judged by bits, by the plan of cuBLASLt 13.10 (--backend-options), which others are not known to follow.
 
 OUT receives versions.json and, for each version, the JSON and the log of every process. Prints Markdown.
 
@@ -33,6 +36,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 JUDGED = ("passed", "failed", "not_run")
+SETTLED = JUDGED + ("unfinished",)  # assay gives up a call that does not finish; asking again would give it up again
+NOT_FINISHED = "not finished in"
 STEPS = {"TN", "NN", "NT"}
 KEPT_LETTERS = 300  # of a hint
 MOST_SHOWN = 80     # failing cases
@@ -87,7 +92,7 @@ class Version:
         self.troubles = []
         self.numbers = itertools.count(1)
 
-    # One process. (JSON or None, how it ended: "", "hang" or text)
+    # One process. (JSON or None, how it ended: "" for by itself)
     def process(self, log_name, words, seconds):
         seconds = min(seconds, self.deadline - time.monotonic())
         if seconds <= 1:
@@ -106,7 +111,7 @@ class Version:
             try:
                 child.wait(seconds)
             except subprocess.TimeoutExpired:
-                ended = "hang"
+                ended = f"{NOT_FINISHED} {seconds:.0f} s"
                 for how, patience in ((signal.SIGINT, 5), (signal.SIGKILL, 20)):
                     child.send_signal(how)
                     try:
@@ -134,17 +139,18 @@ class Version:
     def note_entry(self, part, key, entry, **more):
         verdict = verdict_word(entry["verdict"])
         hint = "" if verdict == "passed" else entry["text"].splitlines()[0] if verdict == "not_run" else hint_of(entry["text"])
+        verdict = "hang" if verdict == "unfinished" else verdict
         self.note(part, key, verdict, hint, case=entry.get("case", entry["name"]), **more)
 
     def alone(self, part, key, line, options, seconds, **more):
         timeout = [] if "--timeout" in options else ["--timeout", str(self.options.call)]
         found, ended = self.process(f"{part}-{next(self.numbers)}", ["repro", *self.backend_words(), *timeout, *options, line], seconds)
         entries = [entry for entry in (found or {}).get("cases", []) if entry.get("suite") != "self-check"]
-        if entries and (not ended or verdict_word(entries[0]["verdict"]) in JUDGED):
+        if entries and (not ended or verdict_word(entries[0]["verdict"]) in SETTLED):
             self.note_entry(part, key, entries[0], **more)
         else:
-            verdict = "hang" if ended == "hang" else "not_tried" if ended == "not tried" else "no_verdict"
-            self.note(part, key, verdict, "" if verdict != "no_verdict" else ended or "no case in the JSON", case=line, **more)
+            verdict = "not_finished" if ended.startswith(NOT_FINISHED) else "not_tried" if ended == "not tried" else "no_verdict"
+            self.note(part, key, verdict, "" if verdict == "not_tried" else ended or "no case in the JSON", case=line, **more)
 
     def shard(self, index):
         options = self.options
@@ -156,7 +162,7 @@ class Version:
         entries = [entry for entry in (found or {}).get("cases", []) if entry.get("suite") != "self-check"]
         for entry in entries:
             self.note_entry("suite", entry["name"], entry)
-        return {entry["name"] for entry in entries if verdict_word(entry["verdict"]) in JUDGED}
+        return {entry["name"] for entry in entries if verdict_word(entry["verdict"]) in SETTLED}
 
     def doctor(self):
         found, ended = self.process("doctor", ["doctor", *self.backend_words()], 60)
@@ -214,6 +220,12 @@ class Version:
         }
 
 
+def shown(case):
+    words = {"passed": "right", "failed": "WRONG", "not_run": "absent", "hang": "HANG", "not_tried": "not tried", "no_verdict": "CRASH",
+             "machine_failed": "CRASH", "not_finished": case["hint"]}
+    return words.get(case["verdict"], case["verdict"])
+
+
 def table(header, rows):
     widths = [max(len(str(row[i])) for row in [header] + rows) for i in range(len(header))]
     lines = ["| " + " | ".join(str(cell).ljust(w) for cell, w in zip(row, widths)) + " |" for row in [header] + rows]
@@ -221,7 +233,7 @@ def table(header, rows):
 
 
 def markdown(versions):
-    parts = ["suite", "replay", "known"]
+    parts = ["known", "replay", "suite"]
     counts = []
     for version in versions:
         row = [version["name"], version["version"] or "unknown"]
@@ -229,14 +241,11 @@ def markdown(versions):
             of = version["counts"].get(part, {})
             row.append(" / ".join(str(of.get(key, 0)) for key in ("passed", "failed", "not_run", "other")))
         counts.append(row + [f"{version['seconds']:.0f}"])
-    text = ["Cases passed / failed / not run / without a verdict (hang, crash, not tried)\n",
+    text = ["Cases passed / failed / not run / without a verdict (hang, crash, not finished, not tried)\n",
             table(["library", "version"] + parts + ["seconds"], counts)]
 
     names = list(dict.fromkeys(name for version in versions for name in version["known"]))
-    shown = {"passed": "right", "failed": "WRONG", "not_run": "absent", "hang": "HANG", "not_tried": "not tried", "no_verdict": "CRASH",
-             "machine_failed": "CRASH", "unfinished": "HANG"}
-    rows = [[name] + [shown.get(version["known"].get(name, {}).get("verdict", ""), version["known"].get(name, {}).get("verdict", ""))
-                      for version in versions] for name in names]
+    rows = [[name] + [shown(version["known"].get(name, {"verdict": "", "hint": ""})) for version in versions] for name in names]
     if rows:
         text += ["\nKnown faults and their neighbours\n", table(["case"] + [version["name"] for version in versions], rows)]
 
@@ -267,14 +276,15 @@ def main():
     parser.add_argument("assay", metavar="ASSAY")
     parser.add_argument("versions", nargs="+", metavar="NAME=PATH")
     parser.add_argument("--backend", default="cublaslt")
-    parser.add_argument("--backend-options", default="")
-    parser.add_argument("--profile", default="standard", choices=("smoke", "standard", "full"))
+    parser.add_argument("--backend-options", default="assume_plan=13.10",
+                        help="of every process (assume_plan=13.10: other versions are judged by the bits of that one); empty: none")
+    parser.add_argument("--profile", default="smoke", choices=("smoke", "standard", "full"), help="of suite and replay (smoke)")
     parser.add_argument("--known", default=os.path.join(HERE, "gemm_versions.txt"), help="file of known faults; empty: none")
-    parser.add_argument("--jobs", type=int, default=4, help="processes at a time (4)")
-    parser.add_argument("--shards", type=int, default=8, help="processes of the suite (8)")
-    parser.add_argument("--seconds", type=float, default=240, help="of a version (240)")
-    parser.add_argument("--shard-seconds", type=float, default=120, help="of a shard (120)")
-    parser.add_argument("--case-seconds", type=float, default=120, help="of a known fault (120)")
+    parser.add_argument("--jobs", type=int, default=8, help="processes at a time (8)")
+    parser.add_argument("--shards", type=int, default=4, help="processes of the suite (4)")
+    parser.add_argument("--seconds", type=float, default=120, help="of a version (120)")
+    parser.add_argument("--shard-seconds", type=float, default=60, help="of a shard (60)")
+    parser.add_argument("--case-seconds", type=float, default=60, help="of a known fault (60)")
     parser.add_argument("--single-seconds", type=float, default=40, help="of a scenario, or a case that is asked again (40)")
     parser.add_argument("--call", type=int, default=15, help="seconds of one call (15)")
     options = parser.parse_args()

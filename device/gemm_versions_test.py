@@ -1,7 +1,8 @@
-"""gemm_versions.py with a program in assay's place, whose library is sound, wrong, hanging or dying."""
+"""gemm_versions.py with a program in assay's place, whose library is sound, wrong, stuck, slow or dying."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,13 +37,17 @@ def entry(line):
         made.update(verdict="machine failed", text="FAILED  " + line + "\\n  when    capture\\n  call    returned 'device lost'\\n")
     if fault == "old":
         made.update(verdict="not run", text="needs 13.4\\nmore")
-    if fault == "hangs" and "replay" in line:
+    if fault == "stuck" and "kind=b" in line:  # as assay tells a call that it gave up
+        made.update(verdict="unfinished", text="FAILED  " + line + "\\n  call    returned 'timeout': not finished after 15000 ms\\n")
+    if fault == "slow" and "replay" in line:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         time.sleep(1000)
     if fault == "dies" and "kind=c" in line:
         os.abort()
     return made
 
+if words[0] != "list" and value("--backend-options") != "assume_plan=13.10":
+    sys.exit("judged by another plan")
 if words[0] == "doctor":
     write([{"subject": "cublaslt", "good": True, "text": "13.6.0, " + fault}, {"subject": "threads", "good": True, "text": "2"}])
 elif words[0] == "list":
@@ -50,7 +55,7 @@ elif words[0] == "list":
 elif words[0] == "repro":
     write({"cases": [{"suite": "self-check", "name": "z", "verdict": "passed"}, entry(words[-1])]})
 elif words[0] == "run":
-    assert words[-1] == "grouped_gemm" and value("--profile") == "standard", words
+    assert words[-1] == "grouped_gemm" and value("--profile") == "smoke", words
     shard, shards = map(int, value("--shard").split("/"))
     write({"cases": [entry(line) for line in list(lines.values())[shard::shards]]})
 '''
@@ -100,7 +105,7 @@ class GemmVersionsTest(unittest.TestCase):
         self.assertEqual({(f["part"], f["case"], f["verdict"], f["hint"]) for f in result["13.6"]["failing"]},
                          {("known", "grouped_gemm kind=a N=9", "failed", hint), ("suite", "grouped_gemm kind=a", "failed", hint)})
         self.assertEqual(result["13.1"]["not_run"], {"needs 13.4": 6})
-        self.assertRegex(text, r"\| 13.6 +\| 13.6.0 +\| 2 / 1 / 0 / 0 \| 1 / 0 / 0 / 0 \| 1 / 1 / 0 / 0 \|")
+        self.assertRegex(text, r"\| 13.6 +\| 13.6.0 +\| 1 / 1 / 0 / 0 \| 1 / 0 / 0 / 0 \| 2 / 1 / 0 / 0 \|")
         self.assertRegex(text, r"\| large, f32 \| right \| WRONG \| absent \|")
         self.assertIn(f"- `grouped_gemm kind=a N=9`\n  - 13.6: failed: {hint}\n", text)
         self.assertIn("13.1: not run, 6 cases: needs 13.4", text)
@@ -109,19 +114,38 @@ class GemmVersionsTest(unittest.TestCase):
 
     def test_what_ends_badly_takes_no_other_along(self):
         short = ("--shard-seconds", "3", "--case-seconds", "3", "--single-seconds", "3")
-        code, text, errors = self.judge("h=hangs", "d=dies", "l=lost", "s=sound", more=short)
+        code, text, errors = self.judge("t=slow", "d=dies", "l=lost", "s=sound", more=short)
         self.assertEqual(code, 5, errors)
         result = self.result()
         # b is alone in its shard; c takes a along, which is asked again.
-        self.assertEqual([(f["case"], f["verdict"]) for f in result["h"]["failing"]], [("grouped_gemm kind=b replay=4:data", "hang")])
+        self.assertEqual([(f["case"], f["verdict"], f["hint"]) for f in result["t"]["failing"]],
+                         [("grouped_gemm kind=b replay=4:data", "not_finished", "not finished in 3 s")])
         self.assertEqual([(f["case"], f["verdict"], f["hint"]) for f in result["d"]["failing"]],
                          [("grouped_gemm kind=c", "no_verdict", "ended by SIGABRT")])
         self.assertEqual(result["d"]["counts"]["suite"], {"passed": 2, "failed": 0, "not_run": 0, "other": 1})
         self.assertEqual([(f["case"], f["verdict"], f["hint"]) for f in result["l"]["failing"]],
                          [("grouped_gemm kind=b replay=4:data", "machine_failed", "call: returned 'device lost'")])
         self.assertEqual(result["s"]["failing"], [])
-        self.assertIn("h: shard 1: hang", text)
+        self.assertIn("t: shard 1: not finished in 3 s", text)
         self.assertIn("d: shard 0: ended by SIGABRT", text)
+
+    def test_a_call_that_was_given_up_is_a_hang(self):
+        self.known = self.file("known.txt", "b: grouped_gemm kind=b replay=4:data\nslow: grouped_gemm kind=e replay=1\n")
+        code, text, _ = self.judge("h=stuck", "t=slow", more=("--shard-seconds", "3", "--case-seconds", "3", "--single-seconds", "3"))
+        self.assertEqual(code, 5)
+        self.assertRegex(text, r"\| b +\| HANG +\| not finished in 3 s \|")
+        self.assertRegex(text, r"\| slow +\| right +\| not finished in 3 s \|")
+        failing = self.result()["h"]["failing"]
+        hint = "call: returned 'timeout': not finished after 15000 ms"
+        self.assertEqual({(f["part"], f["case"], f["verdict"], f["hint"]) for f in failing},
+                         {(part, "grouped_gemm kind=b replay=4:data", "hang", hint) for part in ("known", "suite")})
+        # It is not asked a second time.
+        logs = [name for name in os.listdir(os.path.join(self.out, "h")) if re.fullmatch(r"suite-.*\.log", name)]
+        self.assertEqual(len(logs), 2, logs)
+
+    def test_another_plan(self):
+        _, _, errors = self.judge("s=sound", more=("--backend-options", "assume_plan=13.4"))
+        self.assertIn("'other': 3", errors.replace('"', "'"))
 
     def test_no_time_left(self):
         code, text, errors = self.judge("s=sound", more=("--seconds", "0"))
