@@ -2,11 +2,11 @@
 //
 //   bound     latency: launch, one read of the splits, one scan, 19 values a group; the other blocks, where there are any,
 //             write memory at its speed
-//   layout    block 0 writes the arrays, a thread a group. Blocks 1 and on do one of two things that do not wait for it:
-//             groups that are more than addresses (each such block scans the splits by itself): those without products get
-//             +0 * factor + beta * C, those with a pitch that is no multiple of 16 bytes are copied, 16 bytes a thread and step; or
-//             128x128 scales are written out, a warp a tile: one scale read, up to 512 bytes written
-//             From SM90 on it is launched while the kernel before it ends
+//   layout    blocks 0 to 3 write the arrays, a thread a group (group_arrays.cuh). The others, where there are any, do one of
+//             two things that do not wait for it: groups that are more than addresses (each such block scans the splits by
+//             itself): those without products get +0 * factor + beta * C, those with a pitch that is no multiple of 16 bytes
+//             are copied, 16 bytes a thread and step; or 128x128 scales are written out, a warp a tile: one scale read, up to
+//             512 bytes written. From SM90 on it is launched while the kernel before it ends
 //   matches   reference/gemm/problem.h (which memory belongs to which group), epilogue.h (without products)
 
 #include "device/gemm/group_setup.h"
@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "device/formats/convert.cuh"
+#include "device/gemm/group_arrays.cuh"
 #include "device/gemm/grouped_gemm_names.h"
 #include "device/layout/check_rows.h"
 #include "device/layout/group_table.cuh"
@@ -29,191 +30,44 @@ namespace {
 constexpr int kFewThreads = 256;
 constexpr int kFillBlocks = 132, kExpandBlocks = 1056;
 
-// How the scales of x and dy are counted over groups (scale_layout.cuh), all in one scan.
-using Sums = group_detail::Sums<RoundedUp<4>, Blocks<128>, RoundedUp<128>, BlocksRoundedUp<32, 4>, BlocksRoundedUp<16, 4>>;
-enum Measure : int { kByGroup = 0, kRows4 = 1, kBlocks128 = 2, kRows128 = 3, kBlocks32 = 4, kBlocks16 = 5 };
+using namespace group_setup;
+using Sums = GroupSums;
 
-__device__ std::uint32_t measured(const Sums& sums, int measure) {
-  std::uint32_t value = 0;
-#pragma unroll
-  for (int i = 1; i < Sums::kCount; ++i) {
-    if (i == measure) value = sums.value[i];
-  }
-  return value;
-}
-
-struct Side {
+struct Side : TransposedStorage {
   const char* data;
-  const char* scale;               // null: none
-  std::int64_t columns;            // elements of a row
-  std::int64_t rows_of_group;      // w: its rows; else kOfGroup
-  std::int64_t scale_bytes;        // of one unit of the measure
-  std::int64_t extent, depth;
+  const char* scale;               // of the first group; null: none
   const float* amax;
-  int half_bytes;                  // of an element
-  int measure;
-  bool k_major;
-  char* aligned;                   // copies of groups whose pitch is no multiple of 16 bytes; null: none are made
+  std::int64_t extent, depth;
 };
 
-// Addresses that the caller holds on the host.
-template <int kMost>
-struct Lists {
-  const void* data[kMost];
-  const void* scale[kMost];
-};
-template <>
-struct Lists<0> {};
-
-struct Arguments {
-  Rows rows;
+// What the other blocks are told: that which needs no product, copies, expanded scales.
+struct Arguments : GroupRows {
   Side a, b;
-  GroupArrays to;
   char* d;
   const char* c;                   // d where the caller gave none
   const float* alpha;
   const float* beta;
-  std::int64_t row_unit;
   std::int64_t d_half_bytes;       // of an element
   bool scalars_per_group;
   bool list_is_d;                  // Lists::data holds D, not A
-  bool keep_empty;
-  bool fill;                       // blocks 1 and on: groups without products, groups to be copied
-  bool odd_rows_refused;           // nvfp4, contraction over the rows
-  bool with_amax;
+  bool fill;                       // groups without products, groups to be copied; else scales are written out
   bool whole_scales, whole_amax;   // what multiplies the sum of a group besides alpha
   Format d_type;
-  float* expanded;                 // blocks 1 and on: scales written out
+  std::int64_t scale_bytes;        // 128x128 scales of a group
+  float* expanded;
   std::int64_t expanded_bytes;     // of a group
   std::int32_t extent_tiles, depth_blocks, scale_pitch;
-  std::uint32_t* status;
 };
 
 __device__ std::int64_t of_group(std::int64_t size, std::uint32_t rows) { return size == GemmSide::kOfGroup ? rows : size; }
 
-__device__ const char* data_of(const Side& side, int group, std::uint32_t first_row) {
-  const std::int64_t row = side.rows_of_group == GemmSide::kOfGroup ? first_row : group * side.rows_of_group;
-  return side.data + row * side.columns * side.half_bytes / 2;
+// Transposed storage: the rows of a group lie side by side.
+__device__ const char* data_of(const Side& side, std::uint32_t first_row) {
+  return side.data + static_cast<std::int64_t>(first_row) * side.columns * side.half_bytes / 2;
 }
 
-// Bytes of `rows` rows in transposed storage; of nvfp4 they are even.
-__device__ std::uint64_t row_bytes(const Side& side, std::uint32_t rows) { return static_cast<std::uint64_t>(rows) * side.half_bytes / 2; }
-__device__ bool is_copied(const Side& side, std::uint32_t rows) { return side.aligned != nullptr && row_bytes(side, rows) % 16 != 0; }
-// Each group begins 16 bytes a row later than the rows before it ask for, so that rounding up never meets the next group.
-__device__ char* copy_of(const Side& side, int group, std::uint32_t first_row) {
-  const std::int64_t at = (row_bytes(side, first_row) + 15) / 16 * 16 + 16 * static_cast<std::uint64_t>(group);
-  return side.aligned + side.columns * at;
-}
-
-__device__ const char* scale_of(const Side& side, int group, const Sums& before) {
-  if (side.scale == nullptr) return nullptr;
-  const std::int64_t units = side.measure == kByGroup ? group : measured(before, side.measure);
-  return side.scale + units * side.scale_bytes;
-}
-
-__device__ float scalar(const float* values, bool per_group, int group, float absent) {
-  return values == nullptr ? absent : values[per_group ? group : 0];
-}
-
-template <int kMost>
-__device__ const void* list_entry(const Lists<kMost>& lists, bool scale, int group) {
-  if constexpr (kMost == 0) {
-    return nullptr;
-  } else {
-    return scale ? lists.scale[group] : lists.data[group];
-  }
-}
-
-// Rows of each group and the sums before it, for this thread's group. False in every thread: faults; told by block 0.
-__device__ bool scan(const Arguments& arguments, group_detail::BlockScratch<Sums>& scratch, std::uint32_t& own, Sums& before) {
-  const Rows& rows = arguments.rows;
-  const int t = static_cast<int>(threadIdx.x);
-  before = Sums::zero();
-  own = 0;
-  unsigned faults = 0;
-  bool sound = true;
-  if (rows.splits == nullptr) {
-    own = t == 0 ? static_cast<std::uint32_t>(rows.capacity) : 0;
-  } else {
-    int first, last;
-    Sums total;
-    sound = group_detail::scan_block(rows, scratch, arguments.status, first, last, before, total);
-    if (sound && t < rows.groups) own = group_detail::read_split(rows, t, faults);
-  }
-  const bool odd = arguments.odd_rows_refused && own % 2 != 0;
-  const bool unaligned = own % static_cast<std::uint32_t>(arguments.row_unit) != 0;
-  faults = (__syncthreads_or(odd) ? kStatusOddPackedExtent : 0u) | (__syncthreads_or(unaligned) ? kStatusUnalignedRows : 0u);
-  if (t == 0) group_detail::tell(arguments.status, faults);
-  return sound && faults == 0;
-}
-
-template <int kMost>
-__device__ void write_arrays(const Arguments& arguments, const Lists<kMost>& lists, group_detail::BlockScratch<Sums>& scratch) {
-  std::uint32_t rows;
-  Sums before;
-  const bool sound = scan(arguments, scratch, rows, before);
-  const int t = static_cast<int>(threadIdx.x);
-  if (t >= arguments.rows.groups) return;
-  if (!sound) {
-    rows = 0;
-    before = Sums::zero();
-  }
-
-  const GroupArrays& to = arguments.to;
-  const Side &a = arguments.a, &b = arguments.b;
-  const std::int64_t n = of_group(a.extent, rows), depth = of_group(a.depth, rows), m = of_group(b.extent, rows);
-  const bool shown = sound && (arguments.keep_empty || depth != 0);
-  const auto write_shape = [&](const Side& side, std::int64_t extent, std::int32_t* height, std::int32_t* width, std::int32_t* leading) {
-    height[t] = static_cast<std::int32_t>(side.k_major ? depth : extent);
-    width[t] = static_cast<std::int32_t>(side.k_major ? extent : depth);
-    std::int64_t pitch = side.k_major ? depth : of_group(side.extent, rows);
-    if (is_copied(side, rows)) pitch = static_cast<std::int64_t>((row_bytes(side, rows) + 15) / 16 * 16) * 2 / side.half_bytes;
-    leading[t] = static_cast<std::int32_t>(pitch == 0 ? 32 / side.half_bytes : pitch);
-  };
-  const std::int64_t shown_m = shown ? m : 0;
-  write_shape(a, n, to.a_rows, to.a_columns, to.a_leading);
-  write_shape(b, shown_m, to.b_rows, to.b_columns, to.b_leading);
-  to.d_rows[t] = static_cast<std::int32_t>(n);
-  to.d_columns[t] = static_cast<std::int32_t>(shown_m);
-  to.d_leading[t] = static_cast<std::int32_t>(n);
-
-  const bool d_by_rows = b.extent == GemmSide::kOfGroup;
-  const std::int64_t d_row = d_by_rows ? before.value[0] : t * m;
-  const std::int64_t d_byte = d_row * n * arguments.d_half_bytes / 2;
-  char* d = arguments.d + d_byte;
-  const char* c = arguments.c + d_byte;
-  const auto shown_data = [&](const Side& side) -> const void* {
-    return is_copied(side, rows) ? copy_of(side, t, before.value[0]) : data_of(side, t, before.value[0]);
-  };
-  const void* a_data = shown_data(a);
-  const void* a_scale = scale_of(a, t, before);
-  if constexpr (kMost != 0) {
-    if (arguments.list_is_d) {
-      d = static_cast<char*>(const_cast<void*>(list_entry(lists, false, t)));
-      c = d;
-    } else {
-      a_data = list_entry(lists, false, t);
-      a_scale = list_entry(lists, true, t);
-    }
-  }
-  if (arguments.expanded != nullptr) {
-    a_scale = reinterpret_cast<const char*>(arguments.expanded) + t * arguments.expanded_bytes;
-  }
-  to.a[t] = a_data;
-  to.b[t] = shown_data(b);
-  to.c[t] = c;
-  to.d[t] = d;
-  to.a_scale[t] = a_scale;
-  to.b_scale[t] = scale_of(b, t, before);
-
-  float alpha = scalar(arguments.alpha, arguments.scalars_per_group, t, 1.0f);
-  if (arguments.with_amax) {  // recipes.md 8.6
-    alpha = multiply(multiply(multiply(alpha, a.amax[t]), b.amax[t]), 1.0f / 7225344.0f);
-  }
-  to.alpha[t] = alpha;
-  to.beta[t] = scalar(arguments.beta, arguments.scalars_per_group, t, 0.0f);
-  to.alpha_of[t] = to.alpha + t;
-  to.beta_of[t] = to.beta + t;
+__device__ bool scan(const Arguments& arguments, GroupScratch& scratch, std::uint32_t& own, Sums& before) {
+  return scan_groups<false>(arguments, {}, scratch, own, before) == 0;
 }
 
 // What multiplies the sum of a group without products (plan.h, GemmEpilogue): a scale that is not there is 1, an amax 0.
@@ -309,7 +163,7 @@ __device__ void copy_aligned(const Side& side, int group, std::uint32_t first_ro
   constexpr int kInFlight = 4;
   const auto bytes = static_cast<std::uint32_t>(row_bytes(side, rows));
   const std::int64_t vectors = (bytes + 15) / 16, all = vectors * side.columns;  // bytes is not 0
-  const char* from = data_of(side, group, first_row);
+  const char* from = data_of(side, first_row);
   auto* to = reinterpret_cast<uint4*>(copy_of(side, group, first_row));
   std::int64_t row = thread / vectors, at = thread % vectors;
   const std::int64_t rows_on = threads / vectors, at_on = threads % vectors;
@@ -350,8 +204,8 @@ __device__ void prepare_groups(const Arguments& arguments, const Lists<kMost>& l
     work.list[atomicAdd(&work.count, 1u)] = {static_cast<std::uint32_t>(t), before.value[0], rows};  // in any order
   }
   __syncthreads();
-  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x - 1) * blockDim.x + threadIdx.x;
-  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x - 1) * blockDim.x;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x - kArrayBlocks) * blockDim.x + threadIdx.x;
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x - kArrayBlocks) * blockDim.x;
   const unsigned count = work.count;
   for (unsigned i = 0; i < count; ++i) {
     const int group = static_cast<int>(work.list[i].group);
@@ -387,12 +241,12 @@ __device__ void expand_scales(const Arguments& arguments, const Lists<kMost>& li
   const std::int64_t tiles_of_group = static_cast<std::int64_t>(arguments.extent_tiles) * arguments.depth_blocks;
   const std::int64_t tiles = tiles_of_group * arguments.rows.groups;
   const std::int64_t pitch = round_up(arguments.a.extent, 4);
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x - 1) * warps;
-  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x - 1) * warps + threadIdx.x / 32; at < tiles; at += stride) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x - kArrayBlocks) * warps;
+  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x - kArrayBlocks) * warps + threadIdx.x / 32; at < tiles; at += stride) {
     const int group = static_cast<int>(at / tiles_of_group);
     const auto tile = static_cast<std::int32_t>(at - group * tiles_of_group);
     const std::int32_t block = tile / arguments.extent_tiles, row_tile = tile - block * arguments.extent_tiles;
-    const char* scales = arguments.a.scale + group * arguments.a.scale_bytes;
+    const char* scales = arguments.a.scale + group * arguments.scale_bytes;
     if constexpr (kMost != 0) scales = static_cast<const char*>(list_entry(lists, true, group));
     const float scale = reinterpret_cast<const float*>(scales)[static_cast<std::int64_t>(row_tile) * arguments.scale_pitch + block];
     const std::int64_t row = static_cast<std::int64_t>(row_tile) * 128 + lane * 4;
@@ -402,72 +256,194 @@ __device__ void expand_scales(const Arguments& arguments, const Lists<kMost>& li
   }
 }
 
-// Launched early, the kernel reads nothing, and writes nothing, before what came before it is done. It does not let the next
-// one come early: that is the library's, which reads the arrays.
-__device__ void wait_for_work_before() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+// The arrays, and nothing else.
+template <int kMost>
+__global__ void __launch_bounds__(kMaxGroups)
+    set_up_arrays(const __grid_constant__ ArrayArguments arrays, const __grid_constant__ Lists<kMost> lists) {
+  __shared__ GroupScratch scratch;
+  write_arrays<false>(arrays, lists, scratch);
 }
 
 template <int kMost>
-__global__ void __launch_bounds__(kMaxGroups)
-    set_up(const __grid_constant__ Arguments arguments, const __grid_constant__ Lists<kMost> lists) {
-  __shared__ group_detail::BlockScratch<Sums> scratch;
+__global__ void __launch_bounds__(kMaxGroups) set_up(const __grid_constant__ ArrayArguments arrays, const __grid_constant__ Arguments arguments,
+                                                     const __grid_constant__ Lists<kMost> lists) {
+  __shared__ GroupScratch scratch;
   __shared__ GroupsWithWork work;
+  if (blockIdx.x < kArrayBlocks) return write_arrays<true>(arrays, lists, scratch);
   wait_for_work_before();
-  if (blockIdx.x == 0) {
-    write_arrays(arguments, lists, scratch);
-  } else if (arguments.fill) {
+  if (arguments.fill) {
     prepare_groups(arguments, lists, scratch, work);
   } else {
     expand_scales(arguments, lists);
   }
 }
 
-// Scale layout of an operand: measure and bytes of its unit.
-void describe_scales(const GroupedGemmCall& call, const GemmSide& from, Side& side) {
+GroupRows group_rows(const GroupedGemmCall& call, const GroupSetupOptions& options) {
+  GroupRows rows{};
+  rows.rows = call.rows;
+  rows.set_row_unit(static_cast<std::uint32_t>(options.row_unit));
+  rows.odd_rows_refused = call.kind == GemmKind::nvfp4 && call.layout == GemmLayout::NT;
+  rows.status = call.status;
+  return rows;
+}
+
+// Expanded scales of a group.
+std::int64_t expanded_bytes(const GemmSide& w) { return 4 * ceil_div(w.depth, 128) * round_up(w.extent, 4); }
+
+// The scales of an operand.
+struct Scales {
+  const char* data = nullptr;      // null: none
+  bool by_group = true;
+  std::int64_t bytes = 0;          // of a group, or of what is measured
+  ScaleMeasure measure;
+};
+
+Scales scales_of(const GroupedGemmCall& call, const GemmSide& from) {
   const bool columnwise = from.operand->columnwise;
   const std::int64_t rows = call.N;  // of w
-  side.scale = static_cast<const char*>(from.operand->scale_inv);
-  side.measure = kByGroup;
-  const auto set = [&](int measure, std::int64_t unit_bytes, std::int64_t units_of_weight) {
-    side.measure = from.weight ? kByGroup : measure;
-    side.scale_bytes = from.weight ? unit_bytes * units_of_weight : unit_bytes;
+  Scales scales;
+  if (call.kind == GemmKind::bf16 || call.kind == GemmKind::f16) return scales;
+  scales.data = static_cast<const char*>(from.operand->scale_inv);
+  const auto set = [&](ScaleMeasure measure, std::int64_t unit_bytes) {
+    const std::int64_t units_of_weight = round_up(ceil_div(rows, std::int64_t{1} << measure.block_bits), measure.unit);
+    scales.by_group = from.weight;
+    scales.bytes = from.weight ? unit_bytes * units_of_weight : unit_bytes;
+    scales.measure = measure;
   };
   const std::int64_t columns = from.columns;
   switch (call.kind) {
-    case GemmKind::bf16:
-    case GemmKind::f16: side.scale = nullptr; return;
-    case GemmKind::tensor: side.scale_bytes = 4; return;
+    case GemmKind::tensor: scales.bytes = 4; break;
     case GemmKind::block:
       if (from.weight && call.weight_block == WeightBlock::b128x128) {
-        side.scale_bytes = columnwise ? 4 * ceil_div(columns, 128) * round_up(ceil_div(rows, 128), 4)
-                                      : 4 * round_up(ceil_div(columns, 128), 4) * ceil_div(rows, 128);
-        return;
+        scales.bytes = columnwise ? 4 * ceil_div(columns, 128) * round_up(ceil_div(rows, 128), 4)
+                                  : 4 * round_up(ceil_div(columns, 128), 4) * ceil_div(rows, 128);
+      } else if (columnwise) {
+        set({7, 1}, 4 * round_up(columns, 4));
+      } else {
+        set({0, 4}, 4 * ceil_div(columns, 128));
       }
-      if (columnwise) return set(kBlocks128, 4 * round_up(columns, 4), ceil_div(rows, 128));
-      return set(kRows4, 4 * ceil_div(columns, 128), round_up(rows, 4));
+      break;
     case GemmKind::mxfp8:
-      if (columnwise) return set(kBlocks32, round_up(columns, 128), round_up(ceil_div(rows, 32), 4));
-      return set(kRows128, round_up(ceil_div(columns, 32), 4), round_up(rows, 128));
-    case GemmKind::nvfp4:
-      if (columnwise) return set(kBlocks16, round_up(columns, 128), round_up(ceil_div(rows, 16), 4));
-      return set(kRows128, round_up(ceil_div(columns, 16), 4), round_up(rows, 128));
+      columnwise ? set({5, 4}, round_up(columns, 128)) : set({0, 128}, round_up(ceil_div(columns, 32), 4));
+      break;
+    default:
+      columnwise ? set({4, 4}, round_up(columns, 128)) : set({0, 128}, round_up(ceil_div(columns, 16), 4));
+      break;
+  }
+  return scales;
+}
+
+void set_dimension(GroupMatrix& matrix, Dimension dimension, std::int64_t size) {
+  if (size == GemmSide::kOfGroup) {
+    matrix.of_rows |= 1u << dimension;
+  } else {
+    matrix.number[dimension] = static_cast<std::int32_t>(size);
   }
 }
 
-Side side_arguments(const GroupedGemmCall& call, const GemmSide& from) {
+// A or B. `extent` is what is shown of its extent: `hidden`, nothing in groups without products.
+GroupMatrix operand_matrix(const GroupedGemmCall& call, const GemmSide& from, std::int64_t extent, bool hidden, void* aligned) {
+  GroupMatrix matrix{};
+  const Dimension of_extent = from.k_major ? kWidth : kHeight;
+  set_dimension(matrix, of_extent, extent);
+  set_dimension(matrix, from.k_major ? kHeight : kWidth, from.depth);
+  set_dimension(matrix, kLeading, from.k_major ? from.depth : from.extent);
+  if (hidden) matrix.hidden = 1u << of_extent;
+  matrix.half_bytes = type_bits(from.operand->type) / 4;
+  matrix.of_16_bytes = 32 / matrix.half_bytes;
+  matrix.aligned = static_cast<char*>(aligned);
+  matrix.columns = static_cast<std::int32_t>(from.columns);
+  const std::int64_t row = from.columns * matrix.half_bytes;
+  GroupAddresses &data = matrix.address[0], &scale = matrix.address[1];
+  data.base = static_cast<const char*>(from.operand->data);
+  data.half_bytes = static_cast<std::uint64_t>(from.weight ? call.N * row : row);
+  matrix.counted[0] = from.weight ? Counted::groups : Counted::rows;
+  const Scales scales = scales_of(call, from);
+  scale.base = scales.data;
+  scale.half_bytes = static_cast<std::uint64_t>(scales.data == nullptr ? 0 : 2 * scales.bytes);
+  matrix.counted[1] = scales.by_group ? Counted::groups : Counted::scales;
+  matrix.measure = scales.measure;
+  return matrix;
+}
+
+// D and, with the same shapes, C. `rows` is what is shown of its rows.
+GroupMatrix output_matrix(const GroupedGemmCall& call, const GemmSides& sides, std::int64_t rows, bool hidden) {
+  GroupMatrix matrix{};
+  const std::int64_t n = sides.columns.extent, all_rows = sides.rows.extent, row = n * (type_bits(call.d_type) / 4);
+  set_dimension(matrix, kHeight, n);
+  set_dimension(matrix, kWidth, rows);
+  set_dimension(matrix, kLeading, n);
+  if (hidden) matrix.hidden = 1u << kWidth;
+  const bool by_rows = all_rows == GemmSide::kOfGroup;
+  const void* const c = call.c == nullptr ? call.d : call.c;
+  for (int i = 0; i < 2; ++i) {
+    matrix.address[i].base = static_cast<const char*>(i == 0 ? call.d : c);
+    matrix.address[i].half_bytes = static_cast<std::uint64_t>(by_rows ? row : all_rows * row);
+    matrix.counted[i] = by_rows ? Counted::rows : Counted::groups;
+  }
+  return matrix;
+}
+
+// Groups without products may come, or there are no others, and they are not the library's.
+bool fills(const GemmSides& sides, const GroupSetupOptions& options) {
+  const std::int64_t depth = sides.columns.depth;
+  return !options.keep_empty && (depth == GemmSide::kOfGroup || depth == 0);
+}
+// 128x128 scales are written out.
+bool expands(const GemmSides& sides, const GroupSetupOptions& options) {
+  return options.expanded_scales != nullptr && !fills(sides, options);
+}
+
+ArrayArguments array_arguments(const GroupedGemmCall& call, const GroupArrays& to, const GroupSetupOptions& options) {
+  const GemmSides sides = gemm_sides(call);
+  ArrayArguments arguments{};
+  static_cast<GroupRows&>(arguments) = group_rows(call, options);
+  arguments.keep_empty = options.keep_empty;
+  arguments.list_is_d = call.d_list != nullptr;
+  const bool hidden = sides.rows.depth == GemmSide::kOfGroup;
+  const std::int64_t m = !options.keep_empty && sides.rows.depth == 0 ? 0 : sides.rows.extent;
+  GroupMatrix &a = arguments.matrix[kA], &b = arguments.matrix[kB], &d = arguments.matrix[kD];
+  a = operand_matrix(call, sides.columns, sides.columns.extent, false, options.aligned_a);
+  b = operand_matrix(call, sides.rows, m, hidden, options.aligned_b);
+  d = output_matrix(call, sides, m, hidden);
+  if (expands(sides, options)) {
+    arguments.expanded = true;
+    a.address[1].base = reinterpret_cast<const char*>(options.expanded_scales);
+    a.address[1].half_bytes = static_cast<std::uint64_t>(2 * expanded_bytes(sides.columns));
+    a.counted[1] = Counted::groups;
+  }
+  const auto write_to = [](GroupMatrix& matrix, auto first, auto second, std::int32_t* rows, std::int32_t* columns, std::int32_t* leading) {
+    matrix.address[0].to = const_cast<const void**>(first);
+    matrix.address[1].to = const_cast<const void**>(second);
+    matrix.to[kHeight] = rows, matrix.to[kWidth] = columns, matrix.to[kLeading] = leading;
+  };
+  write_to(a, to.a, to.a_scale, to.a_rows, to.a_columns, to.a_leading);
+  write_to(b, to.b, to.b_scale, to.b_rows, to.b_columns, to.b_leading);
+  write_to(d, to.d, to.c, to.d_rows, to.d_columns, to.d_leading);
+
+  GroupScalars& scalars = arguments.scalars;
+  scalars.alpha = call.alpha;
+  scalars.beta = call.beta;
+  scalars.per_group = call.scalars_per_group;
+  const float *amax_a = sides.columns.operand->amax, *amax_b = sides.rows.operand->amax;
+  if (call.kind == GemmKind::nvfp4 && amax_a != nullptr && amax_b != nullptr) scalars.amax_a = amax_a, scalars.amax_b = amax_b;
+  scalars.to_alpha = to.alpha;
+  scalars.to_beta = to.beta;
+  scalars.to_alpha_of = to.alpha_of;
+  scalars.to_beta_of = to.beta_of;
+  return arguments;
+}
+
+Side side_arguments(const GemmSide& from, void* aligned) {
   Side side{};
   side.data = static_cast<const char*>(from.operand->data);
-  side.columns = from.columns;
-  side.rows_of_group = from.weight ? call.N : GemmSide::kOfGroup;
+  side.scale = static_cast<const char*>(from.operand->scale_inv);
+  side.amax = from.operand->amax;
+  side.columns = static_cast<std::int32_t>(from.columns);
   side.extent = from.extent;
   side.depth = from.depth;
-  side.half_bytes = static_cast<int>(type_bits(from.operand->type) / 4);
-  side.k_major = from.k_major;
-  side.amax = from.operand->amax;
-  describe_scales(call, from, side);
+  side.half_bytes = type_bits(from.operand->type) / 4;
+  side.aligned = static_cast<char*>(aligned);
   return side;
 }
 
@@ -478,27 +454,31 @@ bool can_launch_early() {
   return major >= 9;
 }
 
+// `arguments` null: there are no blocks but those which write the arrays.
 template <int kMost>
-void launch(const GroupedGemmCall& call, const Arguments& arguments, int blocks, int threads, Stream stream) {
+void launch(const GroupedGemmCall& call, const ArrayArguments& arrays, const Arguments* arguments, int helpers, Stream stream) {
   Lists<kMost> lists;
   if constexpr (kMost != 0) {
     std::memset(&lists, 0, sizeof lists);
-    const void* const* data = arguments.list_is_d ? call.d_list : call.w.data_list;
+    const void* const* data = arrays.list_is_d ? call.d_list : call.w.data_list;
     for (int t = 0; t < call.rows.groups; ++t) {
       lists.data[t] = data[t];
-      if (!arguments.list_is_d && call.w.scale_inv_list != nullptr) lists.scale[t] = call.w.scale_inv_list[t];
+      if (!arrays.list_is_d && call.w.scale_inv_list != nullptr) lists.scale[t] = call.w.scale_inv_list[t];
     }
   }
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
+  const int threads = static_cast<int>(round_up(call.rows.groups, 32));
+  config.gridDim = dim3(static_cast<unsigned>(kArrayBlocks + helpers));
+  config.blockDim = dim3(static_cast<unsigned>(arguments == nullptr ? threads : std::max(kFewThreads, threads)));
   config.stream = stream;
   config.attrs = &early;
   config.numAttrs = can_launch_early() ? 1 : 0;
-  check_cuda(cudaLaunchKernelEx(&config, set_up<kMost>, arguments, lists), "set_up_groups");
+  check_cuda(arguments == nullptr ? cudaLaunchKernelEx(&config, set_up_arrays<kMost>, arrays, lists)
+                                  : cudaLaunchKernelEx(&config, set_up<kMost>, arrays, *arguments, lists),
+             "set_up_groups");
   check_launch("set_up_groups");
 }
 
@@ -575,52 +555,45 @@ std::int64_t aligned_copy_bytes(const GroupedGemmCall& call, const GemmSide& sid
 
 void set_up_groups(const GroupedGemmCall& call, const GroupArrays& arrays, const GroupSetupOptions& options, Stream stream) {
   const GemmSides sides = gemm_sides(call);
+  const GemmSide& w = sides.columns;
+  const ArrayArguments array_part = array_arguments(call, arrays, options);
   Arguments arguments{};
-  arguments.rows = call.rows;
-  arguments.a = side_arguments(call, sides.columns);
-  arguments.b = side_arguments(call, sides.rows);
-  arguments.a.aligned = static_cast<char*>(options.aligned_a);
-  arguments.b.aligned = static_cast<char*>(options.aligned_b);
-  arguments.to = arrays;
+  static_cast<GroupRows&>(arguments) = array_part;
+  arguments.a = side_arguments(sides.columns, options.aligned_a);
+  arguments.b = side_arguments(sides.rows, options.aligned_b);
   arguments.d = static_cast<char*>(call.d);
   arguments.c = call.c == nullptr ? arguments.d : static_cast<const char*>(call.c);
   arguments.alpha = call.alpha;
   arguments.beta = call.beta;
+  arguments.whole_scales = call.kind == GemmKind::tensor;
+  arguments.whole_amax = call.kind == GemmKind::nvfp4;
   arguments.scalars_per_group = call.scalars_per_group;
-  arguments.row_unit = options.row_unit;
   arguments.d_type = call.d_type;
   arguments.d_half_bytes = type_bits(call.d_type) / 4;
   arguments.list_is_d = call.d_list != nullptr;
-  arguments.keep_empty = options.keep_empty;
-  arguments.odd_rows_refused = call.kind == GemmKind::nvfp4 && call.layout == GemmLayout::NT;
-  arguments.with_amax = call.kind == GemmKind::nvfp4 && sides.rows.operand->amax != nullptr && sides.columns.operand->amax != nullptr;
-  arguments.whole_scales = call.kind == GemmKind::tensor;
-  arguments.whole_amax = call.kind == GemmKind::nvfp4;
-  arguments.status = call.status;
 
   int helpers = 0;
-  const bool ragged_depth = sides.columns.depth == GemmSide::kOfGroup;
-  arguments.fill = !options.keep_empty && (ragged_depth || sides.columns.depth == 0);
+  arguments.fill = fills(sides, options);
   if (arguments.fill) {
     helpers = kFillBlocks;
-  } else if (options.expanded_scales != nullptr) {
-    const GemmSide& w = sides.columns;
+  } else if (expands(sides, options)) {
+    const std::int64_t blocks = ceil_div(w.depth, 128), extent_tiles = ceil_div(w.extent, 128);
+    arguments.scale_bytes = scales_of(call, w).bytes;
     arguments.expanded = options.expanded_scales;
-    arguments.depth_blocks = static_cast<std::int32_t>(ceil_div(w.depth, 128));
-    arguments.extent_tiles = static_cast<std::int32_t>(ceil_div(w.extent, 128));
-    arguments.scale_pitch = static_cast<std::int32_t>(round_up(ceil_div(w.depth, 128), 4));
-    arguments.expanded_bytes = 4 * ceil_div(w.depth, 128) * round_up(w.extent, 4);
-    const std::int64_t tiles = ceil_div(w.depth, 128) * ceil_div(w.extent, 128) * call.rows.groups;
-    helpers = static_cast<int>(std::min<std::int64_t>(ceil_div(tiles, kFewThreads / 32), kExpandBlocks));
+    arguments.depth_blocks = static_cast<std::int32_t>(blocks);
+    arguments.extent_tiles = static_cast<std::int32_t>(extent_tiles);
+    arguments.scale_pitch = static_cast<std::int32_t>(round_up(blocks, 4));
+    arguments.expanded_bytes = expanded_bytes(w);
+    helpers = static_cast<int>(std::min<std::int64_t>(ceil_div(blocks * extent_tiles * call.rows.groups, kFewThreads / 32), kExpandBlocks));
   }
-  const int threads = std::max(helpers == 0 ? 32 : kFewThreads, static_cast<int>(round_up(call.rows.groups, 32)));
-  const bool listed = call.d_list != nullptr || (sides.columns.weight && call.w.data_list != nullptr);
+  const Arguments* others = helpers == 0 ? nullptr : &arguments;
+  const bool listed = call.d_list != nullptr || (w.weight && call.w.data_list != nullptr);
   if (!listed) {
-    launch<0>(call, arguments, 1 + helpers, threads, stream);
+    launch<0>(call, array_part, others, helpers, stream);
   } else if (call.rows.groups <= 64) {
-    launch<64>(call, arguments, 1 + helpers, threads, stream);
+    launch<64>(call, array_part, others, helpers, stream);
   } else {
-    launch<kMaxGroups>(call, arguments, 1 + helpers, threads, stream);
+    launch<kMaxGroups>(call, array_part, others, helpers, stream);
   }
 }
 
