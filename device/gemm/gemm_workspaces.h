@@ -1,13 +1,14 @@
 #pragma once
-// Memory of the cuBLASLt path that outlives its calls, for an owner that captures graphs: a module, say.
+// Memory of the cuBLASLt path that outlives its calls, for an owner that captures graphs: a module, say. The rule:
 //
-//   set-up buffer      what set_up_groups() writes, read by the library's kernels: one a device, stream and group count; and one
-//                      for each capture on that stream, so that graphs of one owner do not write into each other's
+//   set-up buffer      the arrays that set_up_groups() writes and the library's kernels read, some KiB: one a device, stream
+//                      and group count, and one for each capture on that stream, so that no graph writes into another's
+//                      (requirements.md C18)
 //   library workspace  the library's own part, 32 MiB: one a device and layout, since cuBLASLt up to 13.7 leaves descriptors
-//                      behind that a product of another layout must not find (requirements.md R1, R2)
+//                      behind that a product of another layout must not find (requirements.md C19, R1, R2)
 //
-// Two owners share nothing. Everything stays where it is until the owner goes, which must be after its graphs; graphs of one
-// owner that use the same layout are replayed one after the other. Nothing is allocated while the stream is capturing.
+// Everything is made before a capture and never within one (C20), stays where it is until the owner goes, which must be
+// after its graphs, and two owners share nothing. Graphs of one owner that use the same layout are replayed one after another.
 
 #include <cstdint>
 #include <map>
@@ -16,71 +17,56 @@
 #include <vector>
 
 #include "device/gemm/cublaslt_gemm.h"
+#include "device/support/memory_source.h"
 
 namespace assay::device {
-
-// Where memory comes from; a test brings its own.
-class MemorySource {
- public:
-  virtual ~MemorySource() = default;
-  virtual void* allocate(std::int64_t bytes) = 0;  // on the current device, 256-byte aligned
-  virtual void release(void* memory) = 0;
-  virtual int current_device() = 0;
-  virtual std::uint64_t capture_of(Stream stream) = 0;  // what the stream is capturing into; 0: it is not
-};
-MemorySource& cuda_memory();
 
 class GemmWorkspaces {
  public:
   static constexpr std::int64_t kLibraryBytes = std::int64_t{32} << 20;
 
-  explicit GemmWorkspaces(MemorySource& source = cuda_memory(), std::int64_t library_bytes = kLibraryBytes);
+  // What `source` names must outlive this; `library_bytes` for each layout.
+  explicit GemmWorkspaces(const MemorySource& source = device_memory(), std::int64_t library_bytes = kLibraryBytes);
   ~GemmWorkspaces();
   GemmWorkspaces(const GemmWorkspaces&) = delete;
   GemmWorkspaces& operator=(const GemmWorkspaces&) = delete;
 
-  // Makes what products of this layout and group count on this stream need: the library's workspace, a set-up buffer of at
-  // least `setup_bytes`, and another one that the next capture takes. Call it before each capture; it does nothing where
-  // all is there. Errors: InvalidArgument while the stream is capturing; CudaError.
-  void reserve(Stream stream, GemmLayout layout, int groups, std::int64_t setup_bytes);
+  // The library's workspace of this layout on the current device; it does nothing where there is one. Errors: CudaError.
+  void reserve_library(GemmLayout layout);
+  // What products of `groups` groups on this stream of the current device need: the set-up buffer of eager calls, and one
+  // for each of the next `captures` captures, so far as they are not there yet.
+  // Errors: InvalidArgument, also while the stream is capturing; CudaError.
+  void reserve_setup(Stream stream, int groups, int captures = 1);
 
-  struct Memory {
-    void* setup = nullptr;
-    std::int64_t setup_bytes = 0;
-    void* library = nullptr;
-    std::int64_t library_bytes = 0;
-  };
-  // The memory of a call now, eager or captured; the same each time within one capture. Outside a capture what is missing is
-  // made; inside one it is an error (InvalidArgument) that says what to reserve.
-  Memory get(Stream stream, GemmLayout layout, int groups, std::int64_t setup_bytes);
-
-  // Both for a call: sets its workspace and the settings' library_workspace and workspace_bytes.
-  void reserve(const GroupedGemmCall& call, const CublasLtSettings& settings, Stream stream);
-  void apply(GroupedGemmCall& call, CublasLtSettings& settings, Stream stream);
+  // Puts the memory of a call, launched on `stream` now, into its settings: group_arrays, library_workspace and
+  // workspace_bytes. Within one capture it is always the same. Outside a capture what is missing is made, and room for the
+  // next capture; inside one it is an error.
+  // Errors: InvalidArgument, which says what to reserve; CudaError.
+  void give(CublasLtSettings& settings, Stream stream, GemmLayout layout, int groups);
 
   std::int64_t allocated_bytes() const;
 
  private:
-  struct Buffer {
-    void* memory = nullptr;
-    std::int64_t bytes = 0;
-  };
   struct Setup {
-    Buffer eager, spare;
-    std::map<std::uint64_t, Buffer> of_capture;
+    void* eager = nullptr;
+    std::vector<void*> spare;  // for captures to come
+    std::map<std::uint64_t, void*> of_capture;
   };
-  using SetupKey = std::tuple<int, Stream, int>;          // device, stream, groups
-  using LibraryKey = std::tuple<int, GemmLayout>;         // device, layout
+  using SetupKey = std::tuple<int, Stream, int>;   // device, stream, groups
+  using LibraryKey = std::tuple<int, GemmLayout>;  // device, layout
 
-  Buffer allocate(std::int64_t bytes);
-  void reserve_now(const SetupKey& setup, const LibraryKey& library, std::int64_t setup_bytes);
+  void* allocate(std::int64_t bytes);
+  void make_library(const LibraryKey& key);
+  void make_setup(const SetupKey& key, int captures);
+  void* taken_by_capture(const SetupKey& key, std::uint64_t capture);
 
-  MemorySource& source_;
+  const MemorySource& source_;
   const std::int64_t library_bytes_;
   mutable std::mutex mutex_;
   std::map<SetupKey, Setup> setups_;
-  std::map<LibraryKey, Buffer> libraries_;
-  std::vector<Buffer> all_;  // in the order they were made
+  std::map<LibraryKey, void*> libraries_;
+  std::vector<void*> all_;
+  std::int64_t allocated_bytes_ = 0;
 };
 
 }  // namespace assay::device

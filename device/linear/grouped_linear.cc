@@ -63,6 +63,10 @@ Call GroupedLinear::start(const Rows& rows) const {
   call.N = options_.N;
   call.K = options_.K;
   call.path = options_.path;
+  call.rows_multiple = options_.rows_multiple;
+  // Sizes leave out what workspaces_ holds; give_path() tells a product where it is.
+  stand_in(call.path.settings.library_workspace);
+  stand_in(call.path.settings.group_arrays);
   call.constants = constants_;
   call.status = options_.status;
   return call;
@@ -74,16 +78,27 @@ void GroupedLinear::give(Call& call, const Workspace& workspace) const {
   call.workspace_bytes = workspace.bytes;
 }
 
+void GroupedLinear::give_path(LinearPath& path, GemmLayout layout, Stream stream) {
+  if (path.path == GemmPath::cublaslt) workspaces_.give(path.settings, stream, layout, options_.groups);
+}
+
 // ---- Memory ----------------------------------------------------------------------------------------------------------
 
-GroupedLinear::GroupedLinear(const GroupedLinearOptions& options, const LinearKernels& kernels, const LinearMemory& memory)
-    : options_(options), architecture_(options.config.architecture), kernels_(kernels), memory_(memory) {
+GroupedLinear::GroupedLinear(const GroupedLinearOptions& options, const LinearKernels& kernels, const MemorySource& memory)
+    : options_(options),
+      architecture_(options.config.architecture),
+      kernels_(kernels),
+      memory_(memory),
+      workspaces_(memory, options.path.settings.workspace_bytes) {
   options_.config.architecture = architecture_;
   const GroupedLinearOptions& o = options_;
   require(o.groups >= 0, "options.groups", o.groups, "a value of at least 0");
   require(o.groups <= kMaxGroups, "options.groups", o.groups, "at most " + std::to_string(kMaxGroups));
   require(o.rows_capacity >= 0, "options.rows_capacity", o.rows_capacity, "a value of at least 0");
   require(o.microbatches >= 1, "options.microbatches", o.microbatches, "a value of at least 1");
+  const std::string own = "the module has its own";
+  require_null(o.path.settings.library_workspace, "options.path.settings.library_workspace", own);
+  require_null(o.path.settings.group_arrays, "options.path.settings.group_arrays", own);
   require(o.wgrad || !o.defer_wgrad, "options.defer_wgrad", "true", "false without options.wgrad");
   require(o.cache_weights || o.fresh_weights, "options.fresh_weights", "false", "true without options.cache_weights");
   check_alignment(o.status, "options.status", alignof(std::uint32_t));
@@ -103,7 +118,13 @@ GroupedLinear::GroupedLinear(const GroupedLinearOptions& options, const LinearKe
     lay_out_rows(nullptr, o.rows_capacity);
     of_rows_ = memory_.allocate(std::max<std::int64_t>(row_bytes_, 1));
     lay_out_rows(of_rows_, o.rows_capacity);
+    if (o.path.path == GemmPath::cublaslt) {
+      workspaces_.reserve_library(GemmLayout::TN);
+      if (o.dgrad) workspaces_.reserve_library(GemmLayout::NN);
+      if (o.wgrad) workspaces_.reserve_library(GemmLayout::NT);
+    }
   } catch (...) {
+    memory_.release(of_rows_);
     memory_.release(lasting_);
     throw;
   }
@@ -228,6 +249,11 @@ void GroupedLinear::reserve(std::int64_t rows) {
   algorithms_.clear();
 }
 
+void GroupedLinear::reserve_setup(Stream stream, int captures) {
+  require(captures >= 0, "captures", captures, "a value of at least 0");
+  if (options_.path.path == GemmPath::cublaslt) workspaces_.reserve_setup(stream, options_.groups, captures);
+}
+
 // ---- Forward ---------------------------------------------------------------------------------------------------------
 
 int GroupedLinear::in_flight() const {
@@ -307,6 +333,7 @@ GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& ca
   if (keeps && o.wgrad) step.x_columnwise = place->x;
   step.y = call.y;
   give(step, forward_space_);
+  give_path(step.path, GemmLayout::TN, stream);
   const AlgorithmKey key{GemmLayout::TN, call.rows.capacity, false, call.w.list != nullptr};
   step.path.forward.algorithm = known_algorithm(key, o.path.forward.algorithm);
   PreparedStep product(step, kernels_), quantization;
@@ -388,6 +415,7 @@ GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward&
     dgrad.dx = call.dx;
     dgrad.path.dgrad.algorithm = known_algorithm(key, o.path.dgrad.algorithm);
     give(dgrad, dgrad_space_);
+    give_path(dgrad.path, GemmLayout::NN, stream);
     first = PreparedStep(dgrad, kernels_);
   } else if (wants_dw && quantized) {
     gradient.dy = call.dy;
@@ -414,6 +442,7 @@ GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward&
     wgrad = wgrad_call(of, dy_columnwise, copies ? of.dy_copy : call.dy, copies ? of.x_copy : of.x_given);
     wgrad.dw = call.dw;
     wgrad.dw_list = call.dw_list;
+    if (!result.deferred) give_path(wgrad.path, GemmLayout::NT, stream);
     wgrad.path.wgrad.algorithm = known_algorithm(wgrad_key, o.path.wgrad.algorithm);
     second = PreparedStep(wgrad, kernels_);
     learn_algorithm(wgrad_key, second.product());
@@ -462,6 +491,7 @@ LinearReport GroupedLinear::backward_dw(Stream stream) {
   call.dw = of.dw;
   if (of.dw_is_list) call.dw_list = of.dw_list.data();
   const AlgorithmKey key{GemmLayout::NT, of.rows.capacity, of.accumulate, of.dw_is_list};
+  give_path(call.path, GemmLayout::NT, stream);
   call.path.wgrad.algorithm = known_algorithm(key, options_.path.wgrad.algorithm);
   const LinearReport report = linear_wgrad(call, stream, kernels_);
   of.state = State::free;  // only now: work that could not be done is not lost

@@ -2,21 +2,23 @@
 // A grouped linear layer as a module: the steps of linear_steps.h with the memory that they need, the quantized weights kept
 // from one microbatch to the next, and what forward leaves for backward.
 //
-//   GroupedLinear layer(options);                       // allocates; the only calls that do are this and reserve()
+//   GroupedLinear layer(options);                       // allocates, and so do reserve() and reserve_setup()
 //   auto forward = layer.forward({...}, stream);        // y
 //   layer.backward({.microbatch = forward.microbatch, ...}, stream);  // dx, dbias, dw, each if asked for
 //   layer.backward_dw(stream);                          // with defer_wgrad: dw, later
 //
 // Memory. All of it belongs to the module, two modules share none, and its addresses stay until reserve() has to enlarge it.
-// Sizes depend on rows_capacity, never on splits. Each layout has a workspace of its own: cuBLASLt up to 13.7 must not find
-// one layout's left-overs in another's (requirements.md C19, R2). A module belongs to the device that was current when it
-// was made. Its calls, and replays of graphs of them, follow one another in stream order; on several streams the caller
-// orders them. backward_dw() may run beside forward() and backward() of other microbatches.
+// Sizes depend on rows_capacity, never on splits. What the cuBLASLt path keeps from call to call follows the rule of
+// gemm_workspaces.h: a library workspace for each layout, set-up buffers for each stream and each capture. A module belongs
+// to the device that was current when it was made. Its calls, and replays of graphs of them, follow one another in stream
+// order; on several streams the caller orders them. backward_dw() may run beside forward() and backward() of other
+// microbatches.
 //
-// Capture. Any call may be captured, forward and backward into graphs of their own. Splits, data, scales and the skip flag
-// may change between replays. A graph goes on using the place of the microbatch that its capture took: replay them in the
-// order in which they were captured, backward after its forward. An enlarging reserve() ends the use of earlier graphs. Run
-// a step before the first capture: CUDA and the library load kernels when they are first used.
+// Capture. Any call may be captured, forward and backward into graphs of their own. Nothing is allocated meanwhile: eager
+// calls on a stream leave room for one capture on it, reserve_setup() makes room for more. Splits, data, scales and the
+// skip flag may change between replays. A graph goes on using the place of the microbatch that its capture took: replay them
+// in the order in which they were captured, backward after its forward. An enlarging reserve() ends the use of earlier
+// graphs. Run a step before the first capture: CUDA and the library load kernels when they are first used.
 //
 // Splits. forward() copies them: backward uses those of its forward, whatever the caller's hold by then (requirements.md A13).
 //
@@ -42,18 +44,21 @@
 #include <tuple>
 #include <vector>
 
-#include "device/linear/linear_memory.h"
+#include "device/gemm/gemm_workspaces.h"
 #include "device/linear/linear_steps.h"
+#include "device/support/memory_source.h"
 #include "reference/linear/microbatch.h"
 
 namespace assay::device {
 
 struct GroupedLinearOptions {
   LinearConfig config;                // config.architecture is not looked at: arithmetic is the path's
-  int groups = 0;
-  std::int64_t N = 0, K = 0;
+  int groups = 0;                     // G, 0 to 1024
+  std::int64_t N = 0, K = 0;          // output and input features
   std::int64_t rows_capacity = 0;     // the most rows that a call may bring
-  LinearPath path;                    // what it points to must outlive the module
+  std::int64_t rows_multiple = 1;     // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 its copies
+  LinearPath path;                    // what it points to must outlive the module; settings.library_workspace and
+                                      // settings.group_arrays null: the module has its own
   bool dgrad = true, wgrad = true;    // what backward() may be asked for
   Format dw_type = Format::f32;
   bool fuse_accumulation = true;      // dw is a main gradient; false: one that wgrad writes
@@ -105,8 +110,9 @@ struct GroupedLinearBackwardResult {
 
 class GroupedLinear {
  public:
-  explicit GroupedLinear(const GroupedLinearOptions& options);
-  GroupedLinear(const GroupedLinearOptions& options, const LinearKernels& kernels, const LinearMemory& memory);
+  // `kernels` and `memory` must outlive the module. Errors: InvalidArgument, NotSupported, CudaError; nothing is kept.
+  explicit GroupedLinear(const GroupedLinearOptions& options, const LinearKernels& kernels = device_kernels(),
+                         const MemorySource& memory = device_memory());
   GroupedLinear(const GroupedLinear&) = delete;
   GroupedLinear& operator=(const GroupedLinear&) = delete;
   ~GroupedLinear();
@@ -114,6 +120,9 @@ class GroupedLinear {
   // Makes room for `rows` rows a call; what is smaller changes nothing. Not while a microbatch is in flight, and not while
   // a stream is captured.
   void reserve(std::int64_t rows);
+  // Makes room for eager calls on this stream and for the next `captures` captures on it, some KiB each; path bringup needs
+  // none. The first eager call on a stream does it by itself, with room for one. Not while the stream is captured.
+  void reserve_setup(Stream stream, int captures = 1);
 
   GroupedLinearForwardResult forward(const GroupedLinearForward& call, Stream stream);
   // Ends the microbatch, unless its weight gradient is put off.
@@ -126,7 +135,7 @@ class GroupedLinear {
   const GroupedLinearOptions& options() const { return options_; }  // rows_capacity as it is now
   int in_flight() const;                     // microbatches between forward and the end of their backward
   std::int64_t pending() const { return static_cast<std::int64_t>(deferred_.size()); }  // weight gradients put off
-  std::int64_t memory_bytes() const { return lasting_bytes_ + row_bytes_; }
+  std::int64_t memory_bytes() const { return lasting_bytes_ + row_bytes_ + workspaces_.allocated_bytes(); }
   // The quantized weights that are kept, to look at: device memory; null where there are none.
   const QuantizedStorage& weight_cache() const { return cache_; }
 
@@ -160,6 +169,7 @@ class GroupedLinear {
   Call start(const Rows& rows) const;
   template <class Call>
   void give(Call& call, const Workspace& workspace) const;
+  void give_path(LinearPath& path, GemmLayout layout, Stream stream);
   void lay_out_lasting(void* memory);
   void lay_out_rows(void* memory, std::int64_t rows);
   void check_forward(const GroupedLinearForward& call, WeightUse use) const;
@@ -175,7 +185,8 @@ class GroupedLinear {
   GroupedLinearOptions options_;
   std::string architecture_;  // of options_.config
   const LinearKernels& kernels_;
-  const LinearMemory& memory_;
+  const MemorySource& memory_;
+  GemmWorkspaces workspaces_;  // path cublaslt
 
   void* lasting_ = nullptr;   // what does not depend on rows
   std::int64_t lasting_bytes_ = 0;

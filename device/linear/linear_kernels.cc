@@ -1,5 +1,3 @@
-// The table of this library's kernels, and the steps that use it.
-
 #include "device/linear/linear_kernels.h"
 
 #include <cuda_runtime_api.h>
@@ -7,10 +5,7 @@
 #include <cstddef>
 
 #include "device/gemm/cublaslt_library.h"
-#include "device/linear/grouped_linear.h"
 #include "device/linear/linear_moves.h"
-#include "device/linear/linear_path.h"
-#include "device/linear/linear_steps.h"
 #include "device/support/launch_check.h"
 
 namespace assay::device {
@@ -65,50 +60,6 @@ const LinearKernels& device_kernels() {
       .scatter = scatter_pieces,
   };
   return kKernels;
-}
-
-GroupedLinear::GroupedLinear(const GroupedLinearOptions& options)
-    : GroupedLinear(options, device_kernels(), device_memory()) {}
-
-LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture) {
-  return choose_linear_path(config, needs, architecture, device_kernels());
-}
-
-std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call) {
-  return linear_forward_workspace_bytes(call, device_kernels());
-}
-std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call) {
-  return linear_dgrad_workspace_bytes(call, device_kernels());
-}
-std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call) {
-  return linear_wgrad_workspace_bytes(call, device_kernels());
-}
-std::int64_t linear_quantize_gradient_workspace_bytes(const LinearGradientCall& call) {
-  return linear_quantize_gradient_workspace_bytes(call, device_kernels());
-}
-std::int64_t linear_quantize_weights_workspace_bytes(const LinearWeightsCall& call) {
-  return linear_quantize_weights_workspace_bytes(call, device_kernels());
-}
-std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call) {
-  return linear_dbias_workspace_bytes(call, device_kernels());
-}
-LinearReport linear_forward(const LinearForwardCall& call, Stream stream) {
-  return linear_forward(call, stream, device_kernels());
-}
-LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream) {
-  return linear_dgrad(call, stream, device_kernels());
-}
-LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream) {
-  return linear_wgrad(call, stream, device_kernels());
-}
-LinearReport linear_quantize_gradient(const LinearGradientCall& call, Stream stream) {
-  return linear_quantize_gradient(call, stream, device_kernels());
-}
-LinearReport linear_quantize_weights(const LinearWeightsCall& call, Stream stream) {
-  return linear_quantize_weights(call, stream, device_kernels());
-}
-LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream) {
-  return linear_dbias(call, stream, device_kernels());
 }
 
 }  // namespace assay::device

@@ -11,7 +11,8 @@
 
 namespace assay::device {
 
-struct LinearKernels;  // linear_kernels.h
+struct LinearKernels;
+const LinearKernels& device_kernels();  // linear_kernels.h
 
 enum class GemmPath : std::uint32_t { cublaslt = 0, bringup = 1 };
 const char* name_of(GemmPath path);
@@ -49,7 +50,7 @@ struct LinearChoice {
 // is the device's: 80, 90, 100, ... Only types are looked at. A size that the library does not take (rows of a matrix that
 // are no multiple of 16 bytes, mostly) is told by the step that meets it, as NotSupported.
 // Errors: InvalidArgument for a configuration that no path takes.
-LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture, const LinearKernels& kernels);
-LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture);
+LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
+                                const LinearKernels& kernels = device_kernels());
 
 }  // namespace assay::device

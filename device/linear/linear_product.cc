@@ -134,6 +134,7 @@ LinearReport::Product PreparedProduct::report() const {
     report.route = kernels_.route(call_, path_.settings);
     report.algorithm = algorithm_;
     report.library_version = kernels_.library_version();
+    if (call_.layout == GemmLayout::NT) report.rows_multiple = call_.rows_multiple;
   } else {
     const BringupArithmetic& arithmetic = product_settings(path_, call_.layout).arithmetic;
     report.plan = arithmetic.plan->name;

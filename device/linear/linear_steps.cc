@@ -45,6 +45,8 @@ void check_sizes(const LinearCall& call, bool has_rows) {
   };
   extent(call.N, "N");
   extent(call.K, "K");
+  require(call.rows_multiple >= 1, "rows_multiple", call.rows_multiple, "a value of at least 1");
+  require(call.rows_multiple <= kMaxRows, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
   const auto addressable = [](std::int64_t rows, std::int64_t columns, const char* argument) {
     std::int64_t bytes;
     if (__builtin_mul_overflow(rows, columns, &bytes) || __builtin_mul_overflow(bytes, 8, &bytes)) {
@@ -166,7 +168,7 @@ struct Step {
   LinearReport report;
   bool sizing;
 
-  // Without a workspace everything is laid out all the same; run() then tells what is missing.
+  // Without a workspace everything is laid out all the same: check_workspace() then tells what is missing.
   Step(const LinearCall& of, const LinearKernels& with, bool for_size)
       : call(of), kernels(with), parts(for_size ? nullptr : of.workspace), constants(of.constants), sizing(for_size) {}
 
@@ -281,6 +283,7 @@ struct Step {
   GroupedGemmCall& start_product(GemmLayout layout, Format d_type) {
     product = product_of(call.config, layout, d_type);
     product->rows = rows();
+    product->rows_multiple = call.rows_multiple;
     product->N = call.N;
     product->K = call.K;
     product->status = call.status;
@@ -507,7 +510,8 @@ std::string described(const LinearReport::Product& product) {
   if (product.path == GemmPath::bringup) return "bringup: plan " + product.plan + ", unit " + product.unit;
   return "cublaslt " + version_text(product.library_version) +
          (product.route == CublasLtRoute::direct ? " direct: " : " with expanded scales: ") +
-         product.algorithm.description();
+         product.algorithm.description() +
+         (product.rows_multiple == 1 ? "" : ", groups of " + std::to_string(product.rows_multiple) + " rows or multiples");
 }
 
 }  // namespace

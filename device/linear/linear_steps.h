@@ -18,7 +18,7 @@
 // and the skip flag may change between replays. A step throws before it launches anything, but for what CUDA or the library
 // themselves refuse at a launch.
 //
-// Give each layout a workspace of its own: cuBLASLt up to 13.7 must not find one layout's left-overs in another's. Matrices
+// Give each layout a workspace of its own, or keep what outlives a call elsewhere (path.settings): gemm_workspaces.h. Matrices
 // that are read are 16-byte aligned; those that are written too, on the path cublaslt.
 //
 // config.architecture is not looked at: what multiplies, and with which arithmetic, is the path's.
@@ -54,6 +54,7 @@ struct LinearReport {
     CublasLtRoute route = CublasLtRoute::direct;  // cublaslt
     CublasLtAlgorithm algorithm;                  // cublaslt; id -1 where there is nothing to multiply
     int library_version = 0;                      // cublaslt
+    std::int64_t rows_multiple = 1;               // cublaslt: the promise that the product relied on; NT only
     std::string plan, unit;                       // bringup: names of the arithmetic
   };
   Quantized x, dy, w;
@@ -80,6 +81,10 @@ struct LinearWeights {
 struct LinearCall {
   LinearConfig config;
   Rows rows;                // of x, dy, y and dx; splits on the device
+  std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. wgrad through cuBLASLt relies on it
+                                   // (GroupedGemmCall::rows_multiple): 16, for nvfp4 32, saves the workspace and the time for
+                                   // copies of q(x) and q(dy). A broken promise is told by the status word
+                                   // (kStatusUnalignedRows) of wgrad, which then writes nothing
   std::int64_t N = 0;       // output features
   std::int64_t K = 0;       // input features
   LinearPath path;
@@ -154,33 +159,25 @@ struct LinearDbiasCall : LinearCall {
 
 // Sizes of the workspaces. They depend on sizes, types, path and on which pointers are null, and not on what they point to;
 // `splits` may be null too.
-std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call, const LinearKernels& kernels);
-std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call, const LinearKernels& kernels);
-std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call, const LinearKernels& kernels);
-std::int64_t linear_quantize_gradient_workspace_bytes(const LinearGradientCall& call, const LinearKernels& kernels);
-std::int64_t linear_quantize_weights_workspace_bytes(const LinearWeightsCall& call, const LinearKernels& kernels);
-std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call, const LinearKernels& kernels);
+std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call,
+                                            const LinearKernels& kernels = device_kernels());
+std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call, const LinearKernels& kernels = device_kernels());
+std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call, const LinearKernels& kernels = device_kernels());
+std::int64_t linear_quantize_gradient_workspace_bytes(const LinearGradientCall& call,
+                                                      const LinearKernels& kernels = device_kernels());
+std::int64_t linear_quantize_weights_workspace_bytes(const LinearWeightsCall& call,
+                                                     const LinearKernels& kernels = device_kernels());
+std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call, const LinearKernels& kernels = device_kernels());
 
-LinearReport linear_forward(const LinearForwardCall& call, Stream stream, const LinearKernels& kernels);
-LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream, const LinearKernels& kernels);
-LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream, const LinearKernels& kernels);
-LinearReport linear_quantize_gradient(const LinearGradientCall& call, Stream stream, const LinearKernels& kernels);
-LinearReport linear_quantize_weights(const LinearWeightsCall& call, Stream stream, const LinearKernels& kernels);
-LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream, const LinearKernels& kernels);
-
-// With the kernels of this library.
-std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call);
-std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call);
-std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call);
-std::int64_t linear_quantize_gradient_workspace_bytes(const LinearGradientCall& call);
-std::int64_t linear_quantize_weights_workspace_bytes(const LinearWeightsCall& call);
-std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call);
-LinearReport linear_forward(const LinearForwardCall& call, Stream stream);
-LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream);
-LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream);
-LinearReport linear_quantize_gradient(const LinearGradientCall& call, Stream stream);
-LinearReport linear_quantize_weights(const LinearWeightsCall& call, Stream stream);
-LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream);
+LinearReport linear_forward(const LinearForwardCall& call, Stream stream,
+                            const LinearKernels& kernels = device_kernels());
+LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream, const LinearKernels& kernels = device_kernels());
+LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream, const LinearKernels& kernels = device_kernels());
+LinearReport linear_quantize_gradient(const LinearGradientCall& call, Stream stream,
+                                      const LinearKernels& kernels = device_kernels());
+LinearReport linear_quantize_weights(const LinearWeightsCall& call, Stream stream,
+                                     const LinearKernels& kernels = device_kernels());
+LinearReport linear_dbias(const LinearDbiasCall& call, Stream stream, const LinearKernels& kernels = device_kernels());
 
 // Whether dbias is summed within the quantization of dy, in these directions.
 bool fuses_dbias(LinearRecipe recipe, bool rowwise, bool columnwise);

@@ -9,33 +9,49 @@
 #include <set>
 #include <string>
 
+#include "device/gemm/group_setup.h"
+
 namespace assay::device {
 namespace {
 
-class FakeMemory final : public MemorySource {
- public:
-  void* allocate(std::int64_t bytes) override {
-    EXPECT_EQ(capture, 0u) << "allocated during a capture";
-    if (fail_after-- == 0) throw CudaError("out of memory");
-    next_ += 1 << 20;
-    live[reinterpret_cast<void*>(next_)] = bytes;
-    return reinterpret_cast<void*>(next_);
-  }
-  void release(void* memory) override { EXPECT_EQ(live.erase(memory), 1u); }
-  int current_device() override { return device; }
-  std::uint64_t capture_of(Stream) override { return capture; }
-
+struct FakeMemory {
   std::map<void*, std::int64_t> live;
   int device = 0;
   std::uint64_t capture = 0;
-  int fail_after = -1;
-
- private:
-  std::uintptr_t next_ = 1 << 20;
+  int fail_after = -1;  // allocations that still succeed; -1: all
+  std::uintptr_t next = 1 << 20;
 };
+FakeMemory memory;
+
+const MemorySource kSource{
+    [](std::int64_t bytes) -> void* {
+      EXPECT_EQ(memory.capture, 0u) << "allocated during a capture";
+      if (memory.fail_after-- == 0) throw CudaError("out of memory");
+      memory.next += std::uintptr_t{64} << 20;
+      memory.live[reinterpret_cast<void*>(memory.next)] = bytes;
+      return reinterpret_cast<void*>(memory.next);
+    },
+    [](void* given) { EXPECT_EQ(memory.live.erase(given), 1u); },
+    [](void*, const void*, std::int64_t) { FAIL() << "nothing is uploaded"; },
+    [] { return memory.device; },
+    [](Stream) { return memory.capture; }};
 
 Stream stream(std::uintptr_t number) { return reinterpret_cast<Stream>(number); }
 constexpr auto kTN = GemmLayout::TN, kNN = GemmLayout::NN, kNT = GemmLayout::NT;
+
+class Workspaces : public testing::Test {
+ protected:
+  void SetUp() override { memory = FakeMemory{}; }
+  void TearDown() override { EXPECT_TRUE(memory.live.empty()) << "memory was not given back"; }
+};
+
+CublasLtSettings given(GemmWorkspaces& by, Stream to, GemmLayout layout, int groups) {
+  CublasLtSettings settings;
+  settings.workspace_bytes = 1;
+  by.give(settings, to, layout, groups);
+  return settings;
+}
+void* setup_of(GemmWorkspaces& by, Stream to, GemmLayout layout, int groups) { return given(by, to, layout, groups).group_arrays; }
 
 std::string refusal(const std::function<void()>& call) {
   try {
@@ -46,141 +62,140 @@ std::string refusal(const std::function<void()>& call) {
   }
 }
 
-TEST(Workspaces, SetUpBuffersByDeviceStreamAndGroups) {
-  FakeMemory memory;
-  GemmWorkspaces workspaces(memory, 4096);
+TEST_F(Workspaces, SetUpBuffersByDeviceStreamAndGroups) {
+  GemmWorkspaces workspaces(kSource, 4096);
   std::set<void*> seen;
   for (int device = 0; device < 2; ++device) {
     for (std::uintptr_t s = 1; s <= 2; ++s) {
-      for (const int groups : {4, 8}) {
+      for (const int groups : {4, 8, 1024}) {
         memory.device = device;
-        void* setup = workspaces.get(stream(s), kTN, groups, 1000).setup;
+        void* setup = setup_of(workspaces, stream(s), kTN, groups);
         EXPECT_TRUE(seen.insert(setup).second);
-        EXPECT_EQ(workspaces.get(stream(s), kNT, groups, 1000).setup, setup);  // rewritten before each product
-        EXPECT_EQ(workspaces.get(stream(s), kTN, groups, 500).setup, setup);
+        EXPECT_GE(memory.live[setup], group_arrays_bytes(groups));
+        EXPECT_EQ(setup_of(workspaces, stream(s), kNT, groups), setup);  // rewritten before each product
+        EXPECT_EQ(setup_of(workspaces, stream(s), kTN, groups), setup);
       }
     }
   }
-  EXPECT_EQ(seen.size(), 8u);
+  EXPECT_EQ(seen.size(), 12u);
 }
 
-TEST(Workspaces, TheLibrarysByDeviceAndLayout) {
-  FakeMemory memory;
-  GemmWorkspaces workspaces(memory);
+TEST_F(Workspaces, TheLibrarysByDeviceAndLayout) {
+  GemmWorkspaces workspaces(kSource);
   std::set<void*> seen;
   for (int device = 0; device < 2; ++device) {
     memory.device = device;
     for (const GemmLayout layout : {kTN, kNN, kNT}) {
-      const GemmWorkspaces::Memory first = workspaces.get(stream(1), layout, 4, 1000);
-      EXPECT_EQ(first.library_bytes, std::int64_t{32} << 20);
-      EXPECT_TRUE(seen.insert(first.library).second);
-      EXPECT_EQ(workspaces.get(stream(2), layout, 8, 1000).library, first.library);
+      const CublasLtSettings first = given(workspaces, stream(1), layout, 4);
+      EXPECT_EQ(first.workspace_bytes, std::int64_t{32} << 20);
+      EXPECT_EQ(memory.live[first.library_workspace], std::int64_t{32} << 20);
+      EXPECT_TRUE(seen.insert(first.library_workspace).second);
+      EXPECT_EQ(given(workspaces, stream(2), layout, 8).library_workspace, first.library_workspace);
     }
   }
   EXPECT_EQ(seen.size(), 6u);
 }
 
-TEST(Workspaces, ACaptureHasItsOwnSetUpBuffer) {
-  FakeMemory memory;
-  GemmWorkspaces workspaces(memory, 4096);
-  void* eager = workspaces.get(stream(1), kTN, 4, 1000).setup;
-  std::set<void*> seen = {eager};
+TEST_F(Workspaces, ACaptureHasItsOwnSetUpBuffer) {
+  GemmWorkspaces workspaces(kSource, 4096);
+  const CublasLtSettings eager = given(workspaces, stream(1), kTN, 4);
+  std::set<void*> seen = {eager.group_arrays};
+  workspaces.reserve_library(kNN);
+  workspaces.reserve_setup(stream(1), 4, 3);
   for (std::uint64_t id = 7; id < 10; ++id) {
-    workspaces.reserve(stream(1), kTN, 4, 1000);
-    workspaces.reserve(stream(1), kNN, 4, 1000);
     memory.capture = id;
-    void* own = workspaces.get(stream(1), kTN, 4, 1000).setup;
-    EXPECT_TRUE(seen.insert(own).second);
-    EXPECT_EQ(workspaces.get(stream(1), kNN, 4, 1000).setup, own);
-    memory.capture = 0;
-    EXPECT_EQ(workspaces.get(stream(1), kTN, 4, 1000).setup, eager);
+    const CublasLtSettings own = given(workspaces, stream(1), kTN, 4);
+    EXPECT_TRUE(seen.insert(own.group_arrays).second);
+    EXPECT_EQ(own.library_workspace, eager.library_workspace);
+    EXPECT_EQ(setup_of(workspaces, stream(1), kNN, 4), own.group_arrays);
   }
+  memory.capture = 8;  // a capture that goes on after another one began
+  EXPECT_EQ(seen.count(setup_of(workspaces, stream(1), kNN, 4)), 1u);
+  memory.capture = 0;
+  EXPECT_EQ(setup_of(workspaces, stream(1), kTN, 4), eager.group_arrays);
 }
 
-TEST(Workspaces, NothingIsAllocatedDuringACapture) {
-  FakeMemory memory;
-  GemmWorkspaces workspaces(memory, 4096);
-  workspaces.reserve(stream(1), kTN, 4, 1000);
+TEST_F(Workspaces, NothingIsAllocatedDuringACapture) {
+  GemmWorkspaces workspaces(kSource, 4096);
+  workspaces.reserve_library(kTN);
+  workspaces.reserve_setup(stream(1), 4);
   const auto live = memory.live;
   memory.capture = 3;
-  workspaces.get(stream(1), kTN, 4, 1000);
+  setup_of(workspaces, stream(1), kTN, 4);
   EXPECT_EQ(memory.live, live);
 
   // What is missing is named, with the call that would have made it.
-  const std::string layout = refusal([&] { workspaces.get(stream(1), kNT, 4, 1000); });
-  EXPECT_NE(layout.find("workspace of layout NT"), std::string::npos) << layout;
-  EXPECT_NE(layout.find("reserve(stream, NT, 4, 1000)"), std::string::npos) << layout;
-  const std::string groups = refusal([&] { workspaces.get(stream(1), kTN, 5, 1000); });
-  EXPECT_NE(groups.find("5 groups"), std::string::npos) << groups;
-  EXPECT_NE(refusal([&] { workspaces.get(stream(2), kTN, 4, 1000); }), "");
-  EXPECT_NE(refusal([&] { workspaces.get(stream(1), kTN, 4, 5000); }), "");
-  EXPECT_NE(refusal([&] { workspaces.reserve(stream(1), kTN, 4, 1000); }), "");
-  memory.capture = 4;  // the spare went to capture 3
-  const std::string second = refusal([&] { workspaces.get(stream(1), kTN, 4, 1000); });
-  EXPECT_NE(second.find("no other capture"), std::string::npos) << second;
+  const std::string layout = refusal([&] { given(workspaces, stream(1), kNT, 4); });
+  EXPECT_NE(layout.find("workspace for layout NT"), std::string::npos) << layout;
+  EXPECT_NE(layout.find("reserve_library(NT)"), std::string::npos) << layout;
+  const std::string groups = refusal([&] { given(workspaces, stream(1), kTN, 5); });
+  EXPECT_NE(groups.find("for 5 groups on this stream"), std::string::npos) << groups;
+  EXPECT_NE(groups.find("reserve_setup() of this stream for 5 groups"), std::string::npos) << groups;
+  EXPECT_NE(refusal([&] { given(workspaces, stream(2), kTN, 4); }), "");
+  EXPECT_NE(refusal([&] { workspaces.reserve_setup(stream(1), 4); }), "");
+  memory.capture = 4;  // the one that was spare went to capture 3
+  const std::string second = refusal([&] { given(workspaces, stream(1), kTN, 4); });
+  EXPECT_NE(second.find("belongs to another capture"), std::string::npos) << second;
+  memory.device = 1;
+  EXPECT_NE(refusal([&] { given(workspaces, stream(1), kTN, 4); }), "");
   EXPECT_EQ(memory.live, live);
 }
 
-TEST(Workspaces, GrowingKeepsWhatIsInUse) {
-  FakeMemory memory;
-  GemmWorkspaces workspaces(memory, 4096);
-  void* small = workspaces.get(stream(1), kTN, 4, 1000).setup;
-  const GemmWorkspaces::Memory large = workspaces.get(stream(1), kTN, 4, 100000);
-  EXPECT_NE(large.setup, small);
-  EXPECT_GE(large.setup_bytes, 100000);
-  EXPECT_EQ(memory.live.count(small), 1u);
-  EXPECT_GE(memory.live[large.setup], large.setup_bytes);
+TEST_F(Workspaces, ReservingTwiceMakesNothingMore) {
+  GemmWorkspaces workspaces(kSource, 4096);
+  workspaces.reserve_library(kTN);
+  workspaces.reserve_setup(stream(1), 4, 2);
+  EXPECT_EQ(memory.live.size(), 4u);
+  workspaces.reserve_library(kTN);
+  workspaces.reserve_setup(stream(1), 4, 2);
+  workspaces.reserve_setup(stream(1), 4, 0);
+  given(workspaces, stream(1), kTN, 4);
+  EXPECT_EQ(memory.live.size(), 4u);
+  EXPECT_NE(refusal([&] { workspaces.reserve_setup(stream(1), -1); }), "");
+  EXPECT_NE(refusal([&] { workspaces.reserve_setup(stream(1), 4, -1); }), "");
 }
 
-TEST(Workspaces, OwnersShareNothingAndGiveEverythingBack) {
-  FakeMemory memory;
-  {
-    GemmWorkspaces one(memory, 4096), other(memory, 4096);
-    for (const GemmLayout layout : {kTN, kNN, kNT}) {
-      const auto a = one.get(stream(1), layout, 4, 1000), b = other.get(stream(1), layout, 4, 1000);
-      EXPECT_NE(a.setup, b.setup);
-      EXPECT_NE(a.library, b.library);
-    }
-    std::int64_t bytes = 0;
-    for (const auto& [at, size] : memory.live) bytes += size;
-    EXPECT_EQ(one.allocated_bytes() + other.allocated_bytes(), bytes);
+TEST_F(Workspaces, OwnersShareNothingAndGiveEverythingBack) {
+  GemmWorkspaces one(kSource, 4096), other(kSource, 4096);
+  for (const GemmLayout layout : {kTN, kNN, kNT}) {
+    const CublasLtSettings a = given(one, stream(1), layout, 4), b = given(other, stream(1), layout, 4);
+    EXPECT_NE(a.group_arrays, b.group_arrays);
+    EXPECT_NE(a.library_workspace, b.library_workspace);
   }
-  EXPECT_TRUE(memory.live.empty());
+  std::int64_t bytes = 0;
+  for (const auto& [at, size] : memory.live) bytes += size;
+  EXPECT_EQ(one.allocated_bytes() + other.allocated_bytes(), bytes);
 }
 
-TEST(Workspaces, AFailedAllocationLosesNothing) {
+TEST_F(Workspaces, AFailedAllocationLosesNothing) {
   for (int allowed = 0; allowed < 3; ++allowed) {
-    FakeMemory memory;
-    {
-      GemmWorkspaces workspaces(memory, 4096);
-      memory.fail_after = allowed;
-      EXPECT_THROW(workspaces.reserve(stream(1), kTN, 4, 1000), CudaError);
-      memory.fail_after = -1;
-      EXPECT_NE(workspaces.get(stream(1), kTN, 4, 1000).library, nullptr);
-      EXPECT_EQ(memory.live.size(), 3u);
-    }
-    EXPECT_TRUE(memory.live.empty());
+    GemmWorkspaces workspaces(kSource, 4096);
+    memory.fail_after = allowed;
+    EXPECT_THROW(given(workspaces, stream(1), kTN, 4), CudaError);
+    memory.fail_after = -1;
+    memory.capture = 1;
+    EXPECT_NE(refusal([&] { given(workspaces, stream(1), kTN, 4); }), "") << "what is not there is not given";
+    memory.capture = 0;
+    const CublasLtSettings settings = given(workspaces, stream(1), kTN, 4);
+    EXPECT_NE(settings.library_workspace, nullptr);
+    EXPECT_NE(settings.group_arrays, nullptr);
+    EXPECT_EQ(memory.live.size(), 3u);
   }
 }
 
-TEST(Workspaces, ForACall) {
-  FakeMemory memory;
-  GemmWorkspaces workspaces(memory);
+// A call whose memory is given needs that much less of its own.
+TEST_F(Workspaces, ForACall) {
   GroupedGemmCall call;
   call.kind = GemmKind::block;
-  call.layout = GemmLayout::NN;
+  call.layout = kNN;
   call.rows.groups = 8;
   call.N = 2048;
   call.K = 7168;
-  CublasLtSettings settings;
-  workspaces.reserve(call, settings, stream(1));
-  memory.capture = 1;
-  workspaces.apply(call, settings, stream(1));
-  EXPECT_NE(call.workspace, nullptr);
-  EXPECT_NE(settings.library_workspace, nullptr);
-  EXPECT_EQ(settings.workspace_bytes, GemmWorkspaces::kLibraryBytes);
-  EXPECT_GE(call.workspace_bytes, cublaslt_gemm_workspace_bytes(call, settings));
-  EXPECT_GE(memory.live[call.workspace], call.workspace_bytes);
+  const CublasLtSettings alone;
+  GemmWorkspaces workspaces(kSource);
+  const CublasLtSettings settings = given(workspaces, stream(1), kNN, 8);
+  EXPECT_EQ(cublaslt_gemm_workspace_bytes(call, alone) - cublaslt_gemm_workspace_bytes(call, settings),
+            GemmWorkspaces::kLibraryBytes + group_arrays_bytes(8));
 }
 
 }  // namespace

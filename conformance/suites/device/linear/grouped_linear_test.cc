@@ -8,7 +8,8 @@
 //   A19 put off work done at once, twice, in another order, from buffers that are used again     Deferred
 //   A20 gradients of biases in a list lost with deferred work                                    EveryGradient, Deferred
 //   A21, D5 accumulation                                                                         Accumulates, Replay
-//   A23, C18, C20 memory allocated by a call, or while capturing                                 Memory, Replay
+//   A23, C20 memory allocated by a call, or while capturing                                      NothingIsAllocated, Memory, Replay
+//   C18 set-up buffers that graphs, streams or modules share, or that each call makes            SetUpBuffers, GraphsHave
 //   A24 splits, data or weights kept by a graph                                                  Replay
 //   C19 workspaces of two layouts, or of two modules, that overlap                               AWorkspaceForEachLayout, TwoModules
 //   D1, D3, D4 the skip flag frozen at capture, inverted, cleared by another use of the weights  Weights, Replay
@@ -24,6 +25,7 @@
 
 #include "conformance/suites/device/linear/buffers.h"
 #include "conformance/suites/device/linear/layer.h"
+#include "device/gemm/group_setup.h"
 #include "reference/linear/microbatch.h"
 
 namespace assay::device_linear_suite {
@@ -47,7 +49,7 @@ HostMemory& host_memory() {
   return memory;
 }
 
-const device::LinearMemory kHostMemory{
+const device::MemorySource kHostMemory{
     [](std::int64_t bytes) -> void* {
       EXPECT_EQ(host_device().capture, nullptr) << "memory was asked for during a capture";
       if (host_memory().refuse_after == 0) throw device::CudaError("out of memory");
@@ -59,11 +61,22 @@ const device::LinearMemory kHostMemory{
       return at;
     },
     [](void* memory) { EXPECT_EQ(host_memory().live.erase(memory), memory == nullptr ? 0u : 1u); },
-    [](void* to, const void* from, std::int64_t bytes) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); }};
+    [](void* to, const void* from, std::int64_t bytes) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); },
+    [] { return host_device().current_device; },
+    [](device::Stream) { return host_device().capture == nullptr ? 0 : host_device().captures; }};
 
+// With less for the library than it has, as a few thousand modules are made. Room for `captures` captures on the null stream.
 struct Module : GroupedLinear {
-  explicit Module(const GroupedLinearOptions& options) : GroupedLinear(options, host_kernels(), kHostMemory) {}
+  explicit Module(const GroupedLinearOptions& options, int captures = 3)
+      : GroupedLinear(with_small_library(options), host_kernels(), kHostMemory) {
+    reserve_setup(nullptr, captures);
+  }
+  static GroupedLinearOptions with_small_library(GroupedLinearOptions options) {
+    options.path.settings.workspace_bytes = 8192;
+    return options;
+  }
 };
+constexpr int kModuleAllocations = 2 + 3 + 1 + 3;  // of the module, of each layout, of the stream and of each capture on it
 
 class EveryRecipe : public testing::TestWithParam<LinearRecipe> {
  protected:
@@ -545,7 +558,7 @@ TEST_P(EveryRecipe, TwoModulesShareNothing) {
   Buffers a(c, 1), b(c, 2);
   GroupedLinearOptions o = options_of(c);
   Module first(o), second(o);
-  EXPECT_EQ(host_memory().live.size(), 4u);
+  EXPECT_EQ(host_memory().live.size(), 2u * kModuleAllocations);
   const Matrix a_before = a.dw, b_before = b.dw;
   int a_place = -1, b_place = -1;
   const auto cached = [](GroupedLinearForward call, bool is_first) {
@@ -575,11 +588,11 @@ TEST_P(EveryRecipe, MemoryGrowsWithRowsAndNothingElse) {
   const Case c = layer();
   GroupedLinearOptions o = options_of(c);
   Module module(o);
-  EXPECT_EQ(host_memory().allocations, 2);
+  EXPECT_EQ(host_memory().allocations, kModuleAllocations);
   const std::int64_t small = module.memory_bytes();
   module.reserve(10);
   EXPECT_EQ(module.memory_bytes(), small);
-  EXPECT_EQ(host_memory().allocations, 2);
+  EXPECT_EQ(host_memory().allocations, kModuleAllocations);
 
   Case larger = layer({100, 0, 90, 10}, 2);
   Buffers b(larger);
@@ -594,7 +607,7 @@ TEST_P(EveryRecipe, MemoryGrowsWithRowsAndNothingElse) {
   EXPECT_GE(module.memory_bytes() - small,
             quantizes() ? 2 * 156 * 18 : 0);  // codes of dy, rowwise and columnwise, at the least
   EXPECT_EQ(module.options().rows_capacity, 202);
-  EXPECT_EQ(host_memory().live.size(), 2u);
+  EXPECT_EQ(host_memory().live.size(), static_cast<std::size_t>(kModuleAllocations));
   const Matrix before = b.dw;
   const auto result = forward();
   EXPECT_THROW(module.reserve(300), device::InvalidArgument) << "a microbatch is in flight";
@@ -609,7 +622,7 @@ TEST_P(EveryRecipe, MemoryGrowsWithRowsAndNothingElse) {
 TEST_P(EveryRecipe, MemoryThatIsNotThere) {
   const Case c = layer();
   const GroupedLinearOptions o = options_of(c);
-  for (const int allocations : {0, 1}) {
+  for (int allocations = 0; allocations < kModuleAllocations; ++allocations) {
     host_memory().refuse_after = allocations;
     EXPECT_THROW(Module module(o), device::CudaError);
     EXPECT_TRUE(host_memory().live.empty());
@@ -629,7 +642,20 @@ TEST_P(EveryRecipe, MemoryThatIsNotThere) {
   expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
 }
 
-// C19, R2: each layout's product has a workspace of its own, the same in every call and every graph.
+// The memory of the products of a step: forward, dgrad, wgrad.
+using Products = std::vector<HostDevice::ProductMemory>;
+Products products_of_step(Module& module, Buffers& b, device::Stream stream = nullptr) {
+  host_device().products.clear();
+  if (module.backward(b.backward(module.forward(b.forward(), stream).microbatch), stream).deferred) module.backward_dw(stream);
+  return host_device().products;
+}
+
+bool overlap(const HostDevice::Extent& a, const HostDevice::Extent& b) {
+  const auto *first = static_cast<const std::byte*>(a.begin), *second = static_cast<const std::byte*>(b.begin);
+  return first < second + b.bytes && second < first + a.bytes;
+}
+
+// C19, R2: each layout's product has memory of its own, the same in every call and, but for set-up buffers, in every graph.
 TEST_P(EveryRecipe, AWorkspaceForEachLayout) {
   for (const bool defer : {false, true}) {
     const Case c = layer();
@@ -637,24 +663,185 @@ TEST_P(EveryRecipe, AWorkspaceForEachLayout) {
     GroupedLinearOptions o = options_of(c);
     o.defer_wgrad = defer;
     Module module(o), other(o);
-    const auto step = [&](Module& of) {
-      host_device().workspaces.clear();
-      of.backward(b.backward(of.forward(b.forward(), nullptr).microbatch), nullptr);
-      if (defer) of.backward_dw(nullptr);
-      return host_device().workspaces;
-    };
-    std::vector<HostDevice::Workspace> captured, all = step(module);
-    const std::vector<HostDevice::Workspace> eager = all;
-    const Graph graph([&] { captured = step(module); });
-    EXPECT_EQ(captured, eager);
-    for (const HostDevice::Workspace& each : step(other)) all.push_back(each);
-    ASSERT_EQ(all.size(), 6u);
+    const Products eager = products_of_step(module, b);
+    EXPECT_EQ(products_of_step(module, b), eager);
+    Products captured;
+    const Graph graph([&] { captured = products_of_step(module, b); });
+    ASSERT_EQ(eager.size(), 3u);
+    ASSERT_EQ(captured.size(), 3u);
+    Products all = eager;
+    for (const HostDevice::ProductMemory& each : products_of_step(other, b)) all.push_back(each);
+    std::vector<HostDevice::Extent> apart;
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].layout, static_cast<GemmLayout>(i % 3));
-      EXPECT_LT(all[i].begin, all[i].end);
-      for (std::size_t j = 0; j < i; ++j)
-        EXPECT_TRUE(all[i].end <= all[j].begin || all[j].end <= all[i].begin) << i << " and " << j;
+      EXPECT_EQ(all[i].library.bytes, 8192);
+      apart.push_back(all[i].workspace);
+      apart.push_back(all[i].library);
+      if (i % 3 == 0) apart.push_back(all[i].setup);
+      EXPECT_EQ(all[i].setup, all[i / 3 * 3].setup) << "written anew before each product";
+      if (i >= 3) continue;
+      EXPECT_EQ(captured[i].workspace, eager[i].workspace);
+      EXPECT_EQ(captured[i].library, eager[i].library);
     }
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+      EXPECT_GT(apart[i].bytes, 0);
+      for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(overlap(apart[i], apart[j])) << i << " and " << j;
+    }
+  }
+}
+
+TEST_P(EveryRecipe, TheLibraryHas32MiBForEachLayout) {
+  const auto blocks = [&](bool dgrad, bool wgrad, GemmPath path) {
+    GroupedLinearOptions o = options_of(layer(), path);
+    o.dgrad = dgrad;
+    o.wgrad = wgrad;
+    const GroupedLinear module(o, host_kernels(), kHostMemory);
+    std::int64_t bytes = 0;
+    for (const auto& [at, memory] : host_memory().live) bytes += memory->bytes();
+    EXPECT_EQ(module.memory_bytes(), bytes);
+    return std::count_if(host_memory().live.begin(), host_memory().live.end(),
+                         [](const auto& each) { return each.second->bytes() == std::int64_t{32} << 20; });
+  };
+  EXPECT_EQ(blocks(true, true, GemmPath::cublaslt), 3);
+  EXPECT_EQ(blocks(false, true, GemmPath::cublaslt), 2);
+  EXPECT_EQ(blocks(true, false, GemmPath::cublaslt), 2);
+  EXPECT_EQ(blocks(false, false, GemmPath::cublaslt), 1);
+  EXPECT_EQ(blocks(true, true, GemmPath::bringup), 0);
+}
+
+// C18: a set-up buffer for each device, stream and group count, used again by every eager call there.
+TEST_P(EveryRecipe, SetUpBuffersByDeviceStreamAndGroups) {
+  std::set<void*> seen;
+  std::vector<std::unique_ptr<Module>> modules;
+  for (const std::vector<std::int64_t>& splits : {std::vector<std::int64_t>{6, 0, 34, 2}, {6, 36}}) {
+    Buffers b(layer(splits));
+    modules.push_back(std::make_unique<Module>(options_of(b.c)));
+    for (int device = 0; device < 2; ++device) {
+      host_device().current_device = device;
+      for (std::uintptr_t number = 1; number <= 2; ++number) {
+        const auto stream = reinterpret_cast<device::Stream>(number);
+        const Products first = products_of_step(*modules.back(), b, stream);
+        const int allocations = host_memory().allocations;
+        EXPECT_EQ(products_of_step(*modules.back(), b, stream), first);
+        EXPECT_EQ(host_memory().allocations, allocations);
+        EXPECT_TRUE(seen.insert(first[0].setup.begin).second) << "device " << device << " stream " << number;
+        EXPECT_EQ(first[0].setup.bytes, device::group_arrays_bytes(static_cast<int>(splits.size())));
+        for (const HostDevice::ProductMemory& each : first) EXPECT_EQ(each.setup, first[0].setup);
+      }
+    }
+    host_device().current_device = 0;
+  }
+  EXPECT_EQ(seen.size(), 8u);
+}
+
+// C18: no graph writes where another one, or an eager call, has its set-up; neither does another module.
+TEST_P(EveryRecipe, GraphsHaveSetUpBuffersOfTheirOwn) {
+  const Case c = layer();
+  Buffers b(c);
+  GroupedLinearOptions o = options_of(c);
+  o.defer_wgrad = true;
+  Module module(o, 4), other(o, 1);
+  std::vector<HostDevice::Extent> seen;
+  const auto add = [&](const Products& products, std::size_t count) {
+    ASSERT_EQ(products.size(), count);
+    for (const HostDevice::ProductMemory& each : products) EXPECT_EQ(each.setup, products[0].setup) << "within one graph";
+    for (const HostDevice::Extent& each : seen) EXPECT_FALSE(overlap(each, products[0].setup)) << seen.size();
+    seen.push_back(products[0].setup);
+  };
+  const auto captured = [&](auto body) {
+    host_device().products.clear();
+    const Graph graph(body);
+    return host_device().products;
+  };
+  int microbatch = -1;
+  add(products_of_step(module, b), 3);
+  const int allocations = host_memory().allocations;
+  add(captured([&] { microbatch = module.forward(b.forward(), nullptr).microbatch; }), 1);
+  add(captured([&] { module.backward(b.backward(microbatch), nullptr); }), 1);
+  add(captured([&] { module.backward_dw(nullptr); }), 1);
+  add(captured([&] { products_of_step(module, b); }), 3);
+  add(captured([&] { products_of_step(other, b); }), 3);
+  EXPECT_EQ(host_memory().allocations, allocations) << "memory was made for a capture";
+}
+
+// C20: what a capture lacks is told, with what would have made it, before anything is launched or allocated.
+TEST_P(EveryRecipe, NothingIsAllocatedWhileCapturing) {
+  const Case c = layer();
+  Buffers b(c);
+  Module module(options_of(c), 0);
+  const int allocations = host_memory().allocations;
+  const auto capture = [&] { const Graph graph([&] { module.drop(module.forward(b.forward(), nullptr).microbatch); }); };
+  const auto refused = [&](const std::string& why, auto body) {
+    host_device().log.clear();
+    try {
+      body();
+      ADD_FAILURE() << "no error: " << why;
+    } catch (const device::InvalidArgument& error) {
+      const std::string text = error.what();
+      EXPECT_EQ(text.rfind(why, 0), 0u) << text;
+      EXPECT_NE(text.find("reserve_setup() of this stream for 4 groups"), std::string::npos) << text;
+    }
+    EXPECT_TRUE(host_device().log.empty()) << host_device().log.front();
+    EXPECT_EQ(module.in_flight(), 0);
+    EXPECT_EQ(host_memory().allocations, allocations);
+  };
+  refused("every set-up buffer for 4 groups on this stream belongs to another capture", capture);
+  refused("there are no set-up buffers for 4 groups on this stream", [&] {
+    const Graph graph([&] { module.forward(b.forward(), reinterpret_cast<device::Stream>(std::uintptr_t{8})); });
+  });
+  refused("nothing can be reserved", [&] { const Graph graph([&] { module.reserve_setup(nullptr, 5); }); });
+  EXPECT_THROW(module.reserve_setup(nullptr, -1), device::InvalidArgument);
+
+  module.reserve_setup(nullptr, 2);
+  EXPECT_EQ(host_memory().allocations, allocations + 2);
+  capture();
+  capture();
+  EXPECT_EQ(host_memory().allocations, allocations + 2);
+  EXPECT_THROW(capture(), device::InvalidArgument);
+  // An eager call leaves room for one.
+  module.drop(module.forward(b.forward(), nullptr).microbatch);
+  capture();
+  EXPECT_THROW(capture(), device::InvalidArgument);
+}
+
+// ---- Promised rows ---------------------------------------------------------------------------------------------------
+
+// The promise goes with every product, saves wgrad memory, is reported where it is relied on, and looked at there.
+TEST_P(EveryRecipe, RowsMultiple) {
+  for (const bool defer : {false, true}) {
+    const Case c = layer({16, 0, 32, 16}, 4);
+    Buffers b(c);
+    std::uint32_t status = 0;
+    GroupedLinearOptions o = options_of(c);
+    o.defer_wgrad = defer;
+    o.status = &status;
+    const std::int64_t without = Module(o).memory_bytes();
+    o.rows_multiple = 16;
+    Module module(o);
+    EXPECT_EQ(module.options().rows_multiple, 16);
+    EXPECT_LT(module.memory_bytes(), without);
+    const auto step = [&] {
+      host_device().products.clear();
+      const auto forward = module.forward(b.forward(), nullptr);
+      device::LinearReport report = module.backward(b.backward(forward.microbatch), nullptr).report;
+      EXPECT_EQ(forward.report.forward.rows_multiple, 1) << "nothing relies on it";
+      EXPECT_EQ(report.dgrad.rows_multiple, 1);
+      if (defer) report = module.backward_dw(nullptr);
+      EXPECT_EQ(report.wgrad.rows_multiple, 16);
+      EXPECT_NE(report.description().find("groups of 16 rows or multiples"), std::string::npos) << report.description();
+      EXPECT_EQ(host_device().products.size(), 3u);
+      for (const HostDevice::ProductMemory& each : host_device().products) EXPECT_EQ(each.rows_multiple, 16);
+    };
+    const Matrix before = b.dw;
+    step();
+    EXPECT_EQ(status, device::kStatusOk);
+    const Matrix added = dw_of(c, b.o, true, before);
+    expect_same(b.dw, added, "dw");
+
+    b.fill(layer({16, 0, 30, 18}, 4), 2);
+    step();
+    EXPECT_EQ(status, device::kStatusUnalignedRows);
+    expect_same(b.dw, added, "dw, of which nothing is written");
   }
 }
 
@@ -833,6 +1020,10 @@ TEST_P(EveryRecipe, OptionsThatMakeNoSense) {
   refused("K is -1", [](O& o) { o.K = -1; });
   refused("options.rows_capacity is -1", [](O& o) { o.rows_capacity = -1; });
   refused("options.microbatches is 0", [](O& o) { o.microbatches = 0; });
+  refused("rows_multiple is 0", [](O& o) { o.rows_multiple = 0; });
+  refused("rows_multiple is -16", [](O& o) { o.rows_multiple = -16; });
+  refused("options.path.settings.library_workspace is a pointer", [&](O& o) { o.path.settings.library_workspace = &o; });
+  refused("options.path.settings.group_arrays is a pointer", [&](O& o) { o.path.settings.group_arrays = &o; });
   refused("options.defer_wgrad is true", [](O& o) { o.wgrad = false, o.defer_wgrad = true; });
   refused("options.fresh_weights is false", [](O& o) { o.cache_weights = o.fresh_weights = false; });
   refused("options.dw_type is e4m3", [](O& o) { o.dw_type = Format::e4m3; });

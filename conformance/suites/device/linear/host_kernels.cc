@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "device/gemm/group_setup.h"
 #include "device/layout/check_rows.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/recipes/dbias.h"
@@ -13,8 +14,9 @@
 
 namespace assay::device {
 
-// Without the library's file there is nobody else to say it.
+// Without the device library's files there is nobody else to say these.
 std::string CublasLtAlgorithm::description() const { return "id " + std::to_string(id); }
+std::int64_t group_arrays_bytes(int groups) { return 40 * groups + 8; }
 
 }  // namespace assay::device
 
@@ -112,7 +114,9 @@ void sum(const device::DbiasCall& call, Stream) {
 
 std::int64_t cublaslt_bytes(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings) {
   device::check_rows(call.rows);
-  return settings.workspace_bytes / 65536 + 40 * call.rows.groups;
+  const std::int64_t copies = call.layout == GemmLayout::NT && call.rows_multiple % 16 != 0 ? 32 * call.rows.capacity : 0;
+  return copies + 24 + (settings.group_arrays == nullptr ? device::group_arrays_bytes(call.rows.groups) : 0) +
+         (settings.library_workspace == nullptr ? settings.workspace_bytes / 65536 : 0);
 }
 std::int64_t bringup_bytes(const device::GroupedGemmCall& call, const device::BringupArithmetic& arithmetic) {
   device::check_rows(call.rows);
@@ -126,14 +130,25 @@ struct Product {
   std::vector<void*> gradients;
   const AccumulationPlan* plan;
   std::string architecture;
+  HostDevice::ProductMemory memory;
 
   static GemmOperand plain(const device::GemmOperand& from) {
     return {from.type, from.data, from.scale_inv, from.columnwise, from.amax};
   }
 
+  void spoil_memory() const {
+    for (const HostDevice::Extent& each : {memory.workspace, memory.setup, memory.library}) spoil(each.begin, each.bytes);
+  }
+
   void run() const {
-    spoil(call.workspace, call.workspace_bytes);
+    spoil_memory();
     const std::vector<std::int64_t> splits = splits_of(call.rows);
+    const bool relies_on_multiple = plan == nullptr && call.layout == GemmLayout::NT;
+    for (const std::int64_t rows : splits) {
+      if (!relies_on_multiple || rows % call.rows_multiple == 0) continue;
+      if (call.status != nullptr) *call.status |= device::kStatusUnalignedRows;
+      return;
+    }
     const auto each = static_cast<std::size_t>(call.N * call.K);
     GroupedGemmProblem problem;
     problem.kind = call.kind;
@@ -164,18 +179,19 @@ struct Product {
     problem.c = call.c != nullptr ? call.c : d;
     grouped_gemm(problem, d);
     for (std::size_t t = 0; t < gradients.size() && each != 0; ++t) std::memcpy(gradients[t], &dw[t * d_bytes], d_bytes);
-    spoil(call.workspace, call.workspace_bytes);
+    spoil_memory();
   }
 };
 
-void multiply(const device::GroupedGemmCall& call, const AccumulationPlan* plan, std::int64_t bytes, const char* path) {
+void multiply(const device::GroupedGemmCall& call, const AccumulationPlan* plan, std::int64_t bytes, const char* path,
+              HostDevice::Extent setup = {}, HostDevice::Extent library = {}) {
   device::check_grouped_gemm(call);
   device::require(call.workspace_bytes >= bytes, "workspace_bytes", call.workspace_bytes, "enough");
-  Product product{call, {}, {}, plan, call.kind >= GemmKind::mxfp8 ? "sm100" : "sm90"};
+  const HostDevice::ProductMemory memory{call.layout, {call.workspace, call.workspace_bytes}, setup, library, call.rows_multiple};
+  Product product{call, {}, {}, plan, call.kind >= GemmKind::mxfp8 ? "sm100" : "sm90", memory};
   if (call.w.data_list != nullptr) product.weights.assign(call.w.data_list, call.w.data_list + call.rows.groups);
   if (call.d_list != nullptr) product.gradients.assign(call.d_list, call.d_list + call.rows.groups);
-  const auto* const workspace = static_cast<const std::byte*>(call.workspace);
-  state().workspaces.push_back({call.layout, workspace, workspace + call.workspace_bytes});
+  state().products.push_back(memory);
   enqueue("gemm " + std::string(name_of(call.layout)) + " " + path, [product] { product.run(); });
 }
 
@@ -183,7 +199,10 @@ void by_cublaslt(const device::GroupedGemmCall& call, const device::CublasLtSett
                  const device::CublasLtAlgorithm* algorithm, Stream) {
   const bool has_products = call.rows.capacity > 0 && call.N > 0 && call.K > 0;
   EXPECT_EQ(algorithm != nullptr, has_products) << "what is reported must be what runs";
-  multiply(call, nullptr, cublaslt_bytes(call, settings), "cublaslt");
+  HostDevice::Extent setup, library;
+  if (settings.group_arrays != nullptr) setup = {settings.group_arrays, device::group_arrays_bytes(call.rows.groups)};
+  if (settings.library_workspace != nullptr) library = {settings.library_workspace, settings.workspace_bytes};
+  multiply(call, nullptr, cublaslt_bytes(call, settings), "cublaslt", setup, library);
 }
 void by_bringup(const device::GroupedGemmCall& call, const device::BringupArithmetic& arithmetic, Stream) {
   multiply(call, arithmetic.plan, bringup_bytes(call, arithmetic), "bringup");

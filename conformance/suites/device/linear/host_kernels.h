@@ -16,13 +16,21 @@ namespace assay::device_linear_suite {
 // What was asked of the table, and how it answers.
 struct HostDevice {
   std::vector<std::string> log;  // "quantize x 1x128 rowwise+columnwise dbias", "gemm TN cublaslt", ...
-  struct Workspace {
-    GemmLayout layout;
-    const std::byte *begin, *end;
-    bool operator==(const Workspace&) const = default;
+  struct Extent {
+    void* begin = nullptr;
+    std::int64_t bytes = 0;
+    bool operator==(const Extent&) const = default;
   };
-  std::vector<Workspace> workspaces;  // of each product, as it was handed over
+  struct ProductMemory {
+    GemmLayout layout;
+    Extent workspace, setup, library;
+    std::int64_t rows_multiple;
+    bool operator==(const ProductMemory&) const = default;
+  };
+  std::vector<ProductMemory> products;  // what each was handed
   std::vector<std::function<void()>>* capture = nullptr;
+  std::uint64_t captures = 0;  // begun so far
+  int current_device = 0;
   int architecture = 90;
   int version = 131000;
   std::string missing_library;                                              // why there is no library at all
@@ -41,6 +49,7 @@ class Graph {
   template <class Body>
   explicit Graph(Body body) {
     host_device().capture = &calls_;
+    ++host_device().captures;
     try {
       body();
     } catch (...) {

@@ -181,7 +181,7 @@ class OnDevice : public testing::TestWithParam<DeviceCase> {
  protected:
   LinearRecipe recipe() const { return GetParam().recipe; }
   bool quantizes() const { return recipe() != LinearRecipe::none; }
-  // Rows that the library takes in every layout are multiples of 16; the bring-up GEMM takes any that can be packed.
+  // Columns that the library takes in every layout are multiples of 16; the bring-up GEMM takes any that can be packed.
   bool aligned() const { return GetParam().path == GemmPath::cublaslt; }
   static constexpr std::int64_t kRows = 416;
   std::vector<std::vector<std::int64_t>> splits() const {
@@ -216,13 +216,17 @@ INSTANTIATE_TEST_SUITE_P(GroupedLinear, OnDevice, testing::ValuesIn(every_case()
 
 TEST_P(OnDevice, Eager) {
   if (told_missing()) return;
-  for (int options = 0; options < 8; ++options) {
-    const bool lists = options % 2 != 0, defer = options / 2 % 2 != 0, wants_dx = options / 4 == 0;
-    SCOPED_TRACE(std::string(lists ? "lists " : "") + (defer ? "defer " : "") + (wants_dx ? "dx" : "no dx"));
+  for (int options = 0; options < 16; ++options) {
+    const bool lists = options % 2 != 0, defer = options / 2 % 2 != 0, wants_dx = options / 4 % 2 == 0;
+    const bool promised = options / 8 != 0;  // without a promise wgrad of FP8 may copy, with it there is no room for copies
+    if (promised && !aligned()) continue;
+    SCOPED_TRACE(std::string(lists ? "lists " : "") + (defer ? "defer " : "") + (wants_dx ? "dx" : "no dx") +
+                 (promised ? " rows promised" : ""));
     DeviceBuffers b(layer(splits()[0]), 1, lists);
     GroupedLinearOptions o = options_of(b.host.c, GetParam().path);
     o.defer_wgrad = defer;
     o.status = b.mirror.of(b.status.data());
+    if (promised) o.rows_multiple = 16;
     GroupedLinear module(o);
     const Case& c = b.host.c;
     const Matrix before = b.host.dw;
@@ -233,12 +237,29 @@ TEST_P(OnDevice, Eager) {
     std::string ran = forward.report.description() + " | " + backward.report.description();
     if (defer) ran += " | " + module.backward_dw(stream()).description();
     b.down();
-    if (options == 0) std::printf("%s\n", ran.c_str());
+    if (options % 8 == 0) std::printf("%s\n", ran.c_str());
     expect_same(b.host.y, y_of(c, b.host.o), "y");
     if (wants_dx) expect_same(b.host.dx, dx_of(c, b.host.o), "dx");
     expect_same(b.host.dbias, dbias_of(c, b.host.o), "dbias");
     expect_same(b.host.dw, dw_of(c, b.host.o, true, before), "dw");
   }
+}
+
+// A broken promise is told, and nothing of dw is written.
+TEST_P(OnDevice, RowsThatBreakTheirPromise) {
+  if (told_missing() || !aligned()) return;
+  DeviceBuffers b(layer({64, 0, 260, 60}), 1, false);
+  GroupedLinearOptions o = options_of(b.host.c, GetParam().path);
+  o.status = b.mirror.of(b.status.data());
+  o.rows_multiple = 16;
+  GroupedLinear module(o);
+  const Matrix before = b.host.dw;
+  module.backward(b.backward(module.forward(b.forward(), stream()).microbatch), stream());
+  b.mirror.down();
+  EXPECT_EQ(b.status[0], device::kStatusUnalignedRows) << device::describe_status(b.status[0]);
+  expect_same(b.host.y, y_of(b.host.c, b.host.o), "y");
+  expect_same(b.host.dx, dx_of(b.host.c, b.host.o), "dx");
+  expect_same(b.host.dw, before, "dw");
 }
 
 TEST_P(OnDevice, Replay) {
@@ -256,6 +277,7 @@ TEST_P(OnDevice, Replay) {
     const auto step_of = [&](int microbatch) { module.backward(b.backward(microbatch), stream()); };
     step_of(module.forward(call, stream()).microbatch);  // loads the kernels
     if (defer) module.backward_dw(stream());
+    module.reserve_setup(stream(), 3);
     wait();
     const Matrix start = b.host.dw;
 
@@ -300,6 +322,7 @@ TEST_P(OnDevice, TwoModules) {
   };
   first.backward(a.backward(first.forward(cached(a.forward()), stream()).microbatch), stream());
   second.backward(b.backward(second.forward(cached(b.forward()), stream()).microbatch), stream());
+  for (GroupedLinear* module : {&first, &second}) module->reserve_setup(stream(), 2);
   wait();
   int of_a = -1, of_b = -1;
   const CudaGraph a_forward([&] { of_a = first.forward(cached(a.forward()), stream()).microbatch; });

@@ -1,4 +1,4 @@
-#include "device/linear/linear_memory.h"
+#include "device/support/memory_source.h"
 
 #include <cuda_runtime_api.h>
 
@@ -27,10 +27,23 @@ void upload(void* to, const void* from_host, std::int64_t bytes) {
   check_cuda(cudaMemcpy(to, from_host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice), "cudaMemcpy");
 }
 
+int current_device() {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
+
+std::uint64_t capture_of(Stream stream) {
+  cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+  check_cuda(cudaStreamGetCaptureInfo(stream, &state, &id), "cudaStreamGetCaptureInfo");
+  return state == cudaStreamCaptureStatusActive ? id : 0;
+}
+
 }  // namespace
 
-const LinearMemory& device_memory() {
-  static constexpr LinearMemory kMemory{allocate, release, upload};
+const MemorySource& device_memory() {
+  static constexpr MemorySource kMemory{allocate, release, upload, current_device, capture_of};
   return kMemory;
 }
 
