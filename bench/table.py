@@ -14,9 +14,16 @@ Labels (bench/device/device_bench.h):
   kernel=1x128 [options=dbias+swizzled] direction=both input=bf16 groups=64 rows=32768 columns=7168    groups=0: one tensor
   node=offsets [input=int64] [n=256]                                                                   a node of a graph
   gemm=block layout=TN output=f32 route=direct splits=even groups=4 rows=32768 N=4096 K=7168           grouped GEMM
+  step=block [options=bias] splits=even groups=8 rows=32768 N=4096 K=7168 vendor=alike+each+ragged     training step
+  beside=1x128 direction=both input=bf16 groups=8 rows=32768 columns=7168 vendor=ragged                quantization beside the vendor's
+vendor= tells how the vendor's quantization was called (ragged, alike, each or whole; of a step for each tensor in turn), or
+absent (no library was named), failed (the benchmark wrote why) or none (this case has no counterpart).
 Counters: bytes (that a launch must move), median_us, of_copy (its share of the rate of the copy in the same run) and, where
 memory is not the only bound, of_bound (the bound's time over the measured). Of a grouped GEMM: flops, median_us, library_us
-(of the library's kernels alone), of_library (library_us over median_us, pair by pair) and set_up_us (of the set-up kernel).
+(of the library's kernels alone), of_library (library_us over median_us, pair by pair) and set_up_us (of the set-up kernel). Of a
+training step: flops, median_us (replayed, in a row of steps), alone_us (a replay by itself), eager_us, eager_alone_us, products_us
+and, where it quantizes, quantize_us; vendor_us, vendor_quantize_us, vendor_products_us and of_vendor (vendor_us over median_us,
+round by round) where the vendor was measured. Beside the vendor's: bytes, median_us, of_copy and vendor_us, vendor_of_copy, of_vendor.
 
 Exit code: 0; 2 for wrong usage or a file that is no such JSON.
 """
@@ -26,7 +33,15 @@ import json
 import subprocess
 import sys
 
-FIELDS = ("bytes", "median_us", "of_copy", "of_bound", "flops", "library_us", "of_library", "set_up_us")
+FIELDS = ("bytes", "median_us", "of_copy", "of_bound", "flops", "library_us", "of_library", "set_up_us", "alone_us", "eager_us",
+          "eager_alone_us", "host_us", "quantize_us", "products_us", "vendor_us", "vendor_quantize_us", "vendor_products_us",
+          "vendor_of_copy", "of_vendor")
+WANTED = {  # counters that every figure of a kind has; by the first word of its label
+    "gemm": ("flops", "median_us", "library_us", "of_library", "set_up_us"),
+    "step": ("flops", "median_us", "alone_us", "eager_us", "eager_alone_us", "products_us"),
+}
+WANTED_OF_BYTES = ("bytes", "median_us", "of_copy")
+NO_VENDOR = {"none": "", "absent": "not measured", "failed": "failed"}
 GROUPS = (8, 64, 256)
 RAGGED_GOAL = 0.97   # rate of ragged groups over that of one tensor
 DBIAS_GOAL = 1.05    # time with dbias over that without
@@ -175,19 +190,69 @@ def gemm_rows(products):
     return rows
 
 
+def vendor_cells(figure, vendor, formats):
+    """Cells of (counter, digits); in the first one the reason why there is nothing."""
+    if vendor in NO_VENDOR:
+        return [NO_VENDOR[vendor]] + [""] * (len(formats) - 1)
+    for field, _ in formats:
+        if field not in figure:
+            raise BadFile(f"{figure['name']}: no counter {field}")
+    return [f"{figure[field]:.{digits}f}" for field, digits in formats]
+
+
+def vendor_remark(vendors):
+    """Sentences about what is missing."""
+    return ((" Vendor: not measured, ASSAY_TRANSFORMER_ENGINE names no library." if "absent" in vendors else "")
+            + (" Vendor: failed, the benchmark wrote why." if "failed" in vendors else ""))
+
+
+def step_rows(steps):
+    rows = []
+    for (kind, options, splits, *shape), (vendor, figure) in steps.items():
+        cells = [kind + (", " + options.replace("+", ", ") if options else "") + ("" if splits == "even" else f", {splits}")]
+        cells += [str(size) for size in shape]
+        for eager, replayed in (("eager_us", "median_us"), ("eager_alone_us", "alone_us")):
+            cells += [f"{figure[eager]:.1f}", marked(figure[replayed], 1, figure[replayed] < figure[eager])]
+        cells += [f"{figure['flops'] / figure['median_us'] * 1e-6:.0f}"]
+        cells += [f"{figure[field]:.1f}" if field in figure else "" for field in ("quantize_us", "products_us")]
+        formats = ("vendor_quantize_us", 1), ("vendor_products_us", 1), ("vendor_us", 1), ("of_vendor", 3)
+        rows.append(cells + vendor_cells(figure, vendor, formats))
+    return rows
+
+
+def beside_rows(pairs):
+    rows = []
+    for (kernel, direction, kind, groups, *shape), (vendor, figure) in pairs.items():
+        cells = [kernel, kind, direction, "" if groups == 0 else str(groups)] + [str(size) for size in shape]
+        cells += [f"{figure['median_us']:.1f}", f"{figure['of_copy']:.2f}"]
+        rows.append(cells + vendor_cells(figure, vendor, (("vendor_us", 1), ("vendor_of_copy", 2), ("of_vendor", 3)))
+                    + ["" if vendor in NO_VENDOR else vendor])
+    return rows
+
+
 def tables(figures):
     """Markdown of all labelled figures."""
-    shapes, nodes, yardsticks, products = {}, {}, [], {}
+    shapes, nodes, yardsticks, products, steps, pairs = {}, {}, [], {}, {}, {}
     for figure in latest(figures):
         label = words(figure["label"])
-        wanted = ("flops", "median_us", "library_us", "of_library", "set_up_us") if "gemm" in label else ("bytes", "median_us", "of_copy")
-        for field in wanted:
+        for field in WANTED.get(next(iter(label)), WANTED_OF_BYTES):
             if field not in figure:
                 raise BadFile(f"{figure['name']}: no counter {field}")
         if "gemm" in label:
             try:
                 key = label["gemm"], label["output"], label["route"], label["layout"], *(int(label[k]) for k in ("groups", "rows", "N", "K"))
                 products.setdefault(key, {})[label["splits"]] = figure
+            except (KeyError, ValueError) as error:
+                raise BadFile(f"{figure['name']}: label {figure['label']!r} lacks {error}") from error
+            continue
+        if "step" in label or "beside" in label:
+            try:
+                if "step" in label:
+                    key = label["step"], label.get("options", ""), label["splits"], *(int(label[k]) for k in ("groups", "rows", "N", "K"))
+                    steps[key] = label["vendor"], figure
+                else:
+                    key = label["beside"], label["direction"], label["input"], *(int(label[k]) for k in ("groups", "rows", "columns"))
+                    pairs[key] = label["vendor"], figure
             except (KeyError, ValueError) as error:
                 raise BadFile(f"{figure['name']}: label {figure['label']!r} lacks {error}") from error
             continue
@@ -231,6 +296,19 @@ def tables(figures):
                      "Expanded: scales are written out first, to go around a fault; faulty: the library as it is there; copied: groups of any rows "
                      "are copied first. These have no goal. A * is short of it.\n\n"
                      + markdown(header, gemm_rows(products), 3))
+    if steps:
+        header = ["training step", "groups", "rows", "N", "K", "eager us", "replayed us", "eager alone", "replayed alone", "TFLOP/s",
+                  "quantize", "products", "vendor quantize", "vendor products", "vendor us", "of vendor"]
+        parts.append("Training steps: forward, dgrad and wgrad with all quantization, us of a step in a row of steps, and of one alone. "
+                     "Quantize, products: a replay of these alone. Vendor: TransformerEngine's quantization and cuBLASLt's kernels alone, "
+                     "replayed, without what sets up their groups. Of vendor: its time over that of the replayed step, round by round. "
+                     "A * is not faster than eager." + vendor_remark({vendor for vendor, _ in steps.values()}) + "\n\n"
+                     + markdown(header, step_rows(steps), 1))
+    if pairs:
+        header = ["quantization", "input", "direction", "groups", "rows", "columns", "us", "of copy", "vendor us", "vendor of copy", "of vendor", "called"]
+        parts.append("Quantization beside the vendor's, TransformerEngine by its fastest call: groups by one call (ragged: sizes on the "
+                     "device; alike: equal sizes), by a call each, or all rows as a whole. Of vendor: its time over ours, pair by pair."
+                     + vendor_remark({vendor for vendor, _ in pairs.values()}) + "\n\n" + markdown(header, beside_rows(pairs), 3))
     return "\n\n".join(parts)
 
 

@@ -26,6 +26,17 @@ def product(us, library_us, of_library, kind="bf16", route="direct", splits="eve
             "library_us": library_us, "of_library": of_library, "set_up_us": 1.5}
 
 
+def step(replayed_us, eager_us, options="", splits="even", vendor="none", **more):
+    label = f"step=block {options}splits={splits} groups=8 rows=1000 N=100 K=10 vendor={vendor}"
+    return {"name": f"{label}/iterations:11/manual_time", "run_type": "iteration", "label": label, "flops": 6e11, "median_us": replayed_us,
+            "alone_us": replayed_us + 1, "eager_us": eager_us, "eager_alone_us": eager_us + 20, "host_us": 80.0, "products_us": 500.0, **more}
+
+
+def beside(groups, vendor, **more):
+    return run_of(f"beside=1x128 direction=both input=bf16 groups={groups} rows=1000 columns=1000 vendor={vendor}", 4_060_000, 14.0, 0.95, **more)
+
+
+VENDOR_STEP = {"vendor_us": 606.0, "vendor_quantize_us": 100.04, "vendor_products_us": 505.0, "of_vendor": 1.01}
 RUNS = [
     run_of(shape("kernel=1x128 direction=rowwise"), 3_030_000, 10.0, 0.98),
     run_of(shape("kernel=1x128 direction=both"), 4_060_000, 14.0, 0.89),
@@ -41,6 +52,11 @@ RUNS = [
     product(210.0, 200.0, 0.9523, splits="ragged"),
     product(400.0, 380.0, 0.95, "block", "expanded", output="f32"),
     product(381.0, 380.0, 0.9801, "block", "faulty", output="f32"),
+    step(600.0, 600.5, quantize_us=90.0, vendor="ragged+alike+each", **VENDOR_STEP),
+    step(600.0, 599.0, "options=bias ", quantize_us=90.0),
+    step(610.0, 612.0, splits="ragged", vendor="absent"),
+    beside(0, "whole", vendor_us=15.4, vendor_of_copy=0.864, of_vendor=1.1),
+    beside(8, "failed"),
     run_of("", 1, 1.0, 1.0, name="other/iterations:31"),
 ]
 
@@ -72,6 +88,26 @@ are copied first. These have no goal. A * is short of it.
 | bf16             | bf16   | TN     |      4 | 1000 | 100 | 10 | 200.0 |    1000 |      1.50 |                   0.995 |     210.0 |     952 |      1.50 |    0.952 * |
 | block (expanded) | f32    | TN     |      4 | 1000 | 100 | 10 | 400.0 |     500 |      1.50 | 0.950 (0.950 of faulty) |           |         |           |            |
 | block (faulty)   | f32    | TN     |      4 | 1000 | 100 | 10 | 381.0 |     525 |      1.50 |                   0.980 |           |         |           |            |
+
+Training steps: forward, dgrad and wgrad with all quantization, us of a step in a row of steps, and of one alone. \
+Quantize, products: a replay of these alone. Vendor: TransformerEngine's quantization and cuBLASLt's kernels alone, replayed, \
+without what sets up their groups. Of vendor: its time over that of the replayed step, round by round. \
+A * is not faster than eager. Vendor: not measured, ASSAY_TRANSFORMER_ENGINE names no library.
+
+| training step | groups | rows |   N |  K | eager us | replayed us | eager alone | replayed alone | TFLOP/s | quantize | products | vendor quantize | vendor products | vendor us | of vendor |
+|---------------|-------:|-----:|----:|---:|---------:|------------:|------------:|---------------:|--------:|---------:|---------:|----------------:|----------------:|----------:|----------:|
+| block         |      8 | 1000 | 100 | 10 |    600.5 |       600.0 |       620.5 |          601.0 |    1000 |     90.0 |    500.0 |           100.0 |           505.0 |     606.0 |     1.010 |
+| block, bias   |      8 | 1000 | 100 | 10 |    599.0 |     600.0 * |       619.0 |          601.0 |    1000 |     90.0 |    500.0 |                 |                 |           |           |
+| block, ragged |      8 | 1000 | 100 | 10 |    612.0 |       610.0 |       632.0 |          611.0 |     984 |          |    500.0 |    not measured |                 |           |           |
+
+Quantization beside the vendor's, TransformerEngine by its fastest call: groups by one call (ragged: sizes \
+on the device; alike: equal sizes), by a call each, or all rows as a whole. Of vendor: its time over ours, pair \
+by pair. Vendor: failed, the benchmark wrote why.
+
+| quantization | input | direction | groups | rows | columns |   us | of copy | vendor us | vendor of copy | of vendor | called |
+|--------------|-------|-----------|-------:|-----:|--------:|-----:|--------:|----------:|---------------:|----------:|-------:|
+| 1x128        | bf16  | both      |        | 1000 |    1000 | 14.0 |    0.95 |      15.4 |           0.86 |     1.100 |  whole |
+| 1x128        | bf16  | both      |      8 | 1000 |    1000 | 14.0 |    0.95 |    failed |                |           |        |
 
 Without a label, so in no table: other
 """
@@ -121,6 +157,10 @@ class TableTest(unittest.TestCase):
             "no layout": ({"context": {}, "benchmarks": [product(1, 1, 1) | {"label": "gemm=a output=b route=c"}]}, "lacks 'layout'"),
             "no splits": ({"context": {}, "benchmarks": [product(1, 1, 1)
                                                          | {"label": product(1, 1, 1)["label"].replace("splits=even ", "")}]}, "lacks 'splits'"),
+            "no vendor": ({"context": {}, "benchmarks": [step(1, 1) | {"label": step(1, 1)["label"].replace(" vendor=none", "")}]}, "lacks 'vendor'"),
+            "no time of the vendor": ({"context": {}, "benchmarks": [step(1, 1, vendor="each")]}, "no counter vendor_quantize_us"),
+            "no direction": ({"context": {}, "benchmarks": [run_of("beside=a input=bf16 vendor=none", 1, 1, 1)]}, "lacks 'direction'"),
+            "no eager time": ({"context": {}, "benchmarks": [run_of("step=a", 1, 1, 1, flops=1)]}, "no counter alone_us"),
             "no groups": ({"context": {}, "benchmarks": [run_of("kernel=a rows=1 columns=1", 1, 1, 1)]}, "lacks 'groups'"),
         }
         for name, (text, complaint) in cases.items():

@@ -6,8 +6,13 @@
 //   replay    the same from one graph
 //   quantize  a graph of the step without its products: bytes are those of x, dy and w read once and their codes written
 //   products  a graph of the step without its quantization
+//   vendor    block scaling without bias: the step made of the vendor's kernels alone, from a graph; its quantizations are those of
+//             TransformerEngine (transformer_engine.h; each tensor by its fastest route), its products the library's kernels
+//             alone. Offsets of the groups and arrays of the products were written before: what sets them up is not counted
 //
-// Each case first runs eagerly and from the graph and compares what came out, byte for byte.
+// They are timed in turn, round after round, every other round backwards, as clocks drift with power; `of_vendor` is the median
+// of the vendor's time over that of the replay in the same round. Before that the outputs of the calls, of the graph and of the
+// vendor's step are compared byte for byte, and so are the vendor's codes.
 
 #include <chrono>
 #include <cstdint>
@@ -15,11 +20,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/device/device_bench.h"
+#include "bench/device/transformer_engine.h"
 #include "device/linear/grouped_linear.h"
 #include "device/linear/linear_kernels.h"
 #include "device/support/error.h"
@@ -41,6 +48,13 @@ struct Case {
   }
   double flops() const { return 3 * 2.0 * static_cast<double>(rows) * static_cast<double>(N) * static_cast<double>(K); }
   bool quantizes() const { return recipe != LinearRecipe::none; }
+  bool has_vendor() const { return recipe == LinearRecipe::block && !bias; }
+  // Of bench/table.py. `vendor`: routes of x, w and dy; absent, failed or none where there are no figures of it.
+  std::string label(const std::string& vendor) const {
+    return std::string("step=") + recipe_name + (bias ? " options=bias" : "") + " splits=" + (ragged ? "ragged" : "even") +
+           " groups=" + std::to_string(groups) + " rows=" + std::to_string(rows) + " N=" + std::to_string(N) +
+           " K=" + std::to_string(K) + " vendor=" + vendor;
+  }
   // Codes of a byte in both directions; the scales of 1x128 and of 128x128 (f32) besides.
   std::int64_t quantized_bytes() const {
     const std::int64_t of_rows = rows * K + rows * N, of_weights = groups * N * K;
@@ -53,20 +67,12 @@ struct Case {
 struct Line {
   std::string name, path;
   double eager = 0, eager_alone = 0, host = 0, replay = 0, replay_alone = 0, quantize = 0, products = 0, flops = 0;
+  double vendor_quantize = 0, vendor_products = 0, vendor = 0, of_vendor = 0;
 };
 std::vector<Line>& lines() {
   static std::vector<Line> all;
   return all;
 }
-Line& line_of(const std::string& name) {
-  for (Line& line : lines()) {
-    if (line.name == name) return line;
-  }
-  lines().push_back({});
-  lines().back().name = name;
-  return lines().back();
-}
-
 void no_product(const device::GroupedGemmCall&, const device::CublasLtSettings&, const device::CublasLtAlgorithm*,
                 device::Stream) {}
 void no_quantization(const device::QuantizeCall&, device::Stream) {}
@@ -195,18 +201,6 @@ std::string prepare(Layer& layer) {
   return "";
 }
 
-// Seconds of a launch, `launches` in a row between two events, as a benchmark.
-double time_steps(benchmark::State& state, int launches, const std::function<void(int)>& launch) {
-  seconds_a_launch(launches, launch);
-  std::vector<double> seconds;
-  for (auto _ : state) {
-    seconds.push_back(seconds_a_launch(launches, launch));
-    state.SetIterationTime(seconds.back());
-  }
-  check(cudaGetLastError(), "a step");
-  return median(seconds);
-}
-
 class Replay {
  public:
   explicit Replay(const std::function<void()>& body) {
@@ -227,23 +221,194 @@ class Replay {
   cudaGraphExec_t made_ = nullptr;
 };
 
-constexpr int kInARow = 5;
+// ---- The vendor's step -----------------------------------------------------------------------------------------------
 
-void told(benchmark::State& state, const Case& c, double seconds) {
-  state.counters["TFLOP/s"] = c.flops() / seconds * 1e-12;
+// What a step launches, in its order, as the module hands it over.
+struct Launches {
+  std::vector<device::QuantizeCall> quantizations;
+  std::vector<device::GroupedGemmCall> products;
+  std::vector<bool> is_product;
+};
+Launches& noted() {
+  static Launches launches;
+  return launches;
+}
+void note_product(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings, const device::CublasLtAlgorithm* algorithm,
+                  device::Stream stream) {
+  noted().products.push_back(call);
+  noted().is_product.push_back(true);
+  device::device_kernels().multiply_by_cublaslt(call, settings, algorithm, stream);
+}
+void note_quantization(const device::QuantizeCall& call, device::Stream stream) {
+  noted().quantizations.push_back(call);
+  noted().is_product.push_back(false);
+  device::device_kernels().quantize_with(call, stream);
 }
 
-void eager(benchmark::State& state, const Case& c, bool alone) {
+// The step of a layer by the vendor's kernels: the same operands in the same memory.
+class VendorStep {
+ public:
+  // Errors: std::exception, the vendor's; std::runtime_error for codes that differ.
+  VendorStep(const TransformerEngine& library, Layer& layer) {
+    noted() = {};
+    active_kernels().multiply_by_cublaslt = note_product;
+    active_kernels().quantize_with = note_quantization;
+    layer.step();
+    active_kernels() = device::device_kernels();
+    check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+    launches_ = noted();
+
+    for (const device::QuantizeCall& call : launches_.quantizations) {
+      std::vector<std::int64_t> splits{call.rows.capacity};
+      if (call.rows.splits != nullptr) {
+        splits.resize(static_cast<std::size_t>(call.rows.groups));
+        check(cudaMemcpy(splits.data(), call.rows.splits, splits.size() * sizeof splits[0], cudaMemcpyDeviceToHost), "cudaMemcpy");
+      }
+      const VendorChoice choice = choose_route(library, call, splits);
+      routes_ += (routes_.empty() ? "" : "+") + std::string(name_of(choice.route));
+      device::QuantizeCall own = call;
+      if (choice.route == VendorRoute::whole || !choice.same_scales) {  // what the products read stays as it is
+        buffers_.push_back(std::make_unique<QuantizedBuffers>(call, splits));
+        own.output = buffers_.back()->output();
+      }
+      quantizations_.emplace_back(library, own, splits, choice.route);
+    }
+    settings_.bare = true;
+    for (device::GroupedGemmCall& product : launches_.products) {
+      workspaces_.emplace_back(device::cublaslt_gemm_workspace_bytes(product, settings_));
+      product.workspace = workspaces_.back().as();
+      product.workspace_bytes = workspaces_.back().bytes();
+      device::cublaslt_grouped_gemm(product, settings_, nullptr, stream());  // writes its arrays
+    }
+    settings_.skip_set_up = true;
+    launch(true, true);
+    check(cudaStreamSynchronize(stream()), "the vendor's step");
+  }
+
+  void launch(bool quantizations, bool products) const {
+    std::size_t quantization = 0, product = 0;
+    for (const bool is_product : launches_.is_product) {
+      if (is_product) {
+        const device::GroupedGemmCall& one = launches_.products[product++];
+        if (products) device::cublaslt_grouped_gemm(one, settings_, nullptr, stream());
+      } else {
+        const VendorQuantization& one = quantizations_[quantization++];
+        if (quantizations) one.launch(stream());
+      }
+    }
+  }
+  const std::string& routes() const { return routes_; }
+
+ private:
+  Launches launches_;
+  device::CublasLtSettings settings_;
+  std::vector<VendorQuantization> quantizations_;
+  std::vector<std::unique_ptr<QuantizedBuffers>> buffers_;
+  std::vector<DeviceBuffer> workspaces_;
+  std::string routes_;
+};
+
+// After an error within a capture.
+void end_capture() {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
+  if (status == cudaStreamCaptureStatusNone) return;
+  cudaGraph_t graph = nullptr;
+  cudaStreamEndCapture(stream(), &graph);  // an error here is that of the capture, which is known
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  cudaGetLastError();
+}
+
+// ---- The benchmark ---------------------------------------------------------------------------------------------------
+
+constexpr int kInARow = 5;
+
+struct Timed {
+  const char* counter;
+  int in_a_row;
+  std::function<void()> launch;
+  std::vector<double> seconds{};
+};
+
+void measure_step(benchmark::State& state, const Case& c) {
+  copy_rate();
   Layer layer(c);
   if (const std::string why = prepare(layer); !why.empty()) return state.SkipWithError(why.c_str());
-  Line& line = line_of(c.name());
-  line.path = layer.report.description();
-  line.flops = c.flops();
-  const double seconds = time_steps(state, alone ? 1 : kInARow, [&](int) { layer.step(); });
-  (alone ? line.eager_alone : line.eager) = seconds;
-  told(state, c, seconds);
-  if (alone) return;
-  std::vector<double> host;
+  layer.clear();
+  layer.step();
+  const std::vector<std::uint8_t> want = layer.outputs();
+  const auto gives_the_same = [&](const Replay& graph) {
+    layer.clear();
+    graph.launch();
+    return layer.outputs() == want;
+  };
+  const Replay graph([&] { layer.step(); });
+  if (!gives_the_same(graph)) return state.SkipWithError("the graph gives other bytes than the calls");
+  const auto without = [&](bool quantizations, bool products) {
+    leave_out(quantizations, products);
+    auto made = std::make_unique<Replay>([&] { layer.step(); });
+    active_kernels() = device::device_kernels();
+    return made;
+  };
+  const std::unique_ptr<Replay> quantize = c.quantizes() ? without(false, true) : nullptr, products = without(true, false);
+
+  // Of the vendor, or why there is nothing of it.
+  std::unique_ptr<VendorStep> vendor_step;
+  std::unique_ptr<Replay> vendor, vendor_quantize, vendor_products;
+  std::string vendor_label = c.has_vendor() ? "absent" : "none";
+  if (c.has_vendor()) {
+    try {
+      if (const TransformerEngine* library = TransformerEngine::get(); library != nullptr) {
+        vendor_label = "failed";
+        vendor_step = std::make_unique<VendorStep>(*library, layer);
+        vendor_quantize = std::make_unique<Replay>([&] { vendor_step->launch(true, false); });
+        vendor_products = std::make_unique<Replay>([&] { vendor_step->launch(false, true); });
+        vendor = std::make_unique<Replay>([&] { vendor_step->launch(true, true); });
+        if (!gives_the_same(*vendor)) throw std::runtime_error("the vendor's step gives other bytes");
+        vendor_label = vendor_step->routes();
+      }
+    } catch (const std::exception& error) {
+      vendor_label = "failed";
+      end_capture();
+      active_kernels() = device::device_kernels();
+      vendor.reset();
+      std::fprintf(stderr, "%s: vendor: not measured, %s\n", c.name().c_str(), error.what());
+    }
+  }
+
+  std::vector<Timed> all;
+  const auto time = [&](const char* counter, int in_a_row, const Replay& subject) {
+    all.push_back({counter, in_a_row, [&subject] { subject.launch(); }});
+  };
+  all.push_back({"eager_us", kInARow, [&] { layer.step(); }});
+  all.push_back({"eager_alone_us", 1, [&] { layer.step(); }});
+  time("median_us", kInARow, graph);
+  if (vendor) time("vendor_us", kInARow, *vendor);
+  time("alone_us", 1, graph);
+  if (quantize) time("quantize_us", kInARow, *quantize);
+  if (vendor) time("vendor_quantize_us", kInARow, *vendor_quantize);
+  time("products_us", kInARow, *products);
+  if (vendor) time("vendor_products_us", kInARow, *vendor_products);
+  const auto once = [](const Timed& one) { return seconds_a_launch(one.in_a_row, [&](int) { one.launch(); }); };
+  for (const Timed& one : all) once(one);
+  const auto seconds_of = [&](const std::string& counter) -> const std::vector<double>& {
+    static const std::vector<double> none;
+    for (const Timed& one : all) {
+      if (counter == one.counter) return one.seconds;
+    }
+    return none;
+  };
+  bool forwards = true;
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Timed& one = all[forwards ? i : all.size() - 1 - i];
+      one.seconds.push_back(once(one));
+    }
+    forwards = !forwards;
+    state.SetIterationTime(seconds_of("median_us").back());
+  }
+  check(cudaGetLastError(), "a step");
+  std::vector<double> host, ratios;
   for (int i = 0; i < 11; ++i) {
     check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
     const auto start = std::chrono::steady_clock::now();
@@ -251,45 +416,24 @@ void eager(benchmark::State& state, const Case& c, bool alone) {
     host.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
-  line.host = median(host);
-  state.counters["host_us"] = line.host * 1e6;
-}
+  for (std::size_t i = 0; i < seconds_of("vendor_us").size(); ++i) ratios.push_back(seconds_of("vendor_us")[i] / seconds_of("median_us")[i]);
 
-void replayed(benchmark::State& state, const Case& c, bool alone) {
-  Layer layer(c);
-  if (const std::string why = prepare(layer); !why.empty()) return state.SkipWithError(why.c_str());
-  layer.clear();
-  layer.step();
-  const std::vector<std::uint8_t> want = layer.outputs();
-  const Replay graph([&] { layer.step(); });
-  layer.clear();
-  graph.launch();
-  if (layer.outputs() != want) return state.SkipWithError("the graph gives other bytes than the calls");
-  const double seconds = time_steps(state, alone ? 1 : kInARow, [&](int) { graph.launch(); });
-  (alone ? line_of(c.name()).replay_alone : line_of(c.name()).replay) = seconds;
-  told(state, c, seconds);
-}
-
-void part(benchmark::State& state, const Case& c, bool quantizations) {
-  Layer layer(c);
-  if (const std::string why = prepare(layer); !why.empty()) return state.SkipWithError(why.c_str());
-  leave_out(!quantizations, quantizations);
-  const Replay graph([&] { layer.step(); });
-  Line& line = line_of(c.name());
-  const auto launch = [&](int) { graph.launch(); };
-  if (quantizations) {
-    measure(state, {c.name() + " quantize", c.quantized_bytes()}, launch, kInARow);
-    for (const Figure& figure : figures()) {
-      if (figure.name == c.name() + " quantize") line.quantize = figure.seconds;
-    }
-  } else {
-    line.products = time_steps(state, kInARow, launch);
-    told(state, c, line.products);
-  }
+  state.SetLabel(c.label(vendor_label));
+  for (const Timed& one : all) state.counters[one.counter] = median(one.seconds) * 1e6;
+  state.counters["host_us"] = median(host) * 1e6;
+  state.counters["flops"] = c.flops();
+  state.counters["TFLOP/s"] = c.flops() / median(seconds_of("median_us")) * 1e-12;
+  if (vendor) state.counters["of_vendor"] = median(ratios);
+  if (quantize) record({c.name() + " quantize", c.quantized_bytes(), "", median(seconds_of("quantize_us"))});
+  if (vendor) record({c.name() + " quantize, vendor", c.quantized_bytes(), "", median(seconds_of("vendor_quantize_us"))});
+  const auto of = [&](const char* counter) { return median(seconds_of(counter)); };
+  lines().push_back({c.name(), layer.report.description() + "; vendor " + vendor_label, of("eager_us"), of("eager_alone_us"), median(host),
+                     of("median_us"), of("alone_us"), of("quantize_us"), of("products_us"), c.flops(), of("vendor_quantize_us"),
+                     of("vendor_products_us"), of("vendor_us"), median(ratios)});
 }
 
 void add_all() {
-  constexpr int kIterations = 11;
+  constexpr int kRounds = 11;
   const Case cases[] = {
       {"block", LinearRecipe::block, false, false},
       {"block", LinearRecipe::block, false, true},
@@ -301,34 +445,24 @@ void add_all() {
   };
   for (const Case& c : cases) {
     add(
-        "step " + c.name() + " eager", [c](benchmark::State& state) { eager(state, c, false); }, kIterations);
-    add(
-        "step " + c.name() + " eager, alone", [c](benchmark::State& state) { eager(state, c, true); }, kIterations);
-    add(
-        "step " + c.name() + " replay", [c](benchmark::State& state) { replayed(state, c, false); }, kIterations);
-    add(
-        "step " + c.name() + " replay, alone", [c](benchmark::State& state) { replayed(state, c, true); }, kIterations);
-    add(
-        "step " + c.name() + " products", [c](benchmark::State& state) { part(state, c, false); }, kIterations);
-    if (c.quantizes())
-      add(
-          "step " + c.name() + " quantize", [c](benchmark::State& state) { part(state, c, true); }, kIterations);
+        "step " + c.name(), [c](benchmark::State& state) { measure_step(state, c); }, kRounds);
   }
 }
 
 void print_steps() {
-  std::printf("\nTraining steps, us (a row of %d / by itself), and TFLOP/s of the replay\n\n", kInARow);
-  std::printf("| %-36s | %8s | %8s | %8s | %8s | %7s | %8s | %8s | %7s |\n", "step", "eager", "alone", "replay", "alone",
-              "host", "quantize", "products", "TFLOP/s");
-  std::printf("|%s|%s:|%s:|%s:|%s:|%s:|%s:|%s:|%s:|\n", std::string(38, '-').c_str(), std::string(9, '-').c_str(),
-              std::string(9, '-').c_str(), std::string(9, '-').c_str(), std::string(9, '-').c_str(),
-              std::string(8, '-').c_str(), std::string(9, '-').c_str(), std::string(9, '-').c_str(),
-              std::string(8, '-').c_str());
+  std::printf("\nTraining steps, us (a row of %d / by itself), TFLOP/s of the replay, and the vendor's time over the replay's\n\n", kInARow);
+  const std::pair<const char*, int> columns[] = {{"eager", 8}, {"alone", 8}, {"replay", 8}, {"alone", 8}, {"host", 7}, {"quantize", 8},
+                                                 {"products", 8}, {"TFLOP/s", 7}, {"v.quant.", 8}, {"v.prod.", 8}, {"vendor", 8}, {"of v.", 6}};
+  std::printf("| %-36s |", "step");
+  for (const auto& [title, width] : columns) std::printf(" %*s |", width, title);
+  std::printf("\n|%s|", std::string(38, '-').c_str());
+  for (const auto& column : columns) std::printf("%s:|", std::string(static_cast<std::size_t>(column.second) + 1, '-').c_str());
+  std::printf("\n");
   for (const Line& line : lines()) {
-    const double rate = line.replay == 0 ? 0 : line.flops / line.replay * 1e-12;
-    std::printf("| %-36s | %8.1f | %8.1f | %8.1f | %8.1f | %7.1f | %8.1f | %8.1f | %7.1f |\n", line.name.c_str(),
-                line.eager * 1e6, line.eager_alone * 1e6, line.replay * 1e6, line.replay_alone * 1e6, line.host * 1e6,
-                line.quantize * 1e6, line.products * 1e6, rate);
+    std::printf("| %-36s | %8.1f | %8.1f | %8.1f | %8.1f | %7.1f | %8.1f | %8.1f | %7.1f | %8.1f | %8.1f | %8.1f | %6.3f |\n",
+                line.name.c_str(), line.eager * 1e6, line.eager_alone * 1e6, line.replay * 1e6, line.replay_alone * 1e6, line.host * 1e6,
+                line.quantize * 1e6, line.products * 1e6, line.flops / line.replay * 1e-12, line.vendor_quantize * 1e6,
+                line.vendor_products * 1e6, line.vendor * 1e6, line.of_vendor);
   }
   std::printf("\n");
   for (const Line& line : lines()) std::printf("%s: %s\n", line.name.c_str(), line.path.c_str());
