@@ -413,17 +413,31 @@ std::string CublasLtAlgorithm::description() const {
          std::to_string(cluster_shape) + ", workspace " + std::to_string(workspace_bytes);
 }
 
-namespace {
-
-// Far below where the defect begins: it needs more tiles than multiprocessors, and has not been seen up to K = 512. By the
-// capacity, since the rows are known on the device only.
-bool is_small(const GroupedGemmCall& call) {
-  constexpr std::int64_t kTile = 64, kMostTiles = 66, kMostDepth = 512;
+bool reads_wrong_scales(const GroupedGemmCall& call, int multiprocessors) {
+  constexpr std::int64_t kCluster = 128, kBlock = 128, kBlocksAtFault = 8, kMostClusters = 66;  // measured with 132 multiprocessors
+  const bool squares = call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
+  if (!squares || call.d_type != Format::f32) return false;
+  const auto parts = [](std::int64_t extent, std::int64_t size) { return extent / size + (extent % size != 0); };
   const bool fprop = call.layout == GemmLayout::TN;
   const std::int64_t columns = fprop ? call.N : call.K, depth = fprop ? call.K : call.N;
-  const auto tiles = [](std::int64_t extent) { return (extent + kTile - 1) / kTile; };
-  // A tile of each group may be a short one.
-  return depth <= kMostDepth && (tiles(call.rows.capacity) + call.rows.groups) * tiles(columns) <= kMostTiles;
+  if (parts(depth, kBlock) % kBlocksAtFault != 0 || columns == 0) return false;
+  // The rows of a group are known on the device only: over groups with rows, of which there are no more than rows,
+  // sum ceil(r / 128) <= sum (r + 127) / 128 <= (capacity + 127 groups) / 128.
+  const std::int64_t groups = std::min<std::int64_t>(call.rows.groups, call.rows.capacity);
+  const std::int64_t most_across_rows = (call.rows.capacity + (kCluster - 1) * groups) / kCluster;
+  const std::int64_t at_a_time = std::min<std::int64_t>(multiprocessors / 2, kMostClusters);
+  return most_across_rows > at_a_time / parts(columns, kCluster);  // their product > at_a_time
+}
+
+namespace {
+
+// Of the current device; 0 where there is none.
+int multiprocessors() {
+  int ordinal = 0, count = 0;
+  const bool known = cudaGetDevice(&ordinal) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, ordinal) == cudaSuccess;
+  if (!known) cudaGetLastError();  // a call that needs a device says so itself
+  return known ? count : 0;
 }
 
 }  // namespace
@@ -431,8 +445,8 @@ bool is_small(const GroupedGemmCall& call) {
 CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings& settings) {
   if (settings.bare) return CublasLtRoute::direct;
   if (settings.route) return *settings.route;
-  const bool squares = call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
-  return squares && call.d_type == Format::f32 && !is_small(call) ? CublasLtRoute::expanded_scales : CublasLtRoute::direct;
+  const bool usual_clusters = settings.tile < 0 && settings.sm_target == 0;
+  return reads_wrong_scales(call, usual_clusters ? multiprocessors() : 0) ? CublasLtRoute::expanded_scales : CublasLtRoute::direct;
 }
 
 std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings, int at_most) {

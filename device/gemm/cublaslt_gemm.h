@@ -3,8 +3,8 @@
 // kernel before the library's; the host reads nothing from the device.
 //
 // The library as it is has a defect (h200.md section 3): FP8 block scaling with 128x128 weights and f32 output multiplies by
-// scales of other blocks. The production path (`bare` false) avoids it: CublasLtRoute says how. `bare` hands the call to the
-// library as it is, to be judged.
+// scales of other blocks where reads_wrong_scales() says. The production path (`bare` false) avoids it: CublasLtRoute says
+// how. `bare` hands the call to the library as it is, to be judged.
 
 #include <cstdint>
 #include <optional>
@@ -19,8 +19,8 @@ namespace assay::device {
 // Which kernels a call of the production path is made of.
 enum class CublasLtRoute : std::uint32_t {
   direct = 0,           // set-up, the library
-  expanded_scales = 1,  // 128x128 weight scales written out as 1x128 first, then the library's 1x128 by 1x128 kernel: avoids the
-                        // defect; the plan is then that of 1x128 by 1x128. Problems far below the defect's sizes go directly
+  expanded_scales = 1,  // 128x128 weight scales written out as 1x128 first, then the library's 1x128 by 1x128 kernel: where
+                        // reads_wrong_scales() holds. The plan is then that of 1x128 by 1x128
 };
 // What may change how a call is carried out but not what it means.
 struct CublasLtSettings {
@@ -46,6 +46,17 @@ struct CublasLtAlgorithm {
   std::string description() const;   // "id 66, tile 20, stages 36, split-K 1, ..."
 };
 
+// Whether the library's own kernel for FP8 blocks with 128x128 scales of w and f32 output, on `multiprocessors` of SM90, may
+// take scales of other blocks for some splits of call.rows.capacity rows. D's clusters of tiles are counted from 0 over all
+// groups in order, and are
+//   wrong where   ceil(depth / 128) % 8 = 0   and   a cluster's number >= multiprocessors / 2   (the second wave on)
+//   clusters      sum over groups of ceil(rows / 128) * ceil(columns / 128)
+// with columns of D N in TN and K in NN, and depth, that of the sums, K in TN and N in NN. So with cuBLASLt 13.10.0 on the 132
+// multiprocessors of an H200, without exception; taken to hold for other versions too, and for no more than 66 clusters anywhere.
+bool reads_wrong_scales(const GroupedGemmCall& call, int multiprocessors);
+
+// Of a call on the current device. Not bare: expanded_scales where reads_wrong_scales() holds, and, where the settings choose
+// tile or multiprocessors and clusters are not those of the rule, for every depth that can be wrong.
 CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
 // Candidates for the call, best first. Needs a device, reads no device memory, launches nothing; call.workspace may be null.
@@ -55,7 +66,7 @@ std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, 
 // Set-up arrays, the library's workspace, what the route needs, and, not bare, room for the groups that the library could not
 // read in place: NT, transposed x and dy (FP8 per tensor and by blocks, NVFP4), rows of a group that are no multiple of 16
 // bytes. That is about R * (K + N) elements' bytes; a call with rows_multiple 16 (NVFP4: 32) needs none. Depends on sizes,
-// types, rows_multiple and settings only.
+// types, rows_multiple, settings and the number of multiprocessors only.
 std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
 // Creates what must exist before a capture (the library's handle for the current device). Called by the functions above too.

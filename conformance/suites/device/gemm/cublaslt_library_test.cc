@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "device/gemm/cublaslt_gemm.h"
 
@@ -157,11 +159,8 @@ TEST(Route, OnlyWhatTheDefectTouchesGoesAround) {
             call.rows.capacity = 16384;
             call.N = 4096, call.K = 7168;
             EXPECT_EQ(cublaslt_route(call, settings), around ? CublasLtRoute::expanded_scales : CublasLtRoute::direct);
-            call.rows.capacity = 512;  // few tiles, and short sums: far below the defect's sizes
-            call.N = 256, call.K = 384;
+            call.N = call.K = 3968;  // 31 blocks
             EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::direct);
-            call.K = 2048;
-            EXPECT_EQ(cublaslt_route(call, settings), around ? CublasLtRoute::expanded_scales : CublasLtRoute::direct);
           }
         }
       }
@@ -169,10 +168,112 @@ TEST(Route, OnlyWhatTheDefectTouchesGoesAround) {
   }
 }
 
+// A row is a call with FP8 blocks, 128x128 scales of w and f32 output unless it says otherwise.
+struct Sums {
+  const char* name;
+  bool wrong;  // for some splits
+  std::int64_t capacity = 0;
+  int groups = 1;
+  std::int64_t columns = 0, depth = 0;
+  int multiprocessors = 132;
+};
+void PrintTo(const Sums& row, std::ostream* out) { *out << row.name; }
+
+class WrongScales : public testing::TestWithParam<Sums> {};
+
+// Columns of D and depth of its sums are N and K in TN, K and N in NN.
+GroupedGemmCall call_of(const Sums& row, GemmLayout layout) {
+  GroupedGemmCall call = call_of(GemmKind::block);
+  call.layout = layout;
+  call.rows.capacity = row.capacity;
+  call.rows.groups = row.groups;
+  call.N = layout == GemmLayout::TN ? row.columns : row.depth;
+  call.K = layout == GemmLayout::TN ? row.depth : row.columns;
+  return call;
+}
+
+TEST_P(WrongScales, WhereTheSecondWaveReadsThem) {
+  const Sums& row = GetParam();
+  for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN}) {
+    GroupedGemmCall call = call_of(row, layout);
+    EXPECT_EQ(reads_wrong_scales(call, row.multiprocessors), row.wrong) << static_cast<int>(layout);
+    for (const Format d_type : {Format::bf16, Format::f16}) {
+      call.d_type = d_type;
+      EXPECT_FALSE(reads_wrong_scales(call, row.multiprocessors));
+    }
+    call.d_type = Format::f32;
+    call.weight_block = WeightBlock::b1x128;
+    EXPECT_FALSE(reads_wrong_scales(call, row.multiprocessors));
+    call.weight_block = WeightBlock::b128x128;
+    call.kind = GemmKind::tensor;
+    EXPECT_FALSE(reads_wrong_scales(call, row.multiprocessors));
+  }
+  EXPECT_FALSE(reads_wrong_scales(call_of(row, GemmLayout::NT), row.multiprocessors));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rule, WrongScales,
+    testing::Values(
+        // Blocks of 128 in the sums: 7, 8 from the first element on, 8, 9, 15, 16, 17.
+        Sums{"depth_896", false, 16384, 8, 4096, 896}, Sums{"depth_897", true, 16384, 8, 4096, 897},
+        Sums{"depth_976", true, 16384, 8, 4096, 976}, Sums{"depth_1024", true, 16384, 8, 4096, 1024},
+        Sums{"depth_1025", false, 16384, 8, 4096, 1025}, Sums{"depth_1152", false, 16384, 8, 4096, 1152},
+        Sums{"depth_1920", false, 16384, 8, 4096, 1920}, Sums{"depth_2048", true, 16384, 8, 4096, 2048},
+        Sums{"depth_2064", false, 16384, 8, 4096, 2064}, Sums{"depth_7168", true, 16384, 8, 4096, 7168},
+        // 66 clusters run at a time: one group's rows and columns by turns.
+        Sums{"66_clusters_of_columns", false, 128, 1, 66 * 128, 2048}, Sums{"67_clusters_of_columns", true, 128, 1, 66 * 128 + 1, 2048},
+        Sums{"66_clusters_of_rows", false, 66 * 128, 1, 128, 2048}, Sums{"67_clusters_of_rows", true, 66 * 128 + 1, 1, 128, 2048},
+        Sums{"66_clusters_6_by_11", false, 6 * 128, 1, 11 * 128, 2048}, Sums{"72_clusters_6_by_12", true, 6 * 128, 1, 11 * 128 + 1, 2048},
+        // Each group may end in a short tile: 7560 rows may be 7 groups of 1 and one of 7553, which has 60 tiles.
+        Sums{"66_clusters_of_8_groups", false, 7559, 8, 128, 1024}, Sums{"67_clusters_of_8_groups", true, 7560, 8, 128, 1024},
+        Sums{"66_groups_of_a_row", false, 66, 66, 128, 1024}, Sums{"67_groups_of_a_row", true, 67, 67, 128, 1024},
+        Sums{"66_rows_of_1024_groups", false, 66, 1024, 128, 1024}, Sums{"67_rows_of_1024_groups", true, 67, 1024, 128, 1024},
+        // Other devices: as many clusters as they run at a time, but no more than were measured.
+        Sums{"39_clusters_on_78", false, 39 * 128, 1, 128, 1024, 78}, Sums{"40_clusters_on_78", true, 40 * 128, 1, 128, 1024, 78},
+        Sums{"40_clusters_on_81", false, 40 * 128, 1, 128, 1024, 81}, Sums{"41_clusters_on_81", true, 41 * 128, 1, 128, 1024, 81},
+        Sums{"66_clusters_on_144", false, 66 * 128, 1, 128, 1024, 144}, Sums{"67_clusters_on_144", true, 67 * 128, 1, 128, 1024, 144},
+        Sums{"a_cluster_nowhere", true, 1, 1, 1, 1024, 0}, Sums{"nothing", false, 0, 8, 4096, 1000},
+        Sums{"no_columns", false, 16384, 8, 0, 1024}, Sums{"no_rows", false, 0, 1, 66 * 128, 1024},
+        Sums{"sizes_that_overflow_products", true, std::int64_t{1} << 40, 8, std::int64_t{1} << 40, std::int64_t{1} << 40}),
+    [](const auto& info) { return std::string("of_") + info.param.name; });
+
+// most[c] of g groups: the most tiles of 128 rows that c rows can have, over every way to split them.
+TEST(WrongScalesOfSplits, HoldForSomeSplitsAndForNoOthers) {
+  constexpr std::int64_t kRows = 700;
+  std::vector<std::int64_t> most(kRows + 1, 0);
+  for (int groups = 1; groups <= 4; ++groups) {
+    for (std::int64_t capacity = kRows; capacity >= 0; --capacity) {
+      for (std::int64_t last = 0; last <= capacity; ++last) {
+        most[capacity] = std::max(most[capacity], (last + 127) / 128 + (groups == 1 ? 0 : most[capacity - last]));
+      }
+      const GroupedGemmCall call = call_of({"", true, capacity, groups, 128, 1024}, GemmLayout::TN);
+      for (int clusters = 0; clusters <= 10; ++clusters) {
+        EXPECT_EQ(reads_wrong_scales(call, 2 * clusters), most[capacity] > clusters) << capacity << " rows of " << groups << " groups";
+      }
+    }
+  }
+}
+
+TEST(Route, WithClustersOfItsOwnAnyNumberGoesAround) {
+  GroupedGemmCall call = call_of({"", true, 128, 1, 128, 1024}, GemmLayout::TN);
+  for (const bool tile : {false, true}) {
+    CublasLtSettings settings;
+    (tile ? settings.tile : settings.sm_target) = 20;
+    call.K = 1024;
+    EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::expanded_scales);
+    call.K = 1152;
+    EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::direct);
+    call.K = 1024;
+    settings.route = CublasLtRoute::direct;
+    EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::direct);
+  }
+}
+
 TEST(Route, ItsMemoryIsCounted) {
   GroupedGemmCall call = call_of(GemmKind::block);
   call.layout = GemmLayout::TN;
   call.rows.groups = 8;
+  call.rows.capacity = 16384;
   call.N = 4096;
   call.K = 7168;
   CublasLtSettings settings;
