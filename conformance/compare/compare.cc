@@ -194,18 +194,35 @@ class Comparison {
     return std::memcmp(got_.bytes + s.first * width, want_.bytes + s.first * width, static_cast<std::size_t>(s.elements() * width)) == 0;
   }
 
+  // is_finite() and ulp_distance(), inline for the types of large outputs.
+  bool finite(std::uint64_t bits) const { return infinity_ != 0 ? (bits & (sign_ - 1)) < infinity_ : is_finite(want_.type, bits); }
+  std::uint64_t steps_between(std::uint64_t a, std::uint64_t b) const {
+    if (infinity_ == 0) return ulp_distance(want_.type, a, b);
+    const std::uint64_t x = a & (sign_ - 1), y = b & (sign_ - 1);
+    return ((a ^ b) & sign_) != 0 ? x + y : x < y ? y - x : x - y;
+  }
+
+  // The place of the element after the one at `at`, whose offset is `offset`.
+  static void next(const Segment& s, std::int64_t offset, Coordinates& at) {
+    if (s.swizzle == Swizzle::none) {
+      if (++at.column == s.columns) at = {at.row + 1, 0};
+    } else if (offset < s.elements()) {
+      at = coordinates_of(s, offset);
+    }
+  }
+
   void note(Piece& piece, std::int64_t element, std::uint64_t got, std::uint64_t want) const {
     if (piece.count++ == 0) {
       piece.first_element = element;
       piece.got = got, piece.want = want;
     }
-    if (!is_floating(want_.type)) return;
+    if (!floating_) return;
     UlpHistogram& ulp = piece.ulp;
-    if (!is_finite(want_.type, got) || !is_finite(want_.type, want)) {
+    if (!finite(got) || !finite(want)) {
       ++ulp.special;
       return;
     }
-    const std::uint64_t distance = ulp_distance(want_.type, got, want);
+    const std::uint64_t distance = steps_between(got, want);
     if (distance == 0) {
       ++ulp.zero_sign;
       return;
@@ -239,9 +256,9 @@ class Comparison {
   // Elements [begin, end) of a segment.
   void compare_piece(std::size_t index, std::int64_t begin, std::int64_t end, std::size_t most_evidence, Piece& piece) const {
     const Segment& s = map_.segments[index];
-    for (std::int64_t offset = begin; offset < end; ++offset) {
+    Coordinates at = coordinates_of(s, begin);
+    for (std::int64_t offset = begin; offset < end; ++offset, next(s, offset, at)) {
       const std::int64_t element = s.first + offset;
-      const Coordinates at = coordinates_of(s, offset);
       const bool used = at.row < s.used_rows && at.column < s.used_columns;
       const std::uint64_t got = got_[element];
       const bool compact_padding = !used && s.swizzle == Swizzle::none;
@@ -314,6 +331,9 @@ class Comparison {
   OutputMap map_;
   Elements got_, want_, before_;
   CompareOptions options_;
+  bool floating_ = is_floating(want_.type);
+  std::uint64_t sign_ = std::uint64_t{1} << (want_.bits - 1);
+  std::uint64_t infinity_ = want_.type == Format::f32 ? 0x7F80'0000 : want_.type == Format::bf16 ? 0x7F80 : want_.type == Format::f16 ? 0x7C00 : 0;
   Touched touched_;
   std::int64_t tail_ = 0;
   std::vector<Mismatch> mismatches_;

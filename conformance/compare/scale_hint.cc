@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::int64_t kTile = 128;
 constexpr std::int64_t kWindow = 256;                // places that are tried side by side
-constexpr std::int64_t kEffort = 20'000'000'000;     // multiplications and additions that the search may take
+constexpr std::int64_t kMostTiles = 512;             // that are looked at
+constexpr std::int64_t kEffort = 8'000'000'000;      // multiplications and additions that the search may take: a second or so
 constexpr std::size_t kSamples = 4;                  // elements of a tile that are looked at; all must agree
 
 // One element of D, taken apart: the value of each stretch before its scales.
@@ -95,26 +96,37 @@ void accumulate(Promotion promotion, bool columns_move, const float* t, const fl
   }
 }
 
-// The codes of D for sums `acc`, all at the place of `parts`. Kind tensor: `acc` are the moving scales.
-void finish(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<float> acc, std::span<std::uint32_t> codes) {
+template <class Code>
+void finish_as(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<const float> acc, std::span<std::uint32_t> codes) {
   const GroupView& group = *parts.group;
-  const auto width = static_cast<std::size_t>(bits_of(view.d_type) / 8);
   const std::int64_t at = group.d_offset + parts.i * group.n + parts.j;
-  const auto* c = group.beta == 0 || view.c == nullptr ? nullptr : static_cast<const std::byte*>(view.c) + static_cast<std::size_t>(at) * width;
-  const auto* bias = group.bias == nullptr ? nullptr : static_cast<const std::byte*>(group.bias) + static_cast<std::size_t>(parts.j) * width;
-  for (std::size_t n = 0; n < acc.size(); ++n) {
-    gemm::Epilogue epilogue{view.d_type, group.alpha, group.beta};
-    float sum = acc[n];
-    if (view.kind == GemmKind::tensor) {
+  const bool has_c = group.beta != 0 && view.c != nullptr;
+  std::array<Code, kWindow> c, bias, d;
+  if (has_c) std::fill_n(c.data(), acc.size(), static_cast<const Code*>(view.c)[at]);
+  if (group.bias != nullptr) std::fill_n(bias.data(), acc.size(), static_cast<const Code*>(group.bias)[parts.j]);
+  gemm::Epilogue epilogue{view.d_type, group.alpha, group.beta};
+  const auto store = [&](const float* sums, std::size_t n, std::size_t count) {
+    gemm::store(epilogue, sums, has_c ? c.data() + n : nullptr, group.bias != nullptr ? bias.data() + n : nullptr, d.data() + n, 0,
+                static_cast<std::int64_t>(count));
+  };
+  if (view.kind == GemmKind::tensor) {
+    for (std::size_t n = 0; n < acc.size(); ++n) {
       const float with_columns = group.alpha * (columns_move ? acc[n] : parts.s_columns[0]);
       epilogue.factor = with_columns * (columns_move ? parts.s_rows[0] : acc[n]);
-      sum = parts.t[0];
+      store(parts.t.data(), n, 1);
     }
-    codes[n] = 0;
-    std::uint16_t half = 0;
-    void* d = width == 4 ? static_cast<void*>(&codes[n]) : &half;
-    gemm::store(epilogue, &sum, group.depth == 0, c, bias, d, 0, 1);
-    if (width == 2) codes[n] = half;
+  } else {
+    store(acc.data(), 0, acc.size());
+  }
+  std::copy_n(d.data(), acc.size(), codes.data());
+}
+
+// The codes of D for at most kWindow sums `acc`, all at the place of `parts`. Kind tensor: `acc` are the moving scales.
+void finish(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<const float> acc, std::span<std::uint32_t> codes) {
+  if (view.d_type == Format::f32) {
+    finish_as<std::uint32_t>(view, parts, columns_move, acc, codes);
+  } else {
+    finish_as<std::uint16_t>(view, parts, columns_move, acc, codes);
   }
 }
 
@@ -165,33 +177,52 @@ struct Candidate {
 };
 
 // All wrong tiles of a group. Of a tile's wrong elements that are finite the first few and the last are kept.
-std::vector<Candidate> wrong_tiles(const GroupedGemmView& view, const GroupView& group, std::int64_t number, const Elements& got, const Elements& want) {
+template <class Code>
+std::vector<Candidate> wrong_tiles_as(const GroupedGemmView& view, const GroupView& group, std::int64_t number, const Elements& got, const Elements& want) {
   const std::int64_t tile_rows = (group.m + kTile - 1) / kTile, tile_columns = (group.n + kTile - 1) / kTile;
   std::vector<Candidate> all(static_cast<std::size_t>(tile_rows * tile_columns));
-  parallel_for(tile_rows, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      for (std::int64_t i = row * kTile; i < std::min(group.m, (row + 1) * kTile); ++i) {
-        for (std::int64_t j = 0; j < group.n; ++j) {
-          const std::int64_t at = group.d_offset + i * group.n + j;
-          const std::uint32_t is = code_at(got, at), wanted = code_at(want, at);
-          if (same(view.d_type, is, wanted)) continue;
-          Candidate& candidate = all[static_cast<std::size_t>(row * tile_columns + j / kTile)];
-          candidate.tile.group = number;
-          candidate.tile.row = row, candidate.tile.column = j / kTile;
-          candidate.group = &group;
-          ++candidate.tile.wrong;
-          if (!is_finite(view.d_type, is)) continue;
-          if (candidate.samples.size() < kSamples) {
-            candidate.samples.emplace_back(i, j);
-          } else {
-            candidate.samples.back() = {i, j};
-          }
+  const Code *is = reinterpret_cast<const Code*>(got.bytes) + group.d_offset, *wanted = reinterpret_cast<const Code*>(want.bytes) + group.d_offset;
+  parallel_for(tile_rows * tile_columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) {
+      const std::int64_t first_row = t / tile_columns * kTile, first_column = t % tile_columns * kTile;
+      const std::int64_t end_row = std::min(group.m, first_row + kTile), end_column = std::min(group.n, first_column + kTile);
+      Candidate& candidate = all[static_cast<std::size_t>(t)];
+      const auto row_is_right = [&](std::int64_t i) {
+        const std::int64_t at = i * group.n + first_column;
+        return std::memcmp(is + at, wanted + at, static_cast<std::size_t>(end_column - first_column) * sizeof(Code)) == 0;
+      };
+      const auto is_sample = [&](std::int64_t i, std::int64_t j) {  // a wrong element that is finite
+        const Code found = is[i * group.n + j];
+        if (same(view.d_type, found, wanted[i * group.n + j])) return false;
+        candidate.group = &group;
+        return is_finite(view.d_type, found);
+      };
+      for (std::int64_t i = first_row; i < end_row && candidate.samples.size() < kSamples - 1; ++i) {
+        if (row_is_right(i)) continue;
+        for (std::int64_t j = first_column; j < end_column && candidate.samples.size() < kSamples - 1; ++j) {
+          if (is_sample(i, j)) candidate.samples.emplace_back(i, j);
         }
       }
+      bool looking = candidate.samples.size() == kSamples - 1;
+      for (std::int64_t i = end_row - 1; i >= first_row && looking; --i) {
+        if (row_is_right(i)) continue;
+        for (std::int64_t j = end_column - 1; j >= first_column && looking; --j) {
+          if (!is_sample(i, j)) continue;
+          if (candidate.samples.back() != std::pair{i, j}) candidate.samples.emplace_back(i, j);
+          looking = false;
+        }
+      }
+      candidate.tile.group = number;
+      candidate.tile.row = t / tile_columns, candidate.tile.column = t % tile_columns;
     }
   });
-  std::erase_if(all, [](const Candidate& candidate) { return candidate.tile.wrong == 0; });
+  std::erase_if(all, [](const Candidate& candidate) { return candidate.group == nullptr; });
   return all;
+}
+
+std::vector<Candidate> wrong_tiles(const GroupedGemmView& view, const GroupView& group, std::int64_t number, const Elements& got, const Elements& want) {
+  return view.d_type == Format::f32 ? wrong_tiles_as<std::uint32_t>(view, group, number, got, want)
+                                    : wrong_tiles_as<std::uint16_t>(view, group, number, got, want);
 }
 
 // Names of what an operand's scales are counted by.
@@ -264,7 +295,7 @@ void tell(const GroupedGemmView& view, std::span<const std::int64_t> numbers, Ge
     findings.hints.push_back(std::string("scale of another block: scales of ") + operand + " explain " + share_text(tiles, findings.looked_at) +
                              " wrong tiles 128x128" +
                              (findings.looked_at < static_cast<std::int64_t>(findings.tiles.size())
-                                  ? " that were looked at, of " + show(findings.tiles.size()) : "") +
+                                  ? " sampled, of " + show(findings.tiles.size()) : "") +
                              "; read from scale " + places + examples);
   }
 }
@@ -297,14 +328,17 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
     const std::span<const float> all = columns ? scales.columns : scales.rows;
     std::vector<std::int64_t> open;
     for (std::int64_t i = 0; i < count; ++i) {
-      if (!candidates[static_cast<std::size_t>(i)].tile.is_explained) open.push_back(i);
+      const auto at = static_cast<std::size_t>(i);
+      if (columns || (looked[at] != 0 && !candidates[at].tile.is_explained)) open.push_back(i);
     }
     const std::int64_t effort = static_cast<std::int64_t>(kSamples) * std::max<std::int64_t>(static_cast<std::int64_t>(all.size()) * (stretches + 4), 1);
-    const std::int64_t most = std::clamp<std::int64_t>(kEffort / (columns ? 1 : 4) / effort, 4, 1 << 16);
+    const std::int64_t most = std::clamp<std::int64_t>(kEffort / (columns ? 1 : 4) / effort, 4, kMostTiles);
     const std::int64_t step = std::max<std::int64_t>((static_cast<std::int64_t>(open.size()) + most - 1) / most, 1);
     parallel_for((static_cast<std::int64_t>(open.size()) + step - 1) / step, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {
-        const auto at = static_cast<std::size_t>(open[static_cast<std::size_t>(n * step)]);
+        // One of every `step`, each time the next of them: tiles of all columns, whatever their number.
+        const std::int64_t chosen = n * step + n % step < static_cast<std::int64_t>(open.size()) ? n * step + n % step : n * step;
+        const auto at = static_cast<std::size_t>(open[static_cast<std::size_t>(chosen)]);
         Candidate& candidate = candidates[at];
         looked[at] = 1;
         // Fewer could agree by chance: an element of 16 bits does with one scale in a thousand.
@@ -312,7 +346,7 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
         std::set<std::int64_t> places, distances;
         std::int64_t own = 0;
         bool usable = true;
-        for (std::size_t s = 0; s < candidate.samples.size() && usable; ++s) {
+        for (std::size_t s = 0; s < candidate.samples.size() && usable && (s == 0 || !places.empty() || !distances.empty()); ++s) {
           const auto [i, j] = candidate.samples[s];
           Parts parts = parts_of(view, *candidate.group, i, j);
           const std::int64_t element = candidate.group->d_offset + i * candidate.group->n + j;

@@ -18,7 +18,6 @@ namespace assay::conformance {
 struct WrongTile {
   std::int64_t group = 0;  // by number among all groups, empty ones too
   std::int64_t row = 0, column = 0;  // of the tile within its group
-  std::int64_t wrong = 0;  // elements
   bool is_explained = false;
   bool of_columns = false;  // explained by scales of the operand that supplies the columns of D; else the rows
   std::int64_t wanted = 0, read = 0;  // index in that operand's whole scale array: its first scale, and the one read in its place
@@ -38,7 +37,7 @@ struct ScaleArrays {
 };
 
 // `view` has plan, operands and scales of the right answer; `numbers` the number of each of its groups among all. Kinds
-// tensor and block; others give nothing. Bounded in time: of very many wrong tiles a part is looked at.
+// tensor and block; others give nothing. Bounded in time: of more than 512 wrong tiles, or of large ones, a sample is looked at.
 ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std::int64_t> numbers, const ScaleArrays& scales,
                                 GemmLayout layout, const Elements& got, const Elements& want);
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "conformance/cases/generator.h"
 #include "conformance/ops/answer.h"
@@ -70,6 +72,26 @@ constexpr Fault kFaults[] = {
     {"tensor_NT_dy", "grouped_gemm kind=tensor layout=NT dtype_d=bf16 splits=130,7,260 N=300 K=200 seed=10", "dy_columnwise_scale_inv", 1, false, 4},
 };
 INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScales, testing::ValuesIn(kFaults), [](const auto& info) { return std::string(info.param.name); });
+
+// Of many wrong tiles a part is looked at, of every column.
+TEST(scale_findings, sample_many_tiles) {
+  golden::Case problem = generate(parse_case_line("grouped_gemm kind=block dtype_d=f32 splits=64x1 N=1280 K=400 seed=13"));
+  const golden::Tensor want = product_of(problem);
+  golden::Case shifted = problem;
+  float* scales = shifted.in.at("w_rowwise_scale_inv").as<float>();
+  std::rotate(scales, scales + 4, scales + shifted.in.at("w_rowwise_scale_inv").elements());
+  const ScaleFindings findings = scale_findings(Request::of(problem), product_of(shifted), want);
+  EXPECT_EQ(findings.tiles.size(), 640u);
+  EXPECT_EQ(findings.looked_at, 320);
+  EXPECT_GT(findings.explained, 300);
+  std::set<std::int64_t> columns;
+  for (const WrongTile& tile : findings.tiles) {
+    if (tile.is_explained) columns.insert(tile.column);
+  }
+  EXPECT_EQ(columns.size(), 10u);
+  ASSERT_EQ(findings.hints.size(), 1u);
+  EXPECT_NE(findings.hints[0].find("320 wrong tiles 128x128 sampled, of 640"), std::string::npos) << findings.hints[0];
+}
 
 // A fault that is none of scales: the last bit of some elements, and a whole tile of another sign.
 TEST(scale_findings, leave_other_faults_alone) {
