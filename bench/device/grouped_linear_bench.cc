@@ -265,7 +265,8 @@ class VendorStep {
         check(cudaMemcpy(splits.data(), call.rows.splits, splits.size() * sizeof splits[0], cudaMemcpyDeviceToHost), "cudaMemcpy");
       }
       const VendorChoice choice = choose_route(library, call, splits);
-      routes_ += (routes_.empty() ? "" : "+") + std::string(name_of(choice.route));
+      if (!routes_.empty()) routes_ += '+';
+      routes_ += name_of(choice.route);
       device::QuantizeCall own = call;
       if (choice.route == VendorRoute::whole || !choice.same_scales) {  // what the products read stays as it is
         buffers_.push_back(std::make_unique<QuantizedBuffers>(call, splits));

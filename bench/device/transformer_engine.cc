@@ -303,7 +303,8 @@ VendorChoice choose_route(const TransformerEngine& library, const device::Quanti
                               : !same_bytes(want.columnwise_data, got.columnwise_data) ? "other columnwise codes"
                                                                                        : "";
     if (!other.empty()) {
-      differing += std::string(differing.empty() ? "" : ", ") + name_of(route) + ": " + other;
+      if (!differing.empty()) differing += ", ";
+      differing.append(name_of(route)).append(": ").append(other);
       continue;
     }
     VendorChoice choice;
