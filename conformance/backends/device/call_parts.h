@@ -68,6 +68,11 @@ class Splits {
     if (tensor_ != nullptr) rows.splits = &later;
     return rows;
   }
+  // Where an input lies that is read only where groups have rows. One without elements is null in a request, but rows alone
+  // have a callee want an address: `anything` on the device, of which nothing is read.
+  const void* address(const TensorView& tensor, const void* anything) const {
+    return tensor.data == nullptr && tensor_ != nullptr ? anything : tensor.data;
+  }
   // Puts in the splits that kernels read.
   void bind(device::Rows& rows, void* workspace, const std::uint32_t* anything, device::Stream stream) const {
     if (tensor_ == nullptr) return;

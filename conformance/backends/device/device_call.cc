@@ -160,7 +160,7 @@ DeviceCall dequantize_call(const Request& request) {
   call.rows = splits.rows(rows);
   const std::string prefix = call.direction == Direction::rowwise ? "rowwise_" : "columnwise_";
   call.data = request.input(prefix + "data", call.data_type, code_bytes(call.recipe, elements)).data;
-  call.scale_inv = request.input(prefix + "scale_inv", scale_format(call.recipe), is_per_tensor(call.recipe) ? splits.groups() : -1).data;
+  const TensorView scale_inv = request.input(prefix + "scale_inv", scale_format(call.recipe), is_per_tensor(call.recipe) ? splits.groups() : -1);
   if (call.recipe == Recipe::nvfp4) call.amax = floats(&request.input("amax", Format::f32, splits.groups()));
   request.refuse_unknown();
   refuse_other_outputs(request, {"x"});
@@ -169,6 +169,7 @@ DeviceCall dequantize_call(const Request& request) {
             if (call.output == nullptr) return;
             device::DequantizeCall ready = call;
             splits.bind(ready.rows, workspace, status, stream);
+            ready.scale_inv = splits.address(scale_inv, status);
             ready.status = status;
             device::dequantize(ready, stream);
           }};
@@ -184,17 +185,17 @@ DeviceCall swizzle_call(const Request& request) {
     throw InvalidArgument("attribute recipe", name_of(recipe), "mxfp8 or nvfp4: only their scales are swizzled");
   }
   const Splits splits(request, parts);
-  const TensorView& input = request.input(to_swizzled ? "compact" : "swizzled", scale_format(recipe));
+  const TensorView input = request.input(to_swizzled ? "compact" : "swizzled", scale_format(recipe));
   const std::string name = to_swizzled ? "swizzled" : "compact";
   const std::int64_t capacity = request.integer("R");
   request.refuse_unknown();
   refuse_other_outputs(request, {name});
   void* output = request.output(name, scale_format(recipe), input.elements());
-  const auto* from = static_cast<const std::uint8_t*>(input.data);
   return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             if (output == nullptr) return;
             device::Rows rows = splits.rows(capacity);
             splits.bind(rows, workspace, status, stream);
+            const auto* from = static_cast<const std::uint8_t*>(splits.address(input, status));
             auto* to = static_cast<std::uint8_t*>(output);
             to_swizzled ? device::swizzle_scales(recipe, direction, rows, columns, from, to, status, stream)
                         : device::unswizzle_scales(recipe, direction, rows, columns, from, to, status, stream);

@@ -183,14 +183,20 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
     const std::vector<std::int64_t> group_rows(static_cast<std::size_t>(splits_.groups()), call_.N);
     scales = scale_offsets(recipe, made.columnwise ? Direction::columnwise : Direction::rowwise, group_rows, width).back();
   }
-  made.scale_inv = request.input(prefix + "scale_inv", scale_format(recipe), scales).data;
-  if (const TensorView* amax = request.find_input(prefix + "amax", Format::f32, splits_.groups())) made.amax = floats(amax);
+  made.scale_inv = splits_.address(request.input(prefix + "scale_inv", scale_format(recipe), scales), later<void>());
+  if (const TensorView* amax = request.find_input(prefix + "amax", Format::f32, splits_.groups())) {
+    made.amax = static_cast<const float*>(splits_.address(*amax, later<void>()));
+  }
   return made;
 }
 
 device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status, device::Stream stream) const {
   device::GroupedGemmCall ready = call_;
   splits_.bind(ready.rows, workspace, status, stream);
+  for (device::GemmOperand* operand : {&ready.x, &ready.w, &ready.dy}) {  // scales of no rows: nothing is read
+    if (operand->scale_inv == later<void>()) operand->scale_inv = status;
+    if (operand->amax == later<void>()) operand->amax = reinterpret_cast<const float*>(status);
+  }
   ready.alpha = alpha_.bind(workspace, stream);
   ready.beta = beta_.bind(workspace, stream);
   ready.status = status;

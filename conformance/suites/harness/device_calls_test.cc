@@ -39,6 +39,33 @@ void for_each_call(const std::string& op, Look look) {
   EXPECT_GT(seen, 50);
 }
 
+// Groups without rows have no scales of x or dy, and no groups have no scales at all; rows beyond the splits have the library
+// ask for an address nevertheless.
+TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
+  for (const char* text : {"grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=0 N=20 K=448 extra_rows=30",
+                           "grouped_gemm kind=block layout=NN dtype_d=f16 alpha=2 splits=0 N=2800 K=176 extra_rows=155",
+                           "grouped_gemm kind=block layout=NT alpha=2 beta=1 splits=0 N=368 K=80 extra_rows=1504",
+                           "grouped_gemm kind=mxfp8 splits=3x0 N=32 K=64 extra_rows=7", "grouped_gemm kind=nvfp4 splits=0,0 N=32 K=64 extra_rows=2",
+                           "grouped_gemm kind=nvfp4 layout=NT splits=0 N=32 K=64 extra_rows=16",
+                           "grouped_gemm kind=tensor splits=0x0 N=32 K=64 extra_rows=16", "grouped_gemm kind=nvfp4 splits=0x0 N=32 K=64 extra_rows=16"}) {
+    SCOPED_TRACE(text);
+    golden::Case problem = generate(parse_case_line(text));
+    Backend backend("reference");
+    Trial trial(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
+    const GemmRequest request(Request::of(trial.call()));
+    EXPECT_GT(request.shape().rows.capacity, 0);
+    EXPECT_NO_THROW(device::check_grouped_gemm(request.shape()));
+    if (!request.has_plain_scalars()) continue;  // which bind() would send to a device
+    alignas(256) std::uint32_t status = 0;
+    alignas(256) std::byte workspace[4096];
+    device::GroupedGemmCall ready;
+    ASSERT_NO_THROW(ready = request.bind(workspace, &status, nullptr));
+    EXPECT_NO_THROW(device::check_grouped_gemm(ready));
+    const device::GemmOperand& rows = ready.layout == GemmLayout::TN ? ready.x : ready.dy;
+    EXPECT_EQ(rows.scale_inv, &status);
+  }
+}
+
 TEST(GemmRequest, SaysWhatTheReferenceReads) {
   for_each_call("grouped_gemm", [](golden::Case& problem, const assay_call& call) {
     const GemmRequest request(Request::of(call));
