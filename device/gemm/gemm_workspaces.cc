@@ -91,7 +91,7 @@ void GemmWorkspaces::give(CublasLtSettings& settings, Stream stream, GemmLayout 
   const std::lock_guard<std::mutex> lock(mutex_);
   if (capture == 0) {
     make_library(library);
-    make_setup(setup, 1);
+    make_setup(setup, kCapturesAhead);
   }
   const auto made = libraries_.find(library);
   if (made == libraries_.end() || made->second == nullptr) {

@@ -24,6 +24,7 @@ namespace assay::device {
 class GemmWorkspaces {
  public:
   static constexpr std::int64_t kLibraryBytes = std::int64_t{32} << 20;
+  static constexpr int kCapturesAhead = 4;  // that an eager call leaves room for: forward, backward and wgrad by themselves, and one
 
   // What `source` names must outlive this; `library_bytes` for each layout.
   explicit GemmWorkspaces(const MemorySource& source = device_memory(), std::int64_t library_bytes = kLibraryBytes);
@@ -36,11 +37,11 @@ class GemmWorkspaces {
   // What products of `groups` groups on this stream of the current device need: the set-up buffer of eager calls, and one
   // for each of the next `captures` captures, so far as they are not there yet.
   // Errors: InvalidArgument, also while the stream is capturing; CudaError.
-  void reserve_setup(Stream stream, int groups, int captures = 1);
+  void reserve_setup(Stream stream, int groups, int captures = kCapturesAhead);
 
   // Puts the memory of a call, launched on `stream` now, into its settings: group_arrays, library_workspace and
   // workspace_bytes. Within one capture it is always the same. Outside a capture what is missing is made, and room for the
-  // next capture; inside one it is an error.
+  // next kCapturesAhead captures; inside one it is an error.
   // Errors: InvalidArgument, which says what to reserve; CudaError.
   void give(CublasLtSettings& settings, Stream stream, GemmLayout layout, int groups);
 

@@ -2,7 +2,7 @@
 // A grouped linear layer as a module: the steps of linear_steps.h with the memory that they need, the quantized weights kept
 // from one microbatch to the next, and what forward leaves for backward.
 //
-//   GroupedLinear layer(options);                       // allocates, and so do reserve() and reserve_setup()
+//   GroupedLinear layer(options);                       // allocates; so do reserve(), reserve_setup() and a first call on a stream
 //   auto forward = layer.forward({...}, stream);        // y
 //   layer.backward({.microbatch = forward.microbatch, ...}, stream);  // dx, dbias, dw, each if asked for
 //   layer.backward_dw(stream);                          // with defer_wgrad: dw, later
@@ -15,7 +15,7 @@
 // microbatches.
 //
 // Capture. Any call may be captured, forward and backward into graphs of their own. Nothing is allocated meanwhile: eager
-// calls on a stream leave room for one capture on it, reserve_setup() makes room for more. Splits, data, scales and the
+// calls on a stream leave room for a few captures on it, reserve_setup() makes room for more. Splits, data, scales and the
 // skip flag may change between replays. A graph goes on using the place of the microbatch that its capture took: replay them
 // in the order in which they were captured, backward after its forward. An enlarging reserve() ends the use of earlier
 // graphs. Run a step before the first capture: CUDA and the library load kernels when they are first used.
@@ -121,8 +121,9 @@ class GroupedLinear {
   // a stream is captured.
   void reserve(std::int64_t rows);
   // Makes room for eager calls on this stream and for the next `captures` captures on it, some KiB each; path bringup needs
-  // none. The first eager call on a stream does it by itself, with room for one. Not while the stream is captured.
-  void reserve_setup(Stream stream, int captures = 1);
+  // none. An eager call does it by itself, with kCapturesAhead. Not while the stream is captured.
+  // Errors: InvalidArgument; CudaError.
+  void reserve_setup(Stream stream, int captures = GemmWorkspaces::kCapturesAhead);
 
   GroupedLinearForwardResult forward(const GroupedLinearForward& call, Stream stream);
   // Ends the microbatch, unless its weight gradient is put off.
