@@ -7,18 +7,11 @@
 #include <cstring>
 
 #include "device/formats/convert.cuh"
+#include "device/gemm/group_copies.cuh"
 #include "device/gemm/group_scan.cuh"
 #include "device/gemm/group_setup.h"
 
 namespace assay::device::group_setup {
-
-// Storage of x or dy, transposed: of each group, `columns` rows of M_t elements. Groups for which these rows are no multiple
-// of 16 bytes are copied, with a pitch that is.
-struct TransposedStorage {
-  char* aligned;                       // null: no copies are made
-  std::int32_t columns;
-  std::int32_t half_bytes;             // of an element
-};
 
 // What the addresses of an array count.
 enum class Counted : std::uint32_t { groups = 0, rows = 1, scales = 2 };
@@ -90,19 +83,6 @@ __device__ inline float scalar(const float* values, bool per_group, int group, f
   return values == nullptr ? absent : values[per_group ? group : 0];
 }
 
-// Bytes of `rows` elements; of nvfp4 they are even.
-__device__ inline std::uint64_t row_bytes(const TransposedStorage& storage, std::uint32_t rows) {
-  return static_cast<std::uint64_t>(rows) * static_cast<std::uint32_t>(storage.half_bytes) / 2;
-}
-__device__ inline bool is_copied(const TransposedStorage& storage, std::uint32_t rows) {
-  return storage.aligned != nullptr && row_bytes(storage, rows) % 16 != 0;
-}
-// Each group begins 16 bytes a row later than the rows before it ask for, so that rounding up never meets the next group.
-__device__ inline char* copy_of(const TransposedStorage& storage, int group, std::uint32_t first_row) {
-  const std::int64_t at = (row_bytes(storage, first_row) + 15) / 16 * 16 + 16 * static_cast<std::uint64_t>(group);
-  return storage.aligned + at * storage.columns;
-}
-
 // Launched early, the kernel reads nothing, and writes nothing, before what came before it is done. It does not let the next
 // one come early: that is the library's, which reads the arrays.
 __device__ inline void wait_for_work_before() {
@@ -145,6 +125,7 @@ template <bool kOneWarp, bool kCopies, int kMost>
 __device__ void write_matrix(const ArrayArguments& arguments, const Lists<kMost>& lists, GroupScratch& scratch) {
   const int t = static_cast<int>(threadIdx.x), which = static_cast<int>(blockIdx.x);
   const GroupMatrix matrix = read_now(arguments.matrix[which]);
+  prefetch_splits(arguments);
   wait_for_work_before();
   std::uint32_t rows;
   GroupSums before;

@@ -50,6 +50,26 @@ struct GroupSums {
 };
 using GroupScratch = group_detail::BlockScratch<GroupSums>;
 
+// To L2, where other kernels' writes are seen: it may come before such a kernel is done.
+__device__ inline void prefetch_splits(const GroupRows& groups) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  const int t = static_cast<int>(threadIdx.x);
+  if (groups.rows.splits != nullptr && t < groups.rows.groups) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(groups.rows.splits + t));
+  }
+#else
+  (void)groups;
+#endif
+}
+
+// group_detail::read_split() by an ordinary load: an __ldg is free to come before the wait for the kernels that wrote them.
+__device__ inline std::uint32_t read_split(const Rows& rows, int t, unsigned& faults) {
+  const std::int64_t split = rows.splits[t];
+  if (split < 0) faults |= kStatusNegativeSplit;
+  if (split > rows.capacity) faults |= kStatusSplitsExceedRows;
+  return split < 0 || split > rows.capacity ? 0u : static_cast<std::uint32_t>(split);
+}
+
 // The faults of one group's rows.
 __device__ inline unsigned faults_of(const GroupRows& groups, std::uint32_t rows) {
   const std::uint32_t quotient = rows * groups.inverse_of_odd;
@@ -69,7 +89,7 @@ __device__ unsigned scan_groups(const GroupRows& groups, ScaleMeasure measure, G
   const bool has_splits = groups.rows.splits != nullptr;
   unsigned faults = 0;
   own = has_splits || t != 0 ? 0 : most_rows;
-  if (has_splits && t < groups.rows.groups) own = group_detail::read_split(groups.rows, t, faults);
+  if (has_splits && t < groups.rows.groups) own = read_split(groups.rows, t, faults);
   faults |= faults_of(groups, own);
 
   const GroupSums own_sums = GroupSums::of(own, measure);

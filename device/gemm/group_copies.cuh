@@ -1,0 +1,86 @@
+#pragma once
+// Copies of groups of transposed storage, which has the rows of its group as its pitch, where that is no multiple of 16 bytes:
+// the copy's pitch is. 16 bytes a thread and step, several steps in flight.
+
+#include <cstdint>
+
+namespace assay::device::group_setup {
+
+// Storage of x or dy, transposed: of each group, `columns` rows of M_t elements. Groups for which these rows are no multiple
+// of 16 bytes are copied, with a pitch that is.
+struct TransposedStorage {
+  char* aligned;                       // null: no copies are made
+  std::int32_t columns;
+  std::int32_t half_bytes;             // of an element
+};
+
+struct CopiedOperand : TransposedStorage {
+  const char* data;
+};
+
+#if defined(__CUDACC__)
+
+// Bytes of `rows` elements; of nvfp4 they are even.
+__device__ inline std::uint64_t row_bytes(const TransposedStorage& storage, std::uint32_t rows) {
+  return static_cast<std::uint64_t>(rows) * static_cast<std::uint32_t>(storage.half_bytes) / 2;
+}
+__device__ inline bool is_copied(const TransposedStorage& storage, std::uint32_t rows) {
+  return storage.aligned != nullptr && row_bytes(storage, rows) % 16 != 0;
+}
+// Each group begins 16 bytes a row later than the rows before it ask for, so that rounding up never meets the next group.
+__device__ inline char* copy_of(const TransposedStorage& storage, int group, std::uint32_t first_row) {
+  const std::int64_t at = (row_bytes(storage, first_row) + 15) / 16 * 16 + 16 * static_cast<std::uint64_t>(group);
+  return storage.aligned + at * storage.columns;
+}
+
+__device__ inline const char* data_of(const CopiedOperand& side, std::uint32_t first_row) {
+  return side.data + static_cast<std::int64_t>(first_row) * side.columns * side.half_bytes / 2;
+}
+
+// 16 bytes of a row of `bytes` bytes, from byte `at` of it on; past its end, zeros. Reads the aligned words that hold them.
+__device__ inline uint4 read_unaligned(const char* row, std::uint32_t bytes, std::uint32_t at) {
+  const auto from = reinterpret_cast<std::uintptr_t>(row + at);
+  const auto* words = reinterpret_cast<const std::uint32_t*>(from & ~std::uintptr_t{3});
+  const auto skipped = static_cast<std::uint32_t>(from & 3);
+  const std::uint32_t left = min(bytes - at, 16u);  // of the row
+  std::uint32_t word[5], made[4];
+#pragma unroll
+  for (std::uint32_t i = 0; i < 5; ++i) word[i] = 4 * i < skipped + left ? __ldg(words + i) : 0;
+#pragma unroll
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const std::uint32_t value = __funnelshift_r(word[i], word[i + 1], 8 * skipped);
+    const std::uint32_t kept = left > 4 * i ? min(left - 4 * i, 4u) : 0;  // bytes
+    made[i] = kept == 4 ? value : value & ((1u << 8 * kept) - 1);
+  }
+  return make_uint4(made[0], made[1], made[2], made[3]);
+}
+
+// A group of transposed storage, `columns` rows of M_t elements, with each row at a multiple of 16 bytes. Shared out over
+// `threads` threads.
+__device__ inline void copy_aligned(const CopiedOperand& side, int group, std::uint32_t first_row, std::uint32_t rows,
+                                    std::int64_t thread, std::int64_t threads) {
+  constexpr int kInFlight = 4;
+  const auto bytes = static_cast<std::uint32_t>(row_bytes(side, rows));
+  const std::int64_t vectors = (bytes + 15) / 16, all = vectors * side.columns;  // bytes is not 0
+  const char* from = data_of(side, first_row);
+  auto* to = reinterpret_cast<uint4*>(copy_of(side, group, first_row));
+  std::int64_t row = thread / vectors, at = thread % vectors;
+  const std::int64_t rows_on = threads / vectors, at_on = threads % vectors;
+  for (std::int64_t v = thread; v < all; v += kInFlight * threads) {
+    uint4 value[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      if (v + i * threads < all) value[i] = read_unaligned(from + row * bytes, bytes, static_cast<std::uint32_t>(16 * at));
+      row += rows_on, at += at_on;
+      if (at >= vectors) at -= vectors, ++row;
+    }
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      if (v + i * threads < all) to[v + i * threads] = value[i];
+    }
+  }
+}
+
+#endif  // __CUDACC__
+
+}  // namespace assay::device::group_setup
