@@ -23,8 +23,6 @@ bool adds_to_main_grad(const GroupedLinearOptions& options, const GroupedLinearF
   return call.skip_weight_update != nullptr || !call.is_first_microbatch.value_or(false);
 }
 
-bool quantizes(const LinearConfig& config) { return config.recipe != LinearRecipe::none; }
-
 void require_null(const void* pointer, const char* argument, const std::string& why) {
   require(pointer == nullptr, argument, "a pointer", "null, as " + why);
 }

@@ -14,7 +14,7 @@ void check_linear_config(const LinearConfig& config) {
     if (!holds) require(false, argument, format_name(type), expected);
   };
   check_type(config.type == Format::bf16 || config.type == Format::f16, "config.type", config.type, "bf16 or f16");
-  if (config.recipe != LinearRecipe::none && config.recipe != LinearRecipe::nvfp4) {
+  if (quantizes(config) && config.recipe != LinearRecipe::nvfp4) {
     check_type(is_fp8(config.forward_code), "config.forward_code", config.forward_code, "e4m3 or e5m2");
     check_type(is_fp8(config.backward_code), "config.backward_code", config.backward_code, "e4m3 or e5m2");
   }
@@ -42,7 +42,7 @@ GemmKind product_kind(const LinearConfig& config) {
 }
 
 Format code_of(const LinearConfig& config, LinearTensor tensor) {
-  if (config.recipe == LinearRecipe::none) return config.type;
+  if (!quantizes(config)) return config.type;
   if (config.recipe == LinearRecipe::nvfp4) return Format::e2m1;
   return tensor == LinearTensor::gradient ? config.backward_code : config.forward_code;
 }
@@ -59,7 +59,7 @@ GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format
   call.x.type = code_of(config, LinearTensor::activation);
   call.w.type = code_of(config, LinearTensor::weight);
   call.dy.type = code_of(config, LinearTensor::gradient);
-  const bool quantized = config.recipe != LinearRecipe::none;
+  const bool quantized = quantizes(config);
   call.x.columnwise = call.dy.columnwise = quantized && layout == GemmLayout::NT;
   call.w.columnwise = quantized && layout == GemmLayout::NN;
   return call;

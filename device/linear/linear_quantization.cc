@@ -44,10 +44,6 @@ QuantizeConfig quantize_config(const LinearConfig& config, LinearTensor tensor, 
   return made;
 }
 
-bool is_per_tensor(LinearRecipe recipe) {
-  return recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
-}
-
 QuantizeOutput quantize_output(const LinearConfig& config, LinearTensor tensor, const QuantizedStorage& storage) {
   QuantizeOutput output;
   output.rowwise_data = storage.rowwise.data;

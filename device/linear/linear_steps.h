@@ -61,7 +61,7 @@ struct LinearReport {
   DbiasRoute dbias = DbiasRoute::none;
   Product forward, dgrad, wgrad;
 
-  // "x rowwise+columnwise, w cached; forward by cublaslt 13.10.0: direct, id 66, ..."
+  // "x quantized rowwise+columnwise; forward by cublaslt 13.10.0 direct: id 66, ..."
   std::string description() const;
 };
 

@@ -39,16 +39,12 @@ std::int64_t scale_bytes(LinearRecipe recipe, LinearTensor tensor, std::int64_t 
   return 0;
 }
 
-bool is_per_tensor(LinearRecipe recipe) {
-  return recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
-}
-
 // Lays out both directions; what they share is taken once.
 QuantizedStorage lay_out(Parts& parts, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
                          std::int64_t columns, bool rowwise, bool columnwise) {
   QuantizedStorage storage;
   const auto add = [&](QuantizedDirection& direction, bool wanted, bool along_rows, const QuantizedDirection& other) {
-    if (!wanted || config.recipe == LinearRecipe::none) return;
+    if (!wanted || !quantizes(config)) return;
     const QuantizedBytes bytes = quantized_bytes(config, tensor, rows, groups, columns, along_rows);
     direction.data = parts.take(bytes.data);
     const bool shares_scale = is_per_tensor(config.recipe), shares_amax = tensor == LinearTensor::weight;
@@ -71,7 +67,7 @@ std::int64_t QuantizedBytes::total() const {
 QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
                                std::int64_t columns, bool columnwise) {
   QuantizedBytes bytes;
-  if (config.recipe == LinearRecipe::none) return bytes;
+  if (!quantizes(config)) return bytes;
   const bool nvfp4 = config.recipe == LinearRecipe::nvfp4;
   bytes.data = nvfp4 ? rows * columns / 2 : rows * columns;
   bytes.amax = nvfp4 ? std::int64_t{4} * groups : 0;

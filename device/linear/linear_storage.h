@@ -11,6 +11,13 @@ namespace assay::device {
 
 enum class LinearTensor : std::uint32_t { activation = 0, gradient = 1, weight = 2 };
 
+// Whether products read codes, and not the tensors themselves.
+inline bool quantizes(const LinearConfig& config) { return config.recipe != LinearRecipe::none; }
+// Whether a group of a tensor has one scale.
+inline bool is_per_tensor(LinearRecipe recipe) {
+  return recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
+}
+
 // One direction of a quantized tensor, in device memory.
 struct QuantizedDirection {
   void* data = nullptr;       // null: this direction is not there
