@@ -81,13 +81,14 @@ Action add_scale_map(CLI::App& verb) {
   struct Options {
     std::vector<std::string> words;
     BackendChoice backend;
-    std::string json;
+    std::string operand, json;
     bool quiet = false;
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("CASE", options->words, "A line of grouped_gemm kind=block dtype_d=f32, quoted or not; its data and scales do not matter")->required();
   options->backend.add_to(verb);
   verb.remove_option(verb.get_option("--expect-by"));  // nothing is expected
+  verb.add_option("--operand", options->operand, "Look at the scales of this operand alone: x, w or dy; else at those of both");
   verb.add_option("--json", options->json, "Write the whole map to this file: for each wrong piece, what it read in every block");
   verb.add_flag("--quiet", options->quiet, "No progress");
   verb.footer(
@@ -97,7 +98,12 @@ Action add_scale_map(CLI::App& verb) {
     std::string words;
     for (const std::string& word : options->words) words += (words.empty() ? "" : " ") + word;
     const CaseLine line = parse_case_line(words);
-    const std::int64_t calls = scale_map_calls(line);  // refuses the line before a device is opened
+    ScaleMapOptions asked;
+    asked.operand = options->operand;
+    asked.algorithm = options->backend.algorithm;
+    asked.timeout_ms = options->backend.timeout_s * 1000;
+    asked.interrupted = interrupted;
+    const std::int64_t calls = scale_map_calls(line, asked);  // refuses the line before a device is opened
     const std::unique_ptr<Backend> backend = options->backend.open();
     Report report("scale-map", *backend, 1);
     nlohmann::json sides = nlohmann::json::array();
@@ -113,11 +119,8 @@ Action add_scale_map(CLI::App& verb) {
     ScaleMap map;
     {
       Progress progress("calls", calls, !options->quiet);
-      map = map_scales(*backend, line,
-                       {.algorithm = options->backend.algorithm,
-                        .timeout_ms = options->backend.timeout_s * 1000,
-                        .called = [&](const std::string& what) { progress.done(what, false); },
-                        .interrupted = interrupted});
+      asked.called = [&](const std::string& what) { progress.done(what, false); };
+      map = map_scales(*backend, line, asked);
     }
     if (backend->is_given_up()) note_busy_device(to_text(line));
     if (interrupted()) report.note_interrupted();

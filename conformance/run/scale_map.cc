@@ -568,10 +568,27 @@ ScaleArray::Where ScaleArray::where(std::int64_t place) const {
   return at;
 }
 
-std::int64_t scale_map_calls(const CaseLine& line) { return product_of(line).blocks * 2; }
+namespace {
+
+std::vector<const ScaleArray*> chosen(const MappedProduct& product, const std::string& operand) {
+  std::vector<const ScaleArray*> arrays;
+  for (const ScaleArray* array : {&product.rows, &product.columns}) {
+    if (operand.empty() || operand == array->operand) arrays.push_back(array);
+  }
+  require(!arrays.empty(), "operand", operand, product.rows.operand + " or " + product.columns.operand);
+  return arrays;
+}
+
+}  // namespace
+
+std::int64_t scale_map_calls(const CaseLine& line, const ScaleMapOptions& options) {
+  const MappedProduct product = product_of(line);
+  return product.blocks * static_cast<std::int64_t>(chosen(product, options.operand).size());
+}
 
 ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOptions& options) {
   const MappedProduct product = product_of(line);
+  const std::vector<const ScaleArray*> arrays = chosen(product, options.operand);
   ScaleMap map;
   if (product.tiles == 0) {
     map.verdict = Verdict::not_run;
@@ -598,7 +615,7 @@ ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOption
   const bool finished = caught([&] {
     Asking asking(backend, product, options);
     asking.open();
-    for (const ScaleArray* array : {&product.rows, &product.columns}) {
+    for (const ScaleArray* array : arrays) {
       ScaleSide& side = map.sides.emplace_back();
       side.array = *array;
       side.planned = product.blocks;
@@ -628,9 +645,12 @@ ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOption
       if (interrupted) break;
     }
   });
-  if (!finished) return map;
   bool right = true;
   for (const ScaleSide& side : map.sides) right = right && side.wrong_pairs == 0;
+  if (!finished) {
+    if (!right && map.verdict == Verdict::unfinished) map.verdict = Verdict::failed;  // what is wrong already stays wrong
+    return map;
+  }
   map.verdict = !right ? Verdict::failed : interrupted ? Verdict::unfinished : Verdict::passed;
   if (interrupted) map.trouble = "interrupted before the end";
   return map;

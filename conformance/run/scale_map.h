@@ -89,18 +89,19 @@ struct ScaleMap {
 };
 
 struct ScaleMapOptions {
+  std::string operand;                                  // whose scales alone are looked at; empty: those of both
   std::int64_t algorithm = -1;
   std::int64_t timeout_ms = 60'000;                     // one call
   std::function<void(const std::string& what)> called;  // after each call
   std::function<bool()> interrupted;                    // asked before each call
 };
 
-// Calls that the whole map of this case takes. Errors: as map_scales().
-std::int64_t scale_map_calls(const CaseLine& line);
+// Calls that the map takes: one a block and operand. Errors: as map_scales().
+std::int64_t scale_map_calls(const CaseLine& line, const ScaleMapOptions& options);
 
 // The map of a grouped_gemm line of kind block with D in f32, alpha 1, beta 0 and no bias; its data, scales and seed do not
-// matter. Errors: InvalidArgument and NotSupported, before anything is called, for other lines. What goes wrong with
-// the backend, its memory included, becomes verdict and trouble.
+// matter. Errors: InvalidArgument and NotSupported, before anything is called, for other lines and an operand that the
+// product does not have. What goes wrong with the backend, its memory included, becomes verdict and trouble.
 ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOptions& options);
 
 // The list in short: "0-55", "8x7" (eight times 7), "0-880/16" (every 16th), "NaN", "several".

@@ -39,7 +39,8 @@ std::string compressed(const std::vector<Item>& items) {
       put(fmt::format("{}x{}", same - i, shown(items[i])));
       i = same;
     } else if (end - i >= 3 || (end - i == 2 && step == 1)) {
-      put(fmt::format("{}-{}{}", items[i].number, items[end - 1].number, step == 1 ? "" : fmt::format("/{}", step)));
+      const std::int64_t first = items[i].number, last = items[end - 1].number;
+      put(fmt::format("{}{}{}{}", first, first < 0 || last < 0 ? ".." : "-", last, step == 1 ? "" : fmt::format("/{}", step)));
       i = end;
     } else {
       put(shown(items[i]));
@@ -214,7 +215,7 @@ std::string pieces_text(const ScaleSide& side) {
     if (read.kind == ScaleRead::Kind::place) {
       text += fmt::format("    block {}: ({}) for ({})\n", first, side.array.place_text(read.place), side.array.place_text(piece.wanted[first]));
     } else {
-      text += fmt::format("    block {}: {} wrong words, first D[{}][{}] = {} (0x{:08x})\n", first, read.wrong, read.row, read.column,
+      text += fmt::format("    block {}: {}, first D[{}][{}] = {} (0x{:08x})\n", first, counted(read.wrong, "wrong word"), read.row, read.column,
                           std::bit_cast<float>(read.bits), read.bits);
     }
   }
