@@ -155,7 +155,8 @@ ArrayArguments array_arguments(const GroupedGemmCall& call, const GroupArrays& t
     a.address[1].half_bytes = static_cast<std::uint64_t>(2 * expanded_bytes(sides.columns));
     a.counted[1] = Counted::groups;
   }
-  const auto write_to = [](GroupMatrix& matrix, auto first, auto second, std::int32_t* rows, std::int32_t* columns, std::int32_t* leading) {
+  const auto write_to = [](GroupMatrix& matrix, auto first, auto second, std::int32_t* rows, std::int32_t* columns,
+                           std::int32_t* leading) {
     matrix.address[0].to = const_cast<const void**>(first);
     matrix.address[1].to = const_cast<const void**>(second);
     matrix.to[kHeight] = rows, matrix.to[kWidth] = columns, matrix.to[kLeading] = leading;

@@ -172,7 +172,8 @@ __device__ void write_matrix(const ArrayArguments& arguments, const Lists<kMost>
   if (faults != 0 && t == 0) group_detail::tell(arguments.status, faults);
 }
 
-// All that is done before the kernels before this one are done is to read the arguments. Blocks 0 to kArrayBlocks - 1, with a thread for each group.
+// Blocks 0 to kArrayBlocks - 1, with a thread for each group. They wait for the work before by themselves, after reading
+// their arguments.
 template <bool kCopies, int kMost>
 __device__ void write_arrays(const ArrayArguments& arguments, const Lists<kMost>& lists, GroupScratch& scratch) {
   if (blockIdx.x == kMatrices) return write_scalars(arguments.scalars, arguments.rows.groups);
