@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -56,11 +57,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Verb{{}, {"--version"}}, Verb{{"run"}, with_backend({"--profile", "--shard", "--json", "--show", "--quiet"})},
                     Verb{{"verify"}, with_backend({"--case", "--json", "--show", "--quiet"})}, Verb{{"compute"}, {"--output", "--quiet"}},
                     Verb{{"list"}, {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans", "--units"}},
-                    Verb{{"repro"}, with_backend({"--save", "--json"})}, Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}},
+                    Verb{{"repro"}, with_backend({"--save", "--json"})},
+                    Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})}, Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}},
                     Verb{{"golden"}, {}}, Verb{{"golden", "build"}, {"--folder", "--quiet"}}, Verb{{"golden", "check"}, {"--folder", "--quiet"}}),
     [](const auto& each) {
       std::string name;
       for (const std::string& word : each.param.words) name += (name.empty() ? "" : "_") + word;
+      std::replace(name.begin(), name.end(), '-', '_');
       return name.empty() ? "assay" : name;
     });
 
@@ -74,9 +77,13 @@ TEST_P(VerbOfTheDesign, IsInTheHelpIfItIsBuilt) {
   EXPECT_EQ(contains(assay({GetParam(), "--help"}).out, usage), named) << help;
 }
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbOfTheDesign,
-                         testing::Values("run", "verify", "compute", "list", "repro", "explain", "golden", "selftest", "merge", "diff", "doctor",
+                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "explain", "golden", "selftest", "merge", "diff", "doctor",
                                          "fingerprint", "build", "check"),
-                         [](const auto& each) { return each.param; });
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 Words lines_of(const std::string& text) {
   Words lines;

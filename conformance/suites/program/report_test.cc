@@ -116,6 +116,30 @@ TEST(Json, NamesDamagedFixtures) {
   EXPECT_TRUE(report.at("bad_fixtures").at(0).at("why").get<std::string>().starts_with(file + ": "));
 }
 
+// Each wrong piece of the map with all it read.
+TEST(Json, HoldsTheMapOfScales) {
+  const golden::TemporaryFolder folder;
+  const std::string json = (folder / "map.json").string();
+  const Ran ran = assay({"scale-map", "grouped_gemm kind=block dtype_d=f32 splits=256 N=384 K=384", "--json", json, "--backend", ASSAY_FAULTY_BACKEND,
+                         "--backend-options", "scales=4"});
+  EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
+  std::ifstream file(json);
+  const nlohmann::json told = nlohmann::json::parse(file);
+  EXPECT_EQ(told.at("verb"), "scale-map");
+  EXPECT_EQ(told.at("exit"), 1);
+  ASSERT_EQ(told.at("scale_map").size(), 2u);
+  EXPECT_EQ(told.at("scale_map")[0].at("wrong_pairs"), 0);
+  const nlohmann::json& side = told.at("scale_map")[1];
+  EXPECT_EQ(side.at("tensor"), "w_rowwise_scale_inv");
+  EXPECT_EQ(side.at("pairs"), 18);
+  EXPECT_EQ(side.at("wrong_pairs"), 6);
+  EXPECT_EQ(side.at("pieces_cut"), false);
+  ASSERT_EQ(side.at("pieces").size(), 2u);
+  const nlohmann::json last{{"group", 0}, {"tile", {1, 2}}, {"number_by_rows", 5}, {"number_by_columns", 5}, {"rows", {128, 256}}, {"columns", {256, 384}},
+                            {"wanted", {8, 9, 10}}, {"read", {4, 5, 6}}};
+  EXPECT_EQ(side.at("pieces")[1], last);
+}
+
 // What is no regular file is written to, not replaced.
 TEST(Json, GoesToAPipe) {
   const Ran ran = assay({"repro", "splits_to_offsets splits=1", "--json", "/dev/stdout"});
