@@ -127,6 +127,7 @@ struct Layer {
     options.N = c.N;
     options.K = c.K;
     options.rows_capacity = c.rows;
+    options.rows_multiple = 16;  // as the splits above are: operands of wgrad are read where they lie
     options.fresh_weights = false;
     options.status = status.as<std::uint32_t>();
     module = std::make_unique<device::GroupedLinear>(options, active_kernels(), device::device_memory());
