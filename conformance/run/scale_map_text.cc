@@ -199,9 +199,34 @@ std::string laws_text(const ScaleSide& side) {
   return text;
 }
 
+// Pieces that read the same places, the most frequent list first.
+std::string lists_text(const ScaleSide& side) {
+  constexpr std::size_t kMost = 8, kLongest = 120;
+  struct Readers {
+    std::int64_t pieces = 0;
+    std::set<std::int64_t> tiles;
+  };
+  std::map<std::string, Readers> readers;
+  for (const ScalePiece& piece : side.pieces) {
+    Readers& of = readers[list_text(piece.reads)];
+    ++of.pieces;
+    of.tiles.insert(piece.by_rows);
+  }
+  std::vector<std::pair<std::string, Readers>> often(readers.begin(), readers.end());
+  std::stable_sort(often.begin(), often.end(), [](const auto& a, const auto& b) { return a.second.pieces > b.second.pieces; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, often.size()); ++i) {
+    const auto& [list, of] = often[i];
+    text += fmt::format("  list    {}: {}, tiles {}\n", list.size() > kLongest ? list.substr(0, kLongest) + "..." : list, counted(of.pieces, "piece"),
+                        ranges_text(of.tiles, 8));
+  }
+  if (often.size() > kMost) text += fmt::format("  and {} more lists\n", often.size() - kMost);
+  return text;
+}
+
 // The first wrong pieces, each with all it read.
 std::string pieces_text(const ScaleSide& side) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMost = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(kMost, side.pieces.size()); ++i) {
     const ScalePiece& piece = side.pieces[i];
@@ -273,7 +298,7 @@ std::string text_of(const ScaleSide& side) {
   } else {
     text += fmt::format("  parts of tiles differ: {} in {}\n", counted(pieces, "wrong piece"), counted(side.wrong_tiles, "tile"));
   }
-  return text + laws_text(side) + pieces_text(side);
+  return text + laws_text(side) + lists_text(side) + pieces_text(side);
 }
 
 }  // namespace assay::conformance

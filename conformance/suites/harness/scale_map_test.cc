@@ -170,7 +170,7 @@ const Shift kShifts[] = {
       "group 2 tile 1,2 number 11 13 rows 128+128 columns 256+44 read 0-2 wanted 32-34",
       "group 2 tile 2,1 number 13 11 rows 256+4 columns 128+128 read 0-2 wanted 28-30",
       "group 2 tile 2,2 number 14 14 rows 256+4 columns 256+44 read 0-2 wanted 32-34"}, 12, 0, 0, 0,
-     {"group 2, tile rows 1-2, tile columns 1-2\n", "index read depends on the block alone: blocks 0-2 read 0-2", "-32 (2 pieces), -28 (2 pieces)",
+     {"group 2, tile rows 1-2, tile columns 1-2\n", "index read depends on the block alone: blocks 0-2 read 0-2", "list    0-2: 4 pieces, tiles 10-11,13-14\n", "-32 (2 pieces), -28 (2 pieces)",
       "among 15 over all groups: 10-11,13-14\n", "each of the 3 blocks of the contraction is wrong somewhere"}},
     {"w_from_the_last_tiles_on", kFprop, "w_rowwise_scale_inv", [](std::int64_t place) { return place == 33 ? std::int64_t{3} : place; },
      {{130 + 128, 256, 132, 44}},
