@@ -123,18 +123,16 @@ __device__ std::int64_t sum_before(std::int64_t value, std::int64_t* scratch, st
   return before;
 }
 
-// alpha with everything that multiplies the whole sum (plan.h, GemmEpilogue). Without products an operand may have no scale,
-// which counts as 1, or no amax, which counts as 0.
+// alpha with everything that multiplies the whole sum (plan.h, GemmEpilogue). Without products alpha alone: there may be no
+// scales and no amax to read.
 __device__ float sum_factor(const SetupCall& call, const Group& group, int t, float alpha) {
-  const auto scale = [](const OperandSource& source, const GroupOperand& operand) {
-    return source.listed || source.scale_inv != nullptr ? *static_cast<const float*>(operand.scale) : 1.0f;
-  };
-  const auto amax = [&](const OperandSource& source) { return source.amax != nullptr ? source.amax[t] : 0.0f; };
+  if (group.depth == 0) return alpha;
   if (call.kind == GemmKind::tensor) {
-    return __fmul_rn(__fmul_rn(alpha, scale(call.column_operand, group.columns)), scale(call.row_operand, group.rows));
+    const auto scale = [](const GroupOperand& operand) { return *static_cast<const float*>(operand.scale); };
+    return __fmul_rn(__fmul_rn(alpha, scale(group.columns)), scale(group.rows));
   }
   if (call.kind == GemmKind::nvfp4) {
-    const float both = __fmul_rn(__fmul_rn(alpha, amax(call.column_operand)), amax(call.row_operand));
+    const float both = __fmul_rn(__fmul_rn(alpha, call.column_operand.amax[t]), call.row_operand.amax[t]);
     return __fmul_rn(both, 1.0f / 7225344.0f);  // (6 * 448)^2
   }
   return alpha;

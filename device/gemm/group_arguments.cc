@@ -126,7 +126,6 @@ Side side_arguments(const GemmSide& from, void* aligned) {
   Side side{};
   side.data = static_cast<const char*>(from.operand->data);
   side.scale = static_cast<const char*>(from.operand->scale_inv);
-  side.amax = from.operand->amax;
   side.columns = static_cast<std::int32_t>(from.columns);
   side.extent = from.extent;
   side.depth = from.depth;
@@ -188,8 +187,6 @@ Arguments work_arguments(const GroupedGemmCall& call, const GroupSetupOptions& o
   arguments.c = call.c == nullptr ? arguments.d : static_cast<const char*>(call.c);
   arguments.alpha = call.alpha;
   arguments.beta = call.beta;
-  arguments.whole_scales = call.kind == GemmKind::tensor;
-  arguments.whole_amax = call.kind == GemmKind::nvfp4;
   arguments.scalars_per_group = call.scalars_per_group;
   arguments.d_type = call.d_type;
   arguments.d_half_bytes = type_bits(call.d_type) / 4;

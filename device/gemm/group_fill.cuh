@@ -1,5 +1,5 @@
 #pragma once
-// What a group without products gets: what the library gives for a sum of +0, factor and all.
+// What a group without products gets: what the library gives for a sum of +0 that alpha multiplies (plan.h, GemmEpilogue).
 
 #include <cstdint>
 
@@ -8,26 +8,6 @@
 #include "device/gemm/group_work.h"
 
 namespace assay::device::group_setup {
-
-// What multiplies the sum of a group without products (plan.h, GemmEpilogue): a scale that is not there is 1, an amax 0.
-template <int kMost>
-__device__ float sum_factor(const Arguments& arguments, const Lists<kMost>& lists, int group) {
-  const float alpha = scalar(arguments.alpha, arguments.scalars_per_group, group, 1.0f);
-  if (arguments.whole_scales) {
-    const auto given = [&](const Side& side) { return side.scale == nullptr ? nullptr : side.scale + 4 * static_cast<std::int64_t>(group); };
-    const void *columns = given(arguments.a), *rows = given(arguments.b);
-    if constexpr (kMost != 0) {
-      if (!arguments.list_is_d) columns = list_entry(lists, true, group);
-    }
-    const auto value = [](const void* scale) { return scale == nullptr ? 1.0f : *static_cast<const float*>(scale); };
-    return multiply(multiply(alpha, value(columns)), value(rows));
-  }
-  if (arguments.whole_amax) {
-    const auto amax = [&](const Side& side) { return side.amax != nullptr ? side.amax[group] : 0.0f; };
-    return multiply(multiply(multiply(alpha, amax(arguments.a)), amax(arguments.b)), 1.0f / 7225344.0f);
-  }
-  return alpha;
-}
 
 // D = RN(product + RN(beta * C)) of one element; codes are as stored.
 template <Format type>
@@ -44,10 +24,10 @@ __device__ std::uint32_t scaled(std::uint32_t code, float product, float beta) {
 
 // `count` elements of D, shared out over `threads` threads.
 template <Format type>
-__device__ void fill_elements(char* d, const char* c, std::int64_t count, float factor, float beta, std::int64_t thread,
+__device__ void fill_elements(char* d, const char* c, std::int64_t count, float alpha, float beta, std::int64_t thread,
                               std::int64_t threads) {
   constexpr int kBytes = Element<type>::kBytes, kPerWord = Element<type>::kPerWord, kPerVector = 16 / kBytes;
-  const float product = multiply(0.0f, factor);  // exact: +0, -0 or NaN, so that adding C is what FMA(+0, factor, C) gives
+  const float product = multiply(0.0f, alpha);  // exact: +0, -0 or NaN, so that adding C is what FMA(+0, alpha, C) gives
   const std::uint32_t alone = scaled<type>(0, product, 0) * (kPerWord == 1 ? 1u : 0x10001u);
   const bool vectors = (reinterpret_cast<std::uintptr_t>(d) | reinterpret_cast<std::uintptr_t>(c)) % 16 == 0;
   const std::int64_t in_vectors = vectors ? count / kPerVector : 0;

@@ -62,12 +62,12 @@ __device__ void prepare_groups(const Arguments& arguments, const Lists<kMost>& l
         c = d;
       }
     }
-    const float factor = sum_factor(arguments, lists, group);
+    const float alpha = scalar(arguments.alpha, arguments.scalars_per_group, group, 1.0f);
     const float beta = scalar(arguments.beta, arguments.scalars_per_group, group, 0.0f);
     switch (arguments.d_type) {
-      case Format::f32: fill_elements<Format::f32>(d, c, m * n, factor, beta, thread, threads); break;
-      case Format::bf16: fill_elements<Format::bf16>(d, c, m * n, factor, beta, thread, threads); break;
-      default: fill_elements<Format::f16>(d, c, m * n, factor, beta, thread, threads); break;
+      case Format::f32: fill_elements<Format::f32>(d, c, m * n, alpha, beta, thread, threads); break;
+      case Format::bf16: fill_elements<Format::bf16>(d, c, m * n, alpha, beta, thread, threads); break;
+      default: fill_elements<Format::f16>(d, c, m * n, alpha, beta, thread, threads); break;
     }
   }
 }

@@ -11,7 +11,6 @@ namespace assay::device::group_setup {
 
 struct Side : CopiedOperand {
   const char* scale;               // of the first group; null: none
-  const float* amax;
   std::int64_t extent, depth;
 };
 
@@ -25,7 +24,6 @@ struct Arguments : GroupRows {
   bool scalars_per_group;
   bool list_is_d;                  // Lists::data holds D, not A
   bool fill;                       // groups without products, groups to be copied; else scales are written out
-  bool whole_scales, whole_amax;   // what multiplies the sum of a group besides alpha
   Format d_type;
   std::int64_t scale_bytes;        // 128x128 scales of a group
   float* expanded;

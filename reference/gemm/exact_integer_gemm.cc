@@ -118,15 +118,12 @@ void store(Format type, void* base, std::int64_t at, float value) {
 // What multiplies the sum, in f32 as every implementation is given it; a product that rounds is an error but for nvfp4,
 // whose factor is a rounded one by definition.
 double sum_factor(const GroupedGemmView& view, const GroupView& group) {
-  if (view.kind == GemmKind::nvfp4) {
+  if (view.kind == GemmKind::nvfp4 && group.depth != 0) {
     return group.alpha * group.columns.amax * group.rows.amax * static_cast<float>(1.0 / 7225344.0);
   }
-  if (view.kind != GemmKind::tensor) return group.alpha;
-  const auto whole_scale = [](const OperandView& operand) {  // without products there may be none
-    return operand.scale.data == nullptr ? 1.0f : operand.scale.value(0, 0);
-  };
-  const double with_columns = static_cast<double>(group.alpha) * whole_scale(group.columns);
-  const double factor = with_columns * whole_scale(group.rows);
+  if (view.kind != GemmKind::tensor || group.depth == 0) return group.alpha;
+  const double with_columns = static_cast<double>(group.alpha) * group.columns.scale.value(0, 0);
+  const double factor = with_columns * group.rows.scale.value(0, 0);
   require(is_f32(with_columns) && is_f32(factor), "alpha", group.alpha, "scales and alpha whose product f32 holds");
   return factor;
 }

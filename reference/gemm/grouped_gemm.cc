@@ -172,15 +172,14 @@ const float* accumulate(const Tile& tile, Workspace& work) {
   return total;
 }
 
-// An operand of a group without products may have no scale, which then counts as 1.
-float whole_scale(const OperandView& operand) { return operand.scale.data == nullptr ? 1 : operand.scale.value(0, 0); }
-
-// What multiplies the sum: alpha and the scales that belong to a whole group (h200.md section 2, recipes.md 8.6).
+// What multiplies the sum: alpha and the scales that belong to a whole group (h200.md section 2, recipes.md 8.6). Without
+// products alpha alone (plan.h).
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
+  if (group.depth == 0) return group.alpha;
   switch (view.kind) {
     case GemmKind::tensor: {
-      const float columns_first = group.alpha * whole_scale(group.columns);
-      return columns_first * whole_scale(group.rows);
+      const float columns_first = group.alpha * group.columns.scale.value(0, 0);
+      return columns_first * group.rows.scale.value(0, 0);
     }
     case GemmKind::nvfp4: {
       const float columns_first = group.alpha * group.columns.amax;

@@ -124,13 +124,12 @@ float accumulate(const GroupedGemmView& view, const GroupView& group, std::int64
 
 // ---- The epilogue -------------------------------------------------------------------------------------------------
 
-// alpha with everything that multiplies the whole sum. Without products there may be no scales: they are 1 then.
+// alpha with everything that multiplies the whole sum. A sum of no products is multiplied by alpha and by nothing else.
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
+  if (group.depth == 0) return group.alpha;
   if (view.kind == GemmKind::tensor) {
-    const float s_columns = group.columns.scale.data != nullptr ? group.columns.scale.value(0, 0) : 1;
-    const float s_rows = group.rows.scale.data != nullptr ? group.rows.scale.value(0, 0) : 1;
-    const float with_columns = group.alpha * s_columns;
-    return with_columns * s_rows;
+    const float with_columns = group.alpha * group.columns.scale.value(0, 0);
+    return with_columns * group.rows.scale.value(0, 0);
   }
   if (view.kind == GemmKind::nvfp4) {
     constexpr auto kLargestSquared = static_cast<float>(1.0 / 7225344.0);  // (6 * 448)^2

@@ -56,14 +56,13 @@ enum class GemmEpilogue : std::uint32_t {
   // RN(RN(RN(alpha * amax_columns) * amax_rows) * RN(1 / 7225344)), the amax of the operands that supply the columns and
   // the rows of D (recipes.md 8.6). C is not read when beta is 0. A NaN is stored as 0x7FFFFFFF (f32) or 0x7FFF (bf16, f16).
   //
-  // Without any product (depth 0) acc is +0 and nothing else is different: C of -0 becomes +0 under a positive factor, a
-  // factor that is not finite gives NaN. A scale that such an operand does not have counts as 1, and an amax as 0.
+  // Without any product (depth 0) acc is +0 and factor is alpha, whatever the group's scales: C of -0 becomes +0 under a
+  // positive alpha, an alpha that is not finite gives NaN, a scale that is not finite does not.
   //
-  // As measured on an H200 with alpha = 0 and with alpha that is no power of two; the third line with FP8 1x128 by 1x128
-  // scales, depth 0 with alpha 1, 0.5 and 0. Only where scales enter between the steps (Promotion::fma_*) can acc be -0, by a
-  // negative product that underflows: the chain of a unit gives +0 for every zero, RN(acc + t) is -0 for none but two -0, and
-  // so is a sum of f32 slices. (sequential_output may round a slice to -0; no library is known to do so.) The third line
-  // therefore says nothing about the other kinds.
+  // As measured on an H200, kinds bf16, f16, tensor and block, alpha and scales among 1, -1, 0.5, 0, infinity and NaN. Only
+  // where scales enter between the steps (Promotion::fma_*) can acc be -0, by a negative product that underflows: the chain of
+  // a unit gives +0 for every zero, RN(acc + t) is -0 for none but two -0, and so is a sum of f32 slices. (sequential_output
+  // may round a slice to -0; no library is known to do so.) The third line therefore says nothing about the other kinds.
   scaled_alpha_beta,
 };
 
