@@ -37,15 +37,15 @@ __device__ inline const char* data_of(const CopiedOperand& side, std::uint32_t f
   return side.data + static_cast<std::int64_t>(first_row) * side.columns * side.half_bytes / 2;
 }
 
-// 16 bytes of a row of `bytes` bytes, from byte `at` of it on; past its end, zeros. Reads the aligned words that hold them.
+// 16 bytes of a row of `bytes` bytes, from byte `at` of it on; past its end, zeros. Reads the aligned words that hold them, by
+// ordinary loads: an __ldg asks that nobody writes them while this kernel is there, and it may be there early (group_arrays.cuh).
 __device__ inline uint4 read_unaligned(const char* row, std::uint32_t bytes, std::uint32_t at) {
-  const auto from = reinterpret_cast<std::uintptr_t>(row + at);
-  const auto* words = reinterpret_cast<const std::uint32_t*>(from & ~std::uintptr_t{3});
-  const auto skipped = static_cast<std::uint32_t>(from & 3);
+  const auto skipped = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(row + at) & 3);
+  const auto* words = reinterpret_cast<const std::uint32_t*>(row + at - skipped);
   const std::uint32_t left = min(bytes - at, 16u);  // of the row
   std::uint32_t word[5], made[4];
 #pragma unroll
-  for (std::uint32_t i = 0; i < 5; ++i) word[i] = 4 * i < skipped + left ? __ldg(words + i) : 0;
+  for (std::uint32_t i = 0; i < 5; ++i) word[i] = 4 * i < skipped + left ? words[i] : 0;
 #pragma unroll
   for (std::uint32_t i = 0; i < 4; ++i) {
     const std::uint32_t value = __funnelshift_r(word[i], word[i + 1], 8 * skipped);

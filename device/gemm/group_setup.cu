@@ -4,7 +4,7 @@
 //             write memory at its speed
 //   layout    blocks 0 to 3 write the arrays, a thread a group (group_arrays.cuh). The others, where there are any, do one of
 //             two things that do not wait for it: groups that are more than addresses (each such block scans the splits by
-//             itself): those without products get +0 * factor + beta * C, those with a pitch that is no multiple of 16 bytes
+//             itself): those without products get +0 * alpha + beta * C, those with a pitch that is no multiple of 16 bytes
 //             are copied, 16 bytes a thread and step; or 128x128 scales are written out, a warp a tile: one scale read, up to
 //             512 bytes written. From SM90 on it is launched while the kernel before it ends
 //   matches   reference/gemm/problem.h (which memory belongs to which group), epilogue.h (without products)

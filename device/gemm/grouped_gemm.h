@@ -8,7 +8,8 @@
 // x [R,K], dy [R,N] hold the groups one after another; w [G*N,K]; D is [R,N], [R,K] or [G*N,K], R = rows.capacity.
 // D = alpha * product + beta * C, then (TN only) the bias of the group added to the rounded result and rounded again.
 // A group without rows writes nothing in TN and NN; in NT its product is +0 (plan.h: beta * C, or 0 when beta is 0, but for
-// -0 and for an alpha or scale that is not finite). Rows of D past the sum of the splits are not touched. C is not read when beta is 0.
+// -0 and for an alpha that is not finite; its scales are not read). Rows of D past the sum of the splits are not touched. C is
+// not read when beta is 0.
 //
 // Two paths carry it out, with the same meaning and each with arithmetic of its own:
 //   cublaslt_grouped_gemm()  the vendor library, where its version and the architecture have the path: cublaslt_gemm.h

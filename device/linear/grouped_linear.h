@@ -12,7 +12,8 @@
 // gemm_workspaces.h: a library workspace for each layout, set-up buffers for each stream and each capture. A module belongs
 // to the device that was current when it was made. Its calls, and replays of graphs of them, follow one another in stream
 // order; on several streams the caller orders them. backward_dw() may run beside forward() and backward() of other
-// microbatches.
+// microbatches that were in flight before it: the place that it frees is free at once for the host, and the next forward()
+// may write there, so that what that forward() is launched on must wait for it.
 //
 // Capture. Any call may be captured, forward and backward into graphs of their own. Nothing is allocated meanwhile: eager
 // calls on a stream leave room for a few captures on it, reserve_setup() makes room for more. Splits, data, scales and the
