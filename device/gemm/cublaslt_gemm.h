@@ -16,7 +16,9 @@
 
 namespace assay::device {
 
-// Which kernels a call of the production path is made of.
+// Which kernels a call of the production path is made of. They apply the scales of a block in different orders (plan.h,
+// Promotion), so that the bits of D (f32) depend on the route, and by it on rows.capacity, groups and multiprocessors: rows of
+// padding may change them. Settings name the route where that must not be.
 enum class CublasLtRoute : std::uint32_t {
   direct = 0,           // set-up, the library
   expanded_scales = 1,  // 128x128 weight scales written out as 1x128 first, then the library's 1x128 by 1x128 kernel: where
