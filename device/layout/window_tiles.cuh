@@ -3,7 +3,8 @@
 // A launch has as many windows as a dense matrix has tiles, whatever the splits, so no block is launched for a tile that the
 // splits do not have. In a long group every window has one tile; where groups meet it has more, at most one of each group.
 //
-// Faults in the splits are seen by every block, which then has no tiles, and told through the status word by block 0.
+// Faults in the splits are seen by every block, which then has no tiles, and told through the status word by block 0. So is
+// a group whose rows are no multiple of what was promised.
 
 #include <cstdint>
 
@@ -38,12 +39,18 @@ struct WindowTiles {
   group_detail::BlockScratch<Sums> scratch;
   unsigned count;
   WindowTile list[kWindowRows];
+  unsigned broken;  // is the promise
 
-  // How many tiles there are, the same in all threads; they are list[0], list[1], ... Called by all threads of a
-  // one-dimensional block of whole warps; one barrier for up to 32 groups, else two.
-  __device__ unsigned find(const Rows& rows, std::uint32_t window, std::uint32_t* status) {
+  // How many tiles there are, the same in all threads; they are list[0], list[1], ... None where the rows of a group are
+  // no multiple of `rows_multiple` (kStatusUnalignedRows). Called by all threads of a one-dimensional block of whole
+  // warps; one barrier for up to 32 groups, else two.
+  __device__ unsigned find(const Rows& rows, std::uint32_t window, std::uint32_t* status, std::uint32_t rows_multiple = 1) {
     const auto most_rows = static_cast<std::uint32_t>(rows.capacity);
     if (rows.splits == nullptr) {
+      if (rows_multiple != 1 && most_rows % rows_multiple != 0) {
+        if (threadIdx.x == 0) group_detail::tell(status, kStatusUnalignedRows);
+        return 0;
+      }
       if (window >= Blocks<kWindowRows>::of(most_rows)) return 0;
       if (threadIdx.x == 0) list[0] = {0, most_rows, window, window, 0, 0};
       __syncthreads();
@@ -58,6 +65,9 @@ struct WindowTiles {
       const Sums through = group_detail::scan_warp(own, most_rows);
       faults = __reduce_or_sync(0xFFFFFFFFu, faults);
       if (__shfl_sync(0xFFFFFFFFu, through.value[0], 31) > most_rows) faults |= kStatusSplitsExceedRows;
+      if (rows_multiple != 1 && faults == 0 && __any_sync(0xFFFFFFFFu, own_rows % rows_multiple != 0)) {
+        faults = kStatusUnalignedRows;
+      }
       if (faults != 0) {
         if (threadIdx.x == 0) group_detail::tell(status, faults);
         return 0;
@@ -74,10 +84,16 @@ struct WindowTiles {
     }
 
     if (threadIdx.x == 0) count = 0;
+    if (rows_multiple != 1 && threadIdx.x == 0) broken = 0;
     int first, last;
     Sums running, total;
     if (!group_detail::scan_block(rows, scratch, status, first, last, running, total)) return 0;
     unsigned no_faults = 0;
+    if (rows_multiple != 1) {
+      for (int t = first; t < last; ++t) {
+        if (group_detail::read_split(rows, t, no_faults) % rows_multiple != 0) atomicOr(&broken, 1u);
+      }
+    }
     for (int t = first; t < last && running.value[0] < (window + 1) * kWindowRows; ++t) {
       const std::uint32_t own_rows = group_detail::read_split(rows, t, no_faults);
       WindowTile found;
@@ -85,6 +101,10 @@ struct WindowTiles {
       running.add(Sums::of(own_rows), most_rows);
     }
     __syncthreads();
+    if (rows_multiple != 1 && broken != 0) {
+      if (threadIdx.x == 0) group_detail::tell(status, kStatusUnalignedRows);
+      return 0;
+    }
     return count;
   }
 

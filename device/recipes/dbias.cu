@@ -138,11 +138,18 @@ __device__ inline void store_sum(const DbiasCall& call, std::int64_t at, float s
 }
 
 __global__ void __launch_bounds__(kFinishThreads)
-    add_tiles(const DbiasCall call, const float* tile_sums, const float* noop) {
+    add_tiles(const DbiasCall call, const float* tile_sums, const float* noop, const std::uint32_t rows_multiple) {
   if (is_skipped(noop)) return;
   __shared__ GroupTable<Blocks<kTileRows>> table;
   __shared__ float sums_of[kTilesAtATime][kFinishColumns];
   if (!table.build(call.rows, call.status)) return;
+  if (rows_multiple != 1) {  // a broken promise is told by those who rely on it
+    bool broken = false;
+    for (int t = static_cast<int>(threadIdx.x); t < call.rows.groups; t += kFinishThreads) {
+      broken |= table.rows(t) % rows_multiple != 0;
+    }
+    if (__syncthreads_or(broken)) return;
+  }
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const std::int64_t column = std::int64_t{blockIdx.x} * kFinishColumns + lane;
   const bool present = column < call.columns;
@@ -266,11 +273,12 @@ void sum_tiles(const DbiasCall& call, float* tile_sums, const float* noop, Strea
   }
 }
 
-void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* noop, Stream stream) {
+void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* noop, Stream stream,
+                  std::uint32_t rows_multiple) {
   if (!check_outputs(call)) return;
   const dim3 blocks(static_cast<unsigned>((call.columns + kFinishColumns - 1) / kFinishColumns),
                     static_cast<unsigned>(std::min(call.rows.groups, kShares)));
-  add_tiles<<<blocks, kFinishThreads, 0, stream>>>(call, tile_sums, noop);
+  add_tiles<<<blocks, kFinishThreads, 0, stream>>>(call, tile_sums, noop, rows_multiple);
   check_launch("dbias: add_tiles");
 }
 

@@ -27,7 +27,9 @@ std::int64_t dbias_workspace_bytes(const DbiasCall& call);
 void grouped_dbias(const DbiasCall& call, Stream stream);
 
 // The second half alone: from the tile sums that a quantize kernel left in the workspace ([tiles, columns] f32, tile i of
-// group t at row sum over s<t of ceil(splits[s]/128), plus i), with the same noop flag.
-void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* noop, Stream stream);
+// group t at row sum over s<t of ceil(splits[s]/128), plus i), with the same noop flag. Groups of which one is no multiple of
+// `rows_multiple` rows have left none, and nothing is written.
+void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* noop, Stream stream,
+                  std::uint32_t rows_multiple = 1);
 
 }  // namespace assay::device

@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;
 
+// What the launch relies on: columnwise codes of every group in columns of whole vectors. Of one tensor it is seen here
+// what its rows are; that they break the promise is told by the kernel.
+std::uint32_t relied_on(const QuantizeCall& call, bool columns) {
+  const bool seen = call.rows.splits == nullptr && call.rows.capacity % call.rows_multiple == 0;
+  return columns && call.rows_multiple % 16 == 0 && !seen ? static_cast<std::uint32_t>(call.rows_multiple) : 1;
+}
+
 }  // namespace
 
 // One f32 for each column of each tile of rows, if dbias is wanted.
@@ -45,6 +52,7 @@ void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
     tiles.column_data = static_cast<std::uint8_t*>(output.columnwise_data);
     tiles.column_scale = static_cast<float*>(output.columnwise_scale_inv);
   }
+  tiles.rows_multiple = relied_on(call, tiles.column_data != nullptr);
   tiles.tile_sums = dbias ? static_cast<float*>(call.workspace) : nullptr;
   tiles.aligned = call.columns % 8 == 0 && is_aligned(call.x, 16) && is_aligned(tiles.row_data, 8);
 
@@ -61,7 +69,7 @@ void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
     const auto launch = config.recipe == Recipe::block_1x128 ? launch_fp8_block_1x128 : launch_fp8_block_128x128;
     launch(tiles, call.x_type, config.output, stream);
   }
-  if (dbias) finish_dbias(dbias_of(call), tiles.tile_sums, call.noop, stream);
+  if (dbias) finish_dbias(dbias_of(call), tiles.tile_sums, call.noop, stream, tiles.rows_multiple);
 }
 
 }  // namespace assay::device

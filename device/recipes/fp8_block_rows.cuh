@@ -3,13 +3,13 @@
 // more of them share an SM than in fp8_block_tile.cuh.
 //
 //   traffic   2 B read, 1 B written per element, 4 B of scale per 128 (1x128) or per 16384 (128x128):  3.03 B/element
-//   ceiling   HBM: 1x128 goes within a few percent of the rate of a copy, ragged or not; 128x128 at above nine tenths,
-//             ragged with hundreds of groups at three quarters: where groups meet a block has several tiles, none of
-//             them full, one after another
+//   ceiling   HBM: 1x128 goes within a few percent of the rate of a copy, ragged or not; 128x128 of one tensor at the
+//             rate of a copy
 //   1x128     a row's 128 elements lie in 16 lanes: strips of rows, no barrier, no tiles. Ragged: codes lie where x
 //             lies, only scales are placed by groups
 //   128x128   a tile a block of 512 threads, 4 rows x 8 columns a thread, one barrier for its amax; 3 tiles an SM.
-//             With 2 a ragged matrix takes longer, and so it does with 1024 threads a tile
+//             Ragged: quantize_tiles() of 256 threads, of whose blocks 4 share an SM. Where groups meet, a block has
+//             several tiles one after another, and more blocks fill the gaps between them
 //   order     amax is a maximum of magnitudes: no order can change it
 //   matches   reference/recipes/fp8_block.h
 
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_ragged_strips(const __gr
   }
 }
 
-// 128x128: kSquareRows rows x 8 columns a thread.
+// 128x128 of one tensor: kSquareRows rows x 8 columns a thread.
 constexpr int kSquareRows = 4;
 constexpr int kSquareThreads = kBlock / kSquareRows * 16;
 constexpr int squares_an_sm() {
@@ -136,59 +136,48 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm())
     quantize_squares(const __grid_constant__ Fp8BlockTiles a) {
   using E = Element<X>;
   using Layout = ScaleLayoutOf<Recipe::block_128x128, Direction::rowwise>;
-  __shared__ WindowTiles<Layout::Measure> tiles;
   __shared__ std::uint32_t warp_amax[kSquareThreads / 32];
 
-  if (is_skipped(a.noop)) return;  // the threads of a block leave together
-  const std::uint32_t window = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - window * a.column_tiles;
-  unsigned left = tiles.find(a.rows, window, a.status);
-  if (left == 0 || a.columns == 0) return;
-  const int thread = static_cast<int>(threadIdx.x), own_row = thread / 16 * kSquareRows;
+  if (is_skipped(a.noop) || a.columns == 0) return;  // the threads of a block leave together
+  const std::uint32_t row_tile = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - row_tile * a.column_tiles;
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t first_row = std::int64_t{row_tile} * kBlock + thread / 16 * kSquareRows;
   const std::int64_t column = std::int64_t{column_tile} * kBlock + thread % 16 * 8;
-#pragma unroll 1
-  while (true) {
-    const WindowTile& tile = tiles.list[--left];
-    const std::uint32_t first_row = tile.tile * kBlock;  // in the group
-    const int rows = column < a.columns
-                         ? static_cast<int>(min(tile.rows - first_row, static_cast<std::uint32_t>(kBlock))) - own_row
-                         : 0;
-    const std::int64_t begin = (std::int64_t{tile.first_row} + first_row + own_row) * a.columns + column;
-    uint4 word[kSquareRows];
-    const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
+  const int rows =
+      column < a.columns ? static_cast<int>(min(a.rows.capacity - first_row, std::int64_t{kSquareRows})) : 0;
+  const std::int64_t begin = first_row * a.columns + column;
+  uint4 word[kSquareRows];
+  const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
 #pragma unroll
-    for (int i = 0; i < kSquareRows; ++i, x += a.columns * E::kBytes) {
-      word[i] = i < rows ? __ldcs(reinterpret_cast<const uint4*>(x)) : uint4{0, 0, 0, 0};
-    }
-    std::uint32_t maximum = 0;
+  for (int i = 0; i < kSquareRows; ++i, x += a.columns * E::kBytes) {
+    word[i] = i < rows ? __ldcs(reinterpret_cast<const uint4*>(x)) : uint4{0, 0, 0, 0};
+  }
+  std::uint32_t maximum = 0;
 #pragma unroll
-    for (int i = 0; i < kSquareRows; ++i) {
-      maximum = E::raise(E::raise(E::raise(E::raise(maximum, word[i].x), word[i].y), word[i].z), word[i].w);
-    }
-    const std::uint32_t of_warp = __reduce_max_sync(0xFFFFFFFFu, E::amax_bits(maximum));
-    if (thread % 32 == 0) warp_amax[thread / 32] = of_warp;
-    __syncthreads();
-    const std::uint32_t amax_bits = __reduce_max_sync(0xFFFFFFFFu, warp_amax[thread % (kSquareThreads / 32)]);
-    const float scale = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
-    if (a.row_scale != nullptr && thread == 0) {
-      __stcs(a.row_scale + Layout::pitch(tile.rows, a.columns) * tile.number + column_tile, reciprocal(scale));
-    }
-    if (a.row_data != nullptr) {
-      std::uint8_t* to = a.row_data + begin;
+  for (int i = 0; i < kSquareRows; ++i) {
+    maximum = E::raise(E::raise(E::raise(E::raise(maximum, word[i].x), word[i].y), word[i].z), word[i].w);
+  }
+  const std::uint32_t of_warp = __reduce_max_sync(0xFFFFFFFFu, E::amax_bits(maximum));
+  if (thread % 32 == 0) warp_amax[thread / 32] = of_warp;
+  __syncthreads();
+  const std::uint32_t amax_bits = __reduce_max_sync(0xFFFFFFFFu, warp_amax[thread % (kSquareThreads / 32)]);
+  const float scale = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
+  if (a.row_scale != nullptr && thread == 0) {
+    __stcs(a.row_scale + Layout::pitch(a.rows.capacity, a.columns) * row_tile + column_tile, reciprocal(scale));
+  }
+  if (a.row_data == nullptr) return;
+  std::uint8_t* to = a.row_data + begin;
 #pragma unroll
-      for (int i = 0; i < kSquareRows; ++i, to += a.columns) {
-        float product[8];
+  for (int i = 0; i < kSquareRows; ++i, to += a.columns) {
+    float product[8];
 #pragma unroll
-        for (int c = 0; c < 8; ++c) {
-          const std::uint32_t w = c < 2 ? word[i].x : c < 4 ? word[i].y : c < 6 ? word[i].z : word[i].w;
-          product[c] = multiply_with_zero(E::widen(w, c % 2), scale, a.zero);
-        }
-        const uint2 codes = {encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
-                             encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
-        if (i < rows) __stcs(reinterpret_cast<uint2*>(to), codes);
-      }
+    for (int c = 0; c < 8; ++c) {
+      const std::uint32_t w = c < 2 ? word[i].x : c < 4 ? word[i].y : c < 6 ? word[i].z : word[i].w;
+      product[c] = multiply_with_zero(E::widen(w, c % 2), scale, a.zero);
     }
-    if (left == 0) return;
-    __syncthreads();  // warp_amax is written again
+    const uint2 codes = {encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
+                         encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
+    if (i < rows) __stcs(reinterpret_cast<uint2*>(to), codes);
   }
 }
 
@@ -196,6 +185,7 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm())
 template <Format X, Format F, bool kSquare>
 void launch_rows(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   if constexpr (kSquare) {
+    if (tiles.rows.splits != nullptr) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
     quantize_squares<X, F><<<tiles.blocks, kSquareThreads, 0, stream>>>(tiles);
     check_launch("quantize_squares");
   } else if (tiles.rows.splits != nullptr) {

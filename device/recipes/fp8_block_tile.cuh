@@ -37,6 +37,7 @@ namespace assay::device {
 struct Fp8BlockTiles {
   const void* x;  // [rows.capacity, columns]
   Rows rows;
+  std::uint32_t rows_multiple;  // of every group: relied on and seen to, or 1
   std::int64_t columns;
   std::uint32_t column_tiles;  // at least 1, also where there are no columns
   std::uint32_t blocks;        // of the launch: windows of 128 rows times column_tiles
@@ -516,7 +517,7 @@ __global__ void __launch_bounds__(kThreads, tiles_an_sm<X>())
 
   if (is_skipped(a.noop)) return;  // the threads of a block leave together
   const std::uint32_t window = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - window * a.column_tiles;
-  unsigned left = tiles.find(a.rows, window, a.status);
+  unsigned left = tiles.find(a.rows, window, a.status, kParts & kColumnPart ? a.rows_multiple : 1);
   if (left == 0 || a.columns == 0) return;
   while (true) {
     const WindowTile& tile = tiles.list[--left];

@@ -64,6 +64,10 @@ void check_config(const QuantizeConfig& config, Format x_type) {
 void check_sizes(const QuantizeCall& call) {
   check_config(call.config, call.x_type);
   check_matrix(call.rows, call.columns);
+  if (call.rows_multiple < 1) require(false, "rows_multiple", call.rows_multiple, "a value of at least 1");
+  if (call.rows_multiple > kMaxRows) {
+    require(false, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
+  }
   if (call.config.recipe == Recipe::nvfp4) {  // splits that are odd are told through the status word
     if (call.config.rowwise && call.columns % 2 != 0) {
       require(false, "columns", call.columns, "an even number for rowwise nvfp4");
