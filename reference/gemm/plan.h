@@ -86,7 +86,6 @@ struct PlanKey {
   int algorithm = -1;
   int tile = -1;
   int split_k = -1;
-  std::optional<bool> first_choice = {};  // the heuristic's first algorithm under its usual settings
   std::int64_t workspace = -1;
   GemmKind kind{};
   std::optional<GemmLayout> layout = {};

@@ -116,10 +116,6 @@ class CublasLtCalls : public CudaCalls {
       key.workspace = settings.workspace_bytes;
       key.algorithm = chosen.algorithm.id;
       key.tile = chosen.algorithm.tile;
-      device::CublasLtSettings usual;
-      usual.bare = true;
-      const std::vector<Candidate> usually = candidates(request, usual);
-      key.first_choice = !usually.empty() && usually.front().id == chosen.id;
     }
     state_plan(plan_for(key), numerics);
   }

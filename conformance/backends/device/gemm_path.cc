@@ -70,13 +70,23 @@ DeviceCall cublaslt_call(GemmRequest request) {
           }};
 }
 
+// The plan of cublaslt_call(): the route around the defect calls the 1x128 by 1x128 kernel. Null: none is known.
+const AccumulationPlan* cublaslt_plan(const GemmRequest& request, const GemmOptions& options) {
+  const device::CublasLtSettings settings;
+  PlanKey key = cublaslt_key(request, options);
+  if (options.assumed_version == 0) key.workspace = settings.workspace_bytes;
+  if (device::cublaslt_route(request.shape(), settings) == device::CublasLtRoute::expanded_scales) key.weight_block = WeightBlock::b1x128;
+  return plan_for(key);
+}
+
 // The path of this request. Errors: NotSupported where option `gemm=cublaslt` asks for what is not there.
 GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
   if (options.path == GemmPath::bringup) return GemmPath::bringup;
   std::string why = why_not_cublaslt(request.shape(), request.architecture());
   if (why.empty() && request.plan() != nullptr) {  // a plan that is named is followed, whoever can
-    const AccumulationPlan* own = plan_for(cublaslt_key(request, options));
-    if (own != request.plan()) why = "the request names the plan " + std::string(request.plan()->name) + ", which cuBLASLt is not known to follow here";
+    if (cublaslt_plan(request, options) != request.plan()) {
+      why = "the request names the plan " + std::string(request.plan()->name) + ", which cuBLASLt is not known to follow here";
+    }
   }
   if (why.empty()) return GemmPath::cublaslt;
   if (options.path == GemmPath::cublaslt) throw NotSupported(why);
@@ -152,15 +162,7 @@ void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
 void state_gemm(const Request& request, const GemmOptions& options, assay_numerics& numerics) {
   const GemmRequest parsed(request);
   if (path_of(parsed, options) == GemmPath::bringup) return state_plan(&bringup_plan(parsed), numerics);
-  const device::CublasLtSettings settings;
-  PlanKey key = cublaslt_key(parsed, options);
-  if (options.assumed_version == 0) {
-    key.workspace = settings.workspace_bytes;
-    key.first_choice = true;
-  }
-  // The route around the defect calls the 1x128 by 1x128 kernel.
-  if (device::cublaslt_route(parsed.shape(), settings) == device::CublasLtRoute::expanded_scales) key.weight_block = WeightBlock::b1x128;
-  state_plan(plan_for(key), numerics);
+  state_plan(cublaslt_plan(parsed, options), numerics);
 }
 
 std::string describe_gemm_path(const GemmOptions& options) {

@@ -80,16 +80,15 @@ TEST(plan_for, knows_nothing_of_other_versions_machines_and_kinds) {
     return plan_for(changed);
   };
   EXPECT_EQ(with([](PlanKey& key) { key.library = "another"; }), nullptr);
-  EXPECT_EQ(with([](PlanKey& key) { key.version_from = key.version_to = 130600; }), nullptr);
+  EXPECT_EQ(with([](PlanKey& key) { key.version_from = key.version_to = 130300; }), nullptr);
+  EXPECT_NE(with([](PlanKey& key) { key.version_from = key.version_to = 130600; }), nullptr);
   EXPECT_EQ(with([](PlanKey& key) { key.version_from = key.version_to = 140000; }), nullptr);
   EXPECT_NE(with([](PlanKey& key) { key.version_from = key.version_to = 131001; }), nullptr);
-  EXPECT_EQ(with([](PlanKey& key) { key.sm_count = 114; }), nullptr);
-  EXPECT_NE(with([](PlanKey& key) { key.sm_count = 132; }), nullptr);
-  EXPECT_EQ(with([](PlanKey& key) { key.workspace = 0; }), nullptr);
+  EXPECT_NE(with([](PlanKey& key) { key.sm_count = 66; }), nullptr);
+  EXPECT_NE(with([](PlanKey& key) { key.workspace = 1 << 20; }), nullptr);
+  EXPECT_EQ(with([](PlanKey& key) { key.algorithm = 67; }), nullptr);
   EXPECT_EQ(with([](PlanKey& key) { key.split_k = 2; }), nullptr);
   EXPECT_NE(with([](PlanKey& key) { key.split_k = 1; }), nullptr);
-  EXPECT_EQ(with([](PlanKey& key) { key.first_choice = false; }), nullptr);
-  EXPECT_NE(with([](PlanKey& key) { key.first_choice = true; }), nullptr);
   EXPECT_EQ(with([](PlanKey& key) { key.kind = GemmKind::mxfp8; }), nullptr) << "MXFP8 needs SM100";
   EXPECT_EQ(with([](PlanKey& key) { key.architecture = "sm75"; }), nullptr);
 }
