@@ -12,6 +12,10 @@
 //
 // Launches follow one another within a pair of events, so that the gap between host and device is not counted; the time of
 // an iteration is that of one launch. Inputs should be larger than L2 or rotate with `i`.
+//
+// A case should not tell what ran before it in the process: its buffers lie in the same places with the same contents
+// (device_buffer.h), a copy of 4 GiB and some milliseconds of its own launches run before its time is taken, and its share is
+// of that copy and the one after it.
 
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
@@ -21,61 +25,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/device/device_buffer.h"
 #include "reference/formats/format.h"
 
 namespace assay::bench {
-
-inline void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  std::exit(9);
-}
-
-inline cudaStream_t stream() {
-  static const cudaStream_t made = [] {
-    cudaStream_t s = nullptr;
-    check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    return s;
-  }();
-  return made;
-}
-
-class DeviceBuffer {
- public:
-  DeviceBuffer() = default;
-  explicit DeviceBuffer(std::int64_t bytes) : bytes_(bytes) {
-    if (bytes > 0) check(cudaMalloc(&data_, static_cast<std::size_t>(bytes)), "cudaMalloc");
-  }
-  DeviceBuffer(DeviceBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~DeviceBuffer() { cudaFree(data_); }
-  template <class T = void>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  void* data_ = nullptr;
-  std::int64_t bytes_ = 0;
-};
-
-template <class T>
-DeviceBuffer on_device(const std::vector<T>& values) {
-  DeviceBuffer buffer(static_cast<std::int64_t>(values.size() * sizeof(T)));
-  check(cudaMemcpy(buffer.as(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-  return buffer;
-}
 
 constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceil_div(value, unit) * unit; }
@@ -89,7 +46,8 @@ inline std::uint64_t scramble(std::uint64_t counter) {
 }
 
 // Standard normal values in bf16, f16 or f32. A few million different ones, repeated: more random than any code looks.
-inline DeviceBuffer normal_values(Format type, std::int64_t elements, std::uint64_t seed = 1) {
+inline DeviceBuffer normal_values(Format type, std::int64_t elements, std::uint64_t seed = 1,
+                                  Lifetime lifetime = Lifetime::one_case) {
   const std::int64_t element_bytes = bytes_of(type, 1), distinct = std::min<std::int64_t>(elements, 4'000'037);
   std::vector<std::uint8_t> host(static_cast<std::size_t>(distinct * element_bytes));
   for (std::int64_t i = 0; i < distinct; ++i) {
@@ -108,24 +66,38 @@ inline DeviceBuffer normal_values(Format type, std::int64_t elements, std::uint6
       reinterpret_cast<std::uint16_t*>(host.data())[i] = static_cast<std::uint16_t>((bits >> 16 & 0x8000) | magnitude);
     }
   }
-  DeviceBuffer buffer(elements * element_bytes);
-  check(cudaMemcpy(buffer.as(), host.data(), host.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  DeviceBuffer buffer(elements * element_bytes, lifetime);
+  check(cudaMemcpyAsync(buffer.as(), host.data(), host.size(), cudaMemcpyHostToDevice, stream()), "cudaMemcpyAsync");
   const std::int64_t bytes = buffer.bytes();
   for (std::int64_t done = distinct * element_bytes; done < bytes;) {
     const std::int64_t part = std::min(done, bytes - done);
-    check(cudaMemcpy(buffer.as<char>() + done, buffer.as(), static_cast<std::size_t>(part), cudaMemcpyDeviceToDevice),
-          "cudaMemcpy");
+    check(cudaMemcpyAsync(buffer.as<char>() + done, buffer.as(), static_cast<std::size_t>(part), cudaMemcpyDeviceToDevice, stream()),
+          "cudaMemcpyAsync");
     done += part;
   }
+  check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   return buffer;
 }
 
-// Normal bf16 values of one size, made once a process: filling it takes longer than the benchmarks.
-inline const DeviceBuffer& shared_x(std::int64_t elements, int copy) {
-  static std::map<std::pair<std::int64_t, int>, DeviceBuffer> made;
-  auto& buffer = made[{elements, copy}];
-  if (buffer.bytes() == 0) buffer = normal_values(Format::bf16, elements, static_cast<std::uint64_t>(copy + 1));
-  return buffer;
+// Part of a buffer.
+struct DevicePart {
+  void* data = nullptr;
+  template <class T = void>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+};
+
+// Normal bf16 values, of which `copy` 0, 1, ... have none in common. Parts of one buffer of 2 GiB that is made once a process:
+// they lie where they lie whichever sizes were asked for before.
+inline DevicePart shared_x(std::int64_t elements, int copy) {
+  static const DeviceBuffer values = normal_values(Format::bf16, std::int64_t{1} << 30, 1, Lifetime::process);
+  const std::int64_t bytes = round_up(2 * elements, BufferPlaces::kPage), first = copy * bytes;
+  if (first + bytes > values.bytes()) {
+    std::fprintf(stderr, "shared_x: copy %d of %lld elements is beyond 2 GiB\n", copy, static_cast<long long>(elements));
+    std::exit(9);
+  }
+  return {values.as<char>() + first};
 }
 
 // Rows of `groups` groups that sum to `rows`, sizes falling as 1/rank, in random order, one in eight empty. Row counts are
@@ -198,27 +170,27 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Bytes a second, read plus written, of a device-to-device copy of 4 GiB (of less where memory is short).
-inline double measure_copy() {
-  std::size_t free_bytes = 0, all_bytes = 0;
-  check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
-  const std::int64_t bytes = std::min<std::int64_t>(std::int64_t{4} << 30, static_cast<std::int64_t>(free_bytes / 4));
-  const DeviceBuffer from = normal_values(Format::bf16, bytes / 2), to(bytes);
+// Bytes a second, read plus written, of a device-to-device copy of 4 GiB (of less where memory is short): the median of
+// `times` rows of `in_a_row` copies.
+inline double measure_copy(int times, int in_a_row) {
+  static const std::int64_t bytes = std::min(std::int64_t{4} << 30, Arena::get().bytes() / 8);
+  static const DeviceBuffer from = normal_values(Format::bf16, bytes / 2, 1, Lifetime::process), to(bytes, Lifetime::process);
   std::vector<double> seconds;
-  for (int i = 0; i < 13; ++i) {
-    const double once = seconds_a_launch(3, [&](int) {
+  for (int i = 0; i < times; ++i) {
+    seconds.push_back(seconds_a_launch(in_a_row, [&](int) {
       check(cudaMemcpyAsync(to.as(), from.as(), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream()),
             "cudaMemcpyAsync");
-    });
-    if (i >= 2) seconds.push_back(once);  // the first ones wake the device
+    }));
   }
   return 2.0 * static_cast<double>(bytes) / median(seconds);
 }
-// Measured once, before the first benchmark.
+// Of the process, which is in its context: measured once, before the first benchmark.
 inline double copy_rate() {
-  static const double rate = measure_copy();
+  static const double rate = (measure_copy(2, 3), measure_copy(11, 3));  // the first ones wake the device
   return rate;
 }
+// Beside a case: a median over 12 ms or so. It also leaves clocks and L2 as they are after any other case.
+inline double copy_rate_now() { return measure_copy(3, 2); }
 
 // A kernel over a matrix, for the tables of bench/table.py.
 struct Subject {
@@ -242,6 +214,10 @@ struct Figure {
   std::int64_t bytes = 0;  // that a launch must move
   std::string label{};     // what was measured, as KEY=VALUE words that bench/table.py reads
   double seconds = 0;      // median of one launch
+  double copy_rate = 0;    // bytes a second that it is a share of; 0: that of the process
+
+  double rate() const { return static_cast<double>(bytes) / seconds; }
+  double of_copy() const { return rate() / (copy_rate == 0 ? bench::copy_rate() : copy_rate); }
 };
 inline std::vector<Figure>& figures() {
   static std::vector<Figure> all;
@@ -259,29 +235,33 @@ inline void record(const Figure& figure) {
   figures().push_back(figure);
 }
 
-inline void report(benchmark::State& state, Figure figure, const std::vector<double>& seconds) {
+inline Figure report(benchmark::State& state, Figure figure, const std::vector<double>& seconds) {
   figure.seconds = median(seconds);
-  const double rate = static_cast<double>(figure.bytes) / figure.seconds;
   state.counters["bytes"] = static_cast<double>(figure.bytes);
   state.counters["median_us"] = figure.seconds * 1e6;
-  state.counters["TB/s"] = rate * 1e-12;
-  state.counters["of_copy"] = rate / copy_rate();
+  state.counters["TB/s"] = figure.rate() * 1e-12;
+  state.counters["of_copy"] = figure.of_copy();
   if (!figure.label.empty()) state.SetLabel(figure.label);
   record(figure);
+  return figure;
 }
 
-// The body of a benchmark with manual time. `launch(i)`, i = 0, 1, ..., enqueues one launch on stream().
+// The body of a benchmark with manual time. `launch(i)`, i = 0, 1, ..., enqueues one launch on stream(). The figure is a share
+// of the mean of the copies just before and just after it.
 template <class Launch>
-void measure(benchmark::State& state, Figure figure, Launch&& launch, int launches = 10) {
+Figure measure(benchmark::State& state, Figure figure, Launch&& launch, int launches = 10) {
+  constexpr double kWarmUp = 5e-3;  // seconds
   copy_rate();
-  seconds_a_launch(launches, launch);
+  const double before = copy_rate_now();
+  for (double warm = 0; warm < kWarmUp;) warm += launches * seconds_a_launch(launches, launch);
   std::vector<double> seconds;
   for (auto _ : state) {
     seconds.push_back(seconds_a_launch(launches, launch));
     state.SetIterationTime(seconds.back());
   }
   check(cudaGetLastError(), figure.name.c_str());
-  report(state, std::move(figure), seconds);
+  figure.copy_rate = (before + copy_rate_now()) / 2;
+  return report(state, std::move(figure), seconds);
 }
 
 // Registers `body` under `name` with manual time; iterations enough for a median, few enough for a short run.
@@ -294,15 +274,14 @@ benchmark::internal::Benchmark* add(const std::string& name, Body&& body, int it
 }
 
 inline void print_table() {
-  const double again = measure_copy();
-  std::printf("\ncopy of 4 GiB: %.3f TB/s before, %.3f TB/s after\n\n", copy_rate() * 1e-12, again * 1e-12);
+  std::printf("\ncopy of 4 GiB: %.3f TB/s before all, %.3f TB/s after; a share is of the copies beside its case\n\n",
+              copy_rate() * 1e-12, measure_copy(11, 3) * 1e-12);
   std::printf("| %-58s | %9s | %11s | %6s | %7s |\n", "kernel", "us", "MB", "TB/s", "of copy");
   std::printf("|%s|%s:|%s:|%s:|%s:|\n", std::string(60, '-').c_str(), std::string(10, '-').c_str(),
               std::string(12, '-').c_str(), std::string(7, '-').c_str(), std::string(8, '-').c_str());
   for (const Figure& figure : figures()) {
-    const double rate = static_cast<double>(figure.bytes) / figure.seconds;
     std::printf("| %-58s | %9.2f | %11.3f | %6.3f | %7.3f |\n", figure.name.c_str(), figure.seconds * 1e6,
-                static_cast<double>(figure.bytes) * 1e-6, rate * 1e-12, rate / copy_rate());
+                static_cast<double>(figure.bytes) * 1e-6, figure.rate() * 1e-12, figure.of_copy());
   }
 }
 

@@ -1,8 +1,7 @@
 // FP8 block scaling on the device: 1x128 and 128x128, each direction and both in one pass, with and without fused dbias, and
 // ragged groups (rows falling as 1/rank, one group in eight empty, no multiple of anything). Random normal bf16, e4m3 out.
 //
-// What ran before in a process can cost a few percent. For one case by itself, --benchmark_filter='^1x128 both 32768x7168/':
-// nothing is allocated for a case that does not run.
+// One case by itself: --benchmark_filter='^1x128 both 32768x7168/'.
 
 #include <cstdint>
 #include <string>
@@ -25,7 +24,7 @@ struct Case {
     std::string text = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
     text += rowwise && columnwise ? " both" : rowwise ? " rowwise" : " columnwise";
     if (dbias) text += " dbias";
-    if (groups != 0) text += " " + std::to_string(groups) + " groups";
+    if (groups != 0) text += std::string(" ") + std::to_string(groups) + " groups";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
   Subject subject() const {

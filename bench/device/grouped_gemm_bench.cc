@@ -110,7 +110,7 @@ const char* values(std::int64_t first, std::int64_t elements) {
   static const DeviceBuffer pool = [] {
     std::int64_t most = 0;
     for (const Shape& s : kShapes) most = std::max(most, s.rows * std::max(s.K, s.N) + std::max(s.groups * s.N * s.K, s.rows * s.K));
-    return normal_values(Format::bf16, most + kSets * kApart);
+    return normal_values(Format::bf16, most + kSets * kApart, 1, Lifetime::process);
   }();
   if (2 * (first + elements) > pool.bytes()) throw std::logic_error("the pool of values is too small");
   return pool.as<char>() + 2 * first;

@@ -93,8 +93,19 @@ void leave_out(bool quantizations, bool products) {
 const DeviceBuffer& shared_values(std::int64_t elements, std::uint64_t seed) {
   static std::map<std::pair<std::int64_t, std::uint64_t>, DeviceBuffer> made;
   DeviceBuffer& buffer = made[{elements, seed}];
-  if (buffer.bytes() == 0) buffer = normal_values(Format::bf16, elements, seed);
+  if (buffer.bytes() == 0) buffer = normal_values(Format::bf16, elements, seed, Lifetime::process);
   return buffer;
+}
+
+// What the module keeps lies in the arena too.
+const device::MemorySource& arena_memory() {
+  static const device::MemorySource memory = [] {
+    device::MemorySource made = device::device_memory();
+    made.allocate = [](std::int64_t bytes) { return Arena::get().take(bytes); };
+    made.release = [](void* taken) { Arena::get().give_back(taken); };
+    return made;
+  }();
+  return memory;
 }
 
 // The layer with its buffers. Made for one case at a time: they take a few GiB.
@@ -130,7 +141,7 @@ struct Layer {
     options.rows_multiple = 16;  // as the splits above are: operands of wgrad are read where they lie
     options.fresh_weights = false;
     options.status = status.as<std::uint32_t>();
-    module = std::make_unique<device::GroupedLinear>(options, active_kernels(), device::device_memory());
+    module = std::make_unique<device::GroupedLinear>(options, active_kernels(), arena_memory());
   }
 
   void step() {

@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "bench/device/block_scales.h"
 #include "bench/device/device_bench.h"
-#include "device/recipes/quantize.h"
+#include "bench/device/quantize_calls.h"
 
 namespace assay::bench {
 namespace {
@@ -24,7 +22,7 @@ struct Case {
     text += rowwise && columnwise ? " both" : rowwise ? " rowwise" : " columnwise";
     if (dbias) text += " dbias";
     text += swizzled ? " swizzled" : " compact";
-    if (groups != 0) text += " " + std::to_string(groups) + " groups";
+    if (groups != 0) text += std::string(" ") + std::to_string(groups) + " groups";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
   Subject subject() const {
@@ -33,61 +31,15 @@ struct Case {
   }
 };
 
-Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& splits) {
-  return block_scales(32, c.swizzled, rowwise, c.columns, splits);
-}
-
 void quantize_mx(benchmark::State& state, const Case& c) {
-  const std::int64_t elements = c.rows * c.columns;
-  const std::vector<std::int64_t> splits = c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows);
-  const DeviceBuffer device_splits = on_device(splits);
-
   device::QuantizeCall call;
   call.config.recipe = Recipe::mxfp8;
   call.config.rowwise = c.rowwise;
   call.config.columnwise = c.columnwise;
   call.config.dbias = c.dbias;
   call.config.scale_layout = c.swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
-  call.rows.capacity = c.rows;
   call.columns = c.columns;
-  if (c.groups != 0) {
-    call.rows.splits = device_splits.as<std::int64_t>();
-    call.rows.groups = c.groups;
-  }
-  const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
-  call.workspace = workspace.as();
-  call.workspace_bytes = workspace.bytes();
-
-  // Of a small matrix several, so that none is still in L2 when its turn comes.
-  const int copies = elements >= 200'000'000 ? 1 : 4;
-  const std::int64_t bias_bytes = 2 * static_cast<std::int64_t>(splits.size()) * c.columns;
-  std::vector<DeviceBuffer> buffers;
-  std::vector<device::QuantizeCall> calls;
-  for (int copy = 0; copy < copies; ++copy) {
-    const auto output = [&](std::int64_t size) {
-      buffers.emplace_back(size);
-      return buffers.back().as();
-    };
-    call.x = shared_x(elements, copy).as();
-    if (c.rowwise) {
-      call.output.rowwise_data = output(elements);
-      call.output.rowwise_scale_inv = output(scales_of(c, true, splits).stored);
-    }
-    if (c.columnwise) {
-      call.output.columnwise_data = output(elements);
-      call.output.columnwise_scale_inv = output(scales_of(c, false, splits).stored);
-    }
-    if (c.dbias) call.output.dbias = output(bias_bytes);
-    calls.push_back(call);
-  }
-  std::int64_t bytes = 2 * elements;
-  if (c.rowwise) bytes += elements + scales_of(c, true, splits).written;
-  if (c.columnwise) bytes += elements + scales_of(c, false, splits).written;
-  if (c.dbias) bytes += bias_bytes;
-
-  measure(state, {c.name(), bytes, c.subject().label()},
-          [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
-  state.counters["bytes_an_element"] = static_cast<double>(bytes) / static_cast<double>(elements);
+  QuantizeCalls(call, c.groups, splits_of(c.groups, c.rows), 32).measure(state, c.name(), c.subject());
 }
 
 void add_all() {

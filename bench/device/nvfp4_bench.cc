@@ -9,15 +9,14 @@
 //   issue    instructions of an element (kSlots) over 4 schedulers a multiprocessor at kClock, the clock that an H200
 //            keeps under load
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "bench/device/block_scales.h"
 #include "bench/device/device_bench.h"
-#include "device/recipes/quantize.h"
+#include "bench/device/quantize_calls.h"
 
 namespace assay::bench {
 namespace {
@@ -37,7 +36,7 @@ struct Case {
     text += kNames[static_cast<int>(kind)];
     text += amax_given ? " amax given" : "";
     if (swizzled) text += " swizzled";
-    if (groups != 0) text += " " + std::to_string(groups) + " groups";
+    if (groups != 0) text += std::string(" ") + std::to_string(groups) + " groups";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
   Subject subject() const {
@@ -62,10 +61,6 @@ constexpr Slots kSlots[] = {
     {16.0, 20.6, 34.2, 1.5}, {16.0, 20.6, 34.2, 1.5}, {16.0, 24.5, 38.0, 8.5}, {24.0, 32.0, 58.0, 1.5}};
 constexpr double kClock = 1.7e9;
 
-Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& splits) {
-  return block_scales(16, c.swizzled, rowwise, c.columns, splits);
-}
-
 struct Bound {
   std::string name;
   double memory, issue, measured;  // seconds
@@ -85,12 +80,7 @@ double issue_seconds(const Case& c) {
 }
 
 void quantize_nv(benchmark::State& state, const Case& c) {
-  const std::int64_t elements = c.rows * c.columns;
-  const std::vector<std::int64_t> splits =
-      c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows, 2);
-  const DeviceBuffer device_splits = on_device(splits);
-  const DeviceBuffer amaxes = on_device(std::vector<float>(splits.size(), 5.75f));
-
+  const std::vector<std::int64_t> splits = splits_of(c.groups, c.rows, 2);
   device::QuantizeCall call;
   call.config.recipe = Recipe::nvfp4;
   call.config.output = Format::e2m1;
@@ -101,62 +91,20 @@ void quantize_nv(benchmark::State& state, const Case& c) {
   call.config.hadamard_sign_mask = c.kind == Kind::hadamard ? 0x5AC3 : 0;
   call.config.stochastic_rounding = c.kind == Kind::stochastic;
   call.config.scale_layout = c.swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
-  call.rows.capacity = c.rows;
   call.columns = c.columns;
-  if (c.groups != 0) {
-    call.rows.splits = device_splits.as<std::int64_t>();
-    call.rows.groups = c.groups;
-  }
+  const DeviceBuffer amaxes = on_device(std::vector<float>(splits.size(), 5.75f));
   if (c.amax_given) call.amax = call.columnwise_amax = amaxes.as<float>();
-  const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
-  call.workspace = workspace.as();
-  call.workspace_bytes = workspace.bytes();
   DeviceBuffer random;
   if (c.kind == Kind::stochastic) {
-    random = normal_values(Format::bf16, ceil_div(elements, 2), 99);
+    random = normal_values(Format::bf16, ceil_div(c.rows * c.columns, 2), 99);
     call.rowwise_random = call.columnwise_random = random.as<std::uint8_t>();
   }
 
-  // Of a small matrix several, so that none is still in L2 when its turn comes.
-  const int copies = elements >= 200'000'000 ? 1 : 4;
-  const auto groups = static_cast<std::int64_t>(splits.size());
-  std::vector<DeviceBuffer> buffers;
-  std::vector<device::QuantizeCall> calls;
-  for (int copy = 0; copy < copies; ++copy) {
-    const auto output = [&](std::int64_t size) {
-      buffers.emplace_back(size);
-      return buffers.back().as();
-    };
-    call.x = shared_x(elements, copy).as();
-    if (c.rowwise) {
-      call.output.rowwise_data = output(elements / 2);
-      call.output.rowwise_scale_inv = output(scales_of(c, true, splits).stored);
-      call.output.amax = static_cast<float*>(output(4 * groups));
-    }
-    if (c.columnwise) {
-      call.output.columnwise_data = output(elements / 2);
-      call.output.columnwise_scale_inv = output(scales_of(c, false, splits).stored);
-      call.output.columnwise_amax = static_cast<float*>(output(4 * groups));
-    }
-    calls.push_back(call);
-  }
-  std::int64_t bytes = (c.amax_given ? 2 : 4) * elements;
-  const std::int64_t random_bytes = c.kind == Kind::stochastic ? elements : 0;
-  if (c.rowwise) bytes += elements / 2 + random_bytes + scales_of(c, true, splits).written + 4 * groups;
-  if (c.columnwise) bytes += elements / 2 + random_bytes + scales_of(c, false, splits).written + 4 * groups;
-
-  measure(state, {c.name(), bytes, c.subject().label()},
-          [&](int i) { device::quantize(calls[static_cast<std::size_t>(i % copies)], stream()); });
-
-  double measured = 0;
-  for (const Figure& figure : figures()) {
-    if (figure.name == c.name()) measured = figure.seconds;
-  }
-  const Bound bound{c.name(), static_cast<double>(bytes) / copy_rate(), issue_seconds(c), measured};
-  state.counters["bytes_an_element"] = static_cast<double>(bytes) / static_cast<double>(elements);
+  const Figure figure = QuantizeCalls(call, c.groups, splits, 16).measure(state, c.name(), c.subject());
+  const Bound bound{c.name(), figure.of_copy() * figure.seconds, issue_seconds(c), figure.seconds};
   state.counters["memory_us"] = bound.memory * 1e6;
   state.counters["issue_us"] = bound.issue * 1e6;
-  state.counters["of_bound"] = std::max(bound.memory, bound.issue) / measured;
+  state.counters["of_bound"] = std::max(bound.memory, bound.issue) / bound.measured;
   std::erase_if(bounds(), [&](const Bound& known) { return known.name == bound.name; });
   bounds().push_back(bound);
 }

@@ -87,7 +87,6 @@ constexpr Yardstick kAllYardsticks[] = {
 
 void run_yardstick(benchmark::State& state, const Figure& figure, const Yardstick& yardstick) {
   const DeviceBuffer words(256);
-  check(cudaMemset(words.as(), 0, 256), "cudaMemset");
   void* to = words.as();
   void* arguments[] = {&to};
   const cudaKernel_t kernel = load_yardstick(yardstick.kernel);
@@ -107,12 +106,6 @@ DeviceBuffer columns_on_device(int groups, bool are_int32) {
   return on_device_as(are_int32, std::vector<std::int64_t>(static_cast<std::size_t>(groups), 7168));
 }
 
-DeviceBuffer zeroed(std::int64_t bytes) {
-  DeviceBuffer buffer(bytes);
-  check(cudaMemset(buffer.as(), 0, static_cast<std::size_t>(bytes)), "cudaMemset");
-  return buffer;
-}
-
 Figure figure_of(const char* what, bool are_int32, int groups, std::int64_t bytes) {
   const std::string type = are_int32 ? "int32" : "int64", n = std::to_string(groups);
   return {std::string("node: ") + what + " of " + type + ", n = " + n, bytes,
@@ -124,7 +117,7 @@ Figure figure_of(const char* what, bool are_int32, int groups, std::int64_t byte
 void add_outputs(int outputs, bool are_int32, int groups) {
   const std::int64_t bytes = groups * (are_int32 ? 4 : 8) + outputs * (groups + 1) * 8;
   add_node(figure_of(outputs == 1 ? "offsets" : "8_offsets", are_int32, groups, bytes), [=](benchmark::State& state, const Figure& figure) {
-    const DeviceBuffer splits = splits_on_device(groups, are_int32), offsets(outputs * (groups + 1) * 8), status = zeroed(4);
+    const DeviceBuffer splits = splits_on_device(groups, are_int32), offsets(outputs * (groups + 1) * 8), status(4);
     std::vector<device::OffsetsOutput> targets;
     for (int o = 0; o < outputs; ++o) {
       targets.push_back({outputs == 1 ? 7168 : 1 + o, o % 2 == 0, o % 4 == 3, offsets.as<std::int64_t>() + o * (groups + 1)});
@@ -140,7 +133,7 @@ void add_two_dimensional(bool are_int32, int groups) {
   const std::int64_t bytes = (3 * groups + 1) * (are_int32 ? 4 : 8);
   add_node(figure_of("2d_offsets", are_int32, groups, bytes), [=](benchmark::State& state, const Figure& figure) {
     const DeviceBuffer first = splits_on_device(groups, are_int32), last = columns_on_device(groups, are_int32);
-    const DeviceBuffer offsets((groups + 1) * 8), status = zeroed(4);
+    const DeviceBuffer offsets((groups + 1) * 8), status(4);
     measure_node(state, figure, [&](int) {
       device::splits_to_offsets_2d(first.as(), last.as(), are_int32, groups, offsets.as(), status.as<std::uint32_t>(), stream());
     });

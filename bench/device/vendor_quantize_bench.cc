@@ -38,7 +38,6 @@ struct Case {
 };
 
 void quantize_beside(benchmark::State& state, const Case& c) {
-  copy_rate();
   const std::int64_t elements = c.rows * c.columns;
   const std::vector<std::int64_t> splits(static_cast<std::size_t>(std::max(c.groups, 1)), c.rows / std::max(c.groups, 1));
   const DeviceBuffer device_splits = on_device(splits);
@@ -76,6 +75,7 @@ void quantize_beside(benchmark::State& state, const Case& c) {
   constexpr int kInARow = 10;
   const auto ours = [&] { return seconds_a_launch(kInARow, [&](int) { device::quantize(call, stream()); }); };
   const auto theirs = [&] { return vendor ? seconds_a_launch(kInARow, [&](int) { vendor->launch(stream()); }) : 0; };
+  const double before = copy_rate_now();
   ours(), theirs();
   std::vector<double> of_ours, of_theirs, ratios;
   bool ours_first = true;
@@ -91,13 +91,14 @@ void quantize_beside(benchmark::State& state, const Case& c) {
     state.SetIterationTime(a);
   }
   check(cudaGetLastError(), c.name().c_str());
-  report(state, {c.name(), bytes, c.label(vendor_label)}, of_ours);
+  const double copy = (before + copy_rate_now()) / 2;
+  report(state, {.name = c.name(), .bytes = bytes, .label = c.label(vendor_label), .copy_rate = copy}, of_ours);
   if (!vendor) return;
-  const double seconds = median(of_theirs);
-  state.counters["vendor_us"] = seconds * 1e6;
-  state.counters["vendor_of_copy"] = static_cast<double>(bytes) / seconds / copy_rate();
+  const Figure theirs_alone{c.name() + ", vendor " + vendor_label, bytes, "", median(of_theirs), copy};
+  state.counters["vendor_us"] = theirs_alone.seconds * 1e6;
+  state.counters["vendor_of_copy"] = theirs_alone.of_copy();
   state.counters["of_vendor"] = median(ratios);
-  record({c.name() + ", vendor " + vendor_label, bytes, "", seconds});
+  record(theirs_alone);
 }
 
 void add_all() {
