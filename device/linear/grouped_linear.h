@@ -57,7 +57,8 @@ struct GroupedLinearOptions {
   int groups = 0;                     // G, 0 to 1024
   std::int64_t N = 0, K = 0;          // output and input features
   std::int64_t rows_capacity = 0;     // the most rows that a call may bring
-  std::int64_t rows_multiple = 1;     // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 its copies
+  std::int64_t rows_multiple = 1;     // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 its copies,
+                                      // and time for columnwise codes of block
   LinearPath path;                    // what it points to must outlive the module; settings.library_workspace and
                                       // settings.group_arrays null: the module has its own
   bool dgrad = true, wgrad = true;    // what backward() may be asked for

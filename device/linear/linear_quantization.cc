@@ -84,6 +84,7 @@ std::vector<QuantizeCall> quantize_calls(const LinearConfig& config, const Linea
   call.x_type = config.type;
   call.x = source.x;
   call.rows = source.rows;
+  call.rows_multiple = source.rows_multiple;
   call.columns = source.columns;
   call.scale = config.recipe == LinearRecipe::tensor_delayed ? source.scale : nullptr;
   call.noop = source.noop;

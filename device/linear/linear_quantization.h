@@ -16,6 +16,7 @@ struct LinearSource {
   const void* x = nullptr;
   const void* const* list = nullptr;  // weights, in place of x
   Rows rows;                          // of weights: G groups of N rows each
+  std::int64_t rows_multiple = 1;     // promised: QuantizeCall::rows_multiple
   std::int64_t columns = 0;
   const float* scale = nullptr;       // tensor_delayed
   float* amax = nullptr;              // per-tensor recipes: written, if wanted

@@ -233,6 +233,7 @@ struct Step {
     source.x = w.data;
     source.list = w.list;
     source.rows = w.list != nullptr ? Rows{call.rows.groups * call.N, nullptr, call.rows.groups} : weight_rows();
+    source.rows_multiple = std::max<std::int64_t>(call.N, 1);
     source.columns = call.K;
     source.scale = scale;
     return source;
@@ -310,6 +311,7 @@ LinearSource rows_source(const Step& step, LinearTensor tensor, const void* x, c
   source.tensor = tensor;
   source.x = x;
   source.rows = step.rows();
+  source.rows_multiple = step.call.rows_multiple;
   source.columns = tensor == LinearTensor::gradient ? step.call.N : step.call.K;
   source.scale = scale;
   source.amax = amax;

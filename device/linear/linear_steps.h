@@ -83,8 +83,10 @@ struct LinearCall {
   Rows rows;                // of x, dy, y and dx; splits on the device
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. wgrad through cuBLASLt relies on it
                                    // (GroupedGemmCall::rows_multiple): 16, for nvfp4 32, saves the workspace and the time for
-                                   // copies of q(x) and q(dy). A broken promise is told by the status word
-                                   // (kStatusUnalignedRows) of wgrad, which then writes nothing
+                                   // copies of q(x) and q(dy). So does columnwise quantization of block, which 16 makes
+                                   // faster (QuantizeCall::rows_multiple). A broken promise is told by the status word
+                                   // (kStatusUnalignedRows): wgrad then writes nothing, and what a step computes from codes
+                                   // that were not written is of no use
   std::int64_t N = 0;       // output features
   std::int64_t K = 0;       // input features
   LinearPath path;

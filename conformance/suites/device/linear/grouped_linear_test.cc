@@ -808,7 +808,8 @@ TEST_P(EveryRecipe, NothingIsAllocatedWhileCapturing) {
 
 // ---- Promised rows ---------------------------------------------------------------------------------------------------
 
-// The promise goes with every product, saves wgrad memory, is reported where it is relied on, and looked at there.
+// The promise goes with every product and every quantization of rows, saves wgrad memory, is reported where it is relied on, and
+// looked at there. Of weights it is known what their rows are.
 TEST_P(EveryRecipe, RowsMultiple) {
   for (const bool defer : {false, true}) {
     const Case c = layer({16, 0, 32, 16}, 4);
@@ -824,6 +825,7 @@ TEST_P(EveryRecipe, RowsMultiple) {
     EXPECT_LT(module.memory_bytes(), without);
     const auto step = [&] {
       host_device().products.clear();
+      host_device().quantizations.clear();
       const auto forward = module.forward(b.forward(), nullptr);
       device::LinearReport report = module.backward(b.backward(forward.microbatch), nullptr).report;
       EXPECT_EQ(forward.report.forward.rows_multiple, 1) << "nothing relies on it";
@@ -833,6 +835,11 @@ TEST_P(EveryRecipe, RowsMultiple) {
       EXPECT_NE(report.description().find("groups of 16 rows or multiples"), std::string::npos) << report.description();
       EXPECT_EQ(host_device().products.size(), 3u);
       for (const HostDevice::ProductMemory& each : host_device().products) EXPECT_EQ(each.rows_multiple, 16);
+      for (const HostDevice::Quantization& each : host_device().quantizations) {
+        const bool of_weights = each.rows == static_cast<std::int64_t>(c.layout.splits.size()) * c.layout.N;
+        EXPECT_EQ(each.rows_multiple, of_weights ? c.layout.N : 16) << each.rows << " rows";
+      }
+      EXPECT_EQ(host_device().quantizations.empty(), c.config.recipe == LinearRecipe::none);
     };
     const Matrix before = b.dw;
     step();

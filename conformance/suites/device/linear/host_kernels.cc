@@ -69,9 +69,18 @@ void quantize(const device::QuantizeCall& call, Stream) {
   device::require(call.workspace_bytes >= quantize_bytes(call), "workspace_bytes", call.workspace_bytes, "enough");
   device::require_pointer(call.workspace, "workspace", 256);
   if (call.rows.capacity != 0 && call.columns != 0) device::require_pointer(call.x, "x", 16);
+  device::require(call.rows_multiple >= 1, "rows_multiple", call.rows_multiple, "a value of at least 1");
+  state().quantizations.push_back({call.config.recipe, call.rows.capacity, call.rows_multiple});
   enqueue(described(call), [call] {
     spoil(call.workspace, call.workspace_bytes);
     const std::vector<std::int64_t> splits = splits_of(call.rows);
+    const bool of_blocks = call.config.recipe == Recipe::block_1x128 || call.config.recipe == Recipe::block_128x128;
+    const bool relies_on_multiple = of_blocks && call.output.columnwise_data != nullptr && call.rows_multiple % 16 == 0;
+    for (const std::int64_t rows : splits) {
+      if (!relies_on_multiple || rows % call.rows_multiple == 0) continue;
+      if (call.status != nullptr) *call.status |= device::kStatusUnalignedRows;
+      return;
+    }
     QuantizeProblem problem;
     problem.config = call.config;
     problem.x_type = call.x_type;

@@ -28,6 +28,12 @@ struct HostDevice {
     bool operator==(const ProductMemory&) const = default;
   };
   std::vector<ProductMemory> products;  // what each was handed
+  struct Quantization {
+    Recipe recipe;
+    std::int64_t rows, rows_multiple;
+    bool operator==(const Quantization&) const = default;
+  };
+  std::vector<Quantization> quantizations;
   std::vector<std::function<void()>>* capture = nullptr;
   std::uint64_t captures = 0;  // begun so far
   int current_device = 0;
