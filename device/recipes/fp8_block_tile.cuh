@@ -37,7 +37,6 @@ namespace assay::device {
 struct Fp8BlockTiles {
   const void* x;  // [rows.capacity, columns]
   Rows rows;
-  std::uint32_t rows_multiple;  // of every group: relied on and seen to, or 1
   std::int64_t columns;
   std::uint32_t column_tiles;  // at least 1, also where there are no columns
   std::uint32_t blocks;        // of the launch: windows of 128 rows times column_tiles
@@ -53,6 +52,7 @@ struct Fp8BlockTiles {
   float* column_scale;
   float* tile_sums;  // [tiles of rows, columns]
   std::uint32_t* status;
+  std::uint32_t rows_multiple;  // of every group: relied on and seen to, or 1
 };
 
 // What a kernel is compiled for. It may be given less than that.
