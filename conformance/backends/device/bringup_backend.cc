@@ -10,7 +10,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr GemmOptions kBringupOnly{GemmPath::bringup, 0};
+constexpr GemmOptions kBringupOnly{GemmPath::bringup};
 
 class BringupCalls : public CudaCalls {
  public:

@@ -1,10 +1,16 @@
 // Backend `device`: the device library.
 
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <set>
+
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/device/cuda_backend.h"
 #include "conformance/backends/device/gemm_path.h"
 #include "conformance/backends/device/linear_call.h"
 #include "conformance/ops/request.h"
+#include "device/support/launch_check.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -16,11 +22,26 @@ class DeviceCalls : public CudaCalls {
 
   std::string software() override { return describe_gemm_path(options_); }
 
+  // Reads the splits: no caller of the library needs to, but here it decides whether option rows_multiple's promise is made.
+  void look(const assay_call& call) override {
+    if (options_.rows_multiple == 1 || call.op == nullptr) return;
+    const Request request = Request::of(call);
+    const TensorView* tensor = request.find_input("splits");
+    if (tensor == nullptr || tensor->data == nullptr || tensor->type != Format::i64) return;
+    std::vector<std::int64_t> splits(static_cast<std::size_t>(tensor->elements()));
+    device::check_cuda(cudaMemcpy(splits.data(), tensor->data, splits.size() * 8, cudaMemcpyDeviceToHost), "read the splits");
+    const bool holds = std::all_of(splits.begin(), splits.end(), [&](std::int64_t rows) { return rows % options_.rows_multiple == 0; });
+    holds ? (void)promised_.insert(tensor->data) : (void)promised_.erase(tensor->data);
+  }
+
   DeviceCall prepare(const assay_call& call) override {
     if (call.algorithm != -1) throw NotSupported("the device has one algorithm for this; pin none");
     const Request request = Request::of(call);
     if (request.op() == "grouped_gemm") return gemm_call(request, options_);
-    return is_linear(request) ? linear_call(request, options_) : device_call(request);
+    GemmOptions options = options_;
+    const TensorView* splits = request.find_input("splits");
+    if (splits == nullptr || !promised_.contains(splits->data)) options.rows_multiple = 1;
+    return is_linear(request) ? linear_call(request, options) : device_call(request, options.rows_multiple);
   }
 
   void state(const assay_call& call, assay_numerics& numerics) override {
@@ -31,6 +52,7 @@ class DeviceCalls : public CudaCalls {
 
  private:
   GemmOptions options_;
+  std::set<const void*> promised_;  // where splits lie that keep the promise
 };
 
 std::unique_ptr<CudaCalls> open_device(const std::vector<std::string>& options) {

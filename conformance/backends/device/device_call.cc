@@ -69,7 +69,7 @@ bool is_per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || r
 // Bytes that hold the codes of `elements` elements.
 std::int64_t code_bytes(Recipe recipe, std::int64_t elements) { return recipe == Recipe::nvfp4 ? elements / 2 : elements; }
 
-DeviceCall quantize_call(const Request& request) {
+DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   Parts parts;
   device::QuantizeCall call;
   call.config = quantize_config_of(request);
@@ -128,6 +128,7 @@ DeviceCall quantize_call(const Request& request) {
   return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::QuantizeCall ready = call;
             splits.bind(ready.rows, workspace, status, stream);
+            ready.rows_multiple = rows_multiple;
             if (nvfp4) {
               ready.amax = amax.bind(workspace, stream);
               ready.columnwise_amax = columnwise_amax.bind(workspace, stream);
@@ -322,7 +323,6 @@ constexpr struct {
   std::string_view op;
   DeviceCall (*make)(const Request&);
 } kCalls[] = {
-    {"quantize", quantize_call},
     {"dequantize", dequantize_call},
     {"swizzle", swizzle_call},
     {"unswizzle", swizzle_call},
@@ -335,7 +335,8 @@ constexpr struct {
 
 }  // namespace
 
-DeviceCall device_call(const Request& request) {
+DeviceCall device_call(const Request& request, std::int64_t rows_multiple) {
+  if (request.op() == "quantize") return quantize_call(request, rows_multiple);
   for (const auto& [op, make] : kCalls) {
     if (op == request.op()) return make(request);
   }

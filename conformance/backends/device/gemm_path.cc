@@ -6,6 +6,7 @@
 #include "conformance/backends/device/cuda_backend.h"
 #include "device/gemm/bringup_gemm.h"
 #include "device/gemm/cublaslt_library.h"
+#include "device/layout/group_table.cuh"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -106,6 +107,11 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
         throw InvalidArgument("--backend-options gemm", "'" + value + "'", "auto, cublaslt or bringup");
       }
       made.path = value == "auto" ? GemmPath::automatic : value == "cublaslt" ? GemmPath::cublaslt : GemmPath::bringup;
+    } else if (key == "rows_multiple" && with_path) {
+      const char* const last = value.data() + value.size();
+      const auto read = std::from_chars(value.data(), last, made.rows_multiple);
+      const bool good = read.ec == std::errc{} && read.ptr == last && made.rows_multiple >= 1 && made.rows_multiple <= device::kMaxRows;
+      if (!good) throw InvalidArgument("--backend-options rows_multiple", "'" + value + "'", "1 to " + std::to_string(device::kMaxRows));
     } else {
       throw InvalidArgument("--backend-options", "'" + each + "'", with_path ? kGemmOptionsHelp : "assume_plan=VERSION (13.10)");
     }

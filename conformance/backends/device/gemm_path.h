@@ -1,6 +1,7 @@
 #pragma once
 // Which of the device library's two paths carries out a grouped GEMM, and what is stated about its numbers.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,14 @@ struct GemmOptions {
   // Not 0: plans are stated as though cuBLASLt were this version (131000), and its algorithm, workspace and multiprocessors
   // those under which that version was measured. A statement to be put to the test.
   int assumed_version = 0;
+  // Backend `device`: quantizations and layers are made with the promise that the rows of every group are multiples of this,
+  // where the splits that supports() saw are. A graph whose splits change to others then breaks it, and tells.
+  std::int64_t rows_multiple = 1;
 };
 
-inline constexpr const char* kGemmOptionsHelp = "gemm=auto|cublaslt|bringup, assume_plan=VERSION (13.10)";
+inline constexpr const char* kGemmOptionsHelp = "gemm=auto|cublaslt|bringup, assume_plan=VERSION (13.10), rows_multiple=N (16)";
 
-// Errors: InvalidArgument, for another key or value; `with_path` false: key `gemm` is not known.
+// Errors: InvalidArgument, for another key or value; `with_path` false: only `assume_plan` is known.
 GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path);
 
 // Errors: InvalidArgument, NotSupported.

@@ -184,6 +184,7 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
   call.workspace_bytes = device::linear_forward_workspace_bytes(call);
   const std::int64_t own = step.parts.add(call.workspace_bytes);
   const Splits splits = step.splits;
+  const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
   const bool cached = noop != nullptr;
   // Padding of compact scales is left alone.
   const ScaleShape shape = recipe == LinearRecipe::block ? scale_shape(Recipe::block_128x128, Direction::rowwise, call.N, call.K) : ScaleShape{};
@@ -191,6 +192,7 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::LinearForwardCall ready = call;
             splits.bind(ready.rows, workspace, status, stream);
+            ready.rows_multiple = rows_multiple;
             ready.status = status;
             ready.workspace = part<void>(workspace, own);
             device::QuantizedStorage cache;
@@ -243,9 +245,11 @@ DeviceCall dgrad_call(const Request& request, const GemmOptions& options) {
   call.workspace_bytes = product ? device::linear_dgrad_workspace_bytes(call) : 0;
   const std::int64_t own = step.parts.add(std::max(call.workspace_bytes, alone.workspace_bytes));
   const Splits splits = step.splits;
+  const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             const auto made_ready = [&](device::LinearCall& ready) {
               splits.bind(ready.rows, workspace, status, stream);
+              ready.rows_multiple = rows_multiple;
               ready.status = status;
               ready.workspace = part<void>(workspace, own);
             };
@@ -311,11 +315,13 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
   call.workspace_bytes = product ? device::linear_wgrad_workspace_bytes(call) : 0;
   const std::int64_t own = step.parts.add(std::max(call.workspace_bytes, alone.workspace_bytes));
   const Splits splits = step.splits;
+  const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::Rows rows = call.rows;
             splits.bind(rows, workspace, status, stream);
             const auto made_ready = [&](device::LinearCall& ready, std::int64_t at) {
               ready.rows = rows;
+              ready.rows_multiple = rows_multiple;
               ready.status = status;
               ready.workspace = part<void>(workspace, at);
             };

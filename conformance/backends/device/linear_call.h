@@ -8,7 +8,7 @@ namespace assay::conformance {
 
 bool is_linear(const Request& request);
 
-// Errors: InvalidArgument, NotSupported.
+// Made with the promise of options.rows_multiple. Errors: InvalidArgument, NotSupported.
 DeviceCall linear_call(const Request& request, const GemmOptions& options);
 
 }  // namespace assay::conformance

@@ -127,10 +127,13 @@ TEST(GemmOptions, AreRead) {
   EXPECT_EQ(gemm_options({"gemm=bringup"}, true).path, GemmPath::bringup);
   EXPECT_EQ(gemm_options({"gemm=auto", "assume_plan=13.10"}, true).assumed_version, 131000);
   EXPECT_EQ(gemm_options({"assume_plan=13.4.1"}, false).assumed_version, 130401);
-  for (const char* wrong : {"gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
+  EXPECT_EQ(gemm_options({}, true).rows_multiple, 1);
+  EXPECT_EQ(gemm_options({"rows_multiple=16"}, true).rows_multiple, 16);
+  for (const char* wrong : {"rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x", "rows_multiple=", "gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
     EXPECT_THROW(gemm_options({wrong}, true), InvalidArgument) << wrong;
   }
   EXPECT_THROW(gemm_options({"gemm=bringup"}, false), InvalidArgument);
+  EXPECT_THROW(gemm_options({"rows_multiple=16"}, false), InvalidArgument);
 }
 
 }  // namespace
