@@ -122,6 +122,45 @@ std::string numbers_text(const ScaleSide& side) {
   return fmt::format("  numbers of these tiles among {} over all groups, row by row: {}; column by column: {}\n", side.tiles, one, other);
 }
 
+// "8 (528 pieces), 16 (527 pieces) and 3 more": values by how many pieces have them.
+std::string often_text(const std::map<std::int64_t, std::int64_t>& pieces_of) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::pair<std::int64_t, std::int64_t>> often(pieces_of.begin(), pieces_of.end());
+  std::stable_sort(often.begin(), often.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(often.size(), kMost); ++i) {
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", often[i].first, counted(often[i].second, "piece"));
+  }
+  if (often.size() > kMost) text += fmt::format(" and {} more", often.size() - kMost);
+  return text;
+}
+
+// Block read - block wanted, modulo the blocks of the contraction, where all wrong reads of a piece that are scales of the array
+// agree: a pointer that runs ahead or lags shows like this, whichever line it reads. Empty where fewer than half of the pieces
+// have one, or all have 0.
+std::string shifts_text(const ScaleSide& side) {
+  std::map<std::int64_t, std::int64_t> pieces_of;
+  std::int64_t shifted = 0;
+  for (const ScalePiece& piece : side.pieces) {
+    const auto depth = static_cast<std::int64_t>(piece.reads.size());
+    std::set<std::int64_t> shifts;
+    for (std::size_t b = 0; b < piece.reads.size(); ++b) {
+      const ScaleRead& read = piece.reads[b];
+      if (!piece.is_wrong(b) || read.kind != ScaleRead::Kind::place || read.place < 0 || read.place >= side.array.elements()) continue;
+      const ScaleArray::Where at = side.array.where(read.place);
+      const std::int64_t block = side.array.line_block == 1 ? at.row : at.column;
+      shifts.insert(((block - static_cast<std::int64_t>(b)) % depth + depth) % depth);
+    }
+    if (shifts.size() != 1) continue;
+    ++pieces_of[*shifts.begin()];
+    ++shifted;
+  }
+  const auto pieces = static_cast<std::int64_t>(side.pieces.size());
+  if (2 * shifted < pieces || (pieces_of.size() == 1 && pieces_of.begin()->first == 0)) return "";
+  return fmt::format("{} read - {} wanted, modulo the blocks of the contraction, is the same within {} of {}: {}", side.array.summed,
+                     side.array.summed, shifted, counted(pieces, "wrong piece"), often_text(pieces_of));
+}
+
 // What holds for every wrong read.
 std::string laws_text(const ScaleSide& side) {
   std::vector<std::string> laws;
@@ -184,16 +223,10 @@ std::string laws_text(const ScaleSide& side) {
                                side.array.line));
   }
   if (each_piece && distances.size() > 1) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> often(by_piece.begin(), by_piece.end());
-    std::stable_sort(often.begin(), often.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-    std::string text;
-    for (std::size_t i = 0; i < std::min<std::size_t>(often.size(), 6); ++i) {
-      text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", often[i].first, counted(often[i].second, "piece"));
-    }
-    if (often.size() > 6) text += fmt::format(" and {} more", often.size() - 6);
-    laws.push_back("index read - index wanted is the same within each wrong piece: " + text);
+    laws.push_back("index read - index wanted is the same within each wrong piece: " + often_text(by_piece));
   }
-  if (laws.size() == known) laws.push_back(told == 0 ? "no wrong pair tells an index" : "no simple law joins index read and index wanted");
+  if (const std::string shifts = shifts_text(side); !shifts.empty()) laws.push_back(shifts);
+  if (laws.size() == known) laws.push_back(told == 0 ? "no wrong pair tells an index: no scale of this operand was read, or the other's are wrong too" : "no simple law joins index read and index wanted");
   std::string text;
   for (const std::string& law : laws) text += "  law     " + law + "\n";
   return text;
