@@ -1,5 +1,6 @@
 // FP8 block scaling on the device: 1x128 and 128x128, each direction and both in one pass, with and without fused dbias, and
-// ragged groups (rows falling as 1/rank, one group in eight empty, no multiple of anything). Random normal bf16, e4m3 out.
+// ragged groups (rows falling as 1/rank, one group in eight empty; no multiple of anything, or promised multiples of 16).
+// Random normal bf16, e4m3 out.
 //
 // One case by itself: --benchmark_filter='^1x128 both 32768x7168/'.
 
@@ -19,17 +20,21 @@ struct Case {
   bool rowwise, columnwise, dbias;
   int groups;  // 0: one tensor
   std::int64_t rows, columns;
+  std::int64_t multiple = 1;  // of the rows of every group, which is promised
 
   std::string name() const {
     std::string text = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
     text += rowwise && columnwise ? " both" : rowwise ? " rowwise" : " columnwise";
     if (dbias) text += " dbias";
     if (groups != 0) text += std::string(" ") + std::to_string(groups) + " groups";
+    if (multiple != 1) text += " of " + std::to_string(multiple) + "s";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
   Subject subject() const {
     const char* const kernel = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
-    return {kernel, dbias ? "dbias" : "", rowwise, columnwise, Format::bf16, groups, rows, columns};
+    std::string options = multiple != 1 ? "rows_of_" + std::to_string(multiple) : "";
+    if (dbias) options += options.empty() ? "dbias" : "+dbias";
+    return {kernel, options, rowwise, columnwise, Format::bf16, groups, rows, columns};
   }
 };
 
@@ -58,7 +63,7 @@ Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& s
 
 void quantize_blocks(benchmark::State& state, const Case& c) {
   const std::int64_t elements = c.rows * c.columns;
-  const std::vector<std::int64_t> splits = c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows);
+  const std::vector<std::int64_t> splits = c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows, c.multiple);
   const DeviceBuffer device_splits = on_device(splits);
 
   device::QuantizeCall call;
@@ -67,6 +72,7 @@ void quantize_blocks(benchmark::State& state, const Case& c) {
   call.config.columnwise = c.columnwise;
   call.config.dbias = c.dbias;
   call.rows.capacity = c.rows;
+  call.rows_multiple = c.multiple;
   call.columns = c.columns;
   if (c.groups != 0) {
     call.rows.splits = device_splits.as<std::int64_t>();
@@ -119,6 +125,9 @@ void add_all() {
       for (const int groups : {8, 64, 256}) {
         register_case({recipe, true, false, false, groups, rows, 7168});
         for (const bool dbias : {false, true}) register_case({recipe, true, true, dbias, groups, rows, 7168});
+        for (const bool rowwise : {false, true}) {
+          for (const bool dbias : {false, true}) register_case({recipe, rowwise, true, dbias, groups, rows, 7168, 16});
+        }
       }
     }
   }

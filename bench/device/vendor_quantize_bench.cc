@@ -49,6 +49,7 @@ void quantize_beside(benchmark::State& state, const Case& c) {
   if (c.groups != 0) {
     call.rows.splits = device_splits.as<std::int64_t>();
     call.rows.groups = c.groups;
+    call.rows_multiple = 128;  // as the vendor demands
   }
   call.columns = c.columns;
   const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
