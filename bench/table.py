@@ -12,6 +12,7 @@ named at the end.
 
 Labels (bench/device/device_bench.h):
   kernel=1x128 [options=dbias+swizzled] direction=both input=bf16 groups=64 rows=32768 columns=7168    groups=0: one tensor
+                                                        option rows_of_16: the rows of every group are a multiple of 16
   node=offsets [input=int64] [n=256]                                                                   a node of a graph
   gemm=block layout=TN output=f32 route=direct splits=even groups=4 rows=32768 N=4096 K=7168           grouped GEMM
   step=block [options=bias] splits=even groups=8 rows=32768 N=4096 K=7168 vendor=alike+each+ragged     training step
@@ -134,6 +135,13 @@ def rate(figure):
     return figure["bytes"] / figure["median_us"]
 
 
+def dense_of_any_rows(kernel, kernels):
+    """One tensor of the same kernel, for figures of groups whose rows are multiples of something (option rows_of_16)."""
+    options = [option for option in kernel.options.split("+") if option and not option.startswith("rows_of_")]
+    plain = kernels.get((kernel.name, "+".join(options), kernel.input, kernel.direction))
+    return None if plain is None else plain.dense
+
+
 def kernel_rows(kernels, elements):
     rows = []
     for kernel in kernels.values():
@@ -157,14 +165,15 @@ def kernel_rows(kernels, elements):
                 if share == "of_bound":
                     shown += " (" + marked(value, 2, met) + " of bound)"
             cells += [f"{kernel.dense['bytes'] / elements:.2f}", f"{kernel.dense['median_us']:.1f}", shown, goal]
+        one_tensor = kernel.dense or dense_of_any_rows(kernel, kernels)
         for groups in GROUPS:
             figure = kernel.ragged.get(groups)
             if figure is None:
                 cells.append("")
-            elif kernel.dense is None:
+            elif one_tensor is None:
                 cells.append(f"({figure['of_copy']:.2f})")
             else:
-                share = rate(figure) / rate(kernel.dense)
+                share = rate(figure) / rate(one_tensor)
                 cells.append(marked(share, 2, share >= RAGGED_GOAL))
         rows.append(cells)
     return rows
