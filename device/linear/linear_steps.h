@@ -85,8 +85,8 @@ struct LinearCall {
                                    // (GroupedGemmCall::rows_multiple): 16, for nvfp4 32, saves the workspace and the time for
                                    // copies of q(x) and q(dy). So does columnwise quantization of block, which 16 makes
                                    // faster (QuantizeCall::rows_multiple). A broken promise is told by the status word
-                                   // (kStatusUnalignedRows): wgrad then writes nothing, and what a step computes from codes
-                                   // that were not written is of no use
+                                   // (kStatusUnalignedRows): that quantization, or wgrad through cuBLASLt, then writes nothing,
+                                   // and what else is computed from codes that were not written is of no use
   std::int64_t N = 0;       // output features
   std::int64_t K = 0;       // input features
   LinearPath path;
