@@ -1,6 +1,6 @@
 // NVFP4 of bf16.
 
-#include "device/recipes/nvfp4_rows.cuh"
+#include "device/recipes/nvfp4_launch.cuh"
 
 namespace assay::device {
 

@@ -1,6 +1,6 @@
 // NVFP4 of f32.
 
-#include "device/recipes/nvfp4_tile.cuh"
+#include "device/recipes/nvfp4_launch.cuh"
 
 namespace assay::device {
 

@@ -12,7 +12,22 @@
 //             blocks of 8 warps an SM, 48 registers a thread; stochastic 4.
 //   matches   reference/recipes/nvfp4.h
 
-#include "device/recipes/nvfp4_tile.cuh"
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "device/formats/convert.cuh"
+#include "device/formats/raise.cuh"
+#include "device/layout/group_table.cuh"
+#include "device/layout/scale_layout.cuh"
+#include "device/recipes/nvfp4_call.h"
+#include "device/recipes/nvfp4_code.cuh"
+#include "device/recipes/nvfp4_patch.cuh"
+#include "device/recipes/nvfp4_place.cuh"
+#include "device/recipes/nvfp4_scales.cuh"
+#include "device/recipes/nvfp4_stores.cuh"
+#include "device/support/launch_check.h"
+#include "device/support/noop.cuh"
 
 namespace assay::device::nvfp4 {
 
