@@ -1,0 +1,34 @@
+#pragma once
+// A step put together from quantize(), grouped_dbias() and a grouped GEMM: which storage, scaling and accumulation each of them
+// takes, and where in the workspace its parts lie. A step is laid out by the same code when its workspace is sized and when
+// it runs.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "device/linear/linear_steps.h"
+
+namespace assay::device {
+
+// What a step launches: constants, quantizations, sums, product, in this order.
+struct StepLayout {
+  const LinearCall& call;
+  const LinearKernels& kernels;
+  std::int64_t* made_splits = nullptr;  // constants that the workspace holds
+  float* made_one = nullptr;
+  std::vector<QuantizeCall> quantizations;  // in order
+  std::optional<DbiasCall> sums;
+  std::optional<GroupedGemmCall> product;
+  LinearReport report;  // of all but the product
+  std::int64_t workspace_bytes = 0;
+
+  StepLayout(const LinearCall& of, const LinearKernels& with) : call(of), kernels(with) {}
+};
+
+// `Call`: a call of linear_steps.h, checked (linear_checks.h: its shape alone, if `for_size`) and with something to do, which
+// must outlive what is returned, and so must `kernels`. Whether the call's workspace is large enough is not looked at.
+template <class Call>
+StepLayout lay_out(const Call& call, const LinearKernels& kernels, bool for_size);
+
+}  // namespace assay::device
