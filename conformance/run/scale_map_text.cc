@@ -283,15 +283,6 @@ std::string pieces_text(const ScaleSide& side) {
 
 }  // namespace
 
-std::string ScaleArray::place_text(std::int64_t place) const {
-  if (place < 0) return fmt::format("{} before the array", -place);
-  if (place >= elements()) return fmt::format("{} behind the array", place - elements() + 1);
-  const Where at = where(place);
-  if (at.is_padding) return fmt::format("padding of group {} at [{},{}]", at.group, at.row, at.column);
-  const bool by_block = line_block == 1;
-  return fmt::format("group {}, {} {}, {} {}", at.group, line, by_block ? at.column : at.row, summed, by_block ? at.row : at.column);
-}
-
 std::string list_text(const std::vector<ScaleRead>& reads) {
   std::vector<Item> items;
   for (const ScaleRead& read : reads) items.push_back(item_of(read));

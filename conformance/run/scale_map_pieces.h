@@ -1,0 +1,13 @@
+#pragma once
+// From the reads of quarters of tiles to pieces: quarters that are displaced alike are told as one.
+
+#include "conformance/run/scale_map.h"
+#include "conformance/run/scale_map_reads.h"
+
+namespace assay::conformance {
+
+// Fills in the tiles, the pairs, the pieces and what is counted of them. Blocks that were not looked at, where the map was
+// left unfinished, count as right.
+void tell_reads(const ScaleReads& reads, ScaleSide& side);
+
+}  // namespace assay::conformance
