@@ -5,6 +5,9 @@
 #include "device/recipes/nvfp4_amax.cuh"
 #include "device/recipes/nvfp4_hadamard.cuh"
 #include "device/recipes/nvfp4_launch.cuh"
+#include "device/recipes/nvfp4_patch.cuh"
+#include "device/recipes/nvfp4_place.cuh"
+#include "device/support/launch_check.h"
 #include "device/support/noop.cuh"
 
 namespace assay::device {

@@ -1,6 +1,6 @@
 #pragma once
-// NVFP4, the random Hadamard transform of 16 rows, on registers and in place: by matrix instructions where their sums
-// are those of hadamard.h, elsewhere by integers and shuffles.
+// NVFP4, the random Hadamard transform of the 16 rows of a warp's square, on registers and in place: by matrix
+// instructions where their sums are those of hadamard.h, elsewhere by integers and shuffles.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #pragma once
-// NVFP4, what a lane holds of x: its 4 x 8 elements read, their zeros and NaNs settled, and their signs, which go into
-// the codes as they are.
+// NVFP4, what a lane (nvfp4_place.cuh) holds of x: its 4 x 8 elements read, their zeros and NaNs settled, and their
+// signs, which go into the codes as they are.
 
 #include <cstdint>
 

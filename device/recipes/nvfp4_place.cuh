@@ -1,6 +1,6 @@
 #pragma once
-// NVFP4, who has what: the sizes of tiles and blocks, the lane's place in its warp, the square of 16 x 64 of the warp,
-// and which tile of which group a block of threads has.
+// NVFP4, who has what: the sizes of tiles and blocks, the tile that a block of threads has and the group it is of, the
+// square of 16 x 64 that a warp has of the tile, and the lane's place in that.
 
 #include <cstdint>
 

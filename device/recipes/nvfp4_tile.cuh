@@ -21,6 +21,9 @@
 //   order     amax is a maximum of magnitudes: no order can change it. Errors of 4over6 are summed as four_over_six.h
 //             says, from lane to lane.
 //   matches   reference/recipes/nvfp4.h
+//   files     in the order of the work: nvfp4_place.cuh, which tile; nvfp4_patch.cuh, x read; nvfp4_hadamard.cuh;
+//             nvfp4_square.cuh, scales and codes (of nvfp4_amax.cuh, nvfp4_scales.cuh, nvfp4_four_over_six.cuh,
+//             nvfp4_code.cuh); nvfp4_stores.cuh
 //
 // A tile is never shared between groups. Which group a tile has is noted before (nvfp4.cu). Rows and columns past the
 // end of a group or of the matrix are held as +0, which changes no amax, and whose scale is 0, the padding of swizzled
