@@ -1,0 +1,23 @@
+#include "conformance/cases/generator_ops.h"
+
+#include "conformance/cases/generator_tensors.h"
+
+namespace assay::conformance::inputs {
+
+void generate_offsets(const CaseLine& line, Case& result) {
+  if (line.op == "splits_to_offsets_2d") {
+    const Format type = format_of(line.text("itype"));
+    result.in["first"] = integers_tensor(line.splits("first"), type, "first");
+    result.in["last"] = integers_tensor(line.splits("last"), type, "last");
+    return;
+  }
+  const bool multi = line.op == "splits_to_offsets_multi";
+  result.in["splits"] = integers_tensor(line.splits(), multi ? format_of(line.text("itype")) : Format::i64, "splits");
+  if (multi) {
+    result.attributes["outputs"] = line.text("outputs");
+  } else {
+    result.attributes["stride"] = line.integer("stride");
+  }
+}
+
+}  // namespace assay::conformance::inputs

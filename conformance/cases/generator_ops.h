@@ -1,0 +1,22 @@
+#pragma once
+// Internal to the generator: one function an op or family of ops, each in its own file. They fill in attributes and inputs
+// of a case whose name and op are set.
+
+#include "conformance/cases/case_line.h"
+#include "golden/io/fixture.h"
+#include "reference/layout/scale_shape.h"
+
+namespace assay::conformance::inputs {
+
+void generate_quantize(const CaseLine& line, golden::Case& result);
+void generate_grouped_gemm(const CaseLine& line, golden::Case& result);
+void generate_offsets(const CaseLine& line, golden::Case& result);
+void generate_delayed_update(const CaseLine& line, golden::Case& result);
+void generate_dequantize(const CaseLine& line, golden::Case& result);
+void generate_swizzle(const CaseLine& line, golden::Case& result);
+void generate_grouped_dbias(const CaseLine& line, golden::Case& result);
+void generate_linear(const CaseLine& line, golden::Case& result);
+
+inline Recipe recipe_of(const CaseLine& line) { return *recipe_named(line.text("recipe")); }
+
+}  // namespace assay::conformance::inputs

@@ -1,0 +1,108 @@
+#include "conformance/cases/generator_ops.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/cases/compose.h"
+#include "conformance/cases/counter_random.h"
+#include "conformance/cases/generator_scales.h"
+#include "conformance/cases/generator_tensors.h"
+
+namespace assay::conformance::inputs {
+namespace {
+
+std::int64_t block_of(Recipe recipe) { return recipe == Recipe::mxfp8 ? 32 : recipe == Recipe::nvfp4 ? 16 : 128; }
+
+// Twice the largest magnitude of each group, as f32.
+Tensor doubled_amax(const std::vector<std::uint32_t>& bits, Format type, const Rows& rows, std::int64_t columns) {
+  const FormatFields f = fields_of(type);
+  Tensor tensor = make(Format::f32, {static_cast<std::int64_t>(rows.splits.size())});
+  std::int64_t base = 0;
+  for (std::size_t g = 0; g < rows.splits.size(); ++g) {
+    std::uint32_t largest = 0;  // magnitudes sort as their codes do
+    for (std::int64_t i = 0; i < rows.splits[g] * columns; ++i) {
+      const std::uint32_t magnitude = bits[static_cast<std::size_t>(base + i)] & (sign_bit(f) - 1);
+      if (magnitude <= f.infinity) largest = std::max(largest, magnitude);
+    }
+    base += rows.splits[g] * columns;
+    const std::uint32_t field = largest >> f.mantissa, mantissa = largest & ((1u << f.mantissa) - 1);
+    const std::uint32_t significand = field == 0 ? mantissa : mantissa | 1u << f.mantissa;
+    const int exponent = static_cast<int>(std::max(field, 1u)) - f.bias - f.mantissa;
+    tensor.as<std::uint32_t>()[g] = largest == f.infinity ? 0x7f80'0000 : compose(fields_of(Format::f32), false, significand, exponent + 1);
+  }
+  return tensor;
+}
+
+// Plain bytes. No format is "a byte", so the tensor says e8m0.
+Tensor random_bytes(std::uint64_t seed, const std::string& name, std::vector<std::int64_t> shape) {
+  Tensor tensor = make(Format::e8m0, std::move(shape));
+  const CounterRandom random(seed, name);
+  for (std::size_t i = 0; i < tensor.bytes.size(); ++i) {
+    tensor.bytes[i] = static_cast<std::byte>(random.words(i / 16)[i / 4 % 4] >> (i % 4 * 8));
+  }
+  return tensor;
+}
+
+}  // namespace
+
+void generate_quantize(const CaseLine& line, Case& result) {
+  const Recipe recipe = recipe_of(line);
+  const bool per_tensor = recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed;
+  const bool fp8_scaled = per_tensor || recipe == Recipe::block_1x128 || recipe == Recipe::block_128x128;
+  auto& attributes = result.attributes;
+  attributes["recipe"] = line.text("recipe");
+  attributes["otype"] = line.text("otype");
+  if (fp8_scaled) {
+    attributes["pow2"] = line.integer("pow2");
+    attributes["eps"] = line.real("eps");
+  } else {
+    attributes["scale_layout"] = line.text("scale_layout");
+  }
+  // Beyond schema 1, and therefore only where they say something.
+  for (const std::string_view key : {"two_dimensional", "hadamard", "stochastic", "dbias"}) {
+    if (line.integer(key) != 0) attributes[std::string(key)] = line.integer(key);
+  }
+  if (line.integer("hadamard") == 1) attributes["sign_mask"] = line.integer("sign_mask");
+  if (line.text("four_over_six") != "off") attributes["four_over_six"] = line.text("four_over_six");
+  if (line.integer("e4m3_max") != 448) attributes["e4m3_max"] = line.integer("e4m3_max");
+  if (line.text("zero_sign") != "kept") attributes["zero_sign"] = line.text("zero_sign");
+
+  const Rows rows = rows_of(line);
+  const std::int64_t columns = line.integer("K");
+  const auto seed = static_cast<std::uint64_t>(line.integer("seed"));
+  PatternRequest pattern;
+  const std::string name = line.text("data");
+  pattern.pattern = name;
+  pattern.type = format_of(line.text("itype"));
+  pattern.seed = seed;
+  pattern.tensor = "x";
+  pattern.rows = rows.total;
+  pattern.columns = columns;
+  pattern.target = format_of(line.text("otype"));
+  pattern.block = block_of(recipe);
+  pattern.one_scale = per_tensor || recipe == Recipe::nvfp4;
+  pattern.eps = static_cast<float>(line.real("eps"));
+  pattern.amplitude = 15;
+  std::vector<std::uint32_t> bits = pattern_bits(pattern);
+  poison_tail(bits, rows.active, columns, pattern.type);
+  if (line.text("amax") == "given") result.in["amax"] = doubled_amax(bits, pattern.type, rows, columns);
+  Tensor x = make(pattern.type, {rows.total, columns});
+  store(bits, x);
+  result.in["x"] = std::move(x);
+
+  if (rows.grouped) result.in["splits"] = integers_tensor(rows.splits, Format::i64, "splits");
+  if (recipe == Recipe::tensor_delayed) {
+    result.in["scale"] = group_floats({.kind = scale_kind_of(line.text("scales")), .seed = seed, .tensor = "scale", .centre = 6},
+                                      rows.splits.size());
+  }
+  if (line.has("noop")) result.in["noop"] = floats_tensor({line.real("noop")});
+  if (line.integer("stochastic") == 1) {
+    const std::string direction = line.text("direction");
+    if (direction != "columnwise") result.in["rowwise_random"] = random_bytes(seed, "rowwise_random", {rows.total * columns});
+    if (direction != "rowwise") result.in["columnwise_random"] = random_bytes(seed, "columnwise_random", {rows.total * columns});
+  }
+}
+
+}  // namespace assay::conformance::inputs

@@ -1,0 +1,100 @@
+#include "conformance/cases/generator_scales.h"
+
+#include <span>
+#include <utility>
+
+#include "conformance/cases/compose.h"
+#include "conformance/cases/counter_random.h"
+#include "reference/layout/swizzle.h"
+
+namespace assay::conformance::inputs {
+namespace {
+
+constexpr std::uint32_t kScalePoison = 0x7FC0'DEAD;
+
+// The scale of block (i, j) of group g. Neighbours along i, j and g always differ in exponent, so a scale taken from
+// another block shows.
+std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std::int64_t g, std::int64_t i, std::int64_t j,
+                         std::uint64_t index) {
+  const Words w = random.words(index);
+  const int wave = r.level ? 0 : static_cast<int>(r.narrow ? (g + i + j) % 2 : (g + 2 * i + 3 * j) % 5);
+  const int exponent = r.kind == ScaleKind::ones ? 0 : r.centre + wave - (r.narrow ? 0 : 2);
+  const bool edge = r.kind == ScaleKind::edge && w[2] % 4 == 0;
+  const std::uint32_t chosen = w[3] % 6;
+  switch (r.type) {
+    case Format::e8m0: {
+      constexpr std::uint8_t kEdges[] = {0x00, 0x01, 0xFE, 0xFD, 0x7F, 0xFF};
+      if (edge) return chosen == 5 && (!r.with_nan || w[1] % 16 != 0) ? 0x7F : kEdges[chosen];
+      return static_cast<std::uint32_t>(exponent + 127);
+    }
+    case Format::e4m3: {
+      constexpr std::uint8_t kEdges[] = {0x00, 0x01, 0x7E, 0x07, 0x08, 0x7F};
+      if (edge) return chosen == 5 && (!r.with_nan || w[1] % 16 != 0) ? 0x38 : kEdges[chosen];
+      const std::uint32_t mantissa = r.kind == ScaleKind::plain || r.kind == ScaleKind::edge ? w[0] >> 29 : 0;
+      const int at = r.kind == ScaleKind::ones ? 0 : exponent + 8 + 2;  // d8 lies high in its range
+      return static_cast<std::uint32_t>(at + 7) << 3 | mantissa;
+    }
+    default: {
+      constexpr std::uint32_t kEdges[] = {0x0040'0000, 0x0020'0000, 0x7B00'0000, 0x0080'0000, 0x3F80'0000, 0x0020'4081};
+      if (edge) return kEdges[chosen];
+      const bool plain = r.kind == ScaleKind::plain || r.kind == ScaleKind::edge;
+      return compose(fields_of(Format::f32), false, plain ? 0x80'0000 | w[0] >> 9 : 0x80'0000, exponent - 23);
+    }
+  }
+}
+
+}  // namespace
+
+ScaleKind scale_kind_of(const std::string& word) {
+  return word == "plain" ? ScaleKind::plain : word == "pow2" ? ScaleKind::pow2 : word == "edge" ? ScaleKind::edge : ScaleKind::ones;
+}
+
+Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction direction, const std::vector<std::int64_t>& splits,
+                           std::int64_t columns, bool grouped, ScaleLayout layout) {
+  ScaleRequest r = request;
+  r.type = scale_format(recipe);
+  const CounterRandom random(r.seed, r.tensor);
+  const std::vector<std::int64_t> offsets = scale_offsets(recipe, direction, splits, columns);
+  const bool one = recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed;
+
+  Tensor tensor = make(r.type, {offsets.back()});
+  const std::uint32_t poison = r.type == Format::f32 ? kScalePoison : nan_code(r.type);
+  store(std::vector<std::uint32_t>(static_cast<std::size_t>(offsets.back()), poison), tensor);
+  for (std::size_t g = 0; g < splits.size(); ++g) {
+    const ScaleShape shape = scale_shape(recipe, direction, splits[g], columns);
+    for (std::int64_t i = 0; i < shape.used_rows; ++i) {
+      for (std::int64_t j = 0; j < shape.used_columns; ++j) {
+        const std::int64_t at = offsets[g] + i * shape.columns + j;
+        const std::uint32_t code = scale_code(r, random, static_cast<std::int64_t>(g), i, j, static_cast<std::uint64_t>(at));
+        store(std::span(&code, 1), tensor, at);
+      }
+    }
+  }
+  if (layout == ScaleLayout::swizzled) {
+    Tensor swizzled = make(r.type, tensor.shape);
+    for (std::size_t g = 0; g < splits.size(); ++g) {
+      const auto size = static_cast<std::size_t>(offsets[g + 1] - offsets[g]);
+      swizzle_scales(recipe, direction, splits[g], columns, {tensor.as<std::uint8_t>() + offsets[g], size},
+                     {swizzled.as<std::uint8_t>() + offsets[g], size});
+    }
+    tensor = std::move(swizzled);
+  }
+  if (!grouped && !one) {
+    const ScaleShape shape = scale_shape(recipe, direction, splits[0], columns);
+    tensor.shape = {shape.rows, shape.columns};
+  }
+  return tensor;
+}
+
+Tensor group_floats(ScaleRequest request, std::size_t groups) {
+  request.type = Format::f32;
+  const CounterRandom random(request.seed, request.tensor);
+  Tensor tensor = make(Format::f32, {static_cast<std::int64_t>(groups)});
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::uint32_t code = scale_code(request, random, static_cast<std::int64_t>(g), 0, 0, g);
+    store(std::span(&code, 1), tensor, static_cast<std::int64_t>(g));
+  }
+  return tensor;
+}
+
+}  // namespace assay::conformance::inputs

@@ -1,0 +1,34 @@
+#pragma once
+// Internal to the generator: scales of given operands, and their poisoned padding.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/generator_tensors.h"
+#include "reference/layout/scale_shape.h"
+
+namespace assay::conformance::inputs {
+
+enum class ScaleKind { plain, pow2, edge, ones };
+ScaleKind scale_kind_of(const std::string& word);
+
+struct ScaleRequest {
+  ScaleKind kind = ScaleKind::plain;
+  Format type = Format::f32;
+  std::uint64_t seed = 0;
+  std::string tensor;
+  int centre = -8;      // exponent around which scales lie
+  bool narrow = false;  // neighbours differ by two, all within two: keeps sums of integers order-free
+  bool level = false;   // all the same
+  bool with_nan = true; // edge: E8M0 and E4M3 have a code for NaN
+};
+
+// Scales of all groups, group after group, each padded by itself. Shape: 2-D for a single tensor, else flat.
+Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction direction, const std::vector<std::int64_t>& splits,
+                           std::int64_t columns, bool grouped, ScaleLayout layout);
+
+// One f32 a group: scales that are given, tensor amaxes.
+Tensor group_floats(ScaleRequest request, std::size_t groups);
+
+}  // namespace assay::conformance::inputs
