@@ -114,14 +114,7 @@ void require_aligned(const GroupedGemmCall& call, const GemmSides& sides) {
       require_pointer(side->operand->scale_inv, std::string(side->name) + ".scale_inv", 16);
     }
   }
-  const std::int64_t d_columns = call.layout == GemmLayout::TN ? call.N : call.K;
-  require_row_bytes(d_columns, call.d_type, call.layout == GemmLayout::TN ? "N" : "K", "D");
-  if (call.d_list != nullptr) {
-    for (int t = 0; t < call.rows.groups; ++t) require_pointer(call.d_list[t], "d_list[" + std::to_string(t) + "]", 16);
-  } else {
-    require_pointer(call.d, "d", 16);
-  }
-  if (call.c != nullptr) require_pointer(call.c, "c", 16);
+  require_aligned_output(call);
 }
 
 void check_settings(const GroupedGemmCall& call, const CublasLtSettings& settings) {
@@ -405,6 +398,17 @@ Parts parts_of(const GroupedGemmCall& call, const CublasLtSettings& settings, Cu
 }
 
 }  // namespace
+
+void require_aligned_output(const GroupedGemmCall& call) {
+  const std::int64_t d_columns = call.layout == GemmLayout::TN ? call.N : call.K;
+  require_row_bytes(d_columns, call.d_type, call.layout == GemmLayout::TN ? "N" : "K", "D");
+  if (call.d_list != nullptr) {
+    for (int t = 0; t < call.rows.groups; ++t) require_pointer(call.d_list[t], "d_list[" + std::to_string(t) + "]", 16);
+  } else {
+    require_pointer(call.d, "d", 16);
+  }
+  if (call.c != nullptr) require_pointer(call.c, "c", 16);
+}
 
 std::string CublasLtAlgorithm::description() const {
   return "id " + std::to_string(id) + ", tile " + std::to_string(tile) + ", stages " + std::to_string(stages) + ", split-K " +

@@ -71,6 +71,11 @@ std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, 
 // types, rows_multiple, settings and the number of multiprocessors only.
 std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
+// D and C as the library's kernels take them for granted: they and their rows at multiples of 16 bytes. Where they are not, a
+// kernel may fault or leave parts of D unwritten, also where the sums of D have no terms: a caller of the bare library asks first.
+// Errors: NotSupported for rows, InvalidArgument for addresses.
+void require_aligned_output(const GroupedGemmCall& call);
+
 // Creates what must exist before a capture (the library's handle for the current device). Called by the functions above too.
 void cublaslt_prepare();
 

@@ -180,6 +180,9 @@ class CublasLtCalls : public CudaCalls {
     GemmRequest parsed(request);
     const auto missing = unaligned_ ? cublaslt_missing : why_not_cublaslt;
     if (const std::string why = missing(parsed.shape(), parsed.architecture()); !why.empty()) throw NotSupported(why);
+    if (!unaligned_ && parsed.is_wanted()) {  // with or without rows, the bare library is to write D
+      if (const std::string why = why_not_written(parsed.shape()); !why.empty()) throw NotSupported(why);
+    }
     // Sizing a workspace comes before looking: the splits that were looked at may be those of the call before.
     const bool looked_at = call.workspace != nullptr && request.input("splits").data == splits_;
     if (looked_at && !fault_of_splits_.empty()) throw NotSupported(fault_of_splits_);

@@ -130,6 +130,15 @@ std::string why_not_cublaslt(const device::GroupedGemmCall& call, const std::str
   return why;
 }
 
+std::string why_not_written(const device::GroupedGemmCall& call) {
+  try {
+    device::require_aligned_output(call);
+  } catch (const device::NotSupported& error) {
+    return error.what();
+  }
+  return "";
+}
+
 std::string cublaslt_missing(const device::GroupedGemmCall& call, const std::string& architecture) {
   const Architecture here = current_architecture();
   if (architecture != here.name) {

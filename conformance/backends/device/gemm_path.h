@@ -43,6 +43,9 @@ std::string describe_gemm_path(const GemmOptions& options);
 std::string cublaslt_missing(const device::GroupedGemmCall& call, const std::string& architecture);
 // The same, and why it has no algorithm for a call of these sizes.
 std::string why_not_cublaslt(const device::GroupedGemmCall& call, const std::string& architecture);
+// Empty if the library's kernels can write D as it lies; else why not. Sums without terms count too (a wgrad without any row):
+// why_not_cublaslt() leaves them out, since the production path fills such D by itself.
+std::string why_not_written(const device::GroupedGemmCall& call);
 
 // The request's key with the library, version and device at hand, or what `options` assumes in their place.
 PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options);

@@ -66,6 +66,35 @@ TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
   }
 }
 
+// A wgrad without any row has a D all the same, which the bare library may leave unwritten; operands that are not read may lie
+// anyhow (N=8 of dy in FP8).
+TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
+  const struct {
+    const char* text;
+    const char* told;
+  } rows[] = {
+      {"grouped_gemm kind=bf16 layout=NT splits=0 N=952 K=99 seed=604649", "K is 99: cuBLASLt's grouped kernels need rows of D (bf16) that are a multiple of 16 bytes"},
+      {"grouped_gemm kind=bf16 layout=NT splits=8,0 N=952 K=99", "K is 99"},
+      {"grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=3x0 N=8 K=98", "rows of D (f32)"},
+      {"grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=3x0 N=8 K=100", ""},
+      {"grouped_gemm kind=bf16 layout=NT splits=0 N=952 K=104", ""},
+      {"grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=3x0 N=8 K=16 seed=57", ""},
+      {"grouped_gemm kind=bf16 splits=5,0 N=12 K=0", "N is 12"},
+      {"grouped_gemm kind=bf16 beta=1 splits=20,0,9 N=8 K=0 seed=258", ""},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.text);
+    golden::Case problem = generate(parse_case_line(row.text));
+    Backend backend("reference");
+    Trial trial(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
+    const GemmRequest request(Request::of(trial.call()));
+    EXPECT_TRUE(request.is_wanted());
+    const std::string why = why_not_written(request.shape());
+    EXPECT_EQ(why.empty(), std::string(row.told).empty()) << why;
+    EXPECT_NE(why.find(row.told), std::string::npos) << why;
+  }
+}
+
 TEST(GemmRequest, SaysWhatTheReferenceReads) {
   for_each_call("grouped_gemm", [](golden::Case& problem, const assay_call& call) {
     const GemmRequest request(Request::of(call));
