@@ -8,11 +8,11 @@
 namespace assay::conformance {
 
 enum class ExitCode : int {
-  passed = 0,             // at least one case ran and every case asked for passed
+  passed = 0,             // at least one case ran and every case asked for passed; or a shard is empty
   failed = 1,             // at least one failure
   usage = 2,              // wrong usage
   bad_fixture = 3,        // a fixture is unreadable, truncated, of another schema or inconsistent
-  nothing_selected = 4,   // no case was asked for
+  nothing_selected = 4,   // no case was asked for, of all shards together
   incomplete = 5,         // interrupted, a shard missing, or a case that did not finish
   unproven_skip = 6,      // a path declared absent that is not
   stale_waiver = 7,       // a waiver out of date, or a waived case that passes

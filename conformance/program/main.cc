@@ -19,7 +19,7 @@ using namespace assay;
 using namespace assay::conformance;
 
 constexpr const char* kFooter = R"(Exit codes:
-  0  at least one case ran and every case asked for passed
+  0  at least one case ran and every case asked for passed; or none of them is in this shard
   1  at least one failure
   2  wrong usage
   3  a fixture is unreadable, truncated, of another schema or inconsistent

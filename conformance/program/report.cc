@@ -188,8 +188,9 @@ void Report::print_summary() {
   for (const auto& [reason, number] : untried) fmt::print("not tried, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [what, why] : not_tried_) fmt::print("not run, {}: {}\n", what, why);
   for (const std::string& trouble : troubles_) fmt::print("{}\n", trouble);
+  if (!empty_shard_.empty()) fmt::print("0 cases in this shard ({}): others have what was selected\n", empty_shard_);
 
-  if (outcome_.exit_code() == ExitCode::passed && all.passed == 0) outcome_.add(ExitCode::nothing_selected);
+  if (outcome_.exit_code() == ExitCode::passed && all.passed == 0 && empty_shard_.empty()) outcome_.add(ExitCode::nothing_selected);
   std::string codes;
   for (const ExitCode code : outcome_.all()) codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
   const bool good = outcome_.exit_code() == ExitCode::passed;

@@ -49,6 +49,8 @@ class Report {
   void close();
   void note_machine_failed(std::string why);
   void note_nothing_selected(std::string why);
+  // Of the cases that were selected none is in this shard, "7/8": no failure.
+  void note_empty_shard(std::string shard) { empty_shard_ = std::move(shard); }
 
   // Counts per op and recipe, what was not run and why, the time and the verdict line, on standard output.
   void print_summary();
@@ -63,6 +65,7 @@ class Report {
   std::string backend_name_, device_, software_;
   int most_shown_;
   bool tell_settings_ = false;
+  std::string empty_shard_;  // empty: there is something in it, or there are no shards
   bool closed_ = false;
   void print_settings() const;
   std::vector<CaseReport> cases_;

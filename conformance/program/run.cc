@@ -141,8 +141,11 @@ ExitCode run(const Options& options) {
     }
     return ExitCode::nothing_selected;
   }
+  const bool selected = !selection.cases.empty() || !files.empty();
   std::vector<CaseLine> cases = assay::conformance::shard(selection.cases, shard.index, shard.total);
   if (shard.index != 0) files.clear();  // fixtures and self-checks belong to the first shard
+  // What was selected is judged by other shards.
+  if (selected && cases.empty() && files.empty()) report.note_empty_shard(fmt::format("{}/{}", shard.index, shard.total));
   const bool whole = !random && options.words.empty() && shard.index == 0;
 
   Departure departure(report, [&] {
@@ -180,7 +183,7 @@ Action add_run(CLI::App& verb) {
       ->check(CLI::IsMember({"all"}));
   verb.add_option("--axes", options->try_axes, "Each case also under these settings: all, or a comma list of NAME and NAME=VALUE (assay list --axes)")
       ->delimiter(',')->allow_extra_args(false);
-  verb.add_option("--shard", options->shard, "Only part I of N of the cases, as I/N (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX)");
+  verb.add_option("--shard", options->shard, "Only part I of N of the cases, as I/N (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); a part that is empty passes");
   verb.add_option("--json", options->json, "Write every verdict to this file");
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");

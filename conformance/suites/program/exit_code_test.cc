@@ -139,6 +139,13 @@ const Call kCalls[] = {
     {"no_common_case", {"run", "recipe=nvfp4", "kind=block", "--profile", "smoke"}, 4, {"exit 4 (nothing selected)"}, {}},
     {"unmatched_listed", {"list", "nosuchword"}, 4, {}, {"matches 'nosuchword'"}},
     {"no_such_path", {"verify", "GOLDEN/offsets.h5", "--case", "nosuch"}, 4, {"no case has that path"}, {}},
+    // A shard may be empty where others have what was selected; no selection is none in every shard.
+    {"empty_shard", {"run", "splits_to_offsets", "--profile", "smoke", "--shard", "3/8"}, 0,
+     {"\n0 cases in this shard (3/8): others have what was selected\nPASS ", " 0 passed, 0 failed"}, {}},
+    {"empty_shard_by_environment", {"run", "splits_to_offsets", "--profile", "smoke"}, 0, {"0 cases in this shard (3/8)", "PASS "}, {},
+     {{"GTEST_TOTAL_SHARDS", "8"}, {"GTEST_SHARD_INDEX", "3"}}},
+    {"fixtures_of_the_first_shard", {"run", "offsets.h5", "--profile", "smoke", "--shard", "1/2"}, 0, {"0 cases in this shard (1/2)", "PASS "}, {}},
+    {"shard_of_no_common_case", {"run", "recipe=nvfp4", "kind=block", "--profile", "smoke", "--shard", "1/2"}, 4, {"exit 4 (nothing selected)"}, {}},
     {"all_absent", faulty("absent"), 4, {"not run, 6 cases: absent", "0 passed, 0 failed, 6 not run"}, {}},
     {"all_absent_and_self_check", {"run", "--profile", "smoke", "--backend", "FAULTY", "--backend-options", "absent"}, 4,
      {"self-check", " 0 passed, 0 failed", "exit 4 (nothing selected)"}, {}, {{"ASSAY_GOLDEN", "FOLDER/empty"}}},
