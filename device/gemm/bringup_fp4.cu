@@ -1,19 +1,23 @@
-// Block-scaled FP4 (kind::mxf4nvf4): 64 products a step, sixteen at a time summed exactly and scaled by a pair of e4m3.
+// Block-scaled FP4 (kind::mxf4nvf4): 64 products a step, sixteen at a time summed exactly and scaled by a pair of
+// e4m3.
 //
-// The exact sum of sixteen is one bf16 matrix instruction: products are multiples of 1/4 below 2^6, so its f32 result is
-// exact whatever the architecture. A second one over magnitudes tells whether all sixteen products are zero. The five terms
-// of a step (four groups and C) are then added in 64-bit integers.
+// The exact sum of sixteen is one bf16 matrix instruction: products are multiples of 1/4 below 2^6, so its f32 result
+// is exact whatever the architecture. A second one over magnitudes tells whether all sixteen products are zero. The
+// five terms of a step (four groups and C) are then added in 64-bit integers.
 //
 //   bound     integer instructions: about 250 a step, 4 a product
-//   layout    8 warps of 32 x 32 elements; a thread's are those of its matrix-instruction fragments, kept in shared memory.
-//             64 k at a time are decoded into shared memory; the next 64 are loaded into registers meanwhile
+//   layout    8 warps of 32 x 32 elements; a thread's are those of its matrix-instruction fragments, kept in shared
+//             memory. 64 k at a time are decoded into shared memory; the next 64 are loaded into registers meanwhile
 //   matches   reference/gemm/grouped_gemm_scalar.cc
 
 #include <cuda_runtime.h>
 
+#include "device/gemm/bringup_block.cuh"
+#include "device/gemm/bringup_mma.cuh"
 #include "device/gemm/bringup_output.cuh"
 #include "device/gemm/bringup_step.cuh"
 #include "device/gemm/bringup_walk.cuh"
+#include "device/support/launch_check.h"
 
 namespace assay::device::bringup {
 namespace {
@@ -37,7 +41,8 @@ struct Codes {
   std::uint8_t scale;
 };
 
-__device__ Codes load(const GroupOperand& operand, std::int64_t first_line, std::int64_t extent, int unit, int k, int k_end) {
+__device__ Codes load(const GroupOperand& operand, std::int64_t first_line, std::int64_t extent, int unit, int k,
+                      int k_end) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t line = first_line + unit * 64 + thread / kGroups;
   const int at = k + thread % kGroups * kGroup;
@@ -84,12 +89,6 @@ __device__ void decode(Stage& stage, const Codes& codes, int unit, int first_lin
   stage.scales[line][group] = term_of(Format::e4m3, codes.scale & 0x7Fu);  // unsigned
 }
 
-__device__ void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 // The accumulator after one step, from the exact sums of the groups.
 __device__ float fused_groups(const Arithmetic& unit, const float (&sums)[kGroups], const bool (&all_zero)[kGroups],
                               const Term* row_scales, const Term* column_scales, float chain) {
@@ -111,28 +110,19 @@ __device__ float fused_groups(const Arithmetic& unit, const float (&sums)[kGroup
   sum.set_unit(unit.fraction_bits);
   add_accumulator(sum, c);
 #pragma unroll
-  for (int g = 0; g < kGroups; ++g) sum.add(significand[g], exponent[g] - 8);  // quarters, and 3 fraction bits of each scale
+  // Quarters, and 3 fraction bits of each scale.
+  for (int g = 0; g < kGroups; ++g) sum.add(significand[g], exponent[g] - 8);
   return float_of(sum.result(Accumulator::f32_truncated));
 }
 
 __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ GemmCall call) {
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
-  __shared__ Group group_copy;
-  __shared__ std::int64_t tile_at[2];
+  __shared__ Tile own;
   Stage& stage = *reinterpret_cast<Stage*>(dynamic_shared);
   const int thread = static_cast<int>(threadIdx.x);
-  {
-    Tile tile;
-    if (!find_tile(call, kTileRows, kTileColumns, tile)) return;
-    if (thread == 0) {
-      group_copy = tile.group;
-      tile_at[0] = tile.i;
-      tile_at[1] = tile.j;
-    }
-  }
-  __syncthreads();
-  const Group& group = group_copy;
-  const std::int64_t tile_i = tile_at[0], tile_j = tile_at[1];
+  if (!find_shared_tile(call, kTileRows, kTileColumns, own)) return;
+  const Group& group = own.group;
+  const std::int64_t tile_i = own.i, tile_j = own.j;
   const Arithmetic& plan = call.arithmetic;
   const int warp = thread / 32, g = thread % 32 / 4, q = thread % 4;
   const int warp_row = warp % 4 * 32, warp_column = warp / 4 * 32;
@@ -178,11 +168,12 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
         const std::uint32_t* right = stage.values[first_column + g] + p * 8 + q;
         constexpr std::uint32_t kMagnitudes = 0x7FFF7FFF;
         const std::uint32_t a[4] = {upper[0], lower[0], upper[4], lower[4]}, b[2] = {right[0], right[4]};
-        const std::uint32_t a_size[4] = {a[0] & kMagnitudes, a[1] & kMagnitudes, a[2] & kMagnitudes, a[3] & kMagnitudes};
+        const std::uint32_t a_size[4] = {a[0] & kMagnitudes, a[1] & kMagnitudes, a[2] & kMagnitudes,
+                                         a[3] & kMagnitudes};
         const std::uint32_t b_size[2] = {b[0] & kMagnitudes, b[1] & kMagnitudes};
         float value[4] = {0, 0, 0, 0}, size[4] = {0, 0, 0, 0};
-        multiply(value, a, b);
-        multiply(size, a_size, b_size);
+        multiply_k16(value, a, b);
+        multiply_k16(size, a_size, b_size);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           sums[i][p] = value[i];
@@ -193,7 +184,8 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
       for (int i = 0; i < 4; ++i) {
         const int e = 4 * block + i;
         float& chain = stage.chain[e][thread];
-        chain = fused_groups(plan, sums[i], all_zero[i], stage.scales[row_of(e)], stage.scales[kTileRows + column_of(e)], chain);
+        chain = fused_groups(plan, sums[i], all_zero[i], stage.scales[row_of(e)],
+                             stage.scales[kTileRows + column_of(e)], chain);
       }
     }
 
@@ -212,16 +204,21 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
 #pragma unroll 1
   for (int e = 0; e < kElements; ++e) {
     const std::int64_t i = tile_i + row_of(e), j = tile_j + column_of(e);
-    if (i < group.m && j < group.n) write_element(group, call.d_type, i, j, kept.result(call, e, stage.chain[e][thread]));
+    if (i < group.m && j < group.n) {
+      write_element(group, call.d_type, i, j, kept.result(call, e, stage.chain[e][thread]));
+    }
   }
 }
 
-int block_bytes(const Arithmetic& plan) { return static_cast<int>(sizeof(Stage)) + Kept<kThreads>::bytes(plan, kElements); }
+int block_bytes(const Arithmetic& plan) {
+  return static_cast<int>(sizeof(Stage)) + Kept<kThreads>::bytes(plan, kElements);
+}
 
 bool takes(const GemmCall& call) {
   const Arithmetic& unit = call.arithmetic;
-  return call.row_type == Format::e2m1 && call.column_type == Format::e2m1 && unit.scaling == StepScaling::e4m3_per_16 &&
-         unit.products == kStep && unit.accumulator == Accumulator::f32_truncated && !unit.emulated && fits_block(block_bytes(unit));
+  return call.row_type == Format::e2m1 && call.column_type == Format::e2m1 &&
+         unit.scaling == StepScaling::e4m3_per_16 && unit.products == kStep &&
+         unit.accumulator == Accumulator::f32_truncated && !unit.emulated && fits_block(block_bytes(unit));
 }
 
 void launch(const GemmCall& call, std::int64_t tiles, Stream stream) {

@@ -8,6 +8,7 @@
 
 #include <cuda_runtime.h>
 
+#include "device/gemm/bringup_block.cuh"
 #include "device/gemm/bringup_output.cuh"
 #include "device/gemm/bringup_step.cuh"
 #include "device/support/launch_check.h"

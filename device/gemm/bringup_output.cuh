@@ -90,27 +90,4 @@ __device__ inline void write_element(const Group& group, Format d_type, std::int
   store_code(d_type, group.d, at, code);
 }
 
-// The tile of this block: its group and where it begins. False: none. For the whole block.
-struct Tile {
-  Group group;
-  std::int64_t i, j;
-};
-__device__ inline bool find_tile(const GemmCall& call, std::int64_t tile_rows, std::int64_t tile_columns, Tile& found) {
-  const WorkspaceLayout layout(call.groups);
-  const std::int64_t tile = blockIdx.x;
-  if (tile >= reinterpret_cast<const Header*>(call.workspace)->tiles) return false;
-  const auto* first_tile = reinterpret_cast<const std::int64_t*>(call.workspace + layout.first_tile);
-  int low = 0, high = call.groups;  // first_tile[low] <= tile < first_tile[high]
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    if (first_tile[middle] <= tile) low = middle;
-    else high = middle;
-  }
-  found.group = reinterpret_cast<const Group*>(call.workspace + layout.groups)[low];
-  const std::int64_t own = tile - first_tile[low];
-  found.i = own / found.group.column_tiles * tile_rows;
-  found.j = own % found.group.column_tiles * tile_columns;
-  return true;
-}
-
 }  // namespace assay::device::bringup

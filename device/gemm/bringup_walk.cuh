@@ -1,13 +1,12 @@
 #pragma once
-// The parts of a plan that the fast kernels walk through (plan.h): stages of K within stretches within slices, and the f32
-// values that outlive a stretch.
+// The parts of a plan that the fast kernels walk through (plan.h): stages of K within stretches within slices, and the
+// f32 values that outlive a stretch.
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
 #include "device/gemm/bringup_output.cuh"
-#include "device/support/launch_check.h"
 
 namespace assay::device::bringup {
 
@@ -29,7 +28,8 @@ struct Walk {
   }
   __device__ void enter_stretch(const Arithmetic& plan) {
     stretch_begin = k;
-    stretch_end = plan.interval == 0 || slice_end - k < plan.interval ? slice_end : k + static_cast<int>(plan.interval);
+    stretch_end =
+        plan.interval == 0 || slice_end - k < plan.interval ? slice_end : k + static_cast<int>(plan.interval);
   }
   __device__ void begin(const Arithmetic& plan, int depth) {
     slice = 0;
@@ -53,8 +53,8 @@ struct Walk {
   }
 };
 
-// Partial sums and sums of slices of a thread's elements, in shared memory: [elements][kThreads] each, where the plan has
-// such a thing.
+// Partial sums and sums of slices of a thread's elements, in shared memory: [elements][kThreads] each, where the plan
+// has such a thing.
 template <int kThreads>
 struct Kept {
   float* partials;
@@ -104,22 +104,5 @@ struct Kept {
     return partials != nullptr ? partials[e * kThreads] : __fadd_rn(chain, 0.0f);
   }
 };
-
-// Whether a block of the current device can have so much dynamic shared memory: consumer devices have 99 KiB.
-inline int most_dynamic_shared() {
-  constexpr int kStatic = 1024;
-  int device = 0, most = 0;
-  check_cuda(cudaGetDevice(&device), "bring-up GEMM: cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "bring-up GEMM: shared memory of a block");
-  return most - kStatic;
-}
-inline bool fits_block(int bytes) { return bytes <= most_dynamic_shared(); }
-
-// Allows a kernel all that a block of this device can have. The limit belongs to the kernel, not to the launch: one made for
-// this launch could be lowered by another thread's before it takes place.
-template <class Kernel>
-void allow_dynamic_shared(Kernel* kernel, const char* name) {
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_dynamic_shared()), name);
-}
 
 }  // namespace assay::device::bringup
