@@ -64,14 +64,7 @@ __device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int6
 #pragma unroll
   for (int i = 0; i < 4; ++i, to += a.columns) {
     const float s = __shfl_sync(0xFFFFFFFFu, scale, (lane & 16) | i << 2);
-    float product[8];
-#pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const std::uint32_t w = c < 2 ? word[i].x : c < 4 ? word[i].y : c < 6 ? word[i].z : word[i].w;
-      product[c] = multiply_with_zero(E::widen(w, c % 2), s, a.zero);
-    }
-    const uint2 codes = {encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
-                         encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
+    const uint2 codes = codes_of_eight<X, F>(word[i], s, a.zero);
     if (i < rows && has_columns) __stcs(reinterpret_cast<uint2*>(to), codes);
   }
 }
@@ -169,14 +162,7 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm())
   std::uint8_t* to = a.row_data + begin;
 #pragma unroll
   for (int i = 0; i < kSquareRows; ++i, to += a.columns) {
-    float product[8];
-#pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const std::uint32_t w = c < 2 ? word[i].x : c < 4 ? word[i].y : c < 6 ? word[i].z : word[i].w;
-      product[c] = multiply_with_zero(E::widen(w, c % 2), scale, a.zero);
-    }
-    const uint2 codes = {encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
-                         encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
+    const uint2 codes = codes_of_eight<X, F>(word[i], scale, a.zero);
     if (i < rows) __stcs(reinterpret_cast<uint2*>(to), codes);
   }
 }

@@ -29,6 +29,7 @@
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
 #include "device/layout/window_tiles.cuh"
+#include "device/recipes/matrix_patch.cuh"
 #include "device/support/launch_check.h"
 #include "device/support/noop.cuh"
 
@@ -92,53 +93,9 @@ struct Shared {
   static constexpr int kBytes = kTileBytes + kMaximaBytes;
 };
 
-// The 8 x 8 elements of a thread: row i is rows.word[i][...], 8 elements a row.
+// The 8 x 8 elements of a thread.
 template <Format X>
-struct Patch {
-  static constexpr int kWords = 8 / Element<X>::kPerWord;
-  std::uint32_t word[8][kWords];
-
-  __device__ __forceinline__ float value(int row, int column) const {
-    return Element<X>::widen(word[row][column / Element<X>::kPerWord], column % Element<X>::kPerWord);
-  }
-};
-
-// `x` is the patch's first element, `columns` the distance between rows; rows and columns of the patch that lie
-// inside.
-template <Format X, bool kAligned>
-__device__ __forceinline__ void load_patch(Patch<X>& patch, const void* x, std::int64_t columns, int rows_inside,
-                                           int columns_inside) {
-  constexpr int kBytes = Element<X>::kBytes, kWords = Patch<X>::kWords;
-  const auto* row = static_cast<const unsigned char*>(x);
-#pragma unroll
-  for (int i = 0; i < 8; ++i, row += columns * kBytes) {
-    const bool inside = i < rows_inside;
-    if constexpr (kAligned) {  // the columns are a multiple of 8: all inside or none
-      const bool wanted = inside && columns_inside > 0;
-#pragma unroll
-      for (int v = 0; v < kWords / 4; ++v) {
-        const uint4 vector = wanted ? __ldcs(reinterpret_cast<const uint4*>(row) + v) : uint4{0, 0, 0, 0};
-        patch.word[i][4 * v] = vector.x;
-        patch.word[i][4 * v + 1] = vector.y;
-        patch.word[i][4 * v + 2] = vector.z;
-        patch.word[i][4 * v + 3] = vector.w;
-      }
-    } else {
-#pragma unroll
-      for (int w = 0; w < kWords; ++w) patch.word[i][w] = 0;
-#pragma unroll
-      for (int c = 0; c < 8; ++c) {
-        if (!inside || c >= columns_inside) continue;
-        if constexpr (kBytes == 4) {
-          patch.word[i][c] = __ldcs(reinterpret_cast<const unsigned int*>(row) + c);
-        } else {
-          const std::uint32_t code = __ldcs(reinterpret_cast<const unsigned short*>(row) + c);
-          patch.word[i][c / 2] |= code << (16 * (c % 2));
-        }
-      }
-    }
-  }
-}
+using Patch = MatrixPatch<X, 8>;
 
 // Amax bits of the 8 rows that 16 lanes share: this lane's result is that of row (lane >> 1) & 7. Each exchange
 // halves the rows that a lane still looks after.

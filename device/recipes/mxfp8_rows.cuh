@@ -10,6 +10,7 @@
 //   matches   reference/recipes/mxfp8.h
 
 #include "device/layout/segment_groups.cuh"
+#include "device/recipes/matrix_patch.cuh"
 #include "device/recipes/mxfp8_tile.cuh"
 
 namespace assay::device::mxfp8 {
@@ -68,14 +69,7 @@ __device__ __forceinline__ void quantize_row(const Mxfp8Tiles& a, std::uint32_t 
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const float multiplier = __shfl_sync(kAllLanes, own, (lane & 28) | i);
-    float product[8];
-#pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const std::uint32_t w = c < 2 ? word[i].x : c < 4 ? word[i].y : c < 6 ? word[i].z : word[i].w;
-      product[c] = multiply_with_zero(E::widen(w, c % 2), multiplier, a.zero);
-    }
-    const uint2 codes = {encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
-                         encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
+    const uint2 codes = codes_of_eight<X, F>(word[i], multiplier, a.zero);
     if (i * 256 < left) __stcs(to + i * 32, codes);
   }
 }

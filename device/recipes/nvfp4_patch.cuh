@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "device/formats/convert.cuh"
+#include "device/recipes/matrix_patch.cuh"
 
 #if defined(__CUDACC__)
 
@@ -12,51 +13,7 @@ namespace assay::device::nvfp4 {
 
 // Rows 4q ... 4q + 3 and columns 8g ... 8g + 7 of a square.
 template <Format X>
-struct Patch {
-  static constexpr int kWords = 8 / Element<X>::kPerWord;
-  std::uint32_t word[4][kWords];
-
-  __device__ __forceinline__ float value(int row, int column) const {
-    return Element<X>::widen(word[row][column / Element<X>::kPerWord], column % Element<X>::kPerWord);
-  }
-};
-
-// `x` is the patch's first element, `columns` the distance between rows; rows and columns of the patch that lie
-// inside.
-template <Format X, bool kAligned>
-__device__ __forceinline__ void load_patch(Patch<X>& patch, const void* x, std::int64_t columns, int rows_inside,
-                                           int columns_inside) {
-  constexpr int kBytes = Element<X>::kBytes, kWords = Patch<X>::kWords;
-  const auto* row = static_cast<const unsigned char*>(x);
-#pragma unroll
-  for (int i = 0; i < 4; ++i, row += columns * kBytes) {
-    const bool inside = i < rows_inside;
-    if constexpr (kAligned) {  // the columns are a multiple of 8: all inside or none
-      const bool wanted = inside && columns_inside > 0;
-#pragma unroll
-      for (int v = 0; v < kWords / 4; ++v) {
-        const uint4 vector = wanted ? __ldcs(reinterpret_cast<const uint4*>(row) + v) : uint4{0, 0, 0, 0};
-        patch.word[i][4 * v] = vector.x;
-        patch.word[i][4 * v + 1] = vector.y;
-        patch.word[i][4 * v + 2] = vector.z;
-        patch.word[i][4 * v + 3] = vector.w;
-      }
-    } else {
-#pragma unroll
-      for (int w = 0; w < kWords; ++w) patch.word[i][w] = 0;
-#pragma unroll
-      for (int c = 0; c < 8; ++c) {
-        if (!inside || c >= columns_inside) continue;
-        if constexpr (kBytes == 4) {
-          patch.word[i][c] = __ldcs(reinterpret_cast<const unsigned int*>(row) + c);
-        } else {
-          const std::uint32_t code = __ldcs(reinterpret_cast<const unsigned short*>(row) + c);
-          patch.word[i][c / 2] |= code << (16 * (c % 2));
-        }
-      }
-    }
-  }
-}
+using Patch = MatrixPatch<X, 4>;
 
 // Adds a zero: which of the two zeros decides what an exact -0 becomes (multiply_with_zero). A NaN becomes the
 // positive one of arithmetic: so the sign of every element is that of its code.
