@@ -46,13 +46,8 @@ ScaleCalls::ScaleCalls(Backend& backend, const MappedProduct& product, const Sca
   call_.outputs = &output_;
   call_.output_count = 1;
   call_.algorithm = options.algorithm;
-  std::int64_t workspace = 0;
-  const assay_status sized = backend_.table().workspace_bytes(backend_.context(), &call_, &workspace);
-  if (sized != ASSAY_OK) {
-    workspace_fault_ = fmt::format("workspace_bytes() returned '{}': {}", name_of(sized), backend_.last_error());
-  } else if (workspace < 0) {
-    workspace_fault_ = fmt::format("workspace_bytes() asks for {} bytes: expected 0 or more", workspace);
-  } else if (workspace > 0) {
+  const std::int64_t workspace = workspace_bytes_of(backend_, call_, workspace_fault_);
+  if (workspace > 0) {
     workspace_ = &buffers_.emplace_back(backend_, stream_.handle, "workspace", workspace);
     call_.workspace = workspace_->data();
     call_.workspace_bytes = workspace;

@@ -40,6 +40,15 @@ assay_parameter parameter_of(const std::string& name, const golden::Attribute& v
   return parameter;
 }
 
+std::int64_t workspace_bytes_of(Backend& backend, const assay_call& call, std::string& fault) {
+  std::int64_t bytes = 0;
+  const assay_status sized = backend.table().workspace_bytes(backend.context(), &call, &bytes);
+  if (sized == ASSAY_OK && bytes >= 0) return bytes;
+  fault = sized != ASSAY_OK ? fmt::format("workspace_bytes() returned '{}': {}", name_of(sized), backend.last_error())
+                            : fmt::format("workspace_bytes() asks for {} bytes: expected 0 or more", bytes);
+  return 0;
+}
+
 Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
              std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes)
     : backend_(backend), problem_(problem), timeout_ms_(timeout_ms), owned_stream_(backend) {
@@ -64,13 +73,8 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
   call_.outputs = outputs_.data();
   call_.output_count = static_cast<std::int32_t>(outputs_.size());
   call_.algorithm = algorithm;
-  std::int64_t workspace = 0;
-  const assay_status sized = backend_.table().workspace_bytes(backend_.context(), &call_, &workspace);
-  if (sized != ASSAY_OK) {
-    workspace_fault_ = fmt::format("workspace_bytes() returned '{}': {}", name_of(sized), backend_.last_error());
-  } else if (workspace < 0) {
-    workspace_fault_ = fmt::format("workspace_bytes() asks for {} bytes: expected 0 or more", workspace);
-  } else if (workspace > 0) {
+  const std::int64_t workspace = workspace_bytes_of(backend_, call_, workspace_fault_);
+  if (workspace > 0) {
     call_.workspace = workspace_.emplace_back(backend_, stream_, "workspace", workspace).data();
     call_.workspace_bytes = workspace;
   }

@@ -23,6 +23,9 @@ struct Attempt {
 assay_tensor tensor_of(const std::string& name, Format type, const std::vector<std::int64_t>& shape);
 assay_parameter parameter_of(const std::string& name, const golden::Attribute& value);
 
+// What the backend asks for beside a call that is complete but for it; where the answer is none, 0, and why in `fault`.
+std::int64_t workspace_bytes_of(Backend& backend, const assay_call& call, std::string& fault);
+
 class Trial {
  public:
   // Allocates everything and copies the inputs. `problem` must outlive the trial. Throws BackendError when the backend's
