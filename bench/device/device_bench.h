@@ -164,6 +164,17 @@ class GraphOf {
   cudaGraphExec_t replay_ = nullptr;
 };
 
+// After an error within a capture.
+inline void end_capture() {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
+  if (status == cudaStreamCaptureStatusNone) return;
+  cudaGraph_t graph = nullptr;
+  cudaStreamEndCapture(stream(), &graph);  // an error here is that of the capture, which is known
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  cudaGetLastError();
+}
+
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

@@ -343,17 +343,6 @@ void compare(benchmark::State& state, const Case& c, Line& line) {
   state.counters["TFLOP/s"] = c.flops() / line.production * 1e-12;
 }
 
-// After an error within a capture.
-void end_capture() {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
-  if (status == cudaStreamCaptureStatusNone) return;
-  cudaGraph_t graph = nullptr;
-  cudaStreamEndCapture(stream(), &graph);  // an error here is that of the capture, which is known
-  if (graph != nullptr) cudaGraphDestroy(graph);
-  cudaGetLastError();
-}
-
 void run(benchmark::State& state, const Case& c) {
   Line line;
   line.name = c.name();

@@ -321,17 +321,6 @@ class VendorStep {
   std::string routes_;
 };
 
-// After an error within a capture.
-void end_capture() {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
-  if (status == cudaStreamCaptureStatusNone) return;
-  cudaGraph_t graph = nullptr;
-  cudaStreamEndCapture(stream(), &graph);  // an error here is that of the capture, which is known
-  if (graph != nullptr) cudaGraphDestroy(graph);
-  cudaGetLastError();
-}
-
 // ---- The benchmark ---------------------------------------------------------------------------------------------------
 
 constexpr int kInARow = 5;
