@@ -154,6 +154,8 @@ bool glob(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+}  // namespace
+
 bool matches(std::string_view word, std::string_view text, std::string_view name) {
   if (word.find_first_of("*?") == std::string_view::npos) {
     return text.find(word) != std::string_view::npos || name.find(word) != std::string_view::npos;
@@ -164,8 +166,6 @@ bool matches(std::string_view word, std::string_view text, std::string_view name
   }
   return false;
 }
-
-}  // namespace
 
 std::optional<Profile> profile_named(std::string_view name) {
   for (const Profile each : {Profile::smoke, Profile::standard, Profile::full}) {

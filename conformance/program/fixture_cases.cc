@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "conformance/cases/catalogue.h"
 #include "conformance/program/departure.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
@@ -24,7 +25,7 @@ std::string recipe_of(const golden::Case& each) {
 }  // namespace
 
 std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, const std::vector<std::string>& only,
-                            const BackendChoice& choice, bool progress, Report& report) {
+                            const BackendChoice& choice, bool progress, Report& report, FixtureWords words) {
   std::int64_t selected = 0;
   for (const std::filesystem::path& file : files) {
     if (interrupted()) break;
@@ -37,7 +38,10 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
     }
     std::vector<const golden::Case*> cases;
     for (const golden::Case& each : fixture.cases) {
-      const bool wanted = std::all_of(only.begin(), only.end(), [&](const std::string& word) { return each.name.find(word) != std::string::npos; });
+      const bool wanted = std::all_of(only.begin(), only.end(), [&](const std::string& word) {
+        if (words == FixtureWords::parts_of_case) return each.name.find(word) != std::string::npos;
+        return matches(word, each.name, file.filename().string() + "/" + each.name);
+      });
       if (wanted) cases.push_back(&each);
     }
     selected += static_cast<std::int64_t>(cases.size());

@@ -11,10 +11,13 @@
 
 namespace assay::conformance {
 
-// Reads each file and judges its cases (those whose path contains `only`, if given). A file that cannot be used is
+// Which words select a case: parts of its path within the file, or words and patterns on "FILE.h5/CASE" (catalogue.h).
+enum class FixtureWords { parts_of_case, whole_path };
+
+// Reads each file and judges its cases (those that every word of `only` selects). A file that cannot be used is
 // reported and the next one is read. `progress`: show it on a terminal. Returns the number of cases selected.
 std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, const std::vector<std::string>& only,
-                            const BackendChoice& choice, bool progress, Report& report);
+                            const BackendChoice& choice, bool progress, Report& report, FixtureWords words = FixtureWords::parts_of_case);
 
 // Where the fixtures are: ASSAY_GOLDEN, else share/assay/golden beside the program's folder, else the source tree.
 std::filesystem::path golden_folder();

@@ -162,7 +162,7 @@ ExitCode run(const Options& options) {
     if (!options.json.empty()) report.write_json(options.json);
   });
   judge_lines(cases, options.backend, settings, !options.quiet, report);
-  if (!interrupted() && !files.empty()) judge_fixtures(files, fixture_words, options.backend, !options.quiet, report);
+  if (!interrupted() && !files.empty()) judge_fixtures(files, fixture_words, options.backend, !options.quiet, report, FixtureWords::whole_path);
   if (!interrupted() && whole) self_check(report, !options.quiet);
   return departure.finish();
 }
@@ -171,7 +171,7 @@ ExitCode run(const Options& options) {
 
 Action add_run(CLI::App& verb) {
   const auto options = std::make_shared<Options>();
-  verb.add_option("WORDS", options->words, "Only cases whose name or line contains every word (globs allowed); a word that matches nothing is exit 4");
+  verb.add_option("WORDS", options->words, "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs allowed); a word that matches nothing is exit 4");
   options->backend.add_to(verb);
   CLI::Option* named = verb.get_option("--backend")->default_str("device where one works, else reference");
   verb.add_option("--profile", options->profile, "How much: smoke (seconds), standard (a minute), full")

@@ -10,6 +10,8 @@
 #include "conformance/program/progress.h"
 #include "conformance/program/self_check.h"
 #include "conformance/run/scenario.h"
+#include "golden/io/contained_reader.h"
+#include "golden/io/fixture_error.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -154,21 +156,26 @@ void selection_of_fixtures(const std::vector<std::string>& words, Selection& sel
     files = all;
     return;
   }
-  // With words, fixtures take part when a word names a file; the other words then select within it.
+  only = words;
+  golden::ReadingProcess reader;
   for (const std::filesystem::path& file : all) {
-    const std::string stem = file.stem().string();
-    if (std::find(words.begin(), words.end(), stem) != words.end() || std::find(words.begin(), words.end(), file.filename().string()) != words.end()) {
-      files.push_back(file);
+    bool takes_part = false;
+    try {
+      for (const golden::Case& each : reader.read(file).cases) {
+        const std::string path = file.filename().string() + "/" + each.name;
+        bool all_match = true;
+        for (const std::string& word : words) {
+          const bool match = matches(word, each.name, path);
+          if (match) std::erase(selection.unmatched, word);
+          all_match = all_match && match;
+        }
+        takes_part = takes_part || all_match;
+      }
+    } catch (const golden::FixtureError&) {
+      takes_part = true;
     }
+    if (takes_part) files.push_back(file);
   }
-  if (files.empty()) return;
-  for (const std::string& word : words) {
-    const bool is_file = std::any_of(files.begin(), files.end(), [&](const std::filesystem::path& file) {
-      return word == file.stem().string() || word == file.filename().string();
-    });
-    if (!is_file) only.push_back(word);
-  }
-  selection.unmatched.clear();
 }
 
 void self_check(Report& report, bool progress) {

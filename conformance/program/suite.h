@@ -25,9 +25,10 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
 // Every case, in parallel where the backend allows it, large ones one after another.
 void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress, Report& report);
 
-// Words select fixtures as well as generated cases: a word that is part of a fixture's file name chooses the file. With no
-// words every file of golden/ is taken. Words that found nothing among the cases but found a file are taken out of
-// `selection.unmatched`; `only` receives what is left to match within files.
+// Words select fixtures as they select generated cases: a case of a file takes part if every word matches its path,
+// "FILE.h5/CASE". `files` are those that hold such a case, and those that cannot be read, to be reported; with no words,
+// every file of golden/. A word that matches the path of some case is taken out of `selection.unmatched`. `only` receives
+// the words, for judge_fixtures.
 void selection_of_fixtures(const std::vector<std::string>& words, Selection& selection,
                            std::vector<std::filesystem::path>& files, std::vector<std::string>& only);
 

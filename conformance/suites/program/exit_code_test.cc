@@ -72,10 +72,14 @@ Words faulty(const char* fault, Words more = {}) {
 }
 
 const Call kCalls[] = {
-    {"run", {"run", "splits_to_offsets", "--profile", "smoke"}, 0, {"PASS run --profile smoke: backend reference", "6 passed, 0 failed"}, {}},
-    {"run_sound_library", faulty("none"), 0, {"PASS run --profile smoke: backend faulty", "6 passed, 0 failed"}, {}},
+    {"run", {"run", "splits_to_offsets", "--profile", "smoke"}, 0, {"PASS run --profile smoke: backend reference", "15 passed, 0 failed"}, {}},
+    {"run_sound_library", faulty("none"), 0, {"PASS run --profile smoke: backend faulty", "15 passed, 0 failed"}, {}},
     {"run_by_glob", {"run", "quantize/mxfp8/*", "--profile", "smoke"}, 0, {"quantize                 mxfp8 "}, {}},
     {"run_fixture_by_name", {"run", "offsets", "--profile", "smoke"}, 0, {"splits_to_offsets_2d"}, {}},
+    // Words select cases of fixtures by their path: with others, alone, as a pattern.
+    {"run_fixture_cases", {"run", "grouped/specials", "mxfp8", "--profile", "smoke"}, 0, {"1 passed, 0 failed"}, {}},
+    {"run_one_file", {"run", "per_tensor.h5/quantize", "--profile", "smoke"}, 0, {"quantize                 tensor_delayed", "9 passed, 0 failed"}, {}},
+    {"run_fixture_cases_by_glob", {"run", "cublaslt_grouped_gemm.h5/b_*", "--profile", "smoke"}, 0, {"grouped_gemm"}, {}},
     {"version", {"--version"}, 0, {"assay 0."}, {}},
 
     {"wrong_backend", faulty("wrong"), 1, {"FAILED  splits_to_offsets splits=1,0,127,128,129", "index 0: got 1, want 0", "exit 1 (failed)"}, {}},
@@ -146,7 +150,7 @@ const Call kCalls[] = {
      {{"GTEST_TOTAL_SHARDS", "8"}, {"GTEST_SHARD_INDEX", "3"}}},
     {"fixtures_of_the_first_shard", {"run", "offsets.h5", "--profile", "smoke", "--shard", "1/2"}, 0, {"0 cases in this shard (1/2)", "PASS "}, {}},
     {"shard_of_no_common_case", {"run", "recipe=nvfp4", "kind=block", "--profile", "smoke", "--shard", "1/2"}, 4, {"exit 4 (nothing selected)"}, {}},
-    {"all_absent", faulty("absent"), 4, {"not run, 6 cases: absent", "0 passed, 0 failed, 6 not run"}, {}},
+    {"all_absent", faulty("absent"), 4, {"not run, 15 cases: absent", "0 passed, 0 failed, 15 not run"}, {}},
     {"all_absent_and_self_check", {"run", "--profile", "smoke", "--backend", "FAULTY", "--backend-options", "absent"}, 4,
      {"self-check", " 0 passed, 0 failed", "exit 4 (nothing selected)"}, {}, {{"ASSAY_GOLDEN", "FOLDER/empty"}}},
     {"golden_build_nothing", {"golden", "build", "--folder", "FOLDER"}, 4, {"no lists of cases in FOLDER/cases"}, {}},
@@ -154,7 +158,7 @@ const Call kCalls[] = {
     {"late", faulty("late", {"--timeout", "1"}), 5, {"returned 'timeout': not finished after 1000 ms", "exit 5 (incomplete)"}, {}},
     {"unproven", faulty("unproven"), 6, {"skip    without proof: declared absent, but the call returned 'ok'", "exit 6 (a skip without proof)"}, {}},
     {"lost", faulty("lost"), 9, {"returned 'device lost': lost", "exit 9 (the machine failed)"}, {}},
-    {"full", faulty("full"), 9, {"could not allocate", "(out of memory): full"}, {}},
+    {"full", faulty("full"), 9, {"could not allocate", "(out of memory): full"}, {}, {{"ASSAY_GOLDEN", "FOLDER/empty"}}},
     {"closed", faulty("closed"), 9, {}, {"backend faulty does not open (device lost): closed"}},
     {"doctor_closed", {"doctor", "--backend", "FAULTY", "--backend-options", "closed"}, 9, {"FAULT backend      backend faulty does not open"}, {}},
 };
