@@ -17,7 +17,7 @@
 namespace assay::conformance {
 namespace {
 
-struct Finding {
+struct Fact {
   std::string subject, text;
   ExitCode code = ExitCode::passed;
 };
@@ -54,8 +54,8 @@ std::string cuda() {
   }
 }
 
-std::vector<Finding> findings(const std::string& backend_name, const std::string& backend_options) {
-  std::vector<Finding> found;
+std::vector<Fact> facts_of(const std::string& backend_name, const std::string& backend_options) {
+  std::vector<Fact> found;
   found.push_back({"assay", fmt::format("{}, built with {}", kVersion, __VERSION__)});
   found.push_back({"threads", fmt::format("{} (ASSAY_THREADS sets it)", thread_count())});
   found.push_back({"vector code", vector_code()});
@@ -92,7 +92,7 @@ Action add_doctor(CLI::App& verb) {
   return [options] {
     Outcome outcome;
     nlohmann::json all = nlohmann::json::array();
-    for (const Finding& each : findings(options->backend, options->backend_options)) {
+    for (const Fact& each : facts_of(options->backend, options->backend_options)) {
       const bool good = each.code == ExitCode::passed;
       fmt::print("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject, each.text);
       all.push_back({{"subject", each.subject}, {"good", good}, {"text", each.text}});

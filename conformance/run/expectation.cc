@@ -187,7 +187,7 @@ std::vector<std::uint8_t> Expectation::Output::mask() const {
 }
 
 std::string Expectation::differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison,
-                                     std::vector<std::string>* details) const {
+                                     std::vector<std::string>* details, std::vector<Finding>* findings) const {
   std::string text;
   for (const Output& output : outputs_) {
     const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
@@ -195,7 +195,7 @@ std::string Expectation::differences(const std::map<std::string, std::vector<std
     const std::vector<std::uint8_t> mask = output.mask();
     const golden::Tensor got{output.spec.type, output.spec.shape, bytes};
     if (ground_ == Ground::bound) {
-      text += outside_bounds_text(output.spec.name, got, mask, poison, bounds_);
+      text += outside_bounds_text(output.spec.name, got, mask, poison, bounds_, findings);
       continue;
     }
     golden::Tensor before = got;
@@ -210,6 +210,7 @@ std::string Expectation::differences(const std::map<std::string, std::vector<std
       if (details != nullptr) *details = std::move(findings.details);
     }
     text += difference_text(difference);
+    if (findings != nullptr) findings->push_back(finding_of(difference));
   }
   return text;
 }

@@ -27,9 +27,10 @@ class Expectation {
 
   // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else a block of lines for
   // each output that is wrong (compare.h).
-  // `details`, if given, receives what would be too much for that: one line for each wrong tile that could be explained.
+  // `details`, if given, receives what would be too much for that: one line for each wrong tile that could be explained;
+  // `findings` one entry for each output that is wrong.
   std::string differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison,
-                          std::vector<std::string>* details = nullptr) const;
+                          std::vector<std::string>* details = nullptr, std::vector<Finding>* findings = nullptr) const;
 
   // Elements that two runs of the call wrote differently: what was there before the call, or something else that is not an
   // input, took part. Empty when there are none; else lines as above.

@@ -67,6 +67,7 @@ Judgement judge_absence(Trial& trial, const std::string& why, const JudgeOptions
     if (!fault.empty()) {
       judgement.verdict = Verdict::unproven_skip;
       judgement.text = headed(options, fmt::format("  skip    without proof: {} (reason given: {})", fault, why));
+      judgement.findings.push_back(finding_of("skip", fault));
       return judgement;
     }
   }
@@ -82,7 +83,9 @@ std::string trouble_of(const Attempt& tried, Judgement& judgement) {
     case ASSAY_OUT_OF_MEMORY: judgement.verdict = Verdict::machine_failed; break;
     default: judgement.verdict = Verdict::failed;
   }
-  return fmt::format("  call    returned '{}': {}", name_of(tried.status), tried.error);
+  const std::string why = fmt::format("returned '{}': {}", name_of(tried.status), tried.error);
+  judgement.findings.push_back(finding_of("call", why));
+  return "  call    " + why;
 }
 
 }  // namespace
@@ -149,6 +152,7 @@ Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options) {
   const assay_status asked = backend.table().numerics(backend.context(), &trial.call(), &opening.stated);
   if (asked != ASSAY_OK) fault = fmt::format("numerics() returned '{}': {}", name_of(asked), backend.last_error());
   opening.judgement.plan = opening.stated.plan;
+  opening.judgement.unit = opening.stated.unit;
   if (!fault.empty()) {
     opening.judgement.verdict = asked == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
     opening.judgement.text = headed(options, "  call    " + fault);
@@ -162,11 +166,15 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
             const JudgeOptions& options, Judgement& judgement) {
   std::string text = trouble_of(tried, judgement);
   if (text.empty()) {
-    for (const std::string& line : tried.damage) text += "  memory  " + line + "\n";
-    text += expectation.differences(tried.outputs, poison, &judgement.details);
+    for (const std::string& line : tried.damage) {
+      text += "  memory  " + line + "\n";
+      judgement.findings.push_back(finding_of("memory", line));
+    }
+    text += expectation.differences(tried.outputs, poison, &judgement.details, &judgement.findings);
     if (!text.empty()) judgement.verdict = Verdict::failed;
   }
   if (text.empty()) return true;
+  for (Finding& each : judgement.findings) each.when = when;
   judgement.text = headed(options, (when.empty() ? "" : "  when    " + when + "\n") + text);
   return false;
 }
@@ -177,6 +185,7 @@ bool statement_holds(const Expectation& expectation, const JudgeOptions& options
   if (expectation.statement_fault().empty()) return true;
   judgement.verdict = Verdict::failed;
   judgement.text = headed(options, "  stated  " + expectation.statement_fault());
+  judgement.findings.push_back(finding_of("statement", expectation.statement_fault()));
   return false;
 }
 

@@ -14,6 +14,7 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/ops/answer.h"
+#include "conformance/run/finding.h"
 #include "golden/io/fixture.h"
 
 namespace assay::conformance {
@@ -45,6 +46,8 @@ struct Judgement {
   double seconds = 0;           // wall time, generation excluded
   std::vector<std::string> details;  // of a failure: a line for each wrong tile that other scales explain
   std::string plan;             // accumulation plan that the backend stated; empty: none
+  std::string unit;             // row of the tensor-core table that it stated; empty: none
+  std::vector<Finding> findings;  // what `text` says of a failure, as data
   std::string expected_by;      // backend whose answer was expected; empty: the reference's, or a fixture's
 };
 

@@ -12,7 +12,8 @@
 namespace assay::conformance {
 
 std::string outside_bounds_text(const std::string& output, const golden::Tensor& got, std::span<const std::uint8_t> written,
-                                std::uint8_t poison, std::span<const CertifiedBound> bounds) {
+                                std::uint8_t poison, std::span<const CertifiedBound> bounds,
+                                std::vector<Finding>* findings) {
   const auto width = static_cast<std::size_t>(bits_of(got.type) / 8);
   const auto count = static_cast<std::size_t>(got.elements());
   std::vector<float> values(count);
@@ -38,10 +39,23 @@ std::string outside_bounds_text(const std::string& output, const golden::Tensor&
   const auto at = static_cast<std::int64_t>(first);
   std::uint64_t bits = 0;
   std::memcpy(&bits, got.bytes.data() + first * width, width);
+  const std::string shown = show_element(got.type, bits);
+  const double low = bounds[first].exact - bounds[first].radius, high = bounds[first].exact + bounds[first].radius;
+  if (findings != nullptr) {
+    Finding finding;
+    finding.kind = "bound";
+    finding.output = output;
+    finding.compared = static_cast<std::int64_t>(count);
+    finding.wrong = static_cast<std::int64_t>(outside + unwritten + touched);
+    finding.element = at;
+    finding.place = fmt::format("row {}, column {}", at / columns, at % columns);
+    set_got(finding, shown);
+    finding.want = fmt::format("{} to {}", low, high);
+    findings->push_back(std::move(finding));
+  }
   return fmt::format("  output  {}: {} outside their bound, {} not written, {} written past the groups, of {}\n"
                      "  first   row {}, column {}: got {}, bound {} to {}\n",
-                     output, outside, unwritten, touched, count, at / columns, at % columns, show_element(got.type, bits),
-                     bounds[first].exact - bounds[first].radius, bounds[first].exact + bounds[first].radius);
+                     output, outside, unwritten, touched, count, at / columns, at % columns, shown, low, high);
 }
 
 }  // namespace assay::conformance

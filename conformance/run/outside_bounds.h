@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "conformance/run/finding.h"
 #include "golden/io/fixture.h"
 #include "reference/gemm/error_bound.h"
 
@@ -12,7 +13,8 @@ namespace assay::conformance {
 
 // What is wrong with a product that was written over `poison`: elements outside their bound or not written at all, and
 // bytes written where `written` (one a byte) says that nothing may be. Empty when nothing is; else lines as compare.h has them.
+// `findings`, if given, receives the same as an entry.
 std::string outside_bounds_text(const std::string& output, const golden::Tensor& got, std::span<const std::uint8_t> written,
-                                std::uint8_t poison, std::span<const CertifiedBound> bounds);
+                                std::uint8_t poison, std::span<const CertifiedBound> bounds, std::vector<Finding>* findings = nullptr);
 
 }  // namespace assay::conformance

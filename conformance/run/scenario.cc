@@ -225,7 +225,8 @@ class ScenarioJudge {
       if (!expectation.expected_by().empty()) judgement_.expected_by = expectation.expected_by();
       if (!expectation.statement_fault().empty()) return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + expectation.statement_fault());
       judgement_.words += expectation.words();
-      const std::string differences = expectation.differences(run.outputs[c], poison);
+      const std::string differences = expectation.differences(run.outputs[c], poison, nullptr, &judgement_.findings);
+      for (Finding& each : judgement_.findings) each.when = when + ", " + scenario_.place(c);
       if (!differences.empty()) return fail(Verdict::failed, fmt::format("{}, {}\n  call    {}\n{}{}", head, scenario_.place(c), to_text(call.line), text, differences));
     }
     return text.empty() || fail(Verdict::failed, head + "\n" + text);
