@@ -60,6 +60,7 @@ std::uint32_t nan_code(Format type) {
 }
 
 void store(std::span<const std::uint32_t> codes, Tensor& tensor, std::int64_t first) {
+  if (codes.empty()) return;  // neither side need have memory then
   switch (tensor.type == Format::e2m1 ? 4 : bits_of(tensor.type)) {
     case 32:
       std::memcpy(tensor.as<std::uint32_t>() + first, codes.data(), codes.size_bytes());

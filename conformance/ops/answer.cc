@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "conformance/ops/op.h"
+#include "reference/layout/sizes.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -55,7 +56,7 @@ std::optional<std::map<std::string, std::int64_t>> written_prefixes(const Reques
   std::map<std::string, std::int64_t> written;
   const std::vector<OutputSpec> specs = op.outputs(request);
   std::int64_t rows = 0;
-  for (const std::int64_t split : request.splits()) rows += split;
+  for (const std::int64_t split : request.splits()) rows = checked_sum(rows, split, "in/splits", split);
   for (const auto& [name, tensor] : request.out) {
     const bool follows_rows = std::any_of(specs.begin(), specs.end(), [&, n = name](const OutputSpec& spec) {
       return spec.name == n && spec.rows_follow_splits;

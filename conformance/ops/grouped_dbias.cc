@@ -2,6 +2,7 @@
 
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
+#include "reference/layout/sizes.h"
 #include "reference/recipes/dbias.h"
 
 namespace assay::conformance {
@@ -11,7 +12,9 @@ struct Parsed {
   std::vector<std::int64_t> splits;
   DbiasProblem problem;
   const float* before = nullptr;  // the output is added to this
-  std::int64_t elements() const { return static_cast<std::int64_t>(splits.size()) * problem.columns; }
+  std::int64_t elements() const {
+    return checked_product(static_cast<std::int64_t>(splits.size()), problem.columns, "columns of in/dy", problem.columns);
+  }
 };
 
 void parse(const Request& request, Parsed& parsed) {
@@ -25,6 +28,7 @@ void parse(const Request& request, Parsed& parsed) {
   parsed.problem.splits = parsed.splits;
   parsed.problem.output_type = Format::f32;
   if (request.flag("accumulate")) parsed.before = floats(&request.input("dbias", Format::f32, parsed.elements()));
+  parsed.elements();  // one error for every caller where they are too many
   request.refuse_unknown();
 }
 

@@ -7,6 +7,7 @@
 #include "conformance/ops/words.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/gemm/problem.h"
+#include "reference/layout/sizes.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -28,6 +29,12 @@ std::optional<WeightBlock> weight_block_named(std::string_view name) {
 }
 
 using Parsed = ParsedGroupedGemm;
+
+std::int64_t sum_of(std::span<const std::int64_t> splits) {
+  std::int64_t sum = 0;
+  for (const std::int64_t split : splits) sum = checked_sum(sum, split, "in/splits", split);
+  return sum;
+}
 
 // An operand is plain (`x`) or quantized in one of its two storages (`x_rowwise_data` with `x_rowwise_scale_inv`, ...).
 GemmOperand operand_of(const Request& request, const std::string& name, bool quantized, std::int64_t groups,
@@ -53,9 +60,10 @@ GemmOperand operand_of(const Request& request, const std::string& name, bool qua
   operand.type = data->type;
   operand.data = data->data;
   const std::int64_t per_byte = data->type == Format::e2m1 ? 2 : 1;
-  const std::int64_t elements = data->elements() * per_byte;
+  const std::int64_t stored = data->elements(), elements = checked_product(stored, per_byte, "in/" + name, stored);
   // A matrix in the wrong orientation has the right number of elements.
-  if (!operand.columnwise && data->shape.size() == 2 && data->shape[1] * per_byte != width) {
+  const bool matrix = !operand.columnwise && data->shape.size() == 2;
+  if (matrix && checked_product(data->shape[1], per_byte, "in/" + name, data->shape[1]) != width) {
     throw InvalidArgument("in/" + name, describe(*data), "rows of " + std::to_string(width) + " elements");
   }
   require(width > 0 || elements == 0, name, describe(*data), "no elements, since its rows have none");
@@ -83,11 +91,9 @@ void check_scales(const Request& request, const std::string& name, const GemmOpe
                                                 .columnwise = operand.columnwise},
                                      .x_type = Format::f32,
                                      .x = &recipe,
-                                     .rows = [&] {
-                                       std::int64_t sum = 0;
-                                       for (const std::int64_t rows : group_rows) sum += rows;
-                                       return sum;
-                                     }(),
+                                     .rows = weight ? checked_product(static_cast<std::int64_t>(group_rows.size()), problem.N,
+                                                                      "attribute N", problem.N)
+                                                    : sum_of(group_rows),
                                      .columns = width,
                                      .grouped = true,
                                      .splits = group_rows};
@@ -146,22 +152,23 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
   if (problem.layout != GemmLayout::NN) problem.x = operand_of(request, "x", quantized, groups, problem.K, rows_x);
   if (problem.layout != GemmLayout::TN) problem.dy = operand_of(request, "dy", quantized, groups, problem.N, rows_dy);
   if (problem.layout != GemmLayout::NT) problem.w = operand_of(request, "w", quantized, groups, problem.K, rows_w);
+  const std::int64_t weight_rows_in_all = checked_product(groups, problem.N, "attribute N", problem.N);
   if (rows_w >= 0 && problem.K > 0) {
-    require(rows_w == groups * problem.N, "rows of w", rows_w, "G*N = " + std::to_string(groups * problem.N));
+    require(rows_w == weight_rows_in_all, "rows of w", rows_w, "G*N = " + std::to_string(weight_rows_in_all));
   }
   if (rows_x >= 0 && rows_dy >= 0 && problem.N > 0 && problem.K > 0) {
     require(rows_x == rows_dy, "rows of x", rows_x, "the rows of dy, " + std::to_string(rows_dy));
   }
   problem.rows = std::max(rows_x, rows_dy);
   if ((rows_x < 0 || problem.K == 0) && (rows_dy < 0 || problem.N == 0)) {  // a matrix without columns does not tell its rows
-    problem.rows = 0;
-    for (const std::int64_t split : parsed.splits) problem.rows += split;
+    problem.rows = sum_of(parsed.splits);
   }
   check_scales(request, "x", problem.x, problem.kind, problem, parsed.splits, problem.K, false);
   check_scales(request, "dy", problem.dy, problem.kind, problem, parsed.splits, problem.N, false);
   check_scales(request, "w", problem.w, problem.kind, problem, weight_rows, problem.K, true);
 
   const MatrixShape d = grouped_gemm_shape(problem);
+  checked_product(d.rows, d.columns, "elements of d, rows", d.rows);
   const bool reads_c = std::any_of(parsed.beta.begin(), parsed.beta.end(), [](float beta) { return beta != 0; });
   if (const TensorView* c = request.find_input("c"); c != nullptr && c->shape.size() == 2) {
     if (c->shape[0] != d.rows || c->shape[1] != d.columns) {
@@ -169,7 +176,7 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
     }
   }
   if (reads_c) problem.c = request.input("c", problem.d_type, d.rows * d.columns).data;
-  if (const TensorView* bias = request.find_input("bias", problem.d_type, groups * problem.N)) problem.bias = bias->data;
+  if (const TensorView* bias = request.find_input("bias", problem.d_type, weight_rows_in_all)) problem.bias = bias->data;
   require(request.flag("bias") == (problem.bias != nullptr), "attribute bias", request.flag("bias") ? 1 : 0,
           "1 exactly when in/bias is given");
 }
