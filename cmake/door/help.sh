@@ -1,0 +1,53 @@
+# Part of ./assay: help, also where the program is not built.
+
+usage() {
+  cat <<'TEXT'
+./assay VERB ...       set up if need be, then run the assay program: ./assay run judges the best backend present
+./assay test ...       build everything and run every test; arguments go to ctest (-R NAME, -j N, ...)
+./assay bench ...      build the benchmarks and run those whose names hold every word; ./assay bench --help
+./assay build          set up and build the program, no more; with --all-architectures all of the project, with device code
+                       for every architecture that it knows
+
+Set-up installs the packages of cmake/packages.txt with apt when run as root or with sudo that asks for no password,
+or else prints the line to run. It builds what is judged: device code only where a device is, for that device.
+
+Environment of the set-up:
+  ASSAY_BUILD_DIR      where to build (default: build/ beside this script)
+  ASSAY_CMAKE_ARGS     more arguments to cmake, separated by spaces
+  ASSAY_PACKAGES=any   do not look for packages; cmake finds what it needs or says what is missing
+
+TEXT
+  if [[ -x $program ]]; then
+    "$program" --help
+  else
+    echo "Verbs of the program, which is not built yet (./assay build takes a minute or two):"
+    verbs | while IFS=$'\t' read -r name text; do printf '  %-12s %s\n' "$name" "$text"; done
+  fi
+}
+
+# NAME, a tab, its line of help: from the program's own table.
+verbs() {
+  sed -n 's/^ *{"\([a-z-]*\)", "\(.*\)", add_.*/\1\t\2/p' "$root/conformance/program/main.cc" 2>/dev/null
+  sed -n 's/.*add_subcommand("\([a-z-]*\)", "\([^"]*\)").*/\1\t\2/p' "$root/conformance/program/main.cc" 2>/dev/null
+}
+
+# help_of VERB ...: help builds nothing. The program's own where it is built, else what its sources say.
+help_of() {
+  local text file
+  if [[ -x $program ]]; then exec "$program" "$@"; fi
+  text=$(verbs | sed -n "s/^$1\t//p")
+  if [[ -z $text ]]; then
+    usage
+    return
+  fi
+  echo "./assay $1: $text"
+  file=$root/conformance/program/${1//-/_}.cc
+  if [[ -e $file ]]; then
+    echo
+    echo "Options of its own:"
+    sed -n 's/.*add_\(option\|flag\)[a-z_]*("\([^"]*\)",[^"]*"\([^"]*\)".*/\2\t\3/p' "$file" |
+      while IFS=$'\t' read -r name text; do printf '  %-18s %s\n' "$name" "$text"; done
+  fi
+  echo
+  echo "The program is not built yet: after ./assay build, which takes a minute or two, it prints the whole page itself."
+}
