@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Tables and result files from the JSON of the device benchmarks.
+"""Tables and result files from the JSON of the benchmarks.
 
-  device_fp8_block_bench --benchmark_out=fp8.json --benchmark_out_format=json    (each of device_*_bench)
+  ./assay bench --out all.json                                (the CPU's in all.json, the device's in all-NAME.json beside it)
   bench/table.py fp8.json mxfp8.json offsets.json             prints Markdown
   bench/table.py *.json --merge bench/results/h200.json --commit 1a2b3c4 --driver 580.1
                                                               also keeps the figures, for people, in one file
 
-Input files may also be result files made by --merge. Everything is read from a benchmark's label, KEY=VALUE words, and its
-counters; nothing is guessed from its name. Of two figures of one label the later counts. Benchmarks without a label are
-named at the end.
+Input files may also be result files made by --merge. Everything of a device benchmark is read from its label, KEY=VALUE words,
+and its counters; nothing is guessed from its name. Of two figures of one label the later counts; of repetitions in one run the
+one with the median time. Benchmarks without a label, as those of the CPU are, have a table of times by name: the median of the
+repetitions, their coefficient of variation (cv, standard deviation over mean), and the bytes, elements or products a second.
+What could not be read is named on stderr, one line a file or benchmark; the rest is still printed.
 
 Labels (bench/device/device_bench.h):
   kernel=1x128 [options=dbias+swizzled] direction=both input=bf16 groups=64 rows=32768 columns=7168    groups=0: one tensor
@@ -26,11 +28,12 @@ training step: flops, median_us (replayed, in a row of steps), alone_us (a repla
 and, where it quantizes, quantize_us; vendor_us, vendor_quantize_us, vendor_products_us and of_vendor (vendor_us over median_us,
 round by round) where the vendor was measured. Beside the vendor's: bytes, median_us, of_copy and vendor_us, vendor_of_copy, of_vendor.
 
-Exit code: 0; 2 for wrong usage or a file that is no such JSON.
+Exit code: 0; 2 for wrong usage, or where something could not be read.
 """
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 
@@ -66,29 +69,63 @@ def words(label):
     return {key: value for key, _, value in pairs}
 
 
+NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+RATES = (("bytes_per_second", 1e-9, "GB/s"), ("items_per_second", 1e-6, "Mitems/s"), ("elements", 1e-6, "Melements/s"), ("MAC/s", 1e-9, "GMAC/s"))
+
+
+def plain_name(run):
+    """The name without what the runner appends to it."""
+    return run.get("run_name", run["name"]).split("/iterations:")[0].split("/repeats:")[0]
+
+
+def figure_of(repetitions):
+    """One figure of the runs of one benchmark in one file: that with the median time."""
+    def time(run):
+        return run["median_us"] if "median_us" in run else run.get("real_time", 0)
+
+    run = sorted(repetitions, key=time)[len(repetitions) // 2]
+    figure = {"name": plain_name(run), "label": run.get("label", "")}
+    figure.update({field: run[field] for field in FIELDS if field in run})
+    if not figure["label"] and "real_time" in run:
+        times = [each["real_time"] for each in repetitions]
+        figure["ns"] = statistics.median(times) * NANOSECONDS[run["time_unit"]]
+        if len(times) > 1:
+            figure["cv"] = statistics.stdev(times) / statistics.mean(times)
+        figure["rates"] = [f"{run[key] * scale:.4g} {unit}" for key, scale, unit in RATES if key in run]
+    return figure
+
+
+def figures_of(text, path, unread):
+    """Figures of one file's JSON."""
+    if "figures" in text:
+        return [{"name": figure["name"], "label": figure["label"], **figure} for figure in text["figures"]]
+    by_name = {}
+    for run in text["benchmarks"]:
+        if run.get("run_type") == "aggregate":
+            continue
+        if run.get("error_occurred"):
+            unread.append(f"{path}: {run['name']}: {run.get('error_message', 'failed')}")
+            continue
+        by_name.setdefault((plain_name(run), run.get("label", "")), []).append(run)
+    return [figure_of(repetitions) for repetitions in by_name.values()]
+
+
 def read(paths):
-    """Figures (dicts of 'name', 'label' and FIELDS) and contexts of all files, in their order."""
-    figures, contexts = [], []
+    """Figures (dicts of 'name', 'label' and FIELDS) and contexts of all files, in their order; lines about what is unreadable."""
+    figures, contexts, unread = [], [], []
     for path in paths:
         try:
             with open(path, encoding="utf-8") as file:
                 text = json.load(file)
-            contexts.append(text["context"])
-            if "figures" in text:
-                figures += [{"name": figure["name"], "label": figure["label"], **figure} for figure in text["figures"]]
-                continue
-            for run in text["benchmarks"]:
-                if run.get("run_type") == "aggregate":
-                    continue
-                if run.get("error_occurred"):
-                    print(f"{path}: {run['name']}: {run.get('error_message', 'failed')}", file=sys.stderr)
-                    continue
-                figure = {"name": run["name"].split("/iterations:")[0], "label": run.get("label", "")}
-                figure.update({field: run[field] for field in FIELDS if field in run})
-                figures.append(figure)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadFile(f"{path}: no JSON of a device benchmark: {type(error).__name__}: {error}") from error
-    return figures, contexts
+            context, of_file = text["context"], figures_of(text, path, unread)
+        except OSError as error:
+            unread.append(f"{path}: {error.strerror}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            unread.append(f"{path}: no JSON of a benchmark: {type(error).__name__}: {error}")
+        else:
+            figures += of_file
+            contexts.append(context)
+    return figures, contexts, unread
 
 
 def latest(figures):
@@ -239,6 +276,21 @@ def beside_rows(pairs):
     return rows
 
 
+def shown_time(nanoseconds):
+    """Four digits and the unit in which there is no more than three before the point."""
+    for unit in ("ns", "us", "ms"):
+        if nanoseconds < 1000 * NANOSECONDS[unit]:
+            return f"{nanoseconds / NANOSECONDS[unit]:.4g} {unit}"
+    return f"{nanoseconds / NANOSECONDS['s']:.4g} s"
+
+
+def plain_table(figures):
+    """Markdown of the figures without a label: times by name; nothing where there are none."""
+    rows = [[figure["name"], shown_time(figure["ns"]), f"{100 * figure['cv']:.1f} %" if "cv" in figure else "", ", ".join(figure["rates"])]
+            for figure in figures if not figure["label"] and "ns" in figure]
+    return markdown(["benchmark", "time", "cv", "a second"], rows, 1) if rows else ""
+
+
 def tables(figures):
     """Markdown of all labelled figures."""
     shapes, nodes, yardsticks, products, steps, pairs = {}, {}, [], {}, {}, {}
@@ -374,20 +426,27 @@ def main():
     parser.add_argument("--driver", help="of the device (otherwise: that nvidia-smi names here)")
     parser.add_argument("--command", help="that measured (otherwise: the programs that the files name)")
     arguments = parser.parse_args()
-    try:
-        figures, contexts = read(arguments.files)
-        text = tables(figures)
-    except BadFile as error:
-        print(f"table.py: {error}", file=sys.stderr)
-        return 2
-    print(text)
-    unlabelled = sorted({figure["name"] for figure in figures if not figure["label"]})
-    if unlabelled:
-        print("\nWithout a label, so in no table: " + "; ".join(unlabelled))
-    if arguments.merge:
+    figures, contexts, unread = read(arguments.files)
+    readable_figures = []
+    for figure in figures:  # each by itself first, so that one that cannot be read does not hide the others
+        try:
+            tables([figure])
+        except BadFile as error:
+            unread.append(str(error))
+        else:
+            readable_figures.append(figure)
+    parts = [part for part in (tables(readable_figures), plain_table(readable_figures)) if part]
+    if parts:
+        print("\n\n".join(parts))
+    untimed = sorted({figure["name"] for figure in readable_figures if not figure["label"] and "ns" not in figure})
+    if untimed:
+        print("\nWithout a label or a time, so in no table: " + "; ".join(untimed))
+    for line in unread:
+        print(f"table.py: {line}", file=sys.stderr)
+    if arguments.merge and not unread:
         with open(arguments.merge, "w", encoding="utf-8") as file:
-            file.write(readable(merge(figures, contexts, arguments)))
-    return 0
+            file.write(readable(merge([figure for figure in figures if figure["label"] or "ns" not in figure], contexts, arguments)))
+    return 2 if unread else 0
 
 
 if __name__ == "__main__":

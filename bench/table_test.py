@@ -115,7 +115,7 @@ by pair. Vendor: failed, the benchmark wrote why.
 | 1x128        | bf16  | both      |        | 1000 |    1000 | 14.0 |    0.95 |      15.4 |           0.86 |     1.100 |  whole |
 | 1x128        | bf16  | both      |      8 | 1000 |    1000 | 14.0 |    0.95 |    failed |                |           |        |
 
-Without a label, so in no table: other
+Without a label or a time, so in no table: other
 """
 
 
@@ -153,9 +153,49 @@ class TableTest(unittest.TestCase):
         self.assertEqual(result["figures"][0]["median_us"], 10)
         self.assertEqual(self.table(merged).stdout, WANT)
 
+    def test_the_benchmarks_of_the_cpu(self):
+        def run(name, time, unit, **more):
+            return {"name": name + "/real_time", "run_name": name + "/real_time", "run_type": "iteration", "real_time": time, "cpu_time": 1.0,
+                    "time_unit": unit, **more}
+
+        mean = run("quantize/a", 7.0, "ms") | {"run_type": "aggregate", "aggregate_name": "mean"}
+        runs = [run("quantize/a", 9.0, "ms", bytes_per_second=2.5e9, elements=1.25e8), run("quantize/a", 7.0, "ms", bytes_per_second=3e9, elements=2e8),
+                run("quantize/a", 8.0, "ms", bytes_per_second=2.75e9, elements=1.5e8), mean, run("once", 12345.0, "ns", **{"MAC/s": 4e9})]
+        done = self.table(self.file("cpu.json", {"context": CONTEXT, "benchmarks": runs}))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, """\
+| benchmark            |     time |     cv |                   a second |
+|----------------------|---------:|-------:|---------------------------:|
+| quantize/a/real_time |     8 ms | 12.5 % | 2.75 GB/s, 150 Melements/s |
+| once/real_time       | 12.35 us |        |                   4 GMAC/s |
+""")
+
+    def test_of_repetitions_in_one_run_the_median_counts(self):
+        label = RUNS[0]["label"]
+        runs = [run_of(label, 3_030_000, us, share, run_name=label) for us, share in ((30.0, 0.3), (10.0, 0.98), (9.0, 1.2))]
+        done = self.table(self.file("a.json", {"context": CONTEXT, "benchmarks": runs}))
+        self.assertIn("| 10.0 |    0.98 |", done.stdout)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_cannot_be_read_hides_nothing_else(self):
+        good = self.file("good.json", {"context": CONTEXT, "benchmarks": RUNS + [{"name": "broken", "error_occurred": True, "error_message": "no memory"},
+                                                                                   {"name": "odd", "label": "node=a"}]})
+        bad = self.file("bad.json", '{"context": {')
+        absent = os.path.join(self.folder.name, "absent.json")
+        merged = os.path.join(self.folder.name, "merged.json")
+        done = self.table(bad, good, absent, "--merge", merged)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, WANT)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 4, done.stderr)
+        for line, start in zip(lines, (f"table.py: {bad}: no JSON", f"table.py: {good}: broken: no memory",
+                                       f"table.py: {absent}: No such file or directory", "table.py: odd: no counter bytes")):
+            self.assertTrue(line.startswith(start), line)
+        self.assertFalse(os.path.exists(merged))
+
     def test_refusals(self):
         cases = {
-            "not json": ("{", "no JSON of a device benchmark"),
+            "not json": ("{", "no JSON of a benchmark"),
             "no context": ({"benchmarks": []}, "'context'"),
             "no counters": ({"context": {}, "benchmarks": [{"name": "x", "label": "node=a"}]}, "no counter bytes"),
             "no words": ({"context": {}, "benchmarks": [run_of("node", 1, 1, 1)]}, "expected KEY=VALUE"),

@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/command_line.h"
 #include "bench/device/device_buffer.h"
 #include "reference/formats/format.h"
 
@@ -304,7 +305,8 @@ inline void print_table() {
   }
 }
 
-// The rest of main(): runs what was added and prints the table. 9 where there is no device.
+// The rest of main(): runs what was added and prints the table (bench/command_line.h says what the words are). 2 for wrong usage,
+// 4 where nothing has the words, 9 where there is no device.
 inline int run_benchmarks(int argc, char** argv) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
@@ -316,16 +318,21 @@ inline int run_benchmarks(int argc, char** argv) {
   int driver = 0, runtime = 0;
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::AddCustomContext("device", device.name);
-  benchmark::AddCustomContext("cuda_driver", std::to_string(driver));
-  benchmark::AddCustomContext("cuda_runtime", std::to_string(runtime));
-  benchmark::AddCustomContext("copy_TB/s", std::to_string(copy_rate() * 1e-12));
-  if (benchmark::RunSpecifiedBenchmarks() == 0) return 4;
-  benchmark::Shutdown();
-  if (!figures().empty()) print_table();
-  return 0;
+  try {
+    CommandLine line(argc, argv);
+    line.initialize();
+    benchmark::AddCustomContext("device", device.name);
+    benchmark::AddCustomContext("cuda_driver", std::to_string(driver));
+    benchmark::AddCustomContext("cuda_runtime", std::to_string(runtime));
+    if (!line.lists()) benchmark::AddCustomContext("copy_TB/s", std::to_string(copy_rate() * 1e-12));
+    const int code = line.run();
+    benchmark::Shutdown();
+    if (code == 0 && !figures().empty()) print_table();
+    return code;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 2;
+  }
 }
 
 }  // namespace assay::bench
