@@ -265,6 +265,9 @@ void require_consistent(const CaseLine& line) {
     if (line.text("data") == "adversarial_eps") {
       require(line.real("eps") > 0, "eps", line.text("eps"), "more than 0 with data=adversarial_eps");
     }
+    if (line.text("data") == "adversarial_four_over_six") {
+      require(four_over_six, "four_over_six", "off", "mae or mse with data=adversarial_four_over_six");
+    }
   }
   if (line.op == "grouped_gemm") {
     const std::size_t groups = line.splits().size();

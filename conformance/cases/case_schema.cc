@@ -12,7 +12,7 @@ using enum ValueKind;
 // Data patterns (patterns.h): for high-precision values about to be quantized, and for operands of a GEMM.
 constexpr std::string_view kValuePatterns =
     "uniform normal full_exponent near_underflow specials nans ties sparse one_hot clustered every_code integers "
-    "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias";
+    "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_four_over_six adversarial_dbias";
 constexpr std::string_view kOperandPatterns =
     "uniform normal full_exponent near_underflow specials sparse one_hot clustered every_code integers block_scales "
     "zeros adversarial_output_ties adversarial_alignment adversarial_promotion";

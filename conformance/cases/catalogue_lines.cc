@@ -116,6 +116,10 @@ quantize recipe=mxfp8 otype=e5m2 itype=f32 R=128 K=256 data=adversarial_midpoint
 quantize recipe=nvfp4 R=64 K=512 data=adversarial_midpoints seed=109
 quantize recipe=nvfp4 itype=f32 R=64 K=512 data=ties seed=110
 quantize recipe=nvfp4 itype=f32 four_over_six=mae R=64 K=256 data=ties seed=111
+quantize recipe=nvfp4 itype=f32 four_over_six=mae e4m3_max=256 R=64 K=128 data=adversarial_four_over_six seed=134
+quantize recipe=nvfp4 four_over_six=mse R=32 K=128 data=adversarial_four_over_six seed=135
+quantize recipe=nvfp4 itype=f32 two_dimensional=1 four_over_six=mae R=64 K=128 data=adversarial_four_over_six seed=136
+quantize recipe=nvfp4 itype=f32 two_dimensional=1 four_over_six=mse e4m3_max=256 splits=32,0,48 K=128 data=adversarial_four_over_six seed=137
 quantize recipe=block_1x128 pow2=1 R=128 K=1024 data=adversarial_amax seed=112
 quantize recipe=block_1x128 pow2=1 itype=f32 R=128 K=1024 data=adversarial_amax seed=113
 quantize recipe=block_1x128 itype=f32 otype=e5m2 R=128 K=1024 data=adversarial_amax seed=114

@@ -84,6 +84,7 @@ void generate_quantize(const CaseLine& line, Case& result) {
   pattern.block = block_of(recipe);
   pattern.one_scale = per_tensor || recipe == Recipe::nvfp4;
   pattern.eps = static_cast<float>(line.real("eps"));
+  pattern.e4m3_max = static_cast<int>(line.integer("e4m3_max"));
   pattern.amplitude = 15;
   std::vector<std::uint32_t> bits = pattern_bits(pattern);
   poison_tail(bits, rows.active, columns, pattern.type);

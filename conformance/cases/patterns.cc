@@ -257,6 +257,29 @@ std::uint32_t adversarial_eps(const Source& s, std::int64_t row, std::int64_t co
   return compose(s.fields, w[1] >> 31, w[0] >> 24, exponent + 23 - 8 - 2);  // below eps / 4
 }
 
+// NVFP4 4over6: the two errors of every block and tile are equal but for the rounding of their sums, so that the order of
+// additions decides, and the rule for equal errors where nothing is rounded (bf16, f16). With u the unit of a tile, which its
+// scale for 6 decodes to, and 1.5 u for 4: x between 0.5 u and 0.75 u, or 0.75 u and u, lies as far from a code of the one as
+// its mirror image in that interval from a code of the other. Below u / 16 both errors are x; 6 u, which every row and column
+// of a tile has, is without error. Tiles in every fourth place across have the tensor's largest.
+std::uint32_t adversarial_four_over_six(const Source& s, std::int64_t row, std::int64_t column) {
+  // Lines of a tile in pairs of a value and its image, so that no exchange of halves in a tree of sums maps one on the other.
+  constexpr int kPair[16] = {0, 0, 1, 2, 3, 1, 4, 5, 6, 2, 7, 4, 5, 7, 3, 6};
+  constexpr int kSecond[16] = {0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1};
+  const int r = static_cast<int>(row % 16), c = static_cast<int>(column % 16);
+  const bool negative = s.draw(row, column)[3] & 1, image = kSecond[r] != kSecond[c];
+  const bool largest = column / 16 % 4 == 0;
+  const std::uint32_t unit = largest ? static_cast<std::uint32_t>(s.request.e4m3_max) : 1;
+  const int exponent = largest ? 0 : static_cast<int>(pick(s.grid(row / 16, column / 16), 7)) - 3;
+  const Words w = s.draw(row - r + kPair[r], column - c + kPair[c]);
+  const int bits = s.fields.mantissa - 1;  // of a quarter of u
+  const std::uint32_t quarter = 1u << bits, inside = 1 + pick(w[0], quarter - 1);
+  if (kPair[r] == kPair[c] && !image) return compose(s.fields, negative, unit * 6, exponent);
+  if (kPair[r] == kPair[c] || w[1] % 8 == 0) return compose(s.fields, negative, unit * inside, exponent - 4 - bits);
+  const std::uint32_t lower = w[2] & 1 ? 2 * quarter : 3 * quarter;
+  return compose(s.fields, negative, unit * (lower + (image ? quarter - inside : inside)), exponent - 2 - bits);
+}
+
 // Column sums whose last bits tell one order of additions from another.
 std::uint32_t adversarial_dbias(const Source& s, std::int64_t row, std::int64_t column) {
   const Words w = s.draw(row, column);
@@ -335,6 +358,7 @@ constexpr Pattern kPatterns[] = {
     {{"adversarial_midpoints", "midpoints between two codes, and one unit either side"}, adversarial_midpoints},
     {{"adversarial_amax", "block maxima at the powers of two of the scale, and up to three units either side"}, adversarial_amax},
     {{"adversarial_eps", "block maxima below, at and above eps, and zero blocks"}, adversarial_eps},
+    {{"adversarial_four_over_six", "blocks whose two errors of 4over6 are equal but for rounding"}, adversarial_four_over_six},
     {{"adversarial_dbias", "column sums that tell one order of additions from another"}, adversarial_dbias},
     {{"adversarial_output_ties", "sums that are ties of the rounding to the type of D"}, adversarial_output_ties},
     {{"adversarial_alignment", "products that the alignment of a step cuts in part"}, adversarial_alignment},

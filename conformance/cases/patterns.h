@@ -32,6 +32,7 @@ struct PatternRequest {
   std::int64_t block = 128;     // elements that share a scale along a row or column
   bool one_scale = false;       // all blocks depend on one amax (per-tensor recipes, nvfp4)
   float eps = 0;
+  int e4m3_max = 448;            // nvfp4: largest block scale
 
   // Products: which axis is summed over, and how. `position(row)` is k for a row when rows are the contraction.
   bool contract_rows = false;

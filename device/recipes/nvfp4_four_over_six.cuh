@@ -78,11 +78,10 @@ __device__ __forceinline__ float column_error(const Patch<X>& patch, int column,
   return sum;
 }
 
-// The error of a tile of 16 x 16, the same in all of its lanes.
+// The error of a tile of 16 x 16 as rows sum it, the same in all of its lanes.
 template <Format X>
-__device__ __forceinline__ float tile_error(const Patch<X>& patch, int rows_inside, int columns_inside,
-                                            std::uint32_t scale, const Tables& tables, bool squared,
-                                            const Lane& lane) {
+__device__ __forceinline__ float tile_error_of_rows(const Patch<X>& patch, int rows_inside, int columns_inside, std::uint32_t scale,
+                                                    const Tables& tables, bool squared, const Lane& lane) {
   float error[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -91,6 +90,22 @@ __device__ __forceinline__ float tile_error(const Patch<X>& patch, int rows_insi
     error[i] = add(error[i], __shfl_xor_sync(kAllLanes, error[i], 2));  // 8 rows away
     error[i] = add(error[i], __shfl_xor_sync(kAllLanes, error[i], 1));  // 4 rows away
   }
+  return add(add(error[0], error[2]), add(error[1], error[3]));
+}
+
+// The same as columns sum it: the other order rounds otherwise.
+template <Format X>
+__device__ __forceinline__ float tile_error_of_columns(const Patch<X>& patch, int rows_inside, int columns_inside, std::uint32_t scale,
+                                                       const Tables& tables, bool squared, const Lane& lane) {
+  float error[8];
+#pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const float of_column = column_error(patch, c, rows_inside, scale, tables, squared, lane);
+    error[c] = c < columns_inside ? of_column : 0.0f;
+    error[c] = add(error[c], __shfl_xor_sync(kAllLanes, error[c], 4));  // 8 columns away
+  }
+#pragma unroll
+  for (int c = 0; c < 4; ++c) error[c] = add(error[c], error[c + 4]);
   return add(add(error[0], error[2]), add(error[1], error[3]));
 }
 

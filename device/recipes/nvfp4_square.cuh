@@ -16,16 +16,20 @@
 
 namespace assay::device::nvfp4 {
 
-// Scales of a tile of 16 x 16.
-template <Format X, bool kFourOverSix>
+// The scale of a tile of 16 x 16. With 4over6 rows and columns choose apart.
+enum class Lines { rows, columns };
+template <Format X, bool kFourOverSix, Lines kLines>
 __device__ __forceinline__ std::uint32_t tile_scale(const Patch<X>& patch, int rows_inside, int columns_inside,
                                                     const Scaling& scaling, const Tables* tables, bool squared,
                                                     const Lane& lane) {
   const std::uint32_t amax = tile_amax(patch);
   if constexpr (kFourOverSix) {
+    const auto error = [&](std::uint32_t scale) {
+      return kLines == Lines::rows ? tile_error_of_rows(patch, rows_inside, columns_inside, scale, *tables, squared, lane)
+                                   : tile_error_of_columns(patch, rows_inside, columns_inside, scale, *tables, squared, lane);
+    };
     const std::uint32_t candidates = candidates_of(amax, scaling);
-    return choose(tile_error(patch, rows_inside, columns_inside, candidates & 0xFFu, *tables, squared, lane),
-                  tile_error(patch, rows_inside, columns_inside, candidates >> 8, *tables, squared, lane), candidates);
+    return choose(error(candidates & 0xFFu), error(candidates >> 8), candidates);
   } else {
     return scales_of(uint2{amax, 0}, scaling) & 0xFFu;
   }
@@ -40,7 +44,7 @@ __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X
   float multipliers[4];
   if (a.two_dimensional) {
     const std::uint32_t scale =
-        tile_scale<X, kFourOverSix>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
+        tile_scale<X, kFourOverSix, Lines::rows>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
     scales = 0x0101'0101u * scale;
     multipliers[0] = multipliers[1] = multipliers[2] = multipliers[3] = multiplier_of(scale, scaling);
   } else {
@@ -123,7 +127,7 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patc
   float multipliers[8];
   if (a.two_dimensional) {
     const std::uint32_t scale =
-        tile_scale<X, kFourOverSix>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
+        tile_scale<X, kFourOverSix, Lines::columns>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
     own = 0x0101u * scale;
     multipliers[0] = multiplier_of(scale, scaling);
 #pragma unroll

@@ -9,9 +9,11 @@
 //   d4 is taken if err4 < err6, else d6 (so too where an error is NaN)
 //
 // Order: a block's elements from the lowest column (rowwise) or row (columnwise) upward; elements that a short block
-// lacks add nothing. With two_dimensional a tile chooses once, for both directions: each of its 16 rows has an error, summed
-// along the row, and the 16 are added as a warp's xor shuffle does with distances 8, 4, 2, 1: first e[r] + e[r+8] for
-// r < 8, then those 8 values at distance 4, and so on; a row that the tile lacks is 0.
+// lacks add nothing. With two_dimensional a tile chooses once in each direction. Rowwise: each of its 16 rows has an error,
+// summed along the row. Columnwise: each of its 16 columns has one, summed down the column. The 16 are added as a warp's
+// shuffle does with distances 8, 4, 2, 1: first e[i] + e[i+8] for i < 8, then those 8 values at distance 4, and so on; a row
+// or column that the tile lacks is 0. The sums of the two directions can round apart, so that near a tie one takes d4 and
+// the other d6; and each direction has its own G.
 
 #include <cstdint>
 

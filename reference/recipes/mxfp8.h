@@ -2,7 +2,7 @@
 // MXFP8 (recipes.md 4.1): 32 elements share a scale of E8M0, a power of two. For one block:
 //
 //   A    = max |x|                            NaN passed over; 0 if there is nothing else
-//   E    = e8m0_round_up(fl(A * r))           r = fl(1/448) = 0x3B124925 (e4m3), fl(1/57344) = 0x37924925 (e5m2)
+//   E    = encode_e8m0(fl(A * r))           r = fl(1/448) = 0x3B124925 (e4m3), fl(1/57344) = 0x37924925 (e5m2)
 //   q[i] = fp8(fl(x[i] * 2^(127 - E)))        nearest even, saturating, NaN becomes 0x7F
 //
 // The product with r is rounded to nearest before its exponent is rounded up, so dividing by 448 is not the same (one f32

@@ -144,32 +144,54 @@ ASSAY_INLINE std::uint8_t block_scale(std::uint32_t amax, const TensorScaling& t
   return fast::encode_e4m3(at_most_max(std::bit_cast<float>(amax) * tensor.sixth));
 }
 
-// One scale for each tile of 16 columns.
-ASSAY_INLINE void tile_scales(const QuantizeConfig& config, const TensorScaling& tensor, const Strip& strip, int rows,
-                              int columns, std::uint8_t* scales) {
+// Amax of each tile of 16 columns.
+ASSAY_INLINE void tile_amaxes(const Strip& strip, int rows, std::uint32_t (&tiles)[kBlocks]) {
   std::uint32_t amax[kWidth];
   fast::column_amaxes(strip.x, rows, amax);
   for (int block = 0; block < kBlocks; ++block) {
-    std::uint32_t tile = 0;
-    for (int i = 0; i < kBlock; ++i) tile = std::max(tile, amax[block * kBlock + i]);
-    if (config.four_over_six == FourOverSix::off) {
-      scales[block] = block_scale(tile, tensor);
-      continue;
-    }
-    Candidates all;
-    float lanes[kBlock * kBlock];
-    std::uint32_t amax_of_rows[kBlock];
-    for (int row = 0; row < kBlock; ++row) amax_of_rows[row] = tile;
-    rows_as_lanes(strip, block, lanes);
-    compare_candidates(lanes, kBlock, std::min(kBlock, columns - block * kBlock), kBlock, amax_of_rows, tensor, config, all);
-    for (int row = rows; row < kBlock; ++row) all.error_four[row] = all.error_six[row] = 0;
-    scales[block] = add_by_halves(all.error_four) < add_by_halves(all.error_six) ? all.four[0] : all.six[0];
+    tiles[block] = 0;
+    for (int i = 0; i < kBlock; ++i) tiles[block] = std::max(tiles[block], amax[block * kBlock + i]);
+  }
+}
+
+// 4over6: the scale that rows choose for a tile.
+ASSAY_INLINE std::uint8_t tile_scale_by_rows(const QuantizeConfig& config, const TensorScaling& tensor, const Strip& strip,
+                                             int rows, int columns, int block, std::uint32_t tile_amax) {
+  Candidates all;
+  float lanes[kBlock * kBlock];
+  std::uint32_t amax[kBlock];
+  for (int row = 0; row < kBlock; ++row) amax[row] = tile_amax;
+  rows_as_lanes(strip, block, lanes);
+  compare_candidates(lanes, kBlock, std::min(kBlock, columns - block * kBlock), kBlock, amax, tensor, config, all);
+  for (int row = rows; row < kBlock; ++row) all.error_four[row] = all.error_six[row] = 0;
+  return add_by_halves(all.error_four) < add_by_halves(all.error_six) ? all.four[0] : all.six[0];
+}
+
+// 4over6: the scales that columns choose for their tiles; the lanes are columns already.
+ASSAY_INLINE void tile_scales_by_columns(const QuantizeConfig& config, const TensorScaling& tensor, const Strip& strip,
+                                         int rows, int columns, const std::uint32_t (&tile_amax)[kBlocks],
+                                         std::uint8_t* scales) {
+  Candidates all;
+  alignas(64) std::uint32_t amax[kWidth];
+  for (int column = 0; column < kWidth; ++column) amax[column] = tile_amax[column / kBlock];
+  compare_candidates(strip.x[0], kWidth, rows, kWidth, amax, tensor, config, all);
+  for (int column = columns; column < kWidth; ++column) all.error_four[column] = all.error_six[column] = 0;
+  for (int block = 0; block < kBlocks; ++block) {
+    const int first = block * kBlock;
+    const bool four = add_by_halves(all.error_four + first) < add_by_halves(all.error_six + first);
+    scales[block] = four ? all.four[first] : all.six[first];
   }
 }
 
 ASSAY_INLINE void row_scales(const QuantizeConfig& config, const TensorScaling& tensor, Strip& strip, int rows, int columns) {
   if (config.two_dimensional) {
-    tile_scales(config, tensor, strip, rows, columns, strip.row_scales[0]);
+    std::uint32_t tiles[kBlocks];
+    tile_amaxes(strip, rows, tiles);
+    for (int block = 0; block < kBlocks; ++block) {
+      strip.row_scales[0][block] = config.four_over_six == FourOverSix::off
+                                       ? block_scale(tiles[block], tensor)
+                                       : tile_scale_by_rows(config, tensor, strip, rows, columns, block, tiles[block]);
+    }
     for (int row = 1; row < rows; ++row) std::memcpy(strip.row_scales[row], strip.row_scales[0], kBlocks);
     return;
   }
@@ -197,8 +219,14 @@ ASSAY_INLINE void row_scales(const QuantizeConfig& config, const TensorScaling& 
 ASSAY_INLINE void column_scales(const QuantizeConfig& config, const TensorScaling& tensor, Strip& strip,
                                 const float (&x)[kBlock][kWidth], int rows, int columns) {
   if (config.two_dimensional) {
-    std::uint8_t scales[kBlocks] = {};
-    tile_scales(config, tensor, strip, rows, columns, scales);
+    std::uint32_t tiles[kBlocks];
+    std::uint8_t scales[kBlocks];
+    tile_amaxes(strip, rows, tiles);
+    if (config.four_over_six == FourOverSix::off) {
+      for (int block = 0; block < kBlocks; ++block) scales[block] = block_scale(tiles[block], tensor);
+    } else {
+      tile_scales_by_columns(config, tensor, strip, rows, columns, tiles, scales);
+    }
     for (int column = 0; column < kWidth; ++column) strip.column_scales[column] = scales[column / kBlock];
     return;
   }

@@ -27,7 +27,8 @@
 // With stochastic_rounding q is stochastic_e2m1(fl(x[i] * c), byte) (stochastic_rounding.h). The byte of element (m, k) is
 // rowwise_random[row * K + k] (row of the whole matrix) or columnwise_random[first * K + k * M + m], `first` and M being the
 // group's first row and rows: the order of the codes as stored, one byte a code.
-// With four_over_six each block chooses between two scales (four_over_six.h); a 2-D tile chooses once for all its rows.
+// With four_over_six each block chooses between two scales (four_over_six.h); a 2-D tile chooses once rowwise, for its 16
+// rows, and once columnwise, for its 16 columns: the two may differ.
 // ZeroSign::positive: an exact -0 in x (in y) becomes +0 first.
 //
 // Back (recipes.md 5.7): f = fl(fl(float(d8) * G) * fl(1 / (6M))), y = round(fl(e2m1 * f)).

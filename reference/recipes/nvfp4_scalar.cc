@@ -31,9 +31,8 @@ struct Values {
 
   std::int64_t stored_rows() const { return transposed ? columns : rows; }
   std::int64_t stored_columns() const { return transposed ? rows : columns; }
-  float group_at(std::int64_t row, std::int64_t column) const { return x[static_cast<std::size_t>(row * columns + column)]; }
   float stored_at(std::int64_t row, std::int64_t column) const {
-    return transposed ? group_at(column, row) : group_at(row, column);
+    return x[static_cast<std::size_t>(transposed ? column * columns + row : row * columns + column)];
   }
 };
 
@@ -104,24 +103,16 @@ float line_error(const std::vector<float>& line, std::uint8_t d8, const TensorSc
   return sum;
 }
 
-// Error of the whole tile in the order of four_over_six.h: one line, or 16 rows of the group (not of its transpose).
+// Error of the whole tile in the order of four_over_six.h: one line of the stored matrix, or up to 16.
 float tile_error(const Values& values, const Tile& tile, std::uint8_t d8, const TensorScaling& tensor,
                  const QuantizeConfig& config) {
-  if (!config.two_dimensional) {
-    std::vector<float> line;
-    for (std::int64_t column = tile.column; column < tile.column_end; ++column) {
-      line.push_back(values.stored_at(tile.row, column));
-    }
-    return line_error(line, d8, tensor, config);
-  }
-  Tile rows = tile;  // in coordinates of the group
-  if (values.transposed) rows = {tile.column, tile.column_end, tile.row, tile.row_end};
   std::array<float, 16> errors = {};
-  for (std::int64_t row = rows.row; row < rows.row_end; ++row) {
+  for (std::int64_t row = tile.row; row < tile.row_end; ++row) {
     std::vector<float> line;
-    for (std::int64_t column = rows.column; column < rows.column_end; ++column) line.push_back(values.group_at(row, column));
-    errors[static_cast<std::size_t>(row - rows.row)] = line_error(line, d8, tensor, config);
+    for (std::int64_t column = tile.column; column < tile.column_end; ++column) line.push_back(values.stored_at(row, column));
+    errors[static_cast<std::size_t>(row - tile.row)] = line_error(line, d8, tensor, config);
   }
+  if (!config.two_dimensional) return errors[0];
   for (const std::size_t distance : {8u, 4u, 2u, 1u}) {
     for (std::size_t r = 0; r < distance; ++r) errors[r] = errors[r] + errors[r + distance];
   }

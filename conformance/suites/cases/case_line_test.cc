@@ -100,6 +100,7 @@ const Bad kBad[] = {
     {"quantize recipe=mxfp8 extra_rows=4 K=1 R=1", "extra_rows is 4: expected 0 where there are no splits"},
     {"quantize recipe=mxfp8 data=unifrom K=1 R=1", "data is unifrom: expected one of uniform normal"},
     {"quantize recipe=block_1x128 data=adversarial_eps K=1 R=1", "eps is 0: expected more than 0"},
+    {"quantize recipe=nvfp4 data=adversarial_four_over_six K=16 R=16", "four_over_six is off: expected mae or mse"},
     {"quantize recipe=mxfp8 splits=1,,2 K=1", "splits is : expected rows separated by commas"},
     {"quantize recipe=mxfp8 splits=1,-2 K=1", "splits is -2: expected rows separated by commas"},
     {"quantize recipe=mxfp8 splits=one(4,8,4) K=1", "splits is one(4,8,4): expected a group below 4"},

@@ -137,6 +137,7 @@ const PinnedPattern kPinnedPatterns[] = {
     {"adversarial_midpoints", 0x371878353aefe8e6},
     {"adversarial_amax", 0x6887f14a98f9db01},
     {"adversarial_eps", 0xb031677d8761c5c},
+    {"adversarial_four_over_six", 0x56c54fbf1ec8d5cb},
     {"adversarial_dbias", 0x5aac3e54ef6b035b},
     {"adversarial_output_ties", 0x8540f1aa2facea43},
     {"adversarial_alignment", 0xa2ccdbb6ba27e431},
@@ -360,6 +361,51 @@ TEST(Patterns, EpsHasBlocksBelowAtAndAbove) {
       EXPECT_EQ(amax, stripe == 0 ? 0 : value_of(type, neighbour(fields_of(type), at, static_cast<int>(stripe) - 2)));
     }
     EXPECT_EQ(eps, 0x1p-7);
+  }
+}
+
+// With u a sixth of the block's largest value: the sums of distances to codes of 6 (times u) and to codes of 4 (times 1.5 u).
+std::pair<double, double> four_over_six_errors(const std::vector<double>& block) {
+  double largest = 0, six = 0, four = 0;
+  for (const double x : block) largest = std::max(largest, std::fabs(x));
+  for (const double x : block) {
+    double nearest_six = 100, nearest_four = 100;
+    for (const double code : {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0}) {
+      nearest_six = std::min(nearest_six, std::fabs(std::fabs(x) * 6 / largest - code));
+      nearest_four = std::min(nearest_four, std::fabs(std::fabs(x) * 6 / largest - 1.5 * code));
+    }
+    six += nearest_six, four += nearest_four;
+  }
+  return {six, four};
+}
+
+TEST(Patterns, FourOverSixErrorsOfEveryBlockAreEqual) {
+  for (const Format type : {Format::f32, Format::bf16, Format::f16}) {
+    PatternRequest request = request_of("adversarial_four_over_six", type, 64, 192);
+    request.e4m3_max = 256;
+    const auto bits = fill(request);
+    const auto at = [&](std::int64_t row, std::int64_t column) {
+      return value_of(type, bits[static_cast<std::size_t>(row * request.columns + column)]);
+    };
+    std::set<double> largest;
+    for (std::int64_t row = 0; row < request.rows; ++row) {
+      for (std::int64_t column = 0; column < request.columns; column += 16) {
+        std::vector<double> across, down;  // the blocks that start at (row, column) and, turned, in its tile
+        for (std::int64_t i = 0; i < 16; ++i) {
+          across.push_back(at(row, column + i));
+          down.push_back(at(row / 16 * 16 + i, column + row % 16));
+        }
+        for (const auto& block : {across, down}) {
+          const auto [six, four] = four_over_six_errors(block);  // sixteenths of 2^-24 at most: exact in double
+          EXPECT_EQ(six, four) << name_of(type) << " row " << row << ", column " << column;
+          EXPECT_GT(six, 0.5);
+          largest.insert(std::fabs(*std::max_element(block.begin(), block.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); })));
+        }
+      }
+    }
+    EXPECT_TRUE(largest.count(6 * 256)) << "of the tensor, under which the units are powers of two";
+    EXPECT_GE(largest.size(), 6u);
+    for (const double each : largest) EXPECT_EQ(std::ilogb(each / 6), std::log2(each / 6)) << each;
   }
 }
 

@@ -61,6 +61,11 @@ TEST(GoldenFolder, OutsideFilesKeepTheDigestsTheyCameWith) {
   EXPECT_EQ(digests["cublaslt_grouped_gemm.h5"], "35436e03e9cd2a38f1a6849e1af6192c051b0c4d66a07e0b028e05ec4c578529");
   EXPECT_EQ(digests["transformer_engine_quantize.h5"],
             "6209cd2a7c1ddfd4d5c47bb693a754e2abc94e40a3300924e2c049abb283989a");
+  EXPECT_EQ(digests["nvfp4_4over6_2d_bf16_mae.h5"], "771ff32cccb232986e917ab7d91cba06dd25e3454c0b101f0ca3451f9d2460c2");
+  EXPECT_EQ(digests["nvfp4_4over6_2d_bf16_mse.h5"], "89e0c12d8679905884866ad85c039f818838430b2889dd72733efa0f44d13edd");
+  EXPECT_EQ(digests["nvfp4_4over6_2d_f32_mae.h5"], "f4487d158462a0adec32e1416c218701bcbb33460e7de9440052024c8350f94b");
+  EXPECT_EQ(digests["nvfp4_4over6_2d_f32_mse.h5"], "66eff6b4ecba859b6598fab09dc06939a1879e1e8b3ccbaeff855634cac2b74b");
+  EXPECT_EQ(digests.size(), 6u);
 }
 
 class ManifestTest : public ::testing::Test {

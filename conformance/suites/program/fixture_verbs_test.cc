@@ -62,6 +62,38 @@ TEST(Compute, AnswersAndTheAnswersVerify) {
   EXPECT_EQ(assay({"verify", out, "--backend", "null"}).code, 1);
 }
 
+// The G of each direction (nvfp4.h): the same of x without the Hadamard transform, and what was given where it was.
+TEST(Compute, WritesBothAmaxesOfNvfp4) {
+  const golden::TemporaryFolder folder;
+  const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
+  Fixture fixture;
+  fixture.schema = 2;
+  Case own;
+  own.op = "quantize";
+  own.attributes = {{"recipe", std::string("nvfp4")}};
+  own.in["x"] = golden::make_tensor(Format::f32, {16, 16});
+  own.in["x"].as<float>()[37] = -5;
+  for (const bool given : {false, true}) {
+    Case each = own;
+    each.name = given ? "given" : "own";
+    if (given) {
+      each.in["columnwise_amax"] = golden::make_tensor(Format::f32, {1});
+      each.in["columnwise_amax"].as<float>()[0] = 7;
+    }
+    fixture.cases.push_back(each);
+  }
+  golden::write_fixture(in, fixture);
+  ASSERT_EQ(assay({"compute", in, "-o", out}).code, 0);
+  const Fixture made = golden::read_fixture(out);
+  ASSERT_EQ(made.cases.size(), 2u);
+  for (const Case& each : made.cases) {
+    ASSERT_TRUE(each.out.contains("amax") && each.out.contains("columnwise_amax")) << each.name;
+    EXPECT_EQ(each.out.at("amax").as<float>()[0], 5) << each.name;
+    EXPECT_EQ(each.out.at("columnwise_amax").as<float>()[0], each.name == "given" ? 7 : 5) << each.name;
+  }
+  EXPECT_EQ(assay({"verify", out}).code, 0);
+}
+
 TEST(Compute, MayWriteOverItsInput) {
   const golden::TemporaryFolder folder;
   const std::string file = (folder / "file.h5").string();

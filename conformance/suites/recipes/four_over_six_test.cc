@@ -99,6 +99,12 @@ const ChoiceCase kChoices[] = {
 };
 INSTANTIATE_TEST_SUITE_P(ByHand, FourOverSixChoice, ::testing::ValuesIn(kChoices));
 
+std::vector<float> transposed(const std::vector<float>& x) {  // of 16 x 16
+  std::vector<float> turned(256);
+  for (std::size_t i = 0; i < 256; ++i) turned[i] = x[i % 16 * 16 + i / 16];
+  return turned;
+}
+
 // The 16 row errors of a tile, from the tile's rows under one of the two scales.
 std::vector<float> row_errors(const std::vector<float>& x, int d) {
   std::vector<float> errors;
@@ -124,9 +130,10 @@ float sum_neighbours_first(std::vector<float> e) {  // distances 1, 2, 4, 8
 }
 
 // 2-D: e[r] of the 16 rows are added with distances 8, 4, 2, 1. Tiles of one row that costs 1 under six and 0.5 under four,
-// one that costs 0.5 under four, and others of a few tiny errors: which scale wins depends on when the tiny ones meet.
-TEST(FourOverSix, TileErrorsAreAddedByHalves) {
-  int unlike_in_order = 0, unlike_neighbours = 0;
+// one that costs 0.5 under four, and others of a few tiny errors: which scale wins depends on when the tiny ones meet. So too
+// for the columns of the tile turned over, whose errors are summed anew: the other direction of a tile may take the other scale.
+TEST(FourOverSix, TileErrorsAreAddedByHalvesInEachDirection) {
+  int unlike_in_order = 0, unlike_neighbours = 0, apart = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     std::vector<float> x(256);
     const std::size_t six_row = draw(seed, 1) % 16, four_row = (six_row + 1 + draw(seed, 2) % 15) % 16;
@@ -136,20 +143,26 @@ TEST(FourOverSix, TileErrorsAreAddedByHalves) {
     x[six_row * 16] = 6;
     x[six_row * 16 + 1] = 5;
     x[four_row * 16] = x[four_row * 16 + 1] = 2;
+    const std::vector<float> turned = transposed(x);
     const auto choose = [&](const auto& sum) { return sum(row_errors(x, 0x3c)) < sum(row_errors(x, 0x38)) ? 0x3c : 0x38; };
     const int want = choose(tree_sum);
+    const int want_turned = tree_sum(row_errors(turned, 0x3c)) < tree_sum(row_errors(turned, 0x38)) ? 0x3c : 0x38;
+    apart += want != want_turned;
     unlike_in_order += choose(sum_in_order) != want;
     unlike_neighbours += choose(sum_neighbours_first) != want;
     for (const Layer layer : {Layer::scalar, Layer::fast}) {
-      const Outcome rows = quantize_tile(x, 16, 1536, kMae, 256, true, false, layer);
-      const Outcome columns = quantize_tile(x, 16, 1536, kMae, 256, true, true, layer);
-      ASSERT_EQ(rows.scale, want) << "seed " << seed;
-      ASSERT_EQ(columns.scale, want) << "one choice for both directions, seed " << seed;
-      for (std::size_t i = 0; i < 256; ++i) ASSERT_EQ(rows.codes[i], columns.codes[i % 16 * 16 + i / 16]);
+      for (const bool columnwise : {false, true}) {
+        const Outcome got = quantize_tile(x, 16, 1536, kMae, 256, true, columnwise, layer);
+        ASSERT_EQ(got.scale, columnwise ? want_turned : want) << "columnwise " << columnwise << ", seed " << seed;
+        const Outcome of_turned = quantize_tile(turned, 16, 1536, kMae, 256, true, !columnwise, layer);
+        ASSERT_EQ(of_turned.scale, got.scale) << "columnwise " << columnwise << ", seed " << seed;
+        ASSERT_EQ(of_turned.codes, got.codes) << "columnwise " << columnwise << ", seed " << seed;
+      }
     }
   }
   EXPECT_GT(unlike_in_order, 5);
   EXPECT_GT(unlike_neighbours, 5);
+  EXPECT_GT(apart, 5);
 }
 
 }  // namespace

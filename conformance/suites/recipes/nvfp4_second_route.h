@@ -118,13 +118,14 @@ inline float tree_sum(const std::vector<float>& e) {  // 16 values; halves are a
   return tree_sum(half);
 }
 
-inline Scaling scaling_of(const Matrix& x, const Span& span, float g, FourOverSix kind, float e4m3_max, bool by_rows) {
-  std::vector<std::vector<double>> lines;
+// What the values of x in `span` share. The errors of 4over6 are summed along lines, which lie across the rows (rowwise)
+// or down the columns: one of 16, or a tile of 16 x 16.
+inline Scaling scaling_of(const Matrix& x, const Span& span, float g, FourOverSix kind, float e4m3_max, bool rowwise) {
   std::vector<double> all;
+  std::vector<std::vector<double>> lines(static_cast<std::size_t>(rowwise ? span.r1 - span.r0 : span.q1 - span.q0));
   for (std::int64_t r = span.r0; r < span.r1; ++r) {
-    if (by_rows || lines.empty()) lines.emplace_back();
     for (std::int64_t q = span.q0; q < span.q1; ++q) {
-      lines.back().push_back(x.at(r, q));
+      lines[static_cast<std::size_t>(rowwise ? r - span.r0 : q - span.q0)].push_back(x.at(r, q));
       all.push_back(x.at(r, q));
     }
   }
@@ -136,10 +137,9 @@ inline Scaling scaling_of(const Matrix& x, const Span& span, float g, FourOverSi
   const float base = fl(double{fl(a / 6.0)} * s);
   const int d6 = nearest_e4m3(std::fmin(base, 448)), d4 = nearest_e4m3(std::fmin(fl(base * 1.5), 448));
   const auto error = [&](int d) {
-    if (!by_rows) return line_error(lines[0], d, g, kind, e4m3_max);
-    std::vector<float> rows(16, 0.0f);
-    for (std::size_t r = 0; r < lines.size(); ++r) rows[r] = line_error(lines[r], d, g, kind, e4m3_max);
-    return tree_sum(rows);
+    std::vector<float> sums(lines.size() == 1 ? 1 : 16, 0.0f);  // of one line, or of 16 with zeros for those missing
+    for (std::size_t l = 0; l < lines.size(); ++l) sums[l] = line_error(lines[l], d, g, kind, e4m3_max);
+    return tree_sum(sums);
   };
   const int d8 = error(d4) < error(d6) ? d4 : d6;
   return {d8, multiplier(d8, s)};

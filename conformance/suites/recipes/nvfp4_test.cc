@@ -59,7 +59,7 @@ Result expected(const Case& c, std::uint8_t poison) {
             const std::int64_t r0 = block.r0 / 16 * 16, q0 = block.q0 / 16 * 16;
             block = {r0, std::min(r0 + 16, m), q0, std::min(q0 + 16, k)};
           }
-          const Scaling scaling = scaling_of(of, block, tensor_amax, c.four_over_six, c.e4m3_max, c.two_dimensional);
+          const Scaling scaling = scaling_of(of, block, tensor_amax, c.four_over_six, c.e4m3_max, rowwise);
           scales[static_cast<std::size_t>(i * j_padded + j0 / 16)] = scaling.d8;
           for (std::int64_t j = j0; j < j1; ++j) {
             double value = rowwise ? of.at(i, j) : of.at(j, i);
