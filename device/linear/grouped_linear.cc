@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "device/layout/check_rows.h"
-#include "device/linear/linear_parts.h"
+#include "device/linear/grouped_linear_start.h"
 #include "device/linear/prepared_step.h"
 #include "device/recipes/call_checks.h"
 
@@ -21,16 +20,6 @@ WeightUse use_of(const GroupedLinearForward& call) {
 bool adds_to_main_grad(const GroupedLinearOptions& options, const GroupedLinearForward& call) {
   if (!options.fuse_accumulation || options.overwrite_main_grad) return false;
   return call.skip_weight_update != nullptr || !call.is_first_microbatch.value_or(false);
-}
-
-void require_null(const void* pointer, const char* argument, const std::string& why) {
-  require(pointer == nullptr, argument, "a pointer", "null, as " + why);
-}
-
-// What is never looked at while sizes are asked for.
-template <class Pointer>
-void stand_in(Pointer*& pointer) {
-  pointer = Parts(nullptr).take<Pointer>(0);
 }
 
 void merge(LinearReport& into, const LinearReport& other) {
@@ -53,203 +42,8 @@ void merge(LinearReport& into, const LinearReport& other) {
 
 }  // namespace
 
-template <class Call>
-Call GroupedLinear::start(const Rows& rows) const {
-  Call call;
-  call.config = options_.config;
-  call.rows = rows;
-  call.N = options_.N;
-  call.K = options_.K;
-  call.path = options_.path;
-  call.rows_multiple = options_.rows_multiple;
-  // Sizes leave out what workspaces_ holds; give_path() tells a product where it is.
-  stand_in(call.path.settings.library_workspace);
-  stand_in(call.path.settings.group_arrays);
-  call.constants = constants_;
-  call.status = options_.status;
-  return call;
-}
-
-template <class Call>
-void GroupedLinear::give(Call& call, const Workspace& workspace) const {
-  call.workspace = workspace.memory;
-  call.workspace_bytes = workspace.bytes;
-}
-
 void GroupedLinear::give_path(LinearPath& path, GemmLayout layout, Stream stream) {
-  if (path.path == GemmPath::cublaslt) workspaces_.give(path.settings, stream, layout, options_.groups);
-}
-
-// ---- Memory ----------------------------------------------------------------------------------------------------------
-
-GroupedLinear::GroupedLinear(const GroupedLinearOptions& options, const LinearKernels& kernels, const MemorySource& memory)
-    : options_(options),
-      architecture_(options.config.architecture),
-      kernels_(kernels),
-      memory_(memory),
-      workspaces_(memory, options.path.settings.workspace_bytes) {
-  options_.config.architecture = architecture_;
-  const GroupedLinearOptions& o = options_;
-  require(o.groups >= 0, "options.groups", o.groups, "a value of at least 0");
-  require(o.groups <= kMaxGroups, "options.groups", o.groups, "at most " + std::to_string(kMaxGroups));
-  require(o.rows_capacity >= 0, "options.rows_capacity", o.rows_capacity, "a value of at least 0");
-  require(o.microbatches >= 1, "options.microbatches", o.microbatches, "a value of at least 1");
-  const std::string own = "the module has its own";
-  require_null(o.path.settings.library_workspace, "options.path.settings.library_workspace", own);
-  require_null(o.path.settings.group_arrays, "options.path.settings.group_arrays", own);
-  require(o.wgrad || !o.defer_wgrad, "options.defer_wgrad", "true", "false without options.wgrad");
-  require(o.cache_weights || o.fresh_weights, "options.fresh_weights", "false", "true without options.cache_weights");
-  check_alignment(o.status, "options.status", alignof(std::uint32_t));
-  if (o.wgrad) check_wide(o.dw_type, "options.dw_type");
-  if (o.path.path == GemmPath::cublaslt) kernels_.prepare();
-  microbatches_.resize(static_cast<std::size_t>(o.microbatches));
-
-  lay_out_lasting(nullptr);
-  lasting_ = memory_.allocate(std::max<std::int64_t>(lasting_bytes_, 1));
-  try {
-    lay_out_lasting(lasting_);
-    const std::vector<std::int64_t> splits(static_cast<std::size_t>(o.groups), o.N);
-    const float one = 1;
-    if (!splits.empty())
-      memory_.upload(const_cast<std::int64_t*>(constants_.weight_splits), splits.data(), std::int64_t{8} * o.groups);
-    memory_.upload(const_cast<float*>(constants_.one), &one, sizeof one);
-    lay_out_rows(nullptr, o.rows_capacity);
-    of_rows_ = memory_.allocate(std::max<std::int64_t>(row_bytes_, 1));
-    lay_out_rows(of_rows_, o.rows_capacity);
-    if (o.path.path == GemmPath::cublaslt) {
-      workspaces_.reserve_library(GemmLayout::TN);
-      if (o.dgrad) workspaces_.reserve_library(GemmLayout::NN);
-      if (o.wgrad) workspaces_.reserve_library(GemmLayout::NT);
-    }
-  } catch (...) {
-    memory_.release(of_rows_);
-    memory_.release(lasting_);
-    throw;
-  }
-}
-
-GroupedLinear::~GroupedLinear() {
-  memory_.release(of_rows_);
-  memory_.release(lasting_);
-}
-
-void GroupedLinear::lay_out_lasting(void* memory) {
-  const GroupedLinearOptions& o = options_;
-  Parts parts(memory);
-  constants_.weight_splits = parts.take<std::int64_t>(std::int64_t{8} * o.groups);
-  constants_.one = parts.take<float>(sizeof(float));
-  const std::int64_t bias_bytes = 2 * o.groups * o.N;  // bf16 and f16
-  bias_ = parts.take(bias_bytes);
-  dbias_ = parts.take(bias_bytes);
-
-  const Rows no_rows{0, constants_.weight_splits, o.groups};
-  LinearWeightsCall weights = start<LinearWeightsCall>(no_rows);
-  const auto storage = [&](bool wanted) -> QuantizedStorage {
-    if (!wanted || !quantizes(o.config)) return {};
-    const std::int64_t rows = o.groups * o.N;
-    void* const at =
-        parts.take(quantized_storage_bytes(o.config, LinearTensor::weight, rows, o.groups, o.K, true, o.dgrad));
-    return quantized_storage(at, o.config, LinearTensor::weight, rows, o.groups, o.K, true, o.dgrad);
-  };
-  cache_ = storage(o.cache_weights);
-  fresh_ = storage(o.fresh_weights);
-  weights.cache = o.cache_weights ? cache_ : fresh_;
-  weights_space_.bytes = linear_quantize_weights_workspace_bytes(weights, kernels_);
-  weights_space_.memory = parts.take(weights_space_.bytes);
-  lasting_bytes_ = parts.bytes();
-}
-
-void GroupedLinear::lay_out_rows(void* memory, std::int64_t capacity) {
-  const GroupedLinearOptions& o = options_;
-  const int groups = o.groups;
-  Parts parts(memory);
-  // Any splits: sizes do not depend on them.
-  const Rows rows{capacity, constants_.weight_splits, groups};
-  const bool quantized = quantizes(o.config);
-  const auto columnwise = [&](LinearTensor tensor, std::int64_t columns) -> QuantizedDirection {
-    if (!quantized) return {};
-    void* const at = parts.take(quantized_storage_bytes(o.config, tensor, capacity, groups, columns, false, true));
-    return quantized_storage(at, o.config, tensor, capacity, groups, columns, false, true).columnwise;
-  };
-  for (Microbatch& microbatch : microbatches_) {
-    microbatch.splits = parts.take<std::int64_t>(std::int64_t{8} * groups);
-    if (!o.wgrad) continue;
-    microbatch.x = columnwise(LinearTensor::activation, o.K);
-    if (!o.defer_wgrad) continue;
-    microbatch.dy = columnwise(LinearTensor::gradient, o.N);
-    if (quantized) continue;
-    microbatch.x_copy = parts.take(2 * capacity * o.K);
-    microbatch.dy_copy = parts.take(2 * capacity * o.N);
-  }
-  dy_ = o.wgrad && !o.defer_wgrad ? columnwise(LinearTensor::gradient, o.N) : QuantizedDirection{};
-
-  const auto room = [&](Workspace& workspace, std::int64_t bytes) { workspace = {parts.take(bytes), bytes}; };
-  const auto larger = [](Workspace& workspace, std::int64_t bytes) { workspace.bytes = std::max(workspace.bytes, bytes); };
-  forward_space_ = dgrad_space_ = wgrad_space_ = gradient_space_ = {};
-  const QuantizedStorage any_weights = o.cache_weights ? cache_ : fresh_;
-  const QuantizedDirection x = microbatches_.front().x, dy = o.defer_wgrad ? microbatches_.front().dy : dy_;
-
-  LinearForwardCall forward = start<LinearForwardCall>(rows);
-  forward.cache = &any_weights;
-  stand_in(forward.bias);
-  larger(forward_space_, linear_forward_workspace_bytes(forward, kernels_));
-  forward.x_columnwise = x;
-  larger(forward_space_, linear_forward_workspace_bytes(forward, kernels_));
-  room(forward_space_, forward_space_.bytes);
-
-  if (o.dgrad) {
-    LinearDgradCall dgrad = start<LinearDgradCall>(rows);
-    dgrad.cache = &any_weights;
-    stand_in(dgrad.dbias);
-    larger(dgrad_space_, linear_dgrad_workspace_bytes(dgrad, kernels_));
-    dgrad.dy_columnwise = dy;
-    larger(dgrad_space_, linear_dgrad_workspace_bytes(dgrad, kernels_));
-    room(dgrad_space_, dgrad_space_.bytes);
-  }
-  if (o.wgrad) {
-    LinearWgradCall wgrad = start<LinearWgradCall>(rows);
-    wgrad.dw_type = o.dw_type;
-    wgrad.accumulate = true;
-    wgrad.x_columnwise = x;
-    wgrad.dy_columnwise = dy;
-    larger(wgrad_space_, linear_wgrad_workspace_bytes(wgrad, kernels_));
-    room(wgrad_space_, wgrad_space_.bytes);
-  }
-  if (o.wgrad && quantized) {
-    LinearGradientCall gradient = start<LinearGradientCall>(rows);
-    gradient.dy_columnwise = dy;
-    stand_in(gradient.dbias);
-    larger(gradient_space_, linear_quantize_gradient_workspace_bytes(gradient, kernels_));
-  }
-  LinearDbiasCall dbias = start<LinearDbiasCall>(rows);
-  stand_in(dbias.dbias);
-  larger(gradient_space_, linear_dbias_workspace_bytes(dbias, kernels_));
-  room(gradient_space_, gradient_space_.bytes);
-  row_bytes_ = parts.bytes();
-}
-
-void GroupedLinear::reserve(std::int64_t rows) {
-  if (rows <= options_.rows_capacity) return;
-  require(in_flight() == 0, "microbatches in flight", in_flight(), "0 before memory is made anew");
-  const std::int64_t old_bytes = row_bytes_;
-  void* made = nullptr;
-  try {
-    lay_out_rows(nullptr, rows);
-    made = memory_.allocate(std::max<std::int64_t>(row_bytes_, 1));
-  } catch (...) {
-    lay_out_rows(of_rows_, options_.rows_capacity);
-    row_bytes_ = old_bytes;
-    throw;
-  }
-  memory_.release(std::exchange(of_rows_, made));
-  options_.rows_capacity = rows;
-  lay_out_rows(of_rows_, rows);
-  algorithms_.clear();
-}
-
-void GroupedLinear::reserve_setup(Stream stream, int captures) {
-  require(captures >= 0, "captures", captures, "a value of at least 0");
-  if (options_.path.path == GemmPath::cublaslt) workspaces_.reserve_setup(stream, options_.groups, captures);
+  if (path.path == GemmPath::cublaslt) workspaces().give(path.settings, stream, layout, options_.groups);
 }
 
 // ---- Forward ---------------------------------------------------------------------------------------------------------
@@ -271,7 +65,7 @@ void GroupedLinear::learn_algorithm(const AlgorithmKey& key, const LinearReport:
   if (algorithms_.size() < kMost) algorithms_.emplace(key, product.algorithm);
 }
 
-void GroupedLinear::check_forward(const GroupedLinearForward& call, WeightUse use) const {
+void GroupedLinear::check_forward(const GroupedLinearForward& call, WeightUse use, bool capturing) const {
   const GroupedLinearOptions& o = options_;
   require(call.rows.groups == o.groups, "rows.groups", call.rows.groups,
           "the groups of this layer, " + std::to_string(o.groups));
@@ -291,8 +85,18 @@ void GroupedLinear::check_forward(const GroupedLinearForward& call, WeightUse us
     const char* const argument = use == WeightUse::by_flag ? "skip_weight_update" : "is_first_microbatch";
     require(o.cache_weights, argument, "given", "nothing, as options.cache_weights is off");
   }
+  if (use == WeightUse::renewed && o.dgrad) {
+    for (std::size_t i = 0; i < microbatches_.size(); ++i) {
+      const bool reads_cache = microbatches_[i].state == State::forwarded && microbatches_[i].weights != WeightUse::fresh;
+      require(!reads_cache, "is_first_microbatch", "true",
+              "false or the backward of microbatch " + std::to_string(i) + " first, whose dgrad reads the cached weights");
+    }
+  }
   if (use == WeightUse::kept) {
-    require(cache_filled_, "is_first_microbatch", "false", "true before it: no weights are cached yet");
+    const bool filled = cache_filled_ || (capturing && cache_filled_by_graph_);
+    require(filled, "is_first_microbatch", "false",
+            cache_filled_by_graph_ ? "note_cache_filled() before it, once a graph that renews the cache has been replayed"
+                                   : "true before it: no weights are cached yet");
     require(call.w_amax == nullptr, "w_amax", "a pointer", "null where w is not quantized");
   }
 }
@@ -303,16 +107,22 @@ LinearWeightsCall GroupedLinear::weights_call(const GroupedLinearForward& call, 
   weights.w_scale = call.w_scale;
   weights.w_amax = call.w_amax;
   weights.noop = use == WeightUse::by_flag ? call.skip_weight_update : nullptr;
-  weights.cache = use == WeightUse::fresh ? fresh_ : cache_;
   give(weights, weights_space_);
   return weights;
 }
 
+void GroupedLinear::note_cache_filled() {
+  require(cache_filled_by_graph_, "weights", "in no captured forward", "a captured forward with is_first_microbatch before");
+  cache_filled_ = true;
+}
+
 GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& call, Stream stream) {
   const GroupedLinearOptions& o = options_;
+  const DeviceScope on = begin(stream);
+  const bool capturing = memory_.capture_of(stream) != 0;
   GroupedLinearForwardResult result;
   result.weights = use_of(call);
-  check_forward(call, result.weights);
+  check_forward(call, result.weights, capturing);
   const bool keeps = call.keep && (o.dgrad || o.wgrad);
   const auto place =
       std::find_if(microbatches_.begin(), microbatches_.end(), [](const Microbatch& m) { return m.state == State::free; });
@@ -321,10 +131,11 @@ GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& ca
             "fewer than options.microbatches, " + std::to_string(o.microbatches));
   }
 
+  const QuantizedStorage& codes = result.weights != WeightUse::fresh ? cache_ : keeps ? place->fresh : fresh_;
   LinearForwardCall step = start<LinearForwardCall>(call.rows);
   step.x = call.x;
   step.w = call.w;
-  step.cache = !quantizes(o.config) ? nullptr : result.weights == WeightUse::fresh ? &fresh_ : &cache_;
+  step.cache = quantizes(o.config) ? &codes : nullptr;
   step.bias = call.bias_list != nullptr ? bias_ : call.bias;
   step.x_scale = call.x_scale;
   step.x_amax = call.x_amax;
@@ -339,11 +150,12 @@ GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& ca
   const bool renews = quantizes(o.config) && result.weights != WeightUse::kept;
   if (renews) {
     weights = weights_call(call, result.weights);
+    weights.cache = codes;
     quantization = PreparedStep(weights, kernels_);
   }
 
   if (renews) merge(result.report, quantization.launch(stream));
-  if (renews && result.weights != WeightUse::fresh) cache_filled_ = true;
+  if (renews && result.weights != WeightUse::fresh) (capturing ? cache_filled_by_graph_ : cache_filled_) = true;
   const bool has_splits = call.rows.splits != nullptr;
   if (keeps && has_splits) kernels_.copy(place->splits, call.rows.splits, std::int64_t{8} * o.groups, stream);
   if (call.bias_list != nullptr) kernels_.gather(call.bias_list, o.groups, 2 * o.N, bias_, stream);
@@ -375,6 +187,7 @@ GroupedLinear::Microbatch& GroupedLinear::at(int microbatch, State state) {
 }
 
 GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward& call, Stream stream) {
+  const DeviceScope on = begin(stream);
   const GroupedLinearOptions& o = options_;
   Microbatch& of = at(call.microbatch, State::forwarded);
   const bool wants_dw = call.dw != nullptr || call.dw_list != nullptr, wants_dx = call.dx != nullptr;
@@ -405,7 +218,7 @@ GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward&
     dgrad.dy = call.dy;
     dgrad.w = of.w;
     if (of.w.list != nullptr) dgrad.w.list = of.w_list.data();
-    dgrad.cache = !quantized ? nullptr : of.weights == WeightUse::fresh ? &fresh_ : &cache_;
+    dgrad.cache = !quantized ? nullptr : of.weights == WeightUse::fresh ? &of.fresh : &cache_;
     dgrad.dy_scale = call.dy_scale;
     dgrad.dy_amax = call.dy_amax;
     dgrad.dy_columnwise = dy_columnwise;
@@ -483,6 +296,7 @@ LinearWgradCall GroupedLinear::wgrad_call(const Microbatch& of, const QuantizedD
 }
 
 LinearReport GroupedLinear::backward_dw(Stream stream) {
+  const DeviceScope on = begin(stream);
   require(!deferred_.empty(), "pending", pending(), "a weight gradient that was put off and not yet carried out");
   Microbatch& of = microbatches_[static_cast<std::size_t>(deferred_.front())];
   LinearWgradCall call = wgrad_call(of, of.dy, of.dy_copy, of.x_copy);

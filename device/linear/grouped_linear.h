@@ -7,26 +7,36 @@
 //   layer.backward({.microbatch = forward.microbatch, ...}, stream);  // dx, dbias, dw, each if asked for
 //   layer.backward_dw(stream);                          // with defer_wgrad: dw, later
 //
-// Memory. All of it belongs to the module, two modules share none, and its addresses stay until reserve() has to enlarge it.
-// Sizes depend on rows_capacity, never on splits. What the cuBLASLt path keeps from call to call follows the rule of
-// gemm_workspaces.h: a library workspace for each layout, set-up buffers for each stream and each capture. A module belongs
-// to the device that was current when it was made. Its calls, and replays of graphs of them, follow one another in stream
-// order; on several streams the caller orders them. backward_dw() may run beside forward() and backward() of other
-// microbatches that were in flight before it: the place that it frees is free at once for the host, and the next forward()
-// may write there, so that what that forward() is launched on must wait for it.
+// Memory. Without options.pool all of it belongs to the module, two modules share none, and its addresses stay until reserve()
+// has to enlarge it. With a pool (linear_pool.h) the modules of one stream share what a call needs while it runs; what has to
+// last, from forward to backward or longer, is the module's own. Sizes depend on rows_capacity, never on splits. What the
+// cuBLASLt path keeps from call to call follows the rule of gemm_workspaces.h: a library workspace for each layout, set-up
+// buffers for each stream and each capture. Calls of a module, and replays of graphs of them, follow one another in stream
+// order; on several streams the caller orders them. Without a pool backward_dw() may run beside forward() and backward() of
+// other microbatches that were in flight before it: the place that it frees is free at once for the host, and the next
+// forward() may write there, so that what that forward() is launched on must wait for it.
 //
-// Capture. Any call may be captured, forward and backward into graphs of their own. Nothing is allocated meanwhile: eager
-// calls on a stream leave room for a few captures on it, reserve_setup() makes room for more. Splits, data, scales and the
-// skip flag may change between replays. A graph goes on using the place of the microbatch that its capture took: replay them
-// in the order in which they were captured, backward after its forward. An enlarging reserve() ends the use of earlier
-// graphs. Run a step before the first capture: CUDA and the library load kernels when they are first used.
+// Device. A module belongs to the device that was current when it was made, and works there whatever device is current when
+// it is called. Streams and tensors must be of that device; a stream that is not is refused.
+//
+// Threads. One thread calls a module at a time. Modules that share nothing may be called from several threads at once.
+//
+// Capture. Any call may be captured, forward and backward into graphs of their own. Eager calls on a stream allocate ahead for a
+// few captures on it, and reserve_setup() for more; a capture that still finds a set-up buffer missing allocates it beside the
+// graph. Splits, data, scales and the skip flag may change between replays. A graph goes on using the place of the microbatch
+// that its capture took: replay them in the order in which they were captured, backward after its forward. An enlarging
+// reserve() ends the use of earlier graphs. Run a step before the first capture: CUDA and the library load kernels when they
+// are first used.
 //
 // Splits. forward() copies them: backward uses those of its forward, whatever the caller's hold by then (requirements.md A13).
 //
 // Weights (requirements.md D1, D3, D4). With is_first_microbatch said, the first one quantizes w into the cache, in both
 // directions in one pass, and the others use it as it is; nothing said, w is quantized for this forward and its backward, and
-// the cache stays as it was. With a skip flag the device decides at each run: exactly 1.0 keeps the cache, anything else
-// renews it; the first run must renew. Recipe none uses w as it is, and backward reads it again.
+// the cache stays as it was: each microbatch in flight keeps the codes that its dgrad reads. The cache is not renewed while the
+// dgrad of a microbatch that read it is still to come. A captured forward fills the cache when its graph is replayed, which the
+// module cannot see: note_cache_filled() says so before an eager call that uses it. With a skip flag the device decides at each
+// run: exactly 1.0 keeps the cache, anything else renews it; the first run must renew, and no run may while a dgrad is to come.
+// Recipe none uses w as it is, and backward reads it again.
 //
 // Main gradients (A21, D5). dw += ... unless: fuse_accumulation is off, overwrite_main_grad is on, or it is the first
 // microbatch and no skip flag is given. With a skip flag every microbatch adds, and the caller clears dw before a step.
@@ -46,6 +56,7 @@
 #include <vector>
 
 #include "device/gemm/gemm_workspaces.h"
+#include "device/linear/linear_pool.h"
 #include "device/linear/linear_steps.h"
 #include "device/support/memory_source.h"
 #include "reference/linear/microbatch.h"
@@ -60,7 +71,9 @@ struct GroupedLinearOptions {
   std::int64_t rows_multiple = 1;     // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 its copies,
                                       // and time for columnwise codes of block
   LinearPath path;                    // what it points to must outlive the module; settings.library_workspace and
-                                      // settings.group_arrays null: the module has its own
+                                      // settings.group_arrays null: the module or the pool has them
+  LinearPool* pool = nullptr;         // shares scratch and workspaces with other modules, outlives this one; null: its own.
+                                      // With a pool settings.workspace_bytes is the pool's
   bool dgrad = true, wgrad = true;    // what backward() may be asked for
   Format dw_type = Format::f32;
   bool fuse_accumulation = true;      // dw is a main gradient; false: one that wgrad writes
@@ -123,7 +136,7 @@ class GroupedLinear {
   // a stream is captured.
   void reserve(std::int64_t rows);
   // Makes room for eager calls on this stream and for the next `captures` captures on it, some KiB each; path bringup needs
-  // none. An eager call does it by itself, with kCapturesAhead. Not while the stream is captured.
+  // none. An eager call does it by itself, with kCapturesAhead.
   // Errors: InvalidArgument; CudaError.
   void reserve_setup(Stream stream, int captures = GemmWorkspaces::kCapturesAhead);
 
@@ -132,13 +145,16 @@ class GroupedLinear {
   GroupedLinearBackwardResult backward(const GroupedLinearBackward& call, Stream stream);
   // The oldest weight gradient that was put off. Errors: InvalidArgument if there is none.
   LinearReport backward_dw(Stream stream);
+  // Says that a graph whose forward renews the cache has been replayed since it was captured. Errors: InvalidArgument where no
+  // such forward was captured.
+  void note_cache_filled();
   // Ends a microbatch whose backward will not come. Errors: InvalidArgument if it is not in flight, or put off.
   void drop(int microbatch);
 
   const GroupedLinearOptions& options() const { return options_; }  // rows_capacity as it is now
   int in_flight() const;                     // microbatches between forward and the end of their backward
   std::int64_t pending() const { return static_cast<std::int64_t>(deferred_.size()); }  // weight gradients put off
-  std::int64_t memory_bytes() const { return lasting_bytes_ + row_bytes_ + workspaces_.allocated_bytes(); }
+  std::int64_t memory_bytes() const;         // of the module; what lies in a pool is the pool's
   // The quantized weights that are kept, to look at: device memory; null where there are none.
   const QuantizedStorage& weight_cache() const { return cache_; }
 
@@ -149,6 +165,7 @@ class GroupedLinear {
     State state = State::free;
     // Memory.
     std::int64_t* splits = nullptr;
+    QuantizedStorage fresh;                   // weights of this microbatch alone: columnwise its own, rowwise in the scratch
     QuantizedDirection x, dy;                 // columnwise; dy with defer_wgrad
     void *x_copy = nullptr, *dy_copy = nullptr;  // recipe none with defer_wgrad
     // From forward.
@@ -173,9 +190,17 @@ class GroupedLinear {
   template <class Call>
   void give(Call& call, const Workspace& workspace) const;
   void give_path(LinearPath& path, GemmLayout layout, Stream stream);
-  void lay_out_lasting(void* memory);
-  void lay_out_rows(void* memory, std::int64_t rows);
-  void check_forward(const GroupedLinearForward& call, WeightUse use) const;
+  GemmWorkspaces& workspaces() { return options_.pool != nullptr ? options_.pool->workspaces() : *workspaces_; }
+  // Each of these three gives its memory out, or, where it is null, counts it.
+  std::int64_t lay_out_lasting(void* memory);
+  std::int64_t lay_out_rows(void* memory, std::int64_t rows);
+  std::int64_t lay_out_scratch(void* memory, std::int64_t rows);
+  void size_spaces(std::int64_t rows);
+  void check_options() const;
+  DeviceMemory allocate(std::int64_t bytes) const;
+  // What a call begins with: the device is made current, the stream is checked, and the scratch is where it now is.
+  DeviceScope begin(Stream stream);
+  void check_forward(const GroupedLinearForward& call, WeightUse use, bool capturing) const;
   LinearWeightsCall weights_call(const GroupedLinearForward& call, WeightUse use) const;
   Microbatch& at(int microbatch, State state);
   LinearWgradCall wgrad_call(const Microbatch& of, const QuantizedDirection& dy, const void* plain_dy, const void* plain_x) const;
@@ -189,20 +214,22 @@ class GroupedLinear {
   std::string architecture_;  // of options_.config
   const LinearKernels& kernels_;
   const MemorySource& memory_;
-  GemmWorkspaces workspaces_;  // path cublaslt
+  const int device_;
+  std::optional<GemmWorkspaces> workspaces_;  // without a pool
 
-  void* lasting_ = nullptr;   // what does not depend on rows
-  std::int64_t lasting_bytes_ = 0;
+  DeviceMemory lasting_;      // what does not depend on rows
   LinearConstants constants_;
-  QuantizedStorage cache_, fresh_;
-  bool cache_filled_ = false;
+  QuantizedStorage cache_;
+  bool cache_filled_ = false, cache_filled_by_graph_ = false;
   void *bias_ = nullptr, *dbias_ = nullptr;  // [G, N], for lists
-  Workspace weights_space_;
 
-  void* of_rows_ = nullptr;   // what does
-  std::int64_t row_bytes_ = 0;
+  DeviceMemory of_rows_;      // what does, and lasts longer than a call
+  DeviceMemory own_scratch_;  // without a pool
+  void* scratch_ = nullptr;   // where the following lies now
+  QuantizedStorage fresh_;    // weights of a forward that keeps nothing: rowwise
   QuantizedDirection dy_;     // columnwise, where wgrad follows at once
-  Workspace forward_space_, dgrad_space_, wgrad_space_, gradient_space_;
+  Workspace weights_space_, forward_space_, dgrad_space_, gradient_space_;
+  Workspace wgrad_space_;     // put off: in of_rows_, as it may run beside other calls; else in the scratch
   std::vector<Microbatch> microbatches_;
   std::deque<int> deferred_;
   std::map<AlgorithmKey, CublasLtAlgorithm> algorithms_;

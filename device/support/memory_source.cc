@@ -9,27 +9,75 @@
 namespace assay::device {
 namespace {
 
+// Lets this thread allocate and copy while a stream captures, its own or another thread's: CUDA refuses that in the other
+// modes, because such a call could wait for work that is only being recorded. Nothing here waits for another stream.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { check_cuda(cudaThreadExchangeStreamCaptureMode(&mode_), "cudaThreadExchangeStreamCaptureMode"); }
+  ~RelaxedCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+// A stream that waits for no other, not even the null stream, and that no other waits for.
+class OwnStream {
+ public:
+  OwnStream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+  ~OwnStream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
 void* allocate(std::int64_t bytes) {
+  const RelaxedCapture relaxed;
+  const OwnStream stream;
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "cudaMalloc");
-  const cudaError_t cleared = cudaMemset(memory, 0, static_cast<std::size_t>(bytes));
-  const cudaError_t done = cleared != cudaSuccess ? cleared : cudaDeviceSynchronize();
-  if (done != cudaSuccess) {
-    cudaFree(memory);
-    check_cuda(done, "cudaMemset");
+  try {
+    check_cuda(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), stream.get()), "cudaMemsetAsync");
+    check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+  } catch (...) {
+    static_cast<void>(cudaFree(memory));
+    throw;
   }
   return memory;
 }
 
-void release(void* memory) { cudaFree(memory); }  // waits for the device; a destructor has nobody to tell of an error
+// Waits for the device. Called by destructors, which cannot report an error.
+void release(void* memory) {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+  static_cast<void>(cudaFree(memory));
+  static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+}
 
 void upload(void* to, const void* from_host, std::int64_t bytes) {
-  check_cuda(cudaMemcpy(to, from_host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice), "cudaMemcpy");
+  const RelaxedCapture relaxed;
+  const OwnStream stream;
+  check_cuda(cudaMemcpyAsync(to, from_host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream.get()), "cudaMemcpyAsync");
+  check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
 }
 
 int current_device() {
   int device = 0;
   check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
+
+void set_current_device(int device) { check_cuda(cudaSetDevice(device), "cudaSetDevice"); }
+
+int device_of(Stream stream) {
+  // The null stream and the stream of a thread belong to whatever device is current.
+  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current_device();
+  int device = 0;
+  check_cuda(cudaStreamGetDevice(stream, &device), "cudaStreamGetDevice");
   return device;
 }
 
@@ -40,10 +88,23 @@ std::uint64_t capture_of(Stream stream) {
   return state == cudaStreamCaptureStatusActive ? id : 0;
 }
 
+void when_graph_ends(Stream stream, void (*ended)(void*), void* argument) {
+  cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+  cudaGraph_t graph = nullptr;
+  check_cuda(cudaStreamGetCaptureInfo(stream, &state, &id, &graph), "cudaStreamGetCaptureInfo");
+  cudaUserObject_t object = nullptr;
+  check_cuda(cudaUserObjectCreate(&object, argument, ended, 1, cudaUserObjectNoDestructorSync), "cudaUserObjectCreate");
+  // The graph takes over the only reference, and an executable graph made of it holds one more. Where it does not, the object
+  // is left as it is: to release it would call `ended`.
+  check_cuda(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "cudaGraphRetainUserObject");
+}
+
 }  // namespace
 
 const MemorySource& device_memory() {
-  static constexpr MemorySource kMemory{allocate, release, upload, current_device, capture_of};
+  static constexpr MemorySource kMemory{allocate,  release,    upload, current_device, set_current_device,
+                                        device_of, capture_of, when_graph_ends};
   return kMemory;
 }
 

@@ -4,7 +4,7 @@
 // Mutants of requirements.md that die here:
 //   C18 set-up buffers that graphs, streams or modules share, or that each call makes            SetUpBuffers..., GraphsHave...
 //   C19 workspaces of two layouts, or of two modules, that overlap                               AWorkspaceForEachLayout
-//   C20 memory allocated while capturing                                                         NothingIsAllocated...
+//   C20 memory allocated by each capture                                                         AnyNumberOfCaptures
 
 #include "device/linear/grouped_linear.h"
 
@@ -56,7 +56,8 @@ TEST_P(EveryRecipe, AWorkspaceForEachLayout) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].layout, static_cast<GemmLayout>(i % 3));
       EXPECT_EQ(all[i].library.bytes, 8192);
-      apart.push_back(all[i].workspace);
+      // Products of a module that follow one another share the scratch of the call; wgrad that is put off may run beside others.
+      if (i % 3 == 0 || (i % 3 == 2 && defer)) apart.push_back(all[i].workspace);
       apart.push_back(all[i].library);
       if (i % 3 == 0) apart.push_back(all[i].setup);
       EXPECT_EQ(all[i].setup, all[i / 3 * 3].setup) << "written anew before each product";
@@ -90,29 +91,25 @@ TEST_P(EveryRecipe, TheLibraryHas32MiBForEachLayout) {
   EXPECT_EQ(blocks(true, true, GemmPath::bringup), 0);
 }
 
-// C18: a set-up buffer for each device, stream and group count, used again by every eager call there.
-TEST_P(EveryRecipe, SetUpBuffersByDeviceStreamAndGroups) {
+// C18: a set-up buffer for each stream and group count, used again by every eager call there.
+TEST_P(EveryRecipe, SetUpBuffersByStreamAndGroups) {
   std::set<void*> seen;
   std::vector<std::unique_ptr<Module>> modules;
   for (const std::vector<std::int64_t>& splits : {std::vector<std::int64_t>{6, 0, 34, 2}, {6, 36}}) {
     Buffers b(layer(splits));
     modules.push_back(std::make_unique<Module>(options_of(b.c)));
-    for (int device = 0; device < 2; ++device) {
-      host_device().current_device = device;
-      for (std::uintptr_t number = 1; number <= 2; ++number) {
-        const auto stream = reinterpret_cast<device::Stream>(number);
-        const Products first = products_of_step(*modules.back(), b, stream);
-        const int allocations = host_memory().allocations;
-        EXPECT_EQ(products_of_step(*modules.back(), b, stream), first);
-        EXPECT_EQ(host_memory().allocations, allocations);
-        EXPECT_TRUE(seen.insert(first[0].setup.begin).second) << "device " << device << " stream " << number;
-        EXPECT_EQ(first[0].setup.bytes, device::group_arrays_bytes(static_cast<int>(splits.size())));
-        for (const HostDevice::ProductMemory& each : first) EXPECT_EQ(each.setup, first[0].setup);
-      }
+    for (std::uintptr_t number = 1; number <= 2; ++number) {
+      const auto stream = reinterpret_cast<device::Stream>(number);
+      const Products first = products_of_step(*modules.back(), b, stream);
+      const int allocations = host_memory().allocations;
+      EXPECT_EQ(products_of_step(*modules.back(), b, stream), first);
+      EXPECT_EQ(host_memory().allocations, allocations);
+      EXPECT_TRUE(seen.insert(first[0].setup.begin).second) << "stream " << number;
+      EXPECT_EQ(first[0].setup.bytes, device::group_arrays_bytes(static_cast<int>(splits.size())));
+      for (const HostDevice::ProductMemory& each : first) EXPECT_EQ(each.setup, first[0].setup);
     }
-    host_device().current_device = 0;
   }
-  EXPECT_EQ(seen.size(), 8u);
+  EXPECT_EQ(seen.size(), 4u);
 }
 
 // C18: no graph writes where another one, or an eager call, has its set-up; neither does another module.
@@ -129,9 +126,10 @@ TEST_P(EveryRecipe, GraphsHaveSetUpBuffersOfTheirOwn) {
     for (const HostDevice::Extent& each : seen) EXPECT_FALSE(overlap(each, products[0].setup)) << seen.size();
     seen.push_back(products[0].setup);
   };
+  std::vector<std::unique_ptr<Graph>> graphs;  // that live at the same time
   const auto captured = [&](auto body) {
     host_device().products.clear();
-    const Graph graph(body);
+    graphs.push_back(std::make_unique<Graph>(body));
     return host_device().products;
   };
   int microbatch = -1;
@@ -145,44 +143,30 @@ TEST_P(EveryRecipe, GraphsHaveSetUpBuffersOfTheirOwn) {
   EXPECT_EQ(host_memory().allocations, allocations) << "memory was made for a capture";
 }
 
-// C20: what a capture lacks is told, with what would have made it, before anything is launched or allocated.
-TEST_P(EveryRecipe, NothingIsAllocatedWhileCapturing) {
+// C20: captures take what was allocated ahead. One that finds nothing allocates once, and a graph that goes leaves its buffer
+// to the next capture: any number of captures works, and memory does not grow with it.
+TEST_P(EveryRecipe, AnyNumberOfCaptures) {
   const Case c = layer();
   Buffers b(c);
-  Module module(options_of(c), 0);
+  Module module(options_of(c), 2);
   const int allocations = host_memory().allocations;
-  const auto capture = [&] { const Graph graph([&] { module.drop(module.forward(b.forward(), nullptr).microbatch); }); };
-  const auto refused = [&](const std::string& why, auto body) {
-    host_device().log.clear();
-    try {
-      body();
-      ADD_FAILURE() << "no error: " << why;
-    } catch (const device::InvalidArgument& error) {
-      const std::string text = error.what();
-      EXPECT_EQ(text.rfind(why, 0), 0u) << text;
-      EXPECT_NE(text.find("reserve_setup() of this stream for 4 groups"), std::string::npos) << text;
-    }
-    EXPECT_TRUE(host_device().log.empty()) << host_device().log.front();
-    EXPECT_EQ(module.in_flight(), 0);
-    EXPECT_EQ(host_memory().allocations, allocations);
-  };
-  refused("every set-up buffer for 4 groups on this stream belongs to another capture", capture);
-  refused("there are no set-up buffers for 4 groups on this stream", [&] {
-    const Graph graph([&] { module.forward(b.forward(), reinterpret_cast<device::Stream>(std::uintptr_t{8})); });
-  });
-  refused("nothing can be reserved", [&] { const Graph graph([&] { module.reserve_setup(nullptr, 5); }); });
+  const auto body = [&] { module.drop(module.forward(b.forward(), nullptr).microbatch); };
+  for (int i = 0; i < 20; ++i) const Graph graph(body);
+  EXPECT_EQ(host_memory().allocations, allocations);
   EXPECT_THROW(module.reserve_setup(nullptr, -1), device::InvalidArgument);
 
-  module.reserve_setup(nullptr, 2);
-  EXPECT_EQ(host_memory().allocations, allocations + 2);
-  capture();
-  capture();
-  EXPECT_EQ(host_memory().allocations, allocations + 2);
-  EXPECT_THROW(capture(), device::InvalidArgument);
-  // An eager call leaves room for some.
-  module.drop(module.forward(b.forward(), nullptr).microbatch);
-  for (int i = 0; i < kCapturesAhead; ++i) capture();
-  EXPECT_THROW(capture(), device::InvalidArgument);
+  host_memory().while_capturing = true;
+  std::vector<std::unique_ptr<Graph>> graphs;
+  for (int i = 0; i < 5; ++i) graphs.push_back(std::make_unique<Graph>(body));
+  EXPECT_EQ(host_memory().allocations, allocations + 3);
+  for (const auto& graph : graphs) {
+    b.clear();
+    graph->replay();
+    expect_same(b.y, y_of(c, b.o), "y");
+  }
+  graphs.clear();
+  for (int i = 0; i < 5; ++i) graphs.push_back(std::make_unique<Graph>(body));
+  EXPECT_EQ(host_memory().allocations, allocations + 3);
 }
 
 }  // namespace

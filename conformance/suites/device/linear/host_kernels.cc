@@ -201,6 +201,7 @@ void multiply(const device::GroupedGemmCall& call, const AccumulationPlan* plan,
   if (call.w.data_list != nullptr) product.weights.assign(call.w.data_list, call.w.data_list + call.rows.groups);
   if (call.d_list != nullptr) product.gradients.assign(call.d_list, call.d_list + call.rows.groups);
   state().products.push_back(memory);
+  state().launched_on.push_back(state().current_device);
   enqueue("gemm " + std::string(name_of(call.layout)) + " " + path, [product] { product.run(); });
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,11 @@ struct HostDevice {
   };
   std::vector<Quantization> quantizations;
   std::vector<std::function<void()>>* capture = nullptr;
+  std::vector<std::function<void()>>* capture_ended = nullptr;  // what is called when the graph goes
   std::uint64_t captures = 0;  // begun so far
   int current_device = 0;
+  std::map<device::Stream, int> device_of_stream;  // of others: the current device
+  std::vector<int> launched_on;                    // the current device of each product
   int architecture = 90;
   int version = 131000;
   std::string missing_library;                                              // why there is no library at all
@@ -55,22 +59,32 @@ class Graph {
   template <class Body>
   explicit Graph(Body body) {
     host_device().capture = &calls_;
+    host_device().capture_ended = &ended_;
     ++host_device().captures;
     try {
       body();
     } catch (...) {
-      host_device().capture = nullptr;
+      end_capture();
+      end();
       throw;
     }
-    host_device().capture = nullptr;
+    end_capture();
   }
+  ~Graph() { end(); }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
   void replay() const {
     for (const auto& call : calls_) call();
   }
   std::size_t nodes() const { return calls_.size(); }
 
  private:
-  std::vector<std::function<void()>> calls_;
+  static void end_capture() { host_device().capture = host_device().capture_ended = nullptr; }
+  void end() {
+    for (const auto& call : ended_) call();
+    ended_.clear();
+  }
+  std::vector<std::function<void()>> calls_, ended_;
 };
 
 // Memory of exactly `bytes`, 256-byte aligned, full of rubbish, with guards that are looked at when it goes.

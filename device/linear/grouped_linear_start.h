@@ -1,0 +1,45 @@
+#pragma once
+// What every call of the module's steps begins with. Internal to GroupedLinear.
+
+#include <string>
+
+#include "device/layout/check_rows.h"
+#include "device/linear/grouped_linear.h"
+#include "device/linear/linear_parts.h"
+
+namespace assay::device {
+
+inline void require_null(const void* pointer, const char* argument, const std::string& why) {
+  require(pointer == nullptr, argument, "a pointer", "null, as " + why);
+}
+
+// An address where none is known yet, for what is not read while sizes are computed.
+template <class Pointer>
+void stand_in(Pointer*& pointer) {
+  pointer = Parts(nullptr).take<Pointer>(0);
+}
+
+template <class Call>
+Call GroupedLinear::start(const Rows& rows) const {
+  Call call;
+  call.config = options_.config;
+  call.rows = rows;
+  call.N = options_.N;
+  call.K = options_.K;
+  call.path = options_.path;
+  call.rows_multiple = options_.rows_multiple;
+  // Sizes leave out what the workspaces hold; give_path() passes the addresses to a product.
+  stand_in(call.path.settings.library_workspace);
+  stand_in(call.path.settings.group_arrays);
+  call.constants = constants_;
+  call.status = options_.status;
+  return call;
+}
+
+template <class Call>
+void GroupedLinear::give(Call& call, const Workspace& workspace) const {
+  call.workspace = workspace.memory;
+  call.workspace_bytes = workspace.bytes;
+}
+
+}  // namespace assay::device
