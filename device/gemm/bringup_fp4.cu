@@ -17,7 +17,7 @@
 #include "device/gemm/bringup_output.cuh"
 #include "device/gemm/bringup_step.cuh"
 #include "device/gemm/bringup_walk.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device::bringup {
 namespace {
@@ -224,8 +224,7 @@ bool takes(const GemmCall& call) {
 void launch(const GemmCall& call, std::int64_t tiles, Stream stream) {
   const int bytes = block_bytes(call.arithmetic);
   allow_dynamic_shared(compute, kName);
-  compute<<<static_cast<unsigned>(tiles), kThreads, bytes, stream>>>(call);
-  check_launch(kName);
+  launch_kernel(kName, compute, static_cast<unsigned>(tiles), kThreads, bytes, stream, call);
 }
 
 }  // namespace

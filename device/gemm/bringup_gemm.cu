@@ -8,6 +8,7 @@
 
 #include "device/gemm/bringup_problem.h"
 #include "device/layout/check_rows.h"
+#include "device/support/call_device.h"
 
 namespace assay::device {
 namespace bringup {
@@ -215,6 +216,8 @@ std::int64_t bringup_gemm_workspace_bytes(const GroupedGemmCall& call, const Bri
 }
 
 void bringup_grouped_gemm(const GroupedGemmCall& call, const BringupArithmetic& arithmetic, Stream stream) {
+  const CallDevice device(stream, {{"workspace", call.workspace}, {"x.data", call.x.data}, {"w.data", call.w.data}, {"dy.data", call.dy.data},
+                                   {"d", call.d}, {"rows.splits", call.rows.splits}});
   bringup::grouped_gemm_by(bringup::Route::fastest, call, arithmetic, stream);
 }
 

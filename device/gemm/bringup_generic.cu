@@ -11,7 +11,7 @@
 #include "device/gemm/bringup_block.cuh"
 #include "device/gemm/bringup_output.cuh"
 #include "device/gemm/bringup_step.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device::bringup {
 namespace {
@@ -119,8 +119,7 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
 bool takes_everything(const GemmCall&) { return true; }
 
 void launch(const GemmCall& call, std::int64_t tiles, Stream stream) {
-  compute<<<static_cast<unsigned>(tiles), kThreads, 0, stream>>>(call);
-  check_launch("bring-up GEMM: generic");
+  launch_kernel("bring-up GEMM: generic", compute, static_cast<unsigned>(tiles), kThreads, 0, stream, call);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "device/gemm/bringup_problem.h"
 #include "device/layout/scale_layout.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device::bringup {
 namespace {
@@ -230,8 +230,8 @@ void store_list(const void* const* list, int groups, void* out, Stream stream) {
     PointerChunk chunk{};
     const int count = groups - first < PointerChunk::kCount ? groups - first : PointerChunk::kCount;
     for (int i = 0; i < count; ++i) chunk.pointers[i] = list[first + i];
-    store_pointers<<<1, PointerChunk::kCount, 0, stream>>>(chunk, static_cast<const void**>(out) + first, count);
-    check_launch("bring-up GEMM: store_pointers");
+    launch_kernel("bring-up GEMM: store_pointers", store_pointers, 1, PointerChunk::kCount, 0, stream,
+                  chunk, static_cast<const void**>(out) + first, count);
   }
 }
 
@@ -267,8 +267,7 @@ void launch_setup(const SetupCall& setup, const GroupedGemmCall& call, Stream st
   if (call.d_list != nullptr) {
     store_list(const_cast<const void* const*>(call.d_list), setup.rows.groups, setup.workspace + layout.d_list, stream);
   }
-  set_up<<<1, kThreads, 0, stream>>>(setup);
-  check_launch("bring-up GEMM: set_up");
+  launch_kernel("bring-up GEMM: set_up", set_up, 1, kThreads, 0, stream, setup);
 }
 
 }  // namespace assay::device::bringup

@@ -34,7 +34,7 @@
 #include "device/gemm/bringup_tile_slow_step.cuh"
 #include "device/gemm/bringup_tile_stage.cuh"
 #include "device/gemm/bringup_walk.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device::bringup {
 
@@ -309,8 +309,7 @@ template <class C>
 void launch_tiles(const GemmCall& call, std::int64_t tiles, Stream stream, const char* name) {
   const int bytes = tile_bytes(call.arithmetic);
   allow_dynamic_shared(compute_tile<C>, name);
-  compute_tile<C><<<static_cast<unsigned>(tiles), kTileThreads, bytes, stream>>>(call);
-  check_launch(name);
+  launch_kernel(name, compute_tile<C>, static_cast<unsigned>(tiles), kTileThreads, bytes, stream, call);
 }
 
 }  // namespace assay::device::bringup

@@ -12,7 +12,9 @@
 #include "device/gemm/group_setup.h"
 #include "device/gemm/grouped_gemm_names.h"
 #include "device/layout/check_rows.h"
+#include "device/support/call_device.h"
 #include "device/support/launch_check.h"
+#include "device/support/multiprocessors.h"
 
 namespace assay::device {
 namespace {
@@ -95,30 +97,18 @@ void require_row_bytes(std::int64_t elements, Format type, const std::string& na
                      type_name(type) + ") that are a multiple of 16 bytes");
 }
 
-// What the library's kernels take for granted of memory.
-void require_aligned(const GroupedGemmCall& call, const GemmSides& sides) {
-  for (const GemmSide* side : {&sides.rows, &sides.columns}) {
-    if (pitch_is_of_group(*side)) {
-      if (call.layout != GemmLayout::NT) {
-        throw NotSupported(std::string(side->name) + ".columnwise is 1: cuBLASLt is given rowwise storage in layout " +
-                           layout_name(call.layout) + ", whose pitch does not depend on the group");
-      }
-      // The groups of a transposed operand begin at multiples of a row of the matrix.
-      require_row_bytes(side->columns, side->operand->type, side->columns == call.N ? "N" : "K", side->name);
-    } else {
-      const bool transposed = side->k_major == side->along_rows;
-      const std::int64_t pitch = transposed ? call.N : side->columns;
-      require_row_bytes(pitch, side->operand->type, pitch == call.N ? "N" : "K", side->name);
-    }
-    if (call.kind == GemmKind::block && side->operand->scale_inv != nullptr) {
-      require_pointer(side->operand->scale_inv, std::string(side->name) + ".scale_inv", 16);
-    }
-  }
-  require_aligned_output(call);
+// Arrays of scales, by blocks, are read 16 bytes at a time. One scale a tensor is copied by the set-up.
+void require_aligned_scales(const GroupedGemmCall& call, const GemmSide& side) {
+  if (call.kind != GemmKind::block && call.kind != GemmKind::mxfp8 && call.kind != GemmKind::nvfp4) return;
+  const std::string name = std::string(side.name) + ".scale_inv";
+  if (side.operand->scale_inv != nullptr) require_pointer(side.operand->scale_inv, name, 16);
+  if (side.operand->scale_inv_list == nullptr) return;
+  for (int t = 0; t < call.rows.groups; ++t) require_pointer(side.operand->scale_inv_list[t], name + "_list[" + std::to_string(t) + "]", 16);
 }
 
 void check_settings(const GroupedGemmCall& call, const CublasLtSettings& settings) {
   require(settings.workspace_bytes >= 0, "workspace_bytes of the settings", settings.workspace_bytes, "a value of at least 0");
+  require(settings.multiprocessors >= 0, "multiprocessors of the settings", settings.multiprocessors, "a value of at least 0");
   require(settings.sm_target >= 0, "sm_target", settings.sm_target, "a value of at least 0");
   require(settings.average_rows >= -1, "average_rows", settings.average_rows, "a value of at least -1");
   require(settings.average_columns >= -1, "average_columns", settings.average_columns, "a value of at least -1");
@@ -149,7 +139,9 @@ void check_call(const GroupedGemmCall& call, const CublasLtSettings& settings, c
                   layout_name(call.layout) + " below SM100");
     }
   }
-  if (!settings.bare && has_products(call)) require_aligned(call, sides);
+  if (settings.bare || !has_products(call)) return;
+  require_aligned_operands(call);
+  require_aligned_output(call);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -370,7 +362,9 @@ CublasLtAlgorithm chosen_algorithm(const CublasLtLibrary& library, const Device&
     if (known != chosen.end()) return known->second;
   }
   const CublasLtAlgorithm algorithm = ask_heuristic(library, device, call, settings, product, 1).front();
+  constexpr std::size_t kMaxRemembered = 4096;  // the heuristic answers the same when it is asked again
   const std::lock_guard<std::mutex> lock(mutex);
+  if (chosen.size() >= kMaxRemembered) chosen.clear();
   return chosen.emplace(key, algorithm).first->second;
 }
 
@@ -398,6 +392,25 @@ Parts parts_of(const GroupedGemmCall& call, const CublasLtSettings& settings, Cu
 }
 
 }  // namespace
+
+void require_aligned_operands(const GroupedGemmCall& call) {
+  const GemmSides sides = gemm_sides(call);
+  for (const GemmSide* side : {&sides.rows, &sides.columns}) {
+    if (pitch_is_of_group(*side)) {
+      if (call.layout != GemmLayout::NT) {
+        throw NotSupported(std::string(side->name) + ".columnwise is 1: cuBLASLt is given rowwise storage in layout " +
+                           layout_name(call.layout) + ", whose pitch does not depend on the group");
+      }
+      // The groups of a transposed operand begin at multiples of a row of the matrix.
+      require_row_bytes(side->columns, side->operand->type, side->columns == call.N ? "N" : "K", side->name);
+    } else {
+      const bool transposed = side->k_major == side->along_rows;
+      const std::int64_t pitch = transposed ? call.N : side->columns;
+      require_row_bytes(pitch, side->operand->type, pitch == call.N ? "N" : "K", side->name);
+    }
+    require_aligned_scales(call, *side);
+  }
+}
 
 void require_aligned_output(const GroupedGemmCall& call) {
   const std::int64_t d_columns = call.layout == GemmLayout::TN ? call.N : call.K;
@@ -433,28 +446,17 @@ bool reads_wrong_scales(const GroupedGemmCall& call, int multiprocessors) {
   return most_across_rows > at_a_time / parts(columns, kCluster);  // their product > at_a_time
 }
 
-namespace {
-
-// Of the current device; 0 where there is none.
-int multiprocessors() {
-  int ordinal = 0, count = 0;
-  const bool known = cudaGetDevice(&ordinal) == cudaSuccess &&
-                     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, ordinal) == cudaSuccess;
-  if (!known) cudaGetLastError();  // a call that needs a device says so itself
-  return known ? count : 0;
-}
-
-}  // namespace
-
 CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings& settings) {
   if (settings.bare) return CublasLtRoute::direct;
   if (settings.route) return *settings.route;
   const bool usual_clusters = settings.tile < 0 && settings.sm_target == 0;
-  return reads_wrong_scales(call, usual_clusters ? multiprocessors() : 0) ? CublasLtRoute::expanded_scales : CublasLtRoute::direct;
+  const int available = settings.multiprocessors != 0 ? settings.multiprocessors : multiprocessors();
+  return reads_wrong_scales(call, usual_clusters ? available : 0) ? CublasLtRoute::expanded_scales : CublasLtRoute::direct;
 }
 
 std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings, int at_most) {
   require(at_most >= 1, "at_most", at_most, "a value of at least 1");
+  const CallDevice on(nullptr, {{"x.data", call.x.data}, {"w.data", call.w.data}, {"dy.data", call.dy.data}, {"d", call.d}});
   const CublasLtLibrary& library = CublasLtLibrary::get();
   const Device device = current_device(library);
   check_call(call, settings, library, device);
@@ -472,15 +474,30 @@ std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const Cu
   return parts_of(call, settings, cublaslt_route(call, settings)).bytes;
 }
 
+namespace {
+
+// The route was chosen without the stream. On fewer multiprocessors than were counted the library may read wrong scales.
+void check_multiprocessors(const GroupedGemmCall& call, const CublasLtSettings& settings, CublasLtRoute route, Stream stream) {
+  if (settings.bare || settings.route || route == CublasLtRoute::expanded_scales || !reads_wrong_scales(call, 0)) return;
+  const int available = multiprocessors_of(stream);
+  require(!reads_wrong_scales(call, available), "multiprocessors of the settings", settings.multiprocessors,
+          std::to_string(available) + ", the part of the device that the stream's green context gives");
+}
+
+}  // namespace
+
 void cublaslt_prepare() { current_device(CublasLtLibrary::get()); }
 
 void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm,
                            Stream stream) {
+  const CallDevice on(stream, {{"workspace", call.workspace}, {"x.data", call.x.data}, {"w.data", call.w.data}, {"dy.data", call.dy.data},
+                               {"d", call.d}, {"rows.splits", call.rows.splits}, {"library_workspace", settings.library_workspace}});
   const CublasLtLibrary& library = CublasLtLibrary::get();
   const Device device = current_device(library);
   check_call(call, settings, library, device);
   if (call.rows.groups == 0) return;
   const CublasLtRoute route = cublaslt_route(call, settings);
+  check_multiprocessors(call, settings, route, stream);
   const Parts parts = parts_of(call, settings, route);
   if (parts.bytes != 0) require_pointer(call.workspace, "workspace", 256);
   require(call.workspace_bytes >= parts.bytes, "workspace_bytes", call.workspace_bytes,

@@ -30,6 +30,8 @@ struct CublasLtSettings {
   void* library_workspace = nullptr;  // where that part is, 256-byte aligned; null: the end of the call's workspace
   void* group_arrays = nullptr;       // where the set-up arrays are, group_arrays_bytes(groups), 256-byte aligned; null: its beginning
   int sm_target = 0;                  // SMs to use; 0: all
+  int multiprocessors = 0;            // that the stream of the call has, where a green context gives it a part; 0: those of the
+                                      // current context
   std::int64_t average_rows = -1, average_columns = -1, average_depth = -1;  // hints for the heuristic, of D and of the sum; -1: derived
                                       // from capacity, N, K and groups; 0: not given
   bool host_scalars = false;          // alpha and beta passed by pointer to the host (bare only; both must be 1 and 0)
@@ -70,6 +72,10 @@ std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, 
 // bytes. That is about R * (K + N) elements' bytes; a call with rows_multiple 16 (NVFP4: 32) needs none. Depends on sizes,
 // types, rows_multiple, settings and the number of multiprocessors only.
 std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const CublasLtSettings& settings);
+
+// Operands and their scales as the library's kernels take them for granted: rows at multiples of 16 bytes, and arrays of scales by
+// blocks too, each one of a list. Errors: NotSupported for storages and rows, InvalidArgument for addresses.
+void require_aligned_operands(const GroupedGemmCall& call);
 
 // D and C as the library's kernels take them for granted: they and their rows at multiples of 16 bytes. Where they are not, a
 // kernel may fault or leave parts of D unwritten, also where the sums of D have no terms: a caller of the bare library asks first.

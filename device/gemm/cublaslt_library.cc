@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <memory>
+#include <mutex>
 
 #include "device/gemm/cublaslt_entry_points.h"
 #include "device/gemm/grouped_gemm_names.h"
@@ -17,6 +20,14 @@ std::string text_of_version(int version) {
 std::string file_to_load() {
   const char* named = std::getenv("ASSAY_CUBLASLT");
   return named != nullptr && *named != '\0' ? named : "libcublasLt.so.13";
+}
+
+void* loaded(const std::string& path) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr) return library;
+  const char* reason = dlerror();
+  throw NotSupported("cuBLASLt could not be loaded from " + path + " (" + (reason == nullptr ? "no reason given" : reason) +
+                     "): name the library by ASSAY_CUBLASLT or CublasLtLibrary::use()");
 }
 
 template <class Function>
@@ -55,14 +66,12 @@ int first_version(GemmKind kind, bool hopper) {
 
 }  // namespace
 
-CublasLtLibrary::CublasLtLibrary(const std::string& path) : path_(path) {
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    throw NotSupported("cuBLASLt could not be loaded from " + path + " (" + (reason == nullptr ? "no reason given" : reason) +
-                       "): name the library by ASSAY_CUBLASLT");
-  }
-  auto* found = new EntryPoints{};
+CublasLtLibrary::CublasLtLibrary(const std::string& path) : CublasLtLibrary(loaded(path), path) {}
+
+CublasLtLibrary::CublasLtLibrary(void* library, const std::string& name) : path_(name) {
+  const std::string& path = name;
+  auto made = std::make_unique<EntryPoints>();
+  EntryPoints* const found = made.get();
   find_or_throw(library, path, "cublasLtGetVersion", found->version);
   find_or_throw(library, path, "cublasLtGetStatusName", found->status_name);
   find_or_throw(library, path, "cublasLtCreate", found->create);
@@ -79,25 +88,45 @@ CublasLtLibrary::CublasLtLibrary(const std::string& path) : path_(path) {
   find_or_throw(library, path, "cublasLtMatmulAlgoCheck", found->algorithm_check);
   find_or_throw(library, path, "cublasLtMatmul", found->matmul);
   find(library, "cublasLtGroupedMatrixLayoutCreate", found->grouped_layout_create);
-  entry_points_ = found;
+  entry_points_ = made.release();
   version_ = static_cast<int>(found->version());
 }
 
+namespace {
+
+std::atomic<const CublasLtLibrary*> in_use = nullptr;  // never destroyed
+
+}  // namespace
+
+// `path` empty: whatever there is, or the default. With a handle the library is loaded already.
+const CublasLtLibrary& CublasLtLibrary::adopt(const std::string& path, void* handle) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const CublasLtLibrary* library = in_use.load();
+  if (library != nullptr && !path.empty() && library->path() != path) {
+    throw InvalidArgument("library is " + path + ": expected " + library->path() + ", which is in use already");
+  }
+  if (library == nullptr) {
+    library = handle != nullptr ? new CublasLtLibrary(handle, path) : new CublasLtLibrary(path.empty() ? file_to_load() : path);
+    in_use.store(library);
+  }
+  return *library;
+}
+
 const CublasLtLibrary& CublasLtLibrary::get() {
-  struct Answer {
-    const CublasLtLibrary* library = nullptr;
-    std::string refusal;
-    Answer() {
-      try {
-        library = new CublasLtLibrary(file_to_load());
-      } catch (const NotSupported& error) {
-        refusal = error.what();
-      }
-    }
-  };
-  static const Answer answer;
-  if (answer.library == nullptr) throw NotSupported(answer.refusal);
-  return *answer.library;
+  const CublasLtLibrary* const library = in_use.load();
+  return library != nullptr ? *library : adopt("", nullptr);
+}
+
+void CublasLtLibrary::use(const std::string& path) {
+  if (path.empty()) throw InvalidArgument("path is empty: expected a file, as dlopen takes it");
+  adopt(path, nullptr);
+}
+
+void CublasLtLibrary::use(void* handle, const std::string& name) {
+  if (handle == nullptr) throw InvalidArgument("handle is null: expected one of dlopen");
+  if (name.empty()) throw InvalidArgument("name is empty: expected what messages call the library");
+  adopt(name, handle);
 }
 
 std::string CublasLtLibrary::version_text() const { return text_of_version(version_); }

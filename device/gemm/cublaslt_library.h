@@ -8,14 +8,21 @@
 
 namespace assay::device {
 
-// The library that ASSAY_CUBLASLT names, or libcublasLt.so.13 where the loader finds it. Loaded once a process.
+// The library of a process: what use() was given, else what ASSAY_CUBLASLT names, else libcublasLt.so.13 where the loader finds
+// it. Once loaded it stays the same.
 class CublasLtLibrary {
  public:
-  // Errors: NotSupported, naming the file and what the loader said. Asked again, it answers the same.
+  // Errors: NotSupported, naming the file and what the loader said; a later call tries again.
   static const CublasLtLibrary& get();
+  // Loads this file, or takes a library that the program has loaded (`handle` of dlopen, `name` for messages), as the library
+  // of the process. It does nothing where that is the library already.
+  // Errors: InvalidArgument where another one is in use; NotSupported as get(), and the choice is then as it was.
+  static void use(const std::string& path);
+  static void use(void* handle, const std::string& name);
 
-  // Any file, for those who compare versions; it stays loaded. Errors: as get().
+  // Any file, to compare versions; it stays loaded. Errors: as get().
   explicit CublasLtLibrary(const std::string& path);
+  CublasLtLibrary(void* handle, const std::string& name);
 
   const std::string& path() const { return path_; }
   int version() const { return version_; }  // cublasLtGetVersion: 131000 for 13.10.0
@@ -31,6 +38,8 @@ class CublasLtLibrary {
   const EntryPoints& entry_points() const { return *entry_points_; }
 
  private:
+  static const CublasLtLibrary& adopt(const std::string& path, void* handle);
+
   std::string path_;
   int version_ = 0;
   const EntryPoints* entry_points_ = nullptr;  // never freed, as the library is never closed

@@ -14,7 +14,7 @@
 #include "device/gemm/grouped_gemm_names.h"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device {
 namespace {
@@ -115,11 +115,12 @@ void launch(const GroupedGemmCall& call, Stream stream) {
   const dim3 grid(static_cast<unsigned>(max_tiles(call.rows, kTileRows)), static_cast<unsigned>(ceil_div(call.N, a_block)));
   const auto* bias = static_cast<const char*>(call.bias);
   if (vectors) {
-    add_bias<kType, true><<<grid, kThreads, 0, stream>>>(call.rows, call.N, bias, static_cast<char*>(call.d));
+    launch_kernel("add_bias", add_bias<kType, true>, grid, kThreads, 0, stream,
+                  call.rows, call.N, bias, static_cast<char*>(call.d));
   } else {
-    add_bias<kType, false><<<grid, kThreads, 0, stream>>>(call.rows, call.N, bias, static_cast<char*>(call.d));
+    launch_kernel("add_bias", add_bias<kType, false>, grid, kThreads, 0, stream,
+                  call.rows, call.N, bias, static_cast<char*>(call.d));
   }
-  check_launch("add_group_bias");
 }
 
 }  // namespace

@@ -93,7 +93,6 @@ void launch(const GroupedGemmCall& call, const ArrayArguments& arrays, const Arg
   check_cuda(arguments == nullptr ? cudaLaunchKernelEx(&config, set_up_arrays<kMost>, arrays, lists)
                                   : cudaLaunchKernelEx(&config, set_up<kMost>, arrays, *arguments, lists),
              "set_up_groups");
-  check_launch("set_up_groups");
 }
 
 }  // namespace

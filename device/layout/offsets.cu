@@ -15,6 +15,8 @@
 
 #include "device/layout/check_rows.h"
 #include "device/layout/offsets.h"
+#include "device/support/call_device.h"
+#include "device/support/launch.cuh"
 #include "device/support/launch_check.h"
 
 namespace assay::device {
@@ -319,9 +321,9 @@ void launch(const void* first, const void* last, int n, std::span<const OffsetsO
   if (n <= kFew) {
     launch_few<kProduct>(call, blocks, stream);
   } else {
-    offsets_of_many<kProduct, Call<Element, Sum, kMostOutputs>><<<blocks, kManyThreads, 0, stream>>>(call);
+    launch_kernel("offsets_of_many", offsets_of_many<kProduct, Call<Element, Sum, kMostOutputs>>, blocks, kManyThreads, 0, stream,
+                  call);
   }
-  check_launch("splits_to_offsets");
 }
 
 template <bool kProduct>
@@ -348,6 +350,7 @@ void splits_to_offsets(const std::int64_t* splits, int groups, std::int64_t stri
   check_input(splits, false, groups, "splits");
   require(stride >= 1, "stride", stride, "a value of at least 1");
   require_pointer(offsets, "offsets", 8);
+  const CallDevice device(stream, {{"splits", splits}, {"offsets", offsets}, {"status", status}});
   const OffsetsOutput output{stride, true, false, offsets};
   launch<false>(splits, nullptr, false, groups, {&output, 1}, status, stream);
 }
@@ -362,6 +365,7 @@ void splits_to_offsets_multi(const void* splits, bool splits_are_int32, int grou
     require(outputs[o].stride >= 0, name + ".stride", outputs[o].stride, "a value of at least 0");
     if (groups > 0 || outputs[o].leading_zero) require_pointer(outputs[o].values, name + ".values", outputs[o].is_int32 ? 4 : 8);
   }
+  const CallDevice device(stream, {{"splits", splits}, {"outputs[0].values", outputs.empty() ? nullptr : outputs[0].values}, {"status", status}});
   launch<false>(splits, nullptr, splits_are_int32, groups, outputs, status, stream);
 }
 
@@ -370,6 +374,7 @@ void splits_to_offsets_2d(const void* first, const void* last, bool are_int32, i
   check_input(first, are_int32, groups, "first");
   check_input(last, are_int32, groups, "last");
   require_pointer(offsets, "offsets", are_int32 ? 4 : 8);
+  const CallDevice device(stream, {{"first", first}, {"last", last}, {"offsets", offsets}, {"status", status}});
   const OffsetsOutput output{1, true, are_int32, offsets};
   launch<true>(first, last, are_int32, groups, {&output, 1}, status, stream);
 }

@@ -9,7 +9,8 @@
 #include "device/layout/check_rows.h"
 #include "device/layout/scale_layout.cuh"
 #include "device/layout/swizzle.h"
-#include "device/support/launch_check.h"
+#include "device/support/call_device.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device {
 namespace {
@@ -116,8 +117,8 @@ void launch(const Rows& rows, std::int64_t columns, std::uint8_t* compact, std::
   const std::int64_t blocks_across = across == 0 ? 1 : ceil_div(across, kTilesPerBlock);
   if (blocks_across > 65535) throw NotSupported("columns is " + std::to_string(columns) + ": too many for one launch");
   const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(blocks_across));
-  move_scales<kRecipe, kDirection, kToSwizzled><<<grid, kThreads, 0, stream>>>(rows, columns, across, compact, swizzled, status);
-  check_launch("move_scales");
+  launch_kernel("move_scales", move_scales<kRecipe, kDirection, kToSwizzled>, grid, kThreads, 0, stream,
+                rows, columns, across, compact, swizzled, status);
 }
 
 template <bool kToSwizzled>
@@ -132,6 +133,7 @@ void move(Recipe recipe, Direction direction, const Rows& rows, std::int64_t col
     require_pointer(compact, "compact", 4);
     require_pointer(swizzled, "swizzled", 16);
   }
+  const CallDevice device(stream, {{"compact", compact}, {"swizzled", swizzled}, {"rows.splits", rows.splits}, {"status", status}});
   const bool rowwise = direction == Direction::rowwise;
   if (recipe == Recipe::mxfp8) {
     rowwise ? launch<kToSwizzled, Recipe::mxfp8, Direction::rowwise>(rows, columns, compact, swizzled, status, stream)

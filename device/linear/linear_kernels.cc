@@ -6,6 +6,7 @@
 
 #include "device/gemm/cublaslt_library.h"
 #include "device/linear/linear_moves.h"
+#include "device/support/device_code.h"
 #include "device/support/launch_check.h"
 
 namespace assay::device {
@@ -52,6 +53,7 @@ const LinearKernels& device_kernels() {
       .bringup_bytes = bringup_gemm_workspace_bytes,
       .multiply_by_bringup = bringup_grouped_gemm,
       .missing = missing,
+      .missing_code = missing_device_code,
       .architecture = architecture,
       .library_version = library_version,
       .make_constants = make_linear_constants,

@@ -30,6 +30,7 @@ struct LinearKernels {
 
   // Why the library has not this product on `architecture` (90, 100, ...); empty: it has. Says so too if there is no library.
   std::string (*missing)(const GroupedGemmCall& call, int architecture);
+  std::string (*missing_code)();  // why this build's kernels cannot run on the current device; empty: they can
   int (*architecture)();     // of the current device
   int (*library_version)();  // cublasLtGetVersion
 

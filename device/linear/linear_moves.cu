@@ -4,7 +4,7 @@
 
 #include "device/linear/linear_moves.h"
 #include "device/support/error.h"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device {
 namespace {
@@ -48,9 +48,9 @@ void move(void* const* pieces, int count, std::int64_t bytes, void* all, Stream 
     const int here = std::min(count - first, kPiecesALaunch);
     Pieces table{};
     for (int i = 0; i < here; ++i) table.address[i] = static_cast<std::uint16_t*>(pieces[first + i]);
-    move_pieces<kGather><<<dim3(blocks, static_cast<unsigned>(here)), kThreads, 0, stream>>>(
-        table, static_cast<std::uint16_t*>(all) + first * length, length);
-    check_launch(kGather ? "gather_pieces" : "scatter_pieces");
+    const dim3 grid(blocks, static_cast<unsigned>(here));
+    launch_kernel(kGather ? "gather_pieces" : "scatter_pieces", move_pieces<kGather>, grid, kThreads, 0, stream,
+                  table, static_cast<std::uint16_t*>(all) + first * length, length);
   }
 }
 
@@ -59,9 +59,8 @@ void move(void* const* pieces, int count, std::int64_t bytes, void* all, Stream 
 void make_linear_constants(std::int64_t* splits, int groups, std::int64_t rows, float* one, Stream stream) {
   if (splits == nullptr && one == nullptr) return;
   const int threads = splits == nullptr ? 1 : std::max(groups, 1);
-  make_constants<<<static_cast<unsigned>((threads + kThreads - 1) / kThreads), kThreads, 0, stream>>>(splits, groups, rows,
-                                                                                                      one);
-  check_launch("make_constants");
+  launch_kernel("make_constants", make_constants, static_cast<unsigned>((threads + kThreads - 1) / kThreads), kThreads, 0, stream,
+                splits, groups, rows, one);
 }
 
 void gather_pieces(const void* const* from, int count, std::int64_t bytes, void* to, Stream stream) {

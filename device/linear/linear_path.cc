@@ -25,6 +25,7 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
         "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the bring-up GEMM need sm80",
         {}};
   }
+  if (const std::string why = kernels.missing_code(); !why.empty()) return {LinearVerdict::refused, "refused: " + why, {}};
   static constexpr float kOnDevice = 1;  // an address to tell "given"; not read
   std::string missing;
   const auto ask = [&](bool needed, GemmLayout layout, Format d_type) {

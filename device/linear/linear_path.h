@@ -46,8 +46,8 @@ struct LinearChoice {
   std::string_view arithmetic;  // bringup: the architecture whose plans fit, "sm90" or "sm100"; else empty
 };
 
-// cublaslt if the library has all the products that are needed, else bringup; refused where no path can run. `architecture`
-// is the device's: 80, 90, 100, ... Only types are looked at. A size that the library does not take (rows of a matrix that
+// cublaslt if the library has all the products that are needed, else bringup; refused where no path can run, also because this
+// build has no code for the current device. `architecture` is the device's: 80, 90, 100, ... Only types are looked at. A size that the library does not take (rows of a matrix that
 // are no multiple of 16 bytes, mostly) is told by the step that meets it, as NotSupported.
 // Errors: InvalidArgument for a configuration that no path takes.
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,

@@ -20,7 +20,8 @@
 #include "device/layout/group_table.cuh"
 #include "device/recipes/call_checks.h"
 #include "device/recipes/dbias_tiles.h"
-#include "device/support/launch_check.h"
+#include "device/support/call_device.h"
+#include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device {
@@ -249,9 +250,8 @@ void launch_add_rows(const DbiasCall& call, float* tile_sums, const float* noop,
   const std::int64_t strips = (call.columns + strip - 1) / strip, blocks = strips * max_tiles(call.rows, kTileRows);
   if (blocks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 strips of tiles");
   const auto kernel = vectors ? add_rows<kX, true> : add_rows<kX, false>;
-  kernel<<<static_cast<unsigned>(blocks), kTileThreads, 0, stream>>>(
-      call.x, call.rows, call.columns, static_cast<unsigned>(strips), noop, tile_sums, call.status);
-  check_launch("dbias: add_rows");
+  launch_kernel("dbias: add_rows", kernel, static_cast<unsigned>(blocks), kTileThreads, 0, stream,
+                call.x, call.rows, call.columns, static_cast<unsigned>(strips), noop, tile_sums, call.status);
 }
 
 }  // namespace
@@ -278,8 +278,7 @@ void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* no
   if (!check_outputs(call)) return;
   const dim3 blocks(static_cast<unsigned>((call.columns + kFinishColumns - 1) / kFinishColumns),
                     static_cast<unsigned>(std::min(call.rows.groups, kShares)));
-  add_tiles<<<blocks, kFinishThreads, 0, stream>>>(call, tile_sums, noop, rows_multiple);
-  check_launch("dbias: add_tiles");
+  launch_kernel("dbias: add_tiles", add_tiles, blocks, kFinishThreads, 0, stream, call, tile_sums, noop, rows_multiple);
 }
 
 void grouped_dbias(const DbiasCall& call, Stream stream) {
@@ -289,6 +288,7 @@ void grouped_dbias(const DbiasCall& call, Stream stream) {
   }
   check_workspace(call.workspace, call.workspace_bytes, tile_sums_bytes(call));
   if (!wanted) return;
+  const CallDevice device(stream, {{"x", call.x}, {"dbias", call.dbias}, {"rows.splits", call.rows.splits}, {"status", call.status}});
   auto* const tile_sums = static_cast<float*>(call.workspace);
   sum_tiles(call, tile_sums, nullptr, stream);
   finish_dbias(call, tile_sums, nullptr, stream);

@@ -13,7 +13,8 @@
 #include "device/formats/convert.cuh"
 #include "device/recipes/call_checks.h"
 #include "device/recipes/group_amax.h"
-#include "device/support/launch_check.h"
+#include "device/support/call_device.h"
+#include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device {
@@ -113,6 +114,8 @@ void check_update(const DelayedUpdateCall& call) {
   if (call.reduced != nullptr && !call.bulk) require(false, "reduced", "given", "null: only the bulk form takes it");
   check_alignment(call.reduced, "reduced", 4);
   if (call.count == 0) return;
+  const CallDevice device(stream, {{"history", call.history}, {"scale", call.scale}, {"new_history", call.new_history},
+                                   {"new_scale", call.new_scale}});
   if (call.count > std::int64_t{1} << 31) {
     throw NotSupported("count is " + std::to_string(call.count) + ": at most 2^31 tensors are supported");
   }
@@ -131,8 +134,8 @@ void update_delayed_scaling(const DelayedUpdateCall& call, Stream stream) {
   if (call.count == 0) return;
   const float power = static_cast<float>(std::ldexp(1.0, -call.config.margin));
   const auto blocks = static_cast<unsigned>((call.count + kTensors - 1) / kTensors);
-  update<<<blocks, kTensors * kWarps, 0, stream>>>(call, largest_code(call.config.output) * power);
-  check_launch("delayed_scaling: update");
+  launch_kernel("delayed_scaling: update", update, blocks, kTensors * kWarps, 0, stream,
+                call, largest_code(call.config.output) * power);
 }
 
 void grouped_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop, float* amax,
@@ -144,6 +147,7 @@ void grouped_amax(Format x_type, const void* x, const Rows& rows, std::int64_t c
   check_alignment(status, "status", 4);
   if (rows.groups == 0) return;
   require_pointer(amax, "amax", 4);
+  const CallDevice device(stream, {{"amax", amax}, {"x", x}, {"rows.splits", rows.splits}, {"status", status}});
   launch_group_amax(x_type, x, rows, columns, noop, reinterpret_cast<std::uint32_t*>(amax), status, stream);
 }
 
@@ -157,9 +161,10 @@ void scale_from_amax(const float* amax, int groups, Format output, bool pow2, fl
   check_alignment(scale_inv, "scale_inv", 4);
   if (groups == 0 || (scale == nullptr && scale_inv == nullptr)) return;
   require_pointer(amax, "amax", 4);
+  const CallDevice device(stream, {{"amax", amax}, {"scale", scale}, {"scale_inv", scale_inv}});
   const auto blocks = static_cast<unsigned>((std::int64_t{groups} + kScaleThreads - 1) / kScaleThreads);
-  scales_of<<<blocks, kScaleThreads, 0, stream>>>(amax, groups, largest_code(output), pow2, epsilon, noop, scale, scale_inv);
-  check_launch("delayed_scaling: scales_of");
+  launch_kernel("delayed_scaling: scales_of", scales_of, blocks, kScaleThreads, 0, stream,
+                amax, groups, largest_code(output), pow2, epsilon, noop, scale, scale_inv);
 }
 
 }  // namespace assay::device

@@ -10,6 +10,7 @@
 #include "device/layout/group_table.cuh"
 #include "device/recipes/call_checks.h"
 #include "device/recipes/dequantize_kernels.h"
+#include "device/support/call_device.h"
 
 namespace assay::device {
 namespace {
@@ -55,6 +56,8 @@ void check_call(const DequantizeCall& call) {
 void dequantize(const DequantizeCall& call, Stream stream) {
   check_call(call);
   if (max_tiles(call.rows, 1) == 0 || call.columns == 0) return;
+  const CallDevice device(stream, {{"data", call.data}, {"scale_inv", call.scale_inv}, {"output", call.output},
+                                   {"rows.splits", call.rows.splits}, {"status", call.status}});
   using namespace dequantization;
   const bool transposed = is_transposed(call.recipe, call.direction);
   const int values = call.output_type == Format::f32 ? 4 : 8;  // of 16 bytes

@@ -7,7 +7,7 @@
 
 #include "device/formats/convert.cuh"
 #include "device/recipes/dequantize_kernels.h"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device::dequantization {
 
@@ -129,8 +129,8 @@ void start_blocks(Kernel kernel, const char* name, const DequantizeCall& call, s
   const std::int64_t across = (call.columns + strip_columns - 1) / strip_columns, blocks = down * across;
   if (blocks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 tiles");
   const float nvfp4_factor = 1.0f / (6.0f * call.nvfp4_e4m3_max);
-  kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(call, static_cast<unsigned>(across), nvfp4_factor);
-  check_launch(name);
+  launch_kernel(name, kernel, static_cast<unsigned>(blocks), kThreads, 0, stream,
+                call, static_cast<unsigned>(across), nvfp4_factor);
 }
 
 // launch<kData, kOut>() of the call's formats.

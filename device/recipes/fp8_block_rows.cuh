@@ -15,6 +15,7 @@
 
 #include "device/layout/segment_groups.cuh"
 #include "device/recipes/fp8_block_tile.cuh"
+#include "device/support/launch.cuh"
 
 #if defined(__CUDACC__)
 
@@ -172,16 +173,14 @@ template <Format X, Format F, bool kSquare>
 void launch_rows(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   if constexpr (kSquare) {
     if (tiles.rows.splits != nullptr) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
-    quantize_squares<X, F><<<tiles.blocks, kSquareThreads, 0, stream>>>(tiles);
-    check_launch("quantize_squares");
+    launch_kernel("quantize_squares", quantize_squares<X, F>, tiles.blocks, kSquareThreads, 0, stream, tiles);
   } else if (tiles.rows.splits != nullptr) {
     const auto segments = static_cast<std::uint32_t>(ceil_div(tiles.rows.capacity, kSegmentRows));
-    quantize_ragged_strips<X, F><<<max(segments, 1u) * tiles.column_tiles, kThreads, 0, stream>>>(tiles);
-    check_launch("quantize_ragged_strips");
+    launch_kernel("quantize_ragged_strips", quantize_ragged_strips<X, F>, max(segments, 1u) * tiles.column_tiles, kThreads, 0, stream,
+                  tiles);
   } else {
-    if (tiles.blocks > 1u << 30) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
-    quantize_strips<X, F><<<2 * tiles.blocks, kThreads, 0, stream>>>(tiles);
-    check_launch("quantize_strips");
+    if (tiles.blocks >= 1u << 30) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
+    launch_kernel("quantize_strips", quantize_strips<X, F>, 2 * tiles.blocks, kThreads, 0, stream, tiles);
   }
 }
 

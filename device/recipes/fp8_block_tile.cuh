@@ -30,6 +30,7 @@
 #include "device/layout/scale_layout.cuh"
 #include "device/layout/window_tiles.cuh"
 #include "device/recipes/matrix_patch.cuh"
+#include "device/support/launch.cuh"
 #include "device/support/launch_check.h"
 #include "device/support/noop.cuh"
 
@@ -499,8 +500,7 @@ void launch(const Fp8BlockTiles& tiles, cudaStream_t stream) {
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
                "cudaFuncSetAttribute");
   }
-  kernel<<<tiles.blocks, kThreads, kBytes, stream>>>(tiles);
-  check_launch("quantize_tiles");
+  launch_kernel("quantize_tiles", kernel, tiles.blocks, kThreads, kBytes, stream, tiles);
 }
 
 }  // namespace fp8_block

@@ -13,6 +13,7 @@
 //   matches   reference/recipes/mxfp8.h
 
 #include "device/recipes/mxfp8_tile.cuh"
+#include "device/support/launch.cuh"
 
 namespace assay::device::mxfp8 {
 
@@ -207,8 +208,7 @@ template <Format X, Format F>
 void launch_blocks(const Mxfp8Tiles& tiles, cudaStream_t stream) {
   const bool rows = tiles.row_data != nullptr || tiles.row_scale != nullptr;
   const auto kernel = rows ? quantize_blocks<X, F, kRowPart | kColumnPart> : quantize_blocks<X, F, kColumnPart>;
-  kernel<<<tiles.blocks, kPieceThreads, 0, stream>>>(tiles);
-  check_launch("mxfp8: quantize_blocks");
+  launch_kernel("mxfp8: quantize_blocks", kernel, tiles.blocks, kPieceThreads, 0, stream, tiles);
 }
 
 #endif  // __CUDACC__

@@ -12,6 +12,7 @@
 #include "device/layout/segment_groups.cuh"
 #include "device/recipes/matrix_patch.cuh"
 #include "device/recipes/mxfp8_tile.cuh"
+#include "device/support/launch.cuh"
 
 namespace assay::device::mxfp8 {
 
@@ -134,8 +135,7 @@ __global__ void __launch_bounds__(kRowThreads, blocks_an_sm(6))
 template <Format X, Format F>
 void launch_rows(const Mxfp8Tiles& tiles, cudaStream_t stream) {
   const auto kernel = tiles.rows.splits != nullptr ? quantize_ragged_rows<X, F> : quantize_rows<X, F>;
-  kernel<<<tiles.blocks, kRowThreads, 0, stream>>>(tiles);
-  check_launch("mxfp8: quantize_rows");
+  launch_kernel("mxfp8: quantize_rows", kernel, tiles.blocks, kRowThreads, 0, stream, tiles);
 }
 
 #endif  // __CUDACC__

@@ -29,7 +29,7 @@
 #include "device/formats/raise.cuh"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device {
@@ -456,8 +456,7 @@ void launch_parts(const Mxfp8Tiles& tiles, cudaStream_t stream) {
              : rows                     ? quantize_tiles<X, F, kRowPart, true>
                                         : quantize_tiles<X, F, kColumnPart, true>;
   }
-  kernel<<<tiles.blocks, kThreads, 0, stream>>>(tiles);
-  check_launch("mxfp8: quantize_tiles");
+  launch_kernel("mxfp8: quantize_tiles", kernel, tiles.blocks, kThreads, 0, stream, tiles);
 }
 
 }  // namespace mxfp8

@@ -11,6 +11,7 @@
 #include "device/recipes/group_amax.h"
 #include "device/recipes/nvfp4_rows.cuh"
 #include "device/recipes/quantize.h"
+#include "device/support/launch.cuh"
 
 namespace assay::device {
 namespace {
@@ -213,10 +214,9 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
   amaxes.column_output = config.columnwise ? output.columnwise_amax : nullptr;
   amaxes.e4m3_max = config.nvfp4_e4m3_max;
   const bool all_given = !transformed && !plain;
-  prepare<<<1, kPrepareThreads, 0, stream>>>(rows, config.columnwise, call.noop, all_given ? amaxes : Amaxes{},
-                                             static_cast<std::uint32_t>(lists.tiles),
-                                             static_cast<std::uint32_t>(lists.segments), notes, call.status);
-  check_launch("nvfp4: prepare");
+  launch_kernel("nvfp4: prepare", prepare, 1, kPrepareThreads, 0, stream,
+                rows, config.columnwise, call.noop, all_given ? amaxes : Amaxes{}, static_cast<std::uint32_t>(lists.tiles),
+                static_cast<std::uint32_t>(lists.segments), notes, call.status);
 
   const bool elements = rows.capacity != 0 && call.columns != 0;
   if (transformed && elements) {
@@ -228,8 +228,7 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
   }
   tiles.backward = (transformed || plain) && elements;
   if (!all_given) {
-    note_found<<<1, kPrepareThreads, 0, stream>>>(amaxes, rows.groups, notes);
-    check_launch("nvfp4: note_found");
+    launch_kernel("nvfp4: note_found", note_found, 1, kPrepareThreads, 0, stream, amaxes, rows.groups, notes);
   }
 
   const auto launch = tiles.hadamard                 ? launch_nvfp4_hadamard

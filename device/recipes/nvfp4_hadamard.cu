@@ -7,7 +7,7 @@
 #include "device/recipes/nvfp4_launch.cuh"
 #include "device/recipes/nvfp4_patch.cuh"
 #include "device/recipes/nvfp4_place.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device {
@@ -58,8 +58,7 @@ void launch_nvfp4_hadamard(const Nvfp4Tiles& tiles, cudaStream_t stream) {
 
 void launch_nvfp4_hadamard_amax(const Nvfp4Tiles& tiles, cudaStream_t stream) {
   const auto kernel = tiles.aligned ? nvfp4::find_amaxes<true> : nvfp4::find_amaxes<false>;
-  kernel<<<tiles.blocks, nvfp4::kThreads, 0, stream>>>(tiles);
-  check_launch("nvfp4: find_amaxes");
+  launch_kernel("nvfp4: find_amaxes", kernel, tiles.blocks, nvfp4::kThreads, 0, stream, tiles);
 }
 
 }  // namespace assay::device

@@ -3,7 +3,7 @@
 
 #include "device/recipes/nvfp4_rows.cuh"
 #include "device/recipes/nvfp4_tile.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 
 #if defined(__CUDACC__)
 
@@ -20,8 +20,7 @@ void launch_kind(const Nvfp4Tiles& tiles, cudaStream_t stream) {
     kernel = rows ? quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, true, kRowPart | kColumnPart>
                   : quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, true, kColumnPart>;
   }
-  kernel<<<tiles.blocks, kThreads, 0, stream>>>(tiles);
-  check_launch("nvfp4: quantize_tiles");
+  launch_kernel("nvfp4: quantize_tiles", kernel, tiles.blocks, kThreads, 0, stream, tiles);
 }
 
 template <Format X>

@@ -26,7 +26,7 @@
 #include "device/recipes/nvfp4_place.cuh"
 #include "device/recipes/nvfp4_scales.cuh"
 #include "device/recipes/nvfp4_stores.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device::nvfp4 {
@@ -171,8 +171,7 @@ __global__ void __launch_bounds__(kThreads, kStochastic ? 4 : kBlocksAnSm)
 template <Format X, bool kStochastic>
 void launch_rows(const Nvfp4Tiles& tiles, cudaStream_t stream) {
   const auto kernel = quantize_rows_alone<X, kStochastic>;
-  kernel<<<tiles.blocks, kThreads, 0, stream>>>(tiles);
-  check_launch("nvfp4: quantize_rows_alone");
+  launch_kernel("nvfp4: quantize_rows_alone", kernel, tiles.blocks, kThreads, 0, stream, tiles);
 }
 
 #endif  // __CUDACC__

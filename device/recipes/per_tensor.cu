@@ -16,7 +16,7 @@
 #include "device/recipes/group_amax.h"
 #include "device/recipes/per_tensor_cast.cuh"
 #include "device/recipes/quantize.h"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device {
@@ -49,8 +49,7 @@ constexpr std::int64_t kAmaxBytes = std::int64_t{kMaxGroups} * 4;
 void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
                        std::uint32_t* amax_bits, std::uint32_t* status, Stream stream) {
   if (rows.groups == 0) return;
-  clear_amaxes<<<1, 1024, 0, stream>>>(rows, noop, status, amax_bits);
-  check_launch("per_tensor: clear_amaxes");
+  launch_kernel("per_tensor: clear_amaxes", clear_amaxes, 1, 1024, 0, stream, rows, noop, status, amax_bits);
   if (rows.capacity == 0 || columns == 0) return;
   CastArguments a{};
   a.x = x;
@@ -108,8 +107,8 @@ void quantize_per_tensor(const QuantizeCall& call, Stream stream) {
   if (current || (amax_bits != nullptr && !casts)) {
     launch_group_amax(call.x_type, call.x, call.rows, call.columns, call.noop, amax_bits, call.status, stream);
   } else if (amax_bits != nullptr) {  // raised by the cast
-    clear_amaxes<<<1, 1024, 0, stream>>>(call.rows, call.noop, call.status, amax_bits);
-    check_launch("per_tensor: clear_amaxes");
+    launch_kernel("per_tensor: clear_amaxes", clear_amaxes, 1, 1024, 0, stream,
+                  call.rows, call.noop, call.status, amax_bits);
     a.amax_bits = amax_bits;
   }
 
@@ -125,8 +124,8 @@ void quantize_per_tensor(const QuantizeCall& call, Stream stream) {
                                                                      : per_tensor::launch_windows;
     launch(call.x_type, config.output, a, stream);
   } else if (a.scale != nullptr || a.scale_inv != nullptr) {
-    scales_alone<<<1, 1024, 0, stream>>>(a.rows, a.noop, a.status, a.scales, a.scale, a.scale_inv);
-    check_launch("per_tensor: scales_alone");
+    launch_kernel("per_tensor: scales_alone", scales_alone, 1, 1024, 0, stream,
+                  a.rows, a.noop, a.status, a.scales, a.scale, a.scale_inv);
   }
   if (sums) finish_dbias(dbias_of(call), a.tile_sums, call.noop, stream);
 }

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include "device/recipes/per_tensor_cast.cuh"
+#include "device/support/launch.cuh"
 #include "device/support/launch_check.h"
 
 namespace assay::device::per_tensor {
@@ -131,8 +132,8 @@ void start_blocks(Kernel kernel, const char* name, const CastArguments& a, int t
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
                "cudaFuncSetAttribute");
   }
-  kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(a, static_cast<std::uint32_t>(across));
-  check_launch(name);
+  launch_kernel(name, kernel, static_cast<unsigned>(blocks), threads, shared_bytes, stream,
+                a, static_cast<std::uint32_t>(across));
 }
 
 // launch<kX, kOut, kSums, kVectors>() of what the call wants.

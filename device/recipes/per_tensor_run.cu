@@ -15,7 +15,7 @@
 
 #include "device/layout/group_table.cuh"
 #include "device/recipes/per_tensor_cast.cuh"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device::per_tensor {
@@ -145,8 +145,8 @@ void launch_parts(const CastArguments& a, Stream stream) {
   constexpr std::int64_t kElements = kChunk<kX, kRagged, kCast>;
   const std::int64_t chunks = std::max<std::int64_t>(1, (a.rows.capacity * a.columns + kElements - 1) / kElements);
   if (chunks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 chunks");
-  run_through<kX, kOut, kRagged, kCast, kAmax><<<static_cast<unsigned>(chunks), kThreads, 0, stream>>>(a);
-  check_launch("per_tensor: run_through");
+  launch_kernel("per_tensor: run_through", run_through<kX, kOut, kRagged, kCast, kAmax>, static_cast<unsigned>(chunks), kThreads, 0, stream,
+                a);
 }
 
 template <Format kX, Format kOut, bool kCast, bool kAmax>

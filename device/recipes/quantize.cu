@@ -7,6 +7,7 @@
 
 #include "device/recipes/call_checks.h"
 #include "device/recipes/dbias_tiles.h"
+#include "device/support/call_device.h"
 
 namespace assay::device {
 namespace {
@@ -131,6 +132,11 @@ void quantize(const QuantizeCall& call, Stream stream) {
   check_pointers(call);
   check_workspace(call.workspace, call.workspace_bytes, needed_workspace(call));
   if (call.rows.groups == 0) return;
+  const CallDevice device(stream, {{"x", call.x},
+                                   {"rows.splits", call.rows.splits},
+                                   {"output.rowwise_data", call.output.rowwise_data},
+                                   {"output.columnwise_data", call.output.columnwise_data},
+                                   {"status", call.status}});
 
   // A direction of which nothing is wanted is off. The one scale_inv of per-tensor recipes belongs to no direction.
   QuantizeCall wanted = call;

@@ -1,6 +1,6 @@
 #include "device/support/copy.h"
 
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device {
@@ -17,8 +17,8 @@ __global__ void __launch_bounds__(kThreads) copy_floats(const float* noop, const
 
 void copy_unless_skipped(const float* noop, const float* from, float* to, std::int64_t count, Stream stream) {
   if (count <= 0) return;
-  copy_floats<<<static_cast<unsigned>((count + kThreads - 1) / kThreads), kThreads, 0, stream>>>(noop, from, to, count);
-  check_launch("copy_floats");
+  launch_kernel("copy_floats", copy_floats, static_cast<unsigned>((count + kThreads - 1) / kThreads), kThreads, 0, stream,
+                noop, from, to, count);
 }
 
 }  // namespace assay::device

@@ -1,5 +1,5 @@
 #pragma once
-// Turns what CUDA said into an exception.
+// Turns what CUDA returned into an exception.
 
 #include <cuda_runtime_api.h>
 
@@ -9,13 +9,12 @@
 
 namespace assay::device {
 
+// `error` is what the call named `what` returned. CUDA also keeps it for cudaGetLastError(); it is taken from there too, so
+// that no later call of the program finds it.
 inline void check_cuda(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) {
-    throw CudaError(std::string(what) + ": " + cudaGetErrorName(error) + ", " + cudaGetErrorString(error));
-  }
+  if (error == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw CudaError(std::string(what) + ": " + cudaGetErrorName(error) + ", " + cudaGetErrorString(error));
 }
-
-// After `kernel<<<...>>>(...)`: throws if the launch was refused.
-inline void check_launch(const char* kernel) { check_cuda(cudaGetLastError(), kernel); }
 
 }  // namespace assay::device

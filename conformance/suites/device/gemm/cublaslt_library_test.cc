@@ -3,6 +3,7 @@
 
 #include "device/gemm/cublaslt_library.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -132,6 +133,31 @@ TEST(Loading, SaysWhichFileAndWhy) {
     EXPECT_NE(said.find("No such file"), std::string::npos) << said;
     EXPECT_NE(said.find("ASSAY_CUBLASLT"), std::string::npos) << said;
   }
+}
+
+// The library of the process: a refusal is not remembered, the first that loads stays, and another one is refused by name. One
+// test, because it is one process.
+TEST(Loading, TheLibraryOfTheProcess) {
+  setenv("FAKE_CUBLASLT_VERSION", "131000", 1);
+  setenv("ASSAY_CUBLASLT", "/nowhere/libcublasLt.so.13", 1);
+  EXPECT_THROW(CublasLtLibrary::get(), NotSupported);
+  EXPECT_THROW(CublasLtLibrary::use("/nowhere/either.so"), NotSupported);
+  EXPECT_THROW(CublasLtLibrary::use(""), InvalidArgument);
+  EXPECT_THROW(CublasLtLibrary::use(nullptr, "a name"), InvalidArgument);
+  void* const handle = dlopen(FAKE_CUBLASLT, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(handle, nullptr);
+  CublasLtLibrary::use(handle, FAKE_CUBLASLT);
+  EXPECT_EQ(CublasLtLibrary::get().path(), FAKE_CUBLASLT) << "what the environment names comes after use()";
+  EXPECT_EQ(CublasLtLibrary::get().version(), 131000);
+  CublasLtLibrary::use(FAKE_CUBLASLT);
+  try {
+    CublasLtLibrary::use(FAKE_CUBLASLT_WITHOUT_GROUPS);
+    FAIL() << "a second library was taken";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find(FAKE_CUBLASLT_WITHOUT_GROUPS), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("which is in use already"), std::string::npos) << error.what();
+  }
+  unsetenv("ASSAY_CUBLASLT");
 }
 
 TEST(Loading, AnotherLibraryIsRefusedByName) {
@@ -267,6 +293,18 @@ TEST(Route, WithClustersOfItsOwnAnyNumberGoesAround) {
     settings.route = CublasLtRoute::direct;
     EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::direct);
   }
+}
+
+// A green context gives a stream a part of the device, on which the second wave comes earlier.
+TEST(Route, CountsTheMultiprocessorsOfTheCall) {
+  const GroupedGemmCall call = call_of({"", true, 40 * 128, 1, 128, 1024}, GemmLayout::TN);
+  CublasLtSettings settings;
+  settings.multiprocessors = 132;
+  EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::direct);
+  settings.multiprocessors = 80;
+  EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::direct);
+  settings.multiprocessors = 78;
+  EXPECT_EQ(cublaslt_route(call, settings), CublasLtRoute::expanded_scales);
 }
 
 TEST(Route, ItsMemoryIsCounted) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "device/gemm/cublaslt_gemm.h"
 #include "device/gemm/group_setup.h"
 
 namespace assay::device {
@@ -78,6 +79,37 @@ TEST(Check, TakesNothingWhereThereIsNothing) {
   call.dy = GemmOperand{};
   call.dy.type = Format::i64;
   EXPECT_EQ(refusal(call), "");
+}
+
+// The library reads scales by blocks 16 bytes at a time, wherever the call has them: in an array or in a list, f32 or bytes. One
+// scale a tensor is copied, and any float will do.
+TEST(AlignedOperands, ScalesByBlocks) {
+  const auto refused = [](const GroupedGemmCall& call) -> std::string {
+    try {
+      require_aligned_operands(call);
+      return "";
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+  };
+  for (int number = 0; number < 6; ++number) {
+    const auto kind = static_cast<GemmKind>(number);
+    const bool by_blocks = kind == GemmKind::block || kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
+    for (const std::uintptr_t offset : {1, 4, 8}) {
+      GroupedGemmCall call = sound(kind, GemmLayout::TN);
+      EXPECT_EQ(refused(call), "") << number;
+      call.x.scale_inv = address(0x2000 + offset);
+      EXPECT_EQ(refused(call).rfind("x.scale_inv is ", 0), by_blocks ? 0u : std::string::npos) << number << " " << refused(call);
+
+      call = sound(kind, GemmLayout::TN);
+      const void* const codes[] = {address(0x1000), address(0x2000), address(0x3000), address(0x4000)};
+      const void* const scales[] = {address(0x5000), address(0x6000), address(0x7000 + offset), address(0x8000)};
+      call.w.data = call.w.scale_inv = nullptr;
+      call.w.data_list = codes;
+      call.w.scale_inv_list = scales;
+      EXPECT_EQ(refused(call).rfind("w.scale_inv_list[2] is ", 0), by_blocks ? 0u : std::string::npos) << number << " " << refused(call);
+    }
+  }
 }
 
 TEST(Check, SixteenBitOperandsAndTensorScalingReadEitherStorage) {

@@ -296,6 +296,7 @@ const device::LinearKernels& host_kernels() {
       .bringup_bytes = bringup_bytes,
       .multiply_by_bringup = by_bringup,
       .missing = missing,
+      .missing_code = [] { return state().missing_code; },
       .architecture = architecture,
       .library_version = library_version,
       .make_constants = make_constants,

@@ -43,6 +43,7 @@ struct HostDevice {
   std::vector<int> launched_on;                    // the current device of each product
   int architecture = 90;
   int version = 131000;
+  std::string missing_code;                                                 // why this build cannot run here
   std::string missing_library;                                              // why there is no library at all
   std::function<std::string(const device::GroupedGemmCall&, int)> missing;  // null: the library has everything
   bool no_candidate = false;

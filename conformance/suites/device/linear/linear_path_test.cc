@@ -142,6 +142,19 @@ TEST(LinearPath, AsksForTheProductsThatWillRun) {
   }
 }
 
+// Where the build has no code for the device, nothing could be launched on either path.
+TEST(LinearPath, RefusesADeviceWithoutCode) {
+  for (const int architecture : {89, 103, 110, 120, 121}) {
+    host_device().reset();
+    host_device().missing_code = "this build has device code for 90a-real, and none that runs on sm" + std::to_string(architecture);
+    const LinearChoice choice = device::choose_linear_path({}, {}, architecture, host_kernels());
+    EXPECT_EQ(choice.verdict, refused);
+    EXPECT_EQ(choice.reason, "refused: " + host_device().missing_code);
+    host_device().reset();
+    EXPECT_NE(device::choose_linear_path({}, {}, architecture, host_kernels()).verdict, refused);
+  }
+}
+
 TEST(LinearPath, RefusesWhatNoPathTakes) {
   host_device().reset();
   const auto refused = [](LinearConfig config, LinearNeeds needs, const std::string& expected) {
