@@ -114,8 +114,6 @@ void check_update(const DelayedUpdateCall& call) {
   if (call.reduced != nullptr && !call.bulk) require(false, "reduced", "given", "null: only the bulk form takes it");
   check_alignment(call.reduced, "reduced", 4);
   if (call.count == 0) return;
-  const CallDevice device(stream, {{"history", call.history}, {"scale", call.scale}, {"new_history", call.new_history},
-                                   {"new_scale", call.new_scale}});
   if (call.count > std::int64_t{1} << 31) {
     throw NotSupported("count is " + std::to_string(call.count) + ": at most 2^31 tensors are supported");
   }
@@ -132,6 +130,8 @@ void check_update(const DelayedUpdateCall& call) {
 void update_delayed_scaling(const DelayedUpdateCall& call, Stream stream) {
   check_update(call);
   if (call.count == 0) return;
+  const CallDevice device(stream, {{"history", call.history}, {"scale", call.scale}, {"new_history", call.new_history},
+                                   {"new_scale", call.new_scale}});
   const float power = static_cast<float>(std::ldexp(1.0, -call.config.margin));
   const auto blocks = static_cast<unsigned>((call.count + kTensors - 1) / kTensors);
   launch_kernel("delayed_scaling: update", update, blocks, kTensors * kWarps, 0, stream,

@@ -190,7 +190,9 @@ TEST_P(EveryRecipe, RowsMultiple) {
     Module module(o);
     EXPECT_EQ(module.options().rows_multiple, 16);
     EXPECT_LE(module.memory_bytes(), without);
-    if (defer) EXPECT_LT(module.memory_bytes(), without) << "wgrad that is put off has a workspace of its own";
+    if (defer) {
+      EXPECT_LT(module.memory_bytes(), without) << "wgrad that is put off has a workspace of its own";
+    }
     const auto step = [&] {
       host_device().products.clear();
       host_device().quantizations.clear();
