@@ -76,6 +76,10 @@ void set_current_device(int device) { check_cuda(cudaSetDevice(device), "cudaSet
 int device_of(Stream stream) {
   // The null stream and the stream of a thread belong to whatever device is current.
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current_device();
+  // A stream that captures cannot be asked. It is taken for one of the current device; a launch refuses it if it is not.
+  cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &state), "cudaStreamIsCapturing");
+  if (state != cudaStreamCaptureStatusNone) return current_device();
   int device = 0;
   check_cuda(cudaStreamGetDevice(stream, &device), "cudaStreamGetDevice");
   return device;

@@ -15,7 +15,7 @@ struct MemorySource {
   void (*upload)(void* to, const void* from_host, std::int64_t bytes);  // done when it returns
   int (*current_device)();
   void (*set_current_device)(int device);
-  int (*device_of)(Stream stream);             // the null stream is of the current device
+  int (*device_of)(Stream stream);             // the null stream, and one that captures, count as the current device's
   std::uint64_t (*capture_of)(Stream stream);  // a number of its own for what the stream is capturing into; 0: it is not
   // Calls ended(argument) once when the graph that `stream` captures into, and every executable graph made of it, has been
   // destroyed; from any thread, which may call nothing of CUDA then. The stream is capturing. Errors: CudaError, and `ended`
