@@ -8,18 +8,34 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_IN
         FILES_MATCHING PATTERN "*.h")
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT reference)
 
+# What callers of assay::device include; everything else below device/ is internal.
+set(assay_device_headers
+  gemm/bringup_gemm.h gemm/cublaslt_gemm.h gemm/cublaslt_library.h gemm/gemm_workspaces.h gemm/grouped_gemm.h
+  layout/groups.h layout/offsets.h layout/swizzle.h
+  linear/grouped_linear.h linear/linear_kernels.h linear/linear_path.h linear/linear_pool.h linear/linear_steps.h linear/linear_storage.h
+  recipes/dbias.h recipes/delayed_scaling.h recipes/dequantize.h recipes/quantize.h
+  support/device_code.h support/error.h support/memory_source.h support/stream.h)
 if(TARGET assay_device)  # offers assay::device as well
   install(TARGETS assay_device EXPORT assayDeviceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT device)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/device DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT device
-          FILES_MATCHING PATTERN "*.h")
+  foreach(header IN LISTS assay_device_headers)
+    get_filename_component(folder ${header} DIRECTORY)
+    install(FILES ${PROJECT_SOURCE_DIR}/device/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay/device/${folder} COMPONENT device)
+  endforeach()
   install(EXPORT assayDeviceTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT device)
+  # The component is whole by itself: what it needs of the reference comes with it.
+  install(FILES $<TARGET_FILE:assay_reference> DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT device)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT device
+          FILES_MATCHING PATTERN "*.h")
+  install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT device)
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/assayConfig.cmake.in ${PROJECT_BINARY_DIR}/assayConfig.cmake
                               INSTALL_DESTINATION ${assay_package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/assayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/assayConfig.cmake ${PROJECT_BINARY_DIR}/assayConfigVersion.cmake
-        DESTINATION ${assay_package_dir} COMPONENT reference)
+foreach(component IN ITEMS reference device)
+  install(FILES ${PROJECT_BINARY_DIR}/assayConfig.cmake ${PROJECT_BINARY_DIR}/assayConfigVersion.cmake
+          DESTINATION ${assay_package_dir} COMPONENT ${component})
+endforeach()
 
 # The interface that a backend outside the tree implements, and the program that loads it.
 install(FILES ${PROJECT_SOURCE_DIR}/conformance/backend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay/conformance

@@ -49,4 +49,31 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
   return {LinearVerdict::bringup, "bringup: " + missing, later ? "sm100" : "sm90"};
 }
 
+LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs) {
+  if (choice.verdict == LinearVerdict::refused) throw NotSupported(choice.reason);
+  LinearPath made;
+  made.path = choice.verdict == LinearVerdict::cublaslt ? GemmPath::cublaslt : GemmPath::bringup;
+  if (made.path == GemmPath::cublaslt) return made;
+  const auto arithmetic = [&](GemmLayout layout, Format d_type) -> BringupArithmetic {
+    const GroupedGemmCall product = product_of(config, layout, d_type);
+    PlanKey key;
+    key.architecture = choice.arithmetic;
+    key.kind = product.kind;
+    key.layout = layout;
+    key.d_type = d_type;
+    key.split_accumulator = product.split_accumulator || product.kind == GemmKind::block;
+    if (product.kind == GemmKind::block) key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : product.weight_block;
+    const AccumulationPlan* const plan = plan_for(key);
+    if (plan == nullptr) {
+      throw NotSupported(std::string(step_name(layout)) + ": no accumulation plan is known for recipe " + std::string(assay::name_of(config.recipe)) +
+                         " on " + std::string(choice.arithmetic));
+    }
+    return {plan, find_tensor_core_unit(plan->unit)};
+  };
+  made.forward.arithmetic = arithmetic(GemmLayout::TN, config.type);
+  if (needs.dgrad) made.dgrad.arithmetic = arithmetic(GemmLayout::NN, config.type);
+  if (needs.wgrad) made.wgrad.arithmetic = arithmetic(GemmLayout::NT, needs.dw_type);
+  return made;
+}
+
 }  // namespace assay::device

@@ -53,4 +53,8 @@ struct LinearChoice {
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
                                 const LinearKernels& kernels = device_kernels());
 
+// The path of a choice, as a layer's options take it: for bringup with the plan of each product on choice.arithmetic.
+// Errors: NotSupported with the reason where the choice is refused, or where a product has no known plan.
+LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs);
+
 }  // namespace assay::device

@@ -1,14 +1,7 @@
 # Installs assay::reference into an empty prefix, builds the project of consumer/ against it as a stranger would, runs it.
 # cmake -DBUILD=... -DWORK=... -DCONSUMER=... -DCXX=... -DFLAGS=... -DGENERATOR=... -P outside_project.cmake
 
-function(run)
-  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
-  if(NOT status EQUAL 0)
-    string(REPLACE ";" " " command "${ARGN}")
-    message(FATAL_ERROR "${command}\nends with ${status}\n${output}${errors}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(COPY ${CONSUMER}/ DESTINATION "${WORK}/source of a stranger")

@@ -142,6 +142,29 @@ TEST(LinearPath, AsksForTheProductsThatWillRun) {
   }
 }
 
+// The plans are those that the suite looks up by itself, and a choice that is refused gives no path.
+TEST(LinearPath, OfAChoice) {
+  host_device().reset();
+  for (const LinearRecipe recipe : kRecipes) {
+    const Case c = make_case(recipe);
+    LinearChoice choice;
+    choice.verdict = bringup;
+    choice.arithmetic = recipe == mxfp8 || recipe == nvfp4 ? "sm100" : "sm90";
+    const device::LinearPath made = device::linear_path_of(choice, c.config, {});
+    const device::LinearPath expected = path_of(c, device::GemmPath::bringup);
+    EXPECT_EQ(made.path, device::GemmPath::bringup);
+    for (const auto product : {&device::LinearPath::forward, &device::LinearPath::dgrad, &device::LinearPath::wgrad}) {
+      EXPECT_EQ((made.*product).arithmetic.plan, (expected.*product).arithmetic.plan) << name_of(recipe);
+      EXPECT_EQ((made.*product).arithmetic.unit, (expected.*product).arithmetic.unit) << name_of(recipe);
+    }
+    choice.verdict = cublaslt;
+    EXPECT_EQ(device::linear_path_of(choice, c.config, {}).path, device::GemmPath::cublaslt);
+    choice.verdict = refused;
+    choice.reason = "refused: a reason";
+    EXPECT_THROW(device::linear_path_of(choice, c.config, {}), device::NotSupported);
+  }
+}
+
 // Where the build has no code for the device, nothing could be launched on either path.
 TEST(LinearPath, RefusesADeviceWithoutCode) {
   for (const int architecture : {89, 103, 110, 120, 121}) {
