@@ -40,7 +40,7 @@ file(COPY ${HEADER} DESTINATION ${WORK}/include/conformance)
 
 build(whole)
 run(0 ${ASSAY} run --backend ${WORK}/whole/build/libexample.so splits_to_offsets --profile smoke)
-expect("PASS run --profile smoke: backend example on host processor (host): 3 passed, 0 failed")
+expect("PASS run --profile smoke: backend example on host processor (host): 8 passed, 0 failed")
 run(0 ${ASSAY} run --backend ${WORK}/whole/build/libexample.so --profile smoke)
 expect("0 failed")
 expect("cases: the example has no op 'quantize'")

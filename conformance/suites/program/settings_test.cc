@@ -31,7 +31,7 @@ TEST(Random, CasesAreOrdinaryOnesAndDependOnTheSeed) {
   ASSERT_EQ(first.at("cases").size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string line = first.at("cases")[i].at("case");
-    EXPECT_EQ(line, again.at("cases")[i].at("case"));
+    EXPECT_EQ(line, again.at("cases")[i].at("case").get<std::string>());
     EXPECT_TRUE(contains(line, " kind=") && contains(line, " seed=")) << line;
     EXPECT_EQ(first.at("cases")[i].at("op"), "grouped_gemm");
     EXPECT_TRUE(first.at("cases")[i].contains("plan"));
