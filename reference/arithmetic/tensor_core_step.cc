@@ -1,10 +1,10 @@
 // tensor-core.md section 2, read downward: product, fused sum, encode; then the three ways in which an instruction uses them.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <vector>
 
 #include "reference/arithmetic/tensor_core.h"
 #include "reference/support/error.h"
@@ -12,24 +12,39 @@
 namespace assay {
 namespace {
 
-// One addend of the fused sum: (-1)^negative * significand * 2^(exponent - fraction). `zero` says that the term takes the
-// floor instead of its exponent. That is the same as significand == 0, but for a cancelled group of 16 FP4 products.
+// One addend of the fused sum: (-1)^negative * significand * 2^(exponent - fraction). `has_exponent` is false where the term
+// takes the floor instead of its exponent. That is the same as significand == 0, but for a cancelled group of 16 FP4
+// products. `Addend{}` is a term of zero; the members have no other defaults, so that an array of them costs nothing.
 struct Addend {
-  Term::Kind kind = Term::Kind::finite;
-  bool negative = false;
-  bool zero = true;
-  std::int64_t significand = 0;
-  int exponent = 0;
-  int fraction = 0;
+  Term::Kind kind;
+  bool negative;
+  bool has_exponent;
+  std::int64_t significand;
+  int exponent;
+  int fraction;
+};
+static_assert(Term::Kind{} == Term::Kind::finite);
+
+// The addends of one step in their order. A step allocates nothing: a product of 2048^3 takes 268 million of them.
+class Addends {
+ public:
+  static constexpr std::size_t kMostProducts = 64;  // of any unit
+
+  void add(const Addend& each) { kept_[count_++] = each; }
+  std::span<Addend> all() { return {kept_.data(), count_}; }
+
+ private:
+  std::array<Addend, kMostProducts + 2> kept_;  // with C, and the zero of a short step
+  std::size_t count_ = 0;
 };
 
 Addend addend(const Term& term) {
-  return {term.kind, term.negative, term.significand == 0, term.significand, term.exponent, term.fraction};
+  return {term.kind, term.negative, term.significand != 0, term.significand, term.exponent, term.fraction};
 }
 
 // Exact: neither rounded nor normalised, so 1.5 * 1.5 keeps the exponent 0.
 Addend product(const Term& a, const Term& b) {
-  Addend result;
+  Addend result{};
   result.negative = a.negative != b.negative;
   const bool nan = a.kind == Term::Kind::nan || b.kind == Term::Kind::nan;
   const bool infinite = a.kind == Term::Kind::infinity || b.kind == Term::Kind::infinity;
@@ -40,7 +55,7 @@ Addend product(const Term& a, const Term& b) {
     result.kind = Term::Kind::infinity;
   } else {
     result.significand = static_cast<std::int64_t>(a.significand) * b.significand;
-    result.zero = result.significand == 0;
+    result.has_exponent = result.significand != 0;
     result.exponent = a.exponent + b.exponent;
     result.fraction = a.fraction + b.fraction;
   }
@@ -110,7 +125,7 @@ std::uint32_t fused_sum(std::span<const Addend> addends, int fraction_bits, int 
   if (minus) return 1u << form.sign_bit | form.infinity;
 
   int largest = INT32_MIN;
-  for (const Addend& each : addends) largest = std::max(largest, each.zero ? zero_floor : each.exponent);
+  for (const Addend& each : addends) largest = std::max(largest, each.has_exponent ? each.exponent : zero_floor);
   const int lsb = largest - fraction_bits;
 
   std::int64_t sum = 0;
@@ -155,14 +170,15 @@ std::uint32_t emulated_fp8_step(const TensorCoreUnit& unit, Format a_type, std::
                                 std::span<const std::uint32_t> b, std::uint32_t c, Format c_type, const OutputForm& form) {
   std::uint32_t total = 0;
   for (const std::size_t half : {0u, 2u}) {
-    std::vector<Addend> addends = {addend(decode_term(c_type, total))};
+    Addends addends;
+    addends.add(addend(decode_term(c_type, total)));
     for (std::size_t k = 0; k < a.size(); ++k) {
       if ((k & 2) != half) continue;
       const Term a_term = decode_term(Format::f16, f16_of(a_type, a[k]));
       const Term b_term = decode_term(Format::f16, f16_of(b_type, b[k]));
-      addends.push_back(product(a_term, b_term));
+      addends.add(product(a_term, b_term));
     }
-    total = fused_sum(addends, unit.fraction_bits, unit.zero_floor, form);
+    total = fused_sum(addends.all(), unit.fraction_bits, unit.zero_floor, form);
   }
   return add_nearest(c_type, total, c, form);
 }
@@ -189,10 +205,10 @@ Addend group_of_16(std::span<const Addend> products, std::uint8_t scale_a, std::
   }
   const Addend scale = product(decode_term(Format::e4m3, scale_a & 0x7Fu), decode_term(Format::e4m3, scale_b & 0x7Fu));
 
-  Addend result;
+  Addend result{};
   result.kind = scale.kind;
   result.negative = sum < 0;
-  result.zero = all_zero || scale.zero;
+  result.has_exponent = !all_zero && scale.has_exponent;
   result.significand = std::abs(sum) * scale.significand;
   result.exponent = scale.exponent;
   result.fraction = scale.fraction + kQuarters;
@@ -208,6 +224,7 @@ void require_operands(const TensorCoreUnit& unit, Format a_type, std::span<const
   require(takes(b_type), "b_type", name_of(b_type), "an operand type of the unit");
   require(bits_of(a_type) < 16 || a_type == b_type, "b_type", name_of(b_type), "the type of a: wide operands do not mix");
   require(a.size() <= static_cast<std::size_t>(unit.products_per_step), "a", a.size(), "at most products_per_step elements");
+  require(a.size() <= Addends::kMostProducts, "a", a.size(), "at most 64 elements");
   require(a.size() == b.size(), "b", b.size(), "as many elements as a");
 }
 
@@ -229,27 +246,23 @@ std::uint32_t tensor_core_step(const TensorCoreUnit& unit, Format a_type, std::s
   require(scale_b.size() == scales, "scale_b", scale_b.size(), "one scale a block that holds an element");
   if (unit.execution == Execution::emulated_fp8) return emulated_fp8_step(unit, a_type, a, b_type, b, c, c_type, form);
 
-  std::vector<Addend> products;
+  Addends products, addends;
   for (std::size_t k = 0; k < a.size(); ++k) {
-    products.push_back(product(decode_term(a_type, as_read(a_type, a[k])), decode_term(b_type, as_read(b_type, b[k]))));
+    products.add(product(decode_term(a_type, as_read(a_type, a[k])), decode_term(b_type, as_read(b_type, b[k]))));
   }
-  std::vector<Addend> addends = {addend(decode_term(c_type, c))};
-  switch (unit.scaling) {
-    case StepScaling::none: addends.insert(addends.end(), products.begin(), products.end()); break;
-    case StepScaling::e8m0_per_32:
-      scale_by_e8m0(products, scale_a[0], scale_b[0]);
-      addends.insert(addends.end(), products.begin(), products.end());
-      break;
-    case StepScaling::e4m3_per_16:
-      for (std::size_t group = 0; group < scales; ++group) {
-        const auto part = std::span<const Addend>(products).subspan(16 * group, std::min<std::size_t>(16, a.size() - 16 * group));
-        addends.push_back(group_of_16(part, scale_a[group], scale_b[group]));
-      }
-      break;
+  addends.add(addend(decode_term(c_type, c)));
+  if (unit.scaling == StepScaling::e4m3_per_16) {
+    for (std::size_t group = 0; group < scales; ++group) {
+      const auto part = products.all().subspan(16 * group, std::min<std::size_t>(16, a.size() - 16 * group));
+      addends.add(group_of_16(part, scale_a[group], scale_b[group]));
+    }
+  } else {
+    if (unit.scaling == StepScaling::e8m0_per_32) scale_by_e8m0(products.all(), scale_a[0], scale_b[0]);
+    for (const Addend& each : products.all()) addends.add(each);
   }
   // The zeros that fill a short step count as zero terms.
-  if (a.size() < static_cast<std::size_t>(unit.products_per_step)) addends.push_back(Addend{});
-  return fused_sum(addends, unit.fraction_bits, unit.zero_floor, form);
+  if (a.size() < static_cast<std::size_t>(unit.products_per_step)) addends.add(Addend{});
+  return fused_sum(addends.all(), unit.fraction_bits, unit.zero_floor, form);
 }
 
 }  // namespace assay

@@ -1,0 +1,50 @@
+// A step of the scalar layer takes no memory: it is taken billions of times, and where the address space is limited the C
+// library may need a system call for each allocation.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "reference/arithmetic/tensor_core.h"
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+}  // namespace
+
+// Of this whole test program.
+void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* made = std::malloc(size == 0 ? 1 : size)) return made;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace assay {
+namespace {
+
+TEST(Step, allocates_nothing) {
+  for (const TensorCoreUnit& unit : tensor_core_units()) {
+    const auto length = static_cast<std::size_t>(unit.products_per_step);
+    const std::size_t scales = unit.scaling == StepScaling::none          ? 0
+                               : unit.scaling == StepScaling::e8m0_per_32 ? 1
+                                                                          : (length + 15) / 16;
+    const std::vector<std::uint32_t> a(length, 1), b(length, 2);
+    const std::vector<std::uint8_t> scale_a(scales, 1), scale_b(scales, 1);
+    const Format type = unit.operands[0];
+    const long before = allocations;
+    tensor_core_step(unit, type, a, type, b, 0, scale_a, scale_b);
+    EXPECT_EQ(allocations - before, 0) << unit.name;
+    std::vector<int>* counted = new std::vector<int>(3);  // the counter works
+    EXPECT_EQ(allocations - before, 2);
+    delete counted;
+  }
+}
+
+}  // namespace
+}  // namespace assay
