@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "conformance/program/golden_cases.h"
 #include "conformance/program/interrupt.h"
@@ -15,6 +16,32 @@
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
+namespace {
+
+// Who computed the outputs, and what the file said of its inputs; said once, however often outputs are computed anew.
+std::string provenance_of(const std::string& before) {
+  constexpr int kDeepest = 64;  // text of a file can be nested without end
+  using Json = nlohmann::ordered_json;
+  bool is_deep = false;
+  const auto watch = [&](int depth, Json::parse_event_t, const Json&) { return !(is_deep |= depth > kDeepest); };
+  Json old = Json::parse(before, watch, false);
+  if (is_deep || !old.is_object()) old = before.empty() ? Json() : Json(before);
+  if (old.is_object() && old.value("producer", Json()) == "assay compute") old = old.value("inputs", Json());
+  Json made{{"producer", "assay compute"}, {"version", kVersion}, {"note", "outputs computed by the CPU reference"}};
+  if (!old.is_null()) made["inputs"] = std::move(old);
+  return made.dump();
+}
+
+// One line on what the file holds and its successor will not.
+void tell_left_out(const std::string& file, const golden::LeftOut& left_out) {
+  if (left_out.count == 0) return;
+  std::string text;
+  for (const std::string& each : left_out.named) text += (text.empty() ? "" : ", ") + each;
+  const auto more = left_out.count - static_cast<std::int64_t>(left_out.named.size());
+  fmt::print("{}: not kept, since no case has it: {}{}\n", file, text, more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+}  // namespace
 
 Action add_compute(CLI::App& verb) {
   struct Options {
@@ -25,11 +52,16 @@ Action add_compute(CLI::App& verb) {
   verb.add_option("IN.h5", options->in, "Fixture whose cases have inputs; outputs that are there are replaced")->required();
   verb.add_option("-o,--output", options->out, "Fixture to write: the same cases with every expected output")->required();
   verb.add_flag("--quiet", options->quiet, "No progress");
-  verb.footer("The file is written whole or not at all. Each op's attributes and tensors: assay list --schema.");
+  verb.footer(
+      "The file is written whole or not at all. Each output is a dataset of its own, also where two are equal; tensors of more\n"
+      "than 1 MiB are stored uncompressed. What the input file holds beside cases is named and not kept. Each op's attributes\n"
+      "and tensors: assay list --schema.");
   return [options] {
-    golden::Fixture fixture = golden::read_fixture_contained(options->in);
+    golden::LeftOut left_out;
+    golden::Fixture fixture = golden::read_fixture_contained(options->in, {}, &left_out);
+    const std::string shown = golden::one_line(options->in);
     if (fixture.cases.empty()) {
-      fmt::print("{}: no cases: a case is a group with a string attribute 'op'\n", options->in);
+      fmt::print("{}: no cases: a case is a group with a string attribute 'op'\n", shown);
       return ExitCode::nothing_selected;
     }
     Progress line("compute", static_cast<std::int64_t>(fixture.cases.size()), !options->quiet);
@@ -38,6 +70,7 @@ Action add_compute(CLI::App& verb) {
       for (std::int64_t i = begin; i < end && !interrupted(); ++i) {
         golden::Case& each = fixture.cases[static_cast<std::size_t>(i)];
         try {
+          require_room(each);
           fill_outputs(each);
         } catch (const InvalidArgument& error) {
           troubles[static_cast<std::size_t>(i)] = error.what();
@@ -54,7 +87,7 @@ Action add_compute(CLI::App& verb) {
     bool good = true;
     for (std::size_t i = 0; i < troubles.size(); ++i) {
       if (troubles[i].empty()) continue;
-      fmt::print("{}: /{}: {}\n", options->in, fixture.cases[i].name, troubles[i]);
+      fmt::print("{}: /{}: {}\n", shown, fixture.cases[i].name, golden::one_line(troubles[i], 1000));
       good = false;
     }
     if (!good) {
@@ -62,11 +95,12 @@ Action add_compute(CLI::App& verb) {
       return ExitCode::bad_fixture;
     }
     for (const golden::Case& each : fixture.cases) fixture.schema = std::max(fixture.schema, schema_of(each));
-    fixture.provenance = fmt::format(R"({{"producer": "assay compute", "version": "{}", "note": "outputs computed by the CPU reference"}})", kVersion);
-    golden::write_fixture(options->out, fixture);
+    fixture.provenance = provenance_of(fixture.provenance);
+    golden::write_fixture(options->out, fixture, {.shares_outputs = false, .leaves_large_uncompressed = true});
+    tell_left_out(shown, left_out);
     std::size_t tensors = 0;
     for (const golden::Case& each : fixture.cases) tensors += each.out.size();
-    fmt::print("{}: {} case{}, {} outputs\n", options->out, fixture.cases.size(), fixture.cases.size() == 1 ? "" : "s", tensors);
+    fmt::print("{}: {} case{}, {} outputs\n", golden::one_line(options->out), fixture.cases.size(), fixture.cases.size() == 1 ? "" : "s", tensors);
     return ExitCode::passed;
   };
 }

@@ -5,6 +5,7 @@
 
 #include "conformance/cases/catalogue.h"
 #include "conformance/program/departure.h"
+#include "conformance/program/golden_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
@@ -17,7 +18,7 @@ namespace {
 std::string recipe_of(const golden::Case& each) {
   for (const char* name : {"recipe", "kind"}) {
     const auto found = each.attributes.find(name);
-    if (found != each.attributes.end() && std::holds_alternative<std::string>(found->second)) return std::get<std::string>(found->second);
+    if (found != each.attributes.end() && std::holds_alternative<std::string>(found->second)) return golden::one_line(std::get<std::string>(found->second), 40);
   }
   return "-";
 }
@@ -33,9 +34,13 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
     try {
       fixture = golden::read_fixture_contained(file);
     } catch (const golden::FixtureError& error) {
-      report.bad_fixture(file.string(), error.what());
+      report.bad_fixture(golden::one_line(file.string()), error.what());
+      continue;
+    } catch (const golden::MachineError& error) {
+      report.note_machine_failed(error.what());
       continue;
     }
+    const std::string shown = golden::one_line(file.string());  // names of files come from outside as well
     std::vector<const golden::Case*> cases;
     for (const golden::Case& each : fixture.cases) {
       const bool wanted = std::all_of(only.begin(), only.end(), [&](const std::string& word) {
@@ -45,21 +50,22 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       if (wanted) cases.push_back(&each);
     }
     selected += static_cast<std::int64_t>(cases.size());
-    Progress line(file.filename().string(), static_cast<std::int64_t>(cases.size()), progress);
+    Progress line(golden::one_line(file.filename().string()), static_cast<std::int64_t>(cases.size()), progress);
     std::vector<std::string> inconsistent(cases.size());
     judge_in_parallel(choice, static_cast<std::int64_t>(cases.size()), [&](std::int64_t i, Judged judged) {
       const golden::Case& each = *cases[static_cast<std::size_t>(i)];
       JudgeOptions options = choice.judge_options();
-      options.title = file.string() + ": " + each.name;
+      options.title = shown + ": " + each.name;
       options.reproduce = "assay verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
       try {
+        require_room(each);
         // What the file expects goes before what a backend would.
         const bool expects = !each.out.empty();
         if (!expects && (judged.expecting == nullptr || each.op != "grouped_gemm")) {
           throw InvalidArgument("out", "empty", "at least one expected output (assay compute makes them)");
         }
         if (!expects) options.expected_by = judged.expecting;
-        CaseReport made{file.filename().string(), each.name, "", each.op, recipe_of(each), judge(judged.backend, each, expects ? &each : nullptr, options)};
+        CaseReport made{golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), judge(judged.backend, each, expects ? &each : nullptr, options)};
         if (judged.is_given_up()) note_busy_device(options.title);
         line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
         report.add(std::move(made));
@@ -70,11 +76,11 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       }
     }, [&](std::int64_t i, Judgement judgement) {
       const golden::Case& each = *cases[static_cast<std::size_t>(i)];
-      if (judgement.verdict == Verdict::unfinished) judgement.text = file.string() + ": " + each.name + "\n  " + judgement.text;
-      report.add({file.filename().string(), each.name, "", each.op, recipe_of(each), std::move(judgement)});
+      if (judgement.verdict == Verdict::unfinished) judgement.text = shown + ": " + each.name + "\n  " + judgement.text;
+      report.add({golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), std::move(judgement)});
     });
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      if (!inconsistent[i].empty()) report.bad_fixture(file.string(), file.string() + ": /" + cases[i]->name + ": " + inconsistent[i]);
+      if (!inconsistent[i].empty()) report.bad_fixture(shown, shown + ": /" + cases[i]->name + ": " + golden::one_line(inconsistent[i], 1000));
     }
   }
   return selected;

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <span>
 
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/golden_cases.h"
 #include "conformance/program/progress.h"
 #include "conformance/program/verbs.h"
 #include "golden/io/manifest.h"
+#include "golden/io/text_file.h"
 #include "golden/io/writer.h"
 
 namespace assay::conformance {
@@ -31,13 +32,11 @@ std::filesystem::path folder_of(const Options& options) {
   return options.folder.empty() ? golden_folder() : std::filesystem::path(options.folder);
 }
 
-std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw golden::FixtureError(path.string(), "", "cannot be read");
-  const std::vector<char> text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::byte> bytes(text.size());
-  std::transform(text.begin(), text.end(), bytes.begin(), [](char each) { return static_cast<std::byte>(each); });
-  return bytes;
+bool holds_exactly(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
+  std::error_code failed;
+  if (std::filesystem::file_size(path, failed) != bytes.size() || failed) return false;
+  const std::string text = golden::read_text_file(path, static_cast<std::int64_t>(bytes.size()));
+  return std::ranges::equal(std::as_bytes(std::span(text)), bytes);
 }
 
 golden::Manifest outside_entries(const std::filesystem::path& folder) {
@@ -85,7 +84,7 @@ ExitCode check(const Options& options) {
     } else {
       const std::filesystem::path list = folder / "cases" / (std::filesystem::path(entry.file).stem().string() + ".txt");
       const golden::Fixture made = make_fixture(list);
-      if (golden::fixture_image(made) == read_bytes(folder / entry.file)) {
+      if (holds_exactly(folder / entry.file, golden::fixture_image(made))) {
         ++rebuilt;
       } else if (golden::contents_digest(made) == entry.contents) {
         ++same_contents;  // another libhdf5 or zlib lays the same contents out in other bytes

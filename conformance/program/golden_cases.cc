@@ -3,21 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "conformance/cases/generator.h"
 #include "conformance/ops/answer.h"
 #include "conformance/program/version.h"
+#include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
+#include "golden/io/memory.h"
+#include "golden/io/tensor.h"
+#include "golden/io/text_file.h"
 #include "reference/support/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
 
 std::vector<CaseLine> read_case_list(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw golden::FixtureError(path.string(), "", "cannot be read");
+  std::istringstream file(golden::read_text_file(path));
   std::vector<CaseLine> lines;
   std::string text;
   for (int number = 1; std::getline(file, text); ++number) {
@@ -39,6 +42,18 @@ std::vector<std::filesystem::path> case_lists(const std::filesystem::path& golde
   }
   std::sort(lists.begin(), lists.end());
   return lists;
+}
+
+void require_room(const golden::Case& each) {
+  const std::int64_t most = std::min(golden::ReadLimits{}.bytes, golden::memory_left() / golden::kShareOfMemory);
+  std::int64_t left = most;
+  const Request request = Request::of(const_cast<golden::Case&>(each));  // which is only read here
+  for (const OutputSpec& spec : outputs_of(request)) {
+    std::int64_t bytes = 0;
+    const bool fits = !__builtin_mul_overflow(golden::element_count(spec.shape), golden::stored_bytes(spec.type), &bytes) && bytes <= left;
+    require(fits, spec.name, golden::shape_text(spec.shape), "outputs of at most " + show(most) + " bytes, which this machine has to spare");
+    left -= bytes;
+  }
 }
 
 void fill_outputs(golden::Case& each, const std::vector<std::string>* wanted) {

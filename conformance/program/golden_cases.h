@@ -20,6 +20,10 @@ std::vector<std::filesystem::path> case_lists(const std::filesystem::path& golde
 // Inputs and expected outputs of every line. Cases are named by their line's name.
 golden::Fixture make_fixture(const std::filesystem::path& list);
 
+// Errors: InvalidArgument if the outputs of a case from a file of unknown origin take more memory than the machine has to
+// spare: a few numbers in a file can ask for any size.
+void require_room(const golden::Case& each);
+
 // Gives a case every output that its op has (or only the `wanted` ones), as the reference answers. What an op leaves
 // untouched is 0.
 void fill_outputs(golden::Case& each, const std::vector<std::string>* wanted = nullptr);

@@ -1,5 +1,9 @@
 #include "conformance/program/judge_options.h"
 
+#include <fmt/format.h>
+
+#include "golden/io/utf8.h"
+
 namespace assay::conformance {
 
 std::string quoted(const std::string& word) {
@@ -7,6 +11,14 @@ std::string quoted(const std::string& word) {
     return word;
   }
   std::string text = "'";
+  if (!golden::is_printable_utf8(word)) {  // as bash reads it, and no terminal obeys
+    text = "$'";
+    for (const char letter : word) {
+      const bool plain = letter >= ' ' && letter < 0x7F && letter != '\'' && letter != '\\';
+      text += plain ? std::string(1, letter) : fmt::format("\\x{:02x}", static_cast<unsigned char>(letter));
+    }
+    return text + "'";
+  }
   for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
   return text + "'";
 }

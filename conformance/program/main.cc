@@ -4,10 +4,12 @@
 
 #include <csignal>
 #include <exception>
+#include <system_error>
 
 #include "conformance/backends/backend.h"
 #include "conformance/program/departure.h"
 #include "conformance/program/interrupt.h"
+#include "conformance/program/memory_limit.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
 #include "golden/io/reader.h"
@@ -86,9 +88,16 @@ int run_main(int argc, char** argv) {
     fmt::print(stderr, "assay: {}\n", error.what());
     const bool usage = error.status() == ASSAY_INVALID_ARGUMENT || error.status() == ASSAY_FAILED;
     return static_cast<int>(usage ? ExitCode::usage : ExitCode::machine_failed);
+  } catch (const golden::MachineError& error) {
+    fmt::print(stderr, "assay: {}\n", error.what());
+    return static_cast<int>(ExitCode::machine_failed);
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "assay: out of memory\n");
     return static_cast<int>(ExitCode::machine_failed);
+  } catch (const std::system_error& error) {  // a thread that does not start, say
+    const bool scarce = error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
+    fmt::print(stderr, "assay: {}{}\n", scarce ? "out of memory or processes: " : "", error.what());
+    return static_cast<int>(scarce ? ExitCode::machine_failed : ExitCode::usage);
   } catch (const std::exception& error) {
     fmt::print(stderr, "assay: {}\n", error.what());
     return static_cast<int>(ExitCode::usage);
@@ -98,6 +107,7 @@ int run_main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  prepare_for_memory_limit();
   catch_interrupts();
   const int code = run_main(argc, argv);
   if (!busy_device().empty()) leave_at_once(static_cast<ExitCode>(code));  // the driver's own end would wait

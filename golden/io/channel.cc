@@ -11,6 +11,7 @@
 
 #include "golden/io/stored_type.h"
 #include "golden/io/tensor.h"
+#include "golden/io/utf8.h"
 #include "reference/support/error.h"
 
 namespace assay::golden {
@@ -89,6 +90,12 @@ void Sender::fixture(Fixture fixture) {
   flush();
 }
 
+void Sender::left_out(const LeftOut& left_out) {
+  number(static_cast<std::uint64_t>(left_out.count));
+  number(left_out.named.size());
+  for (const std::string& each : left_out.named) text(each);
+}
+
 // ---- receiving
 
 void Receiver::raw(void* data, std::size_t size) {
@@ -161,35 +168,58 @@ Tensor Receiver::tensor(std::int64_t& room) {
   return made;
 }
 
-Fixture Receiver::fixture(const ReadLimits& limits, std::int64_t bytes) {
-  const auto objects = static_cast<std::uint64_t>(limits.objects);
-  const std::int64_t name_limit = limits.text;
-  Fixture made;
-  made.schema = static_cast<std::int64_t>(number(static_cast<std::uint64_t>(kNewestSchema)));
-  made.provenance = text(limits.text);
-  made.cases.resize(number(objects));
-  std::int64_t room = bytes;
-  for (Case& each : made.cases) {
-    each.name = text(name_limit);
-    each.op = text(name_limit);
-    for (std::uint64_t left = number(static_cast<std::uint64_t>(limits.attributes)); left > 0; --left) {
-      std::string name = text(name_limit);
-      Attribute value;
-      switch (number(kAttributeKinds - 1)) {
-        case 0: value = static_cast<std::int64_t>(number(UINT64_MAX)); break;
-        case 1: value = std::bit_cast<double>(number(UINT64_MAX)); break;
-        default: value = text(limits.text);
-      }
-      each.attributes.emplace(std::move(name), std::move(value));
+std::string Receiver::text_of(std::int64_t limit, std::int64_t& room, bool (*is_valid)(std::string_view)) {
+  std::string value = text(std::min(limit, room));
+  room -= static_cast<std::int64_t>(value.size());
+  if (!is_valid(value)) throw ChannelNonsense("a text that is none");
+  return value;
+}
+
+Case Receiver::one_case(const ReadLimits& limits, Room& room) {
+  const auto name = [&] { return text_of(limits.text, room.text, is_printable_utf8); };
+  Case made;
+  made.name = name();
+  made.op = name();
+  for (std::uint64_t left = number(static_cast<std::uint64_t>(limits.attributes)); left > 0; --left) {
+    std::string key = name();
+    Attribute value;
+    switch (number(kAttributeKinds - 1)) {
+      case 0: value = static_cast<std::int64_t>(number(UINT64_MAX)); break;
+      case 1: value = std::bit_cast<double>(number(UINT64_MAX)); break;
+      default: value = text_of(limits.text, room.text, is_utf8_text);
     }
-    for (auto* side : {&each.in, &each.out}) {
-      for (std::uint64_t left = number(objects); left > 0; --left) {
-        std::string name = text(name_limit);
-        side->emplace(std::move(name), tensor(room));
-      }
+    made.attributes.emplace(std::move(key), std::move(value));
+  }
+  for (auto* side : {&made.in, &made.out}) {
+    for (std::uint64_t left = number(static_cast<std::uint64_t>(room.objects)); left > 0; --left) {
+      if (--room.objects < 0) throw ChannelNonsense("more objects than the limit");
+      std::string key = name();
+      side->emplace(std::move(key), tensor(room.bytes));
     }
   }
-  if (number(UINT64_MAX) != kEnd || room != 0) throw ChannelNonsense("no end of the fixture");
+  return made;
+}
+
+Fixture Receiver::fixture(const ReadLimits& limits, std::int64_t bytes) {
+  Room room{bytes, limits.all_text, limits.objects};
+  Fixture made;
+  made.schema = static_cast<std::int64_t>(number(static_cast<std::uint64_t>(kNewestSchema)));
+  made.provenance = text_of(limits.text, room.text, is_utf8_text);
+  for (std::uint64_t left = number(static_cast<std::uint64_t>(limits.objects)); left > 0; --left) {
+    made.cases.push_back(one_case(limits, room));
+  }
+  if (number(UINT64_MAX) != kEnd || room.bytes != 0) throw ChannelNonsense("no end of the fixture");
+  return made;
+}
+
+LeftOut Receiver::left_out() {
+  constexpr std::int64_t kLongestLine = 1000;
+  LeftOut made;
+  made.count = static_cast<std::int64_t>(number(INT64_MAX));
+  for (std::uint64_t left = number(LeftOut::kMostNamed); left > 0; --left) {
+    std::int64_t room = kLongestLine;
+    made.named.push_back(text_of(kLongestLine, room, is_printable_utf8));
+  }
   return made;
 }
 

@@ -33,6 +33,7 @@ class Sender {
   void text(std::string_view value);
   void tensor(Tensor tensor);  // by value: it is gone when it was sent
   void fixture(Fixture fixture);
+  void left_out(const LeftOut& left_out);
   void flush();
 
  private:
@@ -52,12 +53,19 @@ class Receiver {
 
   std::uint64_t number(std::uint64_t limit);
   std::string text(std::int64_t limit);
-  // Errors: ChannelNonsense if it passes `limits` or its tensors need other than `bytes` together.
+  // Errors: ChannelNonsense if it passes `limits`, its tensors need other than `bytes` together, or a name cannot be printed.
   Fixture fixture(const ReadLimits& limits, std::int64_t bytes);
+  LeftOut left_out();
 
  private:
   void raw(void* data, std::size_t size);
+  // What may still come of one fixture.
+  struct Room {
+    std::int64_t bytes, text, objects;
+  };
+  std::string text_of(std::int64_t limit, std::int64_t& room, bool (*is_valid)(std::string_view));
   Tensor tensor(std::int64_t& room);
+  Case one_case(const ReadLimits& limits, Room& room);
 
   int socket_;
   Clock::time_point deadline_;

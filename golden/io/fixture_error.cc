@@ -7,7 +7,26 @@
 namespace assay::golden {
 namespace {
 
-bool is_control(std::uint8_t byte) { return byte < 0x20 || byte == 0x7F; }
+// The code point of a well-formed sequence.
+std::uint32_t code_point(std::string_view sequence) {
+  const auto lead = static_cast<std::uint8_t>(sequence[0]);
+  if (sequence.size() == 1) return lead;
+  std::uint32_t value = lead & (0x7Fu >> sequence.size());
+  for (const char each : sequence.substr(1)) value = value << 6 | (static_cast<std::uint8_t>(each) & 0x3Fu);
+  return value;
+}
+
+bool is_printable(std::uint32_t point) {
+  const auto within = [&](std::uint32_t first, std::uint32_t last) { return first <= point && point <= last; };
+  return !within(0, 0x1F) && !within(0x7F, 0x9F) && point != 0x61C && !within(0x200E, 0x200F) && !within(0x2028, 0x202E) &&
+         !within(0x2066, 0x2069);
+}
+
+// Length of the printable sequence at text[at], or 0.
+std::size_t printable_sequence(std::string_view text, std::size_t at) {
+  const std::size_t length = utf8_sequence(text, at);
+  return length > 0 && is_printable(code_point(text.substr(at, length))) ? length : 0;
+}
 
 }  // namespace
 
@@ -33,8 +52,17 @@ std::size_t utf8_sequence(std::string_view text, std::size_t at) {
 
 bool is_printable_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = printable_sequence(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+bool is_utf8_text(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_sequence(text, at);
-    if (length == 0 || is_control(static_cast<std::uint8_t>(text[at]))) return false;
+    if (length == 0 || text[at] == '\0') return false;
     at += length;
   }
   return true;
@@ -45,9 +73,9 @@ std::string one_line(std::string_view text, std::size_t limit) {
   std::string line;
   for (std::size_t at = 0; at < text.size();) {
     if (line.size() >= limit) return line + "...";
-    const std::size_t length = utf8_sequence(text, at);
+    const std::size_t length = printable_sequence(text, at);
     const auto byte = static_cast<std::uint8_t>(text[at]);
-    if (length == 0 || is_control(byte)) {
+    if (length == 0) {
       line += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
       at += 1;
     } else {

@@ -7,8 +7,8 @@
 
 namespace assay::golden {
 
-// `text` fit for one line of output: control characters and bytes that are not UTF-8 become \xNN, and what is longer
-// than `limit` bytes is cut.
+// `text` fit for one line of output: what is_printable_utf8 (utf8.h) refuses becomes \xNN, and what is longer than `limit`
+// bytes is cut.
 std::string one_line(std::string_view text, std::size_t limit = 400);
 
 // `what()` reads "bad.h5: /a/b/in/x: claims 1099511627776 elements of e4m3: more than the file can hold". `object` is
@@ -24,6 +24,19 @@ class FixtureError : public std::runtime_error {
 
  private:
   std::string file_, object_, reason_;
+};
+
+// The same, where the reason is that memory was refused. It is a fault of the file if there was as much as a sound file
+// needs, and of the machine if not: contained_reader.cc decides.
+class LacksMemory : public FixtureError {
+ public:
+  using FixtureError::FixtureError;
+};
+
+// The machine failed, whatever the file says: no memory, no further process. The program ends with exit code 9.
+class MachineError : public std::runtime_error {
+ public:
+  explicit MachineError(std::string_view what) : std::runtime_error(one_line(what, 1000)) {}
 };
 
 }  // namespace assay::golden

@@ -13,10 +13,15 @@ namespace assay::golden {
 // inherits the library in the middle of a call.
 std::mutex& hdf5_mutex();
 
-// Keeps the library from printing its error stack while it lives.
+// Makes the library load no code: no filter of a plug-in (HDF5_PLUGIN_PATH, and the folder that is searched without it), no
+// connector, no driver. Called by QuietHdf5; the caller holds the mutex.
+void load_no_plug_ins();
+
+// Keeps the library from printing its error stack while it lives, and from loading code ever after.
 class QuietHdf5 {
  public:
   QuietHdf5() {
+    load_no_plug_ins();
     H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }
@@ -31,6 +36,9 @@ class QuietHdf5 {
 
 // The innermost message of the last failed call, such as "truncated file: eof = 96, ...".
 std::string hdf5_reason();
+
+// True if the last failed call failed for want of memory.
+bool hdf5_lacked_memory();
 
 class Handle {
  public:

@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "golden/io/contained_reader.h"
-#include "golden/io/reader.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/sha256.h"
 #include "golden/io/tensor.h"
+#include "golden/io/text_file.h"
 #include "reference/support/error.h"
 
 namespace assay::golden {
@@ -23,6 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kDeepest = 64;  // levels of JSON
 constexpr const char* kOrigins[] = {"reference", "outside"};
 
 bool is_digest(const std::string& text) {
@@ -39,12 +36,10 @@ class ManifestReader {
   explicit ManifestReader(const std::filesystem::path& path) : path_(path.string()) {}
 
   Manifest read() {
-    std::ifstream stream(path_, std::ios::binary);
-    std::ostringstream text;
-    if (!stream) fail("", std::string("cannot be read: ") + std::strerror(errno));
-    if (stream.peek() != std::ifstream::traits_type::eof()) text << stream.rdbuf();
-    if (!stream || !text) fail("", "cannot be read");
-    const Json json = Json::parse(text.str(), nullptr, false);
+    bool is_deep = false;
+    const auto watch = [&](int depth, Json::parse_event_t, const Json&) { return !(is_deep |= depth > kDeepest); };
+    const Json json = Json::parse(read_text_file(path_), watch, false);
+    if (is_deep) fail("", "is nested deeper than " + show(kDeepest) + " levels");
     if (json.is_discarded()) fail("", "is not JSON");
     if (!json.is_object() || !json.contains("fixtures") || !json["fixtures"].is_array()) {
       fail("fixtures", "is not there: expected an array");
@@ -233,18 +228,6 @@ std::vector<std::string> check_manifest(const std::filesystem::path& folder) {
     if (!listed.contains(file)) deviations.push_back(one_line(file) + ": is not listed in the manifest");
   }
   return deviations;
-}
-
-Fixture read_known_or_contained(const std::filesystem::path& path, const Manifest& manifest) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  const auto has_size = [&](const ManifestEntry& entry) { return static_cast<std::uintmax_t>(entry.bytes) == bytes; };
-  if (!error && std::any_of(manifest.begin(), manifest.end(), has_size)) {
-    const std::string digest = sha256_hex_of_file(path);
-    const auto has_digest = [&](const ManifestEntry& entry) { return entry.sha256 == digest; };
-    if (std::any_of(manifest.begin(), manifest.end(), has_digest)) return read_fixture(path);
-  }
-  return read_fixture_contained(path);
 }
 
 }  // namespace assay::golden

@@ -47,8 +47,4 @@ void write_manifest(const std::filesystem::path& path, const Manifest& manifest)
 // listed. Returns one line for each deviation. Errors: FixtureError if there is no readable manifest.
 std::vector<std::string> check_manifest(const std::filesystem::path& folder);
 
-// Reads a fixture: in this process if its SHA-256 is one of the manifest's, since libhdf5 is known to read that file
-// well, else contained (contained_reader.h). Errors: FixtureError.
-Fixture read_known_or_contained(const std::filesystem::path& path, const Manifest& manifest);
-
 }  // namespace assay::golden

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "golden/io/fixture.h"
 #include "golden/io/fixture_error.h"
@@ -17,7 +20,16 @@ struct ReadLimits {
   std::int64_t objects = 1'000'000;            // links, and so groups and datasets, in the file
   std::int64_t attributes = 1'000;             // of one object
   std::int64_t text = std::int64_t{16} << 20;  // bytes of one string
+  std::int64_t all_text = std::int64_t{256} << 20;  // bytes of all paths, names and strings; a shared one counts at each use
   int depth = 64;                              // of groups in groups
+};
+
+// What a file holds beside its fixture and is left unread: attributes of groups that are no case and of datasets, datasets and
+// types outside cases.
+struct LeftOut {
+  static constexpr std::size_t kMostNamed = 20;
+  std::int64_t count = 0;
+  std::vector<std::string> named;  // the first of them, fit for a line of output: "attribute author of /", "dataset /raw/x"
 };
 
 // The fixture in a file, its cases in the order of their names (compared byte by byte).
@@ -31,19 +43,24 @@ struct ReadLimits {
 // - Attributes: integers of 1 to 8 bytes (enumerations of them included, which is how numpy stores bool) become int64,
 //   float32 and float64 become float64, strings (UTF-8) may be fixed or variable in length. A scalar or one element.
 // - Datasets: at most 8 extents; storage exactly as the schema says for the `dtype`, in either byte order (bytes are
-//   swapped to native, never converted); contiguous, compact or chunked, with the filters that HDF5 itself brings.
+//   swapped to native, never converted). float16, float32, int32 and int64 need no `dtype`. Contiguous, compact or chunked, with the filters that HDF5 itself brings.
 //   What was never written reads as the dataset's fill value, as HDF5 defines it.
 // - `provenance` may be absent only where no case has expected values.
 // - Only hard links. A dataset may have many, and so may `in` and `out`; any other group has one, so there are no cycles.
-// - Names: UTF-8 without control characters.
+// - Names: UTF-8 without control characters (utf8.h says which), once in a group.
 //
 // Sizes are checked before memory is taken: a dataset may claim no more than the whole file could hold at the highest
 // ratio of gzip, and all of them together no more than `limits.bytes`. Then `admitted` is called with the bytes of all
-// tensors; it may throw.
+// tensors; it may throw. `begins` is called with each object before HDF5
+// works on it, so that the object can be named should the process end there.
+// `left_out` receives what of the file is not in the fixture.
 //
-// Errors: FixtureError, always of one line. libhdf5 itself may crash on a damaged file: see contained_reader.h, which
+// A file that changes while it is read is refused.
+//
+// Errors: FixtureError, always of one line (LacksMemory where memory was refused). libhdf5 itself may crash on a damaged file: see contained_reader.h, which
 // is what to call for a file of unknown origin.
 Fixture read_fixture(const std::filesystem::path& path, const ReadLimits& limits = {},
-                     const std::function<void(std::int64_t bytes)>& admitted = {});
+                     const std::function<void(std::int64_t bytes)>& admitted = {},
+                     const std::function<void(std::string_view object)>& begins = {}, LeftOut* left_out = nullptr);
 
 }  // namespace assay::golden

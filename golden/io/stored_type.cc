@@ -1,5 +1,6 @@
 #include "golden/io/stored_type.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "reference/support/error.h"
@@ -43,6 +44,19 @@ Types types_of(Storage storage) {
   return {H5T_IEEE_F32LE, H5T_IEEE_F32BE};
 }
 
+// binary16, of which HDF5 has no type of its own before 1.14.4. Made once, under the lock around HDF5.
+Types half_types() {
+  const auto made = [](hid_t from) {
+    const hid_t type = H5Tcopy(from);
+    H5Tset_fields(type, 15, 10, 5, 0, 10);
+    H5Tset_size(type, 2);
+    H5Tset_ebias(type, 15);
+    return type;
+  };
+  static const Types types{made(H5T_IEEE_F32LE), made(H5T_IEEE_F32BE)};
+  return types;
+}
+
 }  // namespace
 
 std::optional<Format> dtype_named(std::string_view name) {
@@ -72,8 +86,18 @@ std::string_view storage_name(Format format) {
 hid_t storage_type(Format format) { return types_of(storage_of(format)).little; }
 
 bool stored_as(hid_t type, Format format) {
-  const Types types = types_of(storage_of(format));
-  return H5Tequal(type, types.little) > 0 || H5Tequal(type, types.big) > 0;
+  const auto is = [&](Types types) { return H5Tequal(type, types.little) > 0 || H5Tequal(type, types.big) > 0; };
+  return is(types_of(storage_of(format))) || (format == Format::f16 && is(half_types()));
+}
+
+std::optional<Format> format_of_plain(hid_t type) {
+  const std::optional<StoredNumber> number = stored_number(type);
+  if (!number) return std::nullopt;
+  if (number->is_float && number->bytes == 2) return Format::f16;
+  if (number->is_float && number->bytes == 4) return Format::f32;
+  if (!number->is_float && number->is_signed && number->bytes == 4) return Format::i32;
+  if (!number->is_float && number->is_signed && number->bytes == 8) return Format::i64;
+  return std::nullopt;
 }
 
 std::optional<StoredNumber> stored_number(hid_t type) {
@@ -86,6 +110,7 @@ std::optional<StoredNumber> stored_number(hid_t type) {
       {H5T_STD_I32LE, H5T_STD_I32BE, {4, false, true, false}},  {H5T_STD_U32LE, H5T_STD_U32BE, {4, false, false, false}},
       {H5T_STD_I64LE, H5T_STD_I64BE, {8, false, true, false}},  {H5T_STD_U64LE, H5T_STD_U64BE, {8, false, false, false}},
       {H5T_IEEE_F32LE, H5T_IEEE_F32BE, {4, true, true, false}}, {H5T_IEEE_F64LE, H5T_IEEE_F64BE, {8, true, true, false}},
+      {half_types().little, half_types().big, {2, true, true, false}},
   };
   constexpr bool kIsLittle = std::endian::native == std::endian::little;
   for (const auto& each : kNumbers) {
@@ -100,6 +125,10 @@ std::optional<StoredNumber> stored_number(hid_t type) {
     }
   }
   return std::nullopt;
+}
+
+void swap_bytes(std::span<std::byte> bytes, std::size_t width) {
+  for (std::size_t at = 0; at + width <= bytes.size(); at += width) std::reverse(&bytes[at], &bytes[at] + width);
 }
 
 }  // namespace assay::golden

@@ -3,8 +3,10 @@
 
 #include <hdf5.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,10 +26,14 @@ std::string_view storage_name(Format format);
 // The little-endian HDF5 type of that storage, which is what the writer uses on every machine.
 hid_t storage_type(Format format);
 
-// True if `type` is that storage, in either byte order.
+// True if `type` is that storage, in either byte order; f16 may also be stored as an IEEE float of 2 bytes.
 bool stored_as(hid_t type, Format format);
 
-// A plain number: an integer of 1, 2, 4 or 8 bytes or an IEEE float of 4 or 8, without padding.
+// The format of a dataset of `type` that has no attribute `dtype`: f16, f32, i32 or i64 where it is that number. Nothing for
+// other types: bytes and words of 16 bits can be several formats.
+std::optional<Format> format_of_plain(hid_t type);
+
+// A plain number: an integer of 1, 2, 4 or 8 bytes or an IEEE float of 2, 4 or 8, without padding.
 struct StoredNumber {
   int bytes;
   bool is_float;
@@ -37,5 +43,8 @@ struct StoredNumber {
 
 // What `type` is, or nothing if it is not a plain number.
 std::optional<StoredNumber> stored_number(hid_t type);
+
+// Reverses the bytes of each number of `width` bytes.
+void swap_bytes(std::span<std::byte> bytes, std::size_t width);
 
 }  // namespace assay::golden

@@ -29,15 +29,6 @@ constexpr unsigned kCompactAttributes = 64;                 // more than these g
 
 // ---- what a fixture must be to be read back as it is
 
-bool is_utf8_text(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_sequence(text, at);
-    if (length == 0 || text[at] == '\0') return false;
-    at += length;
-  }
-  return true;
-}
-
 bool is_name(std::string_view name) {
   return !name.empty() && name != "." && name.find('/') == name.npos && is_printable_utf8(name);
 }
@@ -163,6 +154,7 @@ class Image {
 
 class Writer {
  public:
+  explicit Writer(const WriteOptions& options) : options_(options) {}
   std::vector<std::byte> image(const Fixture& fixture) {
     open();
     const Handle root = ok(H5Gopen2(file_.get(), "/", H5P_DEFAULT), H5Gclose);
@@ -257,6 +249,10 @@ class Writer {
     const Handle group = make_group(parent, side);
     for (const auto& [name, tensor] : tensors) {
       const std::string path = base + "/" + side + "/" + name;
+      if (side == "out" && !options_.shares_outputs) {
+        write_dataset(group.get(), name, tensor);
+        continue;
+      }
       const auto [first, is_new] = stored_.emplace(identity(tensor), path);
       if (is_new) {
         write_dataset(group.get(), name, tensor);
@@ -279,8 +275,10 @@ class Writer {
                                    : ok(H5Screate_simple(rank, extents.data(), nullptr), H5Sclose);
     const Handle creation = ok(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     ok(H5Pset_obj_track_times(creation.get(), false));
-    ok(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_ALLOC));  // else the rest of a last chunk would be chance
-    if (rank > 0 && tensor.bytes.size() >= kSmallestCompressed) {
+    // Else the rest of a last chunk would be chance; without chunks there is none.
+    const bool is_left = options_.leaves_large_uncompressed && tensor.bytes.size() > static_cast<std::size_t>(kLargestChunk);
+    ok(H5Pset_fill_time(creation.get(), is_left ? H5D_FILL_TIME_NEVER : H5D_FILL_TIME_ALLOC));
+    if (rank > 0 && tensor.bytes.size() >= kSmallestCompressed && !is_left) {
       const std::vector<hsize_t> chunk = chunk_shape(tensor);
       ok(H5Pset_chunk(creation.get(), rank, chunk.data()));
       if (stored_bytes(tensor.type) > 1) ok(H5Pset_shuffle(creation.get()));
@@ -327,6 +325,7 @@ class Writer {
     return image_.bytes();
   }
 
+  const WriteOptions options_;
   Image image_;
   Handle file_;
   std::set<std::string> groups_;
@@ -335,15 +334,15 @@ class Writer {
 
 }  // namespace
 
-std::vector<std::byte> fixture_image(const Fixture& fixture) {
+std::vector<std::byte> fixture_image(const Fixture& fixture, const WriteOptions& options) {
   check(fixture);
   const std::lock_guard<std::mutex> lock(hdf5_mutex());
   const QuietHdf5 quiet;
-  return Writer().image(fixture);
+  return Writer(options).image(fixture);
 }
 
-void write_fixture(const std::filesystem::path& path, const Fixture& fixture) {
-  replace_file(path, fixture_image(fixture));
+void write_fixture(const std::filesystem::path& path, const Fixture& fixture, const WriteOptions& options) {
+  replace_file(path, fixture_image(fixture, options));
 }
 
 }  // namespace assay::golden

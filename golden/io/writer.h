@@ -11,6 +11,14 @@
 
 namespace assay::golden {
 
+struct WriteOptions {
+  // Equal tensors are one dataset with several links. Outputs among them: where false, each output is an object of its own,
+  // so that who changes one in place changes no other.
+  bool shares_outputs = true;
+  // Tensors of more than 1 MiB are stored as they are: gzip takes most of the time to write them and gains a quarter.
+  bool leaves_large_uncompressed = false;
+};
+
 // The bytes of the file that holds `fixture`, in the order of the names of its cases whatever their order here.
 //
 // The same fixture gives the same bytes on every machine with the same libhdf5 and zlib: no times are stored, the file
@@ -23,10 +31,10 @@ namespace assay::golden {
 // of one name, a name that is no path (empty parts, ".", control characters, not UTF-8), a case named as the `in` or
 // `out` of another, an attribute `op`, a dtype without storage, bytes that do not fill the shape, text with NUL or not
 // UTF-8, expected values without provenance.
-std::vector<std::byte> fixture_image(const Fixture& fixture);
+std::vector<std::byte> fixture_image(const Fixture& fixture, const WriteOptions& options = {});
 
 // Writes fixture_image to `path`: into a file beside it that then takes its name, so that `path` never holds a part.
 // Errors: as above, and FixtureError if the file cannot be written (no permission, disk full).
-void write_fixture(const std::filesystem::path& path, const Fixture& fixture);
+void write_fixture(const std::filesystem::path& path, const Fixture& fixture, const WriteOptions& options = {});
 
 }  // namespace assay::golden

@@ -137,6 +137,44 @@ TEST(Datasets, MayBeOfEitherByteOrder) {
   }
 }
 
+// numpy's float16, float32, int32 and int64 say by themselves what they are. HDF5 converts the numbers when it writes.
+TEST(Datasets, OfPlainNumbersNeedNoDtype) {
+  const TemporaryFolder folder;
+  const double values[4] = {1.5, -2, 65504, 7};
+  {
+    StrangeFile file(folder / "a.h5");
+    file.put("/", "assay_schema", 1);
+    file.put("/", "provenance", "{}");
+    file.add_case("c");
+    const auto put = [&](const char* name, const char* dtype, hid_t type) {
+      const hid_t made = file.dataset(name, dtype, type, {4}, nullptr);
+      sure(H5Dwrite(made, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+    };
+    put("c/in/half", nullptr, StrangeFile::half_type());
+    put("c/in/half_big", nullptr, StrangeFile::half_type(H5T_IEEE_F32BE));
+    put("c/in/half_named", "f16", StrangeFile::half_type());
+    put("c/in/single", nullptr, H5T_IEEE_F32LE);
+    put("c/in/int32", nullptr, H5T_STD_I32BE);
+    put("c/in/int64", nullptr, H5T_STD_I64LE);
+  }
+  const Fixture fixture = read_fixture(folder / "a.h5");
+  const std::map<std::string, Tensor>& in = fixture.cases[0].in;
+  const std::uint16_t half[4] = {0x3E00, 0xC000, 0x7BFF, 0x4700};
+  for (const char* name : {"half", "half_big", "half_named"}) {
+    EXPECT_EQ(in.at(name).type, Format::f16) << name;
+    EXPECT_EQ(std::memcmp(in.at(name).bytes.data(), half, sizeof half), 0) << name;
+  }
+  EXPECT_EQ(in.at("single").type, Format::f32);
+  EXPECT_EQ(in.at("int32").type, Format::i32);
+  EXPECT_EQ(in.at("int64").type, Format::i64);
+  const int whole[4] = {1, -2, 65504, 7};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(in.at("single").as<float>()[i], static_cast<float>(values[i]));
+    EXPECT_EQ(in.at("int32").as<std::int32_t>()[i], whole[i]);
+    EXPECT_EQ(in.at("int64").as<std::int64_t>()[i], whole[i]);
+  }
+}
+
 struct StorageForm {
   const char* name;
   void (*write)(StrangeFile&);  // dataset /c/in/v: f32 [5,7] with the values 0, 1, 2, ...

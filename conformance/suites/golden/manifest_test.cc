@@ -117,13 +117,6 @@ TEST_F(ManifestTest, SeesEveryDeviation) {
   EXPECT_EQ(found[2], "new.h5: is not listed in the manifest");
 }
 
-TEST_F(ManifestTest, KnownFilesAreReadHereAndOthersContained) {
-  const Manifest manifest = read_manifest(manifest_);
-  EXPECT_TRUE(same_fixture(read_known_or_contained(folder_ / "a.h5", manifest), sample_fixture()));
-  EXPECT_TRUE(same_fixture(read_known_or_contained(folder_ / "a.h5", {}), sample_fixture()));
-  EXPECT_THROW(read_known_or_contained(folder_ / "none.h5", manifest), FixtureError);
-}
-
 TEST(ContentsDigest, SeesEachDifference) {
   const std::string original = contents_digest(sample_fixture());
   EXPECT_EQ(original, contents_digest(sample_fixture()));

@@ -195,7 +195,14 @@ const Broken kBroken[] = {
 
     // datasets
     {"no_dtype", [](StrangeFile& f) { put_x(f, nullptr, H5T_STD_U8LE, {6}, kBytes); },
-     "/c/in/x: has no attribute dtype: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1"},
+     "/c/in/x: has no attribute dtype, and is stored as uint8: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, "
+     "e2m1 (float16, float32, int32 and int64 need none)"},
+    {"no_dtype_uint16", [](StrangeFile& f) { put_x(f, nullptr, H5T_STD_U16LE, {2}, nullptr); },
+     "/c/in/x: has no attribute dtype, and is stored as uint16: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, "
+     "e2m1 (float16, float32, int32 and int64 need none)"},
+    {"no_dtype_float64", [](StrangeFile& f) { put_x(f, nullptr, H5T_IEEE_F64LE, {2}, nullptr); },
+     "/c/in/x: has no attribute dtype, and is stored as float64: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, "
+     "e2m1 (float16, float32, int32 and int64 need none)"},
     {"dtype_number",
      [](StrangeFile& f) { f.put("/c/in/x", "dtype", 3); },
      "/c/in/x: attribute dtype is a number: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1"},
@@ -215,15 +222,16 @@ const Broken kBroken[] = {
      "/c/in/x: is stored as float32: dtype bf16 needs uint16 (raw bits)"},
     {"bf16_in_int16", [](StrangeFile& f) { put_x(f, "bf16", H5T_STD_I16LE, {2}, nullptr); },
      "/c/in/x: is stored as int16: dtype bf16 needs uint16 (raw bits)"},
-    {"f16_in_float16",
+    {"bf16_in_float16", [](StrangeFile& f) { put_x(f, "bf16", StrangeFile::half_type(), {2}, nullptr); },
+     "/c/in/x: is stored as float16: dtype bf16 needs uint16 (raw bits)"},
+    {"f16_in_bfloat16",
      [](StrangeFile& f) {
        const hid_t type = sure(H5Tcopy(H5T_IEEE_F32LE));
-       sure(H5Tset_fields(type, 15, 10, 5, 0, 10));
+       sure(H5Tset_fields(type, 15, 7, 8, 0, 7));
        sure(H5Tset_size(type, 2));
-       sure(H5Tset_ebias(type, 15));
        put_x(f, "f16", type, {2}, nullptr);
      },
-     "/c/in/x: is stored as float16: dtype f16 needs uint16 (raw bits)"},
+     "/c/in/x: is stored as float16 of an unusual layout: dtype f16 needs uint16 (raw bits)"},
     {"e4m3_in_uint16", [](StrangeFile& f) { put_x(f, "e4m3", H5T_STD_U16LE, {2}, nullptr); },
      "/c/in/x: is stored as uint16: dtype e4m3 needs uint8 (raw bits)"},
     {"e4m3_in_text", [](StrangeFile& f) { put_x(f, "e4m3", StrangeFile::text_type(), {2}, nullptr); },

@@ -30,6 +30,8 @@ class StrangeFile {
     change(file);
   }
 
+  // A file that was made elsewhere, and is closed here.
+  explicit StrangeFile(hid_t opened) : id(opened) {}
   explicit StrangeFile(const std::filesystem::path& path) : path_(path) {
     const hid_t access = sure(H5Pcreate(H5P_FILE_ACCESS));
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
@@ -109,6 +111,14 @@ class StrangeFile {
     const hid_t type = sure(H5Tcopy(H5T_C_S1));
     sure(H5Tset_size(type, size));
     sure(H5Tset_strpad(type, padding));
+    return type;
+  }
+  // binary16, as h5py stores numpy.float16.
+  static hid_t half_type(hid_t order = H5T_IEEE_F32LE) {
+    const hid_t type = sure(H5Tcopy(order));
+    sure(H5Tset_fields(type, 15, 10, 5, 0, 10));
+    sure(H5Tset_size(type, 2));
+    sure(H5Tset_ebias(type, 15));
     return type;
   }
   static hid_t chunked(const std::vector<hsize_t>& chunk) {
