@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -61,9 +62,12 @@ class Pool {
  public:
   explicit Pool(int helpers) {
     try {
+      threads_.reserve(static_cast<std::size_t>(helpers));
       for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { serve(); });
     } catch (const std::system_error&) {
       // The system gives no more threads: those that run, and the caller, do the work.
+    } catch (const std::bad_alloc&) {
+      // Nor memory for one.
     }
   }
   ~Pool() {

@@ -1,0 +1,50 @@
+// Under a limited address space (ulimit -v) a run passes or ends with exit 9 and "out of memory", and soon.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "conformance/suites/program/run_program.h"
+
+namespace assay::conformance {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // their shadow takes terabytes of address space
+#else
+constexpr bool kSanitized = false;
+#endif
+
+Ran run_within(int kilobytes, const std::string& arguments) {
+  const std::string program = ASSAY_PROGRAM;
+  return run_program({"sh", "-c", "ulimit -v " + std::to_string(kilobytes) + " && exec '" + program + "' " + arguments});
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// From a limit that the program cannot begin in to one that has room for everything.
+TEST(AddressSpace, LimitedPassesOrEndsWithExit9) {
+  if (kSanitized) return;
+  int passed = 0, refused = 0;
+  for (int kilobytes = 24'000; kilobytes <= 400'000; kilobytes = kilobytes * 8 / 7) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Ran ran = run_within(kilobytes, "run --profile smoke --quiet --backend reference dequantize");
+    EXPECT_LT(seconds_since(begin), 60) << kilobytes;
+    EXPECT_EQ(ran.signal, 0) << kilobytes;
+    if (ran.code == 127) continue;  // the dynamic linker finds no room for the libraries
+    passed += ran.code == 0;
+    refused += ran.code == 9;
+    EXPECT_TRUE(ran.code == 0 || ran.code == 9) << kilobytes << ": exit " << ran.code << "\n" << ran.out << ran.err;
+    if (ran.code == 9) {
+      EXPECT_TRUE(contains(ran.out + ran.err, "out of memory")) << kilobytes << "\n" << ran.out << ran.err;
+    }
+  }
+  EXPECT_GT(passed, 0);
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace assay::conformance
