@@ -45,13 +45,18 @@ std::vector<std::filesystem::path> case_lists(const std::filesystem::path& golde
 }
 
 void require_room(const golden::Case& each) {
-  const std::int64_t most = std::min(golden::ReadLimits{}.bytes, golden::memory_left() / golden::kShareOfMemory);
+  std::int64_t stored = 0;
+  for (const auto* side : {&each.in, &each.out}) {
+    for (const auto& [name, tensor] : *side) stored += static_cast<std::int64_t>(tensor.bytes.size());
+  }
+  const std::int64_t by_file = (std::int64_t{64} << 20) + 1024 * std::min(stored, INT64_MAX / 2048);
+  const std::int64_t most = std::min({golden::ReadLimits{}.bytes, golden::memory_left() / golden::kShareOfMemory, by_file});
   std::int64_t left = most;
   const Request request = Request::of(const_cast<golden::Case&>(each));  // which is only read here
   for (const OutputSpec& spec : outputs_of(request)) {
     std::int64_t bytes = 0;
     const bool fits = !__builtin_mul_overflow(golden::element_count(spec.shape), golden::stored_bytes(spec.type), &bytes) && bytes <= left;
-    require(fits, spec.name, golden::shape_text(spec.shape), "outputs of at most " + show(most) + " bytes, which this machine has to spare");
+    require(fits, spec.name, golden::shape_text(spec.shape), "outputs of at most " + show(most) + " bytes, for the tensors in the file and the memory of this machine");
     left -= bytes;
   }
 }

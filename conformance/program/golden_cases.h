@@ -20,8 +20,8 @@ std::vector<std::filesystem::path> case_lists(const std::filesystem::path& golde
 // Inputs and expected outputs of every line. Cases are named by their line's name.
 golden::Fixture make_fixture(const std::filesystem::path& list);
 
-// Errors: InvalidArgument if the outputs of a case from a file of unknown origin take more memory than the machine has to
-// spare: a few numbers in a file can ask for any size.
+// Errors: InvalidArgument if the outputs of a case from a file of unknown origin take more memory than 64 MiB and 1024 times
+// the tensors that the file has for it, or more than the machine has to spare: a few numbers in a file can ask for any size.
 void require_room(const golden::Case& each);
 
 // Gives a case every output that its op has (or only the `wanted` ones), as the reference answers. What an op leaves

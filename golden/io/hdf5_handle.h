@@ -37,7 +37,7 @@ class QuietHdf5 {
 // The innermost message of the last failed call, such as "truncated file: eof = 96, ...".
 std::string hdf5_reason();
 
-// True if the last failed call failed for want of memory.
+// True if the last failed call failed for want of memory, or may have.
 bool hdf5_lacked_memory();
 
 class Handle {

@@ -289,7 +289,8 @@ TEST(OwnFaults, AreToldFromThoseOfTheLibrary) {
 int files_of_a_kind() {
   const char* asked = std::getenv("ASSAY_FUZZ_FILES");
   const int files = asked == nullptr || *asked == '\0' ? kFiles : std::atoi(asked);
-  return std::max(1, files / static_cast<int>(std::size(kKinds)) / kSlower);
+  constexpr int kParts = static_cast<int>(std::size(kKinds)) * kSlower;
+  return std::max(1, (files + kParts - 1) / kParts);
 }
 
 class FuzzTest : public ::testing::TestWithParam<Kind> {};
