@@ -1,11 +1,11 @@
 #include "conformance/backends/backend.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <atomic>
+#include <utility>
 
 #include "conformance/backends/built_in.h"
+#include "conformance/worker/answers.h"
+#include "conformance/worker/remote.h"
 
 namespace assay::conformance {
 
@@ -34,10 +34,7 @@ std::vector<const assay_backend*> built_in_backends() {
 std::vector<std::string> cublaslt_findings() { return {}; }
 #endif
 
-namespace {
-
-// Every function that backend.h does not call optional. Groups of optional ones come whole or not at all.
-std::string first_fault(const assay_backend& table) {
+std::string fault_of(const assay_backend& table) {
   if (table.version != ASSAY_BACKEND_VERSION) {
     return "speaks interface version " + std::to_string(table.version) + ": expected " + std::to_string(ASSAY_BACKEND_VERSION);
   }
@@ -69,9 +66,7 @@ std::string first_fault(const assay_backend& table) {
   return "";
 }
 
-}  // namespace
-
-Backend::Backend(const std::string& name, const std::string& options) {
+Backend::Backend(const std::string& name, const std::string& options, std::int64_t limit_ms) {
   for (const assay_backend* each : built_in_backends()) {
     if (name == each->name) table_ = each;
   }
@@ -84,33 +79,18 @@ Backend::Backend(const std::string& name, const std::string& options) {
       for (const assay_backend* each : built_in_backends()) names += std::string(names.empty() ? "" : ", ") + each->name;
       throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "' is unknown: expected " + names + " or the path of a shared library");
     }
-    library_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) throw BackendError(ASSAY_FAILED, "backend " + name + " does not load: " + dlerror());
-    const auto entry = reinterpret_cast<assay_backend_entry>(dlsym(library_, ASSAY_BACKEND_ENTRY));
-    table_ = entry == nullptr ? nullptr : entry();
-    std::string fault;
-    if (entry == nullptr) {
-      fault = "does not export " ASSAY_BACKEND_ENTRY;
-    } else if (table_ == nullptr) {
-      fault = "returns no function table";
-    } else {
-      fault = first_fault(*table_);
-    }
-    if (!fault.empty()) {
-      dlclose(library_);
-      throw BackendError(ASSAY_FAILED, "backend " + name + " " + fault);
-    }
   }
-  try {
+  if (table_ == reference_backend() || table_ == null_backend()) {
     open(options);
-  } catch (...) {
-    if (library_ != nullptr) dlclose(library_);
-    throw;
+    return;
   }
+  remote_ = std::make_unique<worker::Remote>(name, options, limit_ms);
+  table_ = &remote_->table();
+  context_ = reinterpret_cast<assay_context*>(remote_.get());
 }
 
 Backend::Backend(const assay_backend& table, const std::string& options) : table_(&table) {
-  if (const std::string fault = first_fault(table); !fault.empty()) throw BackendError(ASSAY_FAILED, "the backend " + fault);
+  if (const std::string fault = fault_of(table); !fault.empty()) throw BackendError(ASSAY_FAILED, "the backend " + fault);
   open(options);
 }
 
@@ -121,25 +101,57 @@ void Backend::open(const std::string& options) {
   throw BackendError(status, "backend " + name() + " does not open (" + std::string(name_of(status)) + "): " + (why == nullptr ? "" : why));
 }
 
-namespace {
-std::atomic<bool> all_given_up = false;
+void Backend::give_up() {
+  given_up_ = true;
+  if (remote_ != nullptr) remote_->give_up();
 }
-void Backend::give_up_all() { all_given_up = true; }
-// The host backends of ours wait for no device.
-bool Backend::is_given_up() const {
-  return given_up_ || (all_given_up && table_ != reference_backend() && table_ != null_backend());
+
+bool Backend::is_given_up() const { return given_up_ || (remote_ != nullptr && remote_->is_spent()); }
+
+void Backend::begin_case() {
+  if (remote_ != nullptr) remote_->begin_case();
+}
+
+void Backend::settle() {
+  if (remote_ != nullptr) remote_->settle();
+}
+
+void Backend::close() {
+  assay_context* context = std::exchange(context_, nullptr);
+  if (context == nullptr || is_given_up()) return;
+  if (remote_ != nullptr) return remote_->close();
+  table_->close(context);
+}
+
+std::string Backend::end_text() const { return remote_ == nullptr || given_up_ ? "" : remote_->end_text(); }
+
+std::string Backend::note() const {
+  if (remote_ == nullptr || remote_->float_mode().empty()) return "";
+  return "loading backend " + name() + " set another floating-point mode (" + remote_->float_mode() +
+         "; -ffast-math at its link?): its calls are made in the default mode";
 }
 
 Backend::~Backend() {
-  if (is_given_up()) return;
-  if (context_ != nullptr) table_->close(context_);
-  if (library_ != nullptr) dlclose(library_);
+  try {
+    close();
+  } catch (const BackendError&) {  // one who wants to know calls close()
+  }
 }
+
+namespace {
+
+// What a backend in this process answers is held to the same rules as that of a worker.
+void require_good(const std::string& fault) {
+  if (!fault.empty()) throw BackendFault(ASSAY_FAILED, fault, "", false, true);
+}
+
+}  // namespace
 
 assay_device_info Backend::device_info() {
   assay_device_info info{};
   info.struct_size = sizeof info;
   check(table_->device_info(context_, &info), "ask for the device");
+  require_good(check_answer(info));
   return info;
 }
 
@@ -147,9 +159,13 @@ std::vector<assay_algorithm> Backend::algorithms(const assay_call& call) {
   if (table_->list_algorithms == nullptr) return {};
   std::int32_t count = 0;
   check(table_->list_algorithms(context_, &call, nullptr, 0, &count), "count its algorithms");
-  std::vector<assay_algorithm> all(static_cast<std::size_t>(std::max(count, 0)));
+  require_good(check_count("list_algorithms()", count));
+  std::vector<assay_algorithm> all(static_cast<std::size_t>(count));
   for (assay_algorithm& each : all) each.struct_size = sizeof each;
   check(table_->list_algorithms(context_, &call, all.data(), count, &count), "list its algorithms");
+  require_good(check_count("list_algorithms()", count));
+  all.resize(std::min(all.size(), static_cast<std::size_t>(count)));
+  for (auto& each : all) require_good(check_answer(each));
   return all;
 }
 
@@ -157,9 +173,13 @@ std::vector<assay_axis> Backend::axes() {
   if (table_->list_axes == nullptr) return {};
   std::int32_t count = 0;
   check(table_->list_axes(context_, nullptr, 0, &count), "count its axes");
-  std::vector<assay_axis> all(static_cast<std::size_t>(std::max(count, 0)));
+  require_good(check_count("list_axes()", count));
+  std::vector<assay_axis> all(static_cast<std::size_t>(count));
   for (assay_axis& each : all) each.struct_size = sizeof each;
   check(table_->list_axes(context_, all.data(), count, &count), "list its axes");
+  require_good(check_count("list_axes()", count));
+  all.resize(std::min(all.size(), static_cast<std::size_t>(count)));
+  for (auto& each : all) require_good(check_answer(each));
   return all;
 }
 
@@ -172,7 +192,7 @@ void Backend::set_axis(const std::string& axis, const std::string& value) {
 
 std::string Backend::last_error() {
   const char* text = table_->last_error(context_);
-  return text == nullptr ? "" : text;
+  return text == nullptr ? "" : printable(text);
 }
 
 void Backend::check(assay_status status, const std::string& doing) {

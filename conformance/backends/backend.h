@@ -1,8 +1,10 @@
 #pragma once
 // A backend in the harness's hands: loaded, opened, and its calls as C++ that throws BackendError.
 
+#include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "conformance/backend.h"
@@ -21,17 +23,51 @@ class BackendError : public std::exception {
   std::string text_;
 };
 
+// What no backend may do, whatever it is asked: its process ended or hung, or it broke a rule of the interface. It is always a
+// verdict on the backend; what() names the call. Status ASSAY_TIMEOUT: a call did not return in time.
+class BackendFault : public BackendError {
+ public:
+  BackendFault(assay_status status, std::string text, std::string printed, bool spent, bool alone)
+      : BackendError(status, std::move(text)), printed_(std::move(printed)), spent_(spent), alone_(alone) {}
+  // The last of what the process printed; empty where that says nothing.
+  const std::string& printed() const { return printed_; }
+  // The context can be asked nothing more.
+  bool is_spent() const { return spent_; }
+  // No other case has run in that process: this one is the cause.
+  bool is_alone() const { return alone_; }
+
+ private:
+  std::string printed_;
+  bool spent_, alone_;
+};
+
 std::string_view name_of(assay_status status);
+
+// Every function that backend.h does not call optional is there; groups of optional ones come whole or not at all. What is
+// wrong with the table, "leaves out the required function open", or empty.
+std::string fault_of(const assay_backend& table);
+
+namespace worker {
+class Remote;
+}
 
 // Built-in backends, in a fixed order. "device", "bringup" and "cublaslt" are among them if the build has CUDA.
 std::vector<const assay_backend*> built_in_backends();
 
+// Milliseconds that a call may take where nothing else is said.
+constexpr std::int64_t kCallLimit = 60'000;
+
+// A shared library, and the built-in backends on devices, are loaded in a process of their own (conformance/worker/): the table
+// below then sends each call there. No call takes longer than its limit, whatever the backend does: the process is ended then,
+// and the call throws BackendFault, as it does where the process ends or breaks a rule. What can only give something back
+// throws nothing; settle() does.
 class Backend {
  public:
-  // `name` is a built-in backend or the path of a shared library. Errors: BackendError with ASSAY_FAILED for a library
-  // that does not load, lacks the entry point, speaks another version or leaves a required function out; whatever `open` says.
-  explicit Backend(const std::string& name, const std::string& options = "");
-  // A backend that is linked in. `table` must live as long as this. Errors: as above.
+  // `name` is a built-in backend or the path of a shared library; `limit_ms` is what a call may take. Errors: BackendError
+  // with ASSAY_FAILED for a library that does not load, lacks the entry point, speaks another version or leaves a required
+  // function out; whatever `open` says; BackendFault.
+  explicit Backend(const std::string& name, const std::string& options = "", std::int64_t limit_ms = kCallLimit);
+  // A backend that is linked in, called in this process. `table` must live as long as this. Errors: as above.
   explicit Backend(const assay_backend& table, const std::string& options = "");
   ~Backend();
   Backend(const Backend&) = delete;
@@ -52,10 +88,20 @@ class Backend {
   // A call of this context has not finished in time: what it does is not known, and all that may wait for it (copies,
   // release, streams, graphs, close) may wait for ever. From here on the harness calls none of that: memory, streams and
   // context are left behind.
-  void give_up() { given_up_ = true; }
-  // The same for every context on a device, now and later: one that hangs keeps the others waiting too.
-  static void give_up_all();
+  void give_up();
+  // The context is no good for another case: it was given up, its process has ended, its device is lost.
   bool is_given_up() const;
+
+  // A case begins; see BackendFault::is_alone.
+  void begin_case();
+  // Sees to it that all that was asked for is carried out, what was given back included. Errors: BackendFault, BackendError.
+  void settle();
+  // Closes the context; afterwards nothing may be called. Errors: BackendFault. The destructor does the same and says nothing.
+  void close();
+  // How the process of a backend ended that ended by itself: "ended by signal 11 (SIGSEGV)"; empty for all others.
+  std::string end_text() const;
+  // What is worth a note, though no fault: another floating-point mode that the library set as it was loaded.
+  std::string note() const;
 
   // Throws unless `status` is ASSAY_OK, and gives the context up at ASSAY_TIMEOUT; `doing` is what was attempted: "allocate 4096 bytes".
   void check(assay_status status, const std::string& doing);
@@ -64,7 +110,7 @@ class Backend {
  private:
   void open(const std::string& options);
 
-  void* library_ = nullptr;
+  std::unique_ptr<worker::Remote> remote_;  // null where the table is called in this process
   const assay_backend* table_ = nullptr;
   assay_context* context_ = nullptr;
   bool given_up_ = false;

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "conformance/cases/catalogue.h"
-#include "conformance/program/departure.h"
 #include "conformance/program/golden_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
@@ -65,18 +64,28 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
           throw InvalidArgument("out", "empty", "at least one expected output (assay compute makes them)");
         }
         if (!expects) options.expected_by = judged.expecting;
-        CaseReport made{golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), judge(judged.backend, each, expects ? &each : nullptr, options)};
-        if (judged.is_given_up()) note_busy_device(options.title);
+        CaseReport made{golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), {}};
+        try {
+          made.judgement = judge(judged.backend, each, expects ? &each : nullptr, options);
+          judged.settle();
+        } catch (const BackendFault& fault) {
+          made.judgement = judgement_of(fault, judged, options);
+        } catch (const BackendError& error) {
+          made.judgement = judgement_of(error, options);
+        }
+        const Verdict verdict = made.judgement.verdict;
         line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
         report.add(std::move(made));
+        return verdict;
       } catch (const InvalidArgument& error) {
         inconsistent[static_cast<std::size_t>(i)] = error.what();
       } catch (const NotSupported& error) {
         inconsistent[static_cast<std::size_t>(i)] = error.what();
       }
+      return Verdict::not_tried;
     }, [&](std::int64_t i, Judgement judgement) {
       const golden::Case& each = *cases[static_cast<std::size_t>(i)];
-      if (judgement.verdict == Verdict::unfinished) judgement.text = shown + ": " + each.name + "\n  " + judgement.text;
+      if (judgement.verdict == Verdict::machine_failed) judgement.text = shown + ": " + each.name + "\n  " + judgement.text;
       report.add({golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), std::move(judgement)});
     });
     for (std::size_t i = 0; i < cases.size(); ++i) {

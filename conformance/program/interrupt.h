@@ -1,24 +1,12 @@
 #pragma once
-// Ctrl-C ends a run between two cases: what was found is still told. A second one ends the program at once.
-
-#include <csignal>
+// Ctrl-C ends a run between two cases: what was found is still printed and written. A second one ends the program at once.
 
 namespace assay::conformance {
 
-inline volatile std::sig_atomic_t interrupts = 0;
+// From here on SIGINT, SIGTERM and SIGHUP are such an interrupt. A second one counts from half a second after the first:
+// timeout(1) sends its signal to the program and to its process group, which makes two at the same time.
+void catch_interrupts();
 
-inline void catch_interrupts() {
-  const auto handler = [](int signal) {
-    if (interrupts != 0) {
-      std::signal(signal, SIG_DFL);
-      std::raise(signal);
-    }
-    interrupts = 1;
-  };
-  std::signal(SIGINT, handler);
-  std::signal(SIGTERM, handler);
-}
-
-inline bool interrupted() { return interrupts != 0; }
+bool interrupted();
 
 }  // namespace assay::conformance

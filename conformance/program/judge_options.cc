@@ -35,7 +35,7 @@ std::string best_backend(std::string* why_not) {
 }
 
 std::unique_ptr<Backend> BackendChoice::open() const {
-  auto backend = std::make_unique<Backend>(name, options);
+  auto backend = std::make_unique<Backend>(name, options, timeout_s * 1000);
   for (const std::string& each : axes) {
     const std::size_t equals = each.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -47,7 +47,8 @@ std::unique_ptr<Backend> BackendChoice::open() const {
 }
 
 std::unique_ptr<Backend> BackendChoice::open_expecting() const {
-  return expect_by.empty() || expect_by == "reference" ? nullptr : std::make_unique<Backend>(expect_by);
+  constexpr std::int64_t kPatience = 10;  // it predicts what the other only computes
+  return expect_by.empty() || expect_by == "reference" ? nullptr : std::make_unique<Backend>(expect_by, "", timeout_s * 1000 * kPatience);
 }
 
 std::string BackendChoice::words() const {

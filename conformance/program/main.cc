@@ -2,16 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <exception>
 #include <system_error>
 
 #include "conformance/backends/backend.h"
-#include "conformance/program/departure.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/memory_limit.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
+#include "conformance/worker/remote.h"
+#include "conformance/worker/server.h"
 #include "golden/io/reader.h"
 #include "reference/support/error.h"
 
@@ -84,6 +84,9 @@ int run_main(int argc, char** argv) {
   } catch (const golden::FixtureError& error) {
     fmt::print(stderr, "assay: {}\n", error.what());
     return static_cast<int>(ExitCode::bad_fixture);
+  } catch (const BackendFault& fault) {
+    fmt::print(stderr, "assay: {}\n", fault.what());
+    return static_cast<int>(fault.status() == ASSAY_TIMEOUT ? ExitCode::incomplete : ExitCode::failed);
   } catch (const BackendError& error) {
     fmt::print(stderr, "assay: {}\n", error.what());
     const bool usage = error.status() == ASSAY_INVALID_ARGUMENT || error.status() == ASSAY_FAILED;
@@ -107,9 +110,9 @@ int run_main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const std::optional<int> served = worker::serve_as_worker(argc, argv)) return *served;
   prepare_for_memory_limit();
   catch_interrupts();
-  const int code = run_main(argc, argv);
-  if (!busy_device().empty()) leave_at_once(static_cast<ExitCode>(code));  // the driver's own end would wait
-  return code;
+  worker::end_early_when(interrupted);
+  return run_main(argc, argv);
 }

@@ -80,9 +80,11 @@ Report::Report(std::string verb, Backend& backend, int most_shown) : verb_(std::
   software_ = info.software;
 }
 
+Report::Report(std::string verb, std::string backend, int most_shown)
+    : verb_(std::move(verb)), backend_name_(std::move(backend)), device_("no device"), most_shown_(most_shown) {}
+
 void Report::add(CaseReport report) {
   const std::lock_guard lock(mutex_);
-  if (closed_) return;
   const Judgement& judgement = report.judgement;
   switch (judgement.verdict) {
     case Verdict::passed: break;
@@ -109,9 +111,9 @@ void Report::bad_fixture(std::string file, std::string why) {
   bad_fixtures_.emplace_back(std::move(file), std::move(why));
 }
 
-void Report::close() {
+void Report::note(std::string text) {
   const std::lock_guard lock(mutex_);
-  closed_ = true;
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
 }
 
 void Report::note_unfinished(std::string why) {
@@ -188,6 +190,7 @@ void Report::print_summary() {
   for (const auto& [reason, number] : untried) fmt::print("not tried, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [what, why] : not_tried_) fmt::print("not run, {}: {}\n", what, why);
   for (const std::string& trouble : troubles_) fmt::print("{}\n", trouble);
+  for (const std::string& text : notes_) fmt::print("note: {}\n", text);
   if (!empty_shard_.empty()) fmt::print("0 cases in this shard ({}): others have what was selected\n", empty_shard_);
 
   if (outcome_.exit_code() == ExitCode::passed && all.passed == 0 && empty_shard_.empty()) outcome_.add(ExitCode::nothing_selected);
@@ -247,6 +250,7 @@ nlohmann::json Report::json() {
           {"not_tried", not_tried},
           {"bad_fixtures", bad},
           {"troubles", troubles_},
+          {"notes", notes_},
           {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()},
           {"cases", cases}};
 }

@@ -34,6 +34,8 @@ class Report {
  public:
   // `verb` and `backend` head the summary and the JSON. Failures past `most_shown` are counted, not printed.
   Report(std::string verb, Backend& backend, int most_shown);
+  // The same for a backend that cannot be opened.
+  Report(std::string verb, std::string backend, int most_shown);
 
   // Prints a failure at once. Safe from any thread.
   void add(CaseReport report);
@@ -45,8 +47,8 @@ class Report {
   void tell_settings() { tell_settings_ = true; }
   void note_interrupted();
   void note_unfinished(std::string why);
-  // From here on add() does nothing: threads that still wait for a device may come back while the summary is told.
-  void close();
+  // What the reader should know and what changes no verdict.
+  void note(std::string text);
   void note_machine_failed(std::string why);
   void note_nothing_selected(std::string why);
   // Of the cases that were selected none is in this shard, "7/8": no failure.
@@ -66,11 +68,10 @@ class Report {
   int most_shown_;
   bool tell_settings_ = false;
   std::string empty_shard_;  // empty: there is something in it, or there are no shards
-  bool closed_ = false;
   void print_settings() const;
   std::vector<CaseReport> cases_;
   std::vector<std::pair<std::string, std::string>> not_tried_, bad_fixtures_;
-  std::vector<std::string> troubles_;
+  std::vector<std::string> troubles_, notes_;
   std::int64_t failures_ = 0;
   Outcome outcome_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

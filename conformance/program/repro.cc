@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "conformance/cases/generator.h"
-#include "conformance/program/departure.h"
 #include "conformance/program/golden_cases.h"
+#include "conformance/program/interrupt.h"
 #include "conformance/program/suite.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
@@ -27,21 +27,19 @@ Action add_repro(CLI::App& verb) {
     std::string text;
     for (const std::string& word : options->words) text += (text.empty() ? "" : " ") + word;
     const CaseLine line = parse_case_line(text);
-    const std::unique_ptr<Backend> opened = options->backend.open();
+    std::unique_ptr<Backend> opened = options->backend.open();
     Backend& backend = *opened;
     Report report("repro", backend, 1);
-    Departure departure(report, [&] {
-      report.print_summary();
-      if (!options->json.empty()) report.write_json(options->json);
-    });
     fmt::print("{}\n", to_text(line));
-    const std::unique_ptr<Backend> expecting = options->backend.open_expecting();
+    if (const std::string note = backend.note(); !note.empty()) report.note(note);
+    std::unique_ptr<Backend> expecting = options->backend.open_expecting();
     CaseReport judged = judge_line(line, {backend, expecting.get()}, options->backend);
-    if (Judged{backend, expecting.get()}.is_given_up()) note_busy_device(to_text(line));
     if (judged.judgement.verdict == Verdict::passed) {
       fmt::print("passed by {}: {} words compared, with two poisons\n", ground_text(judged.judgement), judged.judgement.words);
     }
     report.add(std::move(judged));
+    keep_open(options->backend, std::move(opened));
+    close_backends(report);
     if (!options->save.empty()) {
       golden::Fixture fixture;
       golden::Case each = generate(line);
@@ -53,7 +51,10 @@ Action add_repro(CLI::App& verb) {
       golden::write_fixture(options->save, fixture);
       fmt::print("saved to {}\n", options->save);
     }
-    return departure.finish();
+    if (interrupted()) report.note_interrupted();
+    report.print_summary();
+    if (!options->json.empty()) report.write_json(options->json);
+    return report.exit_code();
   };
 }
 

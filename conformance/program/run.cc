@@ -10,7 +10,6 @@
 #include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
 #include "conformance/cases/random_gemm.h"
-#include "conformance/program/departure.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
@@ -114,15 +113,32 @@ SettingsToTry settings_of(const Options& options, Backend& backend) {
   return settings;
 }
 
+ExitCode finish(const Options& options, Report& report) {
+  if (interrupted()) report.note_interrupted();
+  report.print_summary();
+  if (!options.json.empty()) report.write_json(options.json);
+  return report.exit_code();
+}
+
 ExitCode run(const Options& options) {
   const Shard shard = shard_of(options);
   if (const char* folder = std::getenv("ASSAY_GOLDEN"); folder != nullptr && *folder != '\0' && !std::filesystem::is_directory(folder)) {
     throw CLI::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
   }
-  const std::unique_ptr<Backend> opened = options.backend.open();
-  Backend& backend = *opened;
   const bool random = options.random > 0;
-  Report report(random ? fmt::format("run --random {} --seed {}", options.random, options.seed) : "run --profile " + options.profile, backend, options.show);
+  const std::string verb = random ? fmt::format("run --random {} --seed {}", options.random, options.seed) : "run --profile " + options.profile;
+  std::unique_ptr<Backend> opened;
+  try {
+    opened = options.backend.open();
+    opened->device_info();  // whatever is wrong with it
+  } catch (const BackendFault& fault) {
+    Report report(verb, options.backend.name, options.show);
+    report.add(report_of_open(fault));
+    return finish(options, report);
+  }
+  Backend& backend = *opened;
+  Report report(verb, backend, options.show);
+  if (const std::string note = backend.note(); !note.empty()) report.note(note);
   const SettingsToTry settings = settings_of(options, backend);
   if (random || settings.any()) report.tell_settings();
 
@@ -148,23 +164,20 @@ ExitCode run(const Options& options) {
   if (selected && cases.empty() && files.empty()) report.note_empty_shard(fmt::format("{}/{}", shard.index, shard.total));
   const bool whole = !random && options.words.empty() && shard.index == 0;
 
-  Departure departure(report, [&] {
-    if (interrupted()) report.note_interrupted();
-    if (whole && files.empty()) {
-      report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
-    }
-    if (!random && backend.name() != "device") {
-      std::string why = "the device is busy";
-      if (busy_device().empty() && best_backend(&why) == "device") why = "--backend device judges the CUDA implementation here";
-      report.not_tried("device cases", why);
-    }
-    report.print_summary();
-    if (!options.json.empty()) report.write_json(options.json);
-  });
+  keep_open(options.backend, std::move(opened));
   judge_lines(cases, options.backend, settings, !options.quiet, report);
   if (!interrupted() && !files.empty()) judge_fixtures(files, fixture_words, options.backend, !options.quiet, report, FixtureWords::whole_path);
   if (!interrupted() && whole) self_check(report, !options.quiet);
-  return departure.finish();
+  close_backends(report);
+  if (whole && files.empty()) {
+    report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
+  }
+  if (!random && options.backend.name != "device") {
+    std::string why;
+    if (best_backend(&why) == "device") why = "--backend device judges the CUDA implementation here";
+    report.not_tried("device cases", why);
+  }
+  return finish(options, report);
 }
 
 }  // namespace

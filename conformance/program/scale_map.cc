@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "conformance/program/departure.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/judge_options.h"
+#include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
 #include "conformance/program/verbs.h"
 #include "conformance/run/scale_map.h"
@@ -104,27 +104,26 @@ Action add_scale_map(CLI::App& verb) {
     asked.timeout_ms = options->backend.timeout_s * 1000;
     asked.interrupted = interrupted;
     const std::int64_t calls = scale_map_calls(line, asked);  // refuses the line before a device is opened
-    const std::unique_ptr<Backend> backend = options->backend.open();
+    std::unique_ptr<Backend> backend = options->backend.open();
     Report report("scale-map", *backend, 1);
-    nlohmann::json sides = nlohmann::json::array();
-    Departure departure(report, [&] {
-      report.print_summary();
-      if (options->json.empty()) return;
-      nlohmann::json told = report.json();
-      told["scale_map"] = sides;
-      write_json(options->json, told);
-    });
     fmt::print("{}\n", to_text(line));
     std::fflush(stdout);
     ScaleMap map;
     {
       Progress progress("calls", calls, !options->quiet);
       asked.called = [&](const std::string& what) { progress.done(what, false); };
-      map = map_scales(*backend, line, asked);
+      try {
+        map = map_scales(*backend, line, asked);
+        backend->settle();
+      } catch (const BackendFault& fault) {
+        JudgeOptions none;
+        none.title = to_text(line);
+        const Judgement judgement = judgement_of(fault, {*backend}, none);
+        map.verdict = judgement.verdict;
+        map.trouble = fault.what();
+      }
     }
-    if (backend->is_given_up()) note_busy_device(to_text(line));
     if (interrupted()) report.note_interrupted();
-    sides = to_json(map);
     CaseReport told{"generated", name_of(line), to_text(line), line.op, line.text("kind"), {}};
     told.judgement.verdict = map.verdict;
     told.judgement.text = text_of(map);
@@ -134,7 +133,15 @@ Action add_scale_map(CLI::App& verb) {
       told.judgement.text.clear();
     }
     report.add(std::move(told));
-    return departure.finish();
+    keep_open(options->backend, std::move(backend));
+    close_backends(report);
+    report.print_summary();
+    if (!options->json.empty()) {
+      nlohmann::json all = report.json();
+      all["scale_map"] = to_json(map);
+      write_json(options->json, all);
+    }
+    return report.exit_code();
   };
 }
 

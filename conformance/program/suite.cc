@@ -4,7 +4,6 @@
 
 #include "conformance/cases/generator.h"
 #include "conformance/cases/replay_steps.h"
-#include "conformance/program/departure.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
@@ -53,9 +52,12 @@ std::string variety_of(const CaseLine& line) {
 
 // Whatever is thrown on the way becomes a judgement of `report`.
 template <class Body>
-void caught(CaseReport& report, const JudgeOptions& options, Body body) {
+void caught(CaseReport& report, const Judged& judged, const JudgeOptions& options, Body body) {
   try {
     body();
+    judged.settle();
+  } catch (const BackendFault& fault) {
+    report.judgement = judgement_of(fault, judged, options);
   } catch (const InvalidArgument& error) {  // a fault of the suite, not of the backend; it must not pass for anything else
     report.judgement.verdict = Verdict::failed;
     report.judgement.text = options.title + "\n  the reference refuses this case: " + error.what();
@@ -63,8 +65,7 @@ void caught(CaseReport& report, const JudgeOptions& options, Body body) {
     report.judgement.verdict = Verdict::failed;
     report.judgement.text = options.title + "\n  the reference cannot answer this case: " + error.what();
   } catch (const BackendError& error) {
-    report.judgement.verdict = error.status() == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::machine_failed;
-    report.judgement.text = options.title + "\n  " + error.what();
+    report.judgement = judgement_of(error, options);
   } catch (const std::bad_alloc&) {
     report.judgement.verdict = Verdict::machine_failed;
     report.judgement.text = options.title + "\n  the harness is out of memory";
@@ -93,7 +94,7 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
   const std::vector<std::string> wanted = wanted_outputs(line);
   const JudgeOptions options = options_for(line, judged, choice, wanted);
   std::vector<CaseReport> reports;
-  caught(report, options, [&] {
+  caught(report, judged, options, [&] {
     const golden::Case problem = generate(line);
     for (JudgedSetting& each : judge_settings(judged.backend, problem, settings.all_algorithms, settings.axes, options)) {
       CaseReport made = report_for(line);
@@ -102,7 +103,7 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
       reports.push_back(std::move(made));
     }
   });
-  if (reports.empty()) reports.push_back(std::move(report));
+  if (reports.empty() || !report.judgement.text.empty()) reports.push_back(std::move(report));  // what went wrong with the case as a whole
   return reports;
 }
 
@@ -112,7 +113,7 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
   CaseReport report = report_for(line);
   const std::vector<std::string> wanted = wanted_outputs(line);
   const JudgeOptions options = options_for(line, judged, choice, wanted);
-  caught(report, options, [&] {
+  caught(report, judged, options, [&] {
     report.judgement = line.op == "scenario"          ? judge_scenario(judged.backend, line, options)
                        : replay_plan(line).count == 0 ? judge(judged.backend, generate(line), nullptr, options)
                                                       : judge_replay(judged.backend, replay_steps(line), options);
@@ -134,15 +135,14 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
       } else {
         reports.push_back(judge_line(each, judged, choice));
       }
-      if (judged.is_given_up()) {
-        const auto unfinished = std::find_if(reports.begin(), reports.end(), [](const CaseReport& made) { return made.judgement.verdict == Verdict::unfinished; });
-        note_busy_device(to_text(each) + (unfinished == reports.end() || unfinished->setting.empty() ? "" : " (" + unfinished->setting + ")"));
-      }
       line.done(reports[0].line, std::any_of(reports.begin(), reports.end(), [](const CaseReport& made) { return counts_as_failed(made.judgement); }));
+      const bool finished = std::none_of(reports.begin(), reports.end(), [](const CaseReport& made) { return made.judgement.verdict == Verdict::unfinished; });
+      const Verdict verdict = finished ? reports[0].judgement.verdict : Verdict::unfinished;
       for (CaseReport& made : reports) report.add(std::move(made));
+      return verdict;
     }, [&, part = part](std::int64_t i, Judgement judgement) {
       CaseReport made = report_for(*(*part)[static_cast<std::size_t>(i)]);
-      if (judgement.verdict == Verdict::unfinished) judgement.text = made.line + "\n  " + judgement.text;
+      if (judgement.verdict == Verdict::machine_failed) judgement.text = made.line + "\n  " + judgement.text;
       made.judgement = std::move(judgement);
       report.add(std::move(made));
     }, one_at_a_time);
@@ -196,7 +196,8 @@ void self_check(Report& report, bool progress) {
     }
     line.done(judged.line, !right);
     report.add(std::move(entry));
-  }, [](std::int64_t, Judgement) {});  // nothing of it can wait for a device
+    return right ? Verdict::passed : Verdict::failed;
+  }, [](std::int64_t, Judgement) {});  // it is never left
 }
 
 }  // namespace assay::conformance

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "conformance/program/departure.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/interrupt.h"
+#include "conformance/program/parallel_judging.h"
 #include "conformance/program/verbs.h"
 
 namespace assay::conformance {
@@ -26,21 +26,31 @@ Action add_verify(CLI::App& verb) {
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");
   return [options] {
-    const std::unique_ptr<Backend> opened = options->backend.open();
-    Backend& backend = *opened;
-    Report report("verify", backend, options->show);
-    const std::vector<std::filesystem::path> files(options->files.begin(), options->files.end());
-    std::int64_t selected = -1;  // until all are judged
-    Departure departure(report, [&] {
+    const auto finish = [&](Report& report) {
       if (interrupted()) report.note_interrupted();
-      if (selected == 0 && report.exit_code() == ExitCode::passed) {
-        report.note_nothing_selected(options->cases.empty() ? "the files hold no cases" : "no case has that path");
-      }
       report.print_summary();
       if (!options->json.empty()) report.write_json(options->json);
-    });
-    selected = judge_fixtures(files, options->cases, options->backend, !options->quiet, report);
-    return departure.finish();
+      return report.exit_code();
+    };
+    std::unique_ptr<Backend> backend;
+    try {
+      backend = options->backend.open();
+      backend->device_info();  // whatever is wrong with it
+    } catch (const BackendFault& fault) {
+      Report report("verify", options->backend.name, options->show);
+      report.add(report_of_open(fault));
+      return finish(report);
+    }
+    Report report("verify", *backend, options->show);
+    if (const std::string note = backend->note(); !note.empty()) report.note(note);
+    keep_open(options->backend, std::move(backend));
+    const std::vector<std::filesystem::path> files(options->files.begin(), options->files.end());
+    const std::int64_t selected = judge_fixtures(files, options->cases, options->backend, !options->quiet, report);
+    close_backends(report);
+    if (selected == 0 && report.exit_code() == ExitCode::passed) {
+      report.note_nothing_selected(options->cases.empty() ? "the files hold no cases" : "no case has that path");
+    }
+    return finish(report);
   };
 }
 

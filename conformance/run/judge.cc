@@ -79,7 +79,6 @@ std::string trouble_of(const Attempt& tried, Judgement& judgement) {
   switch (tried.status) {
     case ASSAY_OK: return "";
     case ASSAY_TIMEOUT: judgement.verdict = Verdict::unfinished; break;
-    case ASSAY_DEVICE_LOST:
     case ASSAY_OUT_OF_MEMORY: judgement.verdict = Verdict::machine_failed; break;
     default: judgement.verdict = Verdict::failed;
   }
@@ -106,7 +105,7 @@ std::string_view name_of(Verdict verdict) {
 Judgement not_tried() {
   Judgement judgement;
   judgement.verdict = Verdict::not_tried;
-  judgement.text = "the device is busy with an earlier call";
+  judgement.text = "one case after another did not finish";
   return judgement;
 }
 
@@ -141,7 +140,7 @@ Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options) {
     return opening;
   }
   if (supported != ASSAY_OK) {
-    opening.judgement.verdict = supported == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
+    opening.judgement.verdict = Verdict::failed;
     opening.judgement.text = headed(options, fmt::format("  call    supports() returned '{}': {}", name_of(supported), backend.last_error()));
     opening.settled = true;
     return opening;
@@ -154,7 +153,7 @@ Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options) {
   opening.judgement.plan = opening.stated.plan;
   opening.judgement.unit = opening.stated.unit;
   if (!fault.empty()) {
-    opening.judgement.verdict = asked == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
+    opening.judgement.verdict = Verdict::failed;
     opening.judgement.text = headed(options, "  call    " + fault);
     opening.settled = true;
   }
@@ -320,8 +319,10 @@ Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps,
   }
   try {
     trial.capture();
+  } catch (const BackendFault&) {
+    throw;
   } catch (const BackendError& error) {
-    judgement.verdict = error.status() == ASSAY_DEVICE_LOST ? Verdict::machine_failed : Verdict::failed;
+    judgement.verdict = Verdict::failed;
     judgement.text = headed(options, std::string("  when    capture\n  call    ") + error.what());
     return watch.stop(judgement);
   }

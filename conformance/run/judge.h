@@ -25,8 +25,8 @@ enum class Verdict {
   not_run,         // the backend declared the path absent, and proved it: the call returned "not supported" and wrote nothing
   unproven_skip,   // declared absent, but the call did something else
   unfinished,      // no answer: time ran out, or the call could not be made to an end
-  not_tried,       // not begun: the device is busy with an earlier call that does not finish
-  machine_failed,  // device lost, out of memory on the harness side
+  not_tried,       // not begun: the cases before it, one after another, did not finish
+  machine_failed,  // no device can be opened any more, out of memory on the harness side
 };
 std::string_view name_of(Verdict verdict);
 
@@ -51,7 +51,7 @@ struct Judgement {
   std::string expected_by;      // backend whose answer was expected; empty: the reference's, or a fixture's
 };
 
-// That of a case for which no device is left.
+// That of a case which is not begun any more.
 Judgement not_tried();
 
 // "bits", or "bits, expected by bringup".

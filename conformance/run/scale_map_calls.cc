@@ -13,7 +13,7 @@ namespace {
 std::uint8_t one_of(Format type) { return type == Format::e5m2 ? 0x3C : 0x38; }
 
 [[noreturn]] void trouble(assay_status status, const std::string& text) {
-  const bool machine = status == ASSAY_DEVICE_LOST || status == ASSAY_OUT_OF_MEMORY;
+  const bool machine = status == ASSAY_OUT_OF_MEMORY;
   throw CallTrouble{status == ASSAY_TIMEOUT ? Verdict::unfinished : machine ? Verdict::machine_failed : Verdict::failed, text};
 }
 

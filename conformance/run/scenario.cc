@@ -81,7 +81,6 @@ class ScenarioJudge {
   static Verdict verdict_of(assay_status status) {
     switch (status) {
       case ASSAY_TIMEOUT: return Verdict::unfinished;
-      case ASSAY_DEVICE_LOST:
       case ASSAY_OUT_OF_MEMORY: return Verdict::machine_failed;
       default: return Verdict::failed;
     }

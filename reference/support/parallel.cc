@@ -18,6 +18,7 @@
 #endif
 
 #include "reference/support/error.h"
+#include "reference/support/float_mode.h"
 
 namespace assay {
 namespace {
@@ -99,6 +100,7 @@ class Pool {
  private:
   void serve() {
     inside_body = true;
+    set_float_mode({});  // a thread starts in the mode of the one that made it
     std::uint64_t seen = 0;
     for (;;) {
       Job* job;
@@ -162,6 +164,7 @@ void parallel_for(std::int64_t count, std::int64_t grain, const std::function<vo
   require(grain >= 1, "grain", grain, "a value of at least 1");
   if (count <= 0) return;
   Job job(count, grain, body);
+  const DefaultFloatMode mode;
   if (inside_body || count <= grain || thread_count() == 1) {
     job.work();
   } else {

@@ -10,9 +10,9 @@ namespace assay {
 // Threads in use: ASSAY_THREADS if set (1 or more), else the number of processors this process may run on.
 int thread_count();
 
-// Calls body(begin, end) for consecutive ranges of at most `grain` that cover [0, count). Returns when all are done.
+// Calls body(begin, end) for consecutive ranges of at most `grain` that cover [0, count), each in the default floating-point mode.
 // An exception thrown by a body is rethrown here after the others have finished. A call from inside a body runs inline.
-// Errors: `grain` below 1.
+// Returns when all are done. Errors: `grain` below 1.
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body);
 
 }  // namespace assay

@@ -18,9 +18,9 @@
 #include <set>
 
 #include "conformance/cases/catalogue.h"
-#include "conformance/program/departure.h"
 #include "conformance/program/exit_code.h"
 #include "conformance/program/suite.h"
+#include "conformance/worker/server.h"
 
 namespace {
 
@@ -38,13 +38,25 @@ BackendChoice choice_from_environment() {
   return choice;
 }
 
+// The backend of the tests, in a new process where a test has left none that can be used.
+class Opened {
+ public:
+  Opened() : backend_(choice_from_environment().open()) {}
+  Backend& backend() {
+    if (backend_->is_given_up()) backend_ = choice_from_environment().open();
+    return *backend_;
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+};
+
 class CaseTest : public testing::Test {
  public:
-  CaseTest(CaseLine line, std::shared_ptr<Backend> backend) : line_(std::move(line)), backend_(std::move(backend)) {}
+  CaseTest(CaseLine line, std::shared_ptr<Opened> opened) : line_(std::move(line)), opened_(std::move(opened)) {}
 
   void TestBody() override {
-    if (backend_->is_given_up()) FAIL() << "not tried: " << not_tried().text;
-    const Judgement judgement = judge_line(line_, {*backend_}, choice_from_environment()).judgement;
+    const Judgement judgement = judge_line(line_, {opened_->backend()}, choice_from_environment()).judgement;
     RecordProperty("case", to_text(line_));
     RecordProperty("words", std::to_string(judgement.words));
     if (judgement.verdict == Verdict::passed) RecordProperty("ground", std::string(name_of(judgement.ground)));
@@ -54,7 +66,7 @@ class CaseTest : public testing::Test {
 
  private:
   CaseLine line_;
-  std::shared_ptr<Backend> backend_;
+  std::shared_ptr<Opened> opened_;
 };
 
 // "grouped_gemm/bf16/TN/3f2a91c0" without its op, as GoogleTest wants names: letters, digits and underscores.
@@ -67,20 +79,21 @@ std::string test_name(const CaseLine& line) {
   return name;
 }
 
-// `backend` is null when tests are only listed.
-void register_cases(const std::vector<CaseLine>& lines, const std::shared_ptr<Backend>& backend) {
+// `opened` is null when tests are only listed.
+void register_cases(const std::vector<CaseLine>& lines, const std::shared_ptr<Opened>& opened) {
   std::set<std::pair<std::string, std::string>> taken;
   for (const CaseLine& line : lines) {
     std::string name = test_name(line);
     while (!taken.emplace(line.op, name).second) name += "_again";
     testing::RegisterTest(line.op.c_str(), name.c_str(), nullptr, to_text(line).c_str(), __FILE__, __LINE__,
-                          [line, backend]() -> testing::Test* { return new CaseTest(line, backend); });
+                          [line, opened]() -> testing::Test* { return new CaseTest(line, opened); });
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const std::optional<int> served = worker::serve_as_worker(argc, argv)) return *served;
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1) {
     fmt::print(stderr, "assay_suite: '{}' is no option of GoogleTest\n", argv[1]);
@@ -92,18 +105,20 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "assay_suite: ASSAY_PROFILE is '{}': expected smoke, standard or full\n", profile_name);
     return static_cast<int>(ExitCode::usage);
   }
-  std::shared_ptr<Backend> backend;
+  std::shared_ptr<Opened> opened;
   if (!testing::GTEST_FLAG(list_tests)) {
-    const BackendChoice choice = choice_from_environment();
     try {
-      backend = std::make_shared<Backend>(choice.name, choice.options);
+      opened = std::make_shared<Opened>();
+    } catch (const BackendFault& fault) {
+      fmt::print(stderr, "assay_suite: {}\n", fault.what());
+      return static_cast<int>(fault.status() == ASSAY_TIMEOUT ? ExitCode::incomplete : ExitCode::failed);
     } catch (const BackendError& error) {
       fmt::print(stderr, "assay_suite: {}\n", error.what());
       const bool usage = error.status() == ASSAY_INVALID_ARGUMENT || error.status() == ASSAY_FAILED;
       return static_cast<int>(usage ? ExitCode::usage : ExitCode::machine_failed);
     }
   }
-  register_cases(catalogue(*profile), backend);
+  register_cases(catalogue(*profile), opened);
   const int status = RUN_ALL_TESTS();
   // Nothing selected is no pass; but a shard may be empty.
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
@@ -112,6 +127,5 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "assay_suite: no case was judged\n");
     return static_cast<int>(ExitCode::nothing_selected);
   }
-  if (backend != nullptr && backend->is_given_up()) leave_at_once(static_cast<ExitCode>(status));  // what waits for the device waits for ever
   return status;
 }

@@ -229,14 +229,14 @@ const Fault kFaults[] = {
     {"hangs", kOffsets, Verdict::unfinished, {"  call    returned 'timeout': not finished after 250 ms"}, [](Rogue& rogue) {
        rogue.synchronize = [&rogue] { return rogue.calls == 0 ? ASSAY_OK : ASSAY_TIMEOUT; };
      }},
-    {"device_lost_in_the_call", kOffsets, Verdict::machine_failed, {"returned 'device lost': it fell off the bus"}, [](Rogue& rogue) {
+    {"device_lost_in_the_call", kOffsets, Verdict::failed, {"returned 'device lost': it fell off the bus"}, [](Rogue& rogue) {
        rogue.error = "it fell off the bus";
        rogue.execute = [](const assay_call&) { return ASSAY_DEVICE_LOST; };
      }},
-    {"device_lost_after_the_call", kOffsets, Verdict::machine_failed, {"returned 'device lost'"}, [](Rogue& rogue) {
+    {"device_lost_after_the_call", kOffsets, Verdict::failed, {"returned 'device lost'"}, [](Rogue& rogue) {
        rogue.synchronize = [&rogue] { return rogue.calls == 0 ? ASSAY_OK : ASSAY_DEVICE_LOST; };
      }},
-    {"device_lost_when_asked", kOffsets, Verdict::machine_failed, {"supports() returned 'device lost'"}, [](Rogue& rogue) {
+    {"device_lost_when_asked", kOffsets, Verdict::failed, {"supports() returned 'device lost'"}, [](Rogue& rogue) {
        rogue.supports = [](const assay_call&) { return ASSAY_DEVICE_LOST; };
      }},
     {"out_of_memory_in_the_call", kOffsets, Verdict::machine_failed, {"returned 'out of memory'"}, [](Rogue& rogue) {

@@ -245,7 +245,7 @@ const Fault kFaults[] = {
        rogue.error = "why not";
        rogue.execute = [](const assay_call&) { return ASSAY_FAILED; };
      }},
-    {"lost", "machine failed", "returned 'device lost'", [](Rogue& rogue) { rogue.execute = [](const assay_call&) { return ASSAY_DEVICE_LOST; }; }},
+    {"lost", "failed", "returned 'device lost'", [](Rogue& rogue) { rogue.execute = [](const assay_call&) { return ASSAY_DEVICE_LOST; }; }},
     {"no_memory", "machine failed", "could not allocate", [](Rogue& rogue) { rogue.allocate = [](std::int64_t) { return ASSAY_OUT_OF_MEMORY; }; }},
     {"never_finishes", "unfinished", "not finished after 250 ms",
      [](Rogue& rogue) { rogue.synchronize = [&rogue] { return rogue.calls == 2 ? ASSAY_TIMEOUT : ASSAY_OK; }; }},

@@ -65,7 +65,7 @@ TEST(JudgeScenario, NeedsProofOfWhatIsDeclaredAbsent) {
 }
 
 TEST(JudgeScenario, TellsMachinesThatFail) {
-  for (const auto& [status, verdict] : {std::pair{ASSAY_DEVICE_LOST, "machine failed"}, {ASSAY_OUT_OF_MEMORY, "machine failed"}, {ASSAY_FAILED, "failed"}}) {
+  for (const auto& [status, verdict] : {std::pair{ASSAY_DEVICE_LOST, "failed"}, {ASSAY_OUT_OF_MEMORY, "machine failed"}, {ASSAY_FAILED, "failed"}}) {
     Rogue rogue;
     rogue.error = "gone";
     rogue.execute = [status = status](const assay_call&) { return status; };

@@ -1,0 +1,362 @@
+// The reference as a shared library that does one thing no backend may, which its options name: "WHAT@WHERE", for the one case
+// of the smoke profile that kTarget describes, and "WHAT@WHERE!" for every case. WHERE is a function of the interface, or
+// `load`, `entry` and `unload`, which HOSTILE names in the environment. What else can be done is in kDeeds, and with answers:
+//
+//   answer@FUNCTION=KIND   what the function answers: see answers() below
+
+#include <cxxabi.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cfenv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "conformance/backends/built_in.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace {
+
+const assay_backend& honest() { return *assay::conformance::reference_backend(); }
+
+std::string deed, place, kind, error;
+bool marked = false;  // the last call that was shown to us was that of the case in question
+bool always = false;
+jmp_buf earlier;
+
+bool is_target(const assay_call& call) {
+  return call.op == std::string("splits_to_offsets_2d") && call.input_count > 0 && call.inputs[0].dtype == ASSAY_I64;
+}
+
+__attribute__((noinline)) int overflow(volatile char* before) {
+  volatile char here[4096];
+  here[0] = before == nullptr ? 0 : before[0];
+  return here[0] == 1 ? 0 : overflow(here) + here[0];
+}
+
+void wait_for_ever() {
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+// Writes over all memory that this process shares with another.
+void scribble() {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    if (line.find("assay-worker") == std::string::npos) continue;
+    unsigned long long first = 0, last = 0;
+    std::sscanf(line.c_str(), "%llx-%llx", &first, &last);
+    std::memset(reinterpret_cast<void*>(first), 0xff, std::min<std::size_t>(last - first, std::size_t{6} << 20));
+  }
+}
+
+void hog() {
+  for (;;) {
+    auto* piece = static_cast<char*>(std::malloc(std::size_t{64} << 20));
+    std::memset(piece, 1, std::size_t{64} << 20);
+  }
+}
+
+const std::map<std::string, std::function<void()>>& deeds() {
+  static const std::map<std::string, std::function<void()>> all = {
+      {"exit", [] { std::exit(0); }},
+      {"_exit", [] { _exit(3); }},
+      {"quick_exit", [] { std::quick_exit(0); }},
+      {"abort", [] { std::abort(); }},
+      {"segv", [] { *static_cast<volatile int*>(nullptr) = 1; }},
+      {"kill", [] { kill(getpid(), SIGKILL); }},
+      {"term", [] { kill(getpid(), SIGTERM); }},
+      {"pipe", [] { raise(SIGPIPE); }},
+      {"group", [] { kill(0, SIGKILL); }},
+      {"fpe", [] { raise(SIGFPE); }},
+      {"overflow", [] { overflow(nullptr); }},
+      {"hog", hog},
+      {"hang", wait_for_ever},
+      {"spin", [] {
+         volatile bool more = true;
+         while (more) {
+         }
+       }},
+      {"stop", [] { raise(SIGSTOP); }},
+      {"end_thread", [] { pthread_exit(nullptr); }},
+      {"deaf_hang", [] {
+         sigset_t set;
+         sigfillset(&set);
+         sigprocmask(SIG_SETMASK, &set, nullptr);
+         wait_for_ever();
+       }},
+      {"throw", [] { throw std::runtime_error("out of the interface \xff"); }},
+      {"throw_int", [] { throw 7; }},
+      {"jump", [] { longjmp(earlier, 1); }},
+      {"scribble", scribble},
+      {"terminate", [] { std::terminate(); }},
+#if defined(__x86_64__)
+      {"ftz", [] { _mm_setcsr(_mm_getcsr() | 0x8000); }},
+      {"daz", [] { _mm_setcsr(_mm_getcsr() | 0x0040); }},
+      {"traps", [] { _mm_setcsr(_mm_getcsr() & ~0x0080u); }},
+      {"x87", [] {
+         const std::uint16_t word = 0x027F;
+         __asm__ volatile("fldcw %0" : : "m"(word));
+       }},
+#endif
+      {"round", [] { std::fesetround(FE_UPWARD); }},
+      // What stays within the process and is no fault.
+      {"close_all", [] { for (int i = 0; i < 64; ++i) close(i); }},
+      {"environment", [] {
+         clearenv();
+         if (chdir("/") != 0) std::abort();
+         umask(0777);
+         setlocale(LC_ALL, "de_DE.UTF-8");
+       }},
+      {"limits", [] {
+         const rlimit none{0, 0};
+         setrlimit(RLIMIT_NOFILE, &none);
+         setrlimit(RLIMIT_FSIZE, &none);
+       }},
+      {"deaf", [] {
+         sigset_t set;
+         sigfillset(&set);
+         sigprocmask(SIG_SETMASK, &set, nullptr);
+         for (int i = 1; i < 32; ++i) signal(i, SIG_IGN);
+       }},
+      {"children", [] {
+         for (int i = 0; i < 3; ++i) {
+           if (fork() == 0) wait_for_ever();
+         }
+       }},
+      {"print", [] {
+         for (int i = 0; i < 3000; ++i) std::printf("PASS everything, I promise \xff\x1b[31m\n");
+         std::fflush(stdout);
+       }},
+      {"print_segv", [] {
+         std::fprintf(stderr, "assertion failed: tile < tiles\n");
+         *static_cast<volatile int*>(nullptr) = 1;
+       }},
+      {"thread_segv", [] {
+         std::thread([] {
+           std::this_thread::sleep_for(std::chrono::milliseconds(2));
+           *static_cast<volatile int*>(nullptr) = 1;
+         }).detach();
+       }},
+      {"thread_exit", [] { std::thread([] { std::exit(0); }).join(); }},
+  };
+  return all;
+}
+
+// Does the deed, if this is the place for it.
+void at(const char* where) {
+  if (place != where || (!marked && !always)) return;
+  if (const auto found = deeds().find(deed); found != deeds().end()) found->second();
+}
+bool answers(const char* where, const char* what) { return deed == "answer" && place == where && kind == what && (marked || always); }
+
+void read_options(const std::string& text) {
+  const std::size_t sign = text.find('@');
+  if (sign == std::string::npos) return;
+  deed = text.substr(0, sign);
+  place = text.substr(sign + 1);
+  always = place.ends_with('!');
+  if (always) place.pop_back();
+  if (const std::size_t equals = place.find('='); equals != std::string::npos) {
+    kind = place.substr(equals + 1);
+    place.resize(equals);
+  }
+  if (place == "load" || place == "entry" || place == "unload" || place == "open" || place == "close") always = true;
+}
+
+template <std::size_t size>
+void fill(char (&text)[size]) {
+  std::memset(text, 'x', size);
+}
+
+assay_status question(const char* where, const assay_call* call) {
+  marked = is_target(*call);
+  at(where);
+  if (answers(where, "77")) return static_cast<assay_status>(77);
+  if (answers(where, "-1")) return static_cast<assay_status>(-1);
+  if (answers(where, "lost")) return ASSAY_DEVICE_LOST;
+  if (answers(where, "failed")) return error = "because \xff\xfe \x1b[31mred", ASSAY_FAILED;
+  if (place == "last_error" && (marked || always)) return ASSAY_FAILED;
+  return ASSAY_OK;
+}
+
+assay_status allocate(assay_context* context, std::int64_t bytes, void** data) {
+  at("allocate");
+  static void* first = nullptr;
+  const assay_status status = honest().allocate(context, bytes, data);
+  if (answers("allocate", "null")) *data = nullptr;
+  if (answers("allocate", "misaligned")) *data = static_cast<char*>(*data) + 8;
+  if (answers("allocate", "wild")) *data = reinterpret_cast<void*>(std::uintptr_t{0xdead} << 32);
+  if (answers("allocate", "overlap")) {
+    if (first == nullptr) first = honest().allocate(context, std::int64_t{64} << 20, &first) == ASSAY_OK ? first : nullptr;
+    *data = first;
+  }
+  return status;
+}
+
+assay_status numerics(assay_context* context, const assay_call* call, assay_numerics* stated) {
+  const assay_status asked = question("numerics", call);
+  if (asked != ASSAY_OK) return asked;
+  const assay_status status = honest().numerics(context, call, stated);
+  if (answers("numerics", "zero_sign")) stated->keeps_zero_sign = 7;
+  if (answers("numerics", "deterministic")) stated->deterministic = -2;
+  if (answers("numerics", "unit")) fill(stated->unit);
+  if (answers("numerics", "plan")) fill(stated->plan);
+  return status;
+}
+
+assay_status workspace_bytes(assay_context* context, const assay_call* call, std::int64_t* bytes) {
+  const assay_status asked = question("workspace_bytes", call);
+  if (asked != ASSAY_OK) return asked;
+  const assay_status status = honest().workspace_bytes(context, call, bytes);
+  if (answers("workspace_bytes", "negative")) *bytes = -1;
+  return status;
+}
+
+assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
+  const assay_status asked = question("execute", call);
+  if (asked != ASSAY_OK) return asked;
+  return honest().execute(context, stream, call);
+}
+
+assay_status supports(assay_context* context, const assay_call* call) {
+  const assay_status asked = question("supports", call);
+  if (asked != ASSAY_OK) return asked;
+  if (deed == "jump" && marked && setjmp(earlier) != 0) return ASSAY_OK;  // from execute(), once this has long returned
+  return honest().supports(context, call);
+}
+
+const char* last_error(assay_context* context) {
+  at("last_error");
+  if (answers("last_error", "null")) return nullptr;
+  if (answers("last_error", "endless")) {
+    static const std::vector<char> text(1 << 20, 'x');
+    return text.data();
+  }
+  return error.empty() ? honest().last_error(context) : error.c_str();
+}
+
+assay_status list_axes(assay_context*, assay_axis* axes, std::int32_t capacity, std::int32_t* count) {
+  at("list_axes");
+  *count = place == "list_axes" ? 1 : 0;
+  if (answers("list_axes", "negative")) *count = -3;
+  if (answers("list_axes", "many")) *count = 2'000'000'000;
+  if (capacity < 1) return ASSAY_OK;
+  std::strcpy(axes[0].name, "size");
+  std::strcpy(axes[0].values, "1 2");
+  if (answers("list_axes", "name")) fill(axes[0].name);
+  if (answers("list_axes", "overrun")) fill(axes[1].name);
+  return ASSAY_OK;
+}
+
+assay_status list_algorithms(assay_context*, const assay_call* call, assay_algorithm* algorithms, std::int32_t capacity, std::int32_t* count) {
+  marked = is_target(*call);
+  at("list_algorithms");
+  *count = 1;
+  if (answers("list_algorithms", "negative")) *count = -3;
+  if (answers("list_algorithms", "many")) *count = 2'000'000'000;
+  if (capacity < 1) return ASSAY_OK;
+  algorithms[0].id = -1;
+  if (answers("list_algorithms", "description")) fill(algorithms[0].description);
+  return ASSAY_OK;
+}
+
+// Made after all that is above, as the library is loaded, and destroyed before it.
+struct Library {
+  Library() {
+    const char* text = std::getenv("HOSTILE");
+    if (text != nullptr) read_options(text);
+    at("load");
+  }
+  ~Library() { at("unload"); }
+} library;
+
+assay_backend make_table() {
+  assay_backend table = honest();
+  table.name = "hostile";
+  table.open = [](const char* options, assay_context** context) {
+    read_options(options);
+    at("open");
+    if (place == "pid") std::ofstream(kind) << getpid() << std::flush;
+    return honest().open("", context);
+  };
+  table.close = [](assay_context* context) {
+    at("close");
+    honest().close(context);
+  };
+  table.device_info = [](assay_context* context, assay_device_info* info) {
+    at("device_info");
+    const assay_status status = honest().device_info(context, info);
+    if (answers("device_info", "name")) fill(info->name);
+    if (answers("device_info", "utf8")) std::strcpy(info->name, "device \xff\xfe");
+    return status;
+  };
+  table.release = [](assay_context* context, void* data) {
+    at("release");
+    honest().release(context, data);
+  };
+  table.copy_to_device = [](assay_context* context, assay_stream* stream, void* to, const void* from, std::int64_t bytes) {
+    at("copy_to_device");
+    return honest().copy_to_device(context, stream, to, from, bytes);
+  };
+  table.copy_to_host = [](assay_context* context, assay_stream* stream, void* to, const void* from, std::int64_t bytes) {
+    at("copy_to_host");
+    return honest().copy_to_host(context, stream, to, from, bytes);
+  };
+  table.fill = [](assay_context* context, assay_stream* stream, void* to, std::uint8_t value, std::int64_t bytes) {
+    at("fill");
+    return honest().fill(context, stream, to, value, bytes);
+  };
+  table.stream_create = [](assay_context* context, assay_stream** stream) {
+    at("stream_create");
+    return honest().stream_create(context, stream);
+  };
+  table.stream_destroy = [](assay_context* context, assay_stream* stream) {
+    at("stream_destroy");
+    honest().stream_destroy(context, stream);
+    marked = false;
+  };
+  table.synchronize = [](assay_context* context, assay_stream* stream, std::int64_t timeout) {
+    at("synchronize");
+    if (answers("synchronize", "lost")) return ASSAY_DEVICE_LOST;
+    return honest().synchronize(context, stream, timeout);
+  };
+  table.allocate = allocate;
+  table.supports = supports;
+  table.numerics = numerics;
+  table.workspace_bytes = workspace_bytes;
+  table.execute = execute;
+  table.last_error = last_error;
+  table.list_axes = list_axes;
+  table.set_axis = [](assay_context*, const char*, const char*) { return ASSAY_OK; };
+  table.list_algorithms = list_algorithms;
+  return table;
+}
+
+}  // namespace
+
+extern "C" const assay_backend* assay_backend_v1(void) {
+  at("entry");
+  static const assay_backend table = make_table();
+  return &table;
+}

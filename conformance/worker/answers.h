@@ -1,0 +1,23 @@
+#pragma once
+// What a backend answers is not believed before it is checked: texts have an end and can be printed, numbers are in their range.
+
+#include <cstdint>
+#include <string>
+
+#include "conformance/backend.h"
+
+namespace assay::conformance {
+
+// Bytes that are no UTF-8, and control characters but newline and tab, become "\x9f".
+std::string printable(const std::string& text);
+
+// What is wrong with an answer, or empty; texts of a good one are made printable. The functions' names head the fault:
+// "device_info() gives a name without an end".
+std::string check_answer(assay_device_info& info);
+std::string check_answer(assay_numerics& stated);
+std::string check_answer(assay_algorithm& algorithm);
+std::string check_answer(assay_axis& axis);
+// `function`: "list_axes()".
+std::string check_count(const std::string& function, std::int32_t count);
+
+}  // namespace assay::conformance

@@ -1,0 +1,34 @@
+#pragma once
+// An assay_call as bytes, and back.
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "conformance/backend.h"
+#include "conformance/worker/wire.h"
+
+namespace assay::conformance::worker {
+
+void put_call(Writer& writer, const assay_call& call);
+
+// A call with everything it points to, but for the contents of tensors.
+class OwnedCall {
+ public:
+  // Errors: Malformed.
+  explicit OwnedCall(Reader& reader);
+  OwnedCall(const OwnedCall&) = delete;
+  OwnedCall& operator=(const OwnedCall&) = delete;
+  const assay_call& get() const { return call_; }
+
+ private:
+  const char* text(Reader& reader);
+  std::vector<assay_tensor> tensors(Reader& reader, std::int32_t count);
+
+  std::deque<std::string> texts_;
+  std::vector<assay_parameter> parameters_;
+  std::vector<assay_tensor> inputs_, outputs_;
+  assay_call call_{};
+};
+
+}  // namespace assay::conformance::worker

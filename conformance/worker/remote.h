@@ -1,0 +1,145 @@
+#pragma once
+// A backend in a worker process, as the judge has it: a table whose functions send messages.
+//
+// Copies, fills and what is given back are sent with the next call that has an answer, so that a case takes few messages. Where
+// such a call failed, the next one says so and names it.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "conformance/backends/backend.h"
+#include "conformance/worker/process.h"
+#include "conformance/worker/wire.h"
+
+namespace assay::conformance::worker {
+
+// A process with one backend loaded, and its channels.
+class Worker {
+ public:
+  // `channels`: contexts that it can have at the same time, which is 1 for a library that is not ours.
+  Worker(std::string name, std::size_t channels);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Number of a channel that nothing uses, or -1.
+  int take_channel();
+  void give_channel(int channel);
+  Channel& channel(int number) const { return static_cast<Channel*>(memory_->data())[number]; }
+  Process& process() const { return *process_; }
+  const std::string& name() const { return name_; }
+
+  // Cases that were begun on it, of all channels.
+  std::atomic<int> cases = 0;
+  // Nothing further is asked of it: it has ended, or its device is lost.
+  std::atomic<bool> is_spent = false;
+
+  // What the loading found out; empty until then.
+  struct Library {
+    bool loaded = false;
+    std::string name, description, float_mode;
+    bool captures = false, has_events = false, has_algorithms = false, has_axes = false;
+  } library;
+  std::mutex loading;
+
+ private:
+  const std::string name_;
+  const std::shared_ptr<SharedMemory> memory_;
+  std::shared_ptr<Process> process_;
+  std::mutex mutex_;
+  std::vector<bool> used_;
+};
+
+class Remote {
+ public:
+  // Starts a worker or takes one that has room, loads the library and opens a context.
+  // Errors: BackendFault; BackendError as Backend's constructor.
+  Remote(const std::string& name, const std::string& options, std::int64_t limit_ms);
+  ~Remote();
+  Remote(const Remote&) = delete;
+  Remote& operator=(const Remote&) = delete;
+
+  const assay_backend& table() const { return table_; }
+  // False once this context can be asked nothing more.
+  bool is_usable() const { return !lost_ && !worker_->process().has_ended(); }
+  // It is not to be used for another case.
+  bool is_spent() const { return !is_usable() || worker_->is_spent; }
+  // "ended by signal 11 (SIGSEGV)"; empty while the worker runs.
+  std::string end_text() const { return worker_->process().end_text(); }
+  // A case begins: which cases a fault may come from depends on it.
+  void begin_case() { ++worker_->cases; }
+  // Sends what is still to be sent. Errors: BackendFault, BackendError.
+  void settle();
+  // Closes the context. Errors: BackendFault.
+  void close();
+  // The context is left as it is, and its worker is ended unless others use it.
+  void give_up();
+  // "flush-to-zero on": the mode that the library set as it was loaded; empty for the default.
+  const std::string& float_mode() const { return worker_->library.float_mode; }
+
+  // For the table's functions.
+  struct Answer {
+    std::vector<std::byte> bytes;
+    assay_status status = ASSAY_OK;
+    std::size_t at = 0;
+  };
+  // Reads what a function gave. Errors: BackendFault where the worker has sent something else.
+  void read(const Answer& answer, const std::function<void(Reader&)>& take);
+  // Adds a command; it is sent with the next ask(), or before where there are many.
+  void add(Function function, const std::function<void(Writer&)>& fill);
+  // The same for what gives something back: never sends, and so never throws.
+  void add_quietly(Function function, const std::function<void(Writer&)>& fill);
+  Answer ask(Function function, const std::function<void(Writer&)>& fill, std::int64_t limit_ms = 0);
+  assay_status copy_to_device(assay_stream* stream, void* device, const void* host, std::int64_t bytes);
+  assay_status copy_to_host(assay_stream* stream, void* host, const void* device, std::int64_t bytes);
+  assay_status synchronize(assay_stream* stream, std::int64_t timeout_ms);
+  assay_status allocate(std::int64_t bytes, void** data);
+  void release(void* data);
+  const char* last_error() const { return error_.c_str(); }
+  // The backend broke a rule of the interface.
+  [[noreturn]] void fault(const std::string& text, bool spent = false);
+
+ private:
+  void load();
+  void open(const std::string& options);
+  void make_table();
+  void post();
+  std::vector<std::byte> wait_for_reply(Function last, std::int64_t limit_ms);
+  Answer read_reply(Function last, std::vector<std::byte> bytes);
+  [[noreturn]] void ended(const std::string& what, assay_status status);
+  bool is_alone() const { return worker_->cases <= 1; }
+  assay_status make_room(std::int64_t bytes);
+
+  const std::int64_t limit_ms_;
+  int channel_ = -1;
+  std::shared_ptr<Worker> worker_;
+  assay_backend table_{};
+  bool is_open_ = false, lost_ = false;
+
+  Writer commands_;
+  std::uint32_t command_count_ = 0, sequence_ = 0;
+  std::string error_;  // what last_error gives
+
+  // Staging memory is used from the front, and again once every stream with copies in it has been waited for.
+  struct Read {
+    assay_stream* stream;
+    void* host;
+    std::size_t at, bytes;
+  };
+  std::vector<Read> reads_;
+  std::vector<assay_stream*> copying_;
+  std::size_t staged_ = 0;
+  std::map<std::uintptr_t, std::int64_t> allocated_;
+};
+
+// Contexts opened from here on are in processes that have served no case.
+void start_afresh();
+// Calls on workers end early once this says that the program is to end.
+void end_early_when(bool (*interrupted)());
+
+}  // namespace assay::conformance::worker

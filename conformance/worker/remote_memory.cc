@@ -1,0 +1,120 @@
+// Memory of a backend in a worker process: what is allocated, and copies through the memory that both processes share.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "conformance/worker/remote.h"
+#include "reference/support/parallel.h"
+
+namespace assay::conformance::worker {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{8} << 20;
+
+std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+// Large pieces by all threads.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  parallel_for(static_cast<std::int64_t>(bytes), std::int64_t{1} << 20, [&](std::int64_t begin, std::int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+  });
+}
+
+}  // namespace
+
+assay_status Remote::allocate(std::int64_t bytes, void** data) {
+  *data = nullptr;
+  const Answer answer = ask(Function::allocate, [&](Writer& to) { to.put(bytes); });
+  if (answer.status != ASSAY_OK) return answer.status;
+  std::uintptr_t address = 0;
+  read(answer, [&](Reader& from) { address = static_cast<std::uintptr_t>(from.get<std::uint64_t>()); });
+  if (bytes > 0) {
+    if (address == 0) fault(fmt::format("allocate() returned 'ok' and no address for {} bytes", bytes));
+    if (address % 256 != 0) fault(fmt::format("allocate() gave the address 0x{:x}: expected a multiple of 256", address));
+    if (address + static_cast<std::uintptr_t>(bytes) < address) fault(fmt::format("allocate() gave the address 0x{:x}: {} bytes do not fit behind it", address, bytes));
+    const auto next = allocated_.lower_bound(address);
+    const auto overlaps = [&](auto each) {
+      return each->first < address + static_cast<std::uintptr_t>(bytes) && address < each->first + static_cast<std::uintptr_t>(each->second);
+    };
+    if ((next != allocated_.end() && overlaps(next)) || (next != allocated_.begin() && overlaps(std::prev(next)))) {
+      fault(fmt::format("allocate() gave {} bytes at 0x{:x}, which overlap with memory that it gave before", bytes, address));
+    }
+    allocated_[address] = bytes;
+  }
+  *data = reinterpret_cast<void*>(address);
+  return ASSAY_OK;
+}
+
+void Remote::release(void* data) {
+  if (!is_usable()) return;
+  allocated_.erase(reinterpret_cast<std::uintptr_t>(data));
+  add_quietly(Function::release, [&](Writer& to) { to.put(number_of(data)); });
+}
+
+// Waits for all streams that have copies under way, where there is no room for `bytes` more.
+assay_status Remote::make_room(std::int64_t bytes) {
+  if (staged_ + static_cast<std::size_t>(bytes) <= Channel::kStagingBytes) return ASSAY_OK;
+  while (!copying_.empty()) {
+    const assay_status status = synchronize(copying_.back(), limit_ms_);
+    if (status != ASSAY_OK) return status;
+  }
+  return ASSAY_OK;
+}
+
+assay_status Remote::copy_to_device(assay_stream* stream, void* device, const void* host, std::int64_t bytes) {
+  const auto all = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
+  for (std::size_t begin = 0; begin < all; begin += kPiece) {
+    const std::size_t count = std::min(kPiece, all - begin);
+    const assay_status status = make_room(static_cast<std::int64_t>(count));
+    if (status != ASSAY_OK) return status;
+    copy_bytes(worker_->channel(channel_).staging + staged_, static_cast<const std::byte*>(host) + begin, count);
+    add(Function::copy_to_device, [&](Writer& to) {
+      to.put(number_of(stream));
+      to.put(number_of(static_cast<std::byte*>(device) + begin));
+      to.put(static_cast<std::int64_t>(count));
+      to.put(static_cast<std::uint64_t>(staged_));
+    });
+    staged_ += (count + 63) / 64 * 64;
+    if (std::find(copying_.begin(), copying_.end(), stream) == copying_.end()) copying_.push_back(stream);
+  }
+  return ASSAY_OK;
+}
+
+assay_status Remote::copy_to_host(assay_stream* stream, void* host, const void* device, std::int64_t bytes) {
+  const auto all = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
+  for (std::size_t begin = 0; begin < all; begin += kPiece) {
+    const std::size_t count = std::min(kPiece, all - begin);
+    const assay_status status = make_room(static_cast<std::int64_t>(count));
+    if (status != ASSAY_OK) return status;
+    add(Function::copy_to_host, [&](Writer& to) {
+      to.put(number_of(stream));
+      to.put(number_of(static_cast<const std::byte*>(device) + begin));
+      to.put(static_cast<std::int64_t>(count));
+      to.put(static_cast<std::uint64_t>(staged_));
+    });
+    reads_.push_back({stream, static_cast<std::byte*>(host) + begin, staged_, count});
+    staged_ += (count + 63) / 64 * 64;
+    if (std::find(copying_.begin(), copying_.end(), stream) == copying_.end()) copying_.push_back(stream);
+  }
+  return ASSAY_OK;
+}
+
+assay_status Remote::synchronize(assay_stream* stream, std::int64_t timeout_ms) {
+  // No wait is longer than a call may take: what a judge gives a copy is more than enough.
+  const std::int64_t timeout = timeout_ms < 0 ? limit_ms_ : std::min(timeout_ms, limit_ms_);
+  const Answer answer = ask(Function::synchronize, [&](Writer& to) {
+    to.put(number_of(stream));
+    to.put(timeout);
+  }, timeout + 1'000);
+  std::erase(copying_, stream);
+  for (const Read& each : reads_) {
+    if (each.stream == stream && answer.status == ASSAY_OK) copy_bytes(static_cast<std::byte*>(each.host), worker_->channel(channel_).staging + each.at, each.bytes);
+  }
+  std::erase_if(reads_, [&](const Read& each) { return each.stream == stream; });
+  if (copying_.empty()) staged_ = 0;
+  return answer.status;
+}
+
+}  // namespace assay::conformance::worker

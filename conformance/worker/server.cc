@@ -1,0 +1,101 @@
+#include "conformance/worker/server.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "conformance/worker/process.h"
+#include "conformance/worker/session.h"
+
+namespace assay::conformance::worker {
+namespace {
+
+// Bytes of memory that the system could still give.
+std::uint64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  std::uint64_t kilobytes = 0;
+  while (file >> word) {
+    if (word == "MemAvailable:" && file >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+// Nothing of what a backend does may reach further than its process.
+void confine(bool limit_memory) {
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  std::ofstream("/proc/self/oom_score_adj") << 1000;  // where memory runs out, this process ends and not the judge
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (limit_memory) {
+    const std::uint64_t available = available_memory();
+    const auto most = static_cast<rlim_t>(available / 4 * 3);
+    const rlimit data{most, most};
+    if (available > 0) setrlimit(RLIMIT_DATA, &data);
+  }
+#else
+  (void)limit_memory;
+#endif
+}
+
+// Ends the process group once the judge's end of the pipe is closed, which the system does when the judge ends in any way.
+void end_with_judge() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  std::thread([] {
+    char byte = 0;
+    while (read(kLifeDescriptor, &byte, 1) != 0) {
+      if (fcntl(kLifeDescriptor, F_GETFD) < 0) return;  // closed by the backend: the signal of the judge's end is left
+    }
+    kill(0, SIGKILL);
+  }).detach();
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
+[[noreturn]] void serve(Channel& channel, Loaded& loaded) {
+  try {
+    Session(channel, loaded).serve();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "the worker cannot go on: %s\n", error.what());
+    std::abort();
+  }
+}
+
+}  // namespace
+
+// Words: the judge's process number, the number of channels, "limited" or "unlimited" memory.
+std::optional<int> serve_as_worker(int argc, char** argv) {
+  offer_this_program();
+  if (argc != 5 || std::strcmp(argv[1], kWorkerVerb) != 0) return std::nullopt;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != static_cast<pid_t>(std::strtol(argv[2], nullptr, 10))) return 1;  // it has ended already
+  const auto channels = static_cast<std::size_t>(std::strtoul(argv[3], nullptr, 10));
+  confine(std::strcmp(argv[4], "limited") == 0);
+  fcntl(kMemoryDescriptor, F_SETFD, FD_CLOEXEC);
+  fcntl(kLifeDescriptor, F_SETFD, FD_CLOEXEC);
+  void* memory = mmap(nullptr, channels * sizeof(Channel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, kMemoryDescriptor, 0);
+  if (channels == 0 || memory == MAP_FAILED) return 1;
+  close(kMemoryDescriptor);
+  end_with_judge();
+  auto* all = static_cast<Channel*>(memory);
+  static Loaded loaded;
+  for (std::size_t i = 1; i < channels; ++i) std::thread([channel = all + i] { serve(*channel, loaded); }).detach();
+  serve(all[0], loaded);
+}
+
+}  // namespace assay::conformance::worker

@@ -1,0 +1,53 @@
+#include "conformance/worker/wire.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace assay::conformance::worker {
+
+std::string name_of(Function function) {
+  static constexpr const char* kNames[] = {"", "", "", "open", "close", "last_error", "device_info", "allocate", "release", "copy_to_device",
+                                           "copy_to_host", "fill", "stream_create", "stream_destroy", "synchronize", "event_create",
+                                           "event_destroy", "event_record", "event_elapsed", "capture_begin", "capture_end", "graph_launch",
+                                           "graph_destroy", "supports", "numerics", "list_algorithms", "list_axes", "set_axis",
+                                           "workspace_bytes", "execute"};
+  static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Function::count));
+  if (function == Function::load) return "the loading of the library";
+  if (function == Function::unload) return "the unloading of the library";
+  if (function == Function::none || function >= Function::count) return "no call";
+  return std::string(kNames[static_cast<std::size_t>(function)]) + "()";
+}
+
+namespace {
+
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* at_most) {
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, at_most, nullptr, 0);
+}
+
+}  // namespace
+
+void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t old, std::chrono::nanoseconds at_most) {
+  if (at_most.count() <= 0) return;
+  const timespec limit{static_cast<time_t>(at_most.count() / 1'000'000'000), static_cast<long>(at_most.count() % 1'000'000'000)};
+  futex(word, FUTEX_WAIT, old, &limit);
+}
+
+void wake(std::atomic<std::uint32_t>& word) { futex(word, FUTEX_WAKE, INT_MAX, nullptr); }
+
+bool spin_while(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
+  constexpr auto kPatience = std::chrono::microseconds(30);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0;; ++i) {
+    if (word.load(std::memory_order_acquire) != old) return true;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+    if (i % 16 == 15 && std::chrono::steady_clock::now() - start > kPatience) return false;
+  }
+}
+
+}  // namespace assay::conformance::worker
