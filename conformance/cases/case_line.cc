@@ -220,6 +220,12 @@ void require_consistent(const CaseLine& line) {
   if (known("extra_rows") && line.integer("extra_rows") > 0) {
     require(ragged, "extra_rows", line.text("extra_rows"), "0 where there are no splits");
   }
+  if (known("beyond") && line.text("beyond") != "nan") {
+    require(line.integer("extra_rows") > 0, "beyond", line.text("beyond"), "nan where there are no rows beyond the splits (extra_rows)");
+  }
+  if (known("contract") && line.integer("contract") == 1) {
+    require(!line.has("replay"), "contract", line.text("contract"), "0 where the call is replayed");
+  }
   if (known("recipe") && known("otype")) {
     const bool four_bits = line.text("recipe") == "nvfp4";
     for (const std::string_view key : {"otype", "grad_otype"}) {
@@ -308,7 +314,7 @@ void require_consistent(const CaseLine& line) {
   }
   if (line.has("replay")) {
     const ReplayPlan plan = replay_plan(line);
-    require(!plan.splits || ragged, "replay", line.text("replay"), "no change of splits where there are none");
+    require(!plan.splits || ragged || known("first"), "replay", line.text("replay"), "no change of splits where there are none");
     require(!plan.noop || (known("noop") && line.has("noop")), "replay", line.text("replay"),
             "a change of noop only where the case has noop");
   }

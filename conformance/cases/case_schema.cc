@@ -25,7 +25,9 @@ const KeySchema kSeed{"seed", integer, "0", "", "", "of the counter-based genera
 const KeySchema kReplay{"replay", replay, "none", "", "",
                         "COUNT:WHAT,...: capture once, replay COUNT times with WHAT (data, splits, scales, noop) changed "
                         "in device memory between replays"};
-const KeySchema kExtraRows{"extra_rows", integer, "0", "", "", "rows beyond the sum of the splits, filled with NaN"};
+const KeySchema kExtraRows{"extra_rows", integer, "0", "", "", "rows beyond the sum of the splits"};
+const KeySchema kBeyond{"beyond", choice, "nan", "nan large", "", "what the rows beyond hold: NaN, or the largest finite value"};
+const KeySchema kContract{"contract", integer, "0", "0 1", "", "1: the call is also made wrong in every way, and each must be refused"};
 
 // A matrix is either one tensor of R rows or the groups of `splits`.
 const KeySchema kSplits{"splits", splits, "none", "", "", "rows of each group; without it one tensor of R rows"};
@@ -54,9 +56,9 @@ std::vector<OpSchema> make_schema() {
      {"dbias", integer, "0", "0 1", "", "1: the columns of each group are summed too"},
      {"noop", real, "none", "", "", "value of the skip flag; exactly 1 means that nothing is written"},
      {"zero_sign", choice, "kept", "kept positive free", "", "what becomes of -0; free: either is right"},
-     kSplits, kRows, kColumns, kExtraRows,
+     kSplits, kRows, kColumns, kExtraRows, kBeyond,
      {"data", choice, "uniform", kValuePatterns, "", "pattern of x"},
-     kSeed, kReplay}});
+     kSeed, kReplay, kContract}});
 
   ops.push_back({"grouped_gemm", "one matrix product a group",
     {{"kind", choice, "required", "bf16 f16 tensor block mxfp8 nvfp4", "", "type and scaling of the operands"},
@@ -76,29 +78,29 @@ std::vector<OpSchema> make_schema() {
      {"splits", splits, "required", "", "", "rows of each group"},
      {"N", integer, "required", "", "", "rows of each w"},
      {"K", integer, "required", "", "", "columns of x and of each w"},
-     kExtraRows,
+     kExtraRows, kBeyond,
      {"scales", choice, "plain; data=integers: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones",
       "plain pow2 edge ones", "kind=tensor|block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
      {"data", choice, "uniform", kOperandPatterns, "", "pattern of the operands"},
      kSeed,
      {"check", choice, "bits; kind=nvfp4: bits; data=integers: order_free", "bits order_free bound", "",
       "what the comparison may claim"},
-     kReplay}});
+     kReplay, kContract}});
 
   ops.push_back({"splits_to_offsets", "offsets of the groups, stride * prefix sum, from a leading 0",
     {{"splits", splits, "required", "", "", "rows of each group"},
-     {"stride", integer, "1", "", "", "factor of every offset", 1}, kReplay}});
+     {"stride", integer, "1", "", "", "factor of every offset", 1}, kReplay, kContract}});
 
   ops.push_back({"splits_to_offsets_multi", "several offset arrays from one reading of the splits",
     {{"splits", splits, "required", "", "", "rows of each group"},
      {"itype", choice, "i64", "i32 i64", "", "type of the splits"},
      {"outputs", outputs, "required", "", "", "STRIDE:TYPE[:inclusive],...: TYPE i32 or i64; inclusive: no leading 0"},
-     kReplay}});
+     kReplay, kContract}});
 
   ops.push_back({"splits_to_offsets_2d", "prefix sums of first[j] * last[j]",
     {{"first", dims, "required", "", "", "first dimension of each tensor"},
      {"last", dims, "required", "", "", "last dimension of each tensor"},
-     {"itype", choice, "i64", "i32 i64", "", "type of the dimensions and of the offsets"}, kReplay}});
+     {"itype", choice, "i64", "i32 i64", "", "type of the dimensions and of the offsets"}, kReplay, kContract}});
 
   ops.push_back({"delayed_update", "new scales and a rolled amax history for delayed scaling",
     {{"algorithm", choice, "max", "max most_recent", "", "which amax of the history counts"},
@@ -110,7 +112,7 @@ std::vector<OpSchema> make_schema() {
      {"length", integer, "required", "", "", "rows of the history", 1},
      {"data", choice, "uniform", "uniform full_exponent near_underflow specials sparse adversarial_amax", "",
       "pattern of the history"},
-     kSeed, kReplay}});
+     kSeed, kReplay, kContract}});
 
   ops.push_back({"dequantize", "values of codes and scales",
     {{"recipe", choice, "required", kRecipes, "", "how the tensor was quantized"},
@@ -119,28 +121,28 @@ std::vector<OpSchema> make_schema() {
      {"direction", choice, "rowwise", "rowwise columnwise", "", "which storage is read"},
      {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
-     kSplits, kRows, kColumns, kExtraRows,
+     kSplits, kRows, kColumns, kExtraRows, kBeyond,
      {"scales", choice, "plain", "plain pow2 edge ones", "", "the scales"},
      {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_code", "", "pattern of the codes"},
-     kSeed, kReplay}});
+     kSeed, kReplay, kContract}});
 
   for (const std::string_view op : {"swizzle", "unswizzle"}) {
     ops.push_back({op, op == "swizzle" ? "block scales from compact to 128x4 order" : "block scales from 128x4 to compact order",
       {{"recipe", choice, "required", "mxfp8 nvfp4", "", "whose scales"},
        {"direction", choice, "rowwise", "rowwise columnwise", "", "scales of which storage"},
-       kSplits, kRows, kColumns, kSeed, kReplay}});
+       kSplits, kRows, kColumns, kSeed, kReplay, kContract}});
   }
 
   ops.push_back({"grouped_dbias", "column sums of each group in f32",
     {{"itype", choice, "bf16", kInputTypes, "", "type of dy"},
      {"accumulate", integer, "0", "0 1", "", "1: added to what the output holds"},
      {"splits", splits, "required", "", "", "rows of each group"},
-     kColumns, kExtraRows,
+     kColumns, kExtraRows, kBeyond,
      {"data", choice, "uniform", "uniform normal full_exponent specials sparse clustered integers adversarial_dbias", "",
       "pattern of dy"},
      kSeed,
      {"check", choice, "bits; data=integers: order_free", "bits order_free bound", "", "what the comparison may claim"},
-     kReplay}});
+     kReplay, kContract}});
 
   for (const std::string_view op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
     std::vector<KeySchema> keys{
@@ -171,12 +173,12 @@ std::vector<OpSchema> make_schema() {
     keys.insert(keys.end(), {{"splits", splits, "required", "", "", "rows of each group"},
                              {"N", integer, "required", "", "", "output features"},
                              {"K", integer, "required", "", "", "input features"},
-                             kExtraRows,
+                             kExtraRows, kBeyond,
                              {"data", choice, "uniform", "uniform normal sparse one_hot clustered integers block_scales", "",
                               "pattern of activations, weights and gradients"},
                              kSeed,
                              {"check", choice, "bits", "bits order_free bound", "", "what the comparison may claim"},
-                             kReplay});
+                             kReplay, kContract});
     ops.push_back({op, op == "linear_forward" ? "y = x w^T + bias of a grouped linear layer"
                        : op == "linear_dgrad" ? "gradient of the input" : "gradients of the weights", std::move(keys)});
   }

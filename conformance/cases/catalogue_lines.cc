@@ -328,7 +328,64 @@ grouped_dbias splits=4x0 accumulate=1 K=40 seed=292
 grouped_dbias splits=130,7 extra_rows=60 K=40 seed=293
 grouped_dbias splits=130,7 itype=f32 K=40 data=specials seed=294
 
-# captured once, replayed with something changed
+# calls that are wrong on purpose, and the right one after each
+quantize recipe=block_1x128 noop=0 splits=5,0,17 dbias=1 K=136 seed=1001 contract=1
+quantize recipe=block_128x128 splits=128,5 K=40 seed=1002 contract=1
+quantize recipe=tensor_current splits=5,0,17 K=40 seed=1003 contract=1
+quantize recipe=tensor_delayed splits=5,0,17 K=40 seed=1004 contract=1
+quantize recipe=mxfp8 scale_layout=swizzled splits=32,0,64 K=64 seed=1005 contract=1
+quantize recipe=nvfp4 amax=given splits=16,0,32 K=32 seed=1006 contract=1
+dequantize recipe=block_1x128 splits=5,0,17 K=136 seed=1007 contract=1
+dequantize recipe=nvfp4 splits=16,0,32 K=32 seed=1008 contract=1
+swizzle recipe=mxfp8 splits=32,0,64 K=64 seed=1009 contract=1
+unswizzle recipe=nvfp4 splits=16,0,32 K=32 seed=1010 contract=1
+splits_to_offsets splits=3,0,5 stride=24 contract=1
+splits_to_offsets_multi splits=3,0,5 outputs=1:i64,24:i32:inclusive contract=1
+splits_to_offsets_2d first=3,0,5 last=8,8,2 contract=1
+delayed_update tensors=5 length=4 reduced=1 seed=1011 contract=1
+grouped_dbias splits=5,0,17 accumulate=1 K=40 seed=1012 contract=1
+grouped_gemm kind=bf16 beta=1 splits=5,0,17 N=24 K=40 seed=1013 contract=1
+grouped_gemm kind=block dtype_d=f32 splits=5,0,17 N=24 K=136 seed=1014 contract=1
+grouped_gemm kind=tensor layout=NT dtype_d=f32 splits=16,0,32 N=32 K=48 seed=1015 contract=1
+linear_forward recipe=block bias=1 noop=0 splits=17,0,20 N=24 K=40 seed=1016 contract=1
+linear_dgrad recipe=tensor_current bias=1 splits=17,0,20 N=24 K=40 seed=1017 contract=1
+linear_wgrad recipe=none accumulate=1 splits=17,0,20 N=24 K=40 seed=1018 contract=1
+
+# rows beyond the splits that are finite and large: what NaN hides in a maximum or a comparison
+quantize recipe=block_1x128 splits=5,0,17 extra_rows=140 beyond=large dbias=1 K=136 seed=1021
+quantize recipe=block_128x128 splits=128,5 extra_rows=30 beyond=large K=40 seed=1022
+quantize recipe=tensor_current splits=5,0,17 extra_rows=33 beyond=large K=40 seed=1023
+quantize recipe=tensor_delayed splits=5,0,17 extra_rows=33 beyond=large K=40 seed=1024
+quantize recipe=mxfp8 splits=32,5 extra_rows=40 beyond=large K=64 seed=1025
+quantize recipe=nvfp4 splits=16,0,34 extra_rows=18 beyond=large K=32 seed=1026
+dequantize recipe=block_1x128 splits=5,0,17 extra_rows=20 beyond=large K=136 seed=1027
+grouped_dbias splits=5,0,17 extra_rows=40 beyond=large K=40 seed=1028
+grouped_gemm kind=bf16 splits=5,0,17 extra_rows=40 beyond=large N=24 K=40 seed=1029
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=5,0,17 extra_rows=40 beyond=large N=24 K=40 seed=1030
+grouped_gemm kind=block layout=NT dtype_d=f32 splits=5,0,17 extra_rows=40 beyond=large N=24 K=40 seed=1031
+linear_forward recipe=tensor_current splits=5,0,17 extra_rows=40 beyond=large N=24 K=40 seed=1032
+linear_dgrad recipe=block bias=1 splits=5,0,17 extra_rows=40 beyond=large N=24 K=40 seed=1033
+linear_wgrad recipe=tensor_current bias=1 splits=5,0,17 extra_rows=40 beyond=large N=24 K=40 seed=1034
+
+# captured once, replayed with something changed; every tensor that an op reads is among what changes
+quantize recipe=nvfp4 amax=given stochastic=1 splits=16,0,32 K=32 seed=1041 replay=3:data,splits,scales
+dequantize recipe=block_1x128 splits=5,0,17 K=136 seed=1042 replay=3:data,splits,scales
+dequantize recipe=nvfp4 splits=16,0,32 K=32 seed=1043 replay=3:data,splits,scales
+dequantize recipe=mxfp8 direction=columnwise splits=32,0,64 K=64 seed=1044 replay=3:data,splits,scales
+swizzle recipe=mxfp8 splits=32,0,64 K=64 seed=1045 replay=3:data,splits,scales
+unswizzle recipe=nvfp4 splits=16,0,32 K=32 seed=1046 replay=3:data,splits,scales
+splits_to_offsets_multi splits=3,0,5 outputs=1:i64,24:i32:inclusive replay=3:splits
+splits_to_offsets_2d first=3,0,5 last=8,7,2 replay=3:splits
+delayed_update tensors=5 length=4 reduced=1 seed=1047 replay=3:data,scales
+grouped_dbias splits=5,0,17 accumulate=1 K=40 seed=1048 replay=3:data,splits
+grouped_gemm kind=bf16 arch=sm100 alpha=2,0.5,1 beta=0.5,1,2 bias=1 splits=5,0,17 N=24 K=40 seed=1049 replay=3:data,splits
+grouped_gemm kind=nvfp4 splits=16,0,32 N=32 K=64 seed=1053 replay=3:data,splits,scales
+grouped_gemm kind=nvfp4 layout=NN splits=16,0,32 N=32 K=64 seed=1054 replay=3:data,splits,scales
+grouped_gemm kind=nvfp4 layout=NT dtype_d=f32 splits=16,0,32 N=32 K=64 seed=1055 replay=3:data,splits,scales
+linear_forward recipe=nvfp4 noop=1 splits=16,0,32 N=32 K=64 seed=1056 replay=3:data,splits,scales
+linear_dgrad recipe=tensor_delayed bias=1 splits=17,0,20 N=24 K=40 seed=1050 replay=3:data,splits,scales
+linear_wgrad recipe=tensor_delayed bias=1 accumulate=1 splits=17,0,20 N=24 K=40 seed=1051 replay=3:data,splits,scales
+linear_forward recipe=tensor_delayed bias=1 noop=0 splits=17,0,20 N=24 K=40 seed=1052 replay=3:data,splits,scales,noop
 quantize recipe=block_1x128 pow2=1 splits=128,256,0 K=256 seed=301 replay=8:data,splits
 quantize recipe=block_128x128 noop=0 splits=128,128 K=128 seed=302 replay=5:data,noop
 quantize recipe=tensor_current splits=33,0,65 K=64 seed=303 replay=8:data,splits

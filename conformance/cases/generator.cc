@@ -7,6 +7,33 @@
 #include "reference/support/error.h"
 
 namespace assay::conformance {
+namespace {
+
+// The largest finite value; the NaN of e2m1, which has none, is its largest value already.
+std::uint32_t largest_code(Format type) {
+  switch (type) {
+    case Format::f32: return 0x7F7F'FFFF;
+    case Format::bf16: return 0x7F7F;
+    case Format::f16: return 0x7BFF;
+    case Format::e4m3: return 0x7E;
+    case Format::e5m2: return 0x7B;
+    default: return inputs::nan_code(type);
+  }
+}
+
+// Rows beyond the splits are the last elements of every operand that the splits divide, in whatever order it is stored.
+void enlarge_rows_beyond(const CaseLine& line, golden::Case& result) {
+  const std::int64_t extra = line.integer("extra_rows"), rows = inputs::sum_of(line.splits()) + extra;
+  for (auto& [name, tensor] : result.in) {
+    const bool data = name == "x" || name == "dy" || name.starts_with("x_") || name.starts_with("dy_") || name == "rowwise_data" || name == "columnwise_data";
+    if (!data || (name.find('_') != std::string::npos && !name.ends_with("_data"))) continue;
+    const std::int64_t count = tensor.elements() / rows * extra;
+    const std::vector<std::uint32_t> codes(static_cast<std::size_t>(count * (tensor.type == Format::e2m1 ? 2 : 1)), largest_code(tensor.type));
+    inputs::store(codes, tensor, tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1) - static_cast<std::int64_t>(codes.size()));
+  }
+}
+
+}  // namespace
 
 golden::Case generate(const CaseLine& line) {
   require(line.op != "scenario", "op", line.op, "one call: a scenario has several");
@@ -30,6 +57,8 @@ golden::Case generate(const CaseLine& line) {
   } else {
     inputs::generate_linear(line, result);
   }
+  const OpSchema& op = *find_op(line.op);
+  if (find_key(op, "beyond") != nullptr && line.text("beyond") == "large") enlarge_rows_beyond(line, result);
   return result;
 }
 

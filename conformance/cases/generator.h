@@ -4,7 +4,7 @@
 //
 // What is poisoned on purpose:
 //   padding of compact scales   NaN of the scale's type (f32 0x7FC0DEAD, e8m0 0xFF, e4m3 0x7F); of swizzled scales 0
-//   rows beyond the splits      NaN (e2m1, which has none: code 7)
+//   rows beyond the splits      NaN (e2m1, which has none: code 7); beyond=large: the largest finite value
 
 #include <string>
 #include <vector>

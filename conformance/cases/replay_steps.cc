@@ -28,6 +28,17 @@ CaseLine rotated(const CaseLine& line, std::string_view key, std::int64_t by) {
   return with(line, key, splits_text(splits));
 }
 
+// The same of numbers, where there is one a group and they are therefore an input: alpha and beta.
+CaseLine turned(const CaseLine& line, std::string_view key, std::int64_t by) {
+  const std::string text = line.text(key);
+  std::vector<std::string_view> values = words_of(text, ',');
+  if (values.size() < 2) return line;
+  std::rotate(values.begin(), values.begin() + by % static_cast<std::int64_t>(values.size()), values.end());
+  std::string changed;
+  for (const std::string_view each : values) changed += (changed.empty() ? "" : ",") + std::string(each);
+  return with(line, key, changed);
+}
+
 }  // namespace
 
 std::vector<golden::Case> replay_steps(const CaseLine& line) {
@@ -41,6 +52,11 @@ std::vector<golden::Case> replay_steps(const CaseLine& line) {
     if (plan.splits) {
       for (const char* key : {"splits", "first", "last"}) {
         if (has_key(line, key) && line.has(key)) changed = rotated(changed, key, i);
+      }
+    }
+    if (plan.data) {
+      for (const char* key : {"alpha", "beta"}) {
+        if (has_key(line, key)) changed = turned(changed, key, i);
       }
     }
     if ((plan.data || plan.scales) && has_key(line, "seed")) changed = with(changed, "seed", std::to_string(line.integer("seed") + i));

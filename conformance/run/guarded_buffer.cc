@@ -12,9 +12,6 @@
 namespace assay::conformance {
 namespace {
 
-// Milliseconds for a copy, with nothing else on its stream. Whatever takes longer waits for a device that hangs.
-constexpr std::int64_t kCopyLimit = 120'000;
-
 // Canary bytes differ from place to place, so that a shifted copy of them is seen too.
 std::byte canary(std::int64_t at) { return static_cast<std::byte>(0xC3 ^ (at * 37 & 0xff)); }
 
@@ -26,11 +23,22 @@ std::vector<std::byte> canaries(std::int64_t from, std::int64_t count) {
 
 }  // namespace
 
+void require_allocation(Backend& backend, const void* memory, std::int64_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  if (memory != nullptr && address % 256 == 0) return;
+  throw BackendError(ASSAY_FAILED, fmt::format("backend {} allocated {} bytes at address {:#x}: expected a multiple of 256 other than 0", backend.name(), bytes, address));
+}
+
 GuardedBuffer::GuardedBuffer(Backend& backend, assay_stream* stream, std::string label, std::int64_t bytes)
-    : backend_(backend), stream_(stream), label_(std::move(label)), bytes_(bytes), padded_((bytes + 255) / 256 * 256 - bytes) {
+    : backend_(backend), stream_(stream), label_(std::move(label)), bytes_(bytes) {
+  if (bytes < 0 || bytes > std::int64_t{1} << 48) {
+    throw BackendError(ASSAY_OUT_OF_MEMORY, fmt::format("{} has {} bytes: expected 0 to 2^48", label_, bytes));
+  }
+  padded_ = (bytes + 255) / 256 * 256 - bytes;
   void* memory = nullptr;
   const std::int64_t all = kGuard + bytes_ + padded_ + kGuard;
   backend_.check(backend_.table().allocate(backend_.context(), all, &memory), fmt::format("allocate {} bytes for {}", all, label_));
+  require_allocation(backend_, memory, all);
   base_ = static_cast<std::uint8_t*>(memory);
   const std::vector<std::byte> before = canaries(0, kGuard);
   const std::vector<std::byte> after = canaries(kGuard, padded_ + kGuard);

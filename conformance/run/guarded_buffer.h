@@ -10,9 +10,16 @@
 
 namespace assay::conformance {
 
+// Milliseconds for a copy, with nothing else on its stream. Whatever takes longer waits for a device that hangs.
+constexpr std::int64_t kCopyLimit = 120'000;
+
+// Throws BackendError unless `memory`, which the backend gave for `bytes` bytes, is where the interface says it is.
+void require_allocation(Backend& backend, const void* memory, std::int64_t bytes);
+
 class GuardedBuffer {
  public:
-  // `bytes` of device memory, 256-byte aligned, with kGuard canary bytes either side. `label` appears in messages.
+  // `bytes` of device memory, 256-byte aligned, with kGuard canary bytes either side. `label` appears in messages. Throws
+  // BackendError where there is not as much, and for more bytes than any machine has.
   GuardedBuffer(Backend& backend, assay_stream* stream, std::string label, std::int64_t bytes);
   ~GuardedBuffer();
   GuardedBuffer(GuardedBuffer&& other) noexcept;
@@ -44,7 +51,7 @@ class GuardedBuffer {
   assay_stream* stream_;
   std::string label_;
   std::int64_t bytes_;
-  std::int64_t padded_;  // the trailing canary starts right behind the data, to see a write of one byte too many
+  std::int64_t padded_ = 0;  // the trailing canary starts right behind the data, to see a write of one byte too many
   std::uint8_t* base_ = nullptr;
 };
 

@@ -2,10 +2,12 @@
 // One case on one backend: prepare, call, look at everything the call could have touched, compare, decide.
 //
 // Each case runs twice, with outputs, padding and workspace filled first with 0xFF bytes (NaN in every floating format)
-// and then with 0xA5, on buffers between canaries. It passes when, in both runs,
+// and then with 0xA5, in memory of which every byte is accounted for (case_memory.h). It passes when, in both runs,
 //   - the call succeeds and finishes in time,
 //   - every byte that the op writes is the expected one, and every byte that it leaves alone still holds the poison,
-//   - no canary and no input byte has changed.
+//   - no canary and no input byte has changed,
+// and when neither supports(), numerics() nor workspace_bytes() has written to that memory. One small case in six is made
+// again on a stream that is busy when the call comes (late_stream.h).
 
 #include <cstdint>
 #include <optional>
@@ -49,6 +51,7 @@ struct Judgement {
   std::string unit;             // row of the tensor-core table that it stated; empty: none
   std::vector<Finding> findings;  // what `text` says of a failure, as data
   std::string expected_by;      // backend whose answer was expected; empty: the reference's, or a fixture's
+  std::string way;              // what was done in place of what the case asks for, and why; empty: nothing
 };
 
 // That of a case which is not begun any more.
@@ -95,8 +98,9 @@ std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& 
 
 // Graph replay: captures the call on the inputs of steps[0], then replays it once for each step, in order, with the inputs
 // in device memory changed to that step's and the outputs poisoned anew; at last the first step once more. Every replay is
-// compared with the reference's answer for its own inputs. All steps are the same call: attributes, types and shapes.
-// A backend without capture has the case reported as not run.
+// compared with the reference's answer for its own inputs. Every second step is made eagerly too, and launches go to the stream of
+// the capture and to another in turn. All steps are the same call: attributes, types and shapes.
+// For a backend without capture every step is made eagerly, with the inputs changed in place, and `way` says so.
 Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps, const JudgeOptions& options);
 
 }  // namespace assay::conformance

@@ -62,8 +62,14 @@ class ScenarioJudge {
     stage_ = std::make_unique<ScenarioStage>(backend_, line_, scenario_, rounds_[0], specs_, options_.algorithm, options_.timeout_ms);
     if (find_absence()) return judgement_;
     judgement_.verdict = Verdict::passed;
-    const bool good = ask() && (!scenario_.warm || meets(0, stage_->eager(rounds_[0], kPoisons[1]), kPoisons[1], "made once before the capture")) &&
-                      capture() && replays() && eagerly();
+    bool good = ask();
+    if (good && !backend_.can_capture()) {
+      judgement_.way = "made eagerly instead of replayed, with inputs changed in place: the backend has no capture";
+      good = replays(false);
+    } else if (good) {
+      good = (!scenario_.warm || meets(0, stage_->eager(rounds_[0], kPoisons[1]), kPoisons[1], "made once before the capture")) && capture() &&
+             replays(true) && eagerly();
+    }
     if (!good) return judgement_;
     judgement_.text.clear();
     return judgement_;
@@ -131,10 +137,9 @@ class ScenarioJudge {
       if (!plan.empty() && judgement_.plan.find(plan) == std::string::npos) judgement_.plan += (judgement_.plan.empty() ? "" : ", ") + plan;
     }
     if (!stage_->workspace_fault().empty()) return fail(Verdict::failed, "  call    " + stage_->workspace_fault());
-    if (backend_.can_capture()) return true;
-    judgement_.verdict = Verdict::not_run;
-    judgement_.text = "the backend has no capture and replay";
-    return false;
+    std::string memory;
+    for (const std::string& line : stage_->written_by_questions()) memory += "  memory  supports(), numerics() or workspace_bytes() changed memory: " + line + "\n";
+    return memory.empty() || fail(Verdict::failed, memory);
   }
 
   bool capture() {
@@ -144,19 +149,21 @@ class ScenarioJudge {
     return fail(status == ASSAY_OK ? Verdict::failed : verdict_of(status), "  when    capture\n  call    " + *fault);
   }
 
-  bool replays() {
+  // The calls in every round, launched as captured or made eagerly.
+  bool replays(bool launched) {
+    const std::string one = launched ? "replay" : "round";
     const int count = scenario_.replay.count;
     for (int i = 0; i <= count; ++i) {
       const auto round = static_cast<std::size_t>(i % count);
       if (i > 0 && round > 0) carry(round);
       // The last poison is the first's: with the same inputs, all bytes must come out the same.
       const std::uint8_t poison = i == count ? kPoisons[0] : kPoisons[i % 2];
-      const std::string when = i == count ? fmt::format("the first inputs again, after {} replays", count) : fmt::format("replay {} of {}", i + 1, count);
-      const ScenarioRun run = stage_->replay(rounds_[round], poison);
+      const std::string when = i == count ? fmt::format("the first inputs again, after {} {}s", count, one) : fmt::format("{} {} of {}", one, i + 1, count);
+      const ScenarioRun run = launched ? stage_->replay(rounds_[round], poison) : stage_->eager(rounds_[round], poison);
       if (!meets(round, run, poison, when)) return false;
       if (i < count) {
         replayed_.push_back(digests(run));
-      } else if (!same(round, run, when, "replay 1")) {
+      } else if (!same(round, run, when, one + " 1")) {
         return false;
       }
       latest_ = run.outputs;

@@ -9,6 +9,11 @@
 #include "reference/support/error.h"
 
 namespace assay::conformance {
+namespace {
+
+constexpr std::uint8_t kFirstPoison = 0xff;
+
+}  // namespace
 
 ScenarioStage::Streams::~Streams() {
   if (backend.is_given_up()) return;
@@ -17,14 +22,15 @@ ScenarioStage::Streams::~Streams() {
 
 ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<golden::Case>& inputs,
                              const std::vector<std::vector<OutputSpec>>& specs, std::int64_t algorithm, std::int64_t timeout_ms)
-    : backend_(backend), scenario_(scenario), specs_(specs), timeout_ms_(timeout_ms), streams_(backend) {
-  for (int i = 0; i < (scenario.on_streams ? scenario.modules : 1); ++i) {
+    : backend_(backend), scenario_(scenario), specs_(specs), timeout_ms_(timeout_ms), streams_(backend),
+      memory_(backend, static_cast<std::uint64_t>(line.integer("seed")) * 0x9E37) {
+  for (int i = 0; i < std::max(scenario.on_streams ? scenario.modules : 1, 2); ++i) {
     assay_stream* made = nullptr;
     backend.check(backend.table().stream_create(backend.context(), &made), "create a stream");
     streams_.push_back(made);
   }
-  std::map<std::string, std::size_t> memory;                    // by its name, see scenario_memory()
-  std::vector<std::map<std::string, std::size_t>> outputs_of;   // buffers of each call, by output
+  std::map<std::string, CaseMemory::Part> memory;                    // by its name, see scenario_memory()
+  std::vector<std::map<std::string, CaseMemory::Part>> outputs_of;   // of each call, by output
   members_.resize(scenario.calls.size());
   for (std::size_t c = 0; c < scenario.calls.size(); ++c) {
     const ScenarioCall& call = scenario.calls[c];
@@ -40,8 +46,8 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
       const auto named = shared.find(name);
       if (chained != call.chained.end()) {
         source.chained = true;
-        source.buffer = outputs_of[chained->call].at(chained->output);
-        require(outputs_[source.buffer].bytes() == member.inputs.back().bytes, "chained input " + name, member.inputs.back().bytes,
+        source.part = outputs_of[chained->call].at(chained->output);
+        require(memory_.bytes(source.part) == member.inputs.back().bytes, "chained input " + name, member.inputs.back().bytes,
                 "the size of " + chained->output);
       } else {
         // Memory is shared by tensors of one type and shape; see scenario_inputs().
@@ -49,22 +55,19 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
         const auto found = key.empty() ? memory.end() : memory.find(key);
         source.owner = found == memory.end();
         if (source.owner) {
-          source.buffer = inputs_.size();
-          inputs_.emplace_back(backend, streams_[0], place + "in/" + name, member.inputs.back().bytes);
-          if (!key.empty()) memory[key] = source.buffer;
+          source.part = memory_.add(place + "in/" + name, CaseMemory::Role::input, member.inputs.back().bytes);
+          if (!key.empty()) memory[key] = source.part;
         } else {
-          source.buffer = found->second;
+          source.part = found->second;
         }
       }
-      member.inputs.back().data = (source.chained ? outputs_ : inputs_)[source.buffer].data();
       member.sources.push_back(std::move(source));
     }
     outputs_of.emplace_back();
     for (const OutputSpec& spec : specs[c]) {
       member.outputs.push_back(tensor_of(spec.name, spec.type, spec.shape));
-      member.output_buffers.push_back(outputs_.size());
-      outputs_of.back()[spec.name] = outputs_.size();
-      member.outputs.back().data = outputs_.emplace_back(backend, streams_[0], place + spec.name, member.outputs.back().bytes).data();
+      member.output_parts.push_back(memory_.add(place + spec.name, CaseMemory::Role::output, member.outputs.back().bytes));
+      outputs_of.back()[spec.name] = member.output_parts.back();
     }
     assay_call& made = member.call;
     made.struct_size = sizeof made;
@@ -77,14 +80,16 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
     made.output_count = static_cast<std::int32_t>(member.outputs.size());
     made.algorithm = algorithm;
   }
-  // What supports() and numerics() look at must be the line's own inputs.
-  for (std::size_t c = 0; c < members_.size(); ++c) {
-    for (const Input& source : members_[c].sources) {
-      if (source.owner) inputs_[source.buffer].write(inputs[c].in.at(source.name).bytes.data());
-    }
+  memory_.place();
+  for (Member& member : members_) {
+    for (std::size_t i = 0; i < member.sources.size(); ++i) member.inputs[i].data = memory_.data(member.sources[i].part);
+    for (std::size_t i = 0; i < member.output_parts.size(); ++i) member.outputs[i].data = memory_.data(member.output_parts[i]);
   }
-  size_workspaces();
+  // What supports() and numerics() look at must be the line's own inputs.
+  set_inputs(inputs);
+  memory_.write(streams_[0], kFirstPoison, kFirstPoison);
   backend.check(backend.table().synchronize(backend.context(), streams_[0], timeout_ms_), "wait for the copies of the inputs");
+  size_workspaces();
 }
 
 ScenarioStage::~ScenarioStage() {
@@ -103,8 +108,8 @@ void ScenarioStage::size_workspaces() {
         workspace_fault_ = fmt::format("{}: workspace_bytes() returned '{}': {}", scenario_.place(c), name_of(sized), backend_.last_error());
       }
       bytes = 0;  // what is not supported says so again when it is asked for
-    } else if (bytes < 0) {
-      workspace_fault_ = fmt::format("{}: workspace_bytes() asks for {} bytes: expected 0 or more", scenario_.place(c), bytes);
+    } else if (bytes < 0 || bytes > CaseMemory::kMostBytes) {
+      workspace_fault_ = fmt::format("{}: workspace_bytes() asks for {} bytes: expected 0 to 2^48", scenario_.place(c), bytes);
       bytes = 0;
     }
     member.call.workspace_bytes = bytes;
@@ -112,9 +117,12 @@ void ScenarioStage::size_workspaces() {
     needs.resize(std::max(needs.size(), member.workspace + 1), 0);
     needs[member.workspace] = std::max(needs[member.workspace], bytes);
   }
-  for (const std::int64_t each : needs) workspaces_.emplace_back(backend_, streams_[0], "workspace", each);
+  std::vector<CaseMemory::Part> parts;
+  for (const std::int64_t each : needs) parts.push_back(memory_.add("workspace", CaseMemory::Role::workspace, each));
+  memory_.place();
+  memory_.write_placed(streams_[0], kFirstPoison);
   for (Member& member : members_) {
-    if (member.call.workspace_bytes > 0) member.call.workspace = workspaces_[member.workspace].data();
+    if (member.call.workspace_bytes > 0) member.call.workspace = memory_.data(parts[member.workspace]);
   }
 }
 
@@ -147,12 +155,11 @@ std::string ScenarioStage::graph_text(std::size_t graph) const {
 
 std::optional<std::string> ScenarioStage::capture(assay_status& status) {
   const assay_backend& table = backend_.table();
-  constexpr std::uint8_t kPoison = 0xa5;
   status = ASSAY_FAILED;
-  prepare(kPoison);
+  prepare(streams_[0], 0xa5);
   take_history(true);
   for (std::size_t g = 0; g < scenario_.graphs.size(); ++g) {
-    assay_stream* stream = stream_of(scenario_.calls[scenario_.graphs[g].front()]);
+    assay_stream* stream = stream_of(scenario_.calls[scenario_.graphs[g].front()], false);
     status = table.capture_begin(backend_.context(), stream);
     if (status != ASSAY_OK) return fmt::format("begin a capture: '{}': {}", name_of(status), backend_.last_error());
     std::string fault;
@@ -173,35 +180,43 @@ std::optional<std::string> ScenarioStage::capture(assay_status& status) {
     if (status != ASSAY_OK) return fmt::format("end a capture, {}: '{}': {}", graph_text(g), name_of(status), backend_.last_error());
   }
   take_history(false);
-  for (const GuardedBuffer& buffer : outputs_) {
-    const std::vector<std::byte> bytes = buffer.read();
-    const bool whole = std::all_of(bytes.begin(), bytes.end(), [](std::byte each) { return each == static_cast<std::byte>(kPoison); });
-    if (!whole) return buffer.label() + " was written under capture: nothing may be carried out before the graph is launched";
-  }
-  return std::nullopt;
+  const std::vector<std::string> damage = memory_.look(streams_[0], nullptr);
+  if (damage.empty()) return std::nullopt;
+  return damage.front() + " under capture: nothing may be carried out before the graph is launched";
 }
 
-void ScenarioStage::prepare(std::uint8_t poison) {
-  for (GuardedBuffer& buffer : outputs_) buffer.fill(poison);
-  if (scenario_.workspace == ScenarioWorkspace::own || !workspaces_filled_) {
-    for (GuardedBuffer& buffer : workspaces_) buffer.fill(poison);
-  }
-  workspaces_filled_ = true;
-  backend_.check(backend_.table().synchronize(backend_.context(), streams_[0], timeout_ms_), "wait for the poison");
-}
+std::vector<std::string> ScenarioStage::written_by_questions() { return memory_.look(streams_[0], nullptr); }
 
-ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch) {
-  const assay_backend& table = backend_.table();
+void ScenarioStage::set_inputs(const std::vector<golden::Case>& inputs) {
   for (std::size_t c = 0; c < members_.size(); ++c) {
     for (std::size_t i = 0; i < members_[c].sources.size(); ++i) {
       const Input& source = members_[c].sources[i];
       const golden::Tensor& tensor = inputs[c].in.at(source.name);
       require(static_cast<std::int64_t>(tensor.bytes.size()) == members_[c].inputs[i].bytes, "replayed input " + source.name,
               static_cast<std::int64_t>(tensor.bytes.size()), "as many bytes as were captured");
-      if (source.owner) inputs_[source.buffer].write(tensor.bytes.data());
+      if (source.owner) memory_.set(source.part, tensor.bytes.data());
     }
   }
-  prepare(poison);
+}
+
+void ScenarioStage::prepare(assay_stream* stream, std::uint8_t poison) {
+  const bool workspaces = scenario_.workspace == ScenarioWorkspace::own || !workspaces_filled_;
+  memory_.write(stream, poison, workspaces ? std::optional(poison) : std::nullopt);
+  workspaces_filled_ = true;
+  backend_.check(backend_.table().synchronize(backend_.context(), stream, timeout_ms_), "wait for the poison");
+}
+
+// The stream of a call of the module, or, in every second run, another one.
+assay_stream* ScenarioStage::stream_of(const ScenarioCall& call, bool turned) const {
+  const std::size_t module = scenario_.on_streams ? static_cast<std::size_t>(call.module) : 0;
+  return streams_[(module + (turned ? 1 : 0)) % streams_.size()];
+}
+
+ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch) {
+  const assay_backend& table = backend_.table();
+  const bool turned = runs_++ % 2 == 1;
+  set_inputs(inputs);
+  prepare(streams_[0], poison);
   ScenarioRun result;
   const auto failed = [&](assay_status status, const std::string& what) {
     if (status == ASSAY_OK || result.status != ASSAY_OK) return;
@@ -209,7 +224,7 @@ ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uin
     result.error = fmt::format("{} returned '{}': {}", what, name_of(status), backend_.last_error());
   };
   for (const std::size_t g : scenario_.launches) {
-    assay_stream* stream = stream_of(scenario_.calls[scenario_.graphs[g].front()]);
+    assay_stream* stream = stream_of(scenario_.calls[scenario_.graphs[g].front()], turned);
     if (launch) {
       failed(table.graph_launch(backend_.context(), graphs_[g], stream), graph_text(g));
     } else {
@@ -221,31 +236,24 @@ ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uin
     if (waited == ASSAY_TIMEOUT) {
       backend_.give_up();
       result.status = waited;
-      result.error = fmt::format("not finished after {} ms{}", timeout_ms_, streams_.size() > 1 ? fmt::format(" on the stream of module {}", s + 1) : "");
+      std::string module;
+      for (const ScenarioCall& call : scenario_.calls) {
+        if (scenario_.on_streams && stream_of(call, turned) == streams_[s]) module = fmt::format(" on the stream of module {}", call.module + 1);
+      }
+      result.error = fmt::format("not finished after {} ms{}", timeout_ms_, module);
       return result;
     }
     failed(waited, "the wait for the calls");
   }
   if (result.status != ASSAY_OK) return result;
-  for (const std::vector<GuardedBuffer>* buffers : {&inputs_, &outputs_, &workspaces_}) {
-    for (const GuardedBuffer& buffer : *buffers) {
-      if (const std::string text = buffer.damage(); !text.empty()) result.damage.push_back(text);
-    }
+  result.outputs.resize(members_.size());
+  CaseMemory::Outputs outputs;
+  for (std::size_t c = 0; c < members_.size(); ++c) {
+    for (std::size_t i = 0; i < specs_[c].size(); ++i) outputs[members_[c].output_parts[i]] = &result.outputs[c][specs_[c][i].name];
   }
+  result.damage = memory_.look(streams_[0], &outputs);
   for (const std::unique_ptr<GuardedBuffer>& buffer : history_) {
     if (const std::string text = buffer->damage(); !text.empty()) result.damage.push_back(text);
-  }
-  result.outputs.resize(members_.size());
-  for (std::size_t c = 0; c < members_.size(); ++c) {
-    for (const Input& source : members_[c].sources) {
-      if (!source.owner) continue;
-      const auto change = inputs_[source.buffer].change_from(inputs[c].in.at(source.name).bytes.data());
-      if (change) {
-        result.damage.push_back(fmt::format("{}: the input was changed, first at byte {}, to 0x{:02x}", inputs_[source.buffer].label(), change->at,
-                                            static_cast<unsigned>(change->found)));
-      }
-    }
-    for (std::size_t i = 0; i < specs_[c].size(); ++i) outputs_[members_[c].output_buffers[i]].read(result.outputs[c][specs_[c][i].name]);
   }
   return result;
 }

@@ -11,6 +11,7 @@
 #include "conformance/backends/backend.h"
 #include "conformance/cases/scenario.h"
 #include "conformance/ops/answer.h"
+#include "conformance/run/case_memory.h"
 #include "conformance/run/guarded_buffer.h"
 
 namespace assay::conformance {
@@ -37,18 +38,22 @@ class ScenarioStage {
   // What was wrong with an answer to workspace_bytes, or empty.
   const std::string& workspace_fault() const { return workspace_fault_; }
 
+  // After the questions and before anything else: what they have written, one line each.
+  std::vector<std::string> written_by_questions();
+
   // Captures every graph, without carrying anything out. Nothing, or what is wrong: a failing call, outputs that were written.
   // `status` is then the failing call's.
   std::optional<std::string> capture(assay_status& status);
 
-  // Puts the inputs in place, poisons the outputs, and launches all graphs, or makes the calls one by one.
+  // Puts the inputs in place, poisons the outputs, and launches all graphs, or makes the calls one by one. Every second run goes
+  // to other streams than the capture.
   ScenarioRun replay(const std::vector<golden::Case>& inputs, std::uint8_t poison) { return run(inputs, poison, true); }
   ScenarioRun eager(const std::vector<golden::Case>& inputs, std::uint8_t poison) { return run(inputs, poison, false); }
 
  private:
   struct Input {
     std::string name;
-    std::size_t buffer = 0;
+    CaseMemory::Part part = 0;
     bool chained = false;  // an output of another call
     bool owner = false;    // the first that uses its memory
   };
@@ -56,22 +61,23 @@ class ScenarioStage {
     std::vector<assay_parameter> parameters;
     std::vector<assay_tensor> inputs, outputs;
     std::vector<Input> sources;
-    std::vector<std::size_t> output_buffers;
-    std::size_t workspace = 0;  // index into workspaces_, where call.workspace_bytes > 0
+    std::vector<CaseMemory::Part> output_parts;
+    std::size_t workspace = 0;  // its number, where call.workspace_bytes > 0
     assay_call call{};
   };
   ScenarioRun run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch);
-  void prepare(std::uint8_t poison);
+  void set_inputs(const std::vector<golden::Case>& inputs);
+  void prepare(assay_stream* stream, std::uint8_t poison);
   void size_workspaces();
   void take_history(bool give_back);
-  assay_stream* stream_of(const ScenarioCall& call) const { return streams_[scenario_.on_streams ? static_cast<std::size_t>(call.module) : 0]; }
+  assay_stream* stream_of(const ScenarioCall& call, bool turned) const;
   std::string graph_text(std::size_t graph) const;
 
   Backend& backend_;
   const Scenario& scenario_;
   const std::vector<std::vector<OutputSpec>>& specs_;
   std::int64_t timeout_ms_;
-  // Destroyed after the buffers, which wait on them; also when the constructor throws.
+  // At least two, so that graphs are launched on other streams than they were captured on. Destroyed after the memory; also when the constructor throws.
   struct Streams : std::vector<assay_stream*> {
     explicit Streams(Backend& of) : backend(of) {}
     ~Streams();
@@ -79,10 +85,11 @@ class ScenarioStage {
   } streams_;
   std::string workspace_fault_;
   std::vector<Member> members_;
-  std::vector<GuardedBuffer> inputs_, outputs_, workspaces_;
+  CaseMemory memory_;
   std::vector<std::unique_ptr<GuardedBuffer>> history_;
   std::vector<assay_graph*> graphs_;
   bool workspaces_filled_ = false;
+  int runs_ = 0;
 };
 
 }  // namespace assay::conformance

@@ -1,13 +1,14 @@
 #pragma once
-// A case on a backend's device: buffers between canaries, the call that points to them, and everything it does to memory.
+// A case on a backend's device: its memory, the call that points to it, and everything that the call does to it.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "conformance/backends/backend.h"
 #include "conformance/ops/answer.h"
-#include "conformance/run/guarded_buffer.h"
+#include "conformance/run/case_memory.h"
 #include "golden/io/fixture.h"
 
 namespace assay::conformance {
@@ -26,10 +27,16 @@ assay_parameter parameter_of(const std::string& name, const golden::Attribute& v
 // What the backend asks for beside a call that is complete but for it; where the answer is none, 0, and why in `fault`.
 std::int64_t workspace_bytes_of(Backend& backend, const assay_call& call, std::string& fault);
 
+// A number that belongs to a case: what is varied from case to case follows it.
+std::uint64_t variety_of(const std::string& op, const std::string& name);
+
+// Whether a case is also made on a busy stream.
+inline bool is_made_late(std::uint64_t variety) { return variety % 6 == 0; }
+
 class Trial {
  public:
-  // Allocates everything and copies the inputs. `problem` must outlive the trial. Throws BackendError when the backend's
-  // own memory, copies or streams fail.
+  // Allocates everything, copies the inputs and poisons the rest. `problem` must outlive the trial. Throws BackendError when
+  // the backend's own memory, copies or streams fail.
   // `attributes`, if given, take the place of the problem's, and must outlive the trial too.
   Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
         std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes = nullptr);
@@ -40,42 +47,64 @@ class Trial {
   const assay_call& call() const { return call_; }
   // What was wrong with the answer to workspace_bytes, or empty.
   const std::string& workspace_fault() const { return workspace_fault_; }
+  std::uint64_t variety() const { return variety_; }
+
+  // After workspace_bytes(), supports(), numerics() and list_algorithms() were asked, and before the first attempt: what they
+  // have written, which may be nothing; one line each. Names the one that does it where it does so again.
+  std::vector<std::string> written_by_questions();
 
   // Fills outputs and workspace with `poison`, calls once, waits, reads everything back. A call that does not finish in
-  // time has status ASSAY_TIMEOUT, and its memory is not looked at.
+  // time has status ASSAY_TIMEOUT, and its memory is not looked at. In some cases the workspace holds zeros instead of 0xa5.
   // `memory`: buffers of an earlier attempt, to be used again.
-  Attempt attempt(std::uint8_t poison, std::map<std::string, std::vector<std::byte>> memory = {});
+  using Outputs = std::map<std::string, std::vector<std::byte>>;
+  Attempt attempt(std::uint8_t poison, Outputs memory = {});
+
+  // How a call is made and read.
+  struct Way {
+    bool graph = false;      // launched as captured, instead of made
+    bool late = false;       // inputs, poison and call are enqueued behind other work: LateStream
+    bool elsewhere = false;  // with `graph`: launched on another stream than captured. With `late`: waited for on its stream and
+                             // then read on another; without, read on its own stream and not waited for before
+  };
+  // "behind other work on its stream, read without a wait in between"; empty for none of these.
+  static std::string text_of(const Way& way);
+  // As `attempt`, after the inputs in device memory have become those of `changed`: the same tensors with other contents.
+  // Throws InvalidArgument when a tensor of `changed` has another type or shape.
+  Attempt attempt(const golden::Case& changed, std::uint8_t poison, const Way& way, Outputs memory = {});
+
+  // Makes `call`, which must be refused, over `poison`. What it has written, to whatever memory, is damage. No outputs.
+  Attempt refused(const assay_call& call, std::uint8_t poison);
 
   // Captures the call into a graph without carrying it out. The backend must have capture functions.
-  // Throws BackendError when capturing fails, which the message tells from a failing call.
-  void capture();
-  // As `attempt`, but through the captured graph, after the inputs in device memory have become those of `changed`: the
-  // same tensors with other contents. Throws InvalidArgument when a tensor of `changed` has another type or shape.
-  Attempt replay(const golden::Case& changed, std::uint8_t poison, std::map<std::string, std::vector<std::byte>> memory = {});
+  // Throws BackendError when capturing fails, which the message tells from a failing call. Returns what was written by it.
+  std::vector<std::string> capture();
 
  private:
-  void prepare(std::uint8_t poison);
-  Attempt collect(const golden::Case& inputs, assay_status launched, std::map<std::string, std::vector<std::byte>> memory);
+  std::uint8_t workspace_poison(std::uint8_t poison) const;
+  Attempt make(std::uint8_t poison, const Way& way, Outputs memory);
+  void write(assay_stream* stream, std::uint8_t poison, std::int64_t piece = 0);
+  void synchronize(assay_stream* stream, const std::string& doing);
+  assay_stream* stream(bool other);
+  bool wait(assay_stream* on, Attempt& result);
+  void read(assay_stream* on, Attempt& result, Outputs memory);
 
   Backend& backend_;
   const golden::Case& problem_;
   std::int64_t timeout_ms_;
-  // Destroyed after the buffers, which wait on it; also when the constructor throws.
-  struct Stream {
-    explicit Stream(Backend& of);
-    ~Stream();
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
+  std::uint64_t variety_;
+  // Destroyed after the memory, whose copies are enqueued on them; also when the constructor throws.
+  struct Streams : std::vector<assay_stream*> {
+    explicit Streams(Backend& of) : backend(of) {}
+    ~Streams();
     Backend& backend;
-    assay_stream* handle = nullptr;
-  };
-  Stream owned_stream_;
-  assay_stream* const stream_ = owned_stream_.handle;
+  } streams_;
   std::string workspace_fault_;
   std::vector<assay_parameter> parameters_;
   std::vector<std::string> output_names_;
   std::vector<assay_tensor> inputs_, outputs_;
-  std::vector<GuardedBuffer> input_buffers_, output_buffers_, workspace_;
+  CaseMemory memory_;
+  std::vector<CaseMemory::Part> input_parts_, output_parts_;
+  std::optional<std::uint8_t> prepared_;  // the poison that everything holds, where no call has been made since
   assay_call call_{};
   assay_graph* graph_ = nullptr;
 };

@@ -29,8 +29,11 @@ class Rogue {
   std::function<assay_status()> synchronize;
   std::function<assay_status(std::int64_t bytes)> allocate;  // ASSAY_OK: go on and allocate
   std::function<void(assay_numerics&)> state;                // changes what the reference states
+  std::function<void(const assay_call&)> asked, sized;       // before numerics and workspace_bytes
+  std::function<void*(void*)> given;                         // what the caller gets for an allocation
   std::int64_t workspace = 0;
   std::string error;  // what last_error says, if not empty
+  bool silent = false;  // last_error says nothing
 
   int calls = 0;             // of execute, this one included
   std::int64_t allocated = 0;  // buffers that are not released
@@ -46,6 +49,7 @@ class Rogue {
       table.name = "rogue";
       table.description = "the reference, with faults";
       table.last_error = [](assay_context* context) {
+        if (current_->silent) return "";
         return current_->error.empty() ? reference_backend()->last_error(context) : current_->error.c_str();
       };
       table.allocate = [](assay_context* context, std::int64_t bytes, void** data) {
@@ -53,6 +57,7 @@ class Rogue {
         if (status != ASSAY_OK) return status;
         const assay_status made = reference_backend()->allocate(context, bytes, data);
         current_->buffers[*data] = bytes;
+        if (current_->given) *data = current_->given(*data);
         return made;
       };
       table.release = [](assay_context* context, void* data) {
@@ -67,11 +72,13 @@ class Rogue {
         return current_->supports ? current_->supports(*call) : reference_backend()->supports(context, call);
       };
       table.numerics = [](assay_context* context, const assay_call* call, assay_numerics* numerics) {
+        if (current_->asked) current_->asked(*call);
         const assay_status status = reference_backend()->numerics(context, call, numerics);
         if (current_->state) current_->state(*numerics);
         return status;
       };
-      table.workspace_bytes = [](assay_context*, const assay_call*, std::int64_t* bytes) {
+      table.workspace_bytes = [](assay_context*, const assay_call* call, std::int64_t* bytes) {
+        if (current_->sized) current_->sized(*call);
         *bytes = current_->workspace;
         return ASSAY_OK;
       };

@@ -218,10 +218,10 @@ const Fault kFaults[] = {
          if (launch == 1) replayer.honest(graph.calls[index].call);
        };
      }},
-    {"carried_out_at_capture", kForward, Verdict::failed, {"when    capture", "y was written under capture"}, "", [](Replayer& replayer) {
+    {"carried_out_at_capture", kForward, Verdict::failed, {"when    capture", "y was written"}, "", [](Replayer& replayer) {
        replayer.captured = [&replayer](const Recorded& recorded) { replayer.honest(recorded.call); };
      }},
-    {"carried_out_at_capture_only", kApart, Verdict::failed, {"when    capture", "was written under capture"}, "", [](Replayer& replayer) {
+    {"carried_out_at_capture_only", kApart, Verdict::failed, {"when    capture", "nothing may be carried out before the graph is launched"}, "", [](Replayer& replayer) {
        replayer.captured = [&replayer](const Recorded& recorded) { replayer.honest(recorded.call); };
        replayer.perform = [](const assay_graph&, std::size_t, int) {};
      }},

@@ -1,0 +1,370 @@
+#include "conformance/run/case_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "conformance/run/guarded_buffer.h"
+#include "reference/support/parallel.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr std::int64_t kReserve = std::int64_t{1} << 20;      // behind tensors, for workspaces
+constexpr std::int64_t kSmall = std::int64_t{32} << 20;       // arenas that travel in one copy
+constexpr std::int64_t kPiece = std::int64_t{1} << 25, kPart = std::int64_t{1} << 21;
+
+// Canary bytes differ from place to place and repeat after 64 KiB, so that a shifted copy of them is seen too.
+constexpr std::int64_t kPeriod = std::int64_t{1} << 16;
+const std::byte* canaries(std::int64_t at, bool inverted) {  // at least kPeriod bytes of them
+  static const auto tables = [] {
+    std::array<std::vector<std::byte>, 2> made;
+    for (std::vector<std::byte>& each : made) each.resize(static_cast<std::size_t>(2 * kPeriod));
+    for (std::int64_t i = 0; i < 2 * kPeriod; ++i) {
+      const std::int64_t place = i % kPeriod;
+      const auto byte = static_cast<std::byte>((0xC3 ^ place * 37 ^ (place >> 8) * 101) & 0xff);
+      made[0][static_cast<std::size_t>(i)] = byte;
+      made[1][static_cast<std::size_t>(i)] = ~byte;
+    }
+    return made;
+  }();
+  return tables[inverted ? 1 : 0].data() + at % kPeriod;
+}
+
+// Calls body(from, count, canaries) for the pieces of canary bytes [begin, end).
+template <class Body>
+void for_canaries(std::int64_t begin, std::int64_t end, bool inverted, Body body) {
+  for (std::int64_t at = begin; at < end; at += kPeriod) body(at, std::min(kPeriod, end - at), canaries(at, inverted));
+}
+
+// Where `found` first differs from `expected`; `count` where it does not.
+std::int64_t first_difference(const std::byte* found, const std::byte* expected, std::int64_t count) {
+  std::atomic<bool> same = true;
+  if (count <= kPart) {
+    same = std::memcmp(found, expected, static_cast<std::size_t>(count)) == 0;
+  } else {
+    parallel_for(count, kPart, [&](std::int64_t from, std::int64_t to) {
+      if (std::memcmp(found + from, expected + from, static_cast<std::size_t>(to - from)) != 0) same = false;
+    });
+  }
+  return same ? count : std::mismatch(found, found + count, expected).first - found;
+}
+
+std::int64_t first_other_than(const std::byte* found, std::uint8_t value, std::int64_t count) {
+  return std::find_if(found, found + count, [&](std::byte each) { return each != static_cast<std::byte>(value); }) - found;
+}
+
+// The next odd multiple of 256 above `address`.
+std::uint64_t aligned(std::uint64_t address) { return (address + 255) / 512 * 512 + 256; }
+
+}  // namespace
+
+bool CaseMemory::Arena::is_small() const { return end() <= kSmall; }
+
+CaseMemory::~CaseMemory() {
+  if (backend_.is_given_up()) return;
+  for (const Arena& each : arenas_) backend_.table().release(backend_.context(), each.base);
+}
+
+CaseMemory::Part CaseMemory::add(std::string label, Role role, std::int64_t bytes) {
+  parts_.push_back({std::move(label), role, bytes, 0, nullptr, nullptr, true, 0});
+  return parts_.size() - 1;
+}
+
+void CaseMemory::place() {
+  // Outputs and inputs in turn: what is written past an output then lands in an input, of which every byte is known.
+  std::vector<Part> inputs, others, all;
+  for (; placed_ < parts_.size(); ++placed_) {
+    const Tensor& each = parts_[placed_];
+    if (each.bytes < 0 || each.bytes > kMostBytes) {
+      throw BackendError(ASSAY_OUT_OF_MEMORY, fmt::format("{} has {} bytes: expected 0 to 2^48", each.label, each.bytes));
+    }
+    if (each.bytes > 0) (each.role == Role::input ? inputs : others).push_back(placed_);
+  }
+  std::vector<Part>&first = placement_ % 2 == 0 ? others : inputs, &second = placement_ % 2 == 0 ? inputs : others;
+  for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
+    if (i < first.size()) all.push_back(first[i]);
+    if (i < second.size()) all.push_back(second[i]);
+  }
+  std::vector<Part> together;
+  std::int64_t bytes = 0;
+  for (const Part part : all) {
+    if (!together.empty() && bytes + parts_[part].bytes > kArenaBytes) {
+      place_in_arena(together);
+      together.clear();
+      bytes = 0;
+    }
+    together.push_back(part);
+    bytes += parts_[part].bytes;
+  }
+  if (!together.empty()) place_in_arena(together);
+}
+
+void CaseMemory::place_in_arena(const std::vector<Part>& parts) {
+  const bool workspaces = parts_[parts[0]].role == Role::workspace;
+  std::int64_t needed = kMargin;
+  for (const Part part : parts) needed += parts_[part].bytes + 3 * kGap;
+  const bool behind = workspaces && !arenas_.empty() && arenas_.back().end() + needed <= arenas_.back().capacity;
+  if (!behind) {
+    needed += 2 * kMargin + (workspaces ? 0 : kReserve);
+    std::string labels;
+    for (const Part part : parts) labels += (labels.empty() ? "" : ", ") + parts_[part].label;
+    void* memory = nullptr;
+    backend_.check(backend_.table().allocate(backend_.context(), needed, &memory), fmt::format("allocate {} bytes for {}", needed, labels));
+    require_allocation(backend_, memory, needed);
+    Arena& arena = arenas_.emplace_back();
+    arena.base = static_cast<std::uint8_t*>(memory);
+    arena.capacity = needed;
+  }
+  Arena& arena = arenas_.back();
+  Region region;
+  region.workspaces = workspaces;
+  std::int64_t cursor = arena.end();
+  Part before = kNone;
+  if (behind) {  // the margin behind the tensors is the one in front of the workspaces
+    Stretch& margin = arena.regions.back().stretches.back();
+    before = margin.before;
+    margin.behind = parts[0];
+  }
+  for (const Part part : parts) {
+    Tensor& tensor = parts_[part];
+    const std::int64_t gap = part != parts[0] ? kGap + static_cast<std::int64_t>((placement_ >> (part % 16 + 1)) % 8) * 512
+                                              : (behind ? 0 : kMargin) + static_cast<std::int64_t>((placement_ >> 1) % 8) * 512;
+    const auto base = reinterpret_cast<std::uintptr_t>(arena.base);
+    tensor.offset = static_cast<std::int64_t>(aligned(base + static_cast<std::uint64_t>(cursor + gap)) - base);
+    tensor.data = arena.base + tensor.offset;
+    region.stretches.push_back({cursor, tensor.offset, kNone, before, part});
+    cursor = tensor.offset + tensor.bytes;
+    region.stretches.push_back({tensor.offset, cursor, part, kNone, kNone});
+    before = part;
+  }
+  region.stretches.push_back({cursor, cursor + kMargin, kNone, before, kNone});
+  arena.regions.push_back(std::move(region));
+}
+
+void CaseMemory::set(Part input, const std::byte* contents) {
+  parts_[input].contents = contents;
+  parts_[input].stale = true;
+}
+
+
+void CaseMemory::blank(assay_stream* stream, std::uint8_t poison) {
+  for (Tensor& each : parts_) {
+    if (each.role == Role::workspace || each.bytes == 0) continue;
+    const std::uint8_t value = each.role == Role::input ? 0 : poison;
+    backend_.check(backend_.table().fill(backend_.context(), stream, each.data, value, each.bytes), "fill " + each.label);
+    each.stale = true;
+  }
+}
+
+void CaseMemory::write(assay_stream* stream, std::uint8_t poison, std::optional<std::uint8_t> workspace, std::int64_t piece) {
+  for (Tensor& each : parts_) {
+    if (each.role == Role::output) each.poison = poison;
+    if (each.role == Role::workspace && workspace) each.poison = *workspace;
+  }
+  for (Arena& arena : arenas_) {
+    std::size_t regions = 0;
+    while (regions < arena.regions.size() && (workspace || !arena.regions[regions].workspaces)) ++regions;
+    for (std::size_t i = 0; i < regions; ++i) {
+      arena.regions[i].inverted = !arena.regions[i].inverted;
+      arena.regions[i].written = true;
+    }
+    if (regions == 0) continue;
+    if (arena.is_small()) {
+      write_image(stream, arena, regions, piece);
+    } else {
+      for (std::size_t i = 0; i < regions; ++i) write_parts(stream, arena, arena.regions[i]);
+    }
+  }
+  for (Tensor& each : parts_) each.stale = false;
+}
+
+void CaseMemory::write_placed(assay_stream* stream, std::uint8_t poison) {
+  for (Arena& arena : arenas_) {
+    for (Region& region : arena.regions) {
+      if (region.written) continue;
+      for (const Stretch& each : region.stretches) {
+        if (each.part != kNone) parts_[each.part].poison = poison;
+      }
+      write_parts(stream, arena, region);
+      region.written = true;
+    }
+  }
+}
+
+void CaseMemory::write_image(assay_stream* stream, Arena& arena, std::size_t regions, std::int64_t piece) {
+  const std::int64_t bytes = arena.regions[regions - 1].stretches.back().end;
+  arena.image.resize(static_cast<std::size_t>(bytes));
+  for (std::size_t i = 0; i < regions; ++i) {
+    for (const Stretch& each : arena.regions[i].stretches) {
+      std::byte* const to = arena.image.data() + each.begin;
+      const auto count = static_cast<std::size_t>(each.end - each.begin);
+      if (each.part == kNone) {
+        for_canaries(each.begin, each.end, arena.regions[i].inverted, [&](std::int64_t from, std::int64_t some, const std::byte* bytes_there) {
+          std::memcpy(arena.image.data() + from, bytes_there, static_cast<std::size_t>(some));
+        });
+      } else if (parts_[each.part].role == Role::input) {
+        std::memcpy(to, parts_[each.part].contents, count);
+      } else {
+        std::memset(to, parts_[each.part].poison, count);
+      }
+    }
+  }
+  for (std::int64_t from = 0; from < bytes; from += piece) {
+    if (piece == 0) piece = bytes;
+    backend_.check(backend_.table().copy_to_device(backend_.context(), stream, arena.base + from, arena.image.data() + from, std::min(piece, bytes - from)),
+                   "copy the tensors of the case to the device");
+  }
+}
+
+void CaseMemory::write_parts(assay_stream* stream, Arena& arena, Region& region) {
+  const assay_backend& table = backend_.table();
+  for (const Stretch& each : region.stretches) {
+    const std::int64_t count = each.end - each.begin;
+    if (each.part == kNone) {
+      for_canaries(each.begin, each.end, region.inverted, [&](std::int64_t from, std::int64_t some, const std::byte* bytes) {
+        backend_.check(table.copy_to_device(backend_.context(), stream, arena.base + from, bytes, some), "write canaries");
+      });
+      continue;
+    }
+    const Tensor& tensor = parts_[each.part];
+    if (tensor.role != Role::input) {
+      backend_.check(table.fill(backend_.context(), stream, tensor.data, tensor.poison, count), "fill " + tensor.label);
+    } else if (tensor.stale) {
+      backend_.check(table.copy_to_device(backend_.context(), stream, tensor.data, tensor.contents, count), "copy " + tensor.label + " to the device");
+    }
+  }
+}
+
+void CaseMemory::wait(assay_stream* stream) const {
+  backend_.check(backend_.table().synchronize(backend_.context(), stream, kCopyLimit), "wait for a copy to the host");
+}
+
+std::vector<std::string> CaseMemory::look(assay_stream* stream, const Outputs* outputs) {
+  std::vector<std::string> damage;
+  read_small(stream, outputs, damage);
+  for (const Arena& arena : arenas_) {
+    if (!arena.is_small()) read_large(stream, arena, outputs, damage);
+  }
+  return damage;
+}
+
+// All small arenas in one copy each and one wait.
+void CaseMemory::read_small(assay_stream* stream, const Outputs* outputs, std::vector<std::string>& damage) {
+  std::int64_t bytes = 0;
+  for (const Arena& arena : arenas_) bytes += arena.is_small() ? arena.end() : 0;
+  if (bytes == 0) return;
+  // A copy that does not come must not find here what it would have brought.
+  read_.assign(static_cast<std::size_t>(bytes), std::byte{0x5c});
+  std::int64_t at = 0;
+  for (const Arena& arena : arenas_) {
+    if (!arena.is_small()) continue;
+    backend_.check(backend_.table().copy_to_host(backend_.context(), stream, read_.data() + at, arena.base, arena.end()), "copy the tensors of the case to the host");
+    at += arena.end();
+  }
+  wait(stream);
+  const std::byte* found = read_.data();
+  for (const Arena& arena : arenas_) {
+    if (!arena.is_small()) continue;
+    for (const Region& region : arena.regions) {
+      for (const Stretch& each : region.stretches) {
+        look_at(region, each, 0, found + each.begin, each.end - each.begin, outputs != nullptr, damage);
+        if (outputs == nullptr || each.part == kNone || parts_[each.part].role != Role::output) continue;
+        outputs->at(each.part)->assign(found + each.begin, found + each.end);
+      }
+    }
+    found += arena.end();
+  }
+}
+
+void CaseMemory::read_large(assay_stream* stream, const Arena& arena, const Outputs* outputs, std::vector<std::string>& damage) {
+  for (const Region& region : arena.regions) {
+    for (const Stretch& each : region.stretches) {
+      const bool output = each.part != kNone && parts_[each.part].role == Role::output, workspace = each.part != kNone && parts_[each.part].role == Role::workspace;
+      if (outputs != nullptr && workspace) continue;
+      const std::int64_t all = each.end - each.begin, piece = outputs != nullptr && output ? all : std::min(all, kPiece);
+      std::vector<std::byte>& into = outputs != nullptr && output ? *outputs->at(each.part) : read_;
+      into.resize(static_cast<std::size_t>(piece));
+      for (std::int64_t from = 0; from < all; from += piece) {
+        const std::int64_t count = std::min(piece, all - from);
+        backend_.check(backend_.table().copy_to_host(backend_.context(), stream, into.data(), arena.base + each.begin + from, count),
+                       "copy the tensors of the case to the host");
+        wait(stream);
+        look_at(region, each, from, into.data(), count, outputs != nullptr, damage);
+      }
+    }
+  }
+}
+
+void CaseMemory::look_at(const Region& region, const Stretch& stretch, std::int64_t from, const std::byte* found, std::int64_t count,
+                         bool outputs_may_differ, std::vector<std::string>& damage) {
+  if (stretch.part == kNone) return look_at_canary(region, stretch, found, damage);  // always in one piece
+  Tensor& tensor = parts_[stretch.part];
+  if (tensor.role == Role::input) {
+    const std::int64_t at = first_difference(found, tensor.contents + from, count);
+    if (at == count || tensor.stale) return;  // what is stale was reported, and stays so until it is written again
+    tensor.stale = true;
+    damage.push_back(fmt::format("{}: the input was changed, first at byte {}: 0x{:02x} became 0x{:02x}{}", tensor.label, from + at,
+                                 static_cast<unsigned>(tensor.contents[from + at]), static_cast<unsigned>(found[at]), neighbour_text(stretch.part, from + at)));
+  } else if (!outputs_may_differ) {
+    const std::int64_t at = first_other_than(found, tensor.poison, count);
+    if (at == count) return;
+    damage.push_back(fmt::format("{} was written, first at byte {}: 0x{:02x}", tensor.label, from + at, static_cast<unsigned>(found[at])));
+  }
+}
+
+void CaseMemory::look_at_canary(const Region& region, const Stretch& stretch, const std::byte* found, std::vector<std::string>& damage) const {
+  struct Hit {
+    std::int64_t count = 0, first = 0;
+  } hits[2];  // nearer to the tensor in front, nearer to the one behind
+  // In the arena; a margin in front of a workspace is two stretches.
+  const std::int64_t front = stretch.before == kNone ? 0 : parts_[stretch.before].offset + parts_[stretch.before].bytes;
+  const std::int64_t back = stretch.behind == kNone ? stretch.end : parts_[stretch.behind].offset;
+  const std::int64_t middle = stretch.before == kNone ? 0 : stretch.behind == kNone ? back : front + (back - front) / 2;
+  for_canaries(stretch.begin, stretch.end, region.inverted, [&](std::int64_t from, std::int64_t count, const std::byte* expected) {
+    const std::byte* const there = found + (from - stretch.begin);
+    if (std::memcmp(there, expected, static_cast<std::size_t>(count)) == 0) return;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (there[i] == expected[i]) continue;
+      Hit& hit = hits[from + i < middle ? 0 : 1];
+      if (hit.count++ == 0) hit.first = from + i;
+    }
+  });
+  for (const bool behind : {false, true}) {
+    const Hit& hit = hits[behind ? 1 : 0];
+    if (hit.count == 0) continue;
+    const Part near = behind ? stretch.behind : stretch.before, far = behind ? stretch.before : stretch.behind;
+    damage.push_back(fmt::format("{}: {} bytes written {} (first at {:+}: 0x{:02x}), {}", parts_[near].label, hit.count,
+                                 behind ? "before its start" : "past its end", hit.first - (behind ? back : front),
+                                 static_cast<unsigned>(found[hit.first - stretch.begin]),
+                                 far == kNone ? "in the margin" : "between it and " + parts_[far].label));
+  }
+}
+
+// How a byte of an input lies to the outputs and workspaces beside it: " (5,000 bytes past the end of d)".
+std::string CaseMemory::neighbour_text(Part part, std::int64_t at) const {
+  std::string text;
+  for (const Arena& arena : arenas_) {
+    const auto* byte = static_cast<const std::uint8_t*>(parts_[part].data) + at;
+    if (byte < arena.base || byte >= arena.base + arena.capacity) continue;
+    std::int64_t past = kArenaBytes, ahead = kArenaBytes;
+    Part front = kNone, behind = kNone;
+    for (const Region& region : arena.regions) {
+      for (const Stretch& each : region.stretches) {
+        if (each.part == kNone || parts_[each.part].role == Role::input) continue;
+        const std::int64_t from_end = byte - (arena.base + each.end), to_start = arena.base + each.begin - byte;
+        if (from_end >= 0 && from_end < past) past = from_end, front = each.part;
+        if (to_start > 0 && to_start < ahead) ahead = to_start, behind = each.part;
+      }
+    }
+    if (front != kNone) text += fmt::format("{} bytes past the end of {}", past, parts_[front].label);
+    if (behind != kNone) text += fmt::format("{}{} bytes before the start of {}", text.empty() ? "" : ", ", ahead, parts_[behind].label);
+  }
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,91 @@
+// Judging what a backend does with calls that are wrong, and with the right call after each of them.
+
+#include "conformance/run/contract.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "conformance/backends/built_in.h"
+#include "conformance/run/judge_parts.h"
+#include "conformance/run/wrong_calls.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr std::size_t kShown = 5;  // faults that are listed
+
+// The reference's opinion of calls, made on memory of its own. The arithmetic is not judged here, so any layer will do.
+class Opinion {
+ public:
+  Opinion(const golden::Case& problem, const std::vector<OutputSpec>& specs) : trial_(backend_, problem, specs, -1, 60'000) {}
+  bool refuses(const WrongCall& wrong) {
+    CallParts parts(trial_.call());
+    wrong.change(parts);
+    return trial_.refused(parts.call(), kPoisons[0]).status != ASSAY_OK;
+  }
+
+ private:
+  Backend backend_{*reference_backend()};
+  Trial trial_;
+};
+
+bool is_status(assay_status status) { return static_cast<unsigned>(status) <= ASSAY_FAILED; }
+
+// What is wrong with a refusal, or empty.
+std::string fault_of(const Attempt& tried) {
+  if (tried.status == ASSAY_OK) return "returned 'ok': expected a refusal" + (tried.damage.empty() ? "" : ", and it changed memory: " + tried.damage.front());
+  if (!is_status(tried.status)) return fmt::format("returned the status {}: expected one of assay_status", static_cast<int>(tried.status));
+  if (!tried.damage.empty()) return fmt::format("returned '{}', but changed memory: {}", name_of(tried.status), tried.damage.front());
+  if (tried.error.empty()) return fmt::format("returned '{}', and last_error() says nothing", name_of(tried.status));
+  return "";
+}
+
+}  // namespace
+
+Judgement judge_contract(Backend& backend, const golden::Case& problem, const JudgeOptions& options) {
+  const Stopwatch watch;
+  const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
+  Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
+  Opening opening = open_case(backend, trial, options);
+  Judgement& judgement = opening.judgement;
+  if (opening.settled) return watch.stop(judgement);
+  const Expectation expectation(problem, nullptr, specs, opening.stated, options);
+  if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
+
+  Trial::Outputs memory;
+  const auto right_call = [&](const std::string& when) {
+    Attempt tried = trial.attempt(kPoisons[0], std::move(memory));
+    if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return false;
+    judgement.words += expectation.words();
+    memory = std::move(tried.outputs);
+    return true;
+  };
+  if (!right_call("")) return watch.stop(judgement);
+  Opinion opinion(problem, specs);
+  std::vector<std::string> faults;
+  for (const WrongCall& wrong : wrong_calls(trial.call())) {
+    if (wrong.reference_decides && !opinion.refuses(wrong)) continue;
+    CallParts parts(trial.call());
+    wrong.change(parts);
+    const Attempt tried = trial.refused(parts.call(), kPoisons[1]);
+    if (tried.status == ASSAY_TIMEOUT || tried.status == ASSAY_DEVICE_LOST) {
+      judgement.verdict = tried.status == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed;
+      judgement.text = headed(options, fmt::format("  call    with {}: returned '{}': {}", wrong.what, name_of(tried.status), tried.error));
+      return watch.stop(judgement);
+    }
+    if (const std::string fault = fault_of(tried); !fault.empty()) faults.push_back(fmt::format("with {}: {}", wrong.what, fault));
+    if (!right_call("the right call, after one with " + wrong.what)) return watch.stop(judgement);
+  }
+  judgement.verdict = faults.empty() ? Verdict::passed : Verdict::failed;
+  if (!faults.empty()) {
+    for (const std::string& each : faults) judgement.findings.push_back(finding_of("call", each));
+    std::string text;
+    for (std::size_t i = 0; i < std::min(faults.size(), kShown); ++i) text += "  call    " + faults[i] + "\n";
+    if (faults.size() > kShown) text += fmt::format("  and     {} other wrong calls\n", faults.size() - kShown);
+    judgement.text = headed(options, text);
+  }
+  return watch.stop(judgement);
+}
+
+}  // namespace assay::conformance

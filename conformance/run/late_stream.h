@@ -1,0 +1,23 @@
+#pragma once
+// A stream that is busy: what is enqueued on it comes late, so that work on any other stream overtakes it.
+
+#include "conformance/backends/backend.h"
+
+namespace assay::conformance {
+
+class LateStream {
+ public:
+  // Enqueues fills of memory of its own on `stream`, about half a millisecond of them. A backend whose fills are done when they
+  // return, as one on the host may be, is busy for as long in the call itself. Throws BackendError.
+  LateStream(Backend& backend, assay_stream* stream);
+  // Gives the memory back; the stream must have been waited for.
+  ~LateStream();
+  LateStream(const LateStream&) = delete;
+  LateStream& operator=(const LateStream&) = delete;
+
+ private:
+  Backend& backend_;
+  void* memory_ = nullptr;
+};
+
+}  // namespace assay::conformance

@@ -1,0 +1,35 @@
+#pragma once
+// Calls that are wrong on purpose, made of one that is right.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "conformance/backend.h"
+
+namespace assay::conformance {
+
+// A call whose parts may be changed: copies of everything but tensor data. Parts that are added live as long as this.
+struct CallParts {
+  explicit CallParts(const assay_call& of);
+  // The call with these parts; valid until one of them changes.
+  const assay_call& call();
+
+  assay_call base;
+  std::vector<assay_parameter> parameters;
+  std::vector<assay_tensor> inputs, outputs;
+};
+
+struct WrongCall {
+  std::string what;                        // "an unknown parameter 'no_such_parameter'"
+  std::function<void(CallParts&)> change;  // makes a right call of this op wrong
+  // Whether an op needs the part is not known here: the call is wrong only if the reference refuses it.
+  bool reference_decides = false;
+};
+
+// Every way to make this call wrong. Names and shapes are looked at, data are not.
+std::vector<WrongCall> wrong_calls(const assay_call& right);
+
+}  // namespace assay::conformance

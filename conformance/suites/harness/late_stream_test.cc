@@ -1,0 +1,109 @@
+// Order on streams: backends that are asynchronous, and break the order in one way each, are found out.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <ostream>
+#include <set>
+#include <string>
+
+#include "conformance/cases/catalogue.h"
+#include "conformance/cases/generator.h"
+#include "conformance/cases/replay_steps.h"
+#include "conformance/run/scenario.h"
+#include "conformance/run/trial.h"
+#include "conformance/suites/harness/late_backend.h"
+
+namespace assay::conformance {
+namespace {
+
+Judgement judged(const std::string& text) {
+  const CaseLine line = parse_case_line(text);
+  const std::vector<std::string> wanted = wanted_outputs(line);
+  JudgeOptions options;
+  options.title = to_text(line);
+  options.reproduce = "assay repro";
+  Backend backend(Late::table());
+  if (line.op == "scenario") return judge_scenario(backend, line, options);
+  options.wanted = &wanted;
+  if (replay_plan(line).count > 0) return judge_replay(backend, replay_steps(line), options);
+  return judge(backend, generate(line), nullptr, options);
+}
+
+// Cases of which some are made on a busy stream, as some are of every op.
+std::vector<std::string> single_calls() {
+  std::vector<std::string> lines;
+  int late = 0;
+  for (int rows = 1; late < 2; ++rows) {
+    lines.push_back("splits_to_offsets splits=3,0," + std::to_string(rows));
+    const CaseLine line = parse_case_line(lines.back());
+    late += is_made_late(variety_of(line.op, name_of(line))) ? 1 : 0;
+  }
+  return lines;
+}
+
+constexpr const char* kReplayed = "splits_to_offsets splits=3,0,5 replay=4:splits";
+constexpr const char* kScenario = "scenario recipe=none steps=forward/dgrad,wgrad splits=3,0,5 N=8 K=16 replay=3:data,splits";
+
+struct Fault {
+  const char* name;
+  bool Late::*planted;
+  bool single, replayed;  // found by single calls, by replays
+};
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
+
+const Fault kFaults[] = {
+    {"calls_on_a_stream_of_its_own", &Late::runs_elsewhere, true, true},
+    {"graphs_on_a_stream_of_its_own", &Late::launches_elsewhere, false, true},
+    {"graphs_where_they_were_captured", &Late::launches_where_captured, false, true},
+    {"synchronize_does_not_wait", &Late::poor_synchronize, true, true},
+    {"synchronize_waits_for_one_stream_only", &Late::poor_second_synchronize, true, true},
+    {"copy_to_host_does_not_wait", &Late::poor_copy_to_host, true, true},
+    {"copies_on_a_stream_of_its_own", &Late::copies_elsewhere, true, true},
+};
+
+class Order : public testing::TestWithParam<Fault> {};
+
+TEST_P(Order, IsKept) {
+  Late late;
+  late.*GetParam().planted = true;
+  int found = 0;
+  for (const std::string& line : single_calls()) found += judged(line).verdict == Verdict::failed ? 1 : 0;
+  EXPECT_EQ(found > 0, GetParam().single);
+  EXPECT_EQ(judged(kReplayed).verdict == Verdict::failed, GetParam().replayed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, Order, testing::ValuesIn(kFaults), [](const auto& each) { return each.param.name; });
+
+TEST(Order, AnAsynchronousBackendThatKeepsItPasses) {
+  const Late late;
+  for (const std::string& line : single_calls()) {
+    const Judgement judgement = judged(line);
+    EXPECT_EQ(judgement.verdict, Verdict::passed) << judgement.text;
+  }
+  for (const char* line : {kReplayed, kScenario}) {
+    const Judgement judgement = judged(line);
+    EXPECT_EQ(judgement.verdict, Verdict::passed) << judgement.text;
+  }
+}
+
+TEST(Order, TheTextSaysHowTheCallWasMade) {
+  Late late;
+  late.runs_elsewhere = true;
+  bool told = false;
+  for (const std::string& line : single_calls()) told = told || judged(line).text.find("behind other work on the stream") != std::string::npos;
+  EXPECT_TRUE(told);
+}
+
+TEST(Order, EveryOpIsTriedOnABusyStream) {
+  std::map<std::string, int> late;
+  for (const CaseLine& line : catalogue(Profile::standard)) {
+    if (line.op == "scenario" || replay_plan(line).count > 0) continue;
+    late[line.op] += is_made_late(variety_of(line.op, name_of(line))) ? 1 : 0;
+  }
+  EXPECT_EQ(late.size(), 13u);
+  for (const auto& [op, count] : late) EXPECT_GT(count, 0) << op;
+}
+
+}  // namespace
+}  // namespace assay::conformance
