@@ -1,13 +1,12 @@
 #pragma once
 // Options that run, verify and repro share.
 
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "conformance/backends/backend.h"
+#include "conformance/program/cli.h"
 #include "conformance/run/judge.h"
 
 namespace assay::conformance {

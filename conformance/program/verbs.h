@@ -1,10 +1,9 @@
 #pragma once
 // The verbs of the program. Each adds its options to a CLI11 sub-command and returns what to do when it is chosen.
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 
+#include "conformance/program/cli.h"
 #include "conformance/program/exit_code.h"
 
 namespace assay::conformance {
