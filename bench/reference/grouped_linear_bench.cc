@@ -36,7 +36,6 @@ constexpr const char* kStepNames[] = {"quantize_weights", "forward", "dgrad", "w
 void measure(benchmark::State& state, LinearRecipe recipe, Step step) {
   LinearConfig config;
   config.recipe = recipe;
-  config.force_pow_2_scales = recipe == LinearRecipe::block;
   if (recipe == LinearRecipe::mxfp8 || recipe == LinearRecipe::nvfp4) config.architecture = "sm100";
   const LinearShape shape{kSplits, kRows, kN, kK};
   const auto x = values(kRows * kK, 1), dy = values(kRows * kN, 2), w = values(kGroups * kN * kK, 3);

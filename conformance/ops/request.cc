@@ -104,8 +104,8 @@ std::int64_t Request::integer_or(const std::string& name, std::int64_t absent) c
   return find(name) == nullptr ? absent : integer(name);
 }
 
-bool Request::flag(const std::string& name) const {
-  const std::int64_t value = integer_or(name, 0);
+bool Request::flag(const std::string& name, bool absent) const {
+  const std::int64_t value = integer_or(name, absent ? 1 : 0);
   require(value == 0 || value == 1, "attribute " + name, value, "0 or 1");
   return value == 1;
 }

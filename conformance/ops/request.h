@@ -41,7 +41,7 @@ class Request {
   // Attribute values. Errors name the attribute, its value and what was expected. Reading marks an attribute as known.
   std::int64_t integer(const std::string& name) const;
   std::int64_t integer_or(const std::string& name, std::int64_t absent) const;
-  bool flag(const std::string& name) const;  // 0 or 1; absent is 0
+  bool flag(const std::string& name, bool absent = false) const;  // 0 or 1
   double real_or(const std::string& name, double absent) const;  // an integer will do
   std::string text(const std::string& name) const;
   std::string text_or(const std::string& name, std::string_view absent) const;

@@ -31,7 +31,7 @@ QuantizeConfig quantize_config(const LinearConfig& config, LinearTensor tensor, 
   made.rowwise = rowwise;
   made.columnwise = columnwise;
   if (config.recipe == LinearRecipe::tensor_current || config.recipe == LinearRecipe::block) {
-    made.force_pow_2_scales = config.force_pow_2_scales;
+    made.force_pow_2_scales = config.powers_of_two();
     made.amax_epsilon = config.amax_epsilon;
   }
   if (config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4)

@@ -33,7 +33,7 @@ constexpr std::string_view kSimulator = "MMA-Sim 2.1.1 only: no public hardware 
 constexpr std::string_view kF8f6f4 = "MMA-Sim 2.1.1; DeepGEMM issue 176 finds 25 bits";
 constexpr std::string_view kFp4Evidence = "MMA-Sim 2.1.1; DeepGEMM issue 176 finds 34 to 37 bits";
 constexpr std::string_view kGb202 = "MMA-Sim 2.1.1; compiled code shows a native instruction";
-constexpr std::string_view kAssumed = "assumed to compute as SM100 does: no public statement for this instruction";
+constexpr std::string_view kRtxBlackwell = "MMA-Sim 2.1.1; the RTX PRO 6000 model of arXiv 2512.07004 is that of the B200; no public hardware output";
 
 //   name                         arch     instruction                               operands  L   F  accumulator floor  scaling execution measured evidence
 constexpr TensorCoreUnit kUnits[] = {
@@ -72,7 +72,7 @@ constexpr TensorCoreUnit kUnits[] = {
     {"sm100.tcgen05.mxf8f6f4",    "sm100", "tcgen05 kind::mxf8f6f4, e8m0 per 32",    kFp8Fp4,  32, 25, f32,  -133, StepScaling::e8m0_per_32, native, false, kSimulator},
     {"sm100.tcgen05.mxf4nvf4",    "sm100", "tcgen05 kind::mxf4nvf4, e4m3 per 16",    kFp4,     64, 35, f32,  -139, StepScaling::e4m3_per_16, native, false, kFp4Evidence},
 
-    {"sm120.mma.f16",             "sm120", "mma.sync bf16/f16 -> f32",               kHalf,    16, 25, f32,  -133, plain, native, false, kAssumed},
+    {"sm120.mma.f16",             "sm120", "mma.sync bf16/f16 -> f32",               kHalf,    16, 25, f32,  -133, plain, native, false, kRtxBlackwell},
     {"sm120.mma.fp8",             "sm120", "mma.sync kind::f8f6f4 -> f32",           kFp8Fp4,  32, 25, f32,  -133, plain, native, false, kGb202},
     {"sm120.mma.fp8.to_f16",      "sm120", "mma.sync kind::f8f6f4 -> f16",           kFp8Fp4,  32, 25, f16,  -21,  plain, native, false, kGb202},
     {"sm120.mma.mxf8f6f4",        "sm120", "mma.sync kind::mxf8f6f4, e8m0 per 32",   kFp8Fp4,  32, 25, f32,  -133, StepScaling::e8m0_per_32, native, false, kGb202},

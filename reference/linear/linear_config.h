@@ -22,10 +22,13 @@ struct LinearConfig {
   Format type = Format::bf16;           // of x, w, bias, y, dy, dx, dbias: bf16 or f16
   Format forward_code = Format::e4m3;   // of q(x) and q(w): e4m3 or e5m2 (nvfp4: e2m1, whatever stands here)
   Format backward_code = Format::e4m3;  // of q(dy)
-  bool force_pow_2_scales = false;      // tensor_current, block
+  std::optional<bool> force_pow_2_scales;  // tensor_current, block; not set: powers_of_two()
   float amax_epsilon = 0;               // tensor_current, block: 0 or more
   std::uint16_t hadamard_sign_mask = 0;    // nvfp4: bit i set, element i of 16 is negated before the transform
   std::string_view architecture = "sm90";  // whose arithmetic; mxfp8 and nvfp4 need one that has them, such as "sm100"
+
+  // Unless it is set, as the frameworks' recipes have it: block scaling yes, current scaling no (recipes.md 2.1).
+  bool powers_of_two() const { return force_pow_2_scales.value_or(recipe == LinearRecipe::block); }
 };
 
 struct LinearShape {

@@ -141,7 +141,7 @@ QuantizeProblem quantize_problem(const LinearConfig& config, const Source& sourc
   made.rowwise = rowwise;
   made.columnwise = columnwise;
   if (config.recipe == LinearRecipe::tensor_current || config.recipe == LinearRecipe::block) {
-    made.force_pow_2_scales = config.force_pow_2_scales;
+    made.force_pow_2_scales = config.powers_of_two();
     made.amax_epsilon = config.amax_epsilon;
   }
   if (has_swizzled_scales(config.recipe)) made.scale_layout = ScaleLayout::swizzled;

@@ -10,7 +10,8 @@ float scale_from_amax(float amax, float max, bool pow2, float epsilon, float ove
   if (amax == 0 || std::isinf(amax) || std::isnan(amax)) return 1;
   float scale = max / amax;
   if (std::isinf(scale)) scale = overflow;
-  if (pow2) scale = std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) & 0xff80'0000);
+  const std::uint32_t kept = pow2 ? 0xff80'0000 : 0xffff'ffff;  // clears the mantissa
+  scale = std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) & kept);
   return scale;
 }
 

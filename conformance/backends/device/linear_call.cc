@@ -44,7 +44,7 @@ struct Step {
     const Format code = config.recipe == LinearRecipe::nvfp4 ? Format::e2m1 : Format::e4m3;
     config.forward_code = request.format_or("otype", code);
     config.backward_code = request.format_or("grad_otype", code);
-    config.force_pow_2_scales = request.flag("pow2");
+    config.force_pow_2_scales = request.flag("pow2", config.powers_of_two());
     config.amax_epsilon = static_cast<float>(request.real_or("eps", 0));
     const std::int64_t mask = request.integer_or("sign_mask", 0);
     require(mask >= 0 && mask <= 0xffff, "attribute sign_mask", mask, "0 to 65535");

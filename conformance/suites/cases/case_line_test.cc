@@ -9,6 +9,7 @@
 #include <set>
 
 #include "conformance/cases/case_schema.h"
+#include "reference/linear/linear_config.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -217,6 +218,24 @@ TEST(CaseLine, ReadsValuesInEffect) {
   EXPECT_EQ(check_kind(with(line, "data", "integers")), CheckKind::order_free);
   EXPECT_EQ(check_kind(with(line, "check", "bound")), CheckKind::bound);
   EXPECT_EQ(with(with(line, "seed", "9"), "seed", ""), line);
+}
+
+// One default: of a layer's configuration, of the case lines of its steps and of scenarios, and of the frameworks' recipes.
+TEST(CaseLine, PowersOfTwoAreOnAsInTheLayersConfiguration) {
+  for (const std::string recipe : {"tensor_current", "block"}) {
+    LinearConfig config;
+    config.recipe = linear_recipe_named(recipe).value();
+    EXPECT_EQ(config.powers_of_two(), recipe == "block");
+    for (const std::string op : {"linear_forward", "linear_dgrad", "linear_wgrad", "scenario"}) {
+      const std::string steps = op == "scenario" ? " steps=forward replay=2:data" : "";
+      const CaseLine line = parse_case_line(op + " recipe=" + recipe + steps + " splits=16 N=16 K=16");
+      EXPECT_EQ(line.integer("pow2") == 1, config.powers_of_two()) << op << " " << recipe;
+    }
+    for (const bool set : {false, true}) {
+      config.force_pow_2_scales = set;
+      EXPECT_EQ(config.powers_of_two(), set);
+    }
+  }
 }
 
 TEST(CaseLine, SplitsOfZipfKeepTheSumAndTheShape) {

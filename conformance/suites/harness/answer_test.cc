@@ -261,6 +261,24 @@ TEST(AnswerList, HoldsEveryOpAndEveryLinearRecipe) {
   EXPECT_EQ(schema, known) << "case lines and answers know the same ops";
 }
 
+// A fixture that says nothing of powers of two means what a case line without them means.
+TEST(AnswerList, PowersOfTwoAreTheRecipesUnlessAFixtureSaysOtherwise) {
+  for (const std::string recipe : {"tensor_current", "block"}) {
+    Case asked = generate(parse_case_line("linear_forward recipe=" + recipe + " splits=16,3 N=32 K=48 data=normal seed=5"));
+    const std::vector<OutputSpec> specs = outputs_of(Request::of(asked));
+    const auto with = [&](std::int64_t pow2) {
+      Case each = asked;
+      each.attributes["pow2"] = pow2;
+      return answered(each, specs, Layer::fast, kPoison);
+    };
+    const Outputs said = answered(asked, specs, Layer::fast, kPoison);
+    asked.attributes.erase("pow2");
+    expect_same(answered(asked, specs, Layer::fast, kPoison), said, "unsaid");
+    expect_same(with(recipe == "block" ? 1 : 0), said, "the recipe's own");
+    EXPECT_NE(with(0).at("y").bytes, with(1).at("y").bytes) << recipe << ": the option must show";
+  }
+}
+
 TEST(AnswerList, AnUnknownOpIsNotSupported) {
   Case asked;
   asked.op = "transmogrify";

@@ -43,13 +43,13 @@ inline void quantize_by_hand(const Case& c, What what, bool columnwise, const vo
   switch (config.recipe) {
     case LinearRecipe::tensor_current:
       q.recipe = Recipe::tensor_current;
-      q.force_pow_2_scales = config.force_pow_2_scales;
+      q.force_pow_2_scales = config.force_pow_2_scales.value_or(false);
       q.amax_epsilon = config.amax_epsilon;
       break;
     case LinearRecipe::tensor_delayed: q.recipe = Recipe::tensor_delayed; break;
     case LinearRecipe::block:
       q.recipe = what == What::w ? Recipe::block_128x128 : Recipe::block_1x128;
-      q.force_pow_2_scales = config.force_pow_2_scales;
+      q.force_pow_2_scales = config.force_pow_2_scales.value_or(true);
       q.amax_epsilon = config.amax_epsilon;
       break;
     case LinearRecipe::mxfp8: q.recipe = Recipe::mxfp8; break;

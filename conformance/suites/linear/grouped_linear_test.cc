@@ -234,12 +234,14 @@ TEST(ChangedSplits, AnswerForTheSplitsOfTheCall) {
 TEST(Options, BelongToTheirRecipes) {
   for (const LinearRecipe recipe : kRecipes) {
     const bool scaled = recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::block;
-    const Case plain = make_case(recipe, Format::bf16, {{6, 4}, 20, 36, 0});
+    Case plain = make_case(recipe, Format::bf16, {{6, 4}, 20, 36, 0});
     const Operands o = make_operands(plain);
     const auto answers = [&](const Case& c) {
       std::vector<Bytes> all = {forward(kFast, c, o).bytes, dgrad(kFast, c, o).bytes, wgrad(kFast, c, o).bytes};
       return all;
     };
+    const auto unset = answers(plain);
+    plain.config.force_pow_2_scales = false;
     const auto before = answers(plain);
     Case c = plain;
     c.config.force_pow_2_scales = true;
@@ -253,6 +255,7 @@ TEST(Options, BelongToTheirRecipes) {
     for (std::size_t step = 0; step < 3; ++step) {
       SCOPED_TRACE(std::string(name_of(recipe)) + " step " + std::to_string(step));
       EXPECT_EQ(pow2[step] != before[step], scaled) << "powers of two";
+      EXPECT_EQ(unset[step], recipe == LinearRecipe::block ? pow2[step] : before[step]) << "powers of two unless said otherwise";
       EXPECT_EQ(epsilon[step] != before[step], scaled) << "epsilon";
       EXPECT_EQ(mask[step] != before[step], recipe == LinearRecipe::nvfp4 && step == 2) << "signs of the transform";
     }

@@ -111,7 +111,7 @@ inline void PrintTo(const Case& c, std::ostream* out) {
   for (const std::int64_t split : c.layout.splits) *out << split << ",";
   *out << " N=" << c.layout.N << " K=" << c.layout.K << " beyond=" << c.layout.beyond << (c.bias ? " bias" : "")
        << (c.cached ? " cached" : "") << (c.accumulate ? " accumulate" : "") << " dw=" << name_of(c.dw_type)
-       << (c.config.force_pow_2_scales ? " pow2" : "") << " eps=" << c.config.amax_epsilon << " arch=" << c.config.architecture;
+       << (!c.config.force_pow_2_scales ? "" : *c.config.force_pow_2_scales ? " pow2" : " any scales") << " eps=" << c.config.amax_epsilon << " arch=" << c.config.architecture;
 }
 
 // Operands of one layer. Amplitudes differ from group to group by 2^4, so that a scale taken from another group shows;
