@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
 
   std::int64_t split = 0;
   if (present) {
-    split = call.rows.splits == nullptr ? call.rows.capacity : call.rows.splits[t];
+    split = call.rows.splits == nullptr ? call.rows.capacity : load_split(call.rows, t);
     unsigned own = 0;
     if (split < 0) own |= kStatusNegativeSplit;
     if (split > call.rows.capacity) own |= kStatusSplitsExceedRows;

@@ -55,7 +55,8 @@ __device__ inline void prefetch_splits(const GroupRows& groups) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   const int t = static_cast<int>(threadIdx.x);
   if (groups.rows.splits != nullptr && t < groups.rows.groups) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(groups.rows.splits + t));
+    const char* const first = reinterpret_cast<const char*>(groups.rows.splits);
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(first + t * groups.rows.split_bytes()));
   }
 #else
   (void)groups;
@@ -64,7 +65,7 @@ __device__ inline void prefetch_splits(const GroupRows& groups) {
 
 // group_detail::read_split() by an ordinary load: an __ldg is free to come before the wait for the kernels that wrote them.
 __device__ inline std::uint32_t read_split(const Rows& rows, int t, unsigned& faults) {
-  const std::int64_t split = rows.splits[t];
+  const std::int64_t split = load_split(rows, t);
   if (split < 0) faults |= kStatusNegativeSplit;
   if (split > rows.capacity) faults |= kStatusSplitsExceedRows;
   return split < 0 || split > rows.capacity ? 0u : static_cast<std::uint32_t>(split);

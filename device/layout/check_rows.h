@@ -38,7 +38,7 @@ inline void check_rows(const Rows& rows) {
   } else {
     require(rows.groups >= 0, "rows.groups", rows.groups, "a value of at least 0");
     require(rows.groups <= kMaxGroups, "rows.groups", rows.groups, "at most " + std::to_string(kMaxGroups));
-    require_pointer(rows.splits, "rows.splits", alignof(std::int64_t));
+    require_pointer(rows.splits, "rows.splits", static_cast<std::uintptr_t>(rows.split_bytes()));
   }
 }
 

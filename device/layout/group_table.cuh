@@ -34,6 +34,11 @@ inline std::int64_t max_tiles(const Rows& rows, std::int64_t tile_rows) {
 
 #if defined(__CUDACC__)
 
+// splits[t] as it is, by an ordinary load.
+__device__ inline std::int64_t load_split(const Rows& rows, int t) {
+  return rows.splits_are_int32 ? reinterpret_cast<const std::int32_t*>(rows.splits)[t] : rows.splits[t];
+}
+
 // Measures of a group of `rows` rows.
 struct RowCount {
   static __device__ std::uint32_t of(std::uint32_t rows) { return rows; }
@@ -100,7 +105,8 @@ __device__ SumsOfGroups scan_warp(SumsOfGroups sums, std::uint32_t most_rows) {
 
 // Rows of group t; a split that cannot be is 0 and sets its bits in `faults`.
 __device__ inline std::uint32_t read_split(const Rows& rows, int t, unsigned& faults) {
-  const std::int64_t split = __ldg(reinterpret_cast<const long long*>(rows.splits) + t);
+  const std::int64_t split = rows.splits_are_int32 ? __ldg(reinterpret_cast<const int*>(rows.splits) + t)
+                                                   : __ldg(reinterpret_cast<const long long*>(rows.splits) + t);
   if (split < 0) faults |= kStatusNegativeSplit;
   if (split > rows.capacity) faults |= kStatusSplitsExceedRows;
   return split < 0 || split > rows.capacity ? 0u : static_cast<std::uint32_t>(split);

@@ -71,7 +71,7 @@ void GroupedLinear::check_forward(const GroupedLinearForward& call, WeightUse us
           "the groups of this layer, " + std::to_string(o.groups));
   require(call.rows.capacity <= o.rows_capacity, "rows.capacity", call.rows.capacity,
           "at most the " + std::to_string(o.rows_capacity) + " that there is room for: reserve()");
-  if (o.groups != 1) require_pointer(call.rows.splits, "rows.splits", alignof(std::int64_t));
+  if (o.groups != 1) require_pointer(call.rows.splits, "rows.splits", static_cast<std::uintptr_t>(call.rows.split_bytes()));
   check_rows(call.rows);
   if (call.bias_list != nullptr) require_null(call.bias, "bias", "there is bias_list");
   for (int t = 0; call.bias_list != nullptr && t < o.groups && o.N != 0; ++t) {
@@ -157,7 +157,7 @@ GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& ca
   if (renews) merge(result.report, quantization.launch(stream));
   if (renews && result.weights != WeightUse::fresh) (capturing ? cache_filled_by_graph_ : cache_filled_) = true;
   const bool has_splits = call.rows.splits != nullptr;
-  if (keeps && has_splits) kernels_.copy(place->splits, call.rows.splits, std::int64_t{8} * o.groups, stream);
+  if (keeps && has_splits) kernels_.copy(place->splits, call.rows.splits, call.rows.split_bytes() * o.groups, stream);
   if (call.bias_list != nullptr) kernels_.gather(call.bias_list, o.groups, 2 * o.N, bias_, stream);
   merge(result.report, product.launch(stream));
   learn_algorithm(key, result.report.forward);

@@ -88,7 +88,7 @@ void check_extents(const LinearDbiasCall&) {}
 // ---- Pointers --------------------------------------------------------------------------------------------------------
 
 void check_splits(const Rows& rows) {
-  if (rows.groups != 1) require_pointer(rows.splits, "rows.splits", alignof(std::int64_t));
+  if (rows.groups != 1) require_pointer(rows.splits, "rows.splits", static_cast<std::uintptr_t>(rows.split_bytes()));
 }
 
 void check_matrix_pointer(const void* pointer, std::int64_t rows, std::int64_t columns, const char* argument,

@@ -18,7 +18,8 @@ __device__ inline bool has_odd_split(const DequantizeCall& call) {
   if (call.rows.splits == nullptr) return false;
   int odd = 0;
   for (int t = static_cast<int>(threadIdx.x); t < call.rows.groups; t += kThreads) {
-    odd |= call.rows.splits[t] > 0 && call.rows.splits[t] % 2 != 0;
+    const std::int64_t split = load_split(call.rows, t);
+    odd |= split > 0 && split % 2 != 0;
   }
   if (__syncthreads_or(odd) == 0) return false;
   if (blockIdx.x == 0 && threadIdx.x == 0 && call.status != nullptr) atomicOr(call.status, kStatusOddPackedExtent);

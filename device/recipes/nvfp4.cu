@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kPrepareThreads)
   notes->row_amax_bits[thread] = 0;
   notes->column_amax_bits[thread] = 0;
   if (rows.splits != nullptr) {
-    const bool odd = packed_rows && thread < rows.groups && rows.splits[thread] % 2 != 0;
+    const bool odd = packed_rows && thread < rows.groups && load_split(rows, thread) % 2 != 0;
     const bool any_odd = __syncthreads_or(odd) != 0;
     if (any_odd && thread == 0) group_detail::tell(status, kStatusOddPackedExtent);
     int first, last;  // a group for each thread

@@ -44,10 +44,10 @@ inline void refuse_other_outputs(const Request& request, const std::vector<std::
   }
 }
 
-// Splits as the device library takes them: int64 in device memory. 32-bit ones are widened in the workspace.
+// Splits as the device library takes them: int64 or int32 in device memory.
 class Splits {
  public:
-  Splits(const Request& request, Parts& parts) : tensor_(request.find_input("splits")) {
+  explicit Splits(const Request& request) : tensor_(request.find_input("splits")) {
     if (tensor_ == nullptr) return;
     if (tensor_->type != Format::i64 && tensor_->type != Format::i32) {
       throw InvalidArgument("in/splits", describe(*tensor_), "type i64 or i32");
@@ -56,7 +56,6 @@ class Splits {
     groups_ = static_cast<int>(tensor_->elements());
     data_ = tensor_->data;
     narrow_ = tensor_->type == Format::i32;
-    if (narrow_) widened_ = parts.add(groups_ * 8);
   }
   int groups() const { return groups_; }
   // Rows whose splits are there but may not be read yet.
@@ -66,6 +65,7 @@ class Splits {
     rows.groups = groups_;
     alignas(8) static const std::int64_t later = 0;
     if (tensor_ != nullptr) rows.splits = &later;
+    rows.splits_are_int32 = narrow_;
     return rows;
   }
   // Where an input lies that is read only where groups have rows. One without elements is null in a request, but rows alone
@@ -74,27 +74,17 @@ class Splits {
     return tensor.data == nullptr && tensor_ != nullptr ? anything : tensor.data;
   }
   // Puts in the splits that kernels read.
-  void bind(device::Rows& rows, void* workspace, const std::uint32_t* anything, device::Stream stream) const {
+  void bind(device::Rows& rows, const std::uint32_t* anything) const {
     if (tensor_ == nullptr) return;
-    if (groups_ == 0) {  // nothing will be read, but null would mean a single tensor
-      rows.splits = reinterpret_cast<const std::int64_t*>(anything);
-    } else if (!narrow_) {
-      rows.splits = static_cast<const std::int64_t*>(data_);
-    } else {
-      auto* wide = part<std::int64_t>(workspace, widened_);
-      const auto count = static_cast<std::size_t>(groups_);
-      device::check_cuda(cudaMemsetAsync(wide, 0, count * 8, stream), "widen splits");  // the upper halves
-      device::check_cuda(cudaMemcpy2DAsync(wide, 8, data_, 4, 4, count, cudaMemcpyDeviceToDevice, stream), "widen splits");
-      rows.splits = wide;
-    }
+    // Without groups nothing is read, but null would mean a single tensor.
+    rows.splits = groups_ == 0 ? reinterpret_cast<const std::int64_t*>(anything) : static_cast<const std::int64_t*>(data_);
   }
 
  private:
   const TensorView* tensor_;
   const void* data_ = nullptr;
   int groups_ = 1;
-  bool narrow_ = false;
-  std::int64_t widened_ = 0;
+  bool narrow_ = false;  // int32
 };
 
 }  // namespace assay::conformance

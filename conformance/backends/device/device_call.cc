@@ -80,7 +80,7 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   call.x_type = x.type;
   call.x = x.data;
   call.columns = x.shape[1];
-  const Splits splits(request, parts);
+  const Splits splits(request);
   call.rows = splits.rows(x.shape[0]);
   const int groups = splits.groups();
   if (config.recipe == Recipe::tensor_delayed) {
@@ -127,7 +127,7 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   const std::int64_t own = parts.add(call.workspace_bytes);
   return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::QuantizeCall ready = call;
-            splits.bind(ready.rows, workspace, status, stream);
+            splits.bind(ready.rows, status);
             ready.rows_multiple = rows_multiple;
             if (nvfp4) {
               ready.amax = amax.bind(workspace, stream);
@@ -152,7 +152,7 @@ DeviceCall dequantize_call(const Request& request) {
   call.scale_layout = scale_layout_of(request);
   call.columns = request.integer("K");
   call.nvfp4_e4m3_max = static_cast<float>(request.real_or("e4m3_max", 448));
-  const Splits splits(request, parts);
+  const Splits splits(request);
   const std::int64_t rows = request.integer("R");
   require(rows >= 0, "attribute R", rows, "0 or more");
   require(call.columns >= 0, "attribute K", call.columns, "0 or more");
@@ -166,10 +166,10 @@ DeviceCall dequantize_call(const Request& request) {
   request.refuse_unknown();
   refuse_other_outputs(request, {"x"});
   call.output = request.output("x", call.output_type, elements);
-  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+  return {parts.bytes(), [=](device::Stream stream, void*, std::uint32_t* status) {
             if (call.output == nullptr) return;
             device::DequantizeCall ready = call;
-            splits.bind(ready.rows, workspace, status, stream);
+            splits.bind(ready.rows, status);
             ready.scale_inv = splits.address(scale_inv, status);
             ready.status = status;
             device::dequantize(ready, stream);
@@ -185,17 +185,17 @@ DeviceCall swizzle_call(const Request& request) {
   if (recipe != Recipe::mxfp8 && recipe != Recipe::nvfp4) {
     throw InvalidArgument("attribute recipe", name_of(recipe), "mxfp8 or nvfp4: only their scales are swizzled");
   }
-  const Splits splits(request, parts);
+  const Splits splits(request);
   const TensorView input = request.input(to_swizzled ? "compact" : "swizzled", scale_format(recipe));
   const std::string name = to_swizzled ? "swizzled" : "compact";
   const std::int64_t capacity = request.integer("R");
   request.refuse_unknown();
   refuse_other_outputs(request, {name});
   void* output = request.output(name, scale_format(recipe), input.elements());
-  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+  return {parts.bytes(), [=](device::Stream stream, void*, std::uint32_t* status) {
             if (output == nullptr) return;
             device::Rows rows = splits.rows(capacity);
-            splits.bind(rows, workspace, status, stream);
+            splits.bind(rows, status);
             const auto* from = static_cast<const std::uint8_t*>(splits.address(input, status));
             auto* to = static_cast<std::uint8_t*>(output);
             to_swizzled ? device::swizzle_scales(recipe, direction, rows, columns, from, to, status, stream)
@@ -296,7 +296,7 @@ DeviceCall grouped_dbias_call(const Request& request) {
   const TensorView& dy = request.input("dy");
   if (dy.shape.size() != 2) throw InvalidArgument("in/dy", describe(dy), "a matrix [R,K]");
   request.input("splits");
-  const Splits splits(request, parts);
+  const Splits splits(request);
   call.x_type = dy.type;
   call.x = dy.data;
   call.columns = dy.shape[1];
@@ -312,7 +312,7 @@ DeviceCall grouped_dbias_call(const Request& request) {
   return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             if (call.dbias == nullptr) return;
             device::DbiasCall ready = call;
-            splits.bind(ready.rows, workspace, status, stream);
+            splits.bind(ready.rows, status);
             ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);
             ready.status = status;
             device::grouped_dbias(ready, stream);

@@ -96,7 +96,7 @@ const float* Scalar::bind(void* workspace, device::Stream stream) const {
 }
 
 GemmRequest::GemmRequest(const Request& request)
-    : splits_(with_splits(request), parts_),
+    : splits_(with_splits(request)),
       alpha_(request, "alpha", 1, splits_.groups()),
       beta_(request, "beta", 0, splits_.groups()) {
   const auto kind = named<GemmKind>(request, "kind", gemm_kind_named, "bf16, f16, tensor, block, mxfp8 or nvfp4");
@@ -192,7 +192,7 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
 
 device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status, device::Stream stream) const {
   device::GroupedGemmCall ready = call_;
-  splits_.bind(ready.rows, workspace, status, stream);
+  splits_.bind(ready.rows, status);
   for (device::GemmOperand* operand : {&ready.x, &ready.w, &ready.dy}) {  // scales of no rows: nothing is read
     if (operand->scale_inv == later<void>()) operand->scale_inv = status;
     if (operand->amax == later<void>()) operand->amax = reinterpret_cast<const float*>(status);

@@ -34,7 +34,7 @@ struct Step {
   std::string architecture;
   bool bias = false;
 
-  Step(const Request& request, const char* activation) : splits(with_splits(request), parts) {
+  Step(const Request& request, const char* activation) : splits(with_splits(request)) {
     LinearConfig& config = call.config;
     const std::string recipe = request.text("recipe");
     const auto named = linear_recipe_named(recipe);
@@ -191,7 +191,7 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
 
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::LinearForwardCall ready = call;
-            splits.bind(ready.rows, workspace, status, stream);
+            splits.bind(ready.rows, status);
             ready.rows_multiple = rows_multiple;
             ready.status = status;
             ready.workspace = part<void>(workspace, own);
@@ -248,7 +248,7 @@ DeviceCall dgrad_call(const Request& request, const GemmOptions& options) {
   const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             const auto made_ready = [&](device::LinearCall& ready) {
-              splits.bind(ready.rows, workspace, status, stream);
+              splits.bind(ready.rows, status);
               ready.rows_multiple = rows_multiple;
               ready.status = status;
               ready.workspace = part<void>(workspace, own);
@@ -318,7 +318,7 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
   const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::Rows rows = call.rows;
-            splits.bind(rows, workspace, status, stream);
+            splits.bind(rows, status);
             const auto made_ready = [&](device::LinearCall& ready, std::int64_t at) {
               ready.rows = rows;
               ready.rows_multiple = rows_multiple;

@@ -173,6 +173,34 @@ TEST_P(EveryRecipe, OneGroupWithoutSplits) {
   expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
 }
 
+// Splits of 32 bits are read as they are, by forward and, from the module's copy, by backward.
+TEST_P(EveryRecipe, SplitsOf32Bits) {
+  for (const bool graph : {false, true}) {
+    const Case c = layer();
+    Buffers b(c);
+    Module module(options_of(c));
+    const Matrix before = b.dw;
+    std::vector<std::int32_t> splits(c.layout.splits.begin(), c.layout.splits.end());
+    GroupedLinearForward call = b.forward();
+    call.rows = device::Rows::of_int32(c.layout.rows(), splits.data(), static_cast<int>(splits.size()));
+    const auto step = [&] {
+      const int place = module.forward(call, nullptr).microbatch;
+      if (!graph) std::fill(splits.begin(), splits.end(), 1);  // backward has its own
+      module.backward(b.backward(place), nullptr);
+    };
+    if (graph) {
+      Graph(step).replay();
+    } else {
+      step();
+    }
+    expect_same(b.y, y_of(c, b.o), "y");
+    expect_same(b.dx, dx_of(c, b.o), "dx");
+    expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
+    call.rows.splits = reinterpret_cast<const std::int64_t*>(reinterpret_cast<const char*>(splits.data()) + 2);
+    EXPECT_THROW(module.forward(call, nullptr), device::InvalidArgument) << "misaligned for 32 bits";
+  }
+}
+
 // ---- Promised rows ---------------------------------------------------------------------------------------------------
 
 // The promise goes with every product and every quantization of rows, saves wgrad memory, is reported where it is relied on, and

@@ -45,7 +45,9 @@ void spoil(void* memory, std::int64_t bytes) {
 
 std::vector<std::int64_t> splits_of(const Rows& rows) {
   if (rows.splits == nullptr) return {rows.capacity};
-  return {rows.splits, rows.splits + rows.groups};
+  if (!rows.splits_are_int32) return {rows.splits, rows.splits + rows.groups};
+  const auto* const narrow = reinterpret_cast<const std::int32_t*>(rows.splits);
+  return {narrow, narrow + rows.groups};
 }
 
 // ---- quantize --------------------------------------------------------------------------------------------------------
