@@ -56,7 +56,7 @@ __device__ inline void prefetch_splits(const GroupRows& groups) {
   const int t = static_cast<int>(threadIdx.x);
   if (groups.rows.splits != nullptr && t < groups.rows.groups) {
     const char* const first = reinterpret_cast<const char*>(groups.rows.splits);
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(first + t * groups.rows.split_bytes()));
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(first + t * (groups.rows.splits_are_int32 ? 4 : 8)));
   }
 #else
   (void)groups;

@@ -59,12 +59,22 @@ Seen run_hostile(const std::string& deed, const Words& more = {}, const RunOptio
 
 std::string text_of(const nlohmann::json& each) { return each.is_null() ? "no such case" : each.value("text", ""); }
 
+// How many other cases a backend that does nothing wrong passes.
+int others() {
+  static const int count = [] {
+    const Seen seen = run_hostile("");
+    EXPECT_GE(seen.others_passed, 5) << seen.ran.out;
+    return static_cast<int>(seen.others_passed);
+  }();
+  return count;
+}
+
 void check(const Hostile& hostile) {
   SCOPED_TRACE(hostile.deed);
   const Seen seen = run_hostile(hostile.deed);
   ASSERT_FALSE(seen.target.is_null()) << seen.ran.out << seen.ran.err;
   EXPECT_EQ(seen.target.at("verdict"), hostile.verdict) << seen.ran.out;
-  EXPECT_EQ(seen.others_passed, 5) << seen.ran.out;
+  EXPECT_EQ(seen.others_passed, others()) << seen.ran.out;
   EXPECT_EQ(seen.ran.signal, 0);
   const std::string verdict = hostile.verdict;
   EXPECT_EQ(seen.ran.code, verdict == "passed" ? 0 : verdict == "unfinished" ? 5 : 1) << seen.ran.out << seen.ran.err;
@@ -102,7 +112,6 @@ TEST(Hostile, ProcessesThatEnd) {
       {"segv@execute", "failed", {"ended by signal 11 (SIGSEGV) in execute()"}},
       {"segv@synchronize", "failed", {"ended by signal 11 (SIGSEGV) in synchronize()"}},
       {"segv@copy_to_host", "failed", {"ended by signal 11 (SIGSEGV) in copy_to_host()"}},
-      {"segv@fill", "failed", {"ended by signal 11 (SIGSEGV) in fill()"}},
       {"segv@last_error", "failed", {"ended by signal 11 (SIGSEGV) in last_error()"}},
       {"segv@release", "failed", {"ended by signal 11 (SIGSEGV) in release()"}},
       {"segv@stream_destroy", "failed", {"ended by signal 11 (SIGSEGV) in stream_destroy()"}},
@@ -126,7 +135,6 @@ TEST(Hostile, CallsThatDoNotReturn) {
       {"hang@execute", "unfinished", {"execute() did not return within 1 s"}},
       {"hang@synchronize", "unfinished", {"synchronize() did not return within 1 s"}},
       {"hang@copy_to_host", "unfinished", {"copy_to_host() did not return within 1 s"}},
-      {"hang@fill", "unfinished", {"fill() did not return within 1 s"}},
       {"hang@last_error", "unfinished", {"last_error() did not return within 1 s"}},
       {"hang@release", "unfinished", {"release() did not return within 1 s"}},
       {"spin@execute", "unfinished", {"execute() did not return within 1 s"}},
@@ -162,7 +170,7 @@ TEST(Hostile, JumpsIntoAFrameThatIsGone) {
   ASSERT_FALSE(seen.target.is_null()) << seen.ran.out << seen.ran.err;
   EXPECT_NE(seen.target.at("verdict"), "passed");
   EXPECT_TRUE(contains(text_of(seen.target), "()")) << text_of(seen.target);
-  EXPECT_EQ(seen.others_passed, 5) << seen.ran.out;
+  EXPECT_EQ(seen.others_passed, others()) << seen.ran.out;
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -251,7 +259,7 @@ TEST(Hostile, OpeningAndClosing) {
     EXPECT_EQ(seen.beside.at("name"), row.name);
     EXPECT_TRUE(contains(text_of(seen.beside), row.told)) << text_of(seen.beside);
     const bool closes = std::string(row.name) == "backend/close";
-    EXPECT_EQ(seen.others_passed, closes ? 5 : 0);
+    EXPECT_EQ(seen.others_passed, closes ? others() : 0);
     EXPECT_EQ(!seen.target.is_null() && seen.target.at("verdict") == "passed", closes);
   }
 }
@@ -276,7 +284,7 @@ TEST(Hostile, Algorithms) {
     const Seen seen = run_hostile(deed, {"--algorithms", "all"});
     EXPECT_EQ(seen.ran.code, std::string(deed).starts_with("hang") ? 5 : 1) << deed << seen.ran.out << seen.ran.err;
     EXPECT_TRUE(contains(text_of(seen.target), told)) << deed << seen.ran.out;
-    EXPECT_EQ(seen.others_passed, 10) << seen.ran.out;  // each by the backend's own choice, and with its one algorithm
+    EXPECT_EQ(seen.others_passed, others() + 5) << seen.ran.out;  // five of them with its one algorithm too
   }
 }
 
@@ -290,7 +298,7 @@ TEST(Hostile, TextThatIsNoUtf8IsShownAndKeepsTheJson) {
 TEST(Hostile, AThreadThatOutlivesItsCase) {
   const Seen seen = run_hostile("thread_segv@execute");
   EXPECT_EQ(seen.ran.code, 1) << seen.ran.out << seen.ran.err;
-  EXPECT_EQ(seen.others_passed, 5) << seen.ran.out;
+  EXPECT_EQ(seen.others_passed, others()) << seen.ran.out;
   const std::string text = text_of(seen.beside) + text_of(seen.target);
   EXPECT_TRUE(contains(text, "ended by signal 11 (SIGSEGV)")) << seen.ran.out;
 }
