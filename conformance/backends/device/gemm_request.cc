@@ -38,6 +38,16 @@ Recipe weight_recipe(GemmKind kind, WeightBlock block) {
   }
 }
 
+// Before anything is launched, the constants in the workspace among it.
+void require_type_of_kind(GemmKind kind, const TensorView& codes, const std::string& name) {
+  const Format type = codes.type;
+  const bool fits = kind == GemmKind::bf16    ? type == Format::bf16
+                    : kind == GemmKind::f16   ? type == Format::f16
+                    : kind == GemmKind::nvfp4 ? type == Format::e2m1
+                                              : type == Format::e4m3 || type == Format::e5m2;
+  if (!fits) throw InvalidArgument(name, describe(codes), "a type of kind " + std::string(assay::name_of(kind)));
+}
+
 // The tensor with the codes of an operand, in whichever storage it is given.
 const TensorView& codes_of(const Request& request, const std::string& name, GemmKind kind, bool& columnwise) {
   columnwise = false;
@@ -170,6 +180,7 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
     throw InvalidArgument("in/" + name, describe(codes), "rows of " + std::to_string(width) + " elements");
   }
   require(elements_of(codes) == rows * width, "in/" + name, describe(codes), std::to_string(rows) + " rows of " + std::to_string(width) + " elements");
+  require_type_of_kind(call_.kind, codes, "in/" + name);
   made.type = codes.type;
   made.data = codes.data;
   if (!is_quantized(call_.kind)) return made;

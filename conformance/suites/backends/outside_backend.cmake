@@ -61,4 +61,4 @@ expect("offsets i64 [5]")
 build(late_refusal "const assay_status status = supports(context, call);"
       "((char*)call->outputs[0].data)[0] = 1; const assay_status status = supports(context, call);")
 run(6 ${ASSAY} run --backend ${WORK}/late_refusal/build/libexample.so splits_to_offsets_2d --profile smoke)
-expect("declared absent, but the call wrote to offsets")
+expect("declared absent, but the call changed memory: offsets was written")

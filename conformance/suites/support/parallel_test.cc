@@ -268,32 +268,30 @@ TEST(ParallelThreads, ANumberThatIsNoneIsAnError) {
 
 // Whatever a program has set, bodies compute in the default mode, and the program has its own again afterwards. In a process of
 // its own, so that the threads are made under the other mode.
-TEST(Parallel, BodiesRunInTheDefaultMode) {
-  EXPECT_EXIT(
-      {
-        setenv("ASSAY_THREADS", "4", 1);
-        FloatMode other;
+[[noreturn]] void compute_under_another_mode() {
+  setenv("ASSAY_THREADS", "4", 1);
+  FloatMode other;
 #if defined(__x86_64__)
-        other.vector = 0xDFC0;  // upward, flush-to-zero, denormals-are-zero
-        other.x87 = 0x0B7F;
+  other.vector = 0xDFC0;  // upward, flush-to-zero, denormals-are-zero
+  other.x87 = 0x0B7F;
 #elif defined(__aarch64__)
-        other.control = std::uint64_t{1} << 24 | std::uint64_t{1} << 22;
+  other.control = std::uint64_t{1} << 24 | std::uint64_t{1} << 22;
 #else
-        other.rounding = FE_UPWARD;
+  other.rounding = FE_UPWARD;
 #endif
-        set_float_mode(other);
-        std::atomic<int> wrong = 0;
-        volatile float tiny = 1e-39f, one = 1, third = 3;
-        for (const std::int64_t count : {std::int64_t{1}, std::int64_t{1000}}) {
-          parallel_for(count, 1, [&](std::int64_t, std::int64_t) {
-            wrong += current_float_mode() != FloatMode{} || !(tiny * one > 0) || one / third != 0x1.555556p-2f;
-          });
-        }
-        wrong += current_float_mode() != other;
-        std::_Exit(wrong == 0 ? 0 : 1);
-      },
-      testing::ExitedWithCode(0), "");
+  set_float_mode(other);
+  std::atomic<int> wrong = 0;
+  volatile float tiny = 1e-39f, one = 1, third = 3;
+  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{1000}}) {
+    parallel_for(count, 1, [&](std::int64_t, std::int64_t) {
+      wrong += current_float_mode() != FloatMode{} || !(tiny * one > 0) || one / third != 0x1.555556p-2f;
+    });
+  }
+  wrong += current_float_mode() != other;
+  std::_Exit(wrong == 0 ? 0 : 1);
 }
+
+TEST(Parallel, BodiesRunInTheDefaultMode) { EXPECT_EXIT(compute_under_another_mode(), testing::ExitedWithCode(0), ""); }
 
 }  // namespace
 }  // namespace assay

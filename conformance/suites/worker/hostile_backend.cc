@@ -58,6 +58,8 @@ void wait_for_ever() {
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
+std::atomic<bool> slow_close = false;
+
 // Writes over all memory that this process shares with another.
 void scribble() {
   std::ifstream maps("/proc/self/maps");
@@ -153,6 +155,7 @@ const std::map<std::string, std::function<void()>>& deeds() {
          *static_cast<volatile int*>(nullptr) = 1;
        }},
       {"thread_segv", [] {
+         slow_close = true;  // or the process may be gone before
          std::thread([] {
            std::this_thread::sleep_for(std::chrono::milliseconds(2));
            *static_cast<volatile int*>(nullptr) = 1;
@@ -302,6 +305,7 @@ assay_backend make_table() {
   };
   table.close = [](assay_context* context) {
     at("close");
+    if (slow_close) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     honest().close(context);
   };
   table.device_info = [](assay_context* context, assay_device_info* info) {
