@@ -32,6 +32,40 @@ function(assay_lean target)
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)  # follows, so replaces, the -O3 of all
 endfunction()
 
+# Precompiled headers save a third of the time of a first build. A compiler cache does better without them from the second on.
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  set(precompile OFF)
+else()
+  set(precompile ON)
+endif()
+option(ASSAY_PRECOMPILED_HEADERS "Precompile the standard library's headers" ${precompile})
+
+# assay_precompiled(NAME [LIBRARIES ...] HEADERS ...): an entry of assay_precompile() below.
+function(assay_precompiled name)
+  if(NOT ASSAY_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;HEADERS")
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Compiles the headers that are precompiled.\n")
+  add_library(${name} OBJECT ${source})
+  target_link_libraries(${name} PRIVATE assay_options ${arg_LIBRARIES})
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+endfunction()
+
+# assay_precompile(NAME TARGET...): the targets use the headers of NAME, where headers are precompiled.
+function(assay_precompile name)
+  if(ASSAY_PRECOMPILED_HEADERS)
+    foreach(target IN LISTS ARGN)
+      target_precompile_headers(${target} REUSE_FROM ${name})
+    endforeach()
+  endif()
+endfunction()
+
+set(assay_standard_headers <algorithm> <array> <charconv> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory>
+  <optional> <set> <span> <stdexcept> <string> <string_view> <utility> <variant> <vector>)
+assay_precompiled(assay_standard_library HEADERS ${assay_standard_headers})
+
 # assay_register(recipes_test recipes 4): one CTest entry for the whole program, or SHARDS entries that run side by side.
 # There are thousands of tests, and a process for each would take longer than the tests do.
 function(assay_register program name shards)

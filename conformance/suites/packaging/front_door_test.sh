@@ -29,7 +29,10 @@ echo "program in $PWD:$(printf ' <%s>' "$@")"
 [[ ${1:-} != fail ]] || exit 7
 TOOL
   # Configuring notes the checkout in the cache; building makes the program.
-  tool cmake 'folder=; root=; [[ $1 != --build ]] || folder=$2
+  tool cmake 'if [[ "$*" == *"--preset "* ]]; then
+      words=$*; preset=${words#*--preset }; preset=${preset%% *}
+      mkdir -p "build-$preset/bin"; cp "$MADE" "build-$preset/bin/assay"; chmod +x "build-$preset/bin/assay"; exit; fi
+    folder=; root=; [[ $1 != --build ]] || folder=$2
     while (($#)); do case $1 in -S) root=$2 ;; -B) folder=$2 ;; esac; shift; done
     if [[ -n $root ]]; then [[ -z ${FAIL_CONFIGURE:-} ]] || { echo broken configure; exit 1; }
       { echo "CMAKE_HOME_DIRECTORY:INTERNAL=$root"; echo "CMAKE_CACHEFILE_DIR:INTERNAL=$folder"; } >"$folder/CMakeCache.txt"
@@ -329,6 +332,19 @@ mkdir -p "$work/repo/.ci"
 cp "$source/.ci/run" "$work/repo/.ci/"
 CTEST_STATUS=8 door=$work/repo/.ci/run call
 expect ".ci/run keeps the exit code" exits 8
+door=$work/repo/.ci/run call -R layout
+expect ".ci/run hands its arguments to ctest" called "^ctest --test-dir .* -R layout$"
+expect ".ci/run builds device code for one architecture" called "^cmake -S .* -DASSAY_CUDA_ARCHITECTURES=90a-real$"
+expect ".ci/run uses no sanitizers" never_called "--preset"
+: >"$CALLS"
+door=$work/repo/.ci/run call --long
+expect ".ci/run --long succeeds" exits 0
+for preset in asan tsan; do
+  expect ".ci/run --long builds $preset" called "^cmake --build --preset $preset "
+  expect ".ci/run --long runs the tests of $preset" called "^ctest --preset $preset "
+done
+expect ".ci/run --long judges the standard profile" prints "<run> <--backend> <reference> <--profile> <standard>"
+expect "with each of both" test "$(grep -c '<standard>' "$work/out")" == 2
 
 ((failures == 0)) || exit 1
 echo "front door: all as expected"
