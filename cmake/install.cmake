@@ -22,11 +22,10 @@ if(TARGET assay_device)  # offers assay::device as well
     install(FILES ${PROJECT_SOURCE_DIR}/device/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay/device/${folder} COMPONENT device)
   endforeach()
   install(EXPORT assayDeviceTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT device)
-  # The component is whole by itself: what it needs of the reference comes with it.
-  install(FILES $<TARGET_FILE:assay_reference> DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT device)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT device
-          FILES_MATCHING PATTERN "*.h")
-  install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT device)
+  # The component is whole by itself: what it needs of the reference comes with it. (An export set that is installed twice is one
+  # that cmake lets no other set depend on.)
+  install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" --install \"${PROJECT_BINARY_DIR}\" --component reference
+    --prefix \"\${CMAKE_INSTALL_PREFIX}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT device)
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/assayConfig.cmake.in ${PROJECT_BINARY_DIR}/assayConfig.cmake
