@@ -41,4 +41,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/conformance/backend.h DESTINATION ${CMAKE_IN
         COMPONENT conformance)
 if(TARGET assay)
   install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT conformance)
+  # The fixtures lie where the program looks for them: share/assay/golden beside its own folder.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/golden/ DESTINATION share/assay/golden COMPONENT conformance
+          FILES_MATCHING PATTERN "*.h5" PATTERN "manifest.json" PATTERN "cases/*.txt" PATTERN "io" EXCLUDE)
+  install(FILES ${PROJECT_SOURCE_DIR}/conformance/report.schema.json DESTINATION share/assay COMPONENT conformance)
 endif()

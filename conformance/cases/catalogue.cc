@@ -5,7 +5,6 @@
 
 #include "conformance/cases/catalogue_lines.h"
 #include "conformance/cases/case_schema.h"
-#include "conformance/cases/counter_random.h"
 #include "conformance/cases/covering.h"
 #include "reference/support/error.h"
 
@@ -214,18 +213,6 @@ Selection select(const std::vector<CaseLine>& cases, const std::vector<std::stri
     if (!found[i]) selection.unmatched.push_back(words[i]);
   }
   return selection;
-}
-
-std::vector<CaseLine> shard(const std::vector<CaseLine>& cases, std::int64_t index, std::int64_t total) {
-  require(total >= 1, "total", total, "at least 1 shard");
-  require(index >= 0 && index < total, "index", index, "a shard from 0 to " + show(total - 1));
-  std::vector<CaseLine> mine;
-  for (const CaseLine& line : cases) {
-    // FNV's low bits are uneven over texts that differ in their last letters; one Philox call spreads them.
-    const std::uint64_t hash = CounterRandom(fnv1a(to_text(line)), "shard").word(0);
-    if (static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(total)) == index) mine.push_back(line);
-  }
-  return mine;
 }
 
 }  // namespace assay::conformance

@@ -28,15 +28,11 @@ struct Selection {
   std::vector<std::string> unmatched;  // words that no case matches
 };
 
-// Cases that every word matches. A word matches a case if it is part of the canonical text or of the name, or, where it
-// holds * or ?, if it matches one whole word of the text or the whole name as a file pattern does. No words: all cases.
-Selection select(const std::vector<CaseLine>& cases, const std::vector<std::string>& words);
-
-// Whether one word matches a case of that text and that name.
+// A word matches a case if it is part of the canonical text or of the name, or, where it holds * or ?, if it matches one
+// whole word of the text or the whole name as a file pattern does.
 bool matches(std::string_view word, std::string_view text, std::string_view name);
 
-// The cases of one shard. A case's shard depends on its own text alone, so it stays where it is when others come or go.
-// Errors (InvalidArgument): total below 1, index outside [0, total).
-std::vector<CaseLine> shard(const std::vector<CaseLine>& cases, std::int64_t index, std::int64_t total);
+// Cases that every word matches. No words: all cases.
+Selection select(const std::vector<CaseLine>& cases, const std::vector<std::string>& words);
 
 }  // namespace assay::conformance

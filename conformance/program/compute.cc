@@ -11,6 +11,7 @@
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
 #include "golden/io/contained_reader.h"
+#include "golden/io/replace_file.h"
 #include "golden/io/writer.h"
 #include "reference/support/error.h"
 #include "reference/support/parallel.h"
@@ -57,6 +58,7 @@ Action add_compute(CLI::App& verb) {
       "than 1 MiB are stored uncompressed. What the input file holds beside cases is named and not kept. Each op's attributes\n"
       "and tensors: assay list --schema.");
   return [options] {
+    golden::check_replaceable(options->out);
     golden::LeftOut left_out;
     golden::Fixture fixture = golden::read_fixture_contained(options->in, {}, &left_out);
     const std::string shown = golden::one_line(options->in);

@@ -9,6 +9,7 @@
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
 #include "golden/io/contained_reader.h"
+#include "golden/io/manifest.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -25,7 +26,7 @@ std::string recipe_of(const golden::Case& each) {
 }  // namespace
 
 std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, const std::vector<std::string>& only,
-                            const BackendChoice& choice, bool progress, Report& report, FixtureWords words) {
+                            const BackendChoice& choice, bool progress, Report& report, FixtureWords words, std::int64_t shard, std::int64_t shards) {
   std::int64_t selected = 0;
   for (const std::filesystem::path& file : files) {
     if (interrupted()) break;
@@ -46,16 +47,16 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
         if (words == FixtureWords::parts_of_case) return each.name.find(word) != std::string::npos;
         return matches(word, each.name, file.filename().string() + "/" + each.name);
       });
-      if (wanted) cases.push_back(&each);
+      if (!wanted) continue;
+      if (selected++ % shards == shard && !report.has_earlier(file.filename().string(), each.name)) cases.push_back(&each);
     }
-    selected += static_cast<std::int64_t>(cases.size());
     Progress line(golden::one_line(file.filename().string()), static_cast<std::int64_t>(cases.size()), progress);
     std::vector<std::string> inconsistent(cases.size());
     judge_in_parallel(choice, static_cast<std::int64_t>(cases.size()), [&](std::int64_t i, Judged judged) {
       const golden::Case& each = *cases[static_cast<std::size_t>(i)];
       JudgeOptions options = choice.judge_options();
       options.title = shown + ": " + each.name;
-      options.reproduce = "assay verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
+      options.reproduce = command_name() + " verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
       try {
         require_room(each);
         // What the file expects goes before what a backend would.
@@ -104,6 +105,20 @@ std::filesystem::path golden_folder() {
     if (std::filesystem::is_directory(installed, failed)) return installed;
   }
   return ASSAY_SOURCE_GOLDEN;
+}
+
+std::string missing_fixtures() {
+  if (const char* named = std::getenv("ASSAY_GOLDEN"); named != nullptr && *named != '\0') return "";
+  const std::filesystem::path folder = golden_folder();
+  try {
+    for (const golden::ManifestEntry& entry : golden::read_manifest(folder / "manifest.json")) {
+      std::error_code failed;
+      if (!std::filesystem::is_regular_file(folder / entry.file, failed)) return (folder / entry.file).string() + ": no such file";
+    }
+  } catch (const golden::FixtureError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 std::vector<std::filesystem::path> golden_files() {

@@ -7,6 +7,7 @@
 
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/golden_cases.h"
+#include "conformance/program/interrupt.h"
 #include "conformance/program/progress.h"
 #include "conformance/program/verbs.h"
 #include "golden/io/manifest.h"
@@ -60,7 +61,12 @@ ExitCode build(const Options& options) {
   std::int64_t bytes = 0;
   for (const std::filesystem::path& list : lists) {
     const std::filesystem::path file = folder / (list.stem().string() + ".h5");
-    golden::write_fixture(file, make_fixture(list));
+    const golden::Fixture made = make_fixture(list);
+    if (interrupted()) {
+      fmt::print("interrupted: {} and what follows it were not written, nor was the manifest\n", file.filename().string());
+      return ExitCode::incomplete;
+    }
+    golden::write_fixture(file, made);
     manifest.push_back(golden::describe(file, "reference"));
     bytes += manifest.back().bytes;
     line.done(file.filename().string(), false);
@@ -84,6 +90,10 @@ ExitCode check(const Options& options) {
     } else {
       const std::filesystem::path list = folder / "cases" / (std::filesystem::path(entry.file).stem().string() + ".txt");
       const golden::Fixture made = make_fixture(list);
+      if (interrupted()) {
+        fmt::print("interrupted: {} and what follows it were not checked\n", entry.file);
+        return ExitCode::incomplete;
+      }
       if (holds_exactly(folder / entry.file, golden::fixture_image(made))) {
         ++rebuilt;
       } else if (golden::contents_digest(made) == entry.contents) {

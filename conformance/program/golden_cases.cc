@@ -8,6 +8,7 @@
 
 #include "conformance/cases/generator.h"
 #include "conformance/ops/answer.h"
+#include "conformance/program/interrupt.h"
 #include "conformance/program/version.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
@@ -101,7 +102,7 @@ golden::Fixture make_fixture(const std::filesystem::path& list) {
   golden::Fixture fixture;
   fixture.cases.resize(lines.size());
   parallel_for(static_cast<std::int64_t>(lines.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
+    for (std::int64_t i = begin; i < end && !interrupted(); ++i) {
       golden::Case& each = fixture.cases[static_cast<std::size_t>(i)];
       each = generate(lines[static_cast<std::size_t>(i)]);
       const std::vector<std::string> wanted = wanted_outputs(lines[static_cast<std::size_t>(i)]);

@@ -17,7 +17,8 @@ std::vector<CaseLine> read_case_list(const std::filesystem::path& path);
 // The lists of a golden folder, sorted.
 std::vector<std::filesystem::path> case_lists(const std::filesystem::path& golden_folder);
 
-// Inputs and expected outputs of every line. Cases are named by their line's name.
+// Inputs and expected outputs of every line. Cases are named by their line's name. After an interrupt (interrupt.h) the
+// fixture is not whole.
 golden::Fixture make_fixture(const std::filesystem::path& list);
 
 // Errors: InvalidArgument if the outputs of a case from a file of unknown origin take more memory than 64 MiB and 1024 times

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "golden/io/utf8.h"
 
 namespace assay::conformance {
@@ -21,6 +23,11 @@ std::string quoted(const std::string& word) {
   }
   for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
   return text + "'";
+}
+
+std::string command_name() {
+  const char* named = std::getenv("ASSAY_COMMAND");
+  return named == nullptr || *named == '\0' ? "assay" : quoted(named);
 }
 
 std::string best_backend(std::string* why_not) {

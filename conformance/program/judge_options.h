@@ -47,4 +47,8 @@ struct BackendChoice {
 // `word` as a shell would need it.
 std::string quoted(const std::string& word);
 
+// How the program was started, for commands that are printed to be pasted: ASSAY_COMMAND, which a script that starts it
+// sets ("./assay"), else "assay".
+std::string command_name();
+
 }  // namespace assay::conformance

@@ -67,6 +67,7 @@ json to_json(const Judgement& judgement) {
   json entry{{"verdict", name_of(judgement.verdict)}, {"words", judgement.words}, {"seconds", judgement.seconds}};
   if (judgement.verdict == Verdict::passed) entry["ground"] = name_of(judgement.ground);
   if (!judgement.expected_by.empty()) entry["expected_by"] = judgement.expected_by;
+  if (!judgement.way.empty()) entry["way"] = judgement.way;
   if (!judgement.details.empty()) entry["details"] = judgement.details;
   if (!judgement.plan.empty()) entry["plan"] = judgement.plan;
   if (!judgement.unit.empty()) entry["unit"] = judgement.unit;
@@ -87,6 +88,7 @@ Judgement judgement_from(const json& entry) {
   judgement.expected_by = entry.value("expected_by", "");
   judgement.details = entry.value("details", std::vector<std::string>{});
   judgement.plan = entry.value("plan", "");
+  judgement.way = entry.value("way", "");
   judgement.unit = entry.value("unit", "");
   judgement.text = entry.value("text", "");
   if (entry.contains("findings")) {

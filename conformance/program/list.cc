@@ -2,15 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
+#include "conformance/program/fixture_cases.h"
 #include "conformance/program/judge_options.h"
+#include "conformance/program/levels.h"
 #include "conformance/program/report.h"
 #include "conformance/program/verbs.h"
 #include "conformance/run/trial.h"
+#include "golden/io/contained_reader.h"
+#include "golden/io/manifest.h"
 #include "reference/gemm/plan.h"
 
 namespace assay::conformance {
@@ -24,20 +30,67 @@ struct Options {
   BackendChoice backend;
   std::string algorithms_of;
   bool axes = false;
-  bool backends = false, plans = false, units = false, schema = false, names = false;
+  bool backends = false, plans = false, units = false, schema = false, names = false, levels = false, counts = false;
 };
 
 const char* how_known(bool measured) { return measured ? "measured by us" : "not measured by us"; }
 
 void list_units() {
   for (const TensorCoreUnit& unit : tensor_core_units()) {
-    fmt::print("{:<28} {:<40} L={:<3} F={:<3} {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits,
-               how_known(unit.measured_by_us), unit.evidence);
+    fmt::print("{}\n  {}\n  L={} F={}, {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits, how_known(unit.measured_by_us),
+               unit.evidence);
   }
 }
 
 void list_plans() {
-  for (const AccumulationPlan& plan : accumulation_plans()) fmt::print("{:<48} {}\n", plan.name, plan.unit);
+  for (const AccumulationPlan& plan : accumulation_plans()) fmt::print("{}\n  {}\n", plan.name, plan.unit);
+}
+
+struct CatalogueTexts {
+  std::vector<std::string> texts, names;
+};
+CatalogueTexts texts_of(Profile profile) {
+  CatalogueTexts made;
+  for (const CaseLine& each : catalogue(profile)) {
+    made.texts.push_back(to_text(each));
+    made.names.push_back(name_of(each));
+  }
+  return made;
+}
+
+constexpr Profile kProfiles[] = {Profile::smoke, Profile::standard, Profile::full};
+
+void list_levels() {
+  std::vector<CatalogueTexts> all;
+  for (const Profile profile : kProfiles) all.push_back(texts_of(profile));
+  for (const Level& level : levels()) {
+    std::string counts;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      counts += fmt::format("{}{} {}", i == 0 ? "" : ", ", name_of(kProfiles[i]), required_by(level, all[i].texts, all[i].names).size());
+    }
+    fmt::print("{}\n  {}\n  cases: {}{}\n", level.title(), level.claims, counts, level.fixtures.empty() ? "" : ", and those of the fixtures");
+  }
+}
+
+// What texts about the suite state, so that they can be compared.
+void list_counts() {
+  for (const Profile profile : kProfiles) fmt::print("profile {}: {} cases\n", name_of(profile), catalogue(profile).size());
+  struct Fixtures {
+    std::int64_t files = 0, cases = 0, words = 0;
+  };
+  std::map<std::string, Fixtures> by_origin;
+  for (const golden::ManifestEntry& entry : golden::read_manifest(golden_folder() / "manifest.json")) {
+    const nlohmann::json provenance = nlohmann::json::parse(entry.provenance, nullptr, false);
+    const bool recorded = provenance.is_object() && provenance.contains("device") && provenance.at("device").is_string();
+    Fixtures& of = by_origin[recorded ? "recorded on " + provenance.at("device").get<std::string>() : "origin " + entry.origin];
+    ++of.files;
+    for (const golden::Case& each : golden::read_fixture_contained(golden_folder() / entry.file).cases) {
+      ++of.cases;
+      for (const auto& [name, tensor] : each.out) of.words += tensor.elements();
+    }
+  }
+  for (const auto& [origin, of] : by_origin) fmt::print("fixtures, {}: {} files, {} cases, {} words\n", origin, of.files, of.cases, of.words);
+  fmt::print("levels: {}\n", levels().size());
 }
 
 ExitCode list_algorithms(const Options& options) {
@@ -90,6 +143,8 @@ Action add_list(CLI::App& verb) {
   verb.add_option("--op", options->op, "With --schema: one op")->needs(schema);
   verb.add_flag("--plans", options->plans, "The accumulation plans that are known");
   verb.add_flag("--units", options->units, "The rows of the tensor-core table, and how each is known");
+  verb.add_flag("--levels", options->levels, "The conformance levels, what a pass of each claims, and its cases in each profile (run --require)");
+  verb.add_flag("--counts", options->counts, "How many cases and fixtures there are");
   return [options]() -> ExitCode {
     if (!options->algorithms_of.empty()) return list_algorithms(*options);
     if (options->axes) return list_axes(*options);
@@ -101,6 +156,10 @@ Action add_list(CLI::App& verb) {
       list_plans();
     } else if (options->units) {
       list_units();
+    } else if (options->levels) {
+      list_levels();
+    } else if (options->counts) {
+      list_counts();
     } else {
       return list_cases(*options);
     }

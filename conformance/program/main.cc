@@ -2,17 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <system_error>
 
 #include "conformance/backends/backend.h"
+#include "conformance/cases/case_schema.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/memory_limit.h"
+#include "conformance/program/run_header.h"
+#include "conformance/program/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
 #include "conformance/worker/remote.h"
 #include "conformance/worker/server.h"
 #include "golden/io/reader.h"
+#include "golden/io/replace_file.h"
 #include "reference/support/error.h"
 
 namespace {
@@ -22,17 +27,17 @@ using namespace assay::conformance;
 
 constexpr const char* kFooter = R"(Exit codes:
   0  at least one case ran and every case asked for passed; or none of them is in this shard
-  1  at least one failure
+  1  at least one failure; or a required case that did not pass, or a loss against a baseline
   2  wrong usage
   3  a fixture is unreadable, truncated, of another schema or inconsistent
   4  nothing selected
   5  incomplete: interrupted, or a selected case did not finish
   6  a skip without proof: a path was declared absent, but the call did something else
-  9  the machine failed: no device where one was required, device lost, out of memory
+  9  the machine failed: no device where one was required, device lost, out of memory, disk full, fixtures missing
 Where several apply, the first of 9, 3, 1, 6, 5 is returned and all are listed.
 
-Environment: ASSAY_THREADS (CPU threads), ASSAY_GOLDEN (folder of the fixtures), NO_COLOR, GTEST_TOTAL_SHARDS and
-GTEST_SHARD_INDEX (run).)";
+Environment: ASSAY_THREADS (CPU threads), ASSAY_GOLDEN (folder of the fixtures), ASSAY_COMMAND (how commands that are
+printed to be pasted begin), NO_COLOR, GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX (run).)";
 
 struct Verb {
   const char* name;
@@ -48,6 +53,36 @@ constexpr Verb kVerbs[] = {
     {"scale-map", "Say which scale each tile of a product really used", add_scale_map},
     {"doctor", "Say what this build and this machine can do", add_doctor},
 };
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
+}
+
+// The first word that is a verb or an option of nothing, with the nearest that is one; empty if there is none.
+std::string unknown_word(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* verb = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i], name = word.substr(0, word.find('='));
+    std::vector<std::string> known;
+    if (word.starts_with("--") && word.size() > 2) {
+      for (const CLI::Option* each : verb->get_options()) {
+        for (const std::string& option : each->get_lnames()) known.push_back("--" + option);
+      }
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        return fmt::format("{} has no option {}{}", verb->get_name(), name, suggestion(name, known));
+      }
+    } else if (!word.starts_with('-') && !verb->get_subcommands({}).empty()) {
+      const CLI::App* next = nullptr;
+      for (const CLI::App* each : verb->get_subcommands({})) {
+        known.push_back(each->get_name());
+        if (each->get_name() == word) next = each;
+      }
+      if (next == nullptr) return fmt::format("'{}' is no verb of {}{}", word, verb->get_name(), suggestion(word, known));
+      verb = next;
+    }
+  }
+  return "";
+}
 
 ExitCode dispatch(int argc, char** argv) {
   CLI::App app{"Assay: is every bit of a grouped low-precision GEMM right, and if not, which bit, and why?", "assay"};
@@ -73,6 +108,10 @@ ExitCode dispatch(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (const std::string unknown = unknown_word(app, argc, argv); error.get_exit_code() != 0 && !unknown.empty()) {
+      fmt::print(stderr, "assay: {}\nRun with --help for more information.\n", unknown);
+      return ExitCode::usage;
+    }
     return app.exit(error) == 0 ? ExitCode::passed : ExitCode::usage;
   }
   return chosen();
@@ -81,6 +120,9 @@ ExitCode dispatch(int argc, char** argv) {
 int run_main(int argc, char** argv) {
   try {
     return static_cast<int>(dispatch(argc, argv));
+  } catch (const golden::OutputError& error) {
+    fmt::print(stderr, "assay: {}\n", error.what());
+    return static_cast<int>(error.is_machine() ? ExitCode::machine_failed : ExitCode::usage);
   } catch (const golden::FixtureError& error) {
     fmt::print(stderr, "assay: {}\n", error.what());
     return static_cast<int>(ExitCode::bad_fixture);
@@ -100,7 +142,8 @@ int run_main(int argc, char** argv) {
   } catch (const std::system_error& error) {  // a thread that does not start, say
     const bool scarce = error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
     fmt::print(stderr, "assay: {}{}\n", scarce ? "out of memory or processes: " : "", error.what());
-    return static_cast<int>(scarce ? ExitCode::machine_failed : ExitCode::usage);
+    const bool full = error.code() == std::errc::no_space_on_device || error.code() == std::errc::io_error;  // standard output
+    return static_cast<int>(scarce || full ? ExitCode::machine_failed : ExitCode::usage);
   } catch (const std::exception& error) {
     fmt::print(stderr, "assay: {}\n", error.what());
     return static_cast<int>(ExitCode::usage);
@@ -114,5 +157,11 @@ int main(int argc, char** argv) {
   prepare_for_memory_limit();
   catch_interrupts();
   worker::end_early_when(interrupted);
-  return run_main(argc, argv);
+  keep_arguments(argc, argv);
+  int code = run_main(argc, argv);
+  if (const std::string fault = standard_output_fault(); !fault.empty()) {  // results that were lost are no pass
+    fmt::print(stderr, "assay: standard output cannot be written: {}\n", fault);
+    code = static_cast<int>(ExitCode::machine_failed);
+  }
+  return code;
 }

@@ -43,7 +43,10 @@ void Progress::done(const std::string& name, bool failed) {
 
 void Progress::draw(const std::string& name) {
   const double seconds = std::chrono::duration<double>(last_ - start_).count();
-  std::string line = fmt::format("{} {}/{}  {:.0f} s  {}{}", what_, finished_, total_, seconds,
+  // Cases cost unequal work, so what is left is a guess; it is given once it has something to rest on.
+  const double left = seconds * static_cast<double>(total_ - finished_) / static_cast<double>(finished_);
+  const std::string remaining = seconds < 2 || finished_ == total_ ? "" : fmt::format(", {:.0f} s left", left);
+  std::string line = fmt::format("{} {}/{}  {:.0f} s{}  {}{}", what_, finished_, total_, seconds, remaining,
                                  failed_ == 0 ? "" : fmt::format("{} failed  ", failed_), name);
   line.resize(std::min<std::size_t>(line.size(), static_cast<std::size_t>(terminal_width() - 1)));
   fmt::print(stderr, "\r\033[K{}", line);

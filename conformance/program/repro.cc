@@ -5,6 +5,7 @@
 #include "conformance/cases/generator.h"
 #include "conformance/program/golden_cases.h"
 #include "conformance/program/interrupt.h"
+#include "conformance/program/run_header.h"
 #include "conformance/program/suite.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
@@ -27,9 +28,14 @@ Action add_repro(CLI::App& verb) {
     std::string text;
     for (const std::string& word : options->words) text += (text.empty() ? "" : " ") + word;
     const CaseLine line = parse_case_line(text);
+    for (const std::string& path : {options->json, options->save}) {
+      if (!path.empty()) check_output(path);
+    }
     std::unique_ptr<Backend> opened = options->backend.open();
     Backend& backend = *opened;
-    Report report("repro", backend, 1);
+    const Subject subject = subject_of(backend, options->backend);
+    Report report("repro", subject, 1);
+    if (!options->json.empty()) report.set_header(run_header("repro", subject, options->backend, nullptr));
     fmt::print("{}\n", to_text(line));
     if (const std::string note = backend.note(); !note.empty()) report.note(note);
     std::unique_ptr<Backend> expecting = options->backend.open_expecting();
@@ -52,8 +58,7 @@ Action add_repro(CLI::App& verb) {
       fmt::print("saved to {}\n", options->save);
     }
     if (interrupted()) report.note_interrupted();
-    report.print_summary();
-    if (!options->json.empty()) report.write_json(options->json);
+    report.conclude(options->json);
     return report.exit_code();
   };
 }

@@ -3,20 +3,17 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <set>
+#include <map>
 #include <sstream>
 
-#include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
-#include "conformance/cases/random_gemm.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
-#include "conformance/program/progress.h"
+#include "conformance/program/run_selection.h"
 #include "conformance/program/self_check.h"
-#include "conformance/program/suite.h"
 #include "conformance/program/verbs.h"
+#include "golden/io/fixture_error.h"
 
 namespace assay::conformance {
 namespace {
@@ -29,59 +26,20 @@ struct Options {
   std::int64_t random = 0, seed = 1;
   std::string algorithms;
   std::vector<std::string> try_axes;
-  std::string json;
+  std::vector<std::string> require;
+  std::string baseline;
+  std::string json, results, resume;
   int show = 10;
   bool quiet = false;
+
+  // What the cases are drawn from; runs of one kind can be compared.
+  std::string kind() const { return random > 0 ? fmt::format("run --random {} --seed {}", random, seed) : "run --profile " + profile; }
+  std::string verb() const {
+    std::string text = kind();
+    for (const std::string& word : words) text += " " + quoted(word);
+    return shard.empty() ? text : text + " --shard " + shard;
+  }
 };
-
-struct Shard {
-  std::int64_t index = 0, total = 1;
-};
-
-std::int64_t number_from_environment(const char* name, std::int64_t absent) {
-  const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return absent;
-  char* end = nullptr;
-  const long long value = std::strtoll(text, &end, 10);
-  if (*end != '\0' || value < 0) throw CLI::ValidationError(name, fmt::format("'{}' is not a number of 0 or more", text));
-  return value;
-}
-
-// --shard I/N, or what GoogleTest's sharding asks for.
-Shard shard_of(const Options& options) {
-  Shard shard;
-  if (!options.shard.empty()) {
-    long long index = 0, total = 0;
-    char rest = 0;
-    if (std::sscanf(options.shard.c_str(), "%lld/%lld%c", &index, &total, &rest) != 2 || total < 1 || index < 0 || index >= total) {
-      throw CLI::ValidationError("--shard", fmt::format("'{}': expected I/N with I from 0 to N-1", options.shard));
-    }
-    return {index, total};
-  }
-  shard.total = number_from_environment("GTEST_TOTAL_SHARDS", 1);
-  shard.index = number_from_environment("GTEST_SHARD_INDEX", 0);
-  if (shard.total < 1 || shard.index >= shard.total) {
-    throw CLI::ValidationError("GTEST_SHARD_INDEX", fmt::format("{} of GTEST_TOTAL_SHARDS {}: expected an index below the total", shard.index, shard.total));
-  }
-  if (const char* file = std::getenv("GTEST_SHARD_STATUS_FILE"); file != nullptr && *file != '\0') std::ofstream(file).flush();
-  return shard;
-}
-
-// Random products that every word matches. Errors: fewer than one in a thousand does.
-std::vector<CaseLine> random_cases(const Options& options, const std::string& architecture) {
-  std::vector<CaseLine> cases;
-  std::set<std::string> texts;
-  for (std::int64_t index = 0; static_cast<std::int64_t>(cases.size()) < options.random; ++index) {
-    if (index >= 1000 * (options.random + 10)) {
-      throw CLI::ValidationError("WORDS", fmt::format("{} of {} random cases match them: expected at least one in a thousand", cases.size(), index));
-    }
-    Selection selection = select({random_gemm(static_cast<std::uint64_t>(options.seed), index, architecture)}, options.words);
-    for (CaseLine& each : selection.cases) {
-      if (texts.insert(to_text(each)).second) cases.push_back(std::move(each));
-    }
-  }
-  return cases;
-}
 
 // NAME=VALUE is that value, NAME each value of the axis but its default, "all" each of every axis.
 SettingsToTry settings_of(const Options& options, Backend& backend) {
@@ -113,71 +71,175 @@ SettingsToTry settings_of(const Options& options, Backend& backend) {
   return settings;
 }
 
-ExitCode finish(const Options& options, Report& report) {
-  if (interrupted()) report.note_interrupted();
-  report.print_summary();
-  if (!options.json.empty()) report.write_json(options.json);
-  return report.exit_code();
+// An earlier file that the command line names. Errors: CLI::ValidationError.
+EarlierResults earlier_of(const char* option, const std::string& path) {
+  try {
+    return read_results(path);
+  } catch (const golden::FixtureError& error) {
+    throw CLI::ValidationError(option, error.what());
+  }
 }
 
-ExitCode run(const Options& options) {
-  const Shard shard = shard_of(options);
+Level required(const std::string& word) {
+  try {
+    return requirement_of(word);
+  } catch (const golden::FixtureError& error) {
+    throw CLI::ValidationError("--require", error.what());
+  }
+}
+
+EarlierResults baseline_of(const Options& options) {
+  EarlierResults earlier = earlier_of("--baseline", options.baseline);
+  const std::string verb = earlier.header.value("verb", "");
+  if (verb != options.kind() && !verb.starts_with(options.kind() + " ")) {
+    throw CLI::ValidationError("--baseline", fmt::format("{} is of '{}': this is '{}', whose cases are others", options.baseline, verb, options.kind()));
+  }
+  return earlier;
+}
+
+// Verdicts of an earlier run that are final: of cases all of whose settings were judged.
+void take_earlier(const EarlierResults& earlier, Report& report) {
+  std::map<std::pair<std::string, std::string>, std::vector<const nlohmann::json*>> by_case;
+  for (const nlohmann::json& each : earlier.cases) by_case[{each.at("suite"), each.at("name")}].push_back(&each);
+  for (const auto& [key, entries] : by_case) {
+    std::vector<CaseReport> reports;
+    bool final = entries.size() == entries.back()->value("of", std::size_t{1});
+    for (const nlohmann::json* each : entries) {
+      reports.push_back(report_from(*each));
+      const Verdict verdict = reports.back().judgement.verdict;
+      final = final && (verdict == Verdict::passed || verdict == Verdict::failed || verdict == Verdict::not_run || verdict == Verdict::unproven_skip);
+    }
+    if (!final) continue;
+    for (CaseReport& each : reports) report.add_earlier(std::move(each));
+  }
+}
+
+// The header, the file of results and what an earlier run found. Errors: CLI::ValidationError where that was another run.
+void prepare_files(const Options& options, const SelectionText& text, Report& report) {
+  const std::string results = options.resume.empty() ? options.results : options.resume;
+  if (options.json.empty() && results.empty()) return;
+  const nlohmann::json header = run_header(options.verb(), report.subject(), options.backend, &text);
+  report.set_header(header);
+  if (results.empty()) return;
+  EarlierResults earlier;
+  if (!options.resume.empty()) {
+    earlier = earlier_of("--resume", options.resume);
+    if (const std::string difference = header_difference(earlier.header, header); !difference.empty()) {
+      throw CLI::ValidationError("--resume", fmt::format("{} is of another run: {}", options.resume, difference));
+    }
+  }
+  try {
+    take_earlier(earlier, report);
+  } catch (const std::exception& error) {  // a line of another shape
+    throw CLI::ValidationError("--resume", fmt::format("{}: {}", options.resume, error.what()));
+  }
+  report.append_to(std::make_unique<ResultsFile>(results, !options.resume.empty()));
+}
+
+void check_paths(const Options& options) {
   if (const char* folder = std::getenv("ASSAY_GOLDEN"); folder != nullptr && *folder != '\0' && !std::filesystem::is_directory(folder)) {
     throw CLI::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
   }
-  const bool random = options.random > 0;
-  const std::string verb = random ? fmt::format("run --random {} --seed {}", options.random, options.seed) : "run --profile " + options.profile;
+  if (!options.resume.empty() && !options.results.empty() && options.resume != options.results) {
+    throw CLI::ValidationError("--resume", "goes on in its own file: leave --results out");
+  }
+  if (!options.json.empty()) check_output(options.json);
+  if (!options.results.empty()) check_output(options.results);
+}
+
+std::string plural(std::size_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
+
+ExitCode run(const Options& options, const std::string& no_device) {
+  const ShardChoice shard = shard_of(options.shard);
+  check_paths(options);
+  const bool random = options.random > 0, unnarrowed = !random && options.words.empty();
+  if (const std::string missing = random ? "" : missing_fixtures(); !missing.empty()) {
+    fmt::print(stderr, "assay run: the fixtures that belong to the program are not there: {} (ASSAY_GOLDEN names another folder)\n", missing);
+    return ExitCode::machine_failed;
+  }
+  Claimed claimed;
+  for (const std::string& each : options.require) claimed.requirements.push_back(required(each));
+  const std::optional<EarlierResults> baseline = options.baseline.empty() ? std::nullopt : std::optional(baseline_of(options));
+
   std::unique_ptr<Backend> opened;
+  Subject subject;
   try {
     opened = options.backend.open();
-    opened->device_info();  // whatever is wrong with it
+    subject = subject_of(*opened, options.backend);  // whatever is wrong with it
   } catch (const BackendFault& fault) {
-    Report report(verb, options.backend.name, options.show);
+    Report report(options.verb(), unopened(options.backend), options.show);
     report.add(report_of_open(fault));
-    return finish(options, report);
+    if (interrupted()) report.note_interrupted();
+    report.conclude(options.json);
+    return report.exit_code();
   }
   Backend& backend = *opened;
-  Report report(verb, backend, options.show);
+  Report report(options.verb(), subject, options.show);
   if (const std::string note = backend.note(); !note.empty()) report.note(note);
   const SettingsToTry settings = settings_of(options, backend);
   if (random || settings.any()) report.tell_settings();
+  const RunSelection selection = select_for_run(
+      random ? random_cases(options.random, options.seed, options.words, report.subject().architecture) : catalogue(*profile_named(options.profile)), random,
+      options.words, shard);
+  for (const std::string& word : selection.unmatched) {
+    fmt::print("no case of profile {} and no fixture matches '{}' (assay list --profile {} shows the names)\n", options.profile, word, options.profile);
+  }
+  if (!selection.unmatched.empty()) return ExitCode::nothing_selected;
 
-  Selection selection;
-  std::vector<std::filesystem::path> files;
-  std::vector<std::string> fixture_words;
-  if (random) {
-    selection.cases = random_cases(options, backend.device_info().architecture);
-  } else {
-    selection = select(catalogue(*profile_named(options.profile)), options.words);
-    selection_of_fixtures(options.words, selection, files, fixture_words);
+  claimed.profile = random ? "" : options.profile;
+  claimed.whole_run = unnarrowed && shard.total == 1;
+  claimed.sharded = shard.total > 1;
+  claimed.shard = selection.other_shards;
+  for (const CaseLine& each : selection.all) {
+    claimed.texts.push_back(to_text(each));
+    claimed.names.push_back(name_of(each));
   }
-  if (!selection.unmatched.empty()) {
-    for (const std::string& word : selection.unmatched) {
-      fmt::print("no case of profile {} and no fixture matches '{}' (assay list --profile {} shows the names)\n", options.profile, word, options.profile);
+  for (const std::filesystem::path& file : golden_files()) claimed.fixtures.push_back(file.filename().string());
+  for (const Level& each : claimed.requirements) {
+    if (each.fixtures.empty() && required_by(each, claimed.texts, claimed.names).empty()) {
+      fmt::print("no case of {} is required by '{}'\n", options.kind(), each.name);
+      return ExitCode::nothing_selected;
     }
-    return ExitCode::nothing_selected;
   }
-  const bool selected = !selection.cases.empty() || !files.empty();
-  std::vector<CaseLine> cases = assay::conformance::shard(selection.cases, shard.index, shard.total);
-  if (shard.index != 0) files.clear();  // fixtures and self-checks belong to the first shard
-  // What was selected is judged by other shards.
-  if (selected && cases.empty() && files.empty()) report.note_empty_shard(fmt::format("{}/{}", shard.index, shard.total));
-  const bool whole = !random && options.words.empty() && shard.index == 0;
+
+  SelectionText text{claimed.profile, options.words, shard.text(), options.random, random ? options.seed : 0, options.algorithms, 0, {}, ""};
+  for (const std::string& each : options.try_axes) text.settings += " " + each;
+  text.cases = static_cast<std::int64_t>(selection.cases.size());
+  for (const std::filesystem::path& file : selection.files) text.fixtures.push_back(file.filename().string());
+  if (!options.json.empty() || !options.results.empty() || !options.resume.empty()) text.sha256 = digest_of(selection);
+  fmt::print(stderr, "assay: judging {}{}: {}, {}, {}\n", report.subject().text(), no_device.empty() ? "" : " (no device: " + no_device + ")", options.verb(),
+             plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
+  prepare_files(options, text, report);
 
   keep_open(options.backend, std::move(opened));
-  judge_lines(cases, options.backend, settings, !options.quiet, report);
-  if (!interrupted() && !files.empty()) judge_fixtures(files, fixture_words, options.backend, !options.quiet, report, FixtureWords::whole_path);
-  if (!interrupted() && whole) self_check(report, !options.quiet);
+  judge_lines(selection.cases, options.backend, settings, !options.quiet, report);
+  if (!interrupted() && !selection.files.empty()) {
+    judge_fixtures(selection.files, selection.fixture_words, options.backend, !options.quiet, report, FixtureWords::whole_path, shard.index, shard.total);
+  }
+  if (!interrupted() && unnarrowed) self_check(report, !options.quiet, shard.index, shard.total);
   close_backends(report);
-  if (whole && files.empty()) {
+  if (interrupted()) report.note_interrupted();
+  if (selection.selected && report.cases().empty()) report.note_empty_shard(shard.text());  // what was selected is judged by other shards
+  if (unnarrowed && selection.files.empty()) {
     report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
   }
   if (!random && options.backend.name != "device") {
-    std::string why;
-    if (best_backend(&why) == "device") why = "--backend device judges the CUDA implementation here";
-    report.not_tried("device cases", why);
+    report.not_tried("device cases", no_device.empty() ? "--backend device judges the CUDA implementation, where there is one" : no_device);
   }
-  return finish(options, report);
+  Claims claims = claims_of(claimed, report.cases());
+  if (baseline) compare_with(claims, claimed, options.baseline, *baseline, report.cases());
+  report.set_claims(std::move(claims));
+  report.conclude(options.json);
+  return report.exit_code();
+}
+
+void add_evidence_options(CLI::App& verb, Options& options) {
+  verb.add_option("--require", options.require, "A level (assay list --levels), words of case lines or a file of such lines: a required case that does not pass is a failure; again for more")
+      ->allow_extra_args(false);
+  verb.add_option("--baseline", options.baseline, "An earlier --json or --results file: a case that passed there and does not here is a failure");
+  verb.add_option("--json", options.json, "Write every verdict to this file at the end (conformance/report.schema.json)");
+  verb.add_option("--results", options.results, "Append every verdict to this file as it falls, one line of JSON each");
+  verb.add_option("--resume", options.resume, "Go on with a run that --results has recorded: cases with a verdict are not judged again");
 }
 
 }  // namespace
@@ -186,7 +248,7 @@ Action add_run(CLI::App& verb) {
   const auto options = std::make_shared<Options>();
   verb.add_option("WORDS", options->words, "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs allowed); a word that matches nothing is exit 4");
   options->backend.add_to(verb);
-  CLI::Option* named = verb.get_option("--backend")->default_str("device where one works, else reference");
+  CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
   verb.add_option("--profile", options->profile, "How much: smoke (seconds), standard (a minute), full")
       ->capture_default_str()->check(CLI::IsMember({"smoke", "standard", "full"}));
   verb.add_option("--random", options->random, "In place of a profile: this many random grouped GEMMs, to 64 groups and K 8192 (WORDS choose among them)")
@@ -196,14 +258,28 @@ Action add_run(CLI::App& verb) {
       ->check(CLI::IsMember({"all"}));
   verb.add_option("--axes", options->try_axes, "Each case also under these settings: all, or a comma list of NAME and NAME=VALUE (assay list --axes)")
       ->delimiter(',')->allow_extra_args(false);
-  verb.add_option("--shard", options->shard, "Only part I of N of the cases, as I/N (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); a part that is empty passes");
-  verb.add_option("--json", options->json, "Write every verdict to this file");
+  verb.add_option("--shard", options->shard, "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
+  add_evidence_options(verb, *options);
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");
+  verb.footer(R"(What is judged is said first, on standard error; the last line of standard output is the verdict:
+  PASS                                     nothing failed, and nothing was declared absent
+  PASS (partial: A of N cases absent)      nothing failed; A cases are not there, as the backend declared and proved
+  FAIL                                     anything else; the exit codes follow
+with the backend, its library, its device, the counts, the words that passed by bits, by order-free bits (any order of
+sums gives them) and by bound (no plan is known), and the levels passed. A level is passed when every case that it requires
+passed, in the profile that was run; above the verdict stand the levels that were not, and why.
+A device that is there and cannot be judged is exit code 9, unless --backend names something else.)");
   return [options, named] {
     try {
-      if (named->count() == 0 && options->backend.options.empty()) options->backend.name = best_backend();
-      return run(*options);
+      const MachineFacts facts = machine_facts(named->count() != 0 || !options->backend.options.empty());
+      const SubjectDecision decision = decide_subject(facts);
+      if (decision.choice == SubjectDecision::Choice::refused) {
+        fmt::print(stderr, "assay run: {}\n", decision.text);
+        return ExitCode::machine_failed;
+      }
+      if (decision.choice == SubjectDecision::Choice::device) options->backend.name = "device";
+      return run(*options, decision.choice == SubjectDecision::Choice::reference ? decision.text : "");
     } catch (const CLI::ValidationError& error) {
       fmt::print(stderr, "assay run: {}\n", error.what());
       return ExitCode::usage;

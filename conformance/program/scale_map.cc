@@ -6,6 +6,7 @@
 #include "conformance/program/judge_options.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
+#include "conformance/program/run_header.h"
 #include "conformance/program/verbs.h"
 #include "conformance/run/scale_map.h"
 
@@ -103,9 +104,11 @@ Action add_scale_map(CLI::App& verb) {
     asked.algorithm = options->backend.algorithm;
     asked.timeout_ms = options->backend.timeout_s * 1000;
     asked.interrupted = interrupted;
+    if (!options->json.empty()) check_output(options->json);
     const std::int64_t calls = scale_map_calls(line, asked);  // refuses the line before a device is opened
     std::unique_ptr<Backend> backend = options->backend.open();
-    Report report("scale-map", *backend, 1);
+    const Subject subject = subject_of(*backend, options->backend);
+    Report report("scale-map", subject, 1);
     fmt::print("{}\n", to_text(line));
     std::fflush(stdout);
     ScaleMap map;
@@ -135,12 +138,12 @@ Action add_scale_map(CLI::App& verb) {
     report.add(std::move(told));
     keep_open(options->backend, std::move(backend));
     close_backends(report);
-    report.print_summary();
     if (!options->json.empty()) {
-      nlohmann::json all = report.json();
-      all["scale_map"] = to_json(map);
-      write_json(options->json, all);
+      nlohmann::json header = run_header("scale-map", subject, options->backend, nullptr);
+      header["scale_map"] = to_json(map);
+      report.set_header(std::move(header));
     }
+    report.conclude(options->json);
     return report.exit_code();
   };
 }

@@ -4,6 +4,7 @@
 
 #include "conformance/cases/generator.h"
 #include "conformance/cases/replay_steps.h"
+#include "conformance/cases/shards.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
@@ -76,7 +77,7 @@ void caught(CaseReport& report, const Judged& judged, const JudgeOptions& option
 JudgeOptions options_for(const CaseLine& line, Judged judged, const BackendChoice& choice, const std::vector<std::string>& wanted) {
   JudgeOptions options = choice.judge_options();
   options.title = to_text(line);
-  options.reproduce = "assay repro " + quoted(to_text(line)) + choice.words();
+  options.reproduce = command_name() + " repro " + quoted(to_text(line)) + choice.words();
   options.expected_by = judged.expecting;
   options.wanted = &wanted;
   options.order_free = check_kind(line) == CheckKind::order_free;
@@ -84,7 +85,7 @@ JudgeOptions options_for(const CaseLine& line, Judged judged, const BackendChoic
 }
 
 CaseReport report_for(const CaseLine& line) {
-  CaseReport report{"generated", name_of(line), to_text(line), line.op, recipe_of(line), {}};
+  CaseReport report{kGenerated, name_of(line), to_text(line), line.op, recipe_of(line), {}};
   report.variety = variety_of(line);
   return report;
 }
@@ -124,9 +125,11 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
 }
 
 void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress, Report& report) {
-  Progress line("cases", static_cast<std::int64_t>(lines.size()), progress);
   std::vector<const CaseLine*> small, large;
-  for (const CaseLine& each : lines) (is_large(each) ? large : small).push_back(&each);
+  for (const CaseLine& each : lines) {
+    if (!report.has_earlier(kGenerated, name_of(each))) (is_large(each) ? large : small).push_back(&each);
+  }
+  Progress line("cases", static_cast<std::int64_t>(small.size() + large.size()), progress);
   for (const auto& [part, one_at_a_time] : {std::pair{&small, false}, std::pair{&large, true}}) {
     if (part->empty()) continue;
     judge_in_parallel(choice, static_cast<std::int64_t>(part->size()), [&, part = part](std::int64_t i, Judged judged) {
@@ -140,7 +143,7 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
       line.done(reports[0].line, std::any_of(reports.begin(), reports.end(), [](const CaseReport& made) { return counts_as_failed(made.judgement); }));
       const bool finished = std::none_of(reports.begin(), reports.end(), [](const CaseReport& made) { return made.judgement.verdict == Verdict::unfinished; });
       const Verdict verdict = finished ? reports[0].judgement.verdict : Verdict::unfinished;
-      for (CaseReport& made : reports) report.add(std::move(made));
+      report.add(std::move(reports));
       return verdict;
     }, [&, part = part](std::int64_t i, Judgement judgement) {
       CaseReport made = report_for(*(*part)[static_cast<std::size_t>(i)]);
@@ -180,14 +183,17 @@ void selection_of_fixtures(const std::vector<std::string>& words, Selection& sel
   }
 }
 
-void self_check(Report& report, bool progress) {
-  const std::vector<CaseLine> lines = catalogue(Profile::smoke);
+void self_check(Report& report, bool progress, std::int64_t index, std::int64_t total) {
+  std::vector<CaseLine> lines;
+  for (const CaseLine& each : shard(catalogue(Profile::smoke), index, total)) {
+    if (!report.has_earlier(kSelfCheck, name_of(each))) lines.push_back(each);
+  }
   BackendChoice null_choice;
   null_choice.name = "null";
   Progress line("self-check", static_cast<std::int64_t>(lines.size()), progress);
   judge_in_parallel(null_choice, static_cast<std::int64_t>(lines.size()), [&](std::int64_t i, Judged null) {
     CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], null, null_choice);
-    CaseReport entry{"self-check", judged.name, judged.line, "self-check", "null", {}};
+    CaseReport entry{kSelfCheck, judged.name, judged.line, kSelfCheck, "null", {}};
     entry.judgement.seconds = judged.judgement.seconds;
     // What has nothing to write cannot be told from a backend that does nothing, and says so by comparing no words.
     const bool right = judged.judgement.verdict == Verdict::failed || (judged.judgement.verdict == Verdict::passed && judged.judgement.words == 0);

@@ -5,6 +5,7 @@
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
+#include "conformance/program/run_header.h"
 #include "conformance/program/verbs.h"
 
 namespace assay::conformance {
@@ -26,22 +27,26 @@ Action add_verify(CLI::App& verb) {
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");
   return [options] {
-    const auto finish = [&](Report& report) {
+    if (!options->json.empty()) check_output(options->json);
+    const auto finish = [&](Report& report, const Subject& subject) {
       if (interrupted()) report.note_interrupted();
-      report.print_summary();
-      if (!options->json.empty()) report.write_json(options->json);
+      if (!options->json.empty()) report.set_header(run_header("verify", subject, options->backend, nullptr));
+      report.conclude(options->json);
       return report.exit_code();
     };
     std::unique_ptr<Backend> backend;
+    Subject subject;
     try {
       backend = options->backend.open();
-      backend->device_info();  // whatever is wrong with it
+      subject = subject_of(*backend, options->backend);  // whatever is wrong with it
     } catch (const BackendFault& fault) {
-      Report report("verify", options->backend.name, options->show);
+      subject = unopened(options->backend);
+      Report report("verify", subject, options->show);
       report.add(report_of_open(fault));
-      return finish(report);
+      return finish(report, subject);
     }
-    Report report("verify", *backend, options->show);
+    fmt::print(stderr, "assay: judging {}: {} fixture file{}\n", subject.text(), options->files.size(), options->files.size() == 1 ? "" : "s");
+    Report report("verify", subject, options->show);
     if (const std::string note = backend->note(); !note.empty()) report.note(note);
     keep_open(options->backend, std::move(backend));
     const std::vector<std::filesystem::path> files(options->files.begin(), options->files.end());
@@ -50,7 +55,7 @@ Action add_verify(CLI::App& verb) {
     if (selected == 0 && report.exit_code() == ExitCode::passed) {
       report.note_nothing_selected(options->cases.empty() ? "the files hold no cases" : "no case has that path");
     }
-    return finish(report);
+    return finish(report, subject);
   };
 }
 

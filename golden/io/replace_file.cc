@@ -1,6 +1,7 @@
 #include "golden/io/replace_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <system_error>
 #include <utility>
 
-#include "golden/io/fixture_error.h"
 #include "reference/support/error.h"
 
 namespace assay::golden {
@@ -29,6 +29,8 @@ class TemporaryFile {
       descriptor_ = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0) fail("cannot be written");
+    struct stat there {};
+    if (stat(target_.c_str(), &there) == 0 && fchmod(descriptor_, there.st_mode & 07777) != 0) fail("cannot be given the mode of what is there");
   }
   ~TemporaryFile() {
     if (descriptor_ >= 0) close(descriptor_);
@@ -54,13 +56,13 @@ class TemporaryFile {
   }
 
  private:
-  [[noreturn]] void fail(std::string_view what) {
-    const std::string reason = std::string(what) + ": " + std::strerror(errno);
+  [[noreturn]] void fail(const std::string& what) {
+    const int error = errno;
     if (descriptor_ >= 0) {
       close(std::exchange(descriptor_, -1));
       unlink(name_.c_str());
     }
-    throw FixtureError(target_, "", reason);
+    throw OutputError(target_, error, what + ": " + std::strerror(error));
   }
 
   std::string target_, name_;
@@ -70,15 +72,42 @@ class TemporaryFile {
 
 }  // namespace
 
-void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+OutputError::OutputError(const std::string& file, int error, const std::string& reason)
+    : FixtureError(file, "", reason.empty() ? std::string("cannot be written: ") + std::strerror(error) : reason), error_(error) {}
+
+bool OutputError::is_machine() const { return error_ == ENOSPC || error_ == EDQUOT || error_ == EIO || error_ == EFBIG || error_ == EMFILE || error_ == ENFILE; }
+
+std::filesystem::path link_target(const std::filesystem::path& path) {
+  std::filesystem::path target = path;
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw FixtureError(path.string(), "", "cannot be written: it is not a regular file");  // such as /dev/null
+  for (int links = 0; std::filesystem::is_symlink(std::filesystem::symlink_status(target, error)); ++links) {
+    if (links == 40) throw OutputError(path.string(), ELOOP);
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) throw OutputError(path.string(), error.value());
+    target = next.is_absolute() ? next : target.parent_path() / next;
   }
-  const bool is_link = std::filesystem::is_symlink(std::filesystem::symlink_status(path, error));
-  const std::filesystem::path target = is_link ? std::filesystem::weakly_canonical(path, error) : path;
-  TemporaryFile file(target.empty() ? path : target);
+  return target;
+}
+
+namespace {
+
+// Where the bytes go. Errors: as replace_file.
+std::filesystem::path checked_target(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::is_symlink(std::filesystem::symlink_status(path, error)) ? link_target(path) : path;
+  const std::filesystem::file_status status = std::filesystem::status(target, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw OutputError(path.string(), EINVAL, "cannot be written: it is not a regular file");  // such as /dev/null
+  }
+  return target;
+}
+
+}  // namespace
+
+void check_replaceable(const std::filesystem::path& path) { const TemporaryFile file(checked_target(path)); }
+
+void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  TemporaryFile file(checked_target(path));
   file.write_all(bytes);
   file.become_target();
 }

@@ -129,26 +129,6 @@ TEST(Select, NeedsEveryWordAndNamesTheOnesThatFindNothing) {
   EXPECT_TRUE(apart.unmatched.empty());
 }
 
-TEST(Shard, PartitionsEvenlyAndStays) {
-  const auto cases = catalogue(Profile::standard);
-  std::set<std::string> seen;
-  std::vector<std::size_t> sizes;
-  for (int i = 0; i < 8; ++i) {
-    for (const CaseLine& line : shard(cases, i, 8)) EXPECT_TRUE(seen.insert(to_text(line)).second);
-    sizes.push_back(shard(cases, i, 8).size());
-    EXPECT_NEAR(static_cast<double>(sizes.back()), static_cast<double>(cases.size()) / 8, static_cast<double>(cases.size()) / 32);
-  }
-  EXPECT_EQ(seen.size(), cases.size());
-  std::vector<CaseLine> fewer(cases.begin() + 100, cases.end());
-  for (const CaseLine& line : shard(fewer, 3, 8)) {
-    const auto all = shard(cases, 3, 8);
-    EXPECT_NE(std::find(all.begin(), all.end(), line), all.end());
-  }
-  EXPECT_EQ(shard(cases, 0, 1), cases);
-  EXPECT_THROW(shard(cases, 8, 8), InvalidArgument);
-  EXPECT_THROW(shard(cases, 0, 0), InvalidArgument);
-}
-
 TEST(Profile, HasNames) {
   EXPECT_EQ(profile_named("standard"), Profile::standard);
   EXPECT_EQ(profile_named("quick"), std::nullopt);

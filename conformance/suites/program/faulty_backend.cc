@@ -1,6 +1,6 @@
 // The reference as a shared library, with one fault that its options name:
 //
-//   absent        every path is declared absent, and is
+//   absent        every path is declared absent, and is; absent=OP: that op alone
 //   unproven      every path is declared absent, and works all the same
 //   wrong         the first byte of the first output is changed
 //   lost          the device is lost at the first call
@@ -11,6 +11,7 @@
 //   late          no call finishes in time
 //   busy          the second call never finishes; whatever waits for it waits for ever
 //   stuck=FILE    the first call makes FILE, and copies from then on never return
+//   bytes         calls fail, with a reason that is not text
 //   closed        the device cannot be opened
 //   slow=FILE     calls take 50 ms; FILE is made at the first
 //   hang=FILE     the first call makes FILE and never returns
@@ -34,6 +35,7 @@ bool called = false, pending = false, twice = true;
 int calls = 0;
 
 bool is(const char* name) { return fault.rfind(name, 0) == 0; }
+bool is_absent(const assay_call* call) { return is("absent") && (fault == "absent" || fault.substr(7) == call->op); }
 
 void wait_for_ever() {
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -85,8 +87,9 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
   called = pending = true;
   while (is("hang=")) std::this_thread::sleep_for(std::chrono::seconds(1));
   if (is("slow=")) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  if (is("absent")) return ASSAY_NOT_SUPPORTED;
+  if (is_absent(call)) return ASSAY_NOT_SUPPORTED;
   if (is("lost")) return ASSAY_DEVICE_LOST;
+  if (is("bytes")) return ASSAY_FAILED;
   if (is("scales=")) return with_other_scales(context, stream, call, std::stoll(fault.substr(7)));
   assay_call plain = *call;
   plain.algorithm = -1;
@@ -108,7 +111,7 @@ assay_backend make_table() {
     calls = 0;
     return is("closed") ? ASSAY_DEVICE_LOST : reference_backend()->open("", context);
   };
-  table.last_error = [](assay_context*) { return fault.c_str(); };
+  table.last_error = [](assay_context*) { return is("absent") ? "absent" : is("bytes") ? "\xff\xfe not text" : fault.c_str(); };
   table.allocate = [](assay_context* context, std::int64_t bytes, void** data) {
     return is("full") ? ASSAY_OUT_OF_MEMORY : reference_backend()->allocate(context, bytes, data);
   };
@@ -139,7 +142,7 @@ assay_backend make_table() {
     return waits ? ASSAY_TIMEOUT : ASSAY_OK;
   };
   table.supports = [](assay_context* context, const assay_call* call) {
-    if (is("absent") || is("unproven")) return ASSAY_NOT_SUPPORTED;
+    if (is_absent(call) || is("unproven")) return ASSAY_NOT_SUPPORTED;
     assay_call plain = *call;
     plain.algorithm = -1;
     return reference_backend()->supports(context, &plain);

@@ -54,9 +54,9 @@ TEST_P(Help, NamesItsOptions) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Verbs, Help,
-    testing::Values(Verb{{}, {"--version"}}, Verb{{"run"}, with_backend({"--profile", "--shard", "--json", "--show", "--quiet"})},
+    testing::Values(Verb{{}, {"--version"}}, Verb{{"run"}, with_backend({"--profile", "--shard", "--require", "--baseline", "--json", "--results", "--resume", "--show", "--quiet"})},
                     Verb{{"verify"}, with_backend({"--case", "--json", "--show", "--quiet"})}, Verb{{"compute"}, {"--output", "--quiet"}},
-                    Verb{{"list"}, {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans", "--units"}},
+                    Verb{{"list"}, {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans", "--units", "--levels", "--counts"}},
                     Verb{{"repro"}, with_backend({"--save", "--json"})},
                     Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})}, Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}},
                     Verb{{"golden"}, {}}, Verb{{"golden", "build"}, {"--folder", "--quiet"}}, Verb{{"golden", "check"}, {"--folder", "--quiet"}}),

@@ -74,7 +74,7 @@ inline Ran run_program(const std::vector<std::string>& command, const RunOptions
   detail::check(child >= 0, "fork");
   if (child == 0) {
     for (const char* name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_SHARD_STATUS_FILE", "GTEST_OUTPUT", "GTEST_FILTER", "ASSAY_GOLDEN",
-                             "ASSAY_THREADS", "ASSAY_BACKEND", "ASSAY_BACKEND_OPTIONS", "ASSAY_PROFILE", "NO_COLOR"}) {
+                             "ASSAY_THREADS", "ASSAY_COMMAND", "ASSAY_BACKEND", "ASSAY_BACKEND_OPTIONS", "ASSAY_PROFILE", "NO_COLOR"}) {
       unsetenv(name);
     }
     setenv("TERM", "xterm", 1);
@@ -125,6 +125,17 @@ inline bool appears(const std::filesystem::path& path) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return false;
+}
+
+// Standard error without the line that names what is judged.
+inline std::string without_subject(const std::string& text) {
+  std::string rest;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    if (text.compare(at, 15, "assay: judging ") != 0) rest += text.substr(at, end - at);
+    at = end;
+  }
+  return rest;
 }
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

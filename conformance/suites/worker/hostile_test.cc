@@ -78,7 +78,7 @@ void check(const Hostile& hostile) {
   EXPECT_EQ(seen.ran.signal, 0);
   const std::string verdict = hostile.verdict;
   EXPECT_EQ(seen.ran.code, verdict == "passed" ? 0 : verdict == "unfinished" ? 5 : 1) << seen.ran.out << seen.ran.err;
-  EXPECT_EQ(seen.ran.err, "");
+  EXPECT_EQ(without_subject(seen.ran.err), "");
   const std::string text = text_of(seen.target);
   for (const std::string& part : hostile.told) EXPECT_TRUE(contains(text, part)) << part << "\nis not in\n" << text;
   if (verdict != "passed") {
@@ -332,7 +332,7 @@ TEST(Workers, OneThatIsKilled) {
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   EXPECT_TRUE(contains(ran.out, "ended by signal 9 (SIGKILL)")) << ran.out;
   EXPECT_FALSE(contains(ran.out, " 0 failed, ")) << ran.out;
-  EXPECT_TRUE(contains(ran.out, "words compared, ")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, " words compared")) << ran.out;
 }
 
 // The program is ended in a way that it cannot notice: nothing of it stays.
@@ -359,10 +359,8 @@ TEST(FastMath, ChangesNoExpectedBit) {
   EXPECT_EQ(fast.code, 0) << fast.out << fast.err;
   EXPECT_TRUE(contains(fast.out, "note: loading backend fast_math set another floating-point mode (")) << fast.out;
   const auto counts = [](const std::string& out) {
-    const std::size_t at = out.find("device (", 0), first = out.rfind("): ");
-    (void)at;
-    const std::string line = out.substr(first, out.rfind(" words compared") - first);
-    return line;
+    const std::size_t first = out.rfind(": ", out.rfind(" passed, "));  // of the verdict line
+    return out.substr(first, out.rfind(" words compared") - first);
   };
   const Ran plain = assay({"run", "--profile", "smoke", "--quiet", "--backend", "reference"});
   EXPECT_EQ(counts(fast.out), counts(plain.out));

@@ -1,0 +1,17 @@
+# Writes the commit that is built to OUTPUT, if it is not there already. cmake -DSOURCE=... -DOUTPUT=... -P commit.cmake
+set(commit unknown)
+find_program(git git)
+if(git AND EXISTS ${SOURCE}/.git)
+  execute_process(COMMAND ${git} -C ${SOURCE} describe --always --dirty --abbrev=12 --match= OUTPUT_VARIABLE said ERROR_QUIET RESULT_VARIABLE status
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(status EQUAL 0)
+    set(commit ${said})
+  endif()
+endif()
+set(text "namespace assay::conformance {\nconst char* build_commit();\nconst char* build_commit() { return \"${commit}\"; }\n}\n")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} there)
+endif()
+if(NOT "${there}" STREQUAL "${text}")
+  file(WRITE ${OUTPUT} "${text}")
+endif()

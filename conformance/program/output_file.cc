@@ -1,0 +1,56 @@
+#include "conformance/program/output_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <span>
+
+#include "golden/io/replace_file.h"
+
+namespace assay::conformance {
+namespace {
+
+// A pipe, a terminal or /dev/null: written to, not replaced.
+bool is_special(const std::string& path) {
+  std::error_code none;
+  const std::filesystem::file_status status = std::filesystem::status(path, none);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) && !std::filesystem::is_directory(status);
+}
+
+}  // namespace
+
+void check_output(const std::string& path) {
+  if (!is_special(path)) {
+    golden::check_replaceable(path);
+  } else if (access(path.c_str(), W_OK) != 0) {
+    throw golden::OutputError(path, errno);
+  }
+}
+
+void write_output(const std::string& path, std::string_view text) {
+  if (!is_special(path)) {
+    golden::replace_file(path, std::as_bytes(std::span(text)));
+    return;
+  }
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) throw golden::OutputError(path, errno);
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t written = write(descriptor, text.data() + at, text.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int error = errno;
+      close(descriptor);
+      throw golden::OutputError(path, error);
+    }
+    at += static_cast<std::size_t>(written);
+  }
+  if (close(descriptor) != 0) throw golden::OutputError(path, errno);
+}
+
+void write_json(const std::string& path, const nlohmann::json& contents) {
+  write_output(path, contents.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,35 @@
+#pragma once
+// Verdicts added up, for the summary and the JSON.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "conformance/program/report.h"
+
+namespace assay::conformance {
+
+// Cases of the backend. The self-check's are not among them: that the suite works is no verdict on a backend.
+Counts count_cases(const std::vector<CaseReport>& cases);
+
+// What passes rest on: "bits", "order-free bits", "bound", each perhaps "expected by" another backend.
+struct Basis {
+  std::int64_t cases = 0, words = 0;
+};
+std::map<std::string, Basis> bases_of(const std::vector<CaseReport>& cases);
+
+// What the products came to under one setting.
+struct SettingCounts {
+  Counts counts;
+  std::int64_t known_words = 0;                  // of counts.words: the backend stated the plan
+  std::map<std::string, std::int64_t> unknown;   // cases without a stated plan, by variety
+};
+// By setting; the backend's own choice first. Cases that are no product, or were not run to a comparison, have no plan.
+std::map<std::string, SettingCounts> settings_of(const std::vector<CaseReport>& cases);
+
+std::string first_line(const std::string& text);
+
+// "812", "81.2k", "8.1M", "8.1G": at most six letters, for tables.
+std::string short_number(std::int64_t number);
+
+}  // namespace assay::conformance

@@ -1,0 +1,94 @@
+#include "conformance/program/run_selection.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <span>
+
+#include "conformance/cases/random_gemm.h"
+#include "conformance/cases/shards.h"
+#include "golden/io/sha256.h"
+
+namespace assay::conformance {
+namespace {
+
+std::int64_t number_from_environment(const char* name, std::int64_t absent) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return absent;
+  char* end = nullptr;
+  const long long value = std::strtoll(text, &end, 10);
+  if (*end != '\0' || value < 0) throw CLI::ValidationError(name, fmt::format("'{}' is not a number of 0 or more", text));
+  return value;
+}
+
+}  // namespace
+
+ShardChoice shard_of(const std::string& option) {
+  ShardChoice shard;
+  if (!option.empty()) {
+    long long index = 0, total = 0;
+    char rest = 0;
+    if (std::sscanf(option.c_str(), "%lld/%lld%c", &index, &total, &rest) != 2 || total < 1 || index < 0 || index >= total) {
+      throw CLI::ValidationError("--shard", fmt::format("'{}': expected I/N with I from 0 to N-1", option));
+    }
+    return {index, total};
+  }
+  shard.total = number_from_environment("GTEST_TOTAL_SHARDS", 1);
+  shard.index = number_from_environment("GTEST_SHARD_INDEX", 0);
+  if (shard.total < 1 || shard.index >= shard.total) {
+    throw CLI::ValidationError("GTEST_SHARD_INDEX", fmt::format("{} of GTEST_TOTAL_SHARDS {}: expected an index below the total", shard.index, shard.total));
+  }
+  if (const char* file = std::getenv("GTEST_SHARD_STATUS_FILE"); file != nullptr && *file != '\0') std::ofstream(file).flush();
+  return shard;
+}
+
+std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words, const std::string& architecture) {
+  std::vector<CaseLine> cases;
+  std::set<std::string> texts;
+  for (std::int64_t index = 0; static_cast<std::int64_t>(cases.size()) < count; ++index) {
+    if (index >= 1000 * (count + 10)) {
+      throw CLI::ValidationError("WORDS", fmt::format("{} of {} random cases match them: expected at least one in a thousand", cases.size(), index));
+    }
+    Selection selection = select({random_gemm(static_cast<std::uint64_t>(seed), index, architecture)}, words);
+    for (CaseLine& each : selection.cases) {
+      if (texts.insert(to_text(each)).second) cases.push_back(std::move(each));
+    }
+  }
+  return cases;
+}
+
+RunSelection select_for_run(std::vector<CaseLine> cases, bool random, const std::vector<std::string>& words, const ShardChoice& shard) {
+  RunSelection made;
+  made.all = std::move(cases);
+  Selection selection;
+  if (random) {
+    selection.cases = made.all;
+  } else {
+    selection = select(made.all, words);
+    selection_of_fixtures(words, selection, made.files, made.fixture_words);
+  }
+  made.unmatched = selection.unmatched;
+  made.selected = !selection.cases.empty() || !made.files.empty();
+  made.cases = assay::conformance::shard(selection.cases, shard.index, shard.total);
+  if (shard.total > 1) {
+    std::set<std::string> mine;
+    for (const CaseLine& each : made.cases) mine.insert(to_text(each));
+    for (const CaseLine& each : selection.cases) {
+      std::string text = to_text(each);
+      if (mine.count(text) == 0) made.other_shards.push_back(std::move(text));
+    }
+  }
+  return made;
+}
+
+std::string digest_of(const RunSelection& selection) {
+  golden::Sha256 sum;
+  const auto add = [&](const std::string& text) { sum.update(std::as_bytes(std::span(text))); };
+  for (const CaseLine& each : selection.cases) add(to_text(each) + "\n");
+  for (const std::filesystem::path& file : selection.files) add(file.filename().string() + " " + golden::sha256_hex_of_file(file) + "\n");
+  return golden::hex_of(sum.digest());
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,41 @@
+#pragma once
+// Which cases `assay run` takes: a profile's or random ones, those that words choose, those of a shard.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/catalogue.h"
+#include "conformance/program/claims.h"
+#include "conformance/program/run_header.h"
+#include "conformance/program/suite.h"
+
+namespace assay::conformance {
+
+struct ShardChoice {
+  std::int64_t index = 0, total = 1;
+  std::string text() const { return std::to_string(index) + "/" + std::to_string(total); }
+};
+// `option` is --shard's I/N; empty: what GoogleTest's sharding asks for. Errors: CLI::ValidationError.
+ShardChoice shard_of(const std::string& option);
+
+// Random products that every word matches, as many as asked for. Errors (CLI::ValidationError): fewer than one in a
+// thousand does.
+std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words, const std::string& architecture);
+
+struct RunSelection {
+  std::vector<CaseLine> all;                     // of which words and shards choose
+  std::vector<CaseLine> cases;                   // of this shard
+  std::vector<std::filesystem::path> files;      // fixtures
+  std::vector<std::string> fixture_words;        // that choose within them
+  std::vector<std::string> unmatched;            // words that nothing matches
+  std::vector<std::string> other_shards;         // texts of cases that were chosen and belong to other shards
+  bool selected = false;                         // anything, of all shards together
+};
+// `cases`: the profile's, or random ones, which words have chosen already (`random`).
+RunSelection select_for_run(std::vector<CaseLine> cases, bool random, const std::vector<std::string>& words, const ShardChoice& shard);
+
+// SHA-256 of the cases' lines and of the fixtures' names and bytes. Errors: golden::FixtureError for a file that cannot be read.
+std::string digest_of(const RunSelection& selection);
+
+}  // namespace assay::conformance

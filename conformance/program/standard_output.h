@@ -1,0 +1,27 @@
+#pragma once
+// Results go to standard output. What cannot be written there must not keep a run from its other files: it is noticed at
+// the end, and is exit code 9.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+namespace assay::conformance {
+
+void print_text(const std::string& text);
+
+// As fmt::print, but throws nothing.
+template <class... Arguments>
+void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  print_text(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+// As std::fflush(stdout), but keeps the reason of a failure.
+void flush_standard_output();
+
+// Empty if all that was printed has been taken, else the reason: "No space left on device".
+std::string standard_output_fault();
+
+}  // namespace assay::conformance

@@ -1,0 +1,52 @@
+#pragma once
+// What is judged: named before anything is judged, and never replaced by something else.
+
+#include <filesystem>
+#include <string>
+
+#include "conformance/backends/backend.h"
+
+namespace assay::conformance {
+
+struct BackendChoice;
+
+// An implementation and where it runs.
+struct Subject {
+  std::string backend;       // name of the backend
+  std::string device;        // "NVIDIA H200"
+  std::string architecture;  // "sm90"
+  std::string software;      // versions, as the backend tells them
+  std::string library;       // file of the code that is judged: the shared library, or this program for built-in backends
+  std::string text() const;  // "backend faulty of ./faulty.so on CPU (x86-64), reference 0.1.0"
+  bool built_in = true;
+};
+Subject subject_of(Backend& backend, const BackendChoice& choice);
+// That of a backend that does not open.
+Subject unopened(const BackendChoice& choice);
+
+// Facts on which `assay run` without --backend decides.
+struct MachineFacts {
+  bool backend_named = false;   // --backend or --backend-options given
+  bool device_built = false;    // this build has the backend `device`
+  bool device_opens = false;    // and it works here
+  std::string why_not;          // if it does not
+  std::string device_seen;      // sign of an NVIDIA device, such as "/dev/nvidia0"; empty: none
+};
+
+struct SubjectDecision {
+  enum class Choice { as_named, device, reference, refused };
+  Choice choice = Choice::reference;
+  std::string text;  // reference: why no device is judged; refused: one line with the remedy
+};
+
+// A device that is there is judged or the run is refused: another backend is no answer to "does it work here?".
+SubjectDecision decide_subject(const MachineFacts& facts);
+
+// The first sign of an NVIDIA device below `root`: dev/nvidiaN, else an entry of proc/driver/nvidia/gpus; empty: none.
+// It needs no CUDA, so that a build without it sees the device too.
+std::string nvidia_device(const std::filesystem::path& root = "/");
+
+// Opens the backend `device` where it is built, and looks for the signs of a device.
+MachineFacts machine_facts(bool backend_named);
+
+}  // namespace assay::conformance
