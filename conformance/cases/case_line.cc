@@ -289,12 +289,13 @@ void require_consistent(const CaseLine& line) {
               "layout TN or NN: NT reads no weights");
     }
     if (line.text("check") == "order_free") {
-      require(line.text("data") == "integers", "data", line.text("data"), "integers with check=order_free");
+      require(line.text("data") == "integers" || line.text("data") == "wide_sums", "data", line.text("data"),
+              "integers or wide_sums with check=order_free");
       require(line.text("kind") != "nvfp4", "kind", "nvfp4", "another kind with check=order_free: its factor is a rounded one");
     }
-    if (line.text("data") == "integers") {
+    if (line.text("data") == "integers" || line.text("data") == "wide_sums") {
       const std::string scales = line.text("scales");
-      require(scales == "pow2" || scales == "ones", "scales", scales, "pow2 or ones with data=integers");
+      require(scales == "pow2" || scales == "ones", "scales", scales, "pow2 or ones with data=" + line.text("data"));
     }
     if (line.text("kind") == "nvfp4") {
       require(line.integer("K") % 16 == 0, "K", line.text("K"), "a multiple of 16 with kind=nvfp4");

@@ -14,7 +14,7 @@ constexpr std::string_view kValuePatterns =
     "uniform normal full_exponent near_underflow specials nans ties sparse one_hot clustered every_code integers "
     "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_four_over_six adversarial_dbias";
 constexpr std::string_view kOperandPatterns =
-    "uniform normal full_exponent near_underflow specials sparse one_hot clustered every_code integers block_scales "
+    "uniform normal full_exponent near_underflow specials sparse one_hot clustered every_code integers wide_sums block_scales "
     "zeros adversarial_output_ties adversarial_alignment adversarial_promotion";
 
 constexpr std::string_view kRecipes = "tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4";
@@ -79,11 +79,11 @@ std::vector<OpSchema> make_schema() {
      {"N", integer, "required", "", "", "rows of each w"},
      {"K", integer, "required", "", "", "columns of x and of each w"},
      kExtraRows, kBeyond,
-     {"scales", choice, "plain; data=integers: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones",
+     {"scales", choice, "plain; data=integers: pow2; data=wide_sums: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones",
       "plain pow2 edge ones", "kind=tensor|block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
      {"data", choice, "uniform", kOperandPatterns, "", "pattern of the operands"},
      kSeed,
-     {"check", choice, "bits; kind=nvfp4: bits; data=integers: order_free", "bits order_free bound", "",
+     {"check", choice, "bits; kind=nvfp4: bits; data=integers: order_free; data=wide_sums: order_free", "bits order_free bound", "",
       "what the comparison may claim"},
      kReplay, kContract}});
 

@@ -181,6 +181,7 @@ std::vector<CaseLine> catalogue(Profile profile) {
   std::vector<CaseLine> lines = written(kSmokeLines);
   if (profile != Profile::smoke) {
     append(lines, written(kStandardLines));
+    append(lines, order_free_lines());
     append(lines, covered(0));
   }
   if (profile == Profile::full) {

@@ -76,6 +76,28 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
     operand.scale.level = block_scaled && level;
   }
 
+  const std::vector<double> betas = line.reals("beta");
+  const bool reads_c = std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
+  if (data == "wide_sums") {
+    const bool fp22 = (kind == "tensor" || kind == "block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
+    const Format element = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1 : Format::e4m3;
+    const std::int64_t block = kind == "block" ? 128 : kind == "mxfp8" ? 32 : kind == "nvfp4" ? 16 : 0;
+    const WideSums wide = wide_sums_for(longest, fp22 ? 13 : 23, block, kind == "block", element, d_type, reads_c ? 5 : 0);
+    operand.pattern.period = wide.period;
+    operand.pattern.anchor = wide.anchor;
+    operand.pattern.amplitude = wide.amplitude;
+    operand.pattern.cancel = d_type != Format::f32;
+    operand.scale.centre = kind == "nvfp4" ? -10 : 0;
+    operand.scale.narrow = true;
+    operand.scale.spread = std::max(wide.spread, 1);
+    operand.scale.level = block_scaled && wide.spread == 0;
+    operand.even_amax = true;
+    if (kind == "nvfp4" && operand.pattern.cancel) {  // codes of four bits reach too little by themselves
+      operand.pattern.ends = true;
+      operand.scale.ends = 5;
+    }
+  }
+
   // A group's k counts from its own first row where rows are summed over.
   const std::vector<std::int64_t> starts = starts_of(product.splits);
   const auto within_group = [&starts](std::int64_t row) {
@@ -103,6 +125,10 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
       each.pattern.position = [period](std::int64_t row) { return row % period; };
     } else if (contract_rows) {
       each.pattern.position = within_group;
+      each.pattern.depth = [&](std::int64_t row) {
+        const auto after = std::upper_bound(starts.begin(), starts.end(), row);
+        return product.splits[static_cast<std::size_t>(std::min<std::ptrdiff_t>(after - starts.begin(), groups) - 1)];
+      };
     }
     add_operand(result, each);
   };
@@ -118,12 +144,11 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
   }
 
   PatternRequest plain;
-  plain.pattern = data == "integers" ? "integers" : "uniform";
+  plain.pattern = data == "integers" || data == "wide_sums" ? "integers" : "uniform";
   plain.type = d_type;
   plain.seed = seed;
   plain.amplitude = 15;
-  const std::vector<double> beta = line.reals("beta");
-  if (std::any_of(beta.begin(), beta.end(), [](double each) { return each != 0; })) {
+  if (reads_c) {
     plain.tensor = "c";
     plain.rows = layout == "NT" ? groups * product.N : product.rows;
     plain.columns = layout == "TN" ? product.N : product.K;

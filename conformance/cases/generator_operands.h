@@ -24,9 +24,20 @@ struct OperandRequest {
   ScaleLayout scale_layout = ScaleLayout::compact;
   PatternRequest pattern;  // pattern, role, contraction ...
   ScaleRequest scale;
+  bool even_amax = false;  // nvfp4: an amax that leaves a power of two of the factor of D, whatever the association
 };
 
 void add_operand(Case& result, const OperandRequest& operand);
+
+// Sizes of data=wide_sums for a product: log2 of its anchors and how far apart they are, the largest small value, and by how
+// much scales may differ, so that the hardware's accumulator and f32 outside of it just hold every sum.
+struct WideSums {
+  std::int64_t period = 0;
+  int anchor = 0, amplitude = 2, spread = 0;
+};
+// `fraction_bits`: of the narrowest accumulator, 13 or 23. `block`: products that share a scale, 0 where all do; `outside`:
+// the scales multiply sums of f32. `spare`: bits to leave for C. Errors: a sum too long for that.
+WideSums wide_sums_for(std::int64_t longest, int fraction_bits, std::int64_t block, bool outside, Format element, Format output, int spare);
 
 // Largest amplitude whose sums stay below 2^13 units with scales that differ by up to `spread` on each side.
 int amplitude_for(std::int64_t length, std::int64_t spread);

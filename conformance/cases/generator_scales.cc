@@ -15,9 +15,10 @@ constexpr std::uint32_t kScalePoison = 0x7FC0'DEAD;
 // The scale of block (i, j) of group g. Neighbours along i, j and g always differ in exponent, so a scale taken from
 // another block shows.
 std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std::int64_t g, std::int64_t i, std::int64_t j,
-                         std::uint64_t index) {
+                         bool at_end, std::uint64_t index) {
   const Words w = random.words(index);
-  const int wave = r.level ? 0 : static_cast<int>(r.narrow ? (g + i + j) % 2 : (g + 2 * i + 3 * j) % 5);
+  const int wave = r.level ? 0 : static_cast<int>(r.narrow ? (at_end && r.ends != 0 ? r.ends : (g + i + r.spread * j) % (r.spread + 1))
+                                                        : (g + 2 * i + 3 * j) % 5);
   const int exponent = r.kind == ScaleKind::ones ? 0 : r.centre + wave - (r.narrow ? 0 : 2);
   const bool edge = r.kind == ScaleKind::edge && w[2] % 4 == 0;
   const std::uint32_t chosen = w[3] % 6;
@@ -65,7 +66,7 @@ Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction
     for (std::int64_t i = 0; i < shape.used_rows; ++i) {
       for (std::int64_t j = 0; j < shape.used_columns; ++j) {
         const std::int64_t at = offsets[g] + i * shape.columns + j;
-        const std::uint32_t code = scale_code(r, random, static_cast<std::int64_t>(g), i, j, static_cast<std::uint64_t>(at));
+        const std::uint32_t code = scale_code(r, random, static_cast<std::int64_t>(g), i, j, j == 0 || j == shape.used_columns - 1, static_cast<std::uint64_t>(at));
         store(std::span(&code, 1), tensor, at);
       }
     }
@@ -91,7 +92,7 @@ Tensor group_floats(ScaleRequest request, std::size_t groups) {
   const CounterRandom random(request.seed, request.tensor);
   Tensor tensor = make(Format::f32, {static_cast<std::int64_t>(groups)});
   for (std::size_t g = 0; g < groups; ++g) {
-    const std::uint32_t code = scale_code(request, random, static_cast<std::int64_t>(g), 0, 0, g);
+    const std::uint32_t code = scale_code(request, random, static_cast<std::int64_t>(g), 0, 0, false, g);
     store(std::span(&code, 1), tensor, static_cast<std::int64_t>(g));
   }
   return tensor;

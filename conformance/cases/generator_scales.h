@@ -19,7 +19,9 @@ struct ScaleRequest {
   std::uint64_t seed = 0;
   std::string tensor;
   int centre = -8;      // exponent around which scales lie
-  bool narrow = false;  // neighbours differ by two, all within two: keeps sums of integers order-free
+  bool narrow = false;  // neighbours differ, all within 2^spread: keeps sums of integers order-free
+  int spread = 1;
+  int ends = 0;         // narrow: exponent of the first and the last block along a row, if not 0
   bool level = false;   // all the same
   bool with_nan = true; // edge: E8M0 and E4M3 have a code for NaN
 };

@@ -213,6 +213,34 @@ std::uint32_t integers(const Source& s, std::int64_t row, std::int64_t column) {
   return compose(s.fields, w[1] >> 31, 1 + pick(w[0], static_cast<std::uint32_t>(s.request.amplitude)), shift);
 }
 
+// Order-free, and as wide as the narrowest legal accumulator: a product of 2^anchor at the start of each period, and small
+// even products of both signs up to the last, which is odd and positive. Every right sum is exact; one with fewer bits loses
+// the odd product at least, and a tail of any length that is dropped takes an odd number with it. With `cancel` the last
+// product is -2^anchor, so that a narrow D shows every bit of what is left, and the second product is odd too. With `ends`
+// the anchors of the first and of the last period cancel one another, between which their larger scales leave wide sums.
+std::uint32_t wide_sums(const Source& s, std::int64_t row, std::int64_t column) {
+  const PatternRequest& r = s.request;
+  const Words w = s.draw(row, column);
+  const std::int64_t at = s.k(row, column);
+  const std::int64_t depth = !r.contract_rows || !r.depth ? r.contraction : r.depth(row);
+  const std::int64_t start = r.period == 0 ? 0 : at / r.period * r.period;
+  const std::int64_t last = (r.period == 0 ? depth : std::min(start + r.period, depth)) - 1;
+  const bool second = r.role == Role::second;
+  const int unit = s.fields.bits == 4 ? -1 : 0;  // e2m1 counts halves
+  const auto anchor = [&](bool negative) {
+    return compose(s.fields, negative && !second, 1, (second ? r.anchor / 2 : r.anchor - r.anchor / 2) + unit);
+  };
+  if (at == start && last > start && !(r.ends && start > 0 && last == depth - 1)) return anchor(false);
+  if (r.ends && start > 0 && last == depth - 1 && at == last) return anchor(true);
+  if (r.ends && depth > r.period && (start == 0 || last == depth - 1)) return 0;
+  if (r.cancel && at == last && last > start + 1) return anchor(true);
+  const auto amplitude = static_cast<std::uint32_t>(r.amplitude);
+  const bool odd = r.cancel && last > start + 1 ? at == last - 1 || at == start + 1 : at == last;
+  // 1, 3, 5 ... up to the amplitude, and in the second operand 2, 4 ... where the product is to be even.
+  if (!second || odd) return compose(s.fields, !odd && w[1] >> 31, 2 * pick(w[0], (amplitude + 1) / 2) + 1, unit);
+  return compose(s.fields, w[1] >> 31, 2 * pick(w[0], std::max(amplitude / 2, 1u)) + 2, unit);
+}
+
 // Uniform data whose size changes from block to block by four and more.
 std::uint32_t block_scales(const Source& s, std::int64_t row, std::int64_t column) {
   if (s.is_code) return uniform(s, row, column);  // codes: the scales differ instead
@@ -353,6 +381,7 @@ constexpr Pattern kPatterns[] = {
     {{"clustered", "exponents near a centre, with pairs that cancel exactly"}, clustered},
     {{"every_code", "all codes of the type in turn"}, every_code},
     {{"integers", "small integers times powers of two: every order of summation gives the same bits"}, integers},
+    {{"wide_sums", "order-free sums that need every bit of the narrowest legal accumulator"}, wide_sums},
     {{"block_scales", "sizes that differ from block to block by much more than rounding"}, block_scales},
     {{"zeros", "nothing but +0"}, zeros},
     {{"adversarial_midpoints", "midpoints between two codes, and one unit either side"}, adversarial_midpoints},

@@ -38,10 +38,15 @@ struct PatternRequest {
   bool contract_rows = false;
   std::function<std::int64_t(std::int64_t)> position;  // null: the row itself
   std::int64_t contraction = 0;  // length of the longest sum
+  std::function<std::int64_t(std::int64_t)> depth;  // rows are the contraction: length of the sum that a row belongs to; null: `contraction`
   int fraction_bits = 13;        // of the accumulating step
   int step = 32;                 // products of one step
   Format output = Format::f32;   // type of D
-  int amplitude = 1;             // integers: largest magnitude
+  int amplitude = 1;             // integers, wide_sums: largest magnitude
+  std::int64_t period = 0;       // wide_sums: an anchor at the start of each so many k; 0: one for the whole sum
+  int anchor = 0;                // wide_sums: log2 of the anchor
+  bool cancel = false;           // wide_sums: a second anchor takes the first away again at the end of the period
+  bool ends = false;             // wide_sums: of the first and the last period nothing but the first and the last anchor
 };
 
 struct PatternInfo {

@@ -90,10 +90,12 @@ std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& re
   return written;
 }
 
-std::vector<CertifiedBound> bounds_of(const Request& request) {
+std::string product_output(const std::string& op) { return std::string(find(op).product); }
+
+std::vector<CertifiedBound> bounds_of(const Request& request, const std::string& unit) {
   const Op& op = find(request.op());
   if (op.bounds == nullptr) throw NotSupported("op " + request.op() + " has no bound: its outputs are compared by bits");
-  return op.bounds(request);
+  return op.bounds(request, unit);
 }
 
 Numerics numerics_of(const Request& request) {

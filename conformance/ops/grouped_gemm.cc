@@ -209,14 +209,25 @@ Numerics numerics(const Request& request) {
   return {std::string(view.unit->name), std::string(view.plan->name)};
 }
 
-std::vector<CertifiedBound> bounds(const Request& request) {
+std::vector<CertifiedBound> bounds(const Request& request, const std::string& unit) {
   Parsed parsed;
   parse_grouped_gemm(request, parsed);
-  return error_bounds(parsed.problem);
+  return bounds_of_product(parsed.problem, unit);
 }
 
 }  // namespace
 
-const Op kGroupedGemm{"grouped_gemm", outputs, write_outputs, true, numerics, bounds};
+std::vector<CertifiedBound> bounds_of_product(const GroupedGemmProblem& problem, const std::string& unit) {
+  const bool gradient = problem.layout == GemmLayout::NN || problem.layout == GemmLayout::NT;
+  const Format rows = (gradient ? problem.dy : problem.x).type, columns = (problem.layout == GemmLayout::NT ? problem.x : problem.w).type;
+  if (unit.empty()) return error_bounds(problem, legal_arithmetic(problem.kind, rows, columns, problem.architecture));
+  const TensorCoreUnit* row = find_tensor_core_unit(unit);
+  const std::string types = std::string(name_of(rows)) + " by " + std::string(name_of(columns));
+  require(row != nullptr && takes(*row, problem.kind, rows, columns), "unit", unit,
+          "a row of the tensor-core table that multiplies " + types + " for kind " + std::string(name_of(problem.kind)));
+  return error_bounds(problem, any_order(*row));
+}
+
+const Op kGroupedGemm{"grouped_gemm", outputs, write_outputs, true, numerics, "d", bounds};
 
 }  // namespace assay::conformance

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "conformance/ops/request.h"
+#include "reference/gemm/error_bound.h"
 #include "reference/gemm/grouped_gemm.h"
 
 namespace assay::conformance {
@@ -19,5 +20,8 @@ struct ParsedGroupedGemm {
 
 // Errors: as `answer`.
 void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed);
+
+// Bounds for each element of D in the arithmetic of `unit`, or if that is empty in any that may serve. Errors: as bounds_of().
+std::vector<CertifiedBound> bounds_of_product(const GroupedGemmProblem& problem, const std::string& unit);
 
 }  // namespace assay::conformance

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/ops/grouped_gemm.h"
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
 #include "reference/layout/sizes.h"
@@ -23,6 +24,7 @@ struct Parsed {
   LinearConfig config;
   LinearShape shape;
   bool bias = false;  // the layer has one: its gradient is asked for in backward
+  const AccumulationPlan* plan = nullptr;  // in place of the architecture's
   std::int64_t groups() const { return static_cast<std::int64_t>(splits.size()); }
 };
 
@@ -45,6 +47,10 @@ void parse(const Request& request, const char* activation, Parsed& parsed) {
   const bool sm100 = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
   parsed.architecture = request.text_or("arch", sm100 ? "sm100" : "sm90");
   config.architecture = parsed.architecture;
+  if (const std::string plan = request.text_or("plan", ""); !plan.empty()) {
+    parsed.plan = find_accumulation_plan(plan);
+    if (parsed.plan == nullptr) throw NotSupported("no accumulation plan is named '" + plan + "'");
+  }
   parsed.bias = request.flag("bias");
   parsed.splits = request.splits();
   LinearShape& shape = parsed.shape;
@@ -66,6 +72,29 @@ void parse(const Request& request, const char* activation, Parsed& parsed) {
       checked_product(elements, 64, "attribute K", shape.K);
     }
   }
+}
+
+// grouped_gemm() under another plan than the architecture's.
+Multiply under(const AccumulationPlan& plan, Layer layer) {
+  return [&plan, layer](const GroupedGemmProblem& problem, void* d) {
+    GroupedGemmProblem planned = problem;
+    planned.plan = &plan;
+    layer == Layer::fast ? grouped_gemm(planned, d) : scalar::grouped_gemm(planned, d);
+  };
+}
+
+// In place of the product: its bounds.
+struct Bounding {
+  std::string unit;
+  std::vector<CertifiedBound> bounds;
+  Multiply multiply() {
+    return [this](const GroupedGemmProblem& problem, void*) { bounds = bounds_of_product(problem, unit); };
+  }
+};
+
+Numerics numerics_under(const Parsed& parsed, GemmLayout layout) {
+  const AccumulationPlan& plan = parsed.plan != nullptr ? *parsed.plan : linear_plan(parsed.config, parsed.shape, layout);
+  return {std::string(plan.unit), std::string(plan.name)};
 }
 
 const void* data(const TensorView* tensor) { return tensor == nullptr ? nullptr : tensor->data; }
@@ -201,7 +230,11 @@ void forward_answer(const Request& request, Layer layer) {
       kept.emplace_back(request.output(kCacheAmax, Format::f32, parsed.groups()), std::as_bytes(std::span(cache.amax)));
     }
   }
-  if (y != nullptr) steps.forward(parsed.config, parsed.shape, call.operands, y);
+  if (y != nullptr && parsed.plan != nullptr) {
+    linear_forward_by(under(*parsed.plan, layer), parsed.config, parsed.shape, call.operands, y);
+  } else if (y != nullptr) {
+    steps.forward(parsed.config, parsed.shape, call.operands, y);
+  }
   for (const auto& [to, bytes] : kept) {
     if (to == nullptr || bytes.empty()) continue;
     if (bytes.data() == cache.rowwise_scale_inv.data()) {
@@ -210,6 +243,26 @@ void forward_answer(const Request& request, Layer layer) {
       std::memcpy(to, bytes.data(), bytes.size());
     }
   }
+}
+
+std::vector<CertifiedBound> forward_bounds(const Request& request, const std::string& unit) {
+  ForwardCall call;
+  parse_forward(request, call);
+  const Parsed& parsed = call.parsed;
+  if (call.cached()) {
+    linear_quantize_weights(parsed.config, parsed.shape, call.operands.w, call.operands.w_scale, call.noop, call.before);
+    call.operands.cache = &call.before;
+  }
+  Bounding bounding{unit, {}};
+  std::vector<std::byte> y(static_cast<std::size_t>(bytes_of(parsed.config.type, parsed.shape.rows * parsed.shape.N)) + 16);
+  linear_forward_by(bounding.multiply(), parsed.config, parsed.shape, call.operands, y.data());
+  return bounding.bounds;
+}
+
+Numerics forward_numerics(const Request& request) {
+  ForwardCall call;
+  parse_forward(request, call);
+  return numerics_under(call.parsed, GemmLayout::TN);
 }
 
 struct DgradCall {
@@ -243,8 +296,27 @@ void dgrad_answer(const Request& request, Layer layer) {
   const Steps& steps = steps_of(layer);
   void* dx = request.output("dx", parsed.config.type, parsed.shape.rows * parsed.shape.K);
   void* dbias = dbias_output(request, parsed);
-  if (dx != nullptr) steps.dgrad(parsed.config, parsed.shape, call.operands, dx);
+  if (dx != nullptr && parsed.plan != nullptr) {
+    linear_dgrad_by(under(*parsed.plan, layer), parsed.config, parsed.shape, call.operands, dx);
+  } else if (dx != nullptr) {
+    steps.dgrad(parsed.config, parsed.shape, call.operands, dx);
+  }
   if (dbias != nullptr) steps.dbias(parsed.config, parsed.shape, call.operands.dy, dbias);
+}
+
+std::vector<CertifiedBound> dgrad_bounds(const Request& request, const std::string& unit) {
+  DgradCall call;
+  parse_dgrad(request, call);
+  Bounding bounding{unit, {}};
+  std::vector<std::byte> dx(static_cast<std::size_t>(bytes_of(call.parsed.config.type, call.parsed.shape.rows * call.parsed.shape.K)) + 16);
+  linear_dgrad_by(bounding.multiply(), call.parsed.config, call.parsed.shape, call.operands, dx.data());
+  return bounding.bounds;
+}
+
+Numerics dgrad_numerics(const Request& request) {
+  DgradCall call;
+  parse_dgrad(request, call);
+  return numerics_under(call.parsed, GemmLayout::NN);
 }
 
 struct WgradCall {
@@ -295,7 +367,9 @@ void wgrad_answer(const Request& request, Layer layer) {
     if (call.before != nullptr && !made.empty()) std::memcpy(made.data(), call.before, made.size());
     std::byte nothing{};
     void* to = made.empty() ? &nothing : made.data();
-    if (call.deferred && layer == Layer::fast) {
+    if (parsed.plan != nullptr) {
+      linear_wgrad_by(under(*parsed.plan, layer), parsed.config, parsed.shape, call.operands, to);
+    } else if (call.deferred && layer == Layer::fast) {
       DeferredWgrad deferred;
       deferred.store(parsed.config, parsed.shape, call.operands, to);
       deferred.backward_dw();
@@ -307,10 +381,26 @@ void wgrad_answer(const Request& request, Layer layer) {
   if (dbias != nullptr) steps.dbias(parsed.config, parsed.shape, call.operands.dy, dbias);
 }
 
+std::vector<CertifiedBound> wgrad_bounds(const Request& request, const std::string& unit) {
+  WgradCall call;
+  parse_wgrad(request, call);
+  std::vector<std::byte> dw(static_cast<std::size_t>(bytes_of(call.operands.dw_type, call.elements())) + 16);
+  if (call.before != nullptr && call.elements() > 0) std::memcpy(dw.data(), call.before, dw.size() - 16);
+  Bounding bounding{unit, {}};
+  linear_wgrad_by(bounding.multiply(), call.parsed.config, call.parsed.shape, call.operands, dw.data());
+  return bounding.bounds;
+}
+
+Numerics wgrad_numerics(const Request& request) {
+  WgradCall call;
+  parse_wgrad(request, call);
+  return numerics_under(call.parsed, GemmLayout::NT);
+}
+
 }  // namespace
 
-const Op kLinearForward{"linear_forward", forward_outputs, forward_answer, true};
-const Op kLinearDgrad{"linear_dgrad", dgrad_outputs, dgrad_answer, true};
-const Op kLinearWgrad{"linear_wgrad", wgrad_outputs, wgrad_answer, true};
+const Op kLinearForward{"linear_forward", forward_outputs, forward_answer, true, forward_numerics, "y", forward_bounds};
+const Op kLinearDgrad{"linear_dgrad", dgrad_outputs, dgrad_answer, true, dgrad_numerics, "dx", dgrad_bounds};
+const Op kLinearWgrad{"linear_wgrad", wgrad_outputs, wgrad_answer, true, wgrad_numerics, "dw", wgrad_bounds};
 
 }  // namespace assay::conformance

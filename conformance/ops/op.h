@@ -16,7 +16,9 @@ struct Op {
   // answers are dear, so that `written_bytes` need not compute one.
   bool only_tail_rows_untouched = false;
   Numerics (*numerics)(const Request&) = nullptr;  // null: nothing to state
-  std::vector<CertifiedBound> (*bounds)(const Request&) = nullptr;  // null: only bits will do
+  // For an op with a product: the output that its accumulation plan decides, and how far that may be from exact (answer.h).
+  std::string_view product = {};
+  std::vector<CertifiedBound> (*bounds)(const Request&, const std::string& unit) = nullptr;
 };
 
 extern const Op kQuantize, kDequantize, kSwizzle, kUnswizzle;

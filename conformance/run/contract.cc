@@ -57,7 +57,7 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
   const auto right_call = [&](const std::string& when) {
     Attempt tried = trial.attempt(kPoisons[0], std::move(memory));
     if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return false;
-    judgement.words += expectation.words();
+    expectation.count_elements(judgement);
     memory = std::move(tried.outputs);
     return true;
   };

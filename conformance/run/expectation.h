@@ -14,12 +14,16 @@ namespace assay::conformance {
 class Expectation {
  public:
   // `stated` is what the backend says of its numbers: its accumulation plan is the one that is followed, its sign of zero
-  // the one that is expected. `problem` must outlive this. Errors: as judge().
+  // the one that is expected, by fixtures too: what a fixture recorded of a product is expected only under the plan that the
+  // fixture names, or else its architecture's. Without a plan a product is bounded, in the arithmetic of the stated unit if
+  // there is one. `problem` must outlive this. Errors: as judge().
   Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
               const assay_numerics& stated, const JudgeOptions& options);
 
   Ground ground() const { return ground_; }
-  std::int64_t words() const { return words_; }  // elements that will be compared
+  // Adds the elements that will be compared, and those of which nothing can be said, to the judgement's counts.
+  void count_elements(Judgement& judgement) const;
+  std::int64_t words() const { return exact_ + bounded_; }
   // Whose answer is expected, where it is not the reference's or a fixture's: a backend's name.
   const std::string& expected_by() const { return expected_by_; }
   // Not empty when the statement itself cannot be followed: a plan or a unit that is not in the tables.
@@ -32,8 +36,7 @@ class Expectation {
   std::string differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison,
                           std::vector<std::string>* details = nullptr, std::vector<Finding>* findings = nullptr) const;
 
-  // Elements that two runs of the call wrote differently: what was there before the call, or something else that is not an
-  // input, took part. Empty when there are none; else lines as above.
+  // Elements of a bounded product that two runs of the call wrote differently: something that is not an input took part. Empty when there are none; else lines as above.
   std::string disagreement(const std::map<std::string, std::vector<std::byte>>& first,
                            const std::map<std::string, std::vector<std::byte>>& second) const;
 
@@ -51,15 +54,24 @@ class Expectation {
     bool is_exact(const std::vector<std::byte>& got, std::uint8_t poison) const;
     std::vector<std::uint8_t> mask() const;
   };
+  enum class ZeroSign { said, stated, free };  // what decides: the case, the backend; free: either is right
+  ZeroSign zero_sign_of(const assay_numerics& stated);
+  bool choose_ground(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated, const JudgeOptions& options);
+  void answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
+                  std::map<std::string, std::vector<std::byte>>& want);
+  void follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec, std::vector<std::byte>& recorded) const;
+  void count(const Output& output, std::size_t bytes);
+  bool is_bounded(const Output& output) const { return ground_ == Ground::bound && output.spec.name == product_; }
   void expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
                    std::map<std::string, std::vector<std::byte>>& want) const;
 
   const golden::Case& problem_;
   std::map<std::string, golden::Attribute> attributes_;  // the problem's, and what the statement adds
+  std::string product_;  // the output that the accumulation plan decides, if the op has one
   std::vector<Output> outputs_;
-  std::vector<CertifiedBound> bounds_;  // ground bound: one for each element of `d`
+  std::vector<CertifiedBound> bounds_;  // ground bound: one for each element of the product
   Ground ground_ = Ground::bits;
-  std::int64_t words_ = 0;
+  std::int64_t exact_ = 0, bounded_ = 0, unbounded_ = 0;  // elements
   std::string expected_by_;
   std::string statement_fault_;
 };

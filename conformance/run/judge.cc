@@ -8,6 +8,7 @@
 
 #include "conformance/run/expectation.h"
 #include "conformance/run/judge_parts.h"
+#include "conformance/run/promises.h"
 #include "conformance/run/trial.h"
 
 namespace assay::conformance {
@@ -80,8 +81,8 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
 
   const Expectation& expectation = expectations.of(opening.stated, options);
   if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
-  judgement.words = expectation.words();
-  const bool may_vary = expectation.ground() == Ground::bound && opening.stated.deterministic != 0;
+  expectation.count_elements(judgement);
+  const bool keep = expectation.ground() == Ground::bound;  // bits that equal a prediction agree from run to run too
   // What is wrong in one run and right in the other says more than either.
   Judgement of[2] = {judgement, judgement};
   std::string wrong[2];
@@ -89,7 +90,7 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
   for (const int run : {0, 1}) {
     Attempt tried = trial.attempt(kPoisons[run], std::move(outputs[1]));
     wrong[run] = complaint(tried, expectation, kPoisons[run], of[run]);
-    outputs[may_vary ? run : 1] = std::move(tried.outputs);
+    outputs[keep ? run : 1] = std::move(tried.outputs);
     if (!wrong[run].empty() && of[run].verdict != Verdict::failed) break;  // nothing more can be asked
   }
   const int at = wrong[0].empty() ? 1 : 0;
@@ -101,12 +102,12 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
     judgement.text = headed(options, (alone ? "  when    " + when + "\n" : "") + wrong[at]);
     return watch.stop(judgement);
   }
-  if (may_vary) {
-    // Where bits are expected the two runs agree already. Within a bound they may not, unless the backend says so.
-    const std::string apart = expectation.disagreement(outputs[0], outputs[1]);
-    if (!apart.empty()) {
+  if (keep) {
+    const std::string broken = broken_promises({backend, problem, specs, trial, outputs[0], outputs[1]}, opening.stated, expectation, options);
+    if (!broken.empty()) {
       judgement.verdict = Verdict::failed;
-      judgement.text = headed(options, "  when    the same call over two poisons\n" + apart);
+      judgement.text = headed(options, broken);
+      judgement.findings.push_back(finding_of("run to run", broken));
       return watch.stop(judgement);
     }
   }

@@ -1,4 +1,5 @@
 #include "conformance/run/judge_parts.h"
+#include "conformance/run/statement.h"
 
 #include <fmt/format.h>
 
@@ -122,6 +123,12 @@ Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options) {
   if (asked != ASSAY_DEVICE_LOST && !questions_left_memory(trial, options, opening.judgement)) return settled(std::move(opening.judgement));
   if (supported == ASSAY_NOT_SUPPORTED) return settled(judge_absence(trial, absent, options));
   if (!fault.empty()) return settled(unanswered(fault, options));
+  if (const std::string statement = fault_in_statement(opening.stated); !statement.empty()) {
+    opening.judgement.verdict = Verdict::failed;
+    opening.judgement.text = headed(options, "  stated  " + statement);
+    opening.judgement.findings.push_back(finding_of("statement", statement));
+    return settled(std::move(opening.judgement));
+  }
   opening.judgement.plan = opening.stated.plan;
   opening.judgement.unit = opening.stated.unit;
   return opening;

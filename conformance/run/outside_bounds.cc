@@ -40,7 +40,7 @@ std::string outside_bounds_text(const std::string& output, const golden::Tensor&
   std::uint64_t bits = 0;
   std::memcpy(&bits, got.bytes.data() + first * width, width);
   const std::string shown = show_element(got.type, bits);
-  const double low = bounds[first].exact - bounds[first].radius, high = bounds[first].exact + bounds[first].radius;
+  const double low = bounds[first].lowest, high = bounds[first].highest;
   if (findings != nullptr) {
     Finding finding;
     finding.kind = "bound";

@@ -60,7 +60,7 @@ Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps,
     const Expectation expectation(step, nullptr, specs, opening.stated, options);
     if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
     for (const Trial::Way& way : ways_of(i, captures, expectation.words())) {
-      judgement.words += expectation.words();
+      expectation.count_elements(judgement);
       const std::uint8_t poison = kPoisons[(i + (way.graph ? 0 : 1)) % 2];
       Attempt tried = trial.attempt(step, poison, way, std::move(memory));
       if (!accept(tried, expectation, poison, text_of(i, steps.size(), way), options, judgement)) return watch.stop(judgement);

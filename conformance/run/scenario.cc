@@ -13,6 +13,7 @@
 #include "conformance/compare/compare.h"
 #include "conformance/run/expectation.h"
 #include "conformance/run/scenario_stage.h"
+#include "conformance/run/statement.h"
 
 namespace assay::conformance {
 namespace {
@@ -133,6 +134,9 @@ class ScenarioJudge {
       if (status != ASSAY_OK) {
         return fail(verdict_of(status), fmt::format("  call    {}: {}() returned '{}': {}", scenario_.place(c), asked, name_of(status), backend_.last_error()));
       }
+      if (const std::string fault = fault_in_statement(stated); !fault.empty()) {
+        return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + fault);
+      }
       const std::string plan = stated.plan;
       if (!plan.empty() && judgement_.plan.find(plan) == std::string::npos) judgement_.plan += (judgement_.plan.empty() ? "" : ", ") + plan;
     }
@@ -230,7 +234,7 @@ class ScenarioJudge {
       judgement_.ground = std::max(judgement_.ground, expectation.ground());
       if (!expectation.expected_by().empty()) judgement_.expected_by = expectation.expected_by();
       if (!expectation.statement_fault().empty()) return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + expectation.statement_fault());
-      judgement_.words += expectation.words();
+      expectation.count_elements(judgement_);
       const std::string differences = expectation.differences(run.outputs[c], poison, nullptr, &judgement_.findings);
       for (Finding& each : judgement_.findings) each.when = when + ", " + scenario_.place(c);
       if (!differences.empty()) return fail(Verdict::failed, fmt::format("{}, {}\n  call    {}\n{}{}", head, scenario_.place(c), to_text(call.line), text, differences));

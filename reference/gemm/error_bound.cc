@@ -1,30 +1,17 @@
 #include "reference/gemm/error_bound.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
-#include "reference/formats/bf16.h"
-#include "reference/formats/f16.h"
-#include "reference/gemm/problem.h"
+#include "reference/gemm/error_bound_parts.h"
 #include "reference/layout/sizes.h"
 #include "reference/support/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay {
+namespace bounds {
 namespace {
-
-constexpr double kU = 0x1p-24;             // f32, to nearest
-constexpr double kUnderflow = 0x1p-149;
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-
-// An element with the block scale that the hardware folds into the product (mxfp8, nvfp4).
-struct Factor {
-  double value = 0;      // exact: at most 12 significant bits
-  double reference = 0;  // 2^(encoded exponent), 0 for a zero element
-  bool finite = true;
-};
 
 double power(const Term& term) { return std::ldexp(1.0, term.exponent); }
 
@@ -33,186 +20,257 @@ double value_of(const Term& term) {
   return term.negative ? -magnitude : magnitude;
 }
 
+// One operand of a group with the block scales that the hardware folds into the product (mxfp8, nvfp4), by [i][k], or by
+// [k][i] if `transposed`.
+struct Factor {
+  double value = 0;           // exact: at most 12 significant bits; infinite and NaN as they are
+  double reference = 0;       // 2^(encoded exponent), 0 for a zero element
+  double unit = kInfinite;    // lowest bit of the value
+};
+struct Operand {
+  std::vector<double> value, reference, unit;  // as in Factor, but 0 in `value` for what is not finite
+  std::vector<double> special;                 // the values again, where one of them is not finite; else empty
+  std::vector<std::uint8_t> is_special;        // by i: one of its elements is not finite
+
+  double raw(std::size_t at) const { return special.empty() ? value[at] : special[at]; }
+};
+
 Factor factor_at(const OperandView& operand, std::int64_t i, std::int64_t k) {
   const Term element = decode_term(operand.type, operand.element(i, k));
-  Factor factor{value_of(element), element.significand == 0 ? 0 : power(element), element.kind == Term::Kind::finite};
+  Factor factor{value_of(element), element.significand == 0 ? 0 : power(element)};
+  if (element.kind == Term::Kind::nan) factor.value = std::numeric_limits<double>::quiet_NaN();
+  if (element.kind == Term::Kind::infinity) factor.value = element.negative ? -kInfinite : kInfinite;
   if (operand.scale.type == Format::e8m0 && operand.scale.data != nullptr) {
     const std::uint8_t code = operand.scale.code(i, k);
-    factor.finite = factor.finite && code != 0xFF;
-    factor.value = std::ldexp(factor.value, code - 127);
-    factor.reference = std::ldexp(factor.reference, code - 127);
+    const double scale = code == 0xFF ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, code - 127);
+    factor.value *= scale;
+    factor.reference *= code == 0xFF ? 0 : scale;
   } else if (operand.scale.type == Format::e4m3 && operand.scale.data != nullptr) {
     const Term scale = decode_term(Format::e4m3, operand.scale.code(i, k) & 0x7Fu);
-    factor.finite = factor.finite && scale.kind == Term::Kind::finite;
-    factor.value *= value_of(scale);
-    factor.reference *= power(scale);
+    factor.value *= scale.kind == Term::Kind::finite ? value_of(scale) : std::numeric_limits<double>::quiet_NaN();
+    // The unit aligns by the scales alone, whose elements may all be zero.
+    factor.reference = std::max(factor.reference, 1.0) * power(scale);
   }
+  if (std::isfinite(factor.value)) factor.unit = lowest_bit(factor.value);
   return factor;
 }
 
-std::vector<Factor> factors_of(const OperandView& operand) {
-  std::vector<Factor> factors;
-  factors.reserve(static_cast<std::size_t>(operand.extent * operand.depth));
-  for (std::int64_t i = 0; i < operand.extent; ++i) {
-    for (std::int64_t k = 0; k < operand.depth; ++k) factors.push_back(factor_at(operand, i, k));
-  }
-  return factors;
-}
-
-// (1 + rate)^count - 1, from above.
-double growth(double rate, double count) { return std::expm1(count * rate) * (1 + 0x1p-40); }
-
-// The products of one block: what the theorem bounds.
-struct BlockBound {
-  double sum = 0;        // of the exact products
-  double magnitude = 0;  // S
-  double computed = 0;   // M
-  double error = 0;      // E
-  double operations = 0; // T
-};
-
-BlockBound block_bound(const AnyOrder& hardware, const Factor* a, const Factor* b, std::int64_t count) {
-  BlockBound block;
-  double largest_reference = 0;
-  bool finite = true;
-  for (std::int64_t k = 0; k < count; ++k) {
-    const double product = a[k].value * b[k].value;
-    finite = finite && a[k].finite && b[k].finite;
-    block.sum += product;
-    block.magnitude += std::fabs(product);
-    largest_reference = std::max(largest_reference, a[k].reference * b[k].reference);
-  }
-  const double steps = static_cast<double>(ceil_div(count, hardware.products_per_step) + hardware.short_steps);
-  const double step_unit = std::ldexp(1.0, -hardware.step_fraction_bits - (hardware.step_nearest ? 1 : 0));
-  const double smallest = std::ldexp(1.0, hardware.step_exponent_min);
-  block.operations = steps;
-  block.computed = block.magnitude * (1 + growth(kU, steps)) * (1 + (hardware.step_nearest ? growth(step_unit, steps) : 0));
-  if (!finite || !(block.computed < std::ldexp(1.0, hardware.step_exponent_max))) {
-    block.error = kInfinite;
-    return block;
-  }
-  const double grid = std::ldexp(std::max({largest_reference, block.computed, smallest, std::ldexp(1.0, hardware.zero_floor)}),
-                                 -hardware.fraction_bits);
-  for (std::int64_t k = 0; k < count; ++k) block.error += std::min(std::fabs(a[k].value * b[k].value), grid);
-  block.error += 2 * steps * grid;
-  block.error += steps * (step_unit * block.computed + std::ldexp(smallest, -hardware.step_fraction_bits));
-  block.error += steps * kU * block.computed;
-  block.error += static_cast<double>(count + 2) * 0x1p-51 * block.magnitude;  // of `sum`, which double rounds
-  return block;
-}
-
-// All blocks, scaled and added.
-struct ProductBound {
-  double exact = 0;
-  double computed = 0;  // every partial sum is at most this
-  double error = 0;
-};
-
-struct OutputType {
-  double unit;      // of rounding to nearest
-  double smallest;  // subnormal
-  double largest;   // finite
-};
-
-OutputType output_of(Format type) {
-  switch (type) {
-    case Format::bf16: return {0x1p-8, 0x1p-133, 0x1.FEp127};
-    case Format::f16: return {0x1p-11, 0x1p-24, 65504};
-    default: return {kU, 0x1p-149, 0x1.FFFFFEp127};
-  }
-}
-
-ProductBound product_bound(const GroupedGemmView& view, const AnyOrder& hardware, const GroupView& group, const Factor* a,
-                           std::int64_t i, const Factor* b, std::int64_t j) {
-  const bool scales_outside = view.kind == GemmKind::block;
-  const std::int64_t length = scales_outside ? 128 : std::max<std::int64_t>(group.depth, 1);
-  ProductBound total;
-  double operations = 0;
-  for (std::int64_t k = 0; k < group.depth; k += length) {
-    BlockBound block = block_bound(hardware, a + k, b + k, std::min(length, group.depth - k));
-    operations += block.operations;
-    double s_rows = 1, s_columns = 1;
-    if (scales_outside) {
-      s_rows = group.rows.scale.value(i, k);
-      s_columns = group.columns.scale.value(j, k);
+Operand operand_of(const OperandView& view, bool transposed) {
+  Operand operand;
+  const auto size = static_cast<std::size_t>(view.extent * view.depth);
+  operand.value.resize(size), operand.reference.resize(size), operand.unit.resize(size);
+  operand.is_special.resize(static_cast<std::size_t>(view.extent));
+  std::vector<Factor> specials;
+  for (std::int64_t i = 0; i < view.extent; ++i) {
+    for (std::int64_t k = 0; k < view.depth; ++k) {
+      const auto at = static_cast<std::size_t>(transposed ? k * view.extent + i : i * view.depth + k);
+      const Factor factor = factor_at(view, i, k);
+      const bool finite = std::isfinite(factor.value);
+      operand.value[at] = finite ? factor.value : 0;
+      operand.reference[at] = factor.reference;
+      operand.unit[at] = factor.unit;
+      if (finite) continue;
+      operand.is_special[static_cast<std::size_t>(i)] = 1;
+      if (operand.special.empty()) operand.special.resize(size);
+      operand.special[at] = factor.value;
     }
-    const double s = s_rows * s_columns;
-    total.exact += s * block.sum;
-    total.computed += std::fabs(s) * block.computed * (1 + 4 * kU);
-    total.error += std::fabs(s) * block.error;
-    if (!scales_outside) continue;
-    const double underflow = kUnderflow * (1 + std::fabs(s_rows) + std::fabs(s_columns) + block.computed);
-    total.error += std::fabs(s) * block.computed * 4 * kU + block.operations * underflow;
-    total.error += std::fabs(s * block.sum) * 0x1p-50;
-    total.computed += block.operations * underflow;
-    const bool safe = std::fabs(s) < 0x1p126 && std::fabs(s_rows) * block.computed < 0x1p126 &&
-                      std::fabs(s_columns) * block.computed < 0x1p126;
-    if (!safe) total.error = kInfinite;
   }
+  for (std::size_t at = 0; at < operand.special.size(); ++at) {
+    if (operand.special[at] == 0) operand.special[at] = operand.value[at];
+  }
+  return operand;
+}
+
+// The products of one block of every element of a row of D, by column: what the theorem bounds.
+struct BlockRow {
+  std::vector<double> plus, minus, reference, unit;  // S+, -S-, max w_k, and the largest power of two in all products
+  std::vector<double> grid, cut;                     // G, and what cutting the products loses
+  std::vector<double> error, most;                   // E and M, the largest over the hardware
+  std::vector<std::uint8_t> lossless;
+  double operations = 0;                             // T, the largest
+
+  explicit BlockRow(std::size_t n) : plus(n), minus(n), reference(n), unit(n), grid(n), cut(n), error(n), most(n), lossless(n) {}
+};
+
+void sum_products(const Operand& rows, const Operand& columns, std::size_t row, std::size_t first, std::size_t last, BlockRow& block) {
+  const std::size_t n = block.plus.size();
+  std::fill(block.plus.begin(), block.plus.end(), 0);
+  std::fill(block.minus.begin(), block.minus.end(), 0);
+  std::fill(block.reference.begin(), block.reference.end(), 0);
+  std::fill(block.unit.begin(), block.unit.end(), kInfinite);
+  double *plus = block.plus.data(), *minus = block.minus.data(), *reference = block.reference.data(), *unit = block.unit.data();
+  for (std::size_t k = first; k < last; ++k) {
+    const double a = rows.value[row + k], a_reference = rows.reference[row + k], a_unit = rows.unit[row + k];
+    const double *b = &columns.value[k * n], *b_reference = &columns.reference[k * n], *b_unit = &columns.unit[k * n];
+    for (std::size_t j = 0; j < n; ++j) {
+      const double product = a * b[j];
+      plus[j] += product > 0 ? product : 0;
+      minus[j] += product < 0 ? -product : 0;
+      const double w = a_reference * b_reference[j], u = a_unit * b_unit[j];
+      reference[j] = w > reference[j] ? w : reference[j];
+      unit[j] = u < unit[j] ? u : unit[j];
+    }
+  }
+}
+
+// The sum over k of min(|p_k|, grid).
+void sum_cuts(const Operand& rows, const Operand& columns, std::size_t row, std::size_t first, std::size_t last, BlockRow& block) {
+  const std::size_t n = block.plus.size();
+  std::fill(block.cut.begin(), block.cut.end(), 0);
+  double* cut = block.cut.data();
+  const double* grid = block.grid.data();
+  for (std::size_t k = first; k < last; ++k) {
+    const double a = std::fabs(rows.value[row + k]);
+    const double* b = &columns.value[k * n];
+    for (std::size_t j = 0; j < n; ++j) {
+      const double product = a * std::fabs(b[j]);
+      cut[j] += product < grid[j] ? product : grid[j];
+    }
+  }
+}
+
+// The largest power of two that is at most x, or 0.
+double leading_bit(double x) { return x > 0 && std::isfinite(x) ? std::ldexp(1.0, std::ilogb(x)) : 0; }
+
+constexpr int kManyBits = 20;  // with more fraction bits than this, n G is near enough to the sum of the cuts
+
+void bound_block(std::span<const AnyOrder> hardware, const Operand& rows, const Operand& columns, std::size_t row, std::size_t first,
+                 std::size_t last, BlockRow& block) {
+  const std::size_t n = block.plus.size();
+  sum_products(rows, columns, row, first, last, block);
+  std::fill(block.error.begin(), block.error.end(), 0);
+  std::fill(block.most.begin(), block.most.end(), 0);
+  std::fill(block.lossless.begin(), block.lossless.end(), std::uint8_t{1});
+  block.operations = 0;
+  const auto count = static_cast<std::int64_t>(last - first);
+  for (const AnyOrder& h : hardware) {
+    const double steps = static_cast<double>(ceil_div(count, h.products_per_step) + h.short_steps + (h.stretch > 0 ? ceil_div(count, h.stretch) : 0));
+    const double step_unit = std::ldexp(1.0, -h.step_fraction_bits - (h.step_nearest ? 1 : 0));
+    const double smallest = std::ldexp(1.0, h.step_exponent_min), floor = std::max(smallest, std::ldexp(1.0, h.zero_floor));
+    const double grown = (1 + growth(kU, steps)) * (1 + (h.step_nearest ? growth(step_unit, steps) : 0));
+    const double cut_unit = std::ldexp(1.0, -h.fraction_bits), fits = std::ldexp(1.0, h.step_fraction_bits + 1);
+    const double limit = std::ldexp(1.0, h.step_exponent_max);
+    bool any_cut = false;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double most = std::max(block.plus[j], block.minus[j]), computed = most * grown;
+      const double at_most = cut_unit * std::max({block.reference[j], leading_bit(most), floor});
+      const bool lossless = most < limit && (block.unit[j] == kInfinite ||
+                                             (at_most <= block.unit[j] && most < fits * block.unit[j] && block.unit[j] >= smallest / fits * 2));
+      block.grid[j] = lossless ? 0 : cut_unit * std::max({block.reference[j], leading_bit(computed), floor});
+      any_cut = any_cut || !lossless;
+    }
+    const bool coarse = any_cut && h.fraction_bits <= kManyBits;
+    if (coarse) sum_cuts(rows, columns, row, first, last, block);
+    for (std::size_t j = 0; j < n; ++j) {
+      const double most = std::max(block.plus[j], block.minus[j]), all = block.plus[j] + block.minus[j], grid = block.grid[j];
+      if (grid == 0) {
+        block.most[j] = std::max(block.most[j], most);
+        continue;
+      }
+      const double computed = most * grown;
+      double error = coarse ? block.cut[j] : std::min(all, static_cast<double>(count) * grid);
+      error += 2 * steps * grid + steps * (step_unit * computed + std::ldexp(smallest, -h.step_fraction_bits)) + steps * kU * computed;
+      error += static_cast<double>(count + 2) * 0x1p-51 * all;  // of the exact sum, which double rounds
+      block.lossless[j] = 0;
+      block.most[j] = std::max(block.most[j], computed);
+      block.error[j] = computed < limit ? std::max(block.error[j], error) : kInfinite;
+    }
+    block.operations = std::max(block.operations, steps);
+  }
+}
+
+// A block's sum times its scales, f32 values outside of the steps.
+void scale_block(const BlockRow& block, std::size_t j, double s_rows, double s_columns, Sum& total) {
+  const double sum = block.plus[j] - block.minus[j], s = s_rows * s_columns, most = block.most[j];
+  const bool safe = std::fabs(s) < 0x1p126 && std::fabs(s_rows) * most < 0x1p126 && std::fabs(s_columns) * most < 0x1p126;
+  total.exact += s * sum;
+  if (block.lossless[j] != 0 && safe) {
+    const double low_rows = lowest_bit(s_rows), low_columns = lowest_bit(s_columns);
+    const double unit = block.unit[j] * low_rows * low_columns;
+    const bool fits = s == 0 || (std::fabs(s) < low_rows * low_columns * 0x1p24 && low_rows * low_columns >= kUnderflow);
+    const bool deep = std::min({unit, block.unit[j] * low_rows, block.unit[j] * low_columns}) >= kUnderflow;
+    if (fits && deep && (unit == kInfinite || std::fabs(s) * most < unit * 0x1p24)) {
+      total.most += std::fabs(s) * most;
+      total.unit = std::min(total.unit, unit);
+      return;
+    }
+  }
+  total.lossless = false;
+  total.error += std::fabs(s) * block.error[j];
+  const double underflow = kUnderflow * (1 + std::fabs(s_rows) + std::fabs(s_columns) + most);
+  total.error += std::fabs(s) * most * 4 * kU + block.operations * underflow + std::fabs(s * sum) * 0x1p-50;
+  total.most += std::fabs(s) * most * (1 + 4 * kU) + block.operations * underflow;
+  if (!safe) total.error = kInfinite;
+}
+
+// What comes of the sum of the blocks.
+void finish(const GroupedGemmView& view, double operations, double merges, Sum& total) {
+  if (total.lossless && merges == 0 && (total.unit == kInfinite || total.most < total.unit * 0x1p24)) return;
   const OutputType output = output_of(view.d_type);
-  const double merges = static_cast<double>(hardware.output_merges);
-  total.computed *= (1 + growth(kU, operations)) * (1 + growth(output.unit, merges));
-  total.computed += (operations + merges) * (kUnderflow + output.smallest);
-  total.error += operations * (kU * total.computed + kUnderflow) + merges * (output.unit * total.computed + output.smallest);
-  const double limit = hardware.output_merges > 0 ? output.largest * 0.5 : 0x1p126;
-  if (!(total.computed < limit)) total.error = kInfinite;
+  total.lossless = false;
+  total.most *= (1 + growth(kU, operations)) * (1 + growth(output.unit, merges));
+  total.most += (operations + merges) * (kUnderflow + output.smallest);
+  total.error += operations * (kU * total.most + kUnderflow) + merges * (output.unit * total.most + output.smallest);
+  if (!(total.most < (merges > 0 ? output.largest * 0.5 : 0x1p126))) total.error = kInfinite;
+}
+
+// A sum with a NaN, an infinity, or infinity times zero among its products.
+Sum special_sum(const GroupedGemmView& view, const GroupView& group, const Operand& rows, const Operand& columns, std::size_t i, std::size_t j) {
+  const auto depth = static_cast<std::size_t>(group.depth), n = static_cast<std::size_t>(group.n);
+  double sum = 0, size = 0, least = 1, largest = 1;
+  for (std::size_t k = 0; k < depth; ++k) {
+    double scale = 1;
+    if (view.kind == GemmKind::block) {
+      const double s_rows = group.rows.scale.value(static_cast<std::int64_t>(i), static_cast<std::int64_t>(k));
+      const double s_columns = group.columns.scale.value(static_cast<std::int64_t>(j), static_cast<std::int64_t>(k));
+      scale = s_rows * s_columns;
+      for (const double each : {s_rows, s_columns}) {
+        least = std::min(least, std::isfinite(each) ? std::fabs(each) : 0);
+        largest = std::max(largest, std::fabs(each));
+      }
+    }
+    const double product = rows.raw(i * depth + k) * columns.raw(k * n + j);
+    sum += product * scale;
+    if (std::isfinite(product)) size += std::fabs(product) * std::max(1.0, std::fabs(scale));
+  }
+  Sum total;
+  total.lossless = false;
+  total.exact = sum;
+  // A finite part that could overflow could meet the infinity with the other sign.
+  const bool certain = !std::isfinite(sum) && least > 0x1p-60 && largest < 0x1p60 && size < 0x1p60;
+  if (!certain) total = {0, kInfinite, kInfinite, kInfinite, false};
   return total;
 }
 
-double element_value(Format type, const void* base, std::int64_t at) {
-  if (type == Format::f32) return static_cast<const float*>(base)[at];
-  const std::uint16_t code = static_cast<const std::uint16_t*>(base)[at];
-  return type == Format::bf16 ? scalar::decode_bf16(code) : scalar::decode_f16(code);
-}
-
-CertifiedBound round_to(const OutputType& output, double exact, double radius) {
-  radius += output.unit * (std::fabs(exact) + radius) + output.smallest;
-  if (!(std::fabs(exact) + radius < output.largest)) radius = kInfinite;
-  return {exact, radius};
-}
-
-CertifiedBound element_bound(const GroupedGemmView& view, const GroupView& group, const ProductBound& product, std::int64_t at) {
-  double factors[4] = {group.alpha, 1, 1, 1};
-  if (view.kind == GemmKind::tensor) {
-    if (group.rows.scale.data != nullptr) factors[1] = group.rows.scale.value(0, 0);
-    if (group.columns.scale.data != nullptr) factors[2] = group.columns.scale.value(0, 0);
-  } else if (view.kind == GemmKind::nvfp4) {
-    factors[1] = group.columns.amax;
-    factors[2] = group.rows.amax;
-    factors[3] = 1.0 / 7225344.0;
+void bound_row(const GroupedGemmView& view, const GroupView& group, std::span<const AnyOrder> hardware, const Operand& rows,
+               const Operand& columns, std::int64_t i, std::span<CertifiedBound> bounds) {
+  const auto n = static_cast<std::size_t>(group.n), row = static_cast<std::size_t>(i * group.depth);
+  const bool scales_outside = view.kind == GemmKind::block;
+  const std::int64_t length = scales_outside ? 128 : std::max<std::int64_t>(group.depth, 1);
+  BlockRow block(n);
+  std::vector<Sum> sums(n);
+  double operations = 0, merges = 0;
+  for (const AnyOrder& each : hardware) merges = std::max(merges, static_cast<double>(each.output_merges));
+  for (std::int64_t k = 0; k < group.depth; k += length) {
+    bound_block(hardware, rows, columns, row, static_cast<std::size_t>(k), static_cast<std::size_t>(std::min(k + length, group.depth)), block);
+    operations += block.operations;
+    const double s_rows = scales_outside ? group.rows.scale.value(i, k) : 1;
+    for (std::size_t j = 0; j < n; ++j) {
+      if (scales_outside) {
+        scale_block(block, j, s_rows, group.columns.scale.value(static_cast<std::int64_t>(j), k), sums[j]);
+      } else {
+        sums[j] = {block.plus[j] - block.minus[j], block.error[j], block.most[j], block.unit[j], block.lossless[j] != 0};
+      }
+    }
   }
-  double factor = 1, most = 1;  // no product of some of them is larger than `most`
-  for (const double each : factors) {
-    factor *= each;
-    most *= std::max(1.0, std::fabs(each));
+  for (std::size_t j = 0; j < n; ++j) {
+    if (rows.is_special[static_cast<std::size_t>(i)] != 0 || columns.is_special[j] != 0) {
+      sums[j] = special_sum(view, group, rows, columns, static_cast<std::size_t>(i), j);
+    } else {
+      finish(view, operations, merges, sums[j]);
+    }
+    bounds[j] = element_bound(view, group, sums[j], i * group.n + static_cast<std::int64_t>(j));
   }
-
-  // Four factors and the sum: at most five roundings, one of them the constant's, whatever the association.
-  const double magnitude = std::fabs(factor);
-  double exact = product.exact * factor;
-  double radius = product.error * magnitude + product.computed * magnitude * 8 * kU + 8 * kUnderflow * most * (1 + product.computed);
-  if (group.depth == 0) exact = radius = 0;  // a finite factor leaves 0
-  if (!(most * std::max(1.0, product.computed) < 0x1p120)) radius = kInfinite;
-
-  if (group.beta != 0) {
-    const double c = static_cast<double>(group.beta) * element_value(view.d_type, view.c, group.d_offset + at);
-    exact += c;
-    radius += 2 * kU * std::fabs(c) + 2 * kUnderflow;
-    if (!(std::fabs(c) < 0x1p126)) radius = kInfinite;
-  }
-  radius += 0x1p-48 * std::fabs(exact);
-  if (!(radius < kInfinite) || !(std::fabs(exact) < kInfinite)) return {exact, kInfinite};
-
-  CertifiedBound bound = round_to(output_of(Format::f32), exact, radius);
-  bound = round_to(output_of(view.d_type), bound.exact, bound.radius);
-  if (group.bias != nullptr) {
-    const double bias = element_value(view.d_type, group.bias, at % group.n);
-    bound = round_to(output_of(Format::f32), bound.exact + bias, bound.radius + 0x1p-50 * std::fabs(bias));
-    bound = round_to(output_of(view.d_type), bound.exact, bound.radius);
-  }
-  bound.radius *= 1 + 0x1p-20;
-  if (!(bound.radius < kInfinite)) bound.radius = kInfinite;
-  return bound;
 }
 
 void require_sound(const AnyOrder& hardware) {
@@ -221,6 +279,7 @@ void require_sound(const AnyOrder& hardware) {
   bits(hardware.step_fraction_bits, "hardware.step_fraction_bits");
   require(hardware.products_per_step >= 1, "hardware.products_per_step", hardware.products_per_step, "a value of at least 1");
   require(hardware.short_steps >= 0, "hardware.short_steps", hardware.short_steps, "a value of at least 0");
+  require(hardware.stretch >= 0, "hardware.stretch", hardware.stretch, "a value of at least 0");
   require(hardware.output_merges >= 0, "hardware.output_merges", hardware.output_merges, "a value of at least 0");
   const bool exponents = hardware.step_exponent_min >= -1022 && hardware.step_exponent_min < hardware.step_exponent_max &&
                          hardware.step_exponent_max <= 127;
@@ -229,53 +288,34 @@ void require_sound(const AnyOrder& hardware) {
 }
 
 }  // namespace
-
-AnyOrder any_order(const TensorCoreUnit& unit) {
-  AnyOrder hardware;
-  hardware.fraction_bits = unit.fraction_bits;
-  hardware.zero_floor = unit.zero_floor;
-  hardware.products_per_step = unit.products_per_step;
-  // Two steps an instruction, and an addition: of f32 values, or of f16 values, whose rounding is that of one more step.
-  const bool to_f16 = unit.accumulator == Accumulator::f16_nearest;
-  if (unit.execution == Execution::emulated_fp8) hardware.products_per_step /= to_f16 ? 4 : 2;
-  switch (unit.accumulator) {
-    case Accumulator::f32_truncated: hardware.step_fraction_bits = 23; break;
-    case Accumulator::e8m13_truncated: hardware.step_fraction_bits = 13; break;
-    case Accumulator::f16_nearest:
-      hardware.step_fraction_bits = 10;
-      hardware.step_nearest = true;
-      hardware.step_exponent_min = -14;
-      hardware.step_exponent_max = 15;
-      break;
-  }
-  return hardware;
-}
+}  // namespace bounds
 
 bool CertifiedBound::contains(double value) const {
-  return radius == kInfinite || (value >= exact - radius && value <= exact + radius);
+  if (!is_bounded()) return true;
+  return std::isnan(lowest) ? std::isnan(value) : value >= lowest && value <= highest;
 }
 
-std::vector<CertifiedBound> error_bounds(const GroupedGemmProblem& problem, const AnyOrder& hardware) {
-  require_sound(hardware);
+std::vector<CertifiedBound> error_bounds(const GroupedGemmProblem& problem, std::span<const AnyOrder> hardware) {
+  require(!hardware.empty(), "hardware", 0, "at least one arithmetic");
+  for (const AnyOrder& each : hardware) bounds::require_sound(each);
   const MatrixShape shape = grouped_gemm_shape(problem);
   const std::int64_t elements = checked_product(shape.rows, shape.columns, "rows", shape.rows);
-  std::vector<CertifiedBound> bounds(static_cast<std::size_t>(elements), {0, kInfinite});
-  const GroupedGemmView view = view_of(problem, bounds.data());
+  std::vector<CertifiedBound> result(static_cast<std::size_t>(elements));
+  const GroupedGemmView view = view_of(problem, result.data());
   for (const GroupView& group : view.groups) {
-    const std::vector<Factor> rows = factors_of(group.rows);
-    const std::vector<Factor> columns = factors_of(group.columns);
+    const bounds::Operand rows = bounds::operand_of(group.rows, false), columns = bounds::operand_of(group.columns, true);
     parallel_for(group.m, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        for (std::int64_t j = 0; j < group.n; ++j) {
-          const ProductBound product = product_bound(view, hardware, group, rows.data() + i * group.depth, i,
-                                                     columns.data() + j * group.depth, j);
-          const std::int64_t at = i * group.n + j;
-          bounds[static_cast<std::size_t>(group.d_offset + at)] = element_bound(view, group, product, at);
-        }
+        const auto first = static_cast<std::size_t>(group.d_offset + i * group.n);
+        bounds::bound_row(view, group, hardware, rows, columns, i, {result.data() + first, static_cast<std::size_t>(group.n)});
       }
     });
   }
-  return bounds;
+  return result;
+}
+
+std::vector<CertifiedBound> error_bounds(const GroupedGemmProblem& problem, const AnyOrder& hardware) {
+  return error_bounds(problem, std::span(&hardware, 1));
 }
 
 }  // namespace assay

@@ -142,7 +142,7 @@ void dbias(const Layer& layer, const LinearConfig& config, const LinearShape& sh
 
 }  // namespace
 
-void check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout) {
+const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout) {
   alignas(16) static const std::byte somewhere[16] = {};  // checked, never read
   const std::vector<float> amax(shape.splits.size(), 0.0f);
   const bool quantized = config.recipe != LinearRecipe::none;
@@ -155,7 +155,7 @@ void check_product(const LinearConfig& config, const LinearShape& shape, GemmLay
   problem.x = stand_in(Tensor::activation, along_rows);
   problem.dy = stand_in(Tensor::gradient, along_rows);
   problem.w = stand_in(Tensor::weight, layout == GemmLayout::NN);
-  view_of(problem, somewhere);
+  return *view_of(problem, somewhere).plan;
 }
 
 }  // namespace linear
@@ -171,6 +171,22 @@ void linear_wgrad(const LinearConfig& config, const LinearShape& shape, const Li
 }
 void linear_dbias(const LinearConfig& config, const LinearShape& shape, const void* dy, void* dbias) {
   linear::dbias(linear::kFast, config, shape, dy, dbias);
+}
+
+void linear_forward_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearForward& operands, void* y) {
+  linear::forward({quantize, multiply, grouped_dbias}, config, shape, operands, y);
+}
+void linear_dgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands, void* dx) {
+  linear::dgrad({quantize, multiply, grouped_dbias}, config, shape, operands, dx);
+}
+void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw) {
+  linear::wgrad({quantize, multiply, grouped_dbias}, config, shape, operands, dw);
+}
+
+const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout) {
+  linear::check_config(config);
+  linear::check_shape(shape);
+  return linear::check_product(config, shape, layout);
 }
 
 namespace scalar {

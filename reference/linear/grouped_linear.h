@@ -33,7 +33,9 @@
 // fit); NotSupported where the architecture lacks the recipe's product.
 
 #include <cstdint>
+#include <functional>
 
+#include "reference/gemm/grouped_gemm.h"
 #include "reference/linear/linear_config.h"
 
 namespace assay {
@@ -72,6 +74,16 @@ void linear_wgrad(const LinearConfig& config, const LinearShape& shape, const Li
 
 // dbias [G, N] in config.type, overwritten; a group without rows gives 0.
 void linear_dbias(const LinearConfig& config, const LinearShape& shape, const void* dy, void* dbias);
+
+// The steps with another product in place of grouped_gemm(): `multiply` receives the problem that the step makes of its
+// quantized operands, and where D lies.
+using Multiply = std::function<void(const GroupedGemmProblem&, void*)>;
+void linear_forward_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearForward& operands, void* y);
+void linear_dgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands, void* dx);
+void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw);
+
+// The plan of the product of a step. Errors: those of the step, as far as they do not concern buffers.
+const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout);
 
 namespace scalar {
 // The same through the scalar layers of quantize(), grouped_gemm() and grouped_dbias().

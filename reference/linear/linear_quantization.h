@@ -17,11 +17,11 @@ namespace assay::linear {
 // The layer of quantize(), grouped_gemm() and grouped_dbias() that a step is made of.
 struct Layer {
   decltype(&quantize) quantize_with;
-  decltype(&grouped_gemm) multiply_with;
+  Multiply multiply_with;
   decltype(&grouped_dbias) sum_with;
 };
-inline constexpr Layer kFast{quantize, grouped_gemm, grouped_dbias};
-inline constexpr Layer kScalar{scalar::quantize, scalar::grouped_gemm, scalar::grouped_dbias};
+inline const Layer kFast{quantize, grouped_gemm, grouped_dbias};
+inline const Layer kScalar{scalar::quantize, scalar::grouped_gemm, scalar::grouped_dbias};
 
 enum class Tensor { activation, gradient, weight };
 
@@ -45,9 +45,9 @@ void check_packing(const LinearConfig& config, std::int64_t extent, std::string_
 // All the checks of linear_wgrad(); used before work is put off.
 void check_wgrad(const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, const void* dw);
 
-// That the product has a plan and takes these types and sizes; its buffers are checked elsewhere. Errors: those of
-// grouped_gemm(), NotSupported among them.
-void check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout);
+// That the product has a plan, which is returned, and takes these types and sizes; its buffers are checked elsewhere. Errors:
+// those of grouped_gemm(), NotSupported among them.
+const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout);
 
 // One tensor of all groups, about to be quantized.
 struct Source {

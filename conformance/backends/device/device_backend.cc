@@ -48,6 +48,7 @@ class DeviceCalls : public CudaCalls {
     const Request request = Request::of(call);
     if (request.op() == "grouped_gemm") return state_gemm(request, options_, numerics);
     numerics.keeps_zero_sign = request.text_or("zero_sign", "kept") == "positive" ? 0 : 1;
+    if (is_linear(request)) state_linear(request, options_, numerics);
   }
 
  private:

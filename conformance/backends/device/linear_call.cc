@@ -73,6 +73,28 @@ struct Step {
     return call.config.recipe == LinearRecipe::tensor_delayed ? floats(&request.input(name, Format::f32, groups())) : nullptr;
   }
 
+  PlanKey key_of(const device::GroupedGemmCall& product, GemmLayout layout, Format d_type) const {
+    PlanKey key;
+    key.architecture = architecture;
+    key.kind = product.kind;
+    key.layout = layout;
+    key.split_accumulator = product.split_accumulator;
+    key.d_type = d_type;
+    if (product.kind == GemmKind::block) key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : product.weight_block;
+    return key;
+  }
+
+  // The plan of that product once its path is chosen; null where it is not known.
+  const AccumulationPlan* plan_of(const GemmOptions& options, GemmLayout layout, Format d_type) const {
+    if (call.path.path == device::GemmPath::bringup) return find_accumulation_plan(call.path.forward.arithmetic.plan->name);
+    const device::GroupedGemmCall product = sized(device::product_of(call.config, layout, d_type), layout);
+    PlanKey key = key_of(product, layout, d_type);
+    key.library = "cublaslt";
+    key.version_from = key.version_to = options.assumed_version != 0 ? options.assumed_version : device::CublasLtLibrary::get().version();
+    if (device::cublaslt_route(product, {}) == device::CublasLtRoute::expanded_scales) key.weight_block = WeightBlock::b1x128;
+    return plan_for(key);
+  }
+
   // The path that options, device and library leave for the product of this layout.
   void choose_path(const GemmOptions& options, GemmLayout layout, Format d_type) {
     const device::GroupedGemmCall product = device::product_of(call.config, layout, d_type);
@@ -83,14 +105,7 @@ struct Step {
       return;
     }
     if (options.path == GemmPath::cublaslt) throw NotSupported(why);
-    PlanKey key;
-    key.architecture = architecture;
-    key.kind = product.kind;
-    key.layout = layout;
-    key.split_accumulator = product.split_accumulator;
-    key.d_type = d_type;
-    if (product.kind == GemmKind::block) key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : product.weight_block;
-    const AccumulationPlan* plan = plan_for(key);
+    const AccumulationPlan* plan = plan_for(key_of(product, layout, d_type));
     if (plan == nullptr) {
       throw NotSupported("no accumulation plan is known for kind " + std::string(assay::name_of(product.kind)) + ", layout " +
                          std::string(assay::name_of(layout)) + " on architecture \"" + architecture + "\"");
@@ -103,7 +118,12 @@ struct Step {
 
  private:
   // Why cuBLASLt cannot carry out a product of these sizes; empty where it can.
-  std::string cublaslt_missing(device::GroupedGemmCall product, GemmLayout layout) const {
+  std::string cublaslt_missing(const device::GroupedGemmCall& product, GemmLayout layout) const {
+    return why_not_cublaslt(sized(product, layout), architecture);
+  }
+
+  // The product with the sizes of this call, and operands that are there.
+  device::GroupedGemmCall sized(device::GroupedGemmCall product, GemmLayout layout) const {
     product.rows = call.rows;
     product.N = call.N;
     product.K = call.K;
@@ -115,7 +135,7 @@ struct Step {
     product.x.columnwise = product.dy.columnwise = quantized && layout == GemmLayout::NT;
     product.w.columnwise = quantized && layout == GemmLayout::NN;
     product.d = later();
-    return why_not_cublaslt(product, architecture);
+    return product;
   }
 };
 
@@ -347,6 +367,15 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
 }  // namespace
 
 bool is_linear(const Request& request) { return request.op().starts_with("linear_"); }
+
+void state_linear(const Request& request, const GemmOptions& options, assay_numerics& numerics) {
+  const bool forward = request.op() == "linear_forward", wgrad = request.op() == "linear_wgrad";
+  const GemmLayout layout = forward ? GemmLayout::TN : wgrad ? GemmLayout::NT : GemmLayout::NN;
+  Step step(request, forward ? "x" : "dy");
+  const Format d_type = wgrad ? request.format_or("dtype_d", Format::f32) : step.call.config.type;
+  step.choose_path(options, layout, d_type);
+  state_plan(step.plan_of(options, layout, d_type), numerics);
+}
 
 DeviceCall linear_call(const Request& request, const GemmOptions& options) {
   if (request.op() == "linear_forward") return forward_call(request, options);

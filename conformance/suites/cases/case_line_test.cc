@@ -117,7 +117,7 @@ const Bad kBad[] = {
     {"grouped_gemm kind=block layout=NT weight_block=1x128 splits=1 N=1 K=1", "weight_block is 1x128: expected layout TN or NN"},
     {"grouped_gemm kind=tensor weight_block=1x128 splits=1 N=1 K=1", "weight_block is 1x128: expected to be given only with kind=block"},
     {"grouped_gemm kind=bf16 layout=NN bias=1 splits=1 N=1 K=1", "bias is 1: expected to be given only with layout=TN"},
-    {"grouped_gemm kind=block check=order_free splits=1 N=1 K=1", "data is uniform: expected integers with check=order_free"},
+    {"grouped_gemm kind=block check=order_free splits=1 N=1 K=1", "data is uniform: expected integers or wide_sums with check=order_free"},
     {"grouped_gemm kind=block data=integers scales=plain splits=1 N=1 K=1", "scales is plain: expected pow2 or ones"},
     {"linear_wgrad recipe=nvfp4 itype=f16 splits=16 N=16 K=16", "itype is f16: expected bf16 with recipe=nvfp4"},
     {"quantize recipe=nvfp4 hadamard=1 two_dimensional=1 R=16 K=16", "two_dimensional is 1: expected 0 with hadamard=1"},

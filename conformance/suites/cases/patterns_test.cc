@@ -132,6 +132,7 @@ const PinnedPattern kPinnedPatterns[] = {
     {"clustered", 0x47fed29145e556c},
     {"every_code", 0xd8494e7771144301},
     {"integers", 0x3ed311bb91e54ba0},
+    {"wide_sums", 0xf4d3404f90a2b3ba},
     {"block_scales", 0xb33299629e3485e6},
     {"zeros", 0x0},
     {"adversarial_midpoints", 0x371878353aefe8e6},

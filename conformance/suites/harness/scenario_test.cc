@@ -35,7 +35,7 @@ TEST(JudgeScenario, FailsABackendThatDoesNothing) {
   const Judgement judgement = judged(*null_backend());
   EXPECT_EQ(name_of(judgement.verdict), "failed");
   EXPECT_TRUE(contains(judgement.text, "when    replay 1 of 4, module 1, step forward")) << judgement.text;
-  EXPECT_TRUE(contains(judgement.text, "not written: all")) << judgement.text;
+  EXPECT_TRUE(contains(judgement.text, "0 outside their bound, 96 not written")) << judgement.text;
 }
 
 TEST(JudgeScenario, IsMadeEagerlyWithoutCapture) {
