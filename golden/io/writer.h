@@ -34,7 +34,7 @@ struct WriteOptions {
 std::vector<std::byte> fixture_image(const Fixture& fixture, const WriteOptions& options = {});
 
 // Writes fixture_image to `path`: into a file beside it that then takes its name, so that `path` never holds a part.
-// Errors: as above, and FixtureError if the file cannot be written (no permission, disk full).
+// Errors: as above, and those of replace_file.
 void write_fixture(const std::filesystem::path& path, const Fixture& fixture, const WriteOptions& options = {});
 
 }  // namespace assay::golden

@@ -12,6 +12,7 @@
 #include "conformance/suites/golden/strange_file.h"
 #include "conformance/suites/golden/temporary_folder.h"
 #include "golden/io/contained_reader.h"
+#include "golden/io/replace_file.h"
 #include "golden/io/manifest.h"
 #include "golden/io/reader.h"
 #include "golden/io/writer.h"
@@ -238,7 +239,8 @@ TEST(Disk, ThatIsFullLeavesTheOldFile) {
   std::string message;
   try {
     write_fixture(folder / "a.h5", sample_fixture());
-  } catch (const FixtureError& error) {
+  } catch (const OutputError& error) {
+    EXPECT_TRUE(error.is_machine()) << "it is no fixture that is at fault";
     message = error.what();
   }
   setrlimit(RLIMIT_FSIZE, &old);
@@ -247,6 +249,16 @@ TEST(Disk, ThatIsFullLeavesTheOldFile) {
   EXPECT_EQ(message, (folder / "a.h5").string() + ": cannot be written: File too large");
   EXPECT_EQ(bytes_of_file(folder / "a.h5"), before);
   EXPECT_EQ(files_in(folder), 1u);
+}
+
+TEST(Disk, KeepsThePermissionsOfAFile) {
+  const TemporaryFolder folder;
+  write_fixture(folder / "a.h5", small_fixture());
+  ASSERT_EQ(chmod((folder / "a.h5").c_str(), 0600), 0);
+  write_fixture(folder / "a.h5", sample_fixture());
+  struct stat facts{};
+  ASSERT_EQ(stat((folder / "a.h5").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
 TEST(Disk, KeepsASymbolicLink) {
