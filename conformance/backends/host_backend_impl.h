@@ -7,6 +7,8 @@
 #include <cstring>
 #include <deque>
 #include <new>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "conformance/backends/host_backend.h"
@@ -16,6 +18,9 @@
 struct assay_context {
   int mode = 0;
   std::string error;
+  // Blocks in use, and those that are kept for the next buffer: thousands of cases need the same few sizes.
+  std::unordered_map<void*, std::size_t> blocks;
+  std::vector<std::pair<void*, std::size_t>> spare;
 };
 struct assay_graph {
   // A call owns copies of what the caller's structure pointed to; tensor data stay where they are.
@@ -84,7 +89,10 @@ inline void record(assay_graph& graph, const assay_call& call) {
 
 inline const char* last_error(assay_context* context) { return context == nullptr ? open_error().c_str() : context->error.c_str(); }
 
-inline void close(assay_context* context) { delete context; }
+inline void close(assay_context* context) {
+  for (const auto& [data, bytes] : context->spare) std::free(data);
+  delete context;
+}
 
 inline assay_status device_info(assay_context*, assay_device_info* info) {
   std::snprintf(info->name, sizeof info->name, "host processor");
@@ -100,12 +108,41 @@ inline assay_status device_info(assay_context*, assay_device_info* info) {
 }
 
 inline assay_status allocate(assay_context* context, std::int64_t bytes, void** data) {
-  *data = bytes < 0 ? nullptr : std::aligned_alloc(4096, (static_cast<std::size_t>(bytes) + 4096) / 4096 * 4096);
-  if (*data != nullptr) return ASSAY_OK;
+  *data = nullptr;
+  std::size_t size = 0;
+  if (bytes >= 0) {
+    size = (static_cast<std::size_t>(bytes) + 4096) / 4096 * 4096;
+    for (std::size_t i = 0; i < context->spare.size(); ++i) {
+      if (context->spare[i].second < size || context->spare[i].second / 4 > size) continue;
+      *data = context->spare[i].first;
+      size = context->spare[i].second;
+      context->spare.erase(context->spare.begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
+    if (*data == nullptr) *data = std::aligned_alloc(4096, size);
+  }
+  if (*data != nullptr) {
+    context->blocks[*data] = size;
+    return ASSAY_OK;
+  }
   context->error = "the host has no " + std::to_string(bytes) + " bytes";
   return ASSAY_OUT_OF_MEMORY;
 }
-inline void release(assay_context*, void* data) { std::free(data); }
+inline void release(assay_context* context, void* data) {
+  constexpr std::size_t kMost = 8, kLargest = std::size_t{8} << 20;
+  const auto found = context->blocks.find(data);
+  if (found == context->blocks.end()) return;
+  if (found->second <= kLargest) {
+    if (context->spare.size() == kMost) {  // the one that has waited longest
+      std::free(context->spare.front().first);
+      context->spare.erase(context->spare.begin());
+    }
+    context->spare.emplace_back(data, found->second);
+  } else {
+    std::free(data);
+  }
+  context->blocks.erase(found);
+}
 
 inline assay_status copy_to_device(assay_context*, assay_stream*, void* device, const void* from, std::int64_t bytes) {
   if (bytes > 0) std::memcpy(device, from, static_cast<std::size_t>(bytes));
@@ -170,7 +207,7 @@ assay_status open(const char* options, assay_context** context) {
   int mode = 0;
   const assay_status status = guarded(open_error(), [&] { host.configure(options == nullptr ? "" : options, mode); });
   if (status != ASSAY_OK) return status;
-  *context = new assay_context{mode, {}};
+  *context = new assay_context{mode, {}, {}, {}};
   return ASSAY_OK;
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kReserve = std::int64_t{1} << 20;      // behind tensors, for workspaces
 constexpr std::int64_t kSmall = std::int64_t{32} << 20;       // arenas that travel in one copy
+constexpr std::int64_t kNear = std::int64_t{4} << 10;         // of a margin, beside a tensor
 constexpr std::int64_t kPiece = std::int64_t{1} << 25, kPart = std::int64_t{1} << 21;
 
 // Canary bytes differ from place to place and repeat after 64 KiB, so that a shifted copy of them is seen too.
@@ -61,13 +62,25 @@ std::int64_t first_other_than(const std::byte* found, std::uint8_t value, std::i
 // The next odd multiple of 256 above `address`.
 std::uint64_t aligned(std::uint64_t address) { return (address + 255) / 512 * 512 + 256; }
 
+// Memory of the case before on this thread, to be used again.
+constexpr std::size_t kMostSpare = std::size_t{4} << 20;
+std::vector<std::byte>& spare() {
+  static thread_local std::vector<std::byte> bytes;
+  return bytes;
+}
+
 }  // namespace
 
 bool CaseMemory::Arena::is_small() const { return end() <= kSmall; }
 
 CaseMemory::~CaseMemory() {
-  if (backend_.is_given_up()) return;
+  if (backend_.is_given_up()) {
+    // A copy that never ended may still write there.
+    if (!read_.empty()) new std::vector<std::byte>(std::move(read_));
+    return;
+  }
   for (const Arena& each : arenas_) backend_.table().release(backend_.context(), each.base);
+  if (read_.capacity() <= kMostSpare) read_.swap(spare());
 }
 
 CaseMemory::Part CaseMemory::add(std::string label, Role role, std::int64_t bytes) {
@@ -126,9 +139,9 @@ void CaseMemory::place_in_arena(const std::vector<Part>& parts) {
   std::int64_t cursor = arena.end();
   Part before = kNone;
   if (behind) {  // the margin behind the tensors is the one in front of the workspaces
-    Stretch& margin = arena.regions.back().stretches.back();
-    before = margin.before;
-    margin.behind = parts[0];
+    std::vector<Stretch>& stretches = arena.regions.back().stretches;
+    before = stretches.back().before;
+    for (std::size_t i = stretches.size() - 2; i < stretches.size(); ++i) stretches[i].behind = parts[0];
   }
   for (const Part part : parts) {
     Tensor& tensor = parts_[part];
@@ -137,12 +150,18 @@ void CaseMemory::place_in_arena(const std::vector<Part>& parts) {
     const auto base = reinterpret_cast<std::uintptr_t>(arena.base);
     tensor.offset = static_cast<std::int64_t>(aligned(base + static_cast<std::uint64_t>(cursor + gap)) - base);
     tensor.data = arena.base + tensor.offset;
+    const std::int64_t middle = std::max(cursor, tensor.offset - kNear);
+    if (part == parts[0] && middle > cursor) {
+      region.stretches.push_back({cursor, middle, kNone, before, part, true});
+      cursor = middle;
+    }
     region.stretches.push_back({cursor, tensor.offset, kNone, before, part});
     cursor = tensor.offset + tensor.bytes;
     region.stretches.push_back({tensor.offset, cursor, part, kNone, kNone});
     before = part;
   }
-  region.stretches.push_back({cursor, cursor + kMargin, kNone, before, kNone});
+  region.stretches.push_back({cursor, cursor + kNear, kNone, before, kNone});
+  region.stretches.push_back({cursor + kNear, cursor + kMargin, kNone, before, kNone, true});
   arena.regions.push_back(std::move(region));
 }
 
@@ -167,20 +186,10 @@ void CaseMemory::write(assay_stream* stream, std::uint8_t poison, std::optional<
     if (each.role == Role::workspace && workspace) each.poison = *workspace;
   }
   for (Arena& arena : arenas_) {
-    std::size_t regions = 0;
-    while (regions < arena.regions.size() && (workspace || !arena.regions[regions].workspaces)) ++regions;
-    for (std::size_t i = 0; i < regions; ++i) {
-      arena.regions[i].inverted = !arena.regions[i].inverted;
-      arena.regions[i].written = true;
-    }
-    if (regions == 0) continue;
-    if (arena.is_small()) {
-      write_image(stream, arena, regions, piece);
-    } else {
-      for (std::size_t i = 0; i < regions; ++i) write_parts(stream, arena, arena.regions[i]);
+    for (Region& region : arena.regions) {
+      if (workspace || !region.workspaces) write_region(stream, arena, region, piece);
     }
   }
-  for (Tensor& each : parts_) each.stale = false;
 }
 
 void CaseMemory::write_placed(assay_stream* stream, std::uint8_t poison) {
@@ -190,52 +199,35 @@ void CaseMemory::write_placed(assay_stream* stream, std::uint8_t poison) {
       for (const Stretch& each : region.stretches) {
         if (each.part != kNone) parts_[each.part].poison = poison;
       }
-      write_parts(stream, arena, region);
-      region.written = true;
+      write_region(stream, arena, region, 0);
     }
   }
 }
 
-void CaseMemory::write_image(assay_stream* stream, Arena& arena, std::size_t regions, std::int64_t piece) {
-  const std::int64_t bytes = arena.regions[regions - 1].stretches.back().end;
-  arena.image.resize(static_cast<std::size_t>(bytes));
-  for (std::size_t i = 0; i < regions; ++i) {
-    for (const Stretch& each : arena.regions[i].stretches) {
-      std::byte* const to = arena.image.data() + each.begin;
-      const auto count = static_cast<std::size_t>(each.end - each.begin);
-      if (each.part == kNone) {
-        for_canaries(each.begin, each.end, arena.regions[i].inverted, [&](std::int64_t from, std::int64_t some, const std::byte* bytes_there) {
-          std::memcpy(arena.image.data() + from, bytes_there, static_cast<std::size_t>(some));
-        });
-      } else if (parts_[each.part].role == Role::input) {
-        std::memcpy(to, parts_[each.part].contents, count);
-      } else {
-        std::memset(to, parts_[each.part].poison, count);
-      }
-    }
-  }
-  for (std::int64_t from = 0; from < bytes; from += piece) {
-    if (piece == 0) piece = bytes;
-    backend_.check(backend_.table().copy_to_device(backend_.context(), stream, arena.base + from, arena.image.data() + from, std::min(piece, bytes - from)),
-                   "copy the tensors of the case to the device");
-  }
-}
-
-void CaseMemory::write_parts(assay_stream* stream, Arena& arena, Region& region) {
+void CaseMemory::write_region(assay_stream* stream, Arena& arena, Region& region, std::int64_t piece) {
   const assay_backend& table = backend_.table();
-  for (const Stretch& each : region.stretches) {
-    const std::int64_t count = each.end - each.begin;
+  region.written = true;
+  for (Stretch& each : region.stretches) {
     if (each.part == kNone) {
-      for_canaries(each.begin, each.end, region.inverted, [&](std::int64_t from, std::int64_t some, const std::byte* bytes) {
+      if (!each.far) each.inverted = !each.inverted;
+      if (each.far && !each.stale) continue;
+      for_canaries(each.begin, each.end, each.inverted, [&](std::int64_t from, std::int64_t some, const std::byte* bytes) {
         backend_.check(table.copy_to_device(backend_.context(), stream, arena.base + from, bytes, some), "write canaries");
       });
+      each.stale = false;
       continue;
     }
-    const Tensor& tensor = parts_[each.part];
+    Tensor& tensor = parts_[each.part];
     if (tensor.role != Role::input) {
-      backend_.check(table.fill(backend_.context(), stream, tensor.data, tensor.poison, count), "fill " + tensor.label);
+      backend_.check(table.fill(backend_.context(), stream, tensor.data, tensor.poison, tensor.bytes), "fill " + tensor.label);
     } else if (tensor.stale) {
-      backend_.check(table.copy_to_device(backend_.context(), stream, tensor.data, tensor.contents, count), "copy " + tensor.label + " to the device");
+      const std::int64_t most = piece == 0 ? tensor.bytes : piece;
+      for (std::int64_t from = 0; from < tensor.bytes; from += most) {
+        const std::int64_t count = std::min(most, tensor.bytes - from);
+        auto* const to = static_cast<std::uint8_t*>(tensor.data) + from;
+        backend_.check(table.copy_to_device(backend_.context(), stream, to, tensor.contents + from, count), "copy " + tensor.label + " to the device");
+      }
+      tensor.stale = false;
     }
   }
 }
@@ -247,7 +239,7 @@ void CaseMemory::wait(assay_stream* stream) const {
 std::vector<std::string> CaseMemory::look(assay_stream* stream, const Outputs* outputs) {
   std::vector<std::string> damage;
   read_small(stream, outputs, damage);
-  for (const Arena& arena : arenas_) {
+  for (Arena& arena : arenas_) {
     if (!arena.is_small()) read_large(stream, arena, outputs, damage);
   }
   return damage;
@@ -258,58 +250,63 @@ void CaseMemory::read_small(assay_stream* stream, const Outputs* outputs, std::v
   std::int64_t bytes = 0;
   for (const Arena& arena : arenas_) bytes += arena.is_small() ? arena.end() : 0;
   if (bytes == 0) return;
-  // A copy that does not come must not find here what it would have brought.
-  read_.assign(static_cast<std::size_t>(bytes), std::byte{0x5c});
+  if (read_.empty()) read_.swap(spare());
+  read_.resize(static_cast<std::size_t>(bytes));
   std::int64_t at = 0;
   for (const Arena& arena : arenas_) {
     if (!arena.is_small()) continue;
-    backend_.check(backend_.table().copy_to_host(backend_.context(), stream, read_.data() + at, arena.base, arena.end()), "copy the tensors of the case to the host");
+    backend_.check(backend_.table().copy_to_host(backend_.context(), stream, read_.data() + at, arena.base, arena.end()),
+                   "copy the tensors of the case to the host");
     at += arena.end();
   }
   wait(stream);
   const std::byte* found = read_.data();
-  for (const Arena& arena : arenas_) {
+  for (Arena& arena : arenas_) {
     if (!arena.is_small()) continue;
-    for (const Region& region : arena.regions) {
-      for (const Stretch& each : region.stretches) {
-        look_at(region, each, 0, found + each.begin, each.end - each.begin, outputs != nullptr, damage);
+    for (Region& region : arena.regions) {
+      for (Stretch& each : region.stretches) {
+        look_at(each, 0, found + each.begin, each.end - each.begin, outputs != nullptr, damage);
         if (outputs == nullptr || each.part == kNone || parts_[each.part].role != Role::output) continue;
         outputs->at(each.part)->assign(found + each.begin, found + each.end);
       }
     }
     found += arena.end();
   }
+  // A copy that does not come the next time must not find here what it would have brought.
+  for (std::size_t i = 0; i < read_.size(); i += 64) read_[i] = ~read_[i];
 }
 
-void CaseMemory::read_large(assay_stream* stream, const Arena& arena, const Outputs* outputs, std::vector<std::string>& damage) {
-  for (const Region& region : arena.regions) {
-    for (const Stretch& each : region.stretches) {
-      const bool output = each.part != kNone && parts_[each.part].role == Role::output, workspace = each.part != kNone && parts_[each.part].role == Role::workspace;
-      if (outputs != nullptr && workspace) continue;
-      const std::int64_t all = each.end - each.begin, piece = outputs != nullptr && output ? all : std::min(all, kPiece);
-      std::vector<std::byte>& into = outputs != nullptr && output ? *outputs->at(each.part) : read_;
+void CaseMemory::read_large(assay_stream* stream, Arena& arena, const Outputs* outputs, std::vector<std::string>& damage) {
+  for (Region& region : arena.regions) {
+    for (Stretch& each : region.stretches) {
+      const bool free = outputs != nullptr && each.part != kNone;
+      if (free && parts_[each.part].role == Role::workspace) continue;
+      const bool output = free && parts_[each.part].role == Role::output;
+      const std::int64_t all = each.end - each.begin, piece = output ? all : std::min(all, kPiece);
+      std::vector<std::byte>& into = output ? *outputs->at(each.part) : read_;
       into.resize(static_cast<std::size_t>(piece));
       for (std::int64_t from = 0; from < all; from += piece) {
         const std::int64_t count = std::min(piece, all - from);
         backend_.check(backend_.table().copy_to_host(backend_.context(), stream, into.data(), arena.base + each.begin + from, count),
                        "copy the tensors of the case to the host");
         wait(stream);
-        look_at(region, each, from, into.data(), count, outputs != nullptr, damage);
+        look_at(each, from, into.data(), count, outputs != nullptr, damage);
       }
     }
   }
 }
 
-void CaseMemory::look_at(const Region& region, const Stretch& stretch, std::int64_t from, const std::byte* found, std::int64_t count,
-                         bool outputs_may_differ, std::vector<std::string>& damage) {
-  if (stretch.part == kNone) return look_at_canary(region, stretch, found, damage);  // always in one piece
+void CaseMemory::look_at(Stretch& stretch, std::int64_t from, const std::byte* found, std::int64_t count, bool outputs_may_differ,
+                         std::vector<std::string>& damage) {
+  if (stretch.part == kNone) return look_at_canary(stretch, found, damage);  // always in one piece
   Tensor& tensor = parts_[stretch.part];
   if (tensor.role == Role::input) {
     const std::int64_t at = first_difference(found, tensor.contents + from, count);
     if (at == count || tensor.stale) return;  // what is stale was reported, and stays so until it is written again
     tensor.stale = true;
     damage.push_back(fmt::format("{}: the input was changed, first at byte {}: 0x{:02x} became 0x{:02x}{}", tensor.label, from + at,
-                                 static_cast<unsigned>(tensor.contents[from + at]), static_cast<unsigned>(found[at]), neighbour_text(stretch.part, from + at)));
+                                 static_cast<unsigned>(tensor.contents[from + at]), static_cast<unsigned>(found[at]),
+                                 neighbour_text(stretch.part, from + at)));
   } else if (!outputs_may_differ) {
     const std::int64_t at = first_other_than(found, tensor.poison, count);
     if (at == count) return;
@@ -317,7 +314,7 @@ void CaseMemory::look_at(const Region& region, const Stretch& stretch, std::int6
   }
 }
 
-void CaseMemory::look_at_canary(const Region& region, const Stretch& stretch, const std::byte* found, std::vector<std::string>& damage) const {
+void CaseMemory::look_at_canary(Stretch& stretch, const std::byte* found, std::vector<std::string>& damage) const {
   struct Hit {
     std::int64_t count = 0, first = 0;
   } hits[2];  // nearer to the tensor in front, nearer to the one behind
@@ -325,7 +322,7 @@ void CaseMemory::look_at_canary(const Region& region, const Stretch& stretch, co
   const std::int64_t front = stretch.before == kNone ? 0 : parts_[stretch.before].offset + parts_[stretch.before].bytes;
   const std::int64_t back = stretch.behind == kNone ? stretch.end : parts_[stretch.behind].offset;
   const std::int64_t middle = stretch.before == kNone ? 0 : stretch.behind == kNone ? back : front + (back - front) / 2;
-  for_canaries(stretch.begin, stretch.end, region.inverted, [&](std::int64_t from, std::int64_t count, const std::byte* expected) {
+  for_canaries(stretch.begin, stretch.end, stretch.inverted, [&](std::int64_t from, std::int64_t count, const std::byte* expected) {
     const std::byte* const there = found + (from - stretch.begin);
     if (std::memcmp(there, expected, static_cast<std::size_t>(count)) == 0) return;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -337,6 +334,7 @@ void CaseMemory::look_at_canary(const Region& region, const Stretch& stretch, co
   for (const bool behind : {false, true}) {
     const Hit& hit = hits[behind ? 1 : 0];
     if (hit.count == 0) continue;
+    stretch.stale = true;
     const Part near = behind ? stretch.behind : stretch.before, far = behind ? stretch.before : stretch.behind;
     damage.push_back(fmt::format("{}: {} bytes written {} (first at {:+}: 0x{:02x}), {}", parts_[near].label, hit.count,
                                  behind ? "before its start" : "past its end", hit.first - (behind ? back : front),

@@ -43,7 +43,8 @@ class CaseMemory {
   void set(Part input, const std::byte* contents);
 
   // Enqueues on `stream`: inputs, canaries, `poison` in every output; in workspaces `workspace`, or nothing, which leaves them
-  // as they are. `piece`, if not 0, is the most bytes of one copy: small ones return before the stream has come to them.
+  // as they are. `piece`, if not 0, is the most bytes of one copy of an input: small ones return before the stream has come to
+  // them.
   void write(assay_stream* stream, std::uint8_t poison, std::optional<std::uint8_t> workspace, std::int64_t piece = 0);
   // The first write of what was placed since the last one.
   void write_placed(assay_stream* stream, std::uint8_t poison);
@@ -56,7 +57,7 @@ class CaseMemory {
   // What an input has lost comes back with the next write.
   std::vector<std::string> look(assay_stream* stream, const Outputs* outputs);
 
-  static constexpr std::int64_t kMargin = std::int64_t{96} << 10;       // at both ends, and before workspaces
+  static constexpr std::int64_t kMargin = std::int64_t{72} << 10;       // at both ends, and before workspaces
   static constexpr std::int64_t kGap = std::int64_t{4} << 10;           // between tensors, at least
   static constexpr std::int64_t kArenaBytes = std::int64_t{256} << 20;  // of tensors in one arena, unless one alone has more
   static constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;     // of one tensor or workspace
@@ -77,33 +78,33 @@ class CaseMemory {
   struct Stretch {
     std::int64_t begin = 0, end = 0;
     Part part = kNone, before = kNone, behind = kNone;
+    bool far = false;       // a canary that no tensor is near to
+    bool inverted = false;  // a canary near a tensor: from one write to the next, so that no constant looks like both
+    bool stale = true;      // a canary that is to be written
   };
   // What one place() has put into an arena.
   struct Region {
     bool workspaces = false;
     std::vector<Stretch> stretches;  // without a hole between them
     bool written = false;
-    bool inverted = false;           // the canaries: from one write to the next, so that no constant looks like both
   };
   struct Arena {
     std::uint8_t* base = nullptr;
     std::int64_t capacity = 0;
     std::vector<Region> regions;
-    std::vector<std::byte> image;  // what a copy that may not be finished reads
     std::int64_t end() const { return regions.empty() ? 0 : regions.back().stretches.back().end; }
     bool is_small() const;
   };
 
   void place_in_arena(const std::vector<Part>& parts);
-  void write_parts(assay_stream* stream, Arena& arena, Region& region);
-  void write_image(assay_stream* stream, Arena& arena, std::size_t regions, std::int64_t piece);
+  void write_region(assay_stream* stream, Arena& arena, Region& region, std::int64_t piece);
   void read_small(assay_stream* stream, const Outputs* outputs, std::vector<std::string>& damage);
-  void read_large(assay_stream* stream, const Arena& arena, const Outputs* outputs, std::vector<std::string>& damage);
+  void read_large(assay_stream* stream, Arena& arena, const Outputs* outputs, std::vector<std::string>& damage);
   void wait(assay_stream* stream) const;
   // `found`: the bytes of the stretch from `from` on.
-  void look_at(const Region& region, const Stretch& stretch, std::int64_t from, const std::byte* found, std::int64_t count, bool outputs_may_differ,
+  void look_at(Stretch& stretch, std::int64_t from, const std::byte* found, std::int64_t count, bool outputs_may_differ,
                std::vector<std::string>& damage);
-  void look_at_canary(const Region& region, const Stretch& stretch, const std::byte* found, std::vector<std::string>& damage) const;
+  void look_at_canary(Stretch& stretch, const std::byte* found, std::vector<std::string>& damage) const;
   std::string neighbour_text(Part part, std::int64_t at) const;
 
   Backend& backend_;
@@ -111,7 +112,7 @@ class CaseMemory {
   std::vector<Tensor> parts_;
   Part placed_ = 0;  // parts before this one have memory
   std::vector<Arena> arenas_;
-  std::vector<std::byte> read_;
+  std::vector<std::byte> read_;  // of the thread, for as long as this lives
 };
 
 }  // namespace assay::conformance

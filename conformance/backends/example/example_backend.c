@@ -71,11 +71,16 @@ static assay_status supports(assay_context* context, const assay_call* call) {
     const assay_parameter* parameter = &call->parameters[i];
     if (strcmp(parameter->name, "stride") != 0) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has no parameter", parameter->name);
     if (parameter->kind != ASSAY_INTEGER) return refuse(context, ASSAY_INVALID_ARGUMENT, "not an integer: parameter", parameter->name);
+    if (parameter->integer < 1) return refuse(context, ASSAY_INVALID_ARGUMENT, "expected 1 or more: parameter", parameter->name);
   }
   if (call->input_count != 1 || strcmp(call->inputs[0].name, "splits") != 0 || call->inputs[0].dtype != ASSAY_I64) {
     return refuse(context, ASSAY_NOT_SUPPORTED, "the example takes one input, in i64:", "splits");
   }
+  if (call->inputs[0].rank != 1 || call->inputs[0].shape[0] < 0 || call->inputs[0].bytes != call->inputs[0].shape[0] * (int64_t)sizeof(int64_t)) {
+    return refuse(context, ASSAY_INVALID_ARGUMENT, "expected one extent and 8 bytes for each group:", "splits");
+  }
   if (call->output_count != 1 || strcmp(call->outputs[0].name, "offsets") != 0 || call->outputs[0].dtype != ASSAY_I64 ||
+      call->outputs[0].rank != 1 || call->outputs[0].shape[0] != call->inputs[0].shape[0] + 1 ||
       call->outputs[0].bytes != call->inputs[0].bytes + (int64_t)sizeof(int64_t)) {
     return refuse(context, ASSAY_INVALID_ARGUMENT, "expected one output, in i64 and one longer than splits:", "offsets");
   }

@@ -59,7 +59,8 @@ std::vector<std::byte> contents(std::size_t count) {
 TEST_F(Memory, HoldsWhatIsWritten) {
   const std::vector<std::byte> x = contents(1000), splits = contents(24);
   CaseMemory memory(backend_, 5);
-  const auto in = memory.add("in/x", Role::input, 1000), counts = memory.add("in/splits", Role::input, 24), none = memory.add("in/none", Role::input, 0);
+  const auto in = memory.add("in/x", Role::input, 1000), counts = memory.add("in/splits", Role::input, 24);
+  const auto none = memory.add("in/none", Role::input, 0);
   const auto out = memory.add("d", Role::output, 300);
   memory.set(in, x.data());
   memory.set(counts, splits.data());
@@ -82,7 +83,8 @@ TEST_F(Memory, HoldsWhatIsWritten) {
   const CaseMemory::Outputs outputs{{out, &found}};
   EXPECT_EQ(memory.look(stream_, &outputs), std::vector<std::string>{});
   EXPECT_EQ(found, std::vector<std::byte>(300, std::byte{0x22}));
-  EXPECT_EQ(memory.look(stream_, nullptr), (std::vector<std::string>{"d was written, first at byte 0: 0x22", "workspace was written, first at byte 0: 0x33"}));
+  const std::vector<std::string> both{"d was written, first at byte 0: 0x22", "workspace was written, first at byte 0: 0x33"};
+  EXPECT_EQ(memory.look(stream_, nullptr), both);
   memory.write(stream_, 0xa5, std::nullopt);
   EXPECT_EQ(static_cast<std::uint8_t*>(memory.data(workspace))[0], 0x33) << "workspaces are left";
   EXPECT_EQ(static_cast<std::uint8_t*>(memory.data(out))[0], 0xa5);
@@ -140,8 +142,7 @@ TEST_F(Memory, TellsWhatWasHitAndByHowMuch) {
   EXPECT_EQ(hit(d - 65'536, 1), "d: 1 bytes written before its start (first at -65536, in the margin");
   i[5] ^= 1;
   const std::string text = memory.look(stream_, nullptr).at(0);
-  EXPECT_NE(text.find("in/x: the input was changed, first at byte 5: 0x24 became 0x25 (" + std::to_string(i + 5 - d - 512) + " bytes past the end of d)"), std::string::npos)
-      << text;
+  EXPECT_EQ(text, "in/x: the input was changed, first at byte 5: 0x24 became 0x25 (" + std::to_string(i + 5 - d - 512) + " bytes past the end of d)");
 }
 
 // One value everywhere is seen in the first write or in the second, whatever it is.
