@@ -80,6 +80,7 @@ class Contexts {
         opened_.erase(opened_.begin() + static_cast<std::ptrdiff_t>(i));
       }
     }
+    if (opened != nullptr && opened->is_given_up()) note_end(*opened);
     if (opened == nullptr || opened->is_given_up()) opened = choice.open();
     return {std::move(opened), choice.open_expecting(), key};
   }
@@ -128,11 +129,13 @@ class Contexts {
 
  private:
   // A process that ended while nothing was asked of it.
+  void note_end(const Backend& backend) {
+    if (backend.end_text().empty()) return;
+    add(finding("backend/process", Verdict::failed, "the process of backend " + backend.name() + " " + backend.end_text() + " between two cases"));
+  }
   void note_end(const Context& context) {
-    for (const Backend* backend : {context.backend.get(), context.expecting.get()}) {
-      if (backend == nullptr || backend->end_text().empty()) continue;
-      add(finding("backend/process", Verdict::failed, "the process of backend " + backend->name() + " " + backend->end_text() + " between two cases"));
-    }
+    note_end(*context.backend);
+    if (context.expecting != nullptr) note_end(*context.expecting);
   }
 
   std::mutex mutex_, findings_mutex_;

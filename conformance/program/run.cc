@@ -161,18 +161,8 @@ ExitCode run(const Options& options, const std::string& no_device) {
   for (const std::string& each : options.require) claimed.requirements.push_back(required(each));
   const std::optional<EarlierResults> baseline = options.baseline.empty() ? std::nullopt : std::optional(baseline_of(options));
 
-  std::unique_ptr<Backend> opened;
-  Subject subject;
-  try {
-    opened = options.backend.open();
-    subject = subject_of(*opened, options.backend);  // whatever is wrong with it
-  } catch (const BackendFault& fault) {
-    Report report(options.verb(), unopened(options.backend), options.show);
-    report.add(report_of_open(fault));
-    if (interrupted()) report.note_interrupted();
-    report.conclude(options.json);
-    return report.exit_code();
-  }
+  std::unique_ptr<Backend> opened = options.backend.open();
+  const Subject subject = subject_of(*opened, options.backend);
   Backend& backend = *opened;
   Report report(options.verb(), subject, options.show);
   if (const std::string note = backend.note(); !note.empty()) report.note(note);
@@ -280,6 +270,12 @@ A device that is there and cannot be judged is exit code 9, unless --backend nam
       }
       if (decision.choice == SubjectDecision::Choice::device) options->backend.name = "device";
       return run(*options, decision.choice == SubjectDecision::Choice::reference ? decision.text : "");
+    } catch (const BackendFault& fault) {  // before the first case
+      Report report(options->verb(), unopened(options->backend), options->show);
+      report.add(report_of_open(fault));
+      if (interrupted()) report.note_interrupted();
+      report.conclude(options->json);
+      return report.exit_code();
     } catch (const CLI::ValidationError& error) {
       fmt::print(stderr, "assay run: {}\n", error.what());
       return ExitCode::usage;
