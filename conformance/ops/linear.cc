@@ -93,7 +93,7 @@ struct Bounding {
 };
 
 Numerics numerics_under(const Parsed& parsed, GemmLayout layout) {
-  const AccumulationPlan& plan = parsed.plan != nullptr ? *parsed.plan : linear_plan(parsed.config, parsed.shape, layout);
+  const AccumulationPlan& plan = linear_plan(parsed.config, parsed.shape, layout, parsed.plan);
   return {std::string(plan.unit), std::string(plan.name)};
 }
 

@@ -122,11 +122,7 @@ void Report::conclude(const std::string& json_path) {
   const auto tried = [&](auto body) {
     try {
       body();
-<<<<<<< HEAD
-    } catch (const golden::FixtureError&) {
-=======
     } catch (const std::runtime_error&) {
->>>>>>> main
       if (fault == nullptr) fault = std::current_exception();
     }
   };

@@ -142,7 +142,7 @@ void dbias(const Layer& layer, const LinearConfig& config, const LinearShape& sh
 
 }  // namespace
 
-const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout) {
+const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan) {
   alignas(16) static const std::byte somewhere[16] = {};  // checked, never read
   const std::vector<float> amax(shape.splits.size(), 0.0f);
   const bool quantized = config.recipe != LinearRecipe::none;
@@ -151,6 +151,7 @@ const AccumulationPlan& check_product(const LinearConfig& config, const LinearSh
     return {code_of(config, tensor), somewhere, somewhere, columnwise, amax.data()};
   };
   GroupedGemmProblem problem = product(config, shape, layout);
+  problem.plan = plan;
   const bool along_rows = layout == GemmLayout::NT;
   problem.x = stand_in(Tensor::activation, along_rows);
   problem.dy = stand_in(Tensor::gradient, along_rows);
@@ -183,10 +184,10 @@ void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const
   linear::wgrad({quantize, multiply, grouped_dbias}, config, shape, operands, dw);
 }
 
-const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout) {
+const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan) {
   linear::check_config(config);
   linear::check_shape(shape);
-  return linear::check_product(config, shape, layout);
+  return linear::check_product(config, shape, layout, plan);
 }
 
 namespace scalar {

@@ -82,8 +82,9 @@ void linear_forward_by(const Multiply& multiply, const LinearConfig& config, con
 void linear_dgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands, void* dx);
 void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw);
 
-// The plan of the product of a step. Errors: those of the step, as far as they do not concern buffers.
-const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout);
+// The plan of the product of a step: `plan`, or if that is null the architecture's. Errors: those of the step, as far as they
+// do not concern buffers; a plan for other products.
+const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan = nullptr);
 
 namespace scalar {
 // The same through the scalar layers of quantize(), grouped_gemm() and grouped_dbias().

@@ -45,9 +45,9 @@ void check_packing(const LinearConfig& config, std::int64_t extent, std::string_
 // All the checks of linear_wgrad(); used before work is put off.
 void check_wgrad(const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, const void* dw);
 
-// That the product has a plan, which is returned, and takes these types and sizes; its buffers are checked elsewhere. Errors:
+// That the product has a plan (`plan`, or if that is null the architecture's), which is returned, and takes these types and sizes; its buffers are checked elsewhere. Errors:
 // those of grouped_gemm(), NotSupported among them.
-const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout);
+const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan = nullptr);
 
 // One tensor of all groups, about to be quantized.
 struct Source {

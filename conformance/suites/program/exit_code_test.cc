@@ -123,7 +123,7 @@ const Call kCalls[] = {
     {"shard_index_too_large", {"run"}, 2, {}, {"expected an index below the total"}, {{"GTEST_TOTAL_SHARDS", "2"}, {"GTEST_SHARD_INDEX", "2"}}},
     {"threads_no_number", {"run", "splits_to_offsets"}, 2, {}, {"ASSAY_THREADS is zero"}, {{"ASSAY_THREADS", "zero"}}},
     {"golden_nowhere", {"run"}, 2, {}, {"ASSAY_GOLDEN: 'FOLDER/none' is not a folder"}, {{"ASSAY_GOLDEN", "FOLDER/none"}}},
-    {"show_negative", {"run", "--show", "-1"}, 2, {}, {"--show: Value -1 not in range 0 to 1000000"}},
+    {"show_negative", {"run", "--show", "-1"}, 2, {}, {"--show: Value -1 not in range "}},
     {"timeout_zero", {"run", "--timeout", "0"}, 2, {}, {"--timeout"}},
     {"op_without_schema", {"list", "--op", "quantize"}, 2, {}, {"--op requires --schema"}},
     {"unknown_op_listed", {"list", "--schema", "--op", "quant"}, 2, {}, {"quant"}},

@@ -99,7 +99,7 @@ TEST(ReportSchema, OfUnfinishedRuns) {
 }
 
 TEST(ReportSchema, OfSkipsWithoutProofAndLostDevices) {
-  for (const auto& [fault, code, verdict] : {std::tuple("unproven", 6, "skip without proof"), std::tuple("lost", 9, "machine failed")}) {
+  for (const auto& [fault, code, verdict] : {std::tuple("unproven", 6, "skip without proof"), std::tuple("lost", 1, "failed")}) {
     const Evidence evidence = evidence_of(faulty_run(fault, {"splits_to_offsets"}), code);
     EXPECT_EQ(evidence.report.at("cases")[0].at("verdict"), verdict);
     EXPECT_FALSE(evidence.report.at("cases")[0].at("findings").empty());

@@ -290,7 +290,7 @@ TEST(Hostile, Algorithms) {
 TEST(Hostile, TextThatIsNoUtf8IsShownAndKeepsTheJson) {
   const Seen seen = run_hostile("answer@device_info=utf8!");
   EXPECT_EQ(seen.ran.code, 0) << seen.ran.out << seen.ran.err;
-  EXPECT_EQ(seen.json.at("backend").at("device"), "device \\xff\\xfe (x86-64)");
+  EXPECT_EQ(seen.json.at("backend").at("device"), "device \\xff\\xfe");
 }
 
 // What the process shares with the harness is written over: that is reported, of the case or of the process, and the run goes on.
