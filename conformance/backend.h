@@ -16,7 +16,7 @@
  *   - Tensor data are device pointers of the backend's own memory. Shapes and parameters are on the host; the contents of
  *     tensors, `splits` among them, may be read only on the device.
  *   - `execute` enqueues on the stream and does not synchronise, allocates nothing, and may be captured.
- *   - ASSAY_NOT_SUPPORTED must leave all memory untouched. The harness checks that.
+ *   - A call that is refused, with whatever status, leaves all memory untouched and does not disturb the next. The harness checks both.
  *   - Structures only grow at the end. `struct_size` is what the caller knows; a field past it is not there.
  */
 #ifndef ASSAY_CONFORMANCE_BACKEND_H
@@ -128,16 +128,16 @@ typedef struct assay_backend {
   uint32_t version;  /* ASSAY_BACKEND_VERSION */
   const char* name;
   const char* description;
-
-  /* `options` is what the user wrote after --backend-options, or "". One context is used from one thread at a time. */
+  /* `options` is what the user wrote after --backend-options, or "". A process holds one context of a plug-in at a time, of a built-in backend one a
+   * thread; several processes may hold one each. A context is used from one thread at a time, though not always from the same one. */
   assay_status (*open)(const char* options, assay_context** context);
   void (*close)(assay_context* context);
   /* Why the last call failed; valid until the next call. `context` may be NULL after a failed open. */
   const char* (*last_error)(assay_context* context);
   assay_status (*device_info)(assay_context* context, assay_device_info* info);
 
-  /* Memory; `allocate` gives addresses that are multiples of 256. `copy` is between host and device or within the device, ordered on the stream; the host side of a copy may be
-   * reused only after synchronize. */
+  /* Memory; `allocate` gives multiples of 256, and tensors lie at such multiples within what it gave, many to an allocation. A copy is between host
+   * and device or within the device; copies and fills are ordered on the stream; the host side may be used again only after synchronize. */
   assay_status (*allocate)(assay_context* context, int64_t bytes, void** data);
   void (*release)(assay_context* context, void* data);
   assay_status (*copy_to_device)(assay_context* context, assay_stream* stream, void* device, const void* host, int64_t bytes);
@@ -155,7 +155,7 @@ typedef struct assay_backend {
   assay_status (*event_record)(assay_context* context, assay_event* event, assay_stream* stream);
   assay_status (*event_elapsed)(assay_context* context, assay_event* start, assay_event* stop, double* milliseconds);
 
-  /* Capture of `execute` calls and their replay. Optional, all four or none. */
+  /* Capture of `execute` calls, one or several, and their replay, on whatever stream. Optional, all four or none. */
   assay_status (*capture_begin)(assay_context* context, assay_stream* stream);
   assay_status (*capture_end)(assay_context* context, assay_stream* stream, assay_graph** graph);
   assay_status (*graph_launch)(assay_context* context, assay_graph* graph, assay_stream* stream);
@@ -163,7 +163,7 @@ typedef struct assay_backend {
 
   /* ASSAY_OK: the call can be made. ASSAY_NOT_SUPPORTED: the path is declared absent, and last_error says why; the harness
    * still makes the call and requires ASSAY_NOT_SUPPORTED with memory untouched. Here, in numerics, list_algorithms and
- * workspace_bytes the tensors are those of the call to come; a device backend has no need to look at their contents. */
+   * workspace_bytes the tensors are those of the call to come; a device backend need not read their contents, and none may write to them. */
   assay_status (*supports)(assay_context* context, const assay_call* call);
   assay_status (*numerics)(assay_context* context, const assay_call* call, assay_numerics* numerics);
 
