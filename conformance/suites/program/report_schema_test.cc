@@ -98,8 +98,8 @@ TEST(ReportSchema, OfUnfinishedRuns) {
   EXPECT_EQ(evidence.report.at("exit"), 5);
 }
 
-TEST(ReportSchema, OfSkipsWithoutProofAndLostDevices) {
-  for (const auto& [fault, code, verdict] : {std::tuple("unproven", 6, "skip without proof"), std::tuple("lost", 1, "failed")}) {
+TEST(ReportSchema, OfSkipsWithoutProofAndFailingDevices) {
+  for (const auto& [fault, code, verdict] : {std::tuple("unproven", 6, "skip without proof"), std::tuple("lost", 1, "failed"), std::tuple("full", 9, "machine failed")}) {
     const Evidence evidence = evidence_of(faulty_run(fault, {"splits_to_offsets"}), code);
     EXPECT_EQ(evidence.report.at("cases")[0].at("verdict"), verdict);
     EXPECT_FALSE(evidence.report.at("cases")[0].at("findings").empty());
