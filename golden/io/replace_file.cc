@@ -29,8 +29,9 @@ class TemporaryFile {
       descriptor_ = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0) fail("cannot be written");
-    struct stat there {};
-    if (stat(target_.c_str(), &there) == 0 && fchmod(descriptor_, there.st_mode & 07777) != 0) fail("cannot be given the mode of what is there");
+    // What replaces a file is open to those that it was open to.
+    struct stat replaced {};
+    if (stat(target_.c_str(), &replaced) == 0 && fchmod(descriptor_, replaced.st_mode & 07777) != 0) fail("cannot be written");
   }
   ~TemporaryFile() {
     if (descriptor_ >= 0) close(descriptor_);
@@ -58,11 +59,13 @@ class TemporaryFile {
  private:
   [[noreturn]] void fail(const std::string& what) {
     const int error = errno;
+    const std::string reason = what + ": " + std::strerror(error);
     if (descriptor_ >= 0) {
       close(std::exchange(descriptor_, -1));
       unlink(name_.c_str());
     }
-    throw OutputError(target_, error, what + ": " + std::strerror(error));
+    if (OutputError(target_, error).is_machine()) throw MachineError(target_ + ": " + reason);
+    throw OutputError(target_, error, reason);
   }
 
   std::string target_, name_;

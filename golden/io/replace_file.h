@@ -26,9 +26,9 @@ class OutputError : public FixtureError {
 std::filesystem::path link_target(const std::filesystem::path& path);
 
 // Writes `bytes` to `path`: into a file beside it that then takes its name, so that `path` never holds a part.
-// A symbolic link stays one: the file it points to is replaced. A file that is there keeps its mode.
-// Errors: OutputError if it cannot be written (no permission, disk full), FixtureError if there is something other than a
-// file; `path` is then as it was.
+// A symbolic link stays one: the file it points to is replaced. The file keeps its permissions. Errors: OutputError if it
+// cannot be written (no permission, no such folder, something other than a file); MachineError if the disk is full or fails.
+// `path` is then as it was.
 void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 // Fails as replace_file would at its start, and leaves nothing behind. Errors: as there.
