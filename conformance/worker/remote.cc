@@ -245,8 +245,8 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
   std::uint32_t progress = channel.progress.load();
   bool hurried = false;
   const std::string who = "the process of backend " + worker_->name();
+  const bool slept = !patience_.look(channel.answered, before);
   while (channel.answered.load() != sequence_) {
-    if (spin_while(channel.answered, before) && channel.answered.load() == sequence_) break;
     const auto calling = static_cast<Function>(channel.calling.load());
     if (worker_->process().has_ended()) {
       if (channel.answered.load() == sequence_) break;
@@ -278,6 +278,7 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
     if (old != sequence_) wait_while(channel.answered, old, milliseconds(std::clamp<std::int64_t>(limit, 1, 50)));
     channel.judge_waits.store(0);
   }
+  if (slept) patience_.slept();
   Frame frame;
   std::memcpy(&frame, channel.replies, sizeof frame);
   if (frame.magic != kReplyMagic || frame.sequence != sequence_ || frame.commands != commands || frame.length > Channel::kReplyBytes - sizeof frame) {

@@ -123,6 +123,7 @@ class Remote {
 
   Writer commands_;
   std::uint32_t command_count_ = 0, sequence_ = 0;
+  Patience patience_;
   std::string error_;  // what last_error gives
 
   // Staging memory is used from the front, and again once every stream with copies in it has been waited for.

@@ -97,11 +97,13 @@ void Session::status_of(Function function, Body body) {
 void Session::serve() {
   std::uint32_t seen = 0;
   for (;;) {
-    while (channel_.posted.load() == seen) {
-      if (spin_while(channel_.posted, seen)) break;
-      channel_.worker_waits.store(1);
-      if (channel_.posted.load() == seen) wait_while(channel_.posted, seen, std::chrono::seconds(1));
-      channel_.worker_waits.store(0);
+    if (!patience_.look(channel_.posted, seen)) {
+      while (channel_.posted.load() == seen) {
+        channel_.worker_waits.store(1);
+        if (channel_.posted.load() == seen) wait_while(channel_.posted, seen, std::chrono::seconds(1));
+        channel_.worker_waits.store(0);
+      }
+      patience_.slept();
     }
     seen = channel_.posted.load();
     answer_batch();

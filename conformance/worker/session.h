@@ -43,6 +43,7 @@ class Session {
   const assay_backend* table_ = nullptr;
   assay_context* context_ = nullptr;
   volatile std::uint64_t calls_ = 0;
+  Patience patience_;
 
   // Of the batch that is being carried out.
   Fault fault_ = Fault::none;

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 
 namespace assay::conformance::worker {
@@ -38,16 +39,20 @@ void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t old, std::chrono
 
 void wake(std::atomic<std::uint32_t>& word) { futex(word, FUTEX_WAKE, INT_MAX, nullptr); }
 
-bool spin_while(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
-  constexpr auto kPatience = std::chrono::microseconds(30);
-  const auto start = std::chrono::steady_clock::now();
+bool Patience::look(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
+  start_ = std::chrono::steady_clock::now();
   for (int i = 0;; ++i) {
     if (word.load(std::memory_order_acquire) != old) return true;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
-    if (i % 16 == 15 && std::chrono::steady_clock::now() - start > kPatience) return false;
+    if (i % 8 == 7 && std::chrono::steady_clock::now() - start_ > patience_) return false;
   }
+}
+
+void Patience::slept() {
+  const auto waited = std::chrono::steady_clock::now() - start_;
+  patience_ = waited < 2 * kMost ? std::min(kMost, 2 * patience_) : std::max(kLeast, patience_ / 2);
 }
 
 }  // namespace assay::conformance::worker

@@ -53,8 +53,21 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 // Waits until `word` is no longer `old`, at most this long. May return before, for no reason.
 void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t old, std::chrono::nanoseconds at_most);
 void wake(std::atomic<std::uint32_t>& word);
-// The same without giving the processor away, for a few microseconds; true once it has changed.
-bool spin_while(const std::atomic<std::uint32_t>& word, std::uint32_t old);
+
+// A wait that looks at the word for a while before it gives the processor away: as long as that pays. Answers mostly come within
+// microseconds, and a sleep costs more; where they do not, or the other side has no processor, looking only takes one away.
+class Patience {
+ public:
+  // True once the word is no longer `old`; false where it is time to sleep.
+  bool look(const std::atomic<std::uint32_t>& word, std::uint32_t old);
+  // The word has changed, after a sleep.
+  void slept();
+
+ private:
+  static constexpr std::chrono::nanoseconds kLeast{500}, kMost{30'000};
+  std::chrono::nanoseconds patience_ = kMost;
+  std::chrono::steady_clock::time_point start_{};
+};
 
 class Malformed : public std::runtime_error {
  public:
