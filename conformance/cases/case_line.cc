@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -37,12 +38,24 @@ double real_of(std::string_view argument, std::string_view text) {
   return *value;
 }
 
+// A factor of a product or a flag, which may be infinite or NaN: those have one spelling each.
+double factor_of(std::string_view argument, std::string_view text) {
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "inf" || text == "-inf") return text[0] == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  const auto value = number<double>(text);
+  require(value && std::isfinite(*value), argument, text, "a decimal number, inf, -inf or nan");
+  return *value;
+}
+
+// A skip flag may have any value.
+double real_of_key(std::string_view key, std::string_view text) { return key == "noop" ? factor_of(key, text) : real_of(key, text); }
+
 std::string choice_of(std::string_view argument, std::string_view text, std::string_view allowed) {
   const std::vector<std::string_view> words = words_of(allowed);
+  if (std::find(words.begin(), words.end(), text) != words.end()) return std::string(text);
   std::string expected = "one of";
   for (const std::string_view word : words) expected += " " + std::string(word);
-  require(std::find(words.begin(), words.end(), text) != words.end(), argument, text, expected + did_you_mean(text, words));
-  return std::string(text);
+  throw InvalidArgument(argument, text, expected + did_you_mean(text, words));
 }
 
 // Splits at commas that are not inside parentheses.
@@ -118,14 +131,14 @@ std::string canonical_value(const KeySchema& key, std::string_view text) {
       if (!key.allowed.empty()) return choice_of(key.key, text, key.allowed);
       return show(integer_of(key.key, text, key.minimum));
     case ValueKind::real: {
-      const double value = real_of(key.key, text);
-      return show(value == 0 ? 0.0 : value);  // one spelling of zero
+      const double value = real_of_key(key.key, text);
+      return std::isfinite(value) ? show(value == 0 ? 0.0 : value) : std::string(text);  // one spelling of zero
     }
     case ValueKind::reals: {
       std::string canonical;
       for (const std::string_view item : items_of(text)) {
-        const double value = real_of(key.key, item);
-        canonical += (canonical.empty() ? "" : ",") + show(value == 0 ? 0.0 : value);
+        const double value = factor_of(key.key, item);
+        canonical += (canonical.empty() ? "" : ",") + (std::isfinite(value) ? show(value == 0 ? 0.0 : value) : std::string(item));
       }
       return canonical;
     }
@@ -268,6 +281,10 @@ void require_consistent(const CaseLine& line) {
       require(!four_over_six, "four_over_six", line.text("four_over_six"), "off with stochastic=1");
     }
     if (line.text("e4m3_max") == "256") require(four_over_six, "e4m3_max", "256", "448 with four_over_six=off");
+    if (line.text("outputs") == "all") {
+      const bool more = line.text("recipe").starts_with("tensor") || (line.text("recipe") == "nvfp4" && line.text("amax") != "own");
+      require(more, "outputs", "all", "a recipe with further outputs: tensor_current, tensor_delayed, or nvfp4 with an amax that is given");
+    }
     if (line.text("data") == "adversarial_eps") {
       require(line.real("eps") > 0, "eps", line.text("eps"), "more than 0 with data=adversarial_eps");
     }
@@ -276,6 +293,12 @@ void require_consistent(const CaseLine& line) {
     }
   }
   if (line.op == "grouped_gemm") {
+    const std::string kind = line.text("kind");
+    require(line.text("scales") != "two_roundings" || kind == "tensor" || kind == "block", "scales", "two_roundings",
+            "kind=tensor or kind=block: f32 scales");
+    const std::vector<double> betas = line.reals("beta");
+    const bool has_addend = line.integer("bias") == 1 || std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
+    require(has_addend || line.text("addends") == "plain", "addends", line.text("addends"), "plain where there is neither beta nor bias");
     const std::size_t groups = line.splits().size();
     const bool per_group = line.text("arch") == "sm100";
     for (const std::string_view key : {"alpha", "beta"}) {
@@ -305,6 +328,9 @@ void require_consistent(const CaseLine& line) {
                 "multiples of 16 with kind=nvfp4 layout=NT");
       }
     }
+  }
+  if (line.op == "dequantize" && line.text("scales") == "two_roundings") {
+    require(line.text("recipe") != "mxfp8" && line.text("recipe") != "nvfp4", "scales", "two_roundings", "a recipe with f32 scales");
   }
   if (line.op == "linear_wgrad" && line.text("recipe") == "nvfp4") {
     require(line.text("itype") == "bf16", "itype", line.text("itype"), "bf16 with recipe=nvfp4: the Hadamard transform takes no other");
@@ -372,12 +398,12 @@ std::int64_t CaseLine::integer(std::string_view key) const {
   return *parsed;
 }
 
-double CaseLine::real(std::string_view key) const { return real_of(key, text(key)); }
+double CaseLine::real(std::string_view key) const { return real_of_key(key, text(key)); }
 
 std::vector<double> CaseLine::reals(std::string_view key) const {
   const std::string value = text(key);
   std::vector<double> values;
-  for (const std::string_view item : items_of(value)) values.push_back(real_of(key, item));
+  for (const std::string_view item : items_of(value)) values.push_back(factor_of(key, item));
   return values;
 }
 

@@ -11,11 +11,14 @@ using enum ValueKind;
 
 // Data patterns (patterns.h): for high-precision values about to be quantized, and for operands of a GEMM.
 constexpr std::string_view kValuePatterns =
-    "uniform normal full_exponent near_underflow specials nans ties sparse one_hot clustered every_code integers "
-    "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_four_over_six adversarial_dbias";
+    "uniform normal full_exponent near_underflow subnormals specials every_special nans ties sparse one_hot clustered every_code integers "
+    "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias adversarial_infinities adversarial_four_over_six";
 constexpr std::string_view kOperandPatterns =
-    "uniform normal full_exponent near_underflow specials sparse one_hot clustered every_code integers wide_sums block_scales "
-    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion";
+    "uniform normal full_exponent near_underflow subnormals specials every_special sparse one_hot clustered every_code integers wide_sums block_scales "
+    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling";
+constexpr std::string_view kLayerPatterns = "uniform normal full_exponent near_underflow every_special sparse one_hot clustered integers block_scales";
+// Scales that are inputs (generator_scales.h).
+constexpr std::string_view kScales = "plain pow2 edge ones specials opposed two_roundings";
 
 constexpr std::string_view kRecipes = "tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4";
 constexpr std::string_view kInputTypes = "bf16 f16 f32";
@@ -44,6 +47,7 @@ std::vector<OpSchema> make_schema() {
      {"pow2", integer, "0", "0 1", kScaled, "1: scales are cut down to powers of two"},
      {"eps", real, "0", "", kScaled, "amax below this is raised to it"},
      {"direction", choice, "both", "both rowwise columnwise", "", "which outputs are asked for"},
+     {"outputs", choice, "usual", "usual all", "", "all: also the amax of tensor_delayed or of a given amax, and the scale_inv of each direction"},
      {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
      {"two_dimensional", integer, "0", "0 1", "recipe=mxfp8|nvfp4", "1: square tiles share a scale (32x32, 16x16)"},
      {"hadamard", integer, "0", "0 1", "recipe=nvfp4", "1: 16 rows are transformed before the columnwise direction"},
@@ -51,8 +55,9 @@ std::vector<OpSchema> make_schema() {
      {"stochastic", integer, "0", "0 1", "recipe=nvfp4", "1: stochastic rounding from random bytes that are an input"},
      {"four_over_six", choice, "off", "off mae mse", "recipe=nvfp4", "two scales are tried a block; which error decides"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
-     {"amax", choice, "own", "own given", "recipe=nvfp4", "given: the tensor amax is an input, twice the largest value"},
-     {"scales", choice, "plain", "plain pow2 edge ones", "recipe=tensor_delayed", "the given scales"},
+     {"amax", choice, "own", "own given misfit", "recipe=nvfp4",
+      "given: the tensor amax is an input, twice the largest value; misfit: too small, 0, infinite, subnormal or huge, from group to group"},
+     {"scales", choice, "plain", "plain pow2 edge ones specials two_roundings", "recipe=tensor_delayed", "the given scales"},
      {"dbias", integer, "0", "0 1", "", "1: the columns of each group are summed too"},
      {"noop", real, "none", "", "", "value of the skip flag; exactly 1 means that nothing is written"},
      {"zero_sign", choice, "kept", "kept positive free", "", "what becomes of -0; free: either is right"},
@@ -71,7 +76,7 @@ std::vector<OpSchema> make_schema() {
      {"dtype_d", choice, "bf16", "f32 bf16 f16", "", "type of D"},
      {"scale_layout", choice, "compact; kind=mxfp8: swizzled; kind=nvfp4: swizzled", "compact swizzled",
       "kind=mxfp8|nvfp4", "order of the block scales"},
-     {"alpha", reals, "1", "", "", "one value, or one a group (sm100)"},
+     {"alpha", reals, "1", "", "", "one value, or one a group (sm100); inf, -inf and nan are values"},
      {"beta", reals, "0", "", "", "one value, or one a group (sm100); C is given when one is not 0"},
      {"bias", integer, "0", "0 1", "layout=TN", "1: a row of bias a group is added to the rounded product"},
      {"arch", choice, "sm90; kind=mxfp8: sm100; kind=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"},
@@ -80,8 +85,9 @@ std::vector<OpSchema> make_schema() {
      {"K", integer, "required", "", "", "columns of x and of each w"},
      kExtraRows, kBeyond,
      {"scales", choice, "plain; data=integers: pow2; data=wide_sums: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones",
-      "plain pow2 edge ones", "kind=tensor|block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
+      kScales, "kind=tensor|block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
      {"data", choice, "uniform", kOperandPatterns, "", "pattern of the operands"},
+     {"addends", choice, "plain", "plain every_special negative_zeros", "", "pattern of C and of the bias"},
      kSeed,
      {"check", choice, "bits; kind=nvfp4: bits; data=integers: order_free; data=wide_sums: order_free", "bits order_free bound", "",
       "what the comparison may claim"},
@@ -110,8 +116,9 @@ std::vector<OpSchema> make_schema() {
      {"reduced", integer, "0", "0 1", "bulk=1", "1: amaxes reduced over other ranks are an input"},
      {"tensors", integer, "required", "", "", "number of scales", 1},
      {"length", integer, "required", "", "", "rows of the history", 1},
-     {"data", choice, "uniform", "uniform full_exponent near_underflow specials sparse adversarial_amax", "",
-      "pattern of the history"},
+     {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_special sparse adversarial_amax", "",
+      "pattern of the history; every_special: NaN, infinity, -0, a subnormal and 0 newest, oldest and in the middle, from tensor to tensor"},
+     {"scales", choice, "plain", "plain edge specials", "", "the scales before the update"},
      kSeed, kReplay, kContract}});
 
   ops.push_back({"dequantize", "values of codes and scales",
@@ -122,8 +129,8 @@ std::vector<OpSchema> make_schema() {
      {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
-     {"scales", choice, "plain", "plain pow2 edge ones", "", "the scales"},
-     {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_code", "", "pattern of the codes"},
+     {"scales", choice, "plain", "plain pow2 edge ones specials two_roundings", "", "the scales"},
+     {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_special every_code", "", "pattern of the codes"},
      kSeed, kReplay, kContract}});
 
   for (const std::string_view op : {"swizzle", "unswizzle"}) {
@@ -138,7 +145,8 @@ std::vector<OpSchema> make_schema() {
      {"accumulate", integer, "0", "0 1", "", "1: added to what the output holds"},
      {"splits", splits, "required", "", "", "rows of each group"},
      kColumns, kExtraRows, kBeyond,
-     {"data", choice, "uniform", "uniform normal full_exponent specials sparse clustered integers adversarial_dbias", "",
+     {"data", choice, "uniform",
+      "uniform normal full_exponent subnormals specials every_special sparse clustered integers adversarial_dbias adversarial_infinities", "",
       "pattern of dy"},
      kSeed,
      {"check", choice, "bits; data=integers: order_free", "bits order_free bound", "", "what the comparison may claim"},
@@ -161,7 +169,8 @@ std::vector<OpSchema> make_schema() {
     }
     if (op == "linear_forward") {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: a row of bias a group is added"});
-      keys.push_back({"noop", real, "none", "", "", "skip flag of the weight cache: exactly 1 uses the cached weights"});
+      keys.push_back({"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+                      "skip flag of the weight cache: exactly 1 uses the cached weights"});
     } else if (op == "linear_dgrad") {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
     } else {
@@ -174,8 +183,7 @@ std::vector<OpSchema> make_schema() {
                              {"N", integer, "required", "", "", "output features"},
                              {"K", integer, "required", "", "", "input features"},
                              kExtraRows, kBeyond,
-                             {"data", choice, "uniform", "uniform normal sparse one_hot clustered integers block_scales", "",
-                              "pattern of activations, weights and gradients"},
+                             {"data", choice, "uniform", kLayerPatterns, "", "pattern of activations, weights and gradients"},
                              kSeed,
                              {"check", choice, "bits", "bits order_free bound", "", "what the comparison may claim"},
                              kReplay, kContract});

@@ -1,5 +1,5 @@
 #pragma once
-// The hand-written part of the catalogue: case lines as text, one a line; # starts a comment.
+// The parts of the catalogue: lines that are written by hand, lines that covering makes, lines that are about sizes.
 
 #include <string_view>
 #include <vector>
@@ -8,7 +8,14 @@
 
 namespace assay::conformance {
 
+// Case lines as text, one a line; # starts a comment.
 extern const std::string_view kSmokeLines, kStandardLines, kFullLines;
+
+// `round` 0 belongs to standard; further rounds draw other combinations and other data.
+std::vector<CaseLine> covered_lines(int round);
+
+// Both sides of every size at which an implementation could change its way; of standard.
+std::vector<CaseLine> size_lines();
 
 // Products over data=wide_sums; part of standard.
 std::vector<CaseLine> order_free_lines();

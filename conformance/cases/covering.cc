@@ -35,6 +35,8 @@ std::optional<CaseLine> line_of(const std::string& prefix, const std::vector<Axi
 }  // namespace
 
 // Greedy: each line starts from a pair that is still open; the other axes take, out of a few random rows, what closes most.
+// Options exclude one another, so a row that finds no place is drawn again with more and more of the first values, which
+// stand for none.
 std::vector<CaseLine> covering_lines(const std::string& prefix, const std::vector<Axis>& axes, int first_seed,
                                      const CoveringLimits& limits) {
   std::set<Pair> open;
@@ -53,9 +55,13 @@ std::vector<CaseLine> covering_lines(const std::string& prefix, const std::vecto
     std::optional<CaseLine> best;
     Row best_row;
     int best_gain = -1;
-    for (int attempt = 0, valid = 0; attempt < 48 && valid < 8; ++attempt) {
+    for (int attempt = 0, valid = 0; attempt < 48 && valid < 4; ++attempt) {
       Row row;
-      for (const Axis& axis : axes) row.push_back(random.below(draw++, static_cast<std::uint32_t>(axis.size())));
+      for (const Axis& axis : axes) {
+        const std::size_t drawn = random.below(draw++, static_cast<std::uint32_t>(axis.size()));
+        const bool first = attempt >= 12 && random.below(draw++, attempt < 24 ? 2 : 8) != 0;
+        row.push_back(first ? 0 : drawn);
+      }
       row[start.axis] = start.value;
       row[start.other_axis] = start.other_value;
       int gain = 0;

@@ -70,9 +70,11 @@ std::vector<std::string> wanted_outputs(const CaseLine& line) {
     const bool rowwise = direction != "columnwise", columnwise = direction != "rowwise";
     if (rowwise) outputs.insert(outputs.end(), {"rowwise_data", "rowwise_scale_inv"});
     if (columnwise) outputs.push_back("columnwise_data");
-    if (columnwise && !(per_tensor && rowwise)) outputs.push_back("columnwise_scale_inv");  // one serves both directions
+    const bool all = line.text("outputs") == "all";
+    if (columnwise && (all || !(per_tensor && rowwise))) outputs.push_back("columnwise_scale_inv");  // one serves both directions
     if (recipe == "tensor_current") outputs.insert(outputs.end(), {"amax", "scale"});
-    if (recipe == "nvfp4" && line.text("amax") == "own") {
+    if (recipe == "tensor_delayed" && all) outputs.push_back("amax");
+    if (recipe == "nvfp4" && (all || line.text("amax") == "own")) {
       if (rowwise) outputs.push_back("amax");
       if (columnwise) outputs.push_back("columnwise_amax");
     }
@@ -96,6 +98,7 @@ std::vector<std::string> wanted_outputs(const CaseLine& line) {
   } else if (line.op == "linear_forward") {
     outputs = {"y"};
     if (line.has("noop")) outputs.insert(outputs.end(), {"w_rowwise_data", "w_rowwise_scale_inv"});
+    if (line.has("noop") && line.text("recipe") == "nvfp4") outputs.push_back("w_rowwise_amax");
   } else if (line.op == "linear_dgrad") {
     outputs = {"dx"};
     if (line.integer("bias") == 1) outputs.push_back("dbias");

@@ -47,8 +47,9 @@ void generate_dequantize(const CaseLine& line, Case& result) {
   result.in[prefix + "data"] = std::move(codes);
 
   const ScaleKind kind = scale_kind_of(line.text("scales"));
+  const int tie_bits = line.text("dtype_d") == "f16" ? 12 : 9;
   result.in[prefix + "scale_inv"] =
-      block_scales_tensor({.kind = kind, .seed = seed, .tensor = prefix + "scale_inv"}, recipe,
+      block_scales_tensor({.kind = kind, .seed = seed, .tensor = prefix + "scale_inv", .tie_bits = tie_bits}, recipe,
                           columnwise ? Direction::columnwise : Direction::rowwise, rows.splits, columns, rows.grouped,
                           swizzled ? ScaleLayout::swizzled : ScaleLayout::compact);
   if (recipe == Recipe::nvfp4) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/cases/compose.h"
 #include "conformance/cases/generator_operands.h"
 
 namespace assay::conformance::inputs {
@@ -120,6 +121,7 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
     each.total_rows = weights ? groups * product.N : product.rows;
     each.pattern.contract_rows = contract_rows;
     each.pattern.role = role;
+    each.scale.opposed_low = role == Role::second;
     if (contract_rows && weights) {
       const std::int64_t period = product.N;
       each.pattern.position = [period](std::int64_t row) { return row % period; };
@@ -148,18 +150,27 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
   plain.type = d_type;
   plain.seed = seed;
   plain.amplitude = 15;
+  const std::string addends = line.text("addends");
+  if (addends == "every_special") plain.pattern = addends;
+  const auto signed_zeros = [&](Tensor tensor, std::int64_t active) {
+    if (addends != "negative_zeros") return tensor;
+    const std::vector<std::uint32_t> zeros(static_cast<std::size_t>(active * plain.columns), sign_bit(fields_of(d_type)));
+    store(zeros, tensor);
+    return tensor;
+  };
   if (reads_c) {
     plain.tensor = "c";
     plain.rows = layout == "NT" ? groups * product.N : product.rows;
     plain.columns = layout == "TN" ? product.N : product.K;
-    result.in["c"] = matrix(plain, layout == "NT" ? plain.rows : sum_of(product.splits));
+    const std::int64_t active = layout == "NT" ? plain.rows : sum_of(product.splits);
+    result.in["c"] = signed_zeros(matrix(plain, active), active);
   }
   if (line.integer("bias") == 1) {
     attributes["bias"] = std::int64_t{1};
     plain.tensor = "bias";
     plain.rows = groups;
     plain.columns = product.N;
-    result.in["bias"] = matrix(plain, groups);
+    result.in["bias"] = signed_zeros(matrix(plain, groups), groups);
   }
 }
 

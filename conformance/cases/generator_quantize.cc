@@ -35,6 +35,22 @@ Tensor doubled_amax(const std::vector<std::uint32_t>& bits, Format type, const R
   return tensor;
 }
 
+// Amaxes that no tensor of such values has, from group to group: a quarter of the largest value, 0, infinity, the smallest
+// subnormal, 2^60.
+Tensor misfit_amax(Tensor doubled, std::uint64_t seed) {
+  for (std::int64_t g = 0; g < doubled.elements(); ++g) {
+    std::uint32_t& bits = doubled.as<std::uint32_t>()[g];
+    switch ((static_cast<std::uint64_t>(g) + seed) % 5) {
+      case 0: bits = bits >= 0x7f80'0000 || bits < 0x0280'0000 ? 0x3e80'0000 : bits - (3u << 23); break;
+      case 1: bits = 0; break;
+      case 2: bits = 0x7f80'0000; break;
+      case 3: bits = 1; break;
+      default: bits = 0x5d80'0000; break;
+    }
+  }
+  return doubled;
+}
+
 // Plain bytes. No format is "a byte", so the tensor says e8m0.
 Tensor random_bytes(std::uint64_t seed, const std::string& name, std::vector<std::int64_t> shape) {
   Tensor tensor = make(Format::e8m0, std::move(shape));
@@ -89,13 +105,15 @@ void generate_quantize(const CaseLine& line, Case& result) {
   std::vector<std::uint32_t> bits = pattern_bits(pattern);
   poison_tail(bits, rows.active, columns, pattern.type);
   if (line.text("amax") == "given") result.in["amax"] = doubled_amax(bits, pattern.type, rows, columns);
+  if (line.text("amax") == "misfit") result.in["amax"] = misfit_amax(doubled_amax(bits, pattern.type, rows, columns), seed);
   Tensor x = make(pattern.type, {rows.total, columns});
   store(bits, x);
   result.in["x"] = std::move(x);
 
   if (rows.grouped) result.in["splits"] = integers_tensor(rows.splits, Format::i64, "splits");
   if (recipe == Recipe::tensor_delayed) {
-    result.in["scale"] = group_floats({.kind = scale_kind_of(line.text("scales")), .seed = seed, .tensor = "scale", .centre = 6},
+    result.in["scale"] = group_floats({.kind = scale_kind_of(line.text("scales")), .seed = seed, .tensor = "scale", .centre = 6,
+                                       .tie_bits = pattern.target == Format::e4m3 ? 5 : 4},
                                       rows.splits.size());
   }
   if (line.has("noop")) result.in["noop"] = floats_tensor({line.real("noop")});

@@ -6,11 +6,36 @@
 #include "conformance/cases/compose.h"
 #include "conformance/cases/counter_random.h"
 #include "reference/layout/swizzle.h"
+#include "reference/support/error.h"
 
 namespace assay::conformance::inputs {
 namespace {
 
 constexpr std::uint32_t kScalePoison = 0x7FC0'DEAD;
+
+// Codes of ScaleKind::specials in turns of eight. E8M0 has only a NaN; E4M3 has no infinity, and a sign that products do
+// not read.
+std::uint32_t special_code(Format type, std::int64_t turn, std::uint32_t plain) {
+  const std::uint32_t e8m0[] = {plain, 0xFF, plain, 0xFE, plain, 0x00, plain, 0x01};
+  const std::uint32_t e4m3[] = {plain, 0x7F, plain | 0x80, 0xFF, plain, 0x80, 0x81, 0x00};
+  const std::uint32_t f32[] = {plain, 0x7F80'0000, 0x8000'0000, 0x7FC0'0000, plain | 0x8000'0000, 0xFF80'0000, 0x0000'0001, 0};
+  return type == Format::e8m0 ? e8m0[turn] : type == Format::e4m3 ? e4m3[turn] : f32[turn];
+}
+
+// (T * 2^shift +- 1) / 3, of 24 bits, where T is odd and has `bits` bits: three times it rounds to a tie in f32, and lies
+// beside the tie exactly. Both signs are drawn where there are numbers of both.
+std::uint32_t beside_tie(int bits, std::uint32_t word) {
+  const int shift = 26 - bits;
+  const std::uint64_t least = std::uint64_t{1} << (bits - 1), count = least / 4;  // T from least + 1 to 1.5 * least
+  const std::uint64_t first = CounterRandom::scale(word, static_cast<std::uint32_t>(count));
+  for (std::uint64_t attempt = 0; attempt < 2 * count; ++attempt) {
+    const std::uint64_t tie = (least + 1 + 2 * ((first + attempt) % count)) << shift;
+    const bool above = (word & 1) == (attempt < count ? 1 : 0);
+    const std::uint64_t beside = above ? tie + 1 : tie - 1;
+    if (beside % 3 == 0) return static_cast<std::uint32_t>(beside / 3);
+  }
+  throw InvalidArgument("bits", show(bits), "a tie that a multiple of 3 lies beside");
+}
 
 // The scale of block (i, j) of group g. Neighbours along i, j and g always differ in exponent, so a scale taken from
 // another block shows.
@@ -21,6 +46,19 @@ std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std
                                                         : (g + 2 * i + 3 * j) % 5);
   const int exponent = r.kind == ScaleKind::ones ? 0 : r.centre + wave - (r.narrow ? 0 : 2);
   const bool edge = r.kind == ScaleKind::edge && w[2] % 4 == 0;
+  if (r.kind == ScaleKind::specials) {
+    ScaleRequest plain = r;
+    plain.kind = ScaleKind::plain;
+    return special_code(r.type, (g + i + j) % 8, scale_code(plain, random, g, i, j, at_end, index));
+  }
+  if (r.kind == ScaleKind::opposed) {
+    if (r.type == Format::e8m0) return r.opposed_low ? 0x01 : 0xFE;
+    if (r.type == Format::e4m3) return r.opposed_low ? 0x08 : 0x7E;
+    return r.opposed_low ? 0x0080'0000 : 0x7F7F'FFFF;
+  }
+  if (r.kind == ScaleKind::two_roundings && (g + i + j) % 2 == 0) {
+    return compose(fields_of(Format::f32), false, beside_tie(r.tie_bits, w[0]), exponent - 23);
+  }
   const std::uint32_t chosen = w[3] % 6;
   switch (r.type) {
     case Format::e8m0: {
@@ -38,7 +76,7 @@ std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std
     default: {
       constexpr std::uint32_t kEdges[] = {0x0040'0000, 0x0020'0000, 0x7B00'0000, 0x0080'0000, 0x3F80'0000, 0x0020'4081};
       if (edge) return kEdges[chosen];
-      const bool plain = r.kind == ScaleKind::plain || r.kind == ScaleKind::edge;
+      const bool plain = r.kind != ScaleKind::pow2 && r.kind != ScaleKind::ones;
       return compose(fields_of(Format::f32), false, plain ? 0x80'0000 | w[0] >> 9 : 0x80'0000, exponent - 23);
     }
   }
@@ -47,7 +85,13 @@ std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std
 }  // namespace
 
 ScaleKind scale_kind_of(const std::string& word) {
-  return word == "plain" ? ScaleKind::plain : word == "pow2" ? ScaleKind::pow2 : word == "edge" ? ScaleKind::edge : ScaleKind::ones;
+  return word == "plain"      ? ScaleKind::plain
+         : word == "pow2"     ? ScaleKind::pow2
+         : word == "edge"     ? ScaleKind::edge
+         : word == "ones"     ? ScaleKind::ones
+         : word == "specials" ? ScaleKind::specials
+         : word == "opposed"  ? ScaleKind::opposed
+                              : ScaleKind::two_roundings;
 }
 
 Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction direction, const std::vector<std::int64_t>& splits,

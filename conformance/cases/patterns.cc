@@ -4,48 +4,12 @@
 #include <vector>
 
 #include "conformance/cases/case_schema.h"
-#include "conformance/cases/compose.h"
-#include "conformance/cases/counter_random.h"
+#include "conformance/cases/pattern_source.h"
 #include "reference/support/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
 namespace {
-
-// Everything a pattern asks for, worked out once a tensor.
-struct Source {
-  const PatternRequest& request;
-  FormatFields fields = fields_of(request.type);
-  FormatFields target = fields_of(request.target);
-  CounterRandom element{request.seed, request.tensor};
-  CounterRandom stripe{request.seed, request.tensor + "#stripe"};  // one draw for a row, a column block, ...
-  CounterRandom shared{request.seed, "#pairs"};                    // the same for both operands of a product
-  bool is_code = fields.bits <= 8;
-  // Codes fill the format's range, as quantized data do; other values are around 1.
-  int scale = !is_code ? 0 : request.type == Format::e2m1 ? 3 : 8;
-
-  Words draw(std::int64_t row, std::int64_t column) const {
-    return element.words(static_cast<std::uint64_t>(row * request.columns + column));
-  }
-  // A word for a place in a coarse grid.
-  std::uint32_t grid(std::int64_t row, std::int64_t column) const {
-    return stripe.word((static_cast<std::uint64_t>(row) << 32) ^ static_cast<std::uint64_t>(column + 1));
-  }
-  std::int64_t k(std::int64_t row, std::int64_t column) const {
-    if (!request.contract_rows) return column;
-    return request.position ? request.position(row) : row;
-  }
-  // The axis that is not summed over.
-  std::int64_t free(std::int64_t row, std::int64_t column) const { return request.contract_rows ? column : row; }
-  std::uint32_t one(int exponent) const { return compose(fields, false, 1, exponent); }
-};
-
-std::uint32_t pick(std::uint32_t word, std::uint32_t bound) { return CounterRandom::scale(word, bound); }
-
-// u * 2^(scale + shift), u uniform in (-1, 1) in 24 bits.
-std::uint32_t uniform_bits(const Source& s, const Words& w, int shift = 0) {
-  return compose(s.fields, w[1] >> 31, w[0] >> 8, s.scale + shift - 24);
-}
 
 std::uint32_t uniform(const Source& s, std::int64_t row, std::int64_t column) { return uniform_bits(s, s.draw(row, column)); }
 
@@ -77,20 +41,6 @@ std::uint32_t near_underflow(const Source& s, std::int64_t row, std::int64_t col
   return (w[2] >> 31 ? sign_bit(s.fields) : 0) | exponent << s.fields.mantissa | mantissa;
 }
 
-std::uint32_t special(const Source& s, const Words& w, bool with_infinity) {
-  const FormatFields& f = s.fields;
-  const std::uint32_t sign = w[2] & 1 ? sign_bit(f) : 0;
-  switch (pick(w[1], with_infinity ? 5 : 4)) {
-    case 0:  // any payload, quiet or signalling, where the format has a choice
-      if (f.nan == 0) return sign | f.top;
-      return sign | (f.infinity == 0 ? f.nan : f.infinity + 1 + pick(w[3], (1u << f.mantissa) - 1));
-    case 1: return sign_bit(f);                                        // -0
-    case 2: return sign | (1 + pick(w[3], (1u << f.mantissa) - 1));    // subnormal
-    case 3: return sign | f.top;
-    default: return sign | (f.infinity != 0 ? f.infinity : f.top);
-  }
-}
-
 // Regions of 32 rows by 64 columns: clean, all special, only zeros of both signs, or one element in eight special.
 std::uint32_t sprinkled(const Source& s, std::int64_t row, std::int64_t column, bool with_infinity) {
   const Words w = s.draw(row, column);
@@ -117,6 +67,12 @@ std::uint32_t sprinkled(const Source& s, std::int64_t row, std::int64_t column, 
 }
 std::uint32_t specials(const Source& s, std::int64_t row, std::int64_t column) { return sprinkled(s, row, column, true); }
 std::uint32_t nans(const Source& s, std::int64_t row, std::int64_t column) { return sprinkled(s, row, column, false); }
+
+// The first region holds every kind of special value, whatever its size and the seed; the others are those of specials.
+std::uint32_t every_special(const Source& s, std::int64_t row, std::int64_t column) {
+  if (s.request.role == Role::value && (row >= 32 || column >= 64)) return specials(s, row, column);
+  return first_specials(s, row, column);
+}
 
 // One peak in every `block` neighbours along a row and along a column, wherever the count starts.
 bool is_peak(const Source& s, std::int64_t row, std::int64_t column) { return (row + column) % s.request.block == 0; }
@@ -374,8 +330,10 @@ constexpr Pattern kPatterns[] = {
     {{"full_exponent", "every finite bit pattern alike"}, full_exponent},
     {{"near_underflow", "subnormals and the smallest normals"}, near_underflow},
     {{"specials", "infinities, NaN, -0, subnormals and the largest values among uniform data"}, specials},
+    {{"every_special", "each kind of special value for certain, in the first 32 rows by 64 columns; beyond them as specials"}, every_special},
     {{"nans", "the same without infinities"}, nans},
     {{"ties", "exact midpoints between two codes of the target"}, ties},
+    {{"subnormals", "nothing but subnormals"}, subnormals},
     {{"sparse", "mostly +0, whole blocks of zeros"}, sparse},
     {{"one_hot", "one power of two a row"}, one_hot},
     {{"clustered", "exponents near a centre, with pairs that cancel exactly"}, clustered},
@@ -389,6 +347,8 @@ constexpr Pattern kPatterns[] = {
     {{"adversarial_eps", "block maxima below, at and above eps, and zero blocks"}, adversarial_eps},
     {{"adversarial_four_over_six", "blocks whose two errors of 4over6 are equal but for rounding"}, adversarial_four_over_six},
     {{"adversarial_dbias", "column sums that tell one order of additions from another"}, adversarial_dbias},
+    {{"adversarial_infinities", "columns with infinities of both signs, of one, with sums that overflow, with subnormal sums"}, adversarial_infinities},
+    {{"adversarial_cancelling", "large products that cancel exactly in every step, and one small one that is the sum"}, adversarial_cancelling},
     {{"adversarial_output_ties", "sums that are ties of the rounding to the type of D"}, adversarial_output_ties},
     {{"adversarial_alignment", "products that the alignment of a step cuts in part"}, adversarial_alignment},
     {{"adversarial_promotion", "f32 additions between stretches of K that are ties"}, adversarial_promotion},

@@ -109,8 +109,8 @@ std::vector<OutputSpec> outputs(const Request& request) {
   Parsed parsed;
   parse(request, parsed);
   if (parsed.problem.config.stochastic_rounding) {
-    parsed.problem.config.rowwise = parsed.problem.rowwise_random != nullptr;
-    parsed.problem.config.columnwise = parsed.problem.columnwise_random != nullptr;
+    parsed.problem.config.rowwise = request.find_input("rowwise_random") != nullptr;  // its data are null where x has no elements
+    parsed.problem.config.columnwise = request.find_input("columnwise_random") != nullptr;
   }
   drop_odd_directions(parsed.problem);
   request.refuse_unknown();

@@ -9,6 +9,7 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
+#include "conformance/cases/reach.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/judge_options.h"
 #include "conformance/program/levels.h"
@@ -30,7 +31,7 @@ struct Options {
   BackendChoice backend;
   std::string algorithms_of;
   bool axes = false;
-  bool backends = false, plans = false, units = false, schema = false, names = false, levels = false, counts = false;
+  bool backends = false, plans = false, units = false, schema = false, names = false, levels = false, counts = false, reach = false;
 };
 
 const char* how_known(bool measured) { return measured ? "measured by us" : "not measured by us"; }
@@ -118,6 +119,10 @@ ExitCode list_cases(const Options& options) {
   const Selection selection = select(catalogue(*profile_named(options.profile)), options.words);
   for (const std::string& word : selection.unmatched) fmt::print(stderr, "no case of profile {} matches '{}'\n", options.profile, word);
   if (!selection.unmatched.empty() || selection.cases.empty()) return ExitCode::nothing_selected;
+  if (options.reach) {
+    fmt::print("{}", describe_reach(reach_of(selection.cases)));
+    return ExitCode::passed;
+  }
   if (!options.json.empty()) {
     nlohmann::json all = nlohmann::json::array();
     for (const CaseLine& line : selection.cases) all.push_back({{"name", name_of(line)}, {"case", to_text(line)}});
@@ -132,7 +137,9 @@ ExitCode list_cases(const Options& options) {
 Action add_list(CLI::App& verb) {
   const auto options = std::make_shared<Options>();
   verb.add_option("WORDS", options->words, "Only cases whose name or line contains every word");
-  verb.add_option("--profile", options->profile, "smoke, standard or full")->capture_default_str()->check(CLI::IsMember({"smoke", "standard", "full"}));
+  verb.add_option("--profile", options->profile, "smoke, standard or full")->capture_default_str()->check(CLI::IsMember({"smoke", "standard",
+      "full"}));
+  verb.add_flag("--reach", options->reach, "What these cases reach: the words that each op has compared, and the lengths that it meets");
   verb.add_flag("--names", options->names, "Names instead of case lines");
   verb.add_option("--json", options->json, "Write names and lines to this file");
   verb.add_flag("--backends", options->backends, "The built-in backends");

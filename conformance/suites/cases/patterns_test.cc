@@ -10,33 +10,11 @@
 #include <set>
 
 #include "conformance/cases/compose.h"
+#include "conformance/suites/cases/format_values.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
 namespace {
-
-struct Layout {
-  int mantissa, bias;
-  bool ieee;  // the top exponent is for infinity and NaN
-};
-const std::map<Format, Layout> kLayouts = {{Format::f32, {23, 127, true}}, {Format::bf16, {7, 127, true}}, {Format::f16, {10, 15, true}},
-                                           {Format::e4m3, {3, 7, false}},  {Format::e5m2, {2, 15, true}},  {Format::e2m1, {1, 1, false}}};
-int width(Format type) { return bits_of(type); }
-
-// The value of a code, by the definition of a binary format.
-double value_of(Format type, std::uint32_t code) {
-  const Layout l = kLayouts.at(type);
-  const int bits = width(type), exponent_bits = bits - 1 - l.mantissa;
-  const std::uint32_t magnitude = code & ((1u << (bits - 1)) - 1), field = magnitude >> l.mantissa;
-  const std::uint32_t fraction = magnitude & ((1u << l.mantissa) - 1);
-  const double sign = code >> (bits - 1) ? -1 : 1;
-  if (l.ieee && field == (1u << exponent_bits) - 1) {
-    return fraction == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  }
-  if (type == Format::e4m3 && magnitude == 0x7f) return std::numeric_limits<double>::quiet_NaN();
-  if (field == 0) return sign * std::ldexp(static_cast<double>(fraction), 1 - l.bias - l.mantissa);
-  return sign * std::ldexp(1.0 + std::ldexp(static_cast<double>(fraction), -l.mantissa), static_cast<int>(field) - l.bias);
-}
 
 std::vector<std::uint32_t> fill(const PatternRequest& request) {
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(request.rows * request.columns));
@@ -135,6 +113,10 @@ const PinnedPattern kPinnedPatterns[] = {
     {"wide_sums", 0xf4d3404f90a2b3ba},
     {"block_scales", 0xb33299629e3485e6},
     {"zeros", 0x0},
+    {"every_special", 0x5926b1ade8bb32a9},
+    {"subnormals", 0x8b8fc6002af4d99a},
+    {"adversarial_infinities", 0x995cd5e07200c3f8},
+    {"adversarial_cancelling", 0xb5c63fb167c99df8},
     {"adversarial_midpoints", 0x371878353aefe8e6},
     {"adversarial_amax", 0x6887f14a98f9db01},
     {"adversarial_eps", 0xb031677d8761c5c},
@@ -177,9 +159,9 @@ TEST(Patterns, AreFiniteUnlessTheySayOtherwise) {
       const bool codes = info.name == "every_code";
       // In turn, f32 has its infinities only if the random half of the word is 0.
       if (!codes || type != Format::f32) {
-        EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || codes)) << info.name << " " << name_of(type);
+        EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || info.name == "every_special" || info.name == "adversarial_infinities" || codes)) << info.name << " " << name_of(type);
       }
-      EXPECT_EQ(nan > 0, has_nan && (info.name == "specials" || info.name == "nans" || codes)) << info.name << " " << name_of(type);
+      EXPECT_EQ(nan > 0, has_nan && (info.name == "specials" || info.name == "every_special" || info.name == "nans" || codes)) << info.name << " " << name_of(type);
     }
   }
 }

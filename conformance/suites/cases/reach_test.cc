@@ -1,0 +1,108 @@
+// What standard reaches in each op and each length, and how many words full compares of each kind of output.
+
+#include "conformance/cases/reach.h"
+
+#include <gtest/gtest.h>
+
+#include "conformance/cases/catalogue.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+const std::map<std::string, Reach>& standard() {
+  static const std::map<std::string, Reach> reach = reach_of(catalogue(Profile::standard));
+  return reach;
+}
+
+// The three steps of a layer are one op here: each meets the ends of the range, together they meet every size.
+Reach layer() {
+  Reach all;
+  for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
+    for (const auto& [name, lengths] : standard().at(op).lengths) all.lengths[name].insert(lengths.begin(), lengths.end());
+  }
+  return all;
+}
+
+TEST(Reach, HasBothSidesOfEveryPowerOfTwo) {
+  std::map<std::string, Reach> reach = standard();
+  for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
+    for (const char* name : {"R", "N", "K"}) EXPECT_GE(*reach.at(op).lengths.at(name).rbegin(), 4096) << op << " " << name;
+    reach.erase(op);
+  }
+  reach["a layer"] = layer();
+  for (const auto& [op, each] : reach) {
+    for (const auto& [name, lengths] : each.lengths) {
+      if (!is_extent(name)) continue;
+      for (std::int64_t power = 16; power <= 4096; power *= 2) EXPECT_TRUE(on_both_sides(lengths, power)) << op << " " << name << ": " << power;
+    }
+  }
+}
+
+TEST(Reach, HasEveryResidue) {
+  std::map<std::string, Reach> reach = standard();
+  for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) reach.erase(op);
+  reach["a layer"] = layer();
+  for (const auto& [op, each] : reach) {
+    for (const char* name : {"R", "K", "N"}) {
+      const auto lengths = each.lengths.find(name);
+      if (lengths == each.lengths.end()) continue;
+      for (const std::int64_t residue : {0, 1, 15, 16, 64, 112, 127}) {
+        const bool met = std::any_of(lengths->second.begin(), lengths->second.end(), [&](std::int64_t length) { return length > 0 &&
+            length % 128 == residue; });
+        EXPECT_TRUE(met) << op << " " << name << ": " << residue << " of 128";
+      }
+    }
+  }
+}
+
+TEST(Reach, HasManyGroupsElementsScalesAndTiles) {
+  for (const auto& [op, each] : standard()) {
+    const auto largest = [&](const char* name) { return each.lengths.count(name) == 0 ? 0 : *each.lengths.at(name).rbegin(); };
+    if (each.lengths.count("groups") != 0) {
+      for (const std::int64_t groups : {17, 65, 1025}) EXPECT_TRUE(each.lengths.at("groups").count(groups)) << op << ": " << groups << " groups";
+    }
+    const bool layer = op.starts_with("linear_"), product = layer || op == "grouped_gemm";
+    if (each.lengths.count("elements") != 0 && !product) EXPECT_GT(largest("elements"), 1 << 20) << op;
+    if (op == "grouped_gemm") EXPECT_GT(largest("elements"), 1 << 16);
+    if (each.lengths.count("scales") != 0) EXPECT_GT(largest("scales"), 128) << op;
+    if (each.lengths.count("tiles") != 0) EXPECT_GT(largest("tiles"), 16) << op;
+  }
+}
+
+// Offsets whose sums pass what 32 bits hold, from splits of 32 bits too.
+TEST(Reach, PassesTwoToTheThirtyFirst) {
+  int lines = 0;
+  for (const CaseLine& line : catalogue(Profile::standard)) {
+    if (line.op != "splits_to_offsets_multi" || line.text("itype") != "i32") continue;
+    std::int64_t sum = 0;
+    for (const std::int64_t each : line.splits()) sum += each;
+    lines += sum > (std::int64_t{1} << 31);
+  }
+  EXPECT_GE(lines, 2);
+}
+
+// A fault in one word of 2^22 is more likely found than not: as many words are compared in full, of each kind of output.
+TEST(Reach, FullComparesEnoughWords) {
+  const std::map<std::string, Reach> full = reach_of(catalogue(Profile::full));
+  const std::int64_t enough = std::int64_t{1} << 22;
+  for (const char* codes : {"codes e4m3", "codes e5m2", "codes e2m1"}) EXPECT_GE(full.at("quantize").words.at(codes), enough) << codes;
+  for (const char* scales : {"scales f32", "scales e8m0", "scales e4m3"}) EXPECT_GE(full.at("quantize").words.at(scales), enough) << scales;
+  EXPECT_GE(full.at("dequantize").words.at("values"), enough);
+  for (const char* kind : {"d bf16", "d f16", "d tensor", "d block", "d mxfp8", "d nvfp4"}) EXPECT_GE(full.at("grouped_gemm").words.at(kind),
+      enough) << kind;
+}
+
+TEST(Reach, IsDescribed) {
+  const std::string text = describe_reach(reach_of({parse_case_line("quantize recipe=mxfp8 direction=rowwise splits=16,17,0 K=64"),
+                                                    parse_case_line("splits_to_offsets splits=1,2,3")}));
+  EXPECT_EQ(text,
+            "quantize: 1 lines\n  words codes e4m3 2112, scales e8m0 66\n  K: 1 values, to 64; not both sides of 16 32 64 128 256 512 1024 2048 4096\n"
+            "  R: 3 values, to 17; not both sides of 32 64 128 256 512 1024 2048 4096\n  elements: 1 values, to 2112\n"
+            "  groups: 1 values, to 3\n  rows: 1 values, to 33\n"
+            "  scales: 4 values, to 17\n  tiles: 2 values, to 1\n"
+            "splits_to_offsets: 1 lines\n  words offsets 4\n  groups: 1 values, to 3\n");
+}
+
+}  // namespace
+}  // namespace assay::conformance
