@@ -52,7 +52,9 @@ class Splits {
     if (tensor_->type != Format::i64 && tensor_->type != Format::i32) {
       throw InvalidArgument("in/splits", describe(*tensor_), "type i64 or i32");
     }
-    require(tensor_->elements() <= device::kMaxGroups, "in/splits", describe(*tensor_), "at most 1024 groups");
+    if (tensor_->elements() > device::kMaxGroups) {  // well formed, and more than the kernels take
+      throw NotSupported("in/splits is " + describe(*tensor_) + ": the device has kernels for at most " + std::to_string(device::kMaxGroups) + " groups");
+    }
     groups_ = static_cast<int>(tensor_->elements());
     data_ = tensor_->data;
     narrow_ = tensor_->type == Format::i32;
