@@ -89,6 +89,10 @@ class CublasLtCalls : public CudaCalls {
     device::cublaslt_prepare();
     const bool pinned = call.algorithm != -1;
     const device::CublasLtAlgorithm algorithm = pinned ? candidate(request, settings, call.algorithm).algorithm : device::CublasLtAlgorithm{};
+    // What the heuristic refuses is refused before the constants of the call are written to its workspace.
+    if (!pinned && request.is_wanted() && request.shape().rows.groups > 0) {
+      static_cast<void>(device::cublaslt_algorithms(request.shape(), settings, 1));
+    }
     const std::int64_t bytes = device::cublaslt_gemm_workspace_bytes(request.shape(), settings);
     const std::int64_t own = request.parts().add(bytes);
     return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
