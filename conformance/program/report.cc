@@ -59,7 +59,7 @@ void Report::add(std::vector<CaseReport> reports) {
     }
     try {
       results_->append(entries);
-    } catch (const golden::OutputError& error) {  // the verdicts still fall, and are told at the end
+    } catch (const golden::OutputError& error) {  // verdicts are still collected, and the fault is reported at the end
       results_fault_ = error.what();
       outcome_.add(ExitCode::machine_failed);
       troubles_.push_back(results_fault_);

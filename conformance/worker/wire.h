@@ -89,7 +89,7 @@ class Writer {
     put(static_cast<std::int64_t>(text.size()));
     put_bytes(text.data(), text.size());
   }
-  // Null is told apart from empty.
+  // Null and empty differ.
   void put_text(const char* text) {
     if (text == nullptr) return put(std::int64_t{-1});
     put_text(std::string_view(text));

@@ -96,7 +96,7 @@ TEST(OutputFile, AFullDiskIsSaidToBeFull) {
   const Ran ran = assay(with(kRepro, {"--json", "/dev/full"}));
   EXPECT_EQ(ran.code, 9);
   EXPECT_EQ(ran.err, "assay: /dev/full: cannot be written: No space left on device\n");
-  EXPECT_TRUE(contains(ran.out, "PASS repro")) << "the verdict is told all the same: " << ran.out;
+  EXPECT_TRUE(contains(ran.out, "PASS repro")) << "the verdict is printed all the same: " << ran.out;
 }
 
 // Results that cannot be printed are no pass.

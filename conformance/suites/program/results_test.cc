@@ -187,7 +187,7 @@ TEST(Resume, TakesSettingsWholeOrNotAtAll) {
   EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const auto& each) { return each.second == 2; }), 1) << "the setting that was there is judged again";
 }
 
-// A disk that is full in the middle: said as it is, exit 9, and the verdicts are told all the same.
+// A disk that is full in the middle: reported as such, exit 9, and the verdicts are printed all the same.
 TEST(Results, OnAFullDisk) {
   const EmptyGolden golden;
   const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", "/dev/full"}, golden.options);
