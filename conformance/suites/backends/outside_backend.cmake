@@ -40,7 +40,7 @@ file(COPY ${HEADER} DESTINATION ${WORK}/include/conformance)
 
 build(whole)
 run(0 ${ASSAY} run --backend ${WORK}/whole/build/libexample.so splits_to_offsets --profile smoke)
-expect("backend example on host processor")
+expect("libexample.so on host processor")
 expect(": 8 passed, 0 failed")
 run(0 ${ASSAY} run --backend ${WORK}/whole/build/libexample.so --profile smoke)
 expect("0 failed")

@@ -95,8 +95,15 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
   }
 }
 
+// Declared absent: the kernels take 1024 groups.
+bool has_too_many_groups(const golden::Case& problem) { return problem.in.at("splits").elements() > device::kMaxGroups; }
+
 TEST(GemmRequest, SaysWhatTheReferenceReads) {
   for_each_call("grouped_gemm", [](golden::Case& problem, const assay_call& call) {
+    if (has_too_many_groups(problem)) {
+      EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
+      return;
+    }
     const GemmRequest request(Request::of(call));
     const device::GroupedGemmCall& shape = request.shape();
     EXPECT_NO_THROW(device::check_grouped_gemm(shape));
@@ -116,7 +123,11 @@ TEST(GemmRequest, SaysWhatTheReferenceReads) {
 }
 
 TEST(LinearCall, CanBeMadeOfEveryCase) {
-  for_each_call("linear_", [](golden::Case&, const assay_call& call) {
+  for_each_call("linear_", [](golden::Case& problem, const assay_call& call) {
+    if (has_too_many_groups(problem)) {
+      EXPECT_THROW(linear_call(Request::of(call), kBringup), NotSupported);
+      return;
+    }
     const DeviceCall made = linear_call(Request::of(call), kBringup);
     EXPECT_GE(made.workspace_bytes, 0);
   });

@@ -180,8 +180,8 @@ struct Fault {
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
 
-constexpr const char* kForward = "scenario recipe=none steps=forward bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=440 replay=16:data,splits";
-constexpr const char* kScaled = "scenario recipe=tensor_delayed steps=forward,dgrad,wgrad bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=444 replay=16:data,splits,scales";
+constexpr const char* kForward = "scenario recipe=none steps=forward bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=440 replay=12:data,splits";
+constexpr const char* kScaled = "scenario recipe=tensor_delayed steps=forward,dgrad,wgrad bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=444 replay=12:data,splits,scales";
 constexpr const char* kBlockScaled = "scenario recipe=block steps=TN,NN,NT workspace=kept splits=17,0,33,7 N=24 K=40 seed=468 replay=6:data,splits,scales";
 constexpr const char* kSkips = "scenario recipe=block steps=weights,forward noop=0 splits=17,0,33 N=136 K=24 seed=482 replay=10:data,noop";
 constexpr const char* kHalfSkips = "scenario recipe=block steps=weights,forward/forward noop=0.5 splits=17,0,33 N=24 K=40 seed=485 replay=5:data,splits,noop";
