@@ -198,13 +198,13 @@ const Fault kFaults[] = {
     {"nothing", kApart, Verdict::passed, {}, "", [](Replayer&) {}},
 
     // What is baked into a graph when it is captured.
-    {"splits_frozen", kForward, Verdict::failed, {"when    replay 2 of 16, step forward", "output  y bf16"}, "", [](Replayer& replayer) {
+    {"splits_frozen", kForward, Verdict::failed, {"when    replay 2 of 12, step forward", "output  y bf16"}, "", [](Replayer& replayer) {
        freeze(replayer, [](const std::string& name) { return name == "splits"; });
      }},
-    {"data_frozen", kForward, Verdict::failed, {"when    replay 2 of 16, step forward"}, "", [](Replayer& replayer) {
+    {"data_frozen", kForward, Verdict::failed, {"when    replay 2 of 12, step forward"}, "", [](Replayer& replayer) {
        freeze(replayer, [](const std::string& name) { return name == "x"; });
      }},
-    {"scales_frozen", kScaled, Verdict::failed, {"when    replay 2 of 16, step forward"}, kForward, [](Replayer& replayer) {
+    {"scales_frozen", kScaled, Verdict::failed, {"when    replay 2 of 12, step forward"}, kForward, [](Replayer& replayer) {
        freeze(replayer, [](const std::string& name) { return name.ends_with("_scale"); });
      }},
     {"block_scales_frozen", kBlockScaled, Verdict::failed, {"when    replay 2 of 6, step TN", "output  d bf16"}, kForward, [](Replayer& replayer) {
@@ -213,7 +213,7 @@ const Fault kFaults[] = {
     {"flag_frozen", kSkips, Verdict::failed, {"when    replay 2 of 10, step weights", "written where nothing may be"}, kForward, [](Replayer& replayer) {
        freeze(replayer, [](const std::string& name) { return name == "noop"; });
      }},
-    {"first_replay_only", kForward, Verdict::failed, {"when    replay 2 of 16", "not written"}, "", [](Replayer& replayer) {
+    {"first_replay_only", kForward, Verdict::failed, {"when    replay 2 of 12", "not written"}, "", [](Replayer& replayer) {
        replayer.perform = [&replayer](const assay_graph& graph, std::size_t index, int launch) {
          if (launch == 1) replayer.honest(graph.calls[index].call);
        };
@@ -235,7 +235,7 @@ const Fault kFaults[] = {
          if (y.name == std::string("y") && used < y.shape[0]) std::memset(static_cast<std::uint8_t*>(y.data) + y.bytes - 2, 0, 2);
        });
      }},
-    {"one_edge_of_the_splits", kForward, Verdict::failed, {"replay 3 of 16"}, kTwo, [](Replayer& replayer) {
+    {"one_edge_of_the_splits", kForward, Verdict::failed, {"replay 3 of 12"}, kTwo, [](Replayer& replayer) {
        always(replayer, [&replayer](const assay_call& call) {  // a group of full size at the end is taken for none
          const auto* splits = static_cast<const std::int64_t*>(tensor(call, "splits").data);
          if (splits[groups_of(call) - 1] != tensor(call, call.outputs[0].name).shape[0]) replayer.honest(call);
@@ -348,7 +348,7 @@ const Fault kFaults[] = {
          if (launch != 2 || index != 1) replayer.honest(graph.calls[index].call);
        };
      }},
-    {"tenth_replay", kForward, Verdict::failed, {"when    replay 10 of 16"}, kApart, [](Replayer& replayer) {
+    {"tenth_replay", kForward, Verdict::failed, {"when    replay 10 of 12"}, kApart, [](Replayer& replayer) {
        replayer.perform = [&replayer](const assay_graph& graph, std::size_t index, int launch) {
          replayer.honest(graph.calls[index].call);
          if (launch == 10) bytes(graph.calls[index].call, graph.calls[index].call.outputs[0].name)[1] ^= 1;
@@ -360,7 +360,7 @@ const Fault kFaults[] = {
          if (launch == 9) bytes(graph.calls[index].call, graph.calls[index].call.outputs[0].name)[1] ^= 1;
        };
      }},
-    {"eager_is_wrong", kForward, Verdict::failed, {"when    made one by one, on the inputs of replay 1 of 16"}, "", [](Replayer& replayer) {
+    {"eager_is_wrong", kForward, Verdict::failed, {"when    made one by one, on the inputs of replay 1 of 12"}, "", [](Replayer& replayer) {
        replayer.eager = [&replayer](const assay_call& call) {
          replayer.honest(call);
          bytes(call, call.outputs[0].name)[0] ^= 1;
