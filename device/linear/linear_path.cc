@@ -1,5 +1,6 @@
 #include "device/linear/linear_path.h"
 
+#include "device/gemm/plan_key.h"
 #include "device/layout/check_rows.h"
 #include "device/linear/linear_kernels.h"
 #include "device/linear/linear_product.h"
@@ -55,15 +56,7 @@ LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config
   made.path = choice.verdict == LinearVerdict::cublaslt ? GemmPath::cublaslt : GemmPath::bringup;
   if (made.path == GemmPath::cublaslt) return made;
   const auto arithmetic = [&](GemmLayout layout, Format d_type) -> BringupArithmetic {
-    const GroupedGemmCall product = product_of(config, layout, d_type);
-    PlanKey key;
-    key.architecture = choice.arithmetic;
-    key.kind = product.kind;
-    key.layout = layout;
-    key.d_type = d_type;
-    key.split_accumulator = product.split_accumulator || product.kind == GemmKind::block;
-    if (product.kind == GemmKind::block) key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : product.weight_block;
-    const AccumulationPlan* const plan = plan_for(key);
+    const AccumulationPlan* const plan = plan_for(plan_key_of(product_of(config, layout, d_type), choice.arithmetic));
     if (plan == nullptr) {
       throw NotSupported(std::string(step_name(layout)) + ": no accumulation plan is known for recipe " + std::string(assay::name_of(config.recipe)) +
                          " on " + std::string(choice.arithmetic));

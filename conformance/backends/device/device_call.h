@@ -16,7 +16,7 @@ struct DeviceCall {
 };
 
 // Every op but products and layers: gemm_path.h, linear_call.h.
-// `rows_multiple`: promised of the rows of every group, where the call can be told so.
+// `rows_multiple`: promised of the rows of every group, where the call takes such a promise.
 // Errors: InvalidArgument and NotSupported, of the reference's kind; `enqueue` throws those of the device library as well,
 // with nothing enqueued but what fills the workspace.
 DeviceCall device_call(const Request& request, std::int64_t rows_multiple = 1);

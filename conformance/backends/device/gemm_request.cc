@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "conformance/ops/words.h"
+#include "device/gemm/plan_key.h"
 #include "reference/layout/scale_shape.h"
 
 namespace assay::conformance {
@@ -161,7 +162,7 @@ GemmRequest::GemmRequest(const Request& request)
   request.refuse_unknown();
   refuse_other_outputs(request, {"d"});
   call_.d = request.output("d", call_.d_type, d_elements);
-  // A product without elements has nothing to carry out, and rows that nobody could tell have none either.
+  // A product without elements has nothing to carry out; neither has one whose rows no tensor gives.
   wanted_ = call_.d != nullptr && d_elements > 0;
 
   call_.scalars_per_group = alpha_.per_group() || beta_.per_group();
@@ -214,15 +215,6 @@ device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status
   return ready;
 }
 
-PlanKey GemmRequest::key() const {
-  PlanKey key;
-  key.architecture = architecture_;
-  key.kind = call_.kind;
-  key.layout = call_.layout;
-  key.split_accumulator = call_.split_accumulator || call_.kind == GemmKind::block;
-  key.d_type = call_.d_type;
-  if (call_.kind == GemmKind::block) key.weight_block = call_.layout == GemmLayout::NT ? WeightBlock::b1x128 : call_.weight_block;
-  return key;
-}
+PlanKey GemmRequest::key() const { return device::plan_key_of(call_, architecture_); }
 
 }  // namespace assay::conformance

@@ -7,6 +7,7 @@
 #include "conformance/backends/device/call_parts.h"
 #include "conformance/backends/device/cuda_backend.h"
 #include "conformance/ops/words.h"
+#include "device/gemm/plan_key.h"
 #include "device/linear/linear_product.h"
 #include "device/linear/linear_steps.h"
 
@@ -26,7 +27,7 @@ const Request& with_splits(const Request& request) {
   return request;
 }
 
-// What every step is told, from the attributes, the splits and the activation that tells R.
+// What every step takes from the attributes, the splits and the activation, whose rows are R.
 struct Step {
   Parts parts;
   Splits splits;
@@ -73,22 +74,11 @@ struct Step {
     return call.config.recipe == LinearRecipe::tensor_delayed ? floats(&request.input(name, Format::f32, groups())) : nullptr;
   }
 
-  PlanKey key_of(const device::GroupedGemmCall& product, GemmLayout layout, Format d_type) const {
-    PlanKey key;
-    key.architecture = architecture;
-    key.kind = product.kind;
-    key.layout = layout;
-    key.split_accumulator = product.split_accumulator;
-    key.d_type = d_type;
-    if (product.kind == GemmKind::block) key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : product.weight_block;
-    return key;
-  }
-
   // The plan of that product once its path is chosen; null where it is not known.
   const AccumulationPlan* plan_of(const GemmOptions& options, GemmLayout layout, Format d_type) const {
     if (call.path.path == device::GemmPath::bringup) return find_accumulation_plan(call.path.forward.arithmetic.plan->name);
     const device::GroupedGemmCall product = sized(device::product_of(call.config, layout, d_type), layout);
-    PlanKey key = key_of(product, layout, d_type);
+    PlanKey key = device::plan_key_of(product, architecture);
     key.library = "cublaslt";
     key.version_from = key.version_to = options.assumed_version != 0 ? options.assumed_version : device::CublasLtLibrary::get().version();
     if (device::cublaslt_route(product, {}) == device::CublasLtRoute::expanded_scales) key.weight_block = WeightBlock::b1x128;
@@ -105,7 +95,7 @@ struct Step {
       return;
     }
     if (options.path == GemmPath::cublaslt) throw NotSupported(why);
-    const AccumulationPlan* plan = plan_for(key_of(product, layout, d_type));
+    const AccumulationPlan* plan = plan_for(device::plan_key_of(product, architecture));
     if (plan == nullptr) {
       throw NotSupported("no accumulation plan is known for kind " + std::string(assay::name_of(product.kind)) + ", layout " +
                          std::string(assay::name_of(layout)) + " on architecture \"" + architecture + "\"");

@@ -15,6 +15,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "conformance/suites/golden/random.h"
 #include "conformance/suites/golden/sample_fixture.h"
 #include "conformance/suites/golden/strange_file.h"
 #include "conformance/suites/golden/temporary_folder.h"
@@ -163,21 +164,6 @@ const Kind kKinds[] = {
 };
 
 // ---- damage
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {  // splitmix64
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(next() % count); }
-
- private:
-  std::uint64_t state_;
-};
 
 // Where the structures of a file begin.
 std::vector<std::size_t> signatures(const Bytes& bytes) {

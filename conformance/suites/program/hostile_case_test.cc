@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "conformance/suites/golden/random.h"
 #include "conformance/suites/golden/temporary_folder.h"
 #include "conformance/suites/program/run_program.h"
 #include "golden/io/contained_reader.h"
@@ -25,26 +26,8 @@ namespace {
 using golden::Attribute;
 using golden::Case;
 using golden::Fixture;
+using golden::Random;
 using golden::Tensor;
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {  // splitmix64
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(next() % count); }
-  template <class Container>
-  auto& one_of(Container& from) {
-    return *std::next(std::begin(from), static_cast<std::ptrdiff_t>(below(std::size(from))));
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 constexpr std::int64_t kIntegers[] = {0, -1, 1, 2, 3, 127, 128, 1 << 16, INT32_MAX, std::int64_t{1} << 31, std::int64_t{1} << 40,
                                       std::int64_t{1} << 62, INT64_MAX, INT64_MIN, -128, 255};

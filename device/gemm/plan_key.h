@@ -1,0 +1,23 @@
+#pragma once
+// What a grouped GEMM says of its accumulation plan: kind, layout, scaling and type of D, on an architecture ("sm90").
+
+#include <string_view>
+
+#include "device/gemm/grouped_gemm.h"
+#include "reference/gemm/plan.h"
+
+namespace assay::device {
+
+// Block scaling always splits the accumulator, and wgrad contracts two operands that are scaled 1x128.
+inline PlanKey plan_key_of(const GroupedGemmCall& call, std::string_view architecture) {
+  PlanKey key;
+  key.architecture = architecture;
+  key.kind = call.kind;
+  key.layout = call.layout;
+  key.split_accumulator = call.split_accumulator || call.kind == GemmKind::block;
+  key.d_type = call.d_type;
+  if (call.kind == GemmKind::block) key.weight_block = call.layout == GemmLayout::NT ? WeightBlock::b1x128 : call.weight_block;
+  return key;
+}
+
+}  // namespace assay::device
