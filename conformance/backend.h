@@ -31,7 +31,14 @@ extern "C" {
 
 #define ASSAY_BACKEND_VERSION 1
 
-typedef enum assay_status {
+/* An enumeration is an int of 32 bits, and may hold numbers that have no name here: a caller or a backend may send any. */
+#if defined(__cplusplus)
+#define ASSAY_ENUMERATION(name) enum name : int32_t
+#else
+#define ASSAY_ENUMERATION(name) enum name
+#endif
+
+typedef ASSAY_ENUMERATION(assay_status) {
   ASSAY_OK = 0,
   ASSAY_NOT_SUPPORTED = 1,    /* well formed, but this implementation has no such path; `last_error` says what is missing */
   ASSAY_INVALID_ARGUMENT = 2, /* the call is wrong; `last_error` names the argument */
@@ -42,12 +49,12 @@ typedef enum assay_status {
 } assay_status;
 
 /* Element types, the same numbers as assay::Format. ASSAY_E2M1 tensors are shaped in bytes, two codes each. */
-typedef enum assay_dtype {
+typedef ASSAY_ENUMERATION(assay_dtype) {
   ASSAY_F32 = 0, ASSAY_BF16 = 1, ASSAY_F16 = 2, ASSAY_E4M3 = 3, ASSAY_E5M2 = 4, ASSAY_E4M3_FNUZ = 5, ASSAY_E5M2_FNUZ = 6,
   ASSAY_E8M0 = 7, ASSAY_E2M1 = 8, ASSAY_I32 = 9, ASSAY_I64 = 10
 } assay_dtype;
 
-typedef enum assay_parameter_kind { ASSAY_INTEGER = 0, ASSAY_REAL = 1, ASSAY_TEXT = 2 } assay_parameter_kind;
+typedef ASSAY_ENUMERATION(assay_parameter_kind) { ASSAY_INTEGER = 0, ASSAY_REAL = 1, ASSAY_TEXT = 2 } assay_parameter_kind;
 
 typedef struct assay_parameter {
   const char* name;

@@ -91,6 +91,8 @@ class Backend {
   void give_up();
   // The context is no good for another case: it was given up, its process has ended, its device is lost.
   bool is_given_up() const;
+  // Its calls are made in another process, which writes to no memory of this one.
+  bool is_in_worker() const { return remote_ != nullptr; }
 
   // A case begins; see BackendFault::is_alone.
   void begin_case();

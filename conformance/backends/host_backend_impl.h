@@ -107,10 +107,13 @@ inline assay_status device_info(assay_context*, assay_device_info* info) {
   return ASSAY_OK;
 }
 
+// No process has more address space: a larger size is not asked for, since an allocator may end the process over it.
+inline constexpr std::int64_t kMostAllocated = std::int64_t{1} << 48;
+
 inline assay_status allocate(assay_context* context, std::int64_t bytes, void** data) {
   *data = nullptr;
   std::size_t size = 0;
-  if (bytes >= 0) {
+  if (bytes >= 0 && bytes <= kMostAllocated) {
     size = (static_cast<std::size_t>(bytes) + 4096) / 4096 * 4096;
     for (std::size_t i = 0; i < context->spare.size(); ++i) {
       if (context->spare[i].second < size || context->spare[i].second / 4 > size) continue;

@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <list>
+#include <mutex>
 #include <utility>
 
 #include "conformance/run/guarded_buffer.h"
@@ -69,14 +71,21 @@ std::vector<std::byte>& spare() {
   return bytes;
 }
 
+// A copy in this process that never ended may still write there: it lives as long as the program.
+void leave_behind(std::vector<std::byte> bytes) {
+  static std::mutex mutex;
+  static auto* const all = new std::list<std::vector<std::byte>>;
+  const std::lock_guard lock(mutex);
+  all->push_back(std::move(bytes));
+}
+
 }  // namespace
 
 bool CaseMemory::Arena::is_small() const { return end() <= kSmall; }
 
 CaseMemory::~CaseMemory() {
   if (backend_.is_given_up()) {
-    // A copy that never ended may still write there.
-    if (!read_.empty()) new std::vector<std::byte>(std::move(read_));
+    if (!backend_.is_in_worker() && !read_.empty()) leave_behind(std::move(read_));
     return;
   }
   for (const Arena& each : arenas_) backend_.table().release(backend_.context(), each.base);

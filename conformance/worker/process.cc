@@ -16,10 +16,12 @@
 #include <deque>
 #include <filesystem>
 #include <future>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "conformance/backends/backend.h"
+#include "reference/support/sanitized.h"
 
 extern "C" char** environ;
 
@@ -55,6 +57,31 @@ struct Pipe {
     if (write >= 0) close(write);
   }
   Pipe(const Pipe&) = delete;
+};
+
+// What a worker finds in its environment: what this process has. Where that is compiled with a sanitizer, a worker ends by the
+// signal that a backend raises, as it does without; and what a backend still holds as its process ends is not examined.
+class WorkerEnvironment {
+ public:
+  WorkerEnvironment() {
+    const char* options = kAddressSanitizer ? "ASAN_OPTIONS" : kThreadSanitizer ? "TSAN_OPTIONS" : nullptr;
+    for (char** each = environ; *each != nullptr; ++each) {
+      if (options == nullptr || !std::string_view(*each).starts_with(std::string(options) + "=")) words_.push_back(*each);
+    }
+    if (options != nullptr) {
+      const char* before = std::getenv(options);
+      changed_ = std::string(options) + "=" + (before == nullptr ? "" : std::string(before) + ":") +
+                 "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:detect_leaks=0" +
+                 (kThreadSanitizer ? ":die_after_fork=0" : "");
+      words_.push_back(changed_.data());
+    }
+    words_.push_back(nullptr);
+  }
+  char* const* words() const { return words_.data(); }
+
+ private:
+  std::string changed_;
+  std::vector<char*> words_;
 };
 
 }  // namespace
@@ -189,7 +216,7 @@ std::shared_ptr<Process> Process::start(const std::vector<std::string>& words, i
     posix_spawnattr_setsigdefault(&attributes, &every);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     pid_t id = -1;
-    const int error = posix_spawn(&id, program.c_str(), &actions, &attributes, arguments.data(), environ);
+    const int error = posix_spawn(&id, program.c_str(), &actions, &attributes, arguments.data(), WorkerEnvironment().words());
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {

@@ -18,6 +18,7 @@
 
 #include "conformance/worker/process.h"
 #include "conformance/worker/session.h"
+#include "reference/support/sanitized.h"
 
 namespace assay::conformance::worker {
 namespace {
@@ -38,16 +39,12 @@ void confine(bool limit_memory) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   std::ofstream("/proc/self/oom_score_adj") << 1000;  // where memory runs out, this process ends and not the judge
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  if (limit_memory) {
+  if (limit_memory && !kHasShadowMemory) {
     const std::uint64_t available = available_memory();
     const auto most = static_cast<rlim_t>(available / 4 * 3);
     const rlimit data{most, most};
     if (available > 0) setrlimit(RLIMIT_DATA, &data);
   }
-#else
-  (void)limit_memory;
-#endif
 }
 
 // Ends the process group once the judge's end of the pipe is closed, which the system does when the judge ends in any way.

@@ -15,26 +15,15 @@
 
 #include "golden/io/channel.h"
 #include "golden/io/memory.h"
+#include "reference/support/sanitized.h"
 
 namespace assay::golden {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
-
 void limit_address_space(std::int64_t used, std::int64_t more) {
   rlimit limit{};
   std::int64_t most = 0;
-  if (kSanitized || used < 0 || __builtin_add_overflow(used, more, &most)) return;
+  if (kHasShadowMemory || used < 0 || __builtin_add_overflow(used, more, &most)) return;
   if (::getrlimit(RLIMIT_AS, &limit) != 0) return;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, static_cast<rlim_t>(most));
   ::setrlimit(RLIMIT_AS, &limit);
@@ -44,7 +33,7 @@ void limit_address_space(std::int64_t used, std::int64_t more) {
 void arm(double seconds) { ::alarm(static_cast<unsigned>(std::min(std::ceil(seconds) + 5, 1e9))); }
 
 void confine(int log) {
-  if (!kSanitized) {  // whose own handlers report what happened and end the process
+  if (!kHasShadowMemory) {  // whose own handlers report what happened and end the process
     for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS}) ::signal(signal, SIG_DFL);
   }
   ::signal(SIGALRM, SIG_DFL);

@@ -16,13 +16,17 @@ std::atomic<long> allocations{0};
 
 }  // namespace
 
-// Of this whole test program.
-void* operator new(std::size_t size) {
+// Of this whole test program. All forms whose memory the plain delete gives back: a sanitizer has forms of its own.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* made = std::malloc(size == 0 ? 1 : size)) return made;
+  return std::malloc(size == 0 ? 1 : size);
+}
+void* operator new(std::size_t size) {
+  if (void* made = operator new(size, std::nothrow)) return made;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace assay {

@@ -6,15 +6,10 @@
 #include <string>
 
 #include "conformance/suites/program/run_program.h"
+#include "reference/support/sanitized.h"
 
 namespace assay::conformance {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // their shadow takes terabytes of address space
-#else
-constexpr bool kSanitized = false;
-#endif
 
 Ran run_within(int kilobytes, const std::string& arguments) {
   const std::string program = ASSAY_PROGRAM;
@@ -27,7 +22,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 // From a limit that the program cannot begin in to one that has room for everything.
 TEST(AddressSpace, LimitedPassesOrEndsWithExit9) {
-  if (kSanitized) return;
+  if (kHasShadowMemory) GTEST_SKIP() << "compiled with a sanitizer, whose shadow memory takes terabytes of address space";
   int passed = 0, refused = 0;
   for (int kilobytes = 24'000; kilobytes <= 130'000; kilobytes = kilobytes * 8 / 7) {
     const auto begin = std::chrono::steady_clock::now();
