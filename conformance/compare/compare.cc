@@ -151,6 +151,7 @@ class Comparison {
       : map_(map_output(problem, name, expected)), got_(produced), want_(expected), options_(options) {
     difference_.output = name + " " + std::string(name_of(expected.type)) + " " + shape_text(expected.shape);
     if (options.before != nullptr) before_ = Elements(*options.before);
+    if (options.other.produced != nullptr) other_ = {true, Elements(*options.other.produced), Elements(*options.other.before)};
   }
 
   Difference run() {
@@ -161,7 +162,8 @@ class Comparison {
       difference_.where += (difference_.where.empty() ? "" : "; ") + std::string("beyond the splits");
     }
     if (is_floating(want_.type)) difference_.has_ulp = difference_.ulp.total() > 0;
-    Evidence evidence{map_, got_, want_, options_.before != nullptr, before_, std::move(mismatches_)};
+    if (!options_.hints) return std::move(difference_);
+    Evidence evidence{map_, got_, want_, options_.before != nullptr, before_, other_, std::move(mismatches_)};
     difference_.hints = hints_for(evidence);
     if (difference_.overwritten > 0) {
       difference_.hints.insert(difference_.hints.begin(), "written where nothing may be: " + show(difference_.overwritten) +
@@ -330,6 +332,7 @@ class Comparison {
 
   OutputMap map_;
   Elements got_, want_, before_;
+  OtherElements other_;
   CompareOptions options_;
   bool floating_ = is_floating(want_.type);
   std::uint64_t sign_ = std::uint64_t{1} << (want_.bits - 1);
@@ -380,6 +383,13 @@ Difference compare(const Case& problem, const std::string& name, const Tensor& e
                    const CompareOptions& options) {
   require_same(expected, produced, "produced " + name);
   if (options.before != nullptr) require_same(expected, *options.before, "before " + name);
+  require((options.other.produced == nullptr) == (options.other.before == nullptr), "the other run of " + name, "one tensor",
+          "its output and the contents before it");
+  if (options.other.produced != nullptr) {
+    require_same(expected, *options.other.produced, "the other run's " + name);
+    require_same(expected, *options.other.before, "before the other run, " + name);
+    require(options.before != nullptr, "before " + name, "unknown", "known, where another run is given");
+  }
   require(options.written.empty() || (options.before != nullptr && options.written.size() == expected.bytes.size()), "written",
           options.written.size(), "one byte for each byte of the tensor, and its contents before the call");
   return Comparison(problem, name, expected, produced, options).run();

@@ -21,12 +21,20 @@
 
 namespace assay::conformance {
 
+// The same call once more, its outputs over other contents. Tells what is not written from what only looks like it.
+struct OtherRun {
+  const golden::Tensor* produced = nullptr;
+  const golden::Tensor* before = nullptr;
+};
+
 struct CompareOptions {
   bool zero_sign_free = false;
   const golden::Tensor* before = nullptr;  // the output's contents before the call, if known
   // One byte for each byte of the tensor: 0 where nothing may be written. Empty: the map decides. An element counts as
   // written if any of its bytes does; compact padding that counts as written is not compared. Needs `before`.
   std::span<const std::uint8_t> written = {};
+  OtherRun other = {};  // if there was one; needs `before`
+  bool hints = true;    // false: only what differs, without a guess why
 };
 
 // Distances between wrong and wanted codes, in units in the last place: 1, 2, 3-4, 5-8, ... and those without a distance.
@@ -46,11 +54,7 @@ struct Difference {
   std::int64_t first_element = 0;
   std::string first_place;    // "group 1, row 5, column 60"
   std::uint64_t got = 0, want = 0;
-  std::string got_text, want_text;  // Its parts: what is said of one output, and the whole around one or several of these, or around other trouble.
-std::string difference_text(const Difference& difference);
-std::string failure_text(std::string_view case_line, std::string_view body, std::string_view repro_command);
-
-// "0x81 (-0.001953125)"
+  std::string got_text, want_text;  // "0x81 (-0.001953125)"
   std::string where;          // "groups 1,3; rows 0-127; columns 128-255; tiles 128x128 (0,1)"
   bool has_ulp = false;
   UlpHistogram ulp;
@@ -59,7 +63,8 @@ std::string failure_text(std::string_view case_line, std::string_view body, std:
   explicit operator bool() const { return count != 0; }
 };
 
-// Errors (InvalidArgument): tensors of different type or shape; `before` or `written` of another size.
+// Errors (InvalidArgument): tensors of different type or shape; `before`, `written` or a tensor of `other` of another size; one
+// tensor of `other` without the other.
 Difference compare(const golden::Case& problem, const std::string& name, const golden::Tensor& expected,
                    const golden::Tensor& produced, const CompareOptions& options = {});
 

@@ -31,9 +31,67 @@ std::string share(std::int64_t part, std::size_t all) {
   return part == static_cast<std::int64_t>(all) ? "all " + show(part) : show(part) + " of " + show(all);
 }
 
+// Bytes in a row that hold what was there before: a value that is computed does not look like that by chance.
+constexpr std::int64_t kRun = 8;
+
+// Whether `run` bytes in a row, all alike, stand anywhere in the tensor.
+bool holds_run(const Elements& elements, std::int64_t count, std::byte value, std::int64_t run) {
+  std::int64_t length = 0;
+  const std::int64_t bytes = count * elements.bits / 8;
+  for (std::int64_t i = 0; i < bytes; ++i) {
+    length = elements.bytes[i] == value ? length + 1 : 0;
+    if (length == run) return true;
+  }
+  return false;
+}
+
+// Words that were not written. Where the call was made over two contents: those that follow both. With one run, or where
+// only this one left the word alone: those in a run of bytes that no answer holds. Bytes of 0xFF are no evidence by themselves:
+// a code, -1, or a NaN that came from memory that was read.
+class Unwritten {
+ public:
+  explicit Unwritten(const Evidence& e) : e_(e) {
+    if (!e.has_before || e.map.elements == 0) return;
+    value_ = e.before.bytes[0];
+    run_ = std::max<std::int64_t>(kRun, 2 * e.want.bits / 8);
+    trusts_runs_ = value_ != std::byte{0xFF} && !holds_run(e.want, e.map.elements, value_, run_);
+  }
+  bool operator()(const Mismatch& m) const {
+    const Segment& s = segment_of(e_, m);
+    const std::int64_t at = s.first + m.offset;
+    if (e_.before[at] != m.got) return false;
+    if (e_.other.is_known) {
+      if (e_.other.got[at] == e_.other.before[at] && e_.other.before[at] != e_.before[at]) return true;
+      if (e_.other.got[at] == m.got) return false;
+    }
+    return trusts_runs_ && in_run(s, at);
+  }
+
+ private:
+  bool in_run(const Segment& s, std::int64_t at) const {
+    const std::int64_t most = std::max<std::int64_t>(run_ * 8 / e_.want.bits, 2);
+    const auto left_alone = [&](std::int64_t i) {
+      if (i < s.first || i >= s.first + s.elements()) return false;
+      const Coordinates place = coordinates_of(s, i - s.first);
+      return place.row < s.used_rows && place.column < s.used_columns && e_.got[i] == e_.before[i] && e_.want[i] != e_.got[i];
+    };
+    std::int64_t count = 1;
+    for (const int step : {-1, 1}) {
+      for (std::int64_t i = at + step; count < most && left_alone(i); i += step) ++count;
+    }
+    return count >= most;
+  }
+
+  const Evidence& e_;
+  std::byte value_{};
+  std::int64_t run_ = kRun;
+  bool trusts_runs_ = false;
+};
+
 std::string poison_left(const Evidence& e) {
   if (!e.has_before) return "";
-  const std::int64_t left = count_if(e, [&](const Mismatch& m) { return e.before[segment_of(e, m).first + m.offset] == m.got; });
+  const Unwritten unwritten(e);
+  const std::int64_t left = count_if(e, [&](const Mismatch& m) { return unwritten(m); });
   if (left == 0) return "";
   return "not written: " + share(left, e.mismatches.size()) + " still hold what was there before the call";
 }
@@ -48,8 +106,8 @@ std::string nans(const Evidence& e) {
   const Format type = e.want.type;
   const std::int64_t nan = count_if(e, [&](const Mismatch& m) { return is_nan(type, m.got) && !is_nan(type, m.want); });
   const std::int64_t number = count_if(e, [&](const Mismatch& m) { return !is_nan(type, m.got) && is_nan(type, m.want); });
-  if (nan > 0) return "NaN where a number is wanted: " + share(nan, e.mismatches.size());
-  if (number > 0) return "a number where NaN is wanted: " + share(number, e.mismatches.size());
+  if (nan > 0) return "NaN where a number is expected: " + share(nan, e.mismatches.size());
+  if (number > 0) return "a number where NaN is expected: " + share(number, e.mismatches.size());
   return "";
 }
 
@@ -62,6 +120,10 @@ std::string one_step(const Evidence& e) {
   };
   if (count_if(e, near) != static_cast<std::int64_t>(e.mismatches.size())) return "";
   const std::int64_t above = count_if(e, [&](const Mismatch& m) { return std::fabs(value_of(e.want.type, m.got)) > std::fabs(value_of(e.want.type, m.want)); });
+  if (e.want.type == Format::e8m0) {
+    const std::string ways = above == static_cast<std::int64_t>(e.mismatches.size()) ? "twice" : above == 0 ? "half" : "twice or half";
+    return "every wrong scale is " + ways + " the expected one: its exponent is off by one";
+  }
   const std::string way = above == static_cast<std::int64_t>(e.mismatches.size()) ? ", always away from zero"
                           : above == 0 ? ", always toward zero" : "";
   return "every difference is one unit in the last place" + way + ": a rounding";
@@ -162,7 +224,7 @@ std::string another_block(const Evidence& e) {
     if (!first_with.count(m.got)) return "";
   }
   const auto& [g, offset] = first_with.at(e.mismatches[0].got);
-  return "scale of another block: the first wrong one is wanted at " + place_of(e.map, e.map.segments[g], offset);
+  return "scale of another block: the first wrong one is expected at " + place_of(e.map, e.map.segments[g], offset);
 }
 
 std::string one_factor(const Evidence& e) {
@@ -177,7 +239,7 @@ std::string one_factor(const Evidence& e) {
     if (std::fabs(std::frexp(factor, &exponent)) != 0.5 || got != want * factor) return "";
   }
   if (e.mismatches.size() < 4) return "";
-  return "every wrong value is the wanted one times " + show(factor) + ": a scale";
+  return "every wrong value is the expected one times " + show(factor) + ": a scale";
 }
 
 std::string all_zero(const Evidence& e) {
@@ -191,7 +253,7 @@ std::string all_zero(const Evidence& e) {
 std::vector<std::string> hints_for(const Evidence& evidence) {
   std::vector<std::string> hints;
   if (evidence.mismatches.empty()) return hints;
-  for (const auto& hint : {poison_left, zero_signs, nans, nibbles, transposed, another_group, shifted, another_block, one_step,
+  for (const auto& hint : {poison_left, zero_signs, nans, nibbles, one_step, transposed, another_group, shifted, another_block,
                            one_factor, all_zero}) {
     std::string text = hint(evidence);
     if (!text.empty() && hints.size() < 3) hints.push_back(std::move(text));

@@ -18,11 +18,18 @@ struct Mismatch {
   std::uint64_t got, want;
 };
 
+// Another run of the call, over other contents.
+struct OtherElements {
+  bool is_known = false;
+  Elements got, before;
+};
+
 struct Evidence {
   const OutputMap& map;
   Elements got, want;
   bool has_before = false;
   Elements before;
+  OtherElements other;
   std::vector<Mismatch> mismatches;  // those among elements in use
 };
 

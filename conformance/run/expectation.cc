@@ -275,8 +275,24 @@ std::vector<std::uint8_t> Expectation::Output::mask() const {
   return bytes;
 }
 
-std::string Expectation::differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison,
-                                     std::vector<std::string>* details, std::vector<Finding>* findings) const {
+golden::Tensor Expectation::Output::filled(std::uint8_t poison) const {
+  return {spec.type, spec.shape, std::vector<std::byte>(want.size(), static_cast<std::byte>(poison))};
+}
+
+bool Expectation::holds(const Outputs& outputs, std::uint8_t poison) const {
+  return std::all_of(outputs_.begin(), outputs_.end(), [&](const Output& output) {
+    const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
+    if (!is_bounded(output) && output.is_exact(bytes, poison)) return true;
+    const std::vector<std::uint8_t> mask = output.mask();
+    const golden::Tensor got{output.spec.type, output.spec.shape, bytes};
+    if (is_bounded(output)) return outside_bounds_text(output.spec.name, got, mask, poison, bounds_, nullptr).empty();
+    const golden::Tensor before = output.filled(poison);
+    return !compare(problem_, output.spec.name, output.wanted(), got, {output.zero_sign_free, &before, mask, {}, false});
+  });
+}
+
+std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details,
+                                     std::vector<Finding>* findings, const OtherPoison* other) const {
   std::string text;
   for (const Output& output : outputs_) {
     const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
@@ -287,10 +303,16 @@ std::string Expectation::differences(const std::map<std::string, std::vector<std
       text += outside_bounds_text(output.spec.name, got, mask, poison, bounds_, findings);
       continue;
     }
-    golden::Tensor before = got;
-    std::fill(before.bytes.begin(), before.bytes.end(), static_cast<std::byte>(poison));
-    const golden::Tensor want{output.spec.type, output.spec.shape, output.want};
-    Difference difference = compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask});
+    const golden::Tensor before = output.filled(poison), want = output.wanted();
+    golden::Tensor other_got, other_before;
+    OtherRun run;
+    if (other != nullptr) {
+      other_got = want;
+      if (other->outputs != nullptr) other_got.bytes = other->outputs->at(output.spec.name);
+      other_before = output.filled(other->poison);
+      run = {&other_got, &other_before};
+    }
+    Difference difference = compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask, run});
     if (!difference) continue;
     if (problem_.op == "grouped_gemm" && output.spec.name == "d") {
       ScaleFindings findings = scale_findings(request_of(problem_, attributes_), got, want);

@@ -11,6 +11,14 @@
 
 namespace assay::conformance {
 
+using Outputs = std::map<std::string, std::vector<std::byte>>;
+
+// The same call once more, its outputs filled with another poison.
+struct OtherPoison {
+  const Outputs* outputs = nullptr;  // null: every word was the expected one
+  std::uint8_t poison = 0;
+};
+
 class Expectation {
  public:
   // `stated` is what the backend says of its numbers: its accumulation plan is the one that is followed, its sign of zero
@@ -29,12 +37,15 @@ class Expectation {
   // Not empty when the statement itself cannot be followed: a plan or a unit that is not in the tables.
   const std::string& statement_fault() const { return statement_fault_; }
 
+  // Whether all is right: differences() is empty.
+  bool holds(const Outputs& outputs, std::uint8_t poison) const;
+
   // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else a block of lines for
   // each output that is wrong (compare.h).
   // `details`, if given, receives what would be too much for that: one line for each wrong tile that could be explained;
-  // `findings` one entry for each output that is wrong.
-  std::string differences(const std::map<std::string, std::vector<std::byte>>& outputs, std::uint8_t poison,
-                          std::vector<std::string>* details = nullptr, std::vector<Finding>* findings = nullptr) const;
+  // `findings` one entry for each output that is wrong. `other`: what the call gave over another poison, if it was made.
+  std::string differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details = nullptr,
+                          std::vector<Finding>* findings = nullptr, const OtherPoison* other = nullptr) const;
 
   // Elements of a bounded product that two runs of the call wrote differently: something that is not an input took part. Empty when there are none; else lines as above.
   std::string disagreement(const std::map<std::string, std::vector<std::byte>>& first,
@@ -52,6 +63,8 @@ class Expectation {
     // Every written byte is the wanted one and every other still the poison. What is right under a weaker rule, one NaN for
     // another, is not: a closer look decides.
     bool is_exact(const std::vector<std::byte>& got, std::uint8_t poison) const;
+    golden::Tensor wanted() const { return {spec.type, spec.shape, want}; }
+    golden::Tensor filled(std::uint8_t poison) const;
     std::vector<std::uint8_t> mask() const;
   };
   enum class ZeroSign { said, stated, free };  // what decides: the case, the backend; free: either is right

@@ -84,24 +84,28 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
   expectation.count_elements(judgement);
   const bool keep = expectation.ground() == Ground::bound;  // bits that equal a prediction agree from run to run too
   // What is wrong in one run and right in the other says more than either.
-  Judgement of[2] = {judgement, judgement};
-  std::string wrong[2];
-  Trial::Outputs outputs[2];
+  bool wrong[2] = {false, false}, made = true;
+  Attempt tried[2];
   for (const int run : {0, 1}) {
-    Attempt tried = trial.attempt(kPoisons[run], std::move(outputs[1]));
-    wrong[run] = complaint(tried, expectation, kPoisons[run], of[run]);
-    outputs[keep ? run : 1] = std::move(tried.outputs);
-    if (!wrong[run].empty() && of[run].verdict != Verdict::failed) break;  // nothing more can be asked
+    const bool reuse = run == 1 && !keep && !wrong[0];
+    tried[run] = trial.attempt(kPoisons[run], reuse ? std::move(tried[0].outputs) : Trial::Outputs{});
+    const Attempt& now = tried[run];
+    wrong[run] = now.status != ASSAY_OK || !now.damage.empty() || !expectation.holds(now.outputs, kPoisons[run]);
+    made = now.status != ASSAY_TIMEOUT && now.status != ASSAY_OUT_OF_MEMORY;  // otherwise nothing more can be asked
+    if (!made) break;
   }
-  const int at = wrong[0].empty() ? 1 : 0;
-  if (!wrong[at].empty()) {
-    judgement = std::move(of[at]);
-    const bool alone = wrong[1 - at].empty() && judgement.verdict == Verdict::failed;
-    const std::string when = alone ? fmt::format("over the {} poison (0x{:02x}) only", at == 0 ? "first" : "second", kPoisons[at]) : "";
+  const int at = wrong[0] ? 0 : 1;
+  if (wrong[at]) {
+    const bool alone = !wrong[1 - at] && (at == 1 || made), compares = alone || (made && tried[1 - at].status == ASSAY_OK);
+    const OtherPoison other{alone ? nullptr : &tried[1 - at].outputs, kPoisons[1 - at]};
+    const std::string text = complaint(tried[at], expectation, kPoisons[at], judgement, compares ? &other : nullptr);
+    const std::string when = alone && judgement.verdict == Verdict::failed
+                                 ? fmt::format("over the {} poison (0x{:02x}) only", at == 0 ? "first" : "second", kPoisons[at]) : "";
     for (Finding& each : judgement.findings) each.when = when;
-    judgement.text = headed(options, (alone ? "  when    " + when + "\n" : "") + wrong[at]);
+    judgement.text = headed(options, (when.empty() ? "" : "  when    " + when + "\n") + text);
     return watch.stop(judgement);
   }
+  Trial::Outputs outputs[2] = {std::move(tried[0].outputs), std::move(tried[1].outputs)};
   if (keep) {
     const std::string broken = broken_promises({backend, problem, specs, trial, outputs[0], outputs[1]}, opening.stated, expectation, options);
     if (!broken.empty()) {

@@ -2,6 +2,7 @@
 // Internal to the judging of cases, one call or many.
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,10 +33,15 @@ Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options);
 bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement);
 
 // What is wrong with an attempt: the call itself, memory, outputs. Empty when all is right; else the judgement has the verdict.
-std::string complaint(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, Judgement& judgement);
-// True when all is right; otherwise the judgement holds verdict and text. `when` is said of the attempt: "replay 3".
+// `other`: what the call gave over the other poison, where it was made.
+std::string complaint(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, Judgement& judgement,
+                      const OtherPoison* other = nullptr);
+// True when all is right; otherwise the judgement holds verdict and text. `when` is said of the attempt: "replay 3". `again`, if
+// given, makes it once more over the other poison; it is asked for only where words are wrong.
 bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, const std::string& when,
-            const JudgeOptions& options, Judgement& judgement);
+            const JudgeOptions& options, Judgement& judgement, const std::function<Attempt(std::uint8_t poison)>& again = {});
+
+inline std::uint8_t other_poison(std::uint8_t poison) { return poison == kPoisons[0] ? kPoisons[1] : kPoisons[0]; }
 
 // Whether what the backend states can be followed; sets ground and source of the judgement, and its text where it cannot.
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement);

@@ -63,7 +63,8 @@ Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps,
       expectation.count_elements(judgement);
       const std::uint8_t poison = kPoisons[(i + (way.graph ? 0 : 1)) % 2];
       Attempt tried = trial.attempt(step, poison, way, std::move(memory));
-      if (!accept(tried, expectation, poison, text_of(i, steps.size(), way), options, judgement)) return watch.stop(judgement);
+      const auto again = [&](std::uint8_t other) { return trial.attempt(step, other, {way.graph, false, false}); };
+      if (!accept(tried, expectation, poison, text_of(i, steps.size(), way), options, judgement, again)) return watch.stop(judgement);
       memory = std::move(tried.outputs);
     }
   }

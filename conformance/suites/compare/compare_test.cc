@@ -319,6 +319,58 @@ TEST_F(Hints, NotWritten) {
   EXPECT_EQ(differ(options).hints[0], "not written: 48 of 49 still hold what was there before the call");
 }
 
+// What looks like the poison and is not: the two runs tell.
+TEST_F(Hints, AValueThatIsThePoisonsIsNotUnwritten) {
+  const Tensor first = filled(Format::e4m3, {10, 8}, 0xFF), second = filled(Format::e4m3, {10, 8}, 0xA5);
+  std::memset(got.bytes.data() + 16, 0xFF, 20);  // NaN, written so
+  CompareOptions options;
+  options.before = &first;
+  EXPECT_EQ(differ(options).hints[0], "NaN where a number is expected: all 20") << "one run: it cannot be told";
+  Tensor again = got;
+  options.other = {&again, &second};
+  EXPECT_EQ(differ(options).hints[0], "NaN where a number is expected: all 20");
+  std::memset(again.bytes.data() + 16, 0xA5, 12);  // but these were not
+  EXPECT_EQ(differ(options).hints[0], "not written: 12 of 20 still hold what was there before the call");
+}
+
+TEST_F(Hints, OneRunTellsFromARowOfPoison) {
+  const Tensor before = filled(Format::e4m3, {10, 8}, 0xA5);
+  CompareOptions options;
+  options.before = &before;
+  std::memset(got.bytes.data() + 16, 0xA5, 7);
+  got.bytes[40] = std::byte{0xA5};
+  EXPECT_EQ(hints_text(differ(options)).find("not written"), std::string::npos) << "seven and one could be values";
+  std::memset(got.bytes.data() + 16, 0xA5, 8);
+  EXPECT_EQ(differ(options).hints[0], "not written: 8 of 9 still hold what was there before the call");
+  std::memset(want.bytes.data() + 56, 0xA5, 8);
+  EXPECT_EQ(hints_text(differ(options)).find("not written"), std::string::npos) << "an answer may look like that";
+}
+
+// Written in the other run: only a row of poison says that it was not in this one.
+TEST_F(Hints, ARunThatWritesOnlyTheFirstTime) {
+  const Tensor first = filled(Format::e4m3, {10, 8}, 0xFF), second = filled(Format::e4m3, {10, 8}, 0xA5);
+  got = second;
+  CompareOptions options;
+  options.before = &second;
+  options.other = {&want, &first};
+  EXPECT_EQ(differ(options).hints[0], "not written: all 80 still hold what was there before the call");
+}
+
+TEST(Hint, AScaleOfPowersOfTwoIsOffByAFactor) {
+  const Case problem = case_of("quantize recipe=mxfp8 R=32 K=128");
+  Tensor want = filled(Format::e8m0, {128, 4}, 0);
+  for (int i = 0; i < 128; ++i) want.bytes[static_cast<std::size_t>(i)] = static_cast<std::byte>(90 + i * 37 % 61);
+  Tensor got = want;
+  const auto step = [&](std::size_t at, int by) { got.bytes[at] = static_cast<std::byte>(static_cast<int>(got.bytes[at]) + by); };
+  const auto hint = [&] { return compare(problem, "rowwise_scale_inv", want, got).hints.at(0); };
+  for (std::size_t i = 0; i < 20; ++i) step(i, 1);
+  EXPECT_EQ(hint(), "every wrong scale is twice the expected one: its exponent is off by one");
+  for (std::size_t i = 0; i < 20; ++i) step(i, -2);
+  EXPECT_EQ(hint(), "every wrong scale is half the expected one: its exponent is off by one");
+  step(30, 1);
+  EXPECT_EQ(hint(), "every wrong scale is twice or half the expected one: its exponent is off by one");
+}
+
 TEST_F(Hints, SignOfZero) {
   for (int i = 0; i < 8; ++i) want.bytes[static_cast<std::size_t>(i)] = std::byte{0x80}, got.bytes[static_cast<std::size_t>(i)] = std::byte{0};
   const Difference d = differ();
@@ -329,9 +381,9 @@ TEST_F(Hints, SignOfZero) {
 TEST_F(Hints, NaN) {
   got.bytes[5] = std::byte{0x7F};
   got.bytes[6] = std::byte{0x11};
-  EXPECT_EQ(differ().hints[0], "NaN where a number is wanted: 1 of 2");
+  EXPECT_EQ(differ().hints[0], "NaN where a number is expected: 1 of 2");
   std::swap(got, want);
-  EXPECT_EQ(differ().hints[0], "a number where NaN is wanted: 1 of 2");
+  EXPECT_EQ(differ().hints[0], "a number where NaN is expected: 1 of 2");
 }
 
 TEST_F(Hints, Transposed) {
@@ -386,7 +438,7 @@ TEST(Hint, ScaleOfAnotherBlock) {
   Tensor got = want;
   got.as<float>()[12 + 4] = want.as<float>()[9];
   const Difference d = compare(problem, "rowwise_scale_inv", want, got);
-  EXPECT_EQ(hints_text(d), "scale of another block: the first wrong one is wanted at group 0, k-block 2, row 1\n");
+  EXPECT_EQ(hints_text(d), "scale of another block: the first wrong one is expected at group 0, k-block 2, row 1\n");
   EXPECT_EQ(d.first_place, "group 1, k-block 1, row 0");
 }
 
@@ -395,7 +447,7 @@ TEST(Hint, OneFactor) {
   const Tensor want = tensor(Format::f32, {4, 4}, numbers(16));
   Tensor got = want;
   for (int i = 4; i < 12; ++i) got.as<float>()[i] *= 0.25f;
-  EXPECT_EQ(hints_text(compare(problem, "d", want, got)), "every wrong value is the wanted one times 0.25: a scale\n");
+  EXPECT_EQ(hints_text(compare(problem, "d", want, got)), "every wrong value is the expected one times 0.25: a scale\n");
 }
 
 // ---- the text
@@ -414,7 +466,7 @@ TEST(FailureText, OfAQuantizedTensor) {
             "  first   group 1, row 0, column 128: got 0x3A (1.25), want 0x38 (1)\n"
             "  where   groups 1,3; rows 0-2,127,129; columns 128-255,511; tiles 128x128 (0,1) (1,3)\n"
             "  ulp     2: 512  NaN or infinity: 1\n"
-            "  hint    NaN where a number is wanted: 1 of 513\n"
+            "  hint    NaN where a number is expected: 1 of 513\n"
             "  repro   assay repro 'quantize recipe=block_1x128 pow2=1 splits=0,128,127,130 K=512 data=specials seed=7'\n");
 }
 
