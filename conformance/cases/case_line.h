@@ -65,7 +65,7 @@ std::vector<std::int64_t> parse_splits(std::string_view argument, std::string_vi
 // Rows of 1/rank over `groups`, dealt by `seed`; the sum is exactly `rows`. Integers only.
 std::vector<std::int64_t> zipf_splits(std::int64_t groups, std::int64_t rows, std::uint64_t seed);
 
-// What a comparison of this case can claim (design, decision 1).
+// What a comparison of this case can claim (spec exactness-1.1).
 enum class CheckKind { bits, order_free, bound };
 CheckKind check_kind(const CaseLine& line);
 

@@ -1,6 +1,6 @@
 #pragma once
 // From a case line to inputs: op, attributes and `in` tensors in the vocabulary of the fixtures. The tensors and
-// attributes of ops beyond schema 1 are named in schema2.md.
+// attributes of ops beyond schema 1 are named in golden/schema.md.
 //
 // What is poisoned on purpose:
 //   padding of compact scales   NaN of the scale's type (f32 0x7FC0DEAD, e8m0 0xFF, e4m3 0x7F); of swizzled scales 0

@@ -1,5 +1,5 @@
 #pragma once
-// What a backend states of the numbers of a call, looked at by itself.
+// What a backend states of the numbers of a call, looked at by itself (spec exactness-1.4).
 
 #include <string>
 

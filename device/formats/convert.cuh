@@ -66,7 +66,7 @@ ASSAY_BOTH float reciprocal(float a) {
 }
 
 // x * scale, where `zero` chooses the sign of exact zeros: -0 keeps it (the plain product), +0 makes it positive.
-// fma(x, scale, -0) is the plain product in every bit: -0 is neutral in addition. recipes.md 1.3.
+// fma(x, scale, -0) is the plain product in every bit: -0 is neutral in addition. spec formats-1.8.
 ASSAY_BOTH float multiply_with_zero(float x, float scale, float zero) {
 #ifdef __CUDA_ARCH__
   return __fmaf_rn(x, scale, zero);
@@ -77,7 +77,7 @@ ASSAY_BOTH float multiply_with_zero(float x, float scale, float zero) {
 ASSAY_BOTH float zero_addend(bool zero_sign_kept) { return float_of_bits(zero_sign_kept ? 0x8000'0000u : 0u); }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Rounding to a small format, recipes.md 1.2 and 1.6, without an instruction for it.
+// Rounding to a small format, spec formats-1.2, formats-1.3, without an instruction for it.
 
 // Code of the magnitude `bits` (not NaN) in a format of MB mantissa bits; `max_bits` is its largest value as f32.
 // With a = min(|x|, max) and e = max(floor(log2 a), 1 - bias), adding M = 2^(23 - MB + e) to a leaves the quotient
@@ -190,7 +190,7 @@ ASSAY_BOTH float decode_e2m1(std::uint32_t code) {
   return float_of_bits(bits_of_float(magnitude) | (code & 0x8u) << 28);
 }
 
-// Smallest E8M0 that is at least |x|, at most 2^127; NaN gives 0xFF. recipes.md 1.4.
+// Smallest E8M0 that is at least |x|, at most 2^127; NaN gives 0xFF. spec formats-1.6.
 ASSAY_BOTH std::uint32_t encode_e8m0(float x) {
   const std::uint32_t magnitude = bits_of_float(x) & kF32Magnitude;
   if (magnitude > kF32Infinity) return 0xFFu;
@@ -200,7 +200,7 @@ ASSAY_BOTH std::uint32_t encode_e8m0(float x) {
   return raised < 0xFEu ? raised : 0xFEu;
 }
 
-// 2^(127-E), the factor that data are multiplied by when quantized; 0xFF gives the NaN 0x7FFFFFFF. recipes.md 1.5.
+// 2^(127-E), the factor that data are multiplied by when quantized; 0xFF gives the NaN 0x7FFFFFFF. spec formats-1.7.
 ASSAY_BOTH float e8m0_quantize_multiplier(std::uint32_t code) {
   const std::uint32_t normal = (254u - code) << 23;
   return float_of_bits(code == 0xFFu ? 0x7FFF'FFFFu : code == 0xFEu ? 0x0040'0000u : normal);
@@ -343,7 +343,7 @@ struct Element<Format::f16> : HalfWord<0x7C00> {
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-// recipes.md 2.1. `amax_bits`: magnitude bits, never NaN; `max`: 448 or 57344; `overflow_bits`: the scale where the quotient
+// spec per-tensor-1.1. `amax_bits`: magnitude bits, never NaN; `max`: 448 or 57344; `overflow_bits`: the scale where the quotient
 // overflows (per-tensor: FLT_MAX, block: the largest finite value of the type of x).
 ASSAY_BOTH float scale_from_amax(std::uint32_t amax_bits, float max, bool pow2, float epsilon, std::uint32_t overflow_bits) {
   const float amax = float_of_bits(amax_bits);

@@ -7,8 +7,8 @@
 
 namespace assay::device {
 
-// Element<X>::raise in one instruction, but for a sign that is to be ignored (recipes.md 0). Magnitudes of their own would be
-// held in registers beside the elements.
+// Element<X>::raise in one instruction, but for a sign that is to be ignored (spec conventions-1.2). Magnitudes of their own
+// would be held in registers beside the elements.
 template <Format X>
 __device__ __forceinline__ std::uint32_t raise(std::uint32_t maximum, std::uint32_t word) {
 #if __CUDA_ARCH__ >= 860

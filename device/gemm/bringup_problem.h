@@ -18,7 +18,7 @@
 
 namespace assay::device::bringup {
 
-// How the scales of an operand lie (recipes.md 3.2, 3.5, 4.2, 5.3).
+// How the scales of an operand lie (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1).
 enum class Scales : std::uint32_t { none, one, f32_1x128, f32_128x128, e8m0, e4m3 };
 
 // One operand of all groups, before the splits are known.

@@ -1,5 +1,5 @@
 #pragma once
-// The fused step of a matrix instruction in integers, for any unit and any operand (tensor-core.md section 2). Terms are
+// The fused step of a matrix instruction in integers, for any unit and any operand (spec tensor-core-1.1). Terms are
 // gathered one at a time into a Sum, in two passes: the first finds the exponent on which all are cut, the second adds what
 // is left of each.
 

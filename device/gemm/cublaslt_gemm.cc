@@ -186,7 +186,7 @@ std::int32_t scale_mode(const GroupedGemmCall& call, const GemmSide& side, Cubla
   return tiles ? cublaslt::kScaleTile128F32 : cublaslt::kScaleVector128F32;
 }
 
-// Block scaling has no fast accumulation (requirements.md C11), and only FP8 has it at all.
+// Block scaling has no fast accumulation (spec grouped-linear-1.3), and only FP8 has it at all.
 bool fast_accumulation(const GroupedGemmCall& call) {
   return (call.kind == GemmKind::tensor || call.kind == GemmKind::mxfp8) && !call.split_accumulator;
 }

@@ -2,7 +2,7 @@
 // Grouped GEMM through cuBLASLt. Shapes, pointers and scales of the groups are set up on the device from the splits by one
 // kernel before the library's; the host reads nothing from the device.
 //
-// The library as it is has a defect (h200.md section 3): FP8 block scaling with 128x128 weights and f32 output multiplies by
+// The library as it is has a defect (spec measured-3.1): FP8 block scaling with 128x128 weights and f32 output multiplies by
 // scales of other blocks where reads_wrong_scales() says. The production path (`bare` false) avoids it: CublasLtRoute says
 // how. `bare` hands the call to the library as it is, to be judged.
 

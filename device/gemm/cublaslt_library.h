@@ -30,7 +30,7 @@ class CublasLtLibrary {
   bool has_grouped_layouts() const;         // the entry points of 13.2 and newer are there
 
   // Empty if this library on this architecture ("sm90") has the path; else one sentence: what is there, what it needs
-  // (h200.md section 4). Looks at kind, layout, types, scale layout and scalars of the call, at no memory and no size.
+  // (spec measured-2.1). Looks at kind, layout, types, scale layout and scalars of the call, at no memory and no size.
   std::string missing(const GroupedGemmCall& call, int architecture) const;  // architecture: 90, 100, ...
 
   // Entry points as cublasLt.h declares them; the grouped ones are null in old libraries. Used by device/gemm only.

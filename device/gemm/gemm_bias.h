@@ -1,5 +1,5 @@
 #pragma once
-// The bias of a group added to D after the product: D = RN(D + bias), on D as it was rounded (recipes.md 8.10).
+// The bias of a group added to D after the product: D = RN(D + bias), on D as it was rounded (spec grouped-gemm-2.4).
 
 #include "device/gemm/grouped_gemm.h"
 

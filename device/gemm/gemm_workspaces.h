@@ -3,14 +3,14 @@
 //
 //   set-up buffer      the arrays that set_up_groups() writes and the library's kernels read, some KiB: one a device, stream
 //                      and group count, and one for each graph captured on that stream, so that no graph writes into
-//                      another's (requirements.md C18). A graph's buffer serves a later capture once the graph and all
+//                      another's (fault C18). A graph's buffer serves a later capture once the graph and all
 //                      executable graphs made of it have been destroyed
 //   library workspace  the library's own part, 32 MiB: one a device and layout, since cuBLASLt up to 13.7 leaves descriptors
-//                      behind that a product of another layout must not find (requirements.md C19, R1, R2)
+//                      behind that a product of another layout must not find (fault C19)
 //
 // Memory stays where it is until the owner goes, which must be after its graphs, and two owners share nothing. It never comes
-// from a graph's own memory pool: what a capture finds missing is allocated beside the graph (C20), and eager calls allocate
-// ahead, so that captures rarely have to. Graphs of one owner that use the same layout are replayed one after another.
+// from a graph's own memory pool: what a capture finds missing is allocated beside the graph (fault C20), and eager calls
+// allocate ahead, so that captures rarely have to. Graphs of one owner that use the same layout are replayed one after another.
 
 #include <cstdint>
 #include <map>

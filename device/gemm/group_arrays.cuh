@@ -97,7 +97,7 @@ __device__ inline void write_scalars(const GroupScalars& scalars, int groups) {
   if (t >= groups) return;
   float alpha = scalar(scalars.alpha, scalars.per_group, t, 1.0f);
   const float beta = scalar(scalars.beta, scalars.per_group, t, 0.0f);
-  if (scalars.amax_a != nullptr) {  // recipes.md 8.6
+  if (scalars.amax_a != nullptr) {  // spec grouped-gemm-2.2
     alpha = multiply(multiply(multiply(alpha, scalars.amax_a[t]), scalars.amax_b[t]), 1.0f / 7225344.0f);
   }
   scalars.to_alpha[t] = alpha;

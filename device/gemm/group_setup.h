@@ -47,7 +47,7 @@ struct GroupArrays {
   const void** b_scale = nullptr;
   float** alpha_of = nullptr;  // addresses of the entries of alpha
   float** beta_of = nullptr;
-  float* alpha = nullptr;      // 1 where the call has none; nvfp4: with both amax multiplied in (recipes.md 8.6)
+  float* alpha = nullptr;      // 1 where the call has none; nvfp4: with both amax multiplied in (spec grouped-gemm-2.2)
   float* beta = nullptr;
   std::int32_t *a_rows = nullptr, *a_columns = nullptr, *a_leading = nullptr;
   std::int32_t *b_rows = nullptr, *b_columns = nullptr, *b_leading = nullptr;

@@ -38,7 +38,7 @@ void require_type(GemmKind kind, Format type, const std::string& name) {
   }
 }
 
-// recipes.md 8.4: which storage a contraction along the rows of the matrix, or along its columns, reads.
+// spec grouped-gemm-1.2: which storage a contraction along the rows of the matrix, or along its columns, reads.
 void require_storage(const GroupedGemmCall& call, const GemmOperand& operand, bool along_rows, const std::string& name) {
   const bool either = call.kind == GemmKind::bf16 || call.kind == GemmKind::f16 || call.kind == GemmKind::tensor;
   if (either) return;

@@ -53,7 +53,7 @@ struct GroupedGemmCall {
   const float* alpha = nullptr;  // device; null: 1
   const float* beta = nullptr;   // device; null: 0
   bool scalars_per_group = false;  // alpha and beta hold one value a group; otherwise one for the call
-  bool split_accumulator = false;  // tensor kind; block scaling always has it (requirements.md C11)
+  bool split_accumulator = false;  // tensor kind; block scaling always has it (spec grouped-linear-1.3)
   Format d_type = Format::f32;   // f32, bf16, f16
   void* d = nullptr;             // device
   void* const* d_list = nullptr; // NT, in place of d: host array [G] of device pointers, each [N,K]

@@ -1,5 +1,5 @@
 #pragma once
-// Where each recipe keeps the scales of a ragged matrix on the device (recipes.md 3.2, 3.5, 4.2, 4.3, 5.3). The scales of
+// Where each recipe keeps the scales of a ragged matrix on the device (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1). The scales of
 // group t begin at element
 //
 //   factor(columns) * sum over s < t of Measure(rows of s)

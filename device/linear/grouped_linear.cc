@@ -10,7 +10,7 @@
 namespace assay::device {
 namespace {
 
-// Where forward takes its weights from: D1 and D4 of requirements.md, as reference/linear/microbatch.h has them.
+// Where forward takes its weights from: spec grouped-linear-2.2, as reference/linear/microbatch.h has them.
 WeightUse use_of(const GroupedLinearForward& call) {
   if (call.skip_weight_update != nullptr) return WeightUse::by_flag;
   if (!call.is_first_microbatch.has_value()) return WeightUse::fresh;

@@ -28,9 +28,9 @@
 // reserve() ends the use of earlier graphs. Run a step before the first capture: CUDA and the library load kernels when they
 // are first used.
 //
-// Splits. forward() copies them: backward uses those of its forward, whatever the caller's hold by then (requirements.md A13).
+// Splits. forward() copies them: backward uses those of its forward, whatever the caller's hold then (spec grouped-linear-2.5).
 //
-// Weights (requirements.md D1, D3, D4). With is_first_microbatch said, the first one quantizes w into the cache, in both
+// Weights (spec grouped-linear-2.1). With is_first_microbatch said, the first one quantizes w into the cache, in both
 // directions in one pass, and the others use it as it is; nothing said, w is quantized for this forward and its backward, and
 // the cache stays as it was: each microbatch in flight keeps the codes that its dgrad reads. The cache is not renewed while the
 // dgrad of a microbatch that read it is still to come. A captured forward fills the cache when its graph is replayed, which the
@@ -38,11 +38,11 @@
 // run: exactly 1.0 keeps the cache, anything else renews it; the first run must renew, and no run may while a dgrad is to come.
 // Recipe none uses w as it is, and backward reads it again.
 //
-// Main gradients (A21, D5). dw += ... unless: fuse_accumulation is off, overwrite_main_grad is on, or it is the first
-// microbatch and no skip flag is given. With a skip flag every microbatch adds, and the caller clears dw before a step.
+// Main gradients (spec grouped-linear-2.3). dw += ... unless: fuse_accumulation is off, overwrite_main_grad is on, or it is the
+// first microbatch and no skip flag is given. With a skip flag every microbatch adds, and the caller clears dw before a step.
 //
-// Deferred weight gradients (A19, A20). With defer_wgrad, backward() keeps what wgrad needs and backward_dw() carries out the
-// oldest; each once. x and dy may be used again at once after backward(). Gradients of the bias come from backward() itself.
+// Deferred weight gradients (spec grouped-linear-2.4). With defer_wgrad, backward() keeps what wgrad needs and backward_dw()
+// carries out the oldest; each once. x and dy may be reused after backward(). Gradients of the bias come from backward() itself.
 //
 // Errors: InvalidArgument and NotSupported as the steps throw them; a call that throws leaves the module as it was.
 

@@ -54,7 +54,7 @@ GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format
   call.d_type = d_type;
   const bool swizzled = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
   call.scale_layout = swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
-  // Block scaling has no fast accumulation, whatever is asked for (requirements.md C11); per-tensor has it in forward.
+  // Block scaling has no fast accumulation, whatever is asked for (spec grouped-linear-1.3); per-tensor has it in forward.
   call.split_accumulator = call.kind == GemmKind::block || (call.kind == GemmKind::tensor && layout != GemmLayout::TN);
   call.x.type = code_of(config, LinearTensor::activation);
   call.w.type = code_of(config, LinearTensor::weight);

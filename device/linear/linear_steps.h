@@ -11,8 +11,8 @@
 // and dgrad can, in the same pass, quantize x and dy in the direction that wgrad reads, so that either is read once.
 //
 // The gradient of the bias is summed within the quantization of dy where dy is quantized by a kernel that can do it: always
-// for mxfp8 and the per-tensor recipes, for block only when dy is quantized rowwise (requirements.md C7), never for nvfp4 and
-// none. Elsewhere grouped_dbias() does it. The bits are the same; LinearReport tells which it was.
+// for mxfp8 and the per-tensor recipes, for block only when dy is quantized rowwise (spec grouped-linear-1.4), never for nvfp4
+// and none. Elsewhere grouped_dbias() does it. The bits are the same; LinearReport tells which it was.
 //
 // No call allocates, synchronises or reads device memory on the host; all may be captured in a graph. Splits, data, scales,
 // and the skip flag may change between replays. A step throws before it launches anything, but for what CUDA or the library

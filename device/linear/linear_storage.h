@@ -1,6 +1,6 @@
 #pragma once
 // Where the quantized tensors of a grouped linear layer lie, and how many bytes they need: what quantize() writes for a
-// grouped tensor (recipes.md 3.2, 3.5, 4.2, 5.3), for the worst splits that fit, so that no size depends on splits.
+// grouped tensor (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1), for the worst splits that fit, so that no size depends on splits.
 
 #include <cstdint>
 

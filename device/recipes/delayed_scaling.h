@@ -28,7 +28,7 @@ void update_delayed_scaling(const DelayedUpdateCall& call, Stream stream);
 void grouped_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop, float* amax,
                   std::uint32_t* status, Stream stream);
 
-// scale [G] and scale_inv [G] of recipes.md 2.1 from amax [G], with the overflow value FLT_MAX; either may be null.
+// scale [G] and scale_inv [G] of spec per-tensor-1.1 from amax [G], with the overflow value FLT_MAX; either may be null.
 void scale_from_amax(const float* amax, int groups, Format output, bool pow2, float epsilon, const float* noop, float* scale,
                      float* scale_inv, Stream stream);
 

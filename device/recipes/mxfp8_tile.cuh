@@ -211,7 +211,7 @@ __device__ __forceinline__ void column_amaxes(const Strip<X>& strip, std::uint32
   }
 }
 
-// E of a block, recipes.md 4.1: the product is rounded to nearest before its exponent is rounded up.
+// E of a block, spec mxfp8-1.2: the product is rounded to nearest before its exponent is rounded up.
 template <Format F>
 __device__ __forceinline__ std::uint32_t scale_of(std::uint32_t amax_bits) {
   constexpr std::uint32_t kReciprocal = F == Format::e4m3 ? 0x3B12'4925u : 0x3792'4925u;  // of the largest code

@@ -1,5 +1,5 @@
 #pragma once
-// NVFP4, codes of E2M1 (recipes.md 5.1, 5.5): to nearest and stochastic, eight to a word. Every function compiles for
+// NVFP4, codes of E2M1 (spec nvfp4-1.1, nvfp4-4.1): to nearest and stochastic, eight to a word. Every function compiles for
 // the host too.
 //
 // The code of a magnitude a <= 6 is one line of slope 2, 1 or 1/2, rounded to an integer: 2a below 2, a + 2 up to 4,
@@ -39,7 +39,7 @@ ASSAY_BOTH std::uint32_t count_nearest(float v) {
   return bits_of_float(at_most(low, high));
 }
 
-// The same, stochastic (recipes.md 5.5): a byte / 256 of the step to the next code is added, and then the code below
+// The same, stochastic (spec nvfp4-4.1): a byte / 256 of the step to the next code is added, and then the code below
 // taken.
 ASSAY_BOTH std::uint32_t count_stochastic(float v, std::uint32_t byte) {
   const float a = magnitude(v);

@@ -12,7 +12,7 @@
 
 namespace assay::device::nvfp4 {
 
-// Matrix instructions whose one step is 16 products cut at 25 fraction bits (tensor-core.md): Hopper and the Blackwell
+// Matrix instructions whose one step is 16 products cut at 25 fraction bits (spec tensor-core-2.1): Hopper and the Blackwell
 // of SM100. Elsewhere integers do the same.
 #if __CUDA_ARCH__ == 900 || (__CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100)
 #define ASSAY_NVFP4_MMA 1

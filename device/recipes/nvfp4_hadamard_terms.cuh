@@ -1,5 +1,5 @@
 #pragma once
-// NVFP4, the Hadamard transform as sums of integers (recipes.md 5.4). Every function compiles for the host too.
+// NVFP4, the Hadamard transform as sums of integers (spec nvfp4-3.1). Every function compiles for the host too.
 //
 // hadamard.h: 16 products of bf16 and +-1/4 in one step, cut toward zero at 25 fraction bits below the largest
 // exponent. A term is then an integer below 2^26 in units of 2^(e - 27), where e is the largest exponent of the x; the

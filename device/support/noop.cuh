@@ -1,5 +1,5 @@
 #pragma once
-// The skip flag of a call: f32 in device memory, read by every kernel of the call.
+// The skip flag of a call (spec conventions-1.5): f32 in device memory, read by every kernel of the call.
 
 namespace assay::device {
 // Exactly 1.0, and the call writes nothing. Null: never.

@@ -34,7 +34,7 @@ struct LeftOut {
 
 // The fixture in a file, its cases in the order of their names (compared byte by byte).
 //
-// What is accepted (fixtures.md):
+// What is accepted (golden/schema.md):
 // - A case is a group with a string attribute `op`. It holds the group `in`, and `out` if there are expected values,
 //   with nothing but datasets in them, and may hold further cases. Anything else in a case is an error, as is a group
 //   that holds an `in` or `out` with datasets but has no `op`: a misspelt attribute must not hide a case.

@@ -15,7 +15,7 @@ struct Dtype {
   Storage storage;
 };
 
-// fixtures.md, "Every dataset has a string attribute dtype".
+// golden/schema.md, "Types".
 constexpr Dtype kDtypes[] = {
     {Format::f32, Storage::f32},  {Format::i32, Storage::i32},  {Format::i64, Storage::i64},
     {Format::bf16, Storage::u16}, {Format::f16, Storage::u16},  {Format::e4m3, Storage::u8},

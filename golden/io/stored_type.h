@@ -1,5 +1,5 @@
 #pragma once
-// How a number lies in an HDF5 file: the table of fixtures.md that gives each `dtype` its storage.
+// How a number lies in an HDF5 file: the table of golden/schema.md that gives each `dtype` its storage.
 
 #include <hdf5.h>
 

@@ -1,9 +1,9 @@
 #pragma once
 // What one matrix instruction computes, as data. Since Volta an NVIDIA tensor core does one thing for a block of L
-// products and an accumulator C (spec: tensor-core.md, sections 0 to 2):
+// products and an accumulator C (spec tensor-core-1.1, tensor-core-1.2, tensor-core-1.4):
 //
 //   e_max = largest exponent among the L products and C; products are not normalised: e = e_a + e_b, significand in [0,4)
-//           a term that is exactly zero takes `zero_floor` instead of its own exponent
+//           a term that is exactly zero takes `zero_floor` instead of its own exponent (spec tensor-core-1.3)
 //   each term is cut toward zero to `fraction_bits` below 2^e_max; the sum of the cut terms is exact
 //   the sum is rounded once to `accumulator`
 //
@@ -76,7 +76,7 @@ Term decode_term(Format format, std::uint32_t bits);
 // Layer (a): one instruction step. a and b hold `count` <= products_per_step elements (right-aligned bits; missing ones
 // are zero terms), c the accumulator as f32 bits (f16 bits for f16_nearest). For scaled units scale_a and scale_b hold the
 // scale codes of the step: 1 e8m0 pair, or 4 e4m3 pairs. Returns the new accumulator's bits; NaN is canonical
-// (0x7FFFFFFF, f16 0x7FFF), a zero sum is +0.
+// (0x7FFFFFFF, f16 0x7FFF; spec tensor-core-1.5), a zero sum is +0.
 std::uint32_t tensor_core_step(const TensorCoreUnit& unit, Format a_type, std::span<const std::uint32_t> a, Format b_type,
                                std::span<const std::uint32_t> b, std::uint32_t c, std::span<const std::uint8_t> scale_a = {},
                                std::span<const std::uint8_t> scale_b = {});

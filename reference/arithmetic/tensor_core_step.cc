@@ -1,4 +1,4 @@
-// tensor-core.md section 2, read downward: product, fused sum, encode; then the three ways in which an instruction uses them.
+// spec tensor-core-1.1 to tensor-core-1.6, read downward: product, fused sum, encode; then the ways to use them.
 
 #include <algorithm>
 #include <array>
@@ -164,7 +164,7 @@ std::uint32_t add_nearest(Format type, std::uint32_t a, std::uint32_t b, const O
   return std::isnan(sum) ? form.nan : std::bit_cast<std::uint32_t>(sum);
 }
 
-// mma.sync FP8 where the hardware has none (tensor-core.md section 3): operands widened to f16; k mod 4 in {0,1} first,
+// mma.sync FP8 where the hardware has none (spec tensor-core-3.3): operands widened to f16; k mod 4 in {0,1} first,
 // then {2,3}, each through one f16 step; C is added last.
 std::uint32_t emulated_fp8_step(const TensorCoreUnit& unit, Format a_type, std::span<const std::uint32_t> a, Format b_type,
                                 std::span<const std::uint32_t> b, std::uint32_t c, Format c_type, const OutputForm& form) {
@@ -183,7 +183,7 @@ std::uint32_t emulated_fp8_step(const TensorCoreUnit& unit, Format a_type, std::
   return add_nearest(c_type, total, c, form);
 }
 
-// kind::mxf8f6f4: the exponents of one pair of e8m0 scales move every product.
+// kind::mxf8f6f4 (spec tensor-core-3.1): the exponents of one pair of e8m0 scales move every product.
 void scale_by_e8m0(std::span<Addend> products, std::uint8_t scale_a, std::uint8_t scale_b) {
   for (Addend& each : products) {
     if (scale_a == 0xFF || scale_b == 0xFF) each.kind = Term::Kind::nan;
@@ -191,9 +191,9 @@ void scale_by_e8m0(std::span<Addend> products, std::uint8_t scale_a, std::uint8_
   }
 }
 
-// kind::mxf4nvf4: up to 16 products become one addend, their exact sum times both scale significands. Its exponent is
-// that of the scales alone, and it counts even when the products cancel; only sixteen zeros, or a zero scale, take the
-// floor. The sign of a scale is ignored, and 0x7F is NaN.
+// kind::mxf4nvf4: up to 16 products become one addend (spec tensor-core-3.2), their exact sum times both scale significands. Its
+// exponent is that of the scales alone, and it counts even when the products cancel; only sixteen zeros, or a zero scale, take
+// the floor. The sign of a scale is ignored, and 0x7F is NaN.
 Addend group_of_16(std::span<const Addend> products, std::uint8_t scale_a, std::uint8_t scale_b) {
   constexpr int kQuarters = 2;  // e2m1 products are multiples of 1/4
   std::int64_t sum = 0;
@@ -260,7 +260,7 @@ std::uint32_t tensor_core_step(const TensorCoreUnit& unit, Format a_type, std::s
     if (unit.scaling == StepScaling::e8m0_per_32) scale_by_e8m0(products.all(), scale_a[0], scale_b[0]);
     for (const Addend& each : products.all()) addends.add(each);
   }
-  // The zeros that fill a short step count as zero terms.
+  // The zeros that fill a short step count as zero terms (spec tensor-core-1.6).
   if (a.size() < static_cast<std::size_t>(unit.products_per_step)) addends.add(Addend{});
   return fused_sum(addends.all(), unit.fraction_bits, unit.zero_floor, form);
 }

@@ -1,4 +1,4 @@
-// The table of tensor-core.md section 0. To add an architecture, add rows.
+// The table of spec tensor-core-2.1. To add an architecture, add rows.
 
 #include "reference/arithmetic/tensor_core.h"
 
@@ -20,7 +20,7 @@ constexpr auto native = Execution::native;
 constexpr auto emulated = Execution::emulated_fp8;
 
 constexpr std::string_view kMeasured =
-    "whole grouped GEMMs of cuBLASLt 13.10 on an H200 predicted in every word (h200.md section 2)";
+    "whole grouped GEMMs of cuBLASLt 13.10 on an H200 predicted in every word (docs/measured.md)";
 constexpr std::string_view kAmpere = "published A100/A2 outputs reproduced; MMA-Sim 2.1.1; arXiv 2512.07004";
 constexpr std::string_view kAda = "published Ada and L40S outputs reproduced; MMA-Sim 2.1.1; arXiv 2512.07004";
 constexpr std::string_view kHopper = "published H100/H200 outputs reproduced; MMA-Sim 2.1.1; arXiv 2512.07004";

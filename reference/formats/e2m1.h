@@ -1,14 +1,14 @@
 #pragma once
 // OCP E2M1: 1 sign bit, 2 exponent bits (bias 1), 1 mantissa bit. No infinity, no NaN.
 // Magnitudes of the codes 0..7: 0, 0.5, 1, 1.5, 2, 3, 4, 6. Bit 3 is the sign. Two codes share a byte, the element of
-// lower index in the low nibble; the functions here work on one code in the low nibble.
+// lower index in the low nibble (spec layouts-1.3); the functions here work on one code in the low nibble.
 
 #include "reference/formats/minifloat.h"
 
 namespace assay::scalar {
 
 // Nearest E2M1 to x, ties to even. Magnitudes past 6, infinity included, saturate to 6. NaN of either sign gives +6
-// (0x7), for want of a better code; zero, and what underflows to it, keeps its sign. Source: recipes.md 1.6.
+// (0x7), for want of a better code; zero, and what underflows to it, keeps its sign. spec formats-1.3.
 inline std::uint8_t encode_e2m1(float x) {
   if (std::isnan(x)) return 0x7;
   const std::uint32_t sign = std::signbit(x) ? 0x8 : 0;

@@ -7,7 +7,7 @@
 namespace assay::scalar {
 
 // Nearest E4M3 to x, ties to even. Magnitudes past 448, infinity included, saturate to 448. NaN gives 0x7F and drops
-// its sign; zero, and what underflows to it, keeps its sign. Source: recipes.md 1.2.
+// its sign; zero, and what underflows to it, keeps its sign. spec formats-1.2.
 inline std::uint8_t encode_e4m3(float x) {
   if (std::isnan(x)) return 0x7F;
   const std::uint32_t sign = std::signbit(x) ? 0x80 : 0;

@@ -7,7 +7,7 @@
 namespace assay::scalar {
 
 // Nearest E5M2 to x, ties to even. Magnitudes past 57344, infinity included, saturate to 57344: the codes of infinity
-// exist but are never produced. NaN gives 0x7F and drops its sign; zero keeps its sign. Source: recipes.md 1.2.
+// exist but are never produced. NaN gives 0x7F and drops its sign; zero keeps its sign. spec formats-1.2.
 inline std::uint8_t encode_e5m2(float x) {
   if (std::isnan(x)) return 0x7F;
   const std::uint32_t sign = std::signbit(x) ? 0x80 : 0;

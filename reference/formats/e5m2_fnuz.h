@@ -6,8 +6,8 @@
 
 namespace assay::scalar {
 
-// Nearest value to x, ties to even. Magnitudes past 57344, infinity included, saturate to 57344 as in E5M2. NaN gives
-// 0x80. Zero of either sign, and negatives that underflow, give 0x00.
+// Nearest value to x, ties to even (spec formats-1.5). Magnitudes past 57344, infinity included, saturate to 57344 as in E5M2.
+// NaN gives 0x80. Zero of either sign, and negatives that underflow, give 0x00.
 inline std::uint8_t encode_e5m2_fnuz(float x) {
   if (std::isnan(x)) return 0x80;
   const std::uint32_t code = encode_magnitude(x, 2, 16, 0x7F);

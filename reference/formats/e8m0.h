@@ -10,7 +10,7 @@ namespace assay::scalar {
 //
 //   code = clamp(ceil(log2 |x|) + 127, 0, 254)      so 0 and all up to 2^-127 give 0x00, infinity gives 0xFE
 //
-// NaN gives 0xFF. Scales are never negative; the sign of x is ignored. Source: recipes.md 1.4.
+// NaN gives 0xFF. Scales are never negative; the sign of x is ignored. spec formats-1.6.
 inline std::uint8_t encode_e8m0(float x) {
   if (std::isnan(x)) return 0xFF;
   if (std::fabs(x) <= 0x1p-127f) return 0x00;
@@ -26,13 +26,13 @@ inline float decode_e8m0(std::uint8_t code) {
 }
 
 // 2^(127-code): the factor that data are multiplied by when they are quantized under this scale. 0xFE gives the f32
-// subnormal 2^-127; 0xFF gives NaN with the pattern 0x7FFFFFFF. Source: recipes.md 1.5.
+// subnormal 2^-127; 0xFF gives NaN with the pattern 0x7FFFFFFF. spec formats-1.7.
 inline float e8m0_quantize_multiplier(std::uint8_t code) {
   return code == 0xFF ? std::bit_cast<float>(0x7FFF'FFFFu) : static_cast<float>(power_of_two(127 - code));
 }
 
 // 2^(code-127): the factor that quantized data are multiplied by. As decode_e8m0, but for NaN, whose pattern is
-// 0x7FFFFFFF. Source: recipes.md 1.5.
+// 0x7FFFFFFF. spec formats-1.7.
 inline float e8m0_dequantize_multiplier(std::uint8_t code) {
   return code == 0xFF ? std::bit_cast<float>(0x7FFF'FFFFu) : static_cast<float>(power_of_two(code - 127));
 }

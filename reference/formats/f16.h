@@ -6,9 +6,9 @@
 
 namespace assay::scalar {
 
-// Nearest FP16 to x, ties to even. As in IEEE arithmetic and unlike the formats of 8 bits, it does not saturate: from
-// 65520 upward the result is infinity. Every NaN gives 0x7FFF, sign and payload dropped, as the conversion instruction
-// of a GPU does; zero, and what underflows to it, keeps its sign.
+// Nearest FP16 to x, ties to even (spec formats-1.4). As in IEEE arithmetic and unlike the formats of 8 bits, it does not
+// saturate: from 65520 upward the result is infinity. Every NaN gives 0x7FFF, sign and payload dropped, as the conversion
+// instruction of a GPU does; zero, and what underflows to it, keeps its sign.
 inline std::uint16_t encode_f16(float x) {
   if (std::isnan(x)) return 0x7FFF;
   const std::uint32_t sign = std::signbit(x) ? 0x8000 : 0;

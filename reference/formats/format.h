@@ -1,5 +1,5 @@
 #pragma once
-// The number formats by name, and the facts about each that the rest of the reference asks for.
+// The number formats by name, and the facts about each that the rest of the reference asks for (spec formats-1.1).
 
 #include <cstddef>
 #include <cstdint>

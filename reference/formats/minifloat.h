@@ -2,7 +2,7 @@
 // Layer (a) of the rounding rule, written once for every format with a sign, an exponent and a mantissa.
 //
 // A magnitude code is its exponent field above its mantissa field, so codes count upward through subnormals, binades and
-// infinity without a gap, and a mantissa that rounds up to 2^MB carries into the exponent by itself. Source: recipes.md 1.2.
+// infinity without a gap, and a mantissa that rounds up to 2^MB carries into the exponent by itself. spec formats-1.2.
 
 #include <algorithm>
 #include <bit>

@@ -4,7 +4,7 @@
 //   beta == 0, factor == 1:  D = RN(acc)                                an acc of -0 stays -0
 //   beta == 0:               D = RN(FMA(acc, factor, +0))               a product of -0 becomes +0
 //   otherwise:               D = RN(FMA(acc, factor, RN(beta * C)))     factor: alpha and what scales the whole sum
-//   bias:                    D = RN(D + bias)                           on the rounded D (recipes.md 8.10)
+//   bias:                    D = RN(D + bias)                           on the rounded D (spec grouped-gemm-2.4)
 //
 // every RN but the last of a line being to f32, and that to the type of D. A NaN is stored as 0x7FFFFFFF (0x7FFF).
 

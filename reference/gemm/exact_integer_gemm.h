@@ -1,5 +1,5 @@
 #pragma once
-// Grouped GEMM whose answer no hardware may change: order-free bits (design, decision 1).
+// Grouped GEMM whose answer no hardware may change: order-free bits (spec exactness-1.2).
 //
 // Where every product is a multiple of one unit u, and the magnitudes of the products of one element of D sum to at most
 // 2^13 u, every partial sum in any order is an integer of at most 2^13 times u. Thirteen fraction bits below the leading one

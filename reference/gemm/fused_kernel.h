@@ -1,7 +1,7 @@
 #pragma once
 // The inner part of the fast grouped GEMM: eight rows by 64 columns of D, through a run of fused steps.
 //
-// Terms of a step (tensor-core.md section 2) are made in floating point without a rounding, so that one conversion does
+// Terms of a step (spec tensor-core-1.1) are made in floating point without a rounding, so that one conversion does
 // alignment, truncation toward zero and sign at once:
 //
 //   product   a * b                          exact: significands have at most 11 bits
@@ -33,7 +33,7 @@ inline constexpr int kNarrowZero = -128;   // the byte that stands for the expon
 inline constexpr int kWideZero = -1 << 20;  // the same in 32 bits: below any sum that a product can have
 
 // Which k the slots of a step hold, counted from the step's first: 0 1 2 3 ..., or the two halves of emulated FP8:
-// 0 1 4 5 8 9 ... and 2 3 6 7 10 11 ... (tensor-core.md section 3).
+// 0 1 4 5 8 9 ... and 2 3 6 7 10 11 ... (spec tensor-core-3.3).
 enum class Slots : std::uint8_t { contiguous, low_pairs, high_pairs };
 
 inline int slot_offset(Slots slots, int slot) {

@@ -172,7 +172,7 @@ const float* accumulate(const Tile& tile, Workspace& work) {
   return total;
 }
 
-// What multiplies the sum: alpha and the scales that belong to a whole group (h200.md section 2, recipes.md 8.6). Without
+// What multiplies the sum: alpha and the scales that belong to a whole group (spec grouped-gemm-2.2). Without
 // products alpha alone (plan.h).
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (group.depth == 0) return group.alpha;

@@ -1,5 +1,5 @@
 #pragma once
-// Grouped GEMM, every bit of it. For group t with m_t = splits[t] rows:
+// Grouped GEMM, every bit of it (spec grouped-gemm-1.1). For group t with m_t = splits[t] rows:
 //
 //   TN (fprop)  D_t [m_t, N] = x_t [m_t, K]  . w_t [N, K]^T
 //   NN (dgrad)  D_t [m_t, K] = dy_t [m_t, N] . w_t [N, K]
@@ -41,7 +41,7 @@ struct GroupedGemmProblem {
   GemmOperand x, w, dy;   // the two that the layout names
   WeightBlock weight_block = WeightBlock::b128x128;  // block kind, TN and NN: how w is scaled
   ScaleLayout scale_layout = ScaleLayout::compact;   // mxfp8, nvfp4
-  std::span<const float> alpha;  // 1 or G values; empty: 1
+  std::span<const float> alpha;  // 1 or G values (spec grouped-gemm-2.5); empty: 1
   std::span<const float> beta;   // 1 or G values; empty: 0
   bool split_accumulator = false;
   Format d_type = Format::f32;   // f32, bf16, f16

@@ -1,4 +1,4 @@
-// The plans that are known, and the keys under which they were found (h200.md section 2, tensor-core.md section 4).
+// The plans that are known, and the keys under which they were found (spec plans-2.1, plans-2.2).
 
 #include "reference/gemm/plan.h"
 
@@ -73,7 +73,7 @@ constexpr PlanKey measured_block(WeightBlock weight_block) {
 constexpr PlanKey assumed(std::string_view architecture, GemmKind kind) { return {.architecture = architecture, .kind = kind}; }
 
 constexpr std::string_view kMeasured = "measured: cuBLASLt 13.10.0 on an H200 predicted in every word, 13.4 to 13.8 in the suite";
-constexpr std::string_view kBringUp = "unmeasured: one chain of the unit's steps over K (tensor-core.md section 4)";
+constexpr std::string_view kBringUp = "unmeasured: one chain of the unit's steps over K (reference/spec/plans.md)";
 constexpr std::string_view kBringUpFp8 = "unmeasured: one chain of the unit's steps over K, as with fast accumulation on Hopper";
 
 constexpr PlanEntry kTable[] = {

@@ -1,5 +1,5 @@
 #pragma once
-// The accumulation plan: everything that decides the last bit of one GEMM element, as data (design, decision 1).
+// The accumulation plan: everything that decides the last bit of one GEMM element, as data (spec plans-1.1).
 //
 //   for each slice of K, in order:
 //     partial = +0
@@ -7,7 +7,7 @@
 //       t = chain of unit steps over the stretch, k upward, the accumulator carried from step to step
 //       how t enters partial: `promotion` and `scale_association`
 //   slices are merged as `merge` says
-//   D = epilogue(acc): spec h200.md section 2
+//   D = epilogue(acc): spec grouped-gemm-2.1
 //
 // A stretch or slice that ends inside a step is filled with zero terms. A slice past the end of K has no products: its
 // partial is +0 and is merged like the others. RN rounds to f32, to nearest even.
@@ -30,7 +30,7 @@ std::string_view name_of(GemmLayout layout);
 std::optional<GemmKind> gemm_kind_named(std::string_view name);
 std::optional<GemmLayout> gemm_layout_named(std::string_view name);
 
-// How the chain's value t_j of one promotion interval enters the running f32 value acc.
+// How the chain's value t_j of one promotion interval enters the running f32 value acc (spec plans-1.2).
 enum class Promotion : std::uint32_t {
   none,  // one chain: acc is the chain's accumulator
   add,   // acc = RN(acc + t_j)
@@ -39,7 +39,7 @@ enum class Promotion : std::uint32_t {
   fma_cols_first,    // acc = FMA(RN(t_j * s_cols), s_rows, acc)
 };
 
-// How the f32 values of several K slices become one (a single slice needs none).
+// How the f32 values of several K slices become one (a single slice needs none; spec plans-1.3).
 enum class SliceMerge : std::uint32_t {
   none,
   sequential_f32,     // RN(RN(p_0 + p_1) + p_2) ...
@@ -54,12 +54,12 @@ enum class GemmEpilogue : std::uint32_t {
   //
   // factor is RN(RN(alpha * s_cols) * s_rows) with one scale a group, else alpha; for nvfp4
   // RN(RN(RN(alpha * amax_columns) * amax_rows) * RN(1 / 7225344)), the amax of the operands that supply the columns and
-  // the rows of D (recipes.md 8.6). C is not read when beta is 0. A NaN is stored as 0x7FFFFFFF (f32) or 0x7FFF (bf16, f16).
+  // the rows of D (spec grouped-gemm-2.2). C is not read when beta is 0. NaN is stored as 0x7FFFFFFF (f32) or 0x7FFF (bf16, f16).
   //
-  // Without any product (depth 0) acc is +0 and factor is alpha, whatever the group's scales: C of -0 becomes +0 under a
-  // positive alpha, an alpha that is not finite gives NaN, a scale that is not finite does not.
+  // Without any product (spec grouped-gemm-2.3) acc is +0 and factor is alpha, whatever the group's scales: C of -0 becomes +0
+  // under a positive alpha, an alpha that is not finite gives NaN, a scale that is not finite does not.
   //
-  // As measured on an H200, kinds bf16, f16, tensor and block, alpha and scales among 1, -1, 0.5, 0, infinity and NaN. Only
+  // Measured (spec measured-1.3): kinds bf16, f16, tensor and block, alpha and scales among 1, -1, 0.5, 0, infinity and NaN. Only
   // where scales enter between the steps (Promotion::fma_*) can acc be -0, by a negative product that underflows: the chain of
   // a unit gives +0 for every zero, RN(acc + t) is -0 for none but two -0, and so is a sum of f32 slices. (sequential_output
   // may round a slice to -0; no library is known to do so.) The third line therefore says nothing about the other kinds.
@@ -77,7 +77,7 @@ struct AccumulationPlan {
   GemmEpilogue epilogue;
 };
 
-// What selects a plan. Empty text and 0 mean "any".
+// What selects a plan (spec plans-1.4). Empty text and 0 mean "any".
 struct PlanKey {
   std::string_view library = {};       // "cublaslt"
   int version_from = 0, version_to = 0;  // 130400 ...; inclusive

@@ -62,7 +62,7 @@ void require_type(GemmKind kind, Format type, const std::string& name) {
   }
 }
 
-// recipes.md 8.4: which storage a contraction along `rows` or columns of the matrix reads.
+// spec grouped-gemm-1.2: which storage a contraction along `rows` or columns of the matrix reads.
 void require_storage(const GroupedGemmProblem& problem, bool along_rows, bool columnwise, const std::string& name) {
   const bool hopper_rules = problem.architecture == "sm89" || problem.architecture == "sm90";  // FP8 operands K-major only
   const bool either = problem.kind == GemmKind::bf16 || problem.kind == GemmKind::f16 ||

@@ -1,7 +1,7 @@
 #pragma once
 // A grouped GEMM problem, checked and brought into one form: every operand of every group as rows along the contraction
 // index, whatever its recipe, storage and layout. Both layers compute from this view; it holds addresses and shapes, and
-// no rule of arithmetic. Which storage a layout reads: recipes.md 8.4; where scales lie: recipes.md 3.5, 4.3, 4.7, 8.5.
+// no rule of arithmetic. Which storage a layout reads: spec grouped-gemm-1.2; where scales lie: spec grouped-gemm-1.3.
 //
 //   D_t[i][j] = sum over k < depth of  rows.element(i, k) * columns.element(j, k)
 //

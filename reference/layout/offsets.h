@@ -1,5 +1,5 @@
 #pragma once
-// Offsets of the groups of a ragged tensor, from the split sizes that a router produced (spec: recipes.md section 7.1).
+// Offsets of the groups of a ragged tensor, from the split sizes that a router produced (spec offsets-1.1).
 
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@ namespace assay {
 // fine. Errors (InvalidArgument): a negative split, stride below 1, a value past int64.
 std::vector<std::int64_t> splits_to_offsets(std::span<const std::int64_t> splits, std::int64_t stride = 1);
 
-// One output of the several that a single pass can write.
+// One output of the several that a single pass can write (spec offsets-1.2).
 struct OffsetsOutput {
   std::int64_t stride = 1;    // 0 or more
   bool leading_zero = true;   // G+1 values from 0; false: G values, the inclusive prefix
@@ -24,7 +24,7 @@ struct OffsetsOutput {
 // misaligned or overlapping output, a value past the output's type. When an error is thrown no output has been written.
 void splits_to_offsets_multi(std::span<const std::int64_t> splits, std::span<const OffsetsOutput> outputs);
 
-// Prefix of first[j] * last[j], G+1 values from 0. Errors: different lengths, a negative value, overflow of int64.
+// Prefix of first[j] * last[j], G+1 values (spec offsets-1.3). Errors: different lengths, a negative value, overflow of int64.
 std::vector<std::int64_t> splits_to_offsets_2d(std::span<const std::int64_t> first, std::span<const std::int64_t> last);
 
 namespace scalar {

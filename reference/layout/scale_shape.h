@@ -1,6 +1,6 @@
 #pragma once
-// Where each recipe keeps its scales: shapes, padding and group offsets (spec: recipes.md 3.2, 3.5, 4.2, 5.3).
-// Each group is padded by itself and the groups follow one another without slack.
+// Where each recipe keeps its scales: shapes, padding and group offsets (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1).
+// Each group is padded by itself and the groups follow one another without slack (spec layouts-2.1).
 
 #include <cstdint>
 #include <span>
@@ -16,7 +16,7 @@ enum class Direction : std::uint32_t { rowwise = 0, columnwise = 1 };
 // Indices follow the storage: block_1x128 rowwise is [K-block][row], columnwise [row-block][k]; block_128x128 rowwise
 // [row-block][K-block], columnwise [K-block][row-block]; mxfp8 rowwise [row][K-block], columnwise [row-block][k];
 // nvfp4 rowwise [row][K-block], columnwise [k][row-block]. Per-tensor: 1 x 1. A group of 0 rows has 0 elements where
-// the formula of recipes.md gives 0.
+// the formula gives 0 (spec layouts-2.2).
 struct ScaleShape {
   std::int64_t rows = 0, columns = 0;            // stored
   std::int64_t used_rows = 0, used_columns = 0;  // written by quantize

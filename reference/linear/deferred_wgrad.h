@@ -1,5 +1,5 @@
 #pragma once
-// Weight gradients put off: backward stores the work, backward_dw() carries it out later (requirements.md A19, A20).
+// Weight gradients put off: backward stores the work, backward_dw() carries it out later (spec grouped-linear-2.4).
 
 #include <cstddef>
 #include <deque>

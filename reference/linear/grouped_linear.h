@@ -1,6 +1,6 @@
 #pragma once
 // A grouped linear layer, step by step, over host buffers: what a GroupedLinear module computes in forward and backward,
-// for every recipe, every bit (requirements.md sections 1, 3 and 4). G groups; group t has m_t = splits[t] rows.
+// for every recipe, every bit (spec grouped-linear-1.1, grouped-linear-1.2). G groups; group t has m_t = splits[t] rows.
 //
 //   forward  y_t  [m_t, N] = q(x_t) . q(w_t)^T + bias_t          layout TN
 //   dgrad    dx_t [m_t, K] = q(dy_t) . q(w_t)                    layout NN
@@ -15,7 +15,7 @@
 //   none             as they are (bf16 or f16)      as it is                    one chain
 //   tensor_current   one scale a group              one scale a group           forward: fast; dgrad, wgrad: split
 //   tensor_delayed   scales given                   scales given                the same
-//   block            1x128                          128x128                     split always (requirements.md C11)
+//   block            1x128                          128x128                     split always (spec grouped-linear-1.3)
 //   mxfp8            1x32                           1x32                        arch sm100
 //   nvfp4            1x16; columnwise after the     16x16                       arch sm100
 //                    random Hadamard transform
@@ -23,7 +23,7 @@
 // Scales of mxfp8 and nvfp4 lie swizzled. The wgrad of nvfp4 takes bf16 only, as the transform does.
 //
 // Whether a device sums the bias gradient within the quantization of dy (block scaling: only when dgrad is wanted too,
-// requirements.md C7) or by itself does not show here: either way it is the sum of dy itself, not of q(dy), in the order
+// spec grouped-linear-1.4) or by itself does not show here: either way it is the sum of dy itself, not of q(dy), in the order
 // of dbias.h, rounded once to the type of dy. linear_dbias() gives those bits whatever else is asked for.
 //
 // Rows of x, dy, y and dx beyond the sum of the splits are neither read nor written.

@@ -16,7 +16,7 @@ enum class LinearRecipe : std::uint32_t { none = 0, tensor_current = 1, tensor_d
 std::string_view name_of(LinearRecipe recipe);
 std::optional<LinearRecipe> linear_recipe_named(std::string_view name);
 
-// An option of another recipe is not looked at: mxfp8 does not react to powers of two or epsilon (requirements.md C5).
+// An option of another recipe is not looked at: mxfp8 does not react to powers of two or epsilon (spec grouped-linear-1.2).
 struct LinearConfig {
   LinearRecipe recipe = LinearRecipe::none;
   Format type = Format::bf16;           // of x, w, bias, y, dy, dx, dbias: bf16 or f16
@@ -27,7 +27,7 @@ struct LinearConfig {
   std::uint16_t hadamard_sign_mask = 0;    // nvfp4: bit i set, element i of 16 is negated before the transform
   std::string_view architecture = "sm90";  // whose arithmetic; mxfp8 and nvfp4 need one that has them, such as "sm100"
 
-  // Unless it is set, as the frameworks' recipes have it: block scaling yes, current scaling no (recipes.md 2.1).
+  // Unless it is set, as the frameworks' recipes have it: block scaling yes, current scaling no (spec per-tensor-1.1).
   bool powers_of_two() const { return force_pow_2_scales.value_or(recipe == LinearRecipe::block); }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the position of a microbatch in its step decides (requirements.md A21, D1, D3 to D5). `is_first_microbatch` is
+// What the position of a microbatch in its step decides (spec grouped-linear-2.2, grouped-linear-2.3). `is_first_microbatch` is
 // nothing where the caller does not count microbatches. Under a captured skip flag it plays no part within the graph: the
 // flag in device memory tells, replay by replay.
 

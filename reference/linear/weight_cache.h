@@ -1,6 +1,6 @@
 #pragma once
 // Quantized weights of all groups, kept from one microbatch of a step to the next, and the flag that skips their renewal
-// (requirements.md D3, D4; recipes.md 9).
+// (spec grouped-linear-2.1, conventions-1.5).
 
 #include <cstddef>
 #include <cstdint>

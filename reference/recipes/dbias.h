@@ -1,11 +1,11 @@
 #pragma once
 // The gradient of a bias: the sum of each column over the rows of each group, in an order that is part of the contract
-// (recipes.md 6.4). All sums are f32. Tiles of 128 rows are counted from the group's first row; each is two halves of
+// (spec dbias-1.1). All sums are f32. Tiles of 128 rows are counted from the group's first row; each is two halves of
 // 64 rows, of which the last of a group may be short or without rows:
 //
 //   half(h) = 0 + x[first row] + x[next row] + ...     one row after the other
 //   tile    = half(0) + half(1)                        a half without rows is 0
-//   dbias   = 0 + tile(0) + tile(1) + ...              one tile after the other, then rounded to the output type
+//   dbias   = 0 + tile(0) + tile(1) + ...              one tile after the other, then rounded to the output type (spec dbias-1.2)
 //
 // A group without rows gives 0. A sum that is NaN is stored as 0x7FFFFFFF in f32 and as 0x7FFF in bf16 and f16, so that
 // no payload depends on the machine.

@@ -1,5 +1,5 @@
 #pragma once
-// Delayed scaling: next step's scale from the amax of the steps before (recipes.md 2.3). The cast itself is
+// Delayed scaling: next step's scale from the amax of the steps before (spec per-tensor-2.1). The cast itself is
 // tensor_delayed in quantize.h. An amax history is a matrix [length, count] of f32, newest first: history[0] is the
 // amax of this step, which the cast raised. For each of the `count` tensors by itself, with MAX = 448 (e4m3) or 57344
 // (e5m2):
@@ -12,8 +12,8 @@
 //   scale      = fl(scaled_max / amax)       if amax is finite and above 0, else the old scale
 //   scale      = FLT_MAX                     if that is infinite, the old scale included
 //
-// The bulk form leaves the history of a tensor with last = 0 (not used in this step) as it is, and its scale but for
-// the last line; the plain form always rolls. Neither writes scale_inv: the next cast does.
+// The bulk form (spec per-tensor-2.2) leaves the history of a tensor with last = 0 (not used in this step) as it is, and its
+// scale but for the last line; the plain form always rolls. Neither writes scale_inv: the next cast does.
 
 #include <cstdint>
 #include <span>

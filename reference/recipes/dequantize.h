@@ -1,5 +1,5 @@
 #pragma once
-// From codes and scales back to values, for every recipe (recipes.md 2.4, 3.5, 4.7, 5.7). Always row-major [rows,
+// From codes and scales back to values, for every recipe (spec per-tensor-1.6, mxfp8-3.1, nvfp4-6.1). Always row-major [rows,
 // columns], also from columnwise data, whose transposition (per group) is undone.
 //
 //   per-tensor, block   y = round(fl(float(code) * scale_inv))

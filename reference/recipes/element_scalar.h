@@ -26,7 +26,7 @@ inline float load(Format type, const void* x, std::int64_t i) {
   }
 }
 
-// A NaN of arithmetic has a sign and a payload that depend on the machine; what is stored has not.
+// A NaN of arithmetic has a sign and a payload that depend on the machine; what is stored has not (spec conventions-1.3).
 inline float canonical(float value) { return std::isnan(value) ? std::bit_cast<float>(0x7fff'ffffu) : value; }
 
 // Rounds to element `i` of y (bf16, f16 or f32).
@@ -58,7 +58,7 @@ inline std::uint8_t quantize_element(Format format, float x, float scale, ZeroSi
   return encode_fp8(format, product);
 }
 
-// The larger of an amax and |x|; a NaN is passed over.
+// The larger of an amax and |x|; a NaN is passed over (spec conventions-1.2).
 inline float raise_amax(float amax, float x) { return std::fabs(x) > amax ? std::fabs(x) : amax; }
 
 }  // namespace assay::scalar

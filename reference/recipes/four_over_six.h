@@ -1,5 +1,5 @@
 #pragma once
-// NVFP4 4over6 (recipes.md 5.6): a block is quantized twice, its largest value mapped to 6 and to 4, and the smaller error
+// NVFP4 4over6 (spec nvfp4-5.1): a block is quantized twice, its largest value mapped to 6 and to 4, and the smaller error
 // wins. With G, A, S, c as in nvfp4.h and M = nvfp4_e4m3_max:
 //
 //   base = fl(fl(A / 6) * S)                          a true division here
@@ -8,8 +8,8 @@
 //   err  = sum of |fl(dq - x)|  or  fl(fl(dq - x)^2)  over the block's elements in order, each sum rounded to f32, from 0
 //   d4 is taken if err4 < err6, else d6 (so too where an error is NaN)
 //
-// Order: a block's elements from the lowest column (rowwise) or row (columnwise) upward; elements that a short block
-// lacks add nothing. With two_dimensional a tile chooses once in each direction. Rowwise: each of its 16 rows has an error,
+// Order (spec nvfp4-5.2): a block's elements from the lowest column (rowwise) or row (columnwise) upward; elements that a short
+// block lacks add nothing. With two_dimensional a tile chooses once in each direction. Rowwise: each of its 16 rows has an error,
 // summed along the row. Columnwise: each of its 16 columns has one, summed down the column. The 16 are added as a warp's
 // shuffle does with distances 8, 4, 2, 1: first e[i] + e[i+8] for i < 8, then those 8 values at distance 4, and so on; a row
 // or column that the tile lacks is 0. The sums of the two directions can round apart, so that near a tie one takes d4 and

@@ -1,16 +1,16 @@
 #pragma once
-// The random Hadamard transform of NVFP4 (recipes.md 5.4): 16 consecutive elements down a column of bf16,
+// The random Hadamard transform of NVFP4 (spec nvfp4-3.1): 16 consecutive elements down a column of bf16,
 //
 //   y[j] = bf16( sum over i of  s[i] * (-1)^popcount(i AND j) * 0.25 * x[i] )      s[i] = -1 where bit i of the mask is set
 //
-// Each sum is ONE fused tensor-core step (tensor-core.md sections 1 and 2; SM90 and SM100 alike): 16 exact products with the
+// Each sum is ONE fused tensor-core step (spec tensor-core-1.1; SM90 and SM100 alike): 16 exact products with the
 // bf16 factors +-0.25 and a zero accumulator, every product cut toward zero to 25 fraction bits below the largest
 // exponent, summed exactly, truncated to f32. That f32 is then rounded to bf16, nearest even; 2^128 and more is infinity.
 // A product has the exponent of its x less 2; subnormal x are not renormalised. NaN, or infinities of both signs in the
 // sum, give 0x7FFF; another infinity wins. A zero sum is +0.
 //
-// Groups of rows that are not multiples of 16: the terms beyond the last row are zeros, and of the 16 sums only those that
-// have a row are kept, so y has as many rows as x; the others count for no amax.
+// Groups of rows that are not multiples of 16 (spec nvfp4-3.2): the terms beyond the last row are zeros, and of the 16 sums only
+// those that have a row are kept, so y has as many rows as x; the others count for no amax.
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// FP8 with one scale for a tensor or for each group (recipes.md 2.1, 2.2, 2.4, 2.5). With MAX = 448 (e4m3) or 57344
-// (e5m2):
+// FP8 with one scale for a tensor or for each group (spec per-tensor-1.3, per-tensor-1.4, per-tensor-1.5). With MAX = 448 (e4m3)
+// or 57344 (e5m2):
 //
 //   amax      = max |x| over the group      NaN passed over; 0 for a group without elements
 //   scale     = scale_from_amax(...)        tensor_current; FLT_MAX where the quotient overflows
@@ -21,7 +21,7 @@
 
 namespace assay {
 
-// The scale that makes `amax` the largest code, or the power of two below it (recipes.md 2.1). In this order, all in
+// The scale that makes `amax` the largest code, or the power of two below it (spec per-tensor-1.1). In this order, all in
 // f32:
 //
 //   1. an amax below `epsilon` becomes `epsilon`

@@ -2,8 +2,8 @@
 // Quantization of one matrix or of the groups of a ragged one, for every recipe. The numbers of each recipe are stated
 // in the header that bears its name (per_tensor.h, fp8_block.h, mxfp8.h, nvfp4.h, dbias.h); this is the common call.
 //
-// A grouped matrix x [R,K] holds its groups one after another: group t is splits[t] rows. R may exceed the sum of the
-// splits; the rows beyond are neither read nor written, and the same holds for the outputs that belong to them.
+// A grouped matrix x [R,K] (spec conventions-1.4) holds its groups one after another: group t is splits[t] rows. R may exceed the
+// sum of the splits; the rows beyond are neither read nor written, and the same holds for the outputs that belong to them.
 
 #include <cstdint>
 #include <optional>
@@ -32,7 +32,7 @@ enum class ScaleLayout : std::uint32_t { compact = 0, swizzled = 1 };  // swizzl
 // What happens to an exact -0 (x is -0, or a rule makes the product -0).
 enum class ZeroSign : std::uint32_t {
   kept = 0,      // -0 becomes the code of -0: a plain multiply
-  positive = 1,  // -0 becomes +0: kernels that use fma(x, scale, +0); see recipes.md 1.3
+  positive = 1,  // -0 becomes +0: kernels that use fma(x, scale, +0); see spec formats-1.8
 };
 
 // NVFP4 4over6: each block is quantized for a largest code of 6 and of 4, and the smaller error wins.
@@ -70,17 +70,17 @@ struct QuantizeProblem {
   const float* amax = nullptr;           // [G] (or [1]): nvfp4 tensor amax; null: max |x| of the group
   const float* columnwise_amax =
       nullptr;                  // [G]: nvfp4 columnwise; null: `amax`, or with hadamard the amax after the transform
-  const float* noop = nullptr;  // [1]: exactly 1.0 means that nothing is written
+  const float* noop = nullptr;  // [1]: exactly 1.0 means that nothing is written (spec conventions-1.5)
   const std::uint8_t* rowwise_random = nullptr;     // nvfp4 stochastic rounding: one byte an element of rowwise data
   const std::uint8_t* columnwise_random = nullptr;  // the same for columnwise data, in its stored order
 };
 
-// Where results go. A null pointer means that this output is not wanted; what is wanted of each direction is written
-// only if `config` asks for that direction. Sizes come from `quantize_outputs`; a pointer to an output that the problem
-// does not have is not used. Padding of compact scales keeps what it held; padding of swizzled scales becomes 0.
+// Where results go. A null pointer: this output is not written (spec conventions-1.6). What is wanted of each direction is
+// written only if `config` asks for that direction. Sizes come from `quantize_outputs`; a pointer to an output that the problem
+// does not have is not used. Padding (spec layouts-2.3): of compact scales it keeps what it held, of swizzled ones it becomes 0.
 struct QuantizeOutput {
   void* rowwise_data = nullptr;
-  void* columnwise_data = nullptr;    // transposed (per group, at its own place) but for mxfp8
+  void* columnwise_data = nullptr;    // transposed, but for mxfp8: spec layouts-1.1, layouts-1.2
   void* rowwise_scale_inv = nullptr;  // f32, e8m0 or e4m3 by recipe; per-tensor recipes: [G], serves both directions
   void* columnwise_scale_inv = nullptr;
   float* amax = nullptr;             // [G]: per-tensor recipes, nvfp4 (rowwise)
@@ -89,7 +89,7 @@ struct QuantizeOutput {
   void* dbias = nullptr;             // [G, columns] in x_type
 };
 
-// Shape of every output that `problem` can have, as fixtures store it (spec: fixture schema 1): rank 0 means absent.
+// Shape of every output that `problem` can have, as fixtures store it (golden/schema.md): rank 0 means absent.
 struct OutputShape {
   Format type = Format::f32;
   int rank = 0;

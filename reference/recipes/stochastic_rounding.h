@@ -1,5 +1,5 @@
 #pragma once
-// Stochastic rounding to E2M1 with the random byte given (recipes.md 5.5): u = byte / 256, a = |v|,
+// Stochastic rounding to E2M1 with the random byte given (spec nvfp4-4.1): u = byte / 256, a = |v|,
 //
 //   step(a) = 2 if a >= 4, 1 if a >= 2, else 0.5          spacing of the codes from a upward
 //   t = fma(u, step(a), a)

@@ -1,6 +1,6 @@
 #pragma once
-// The floating-point mode of a thread: rounding, denormals, traps. All results of the reference are those of the default mode,
-// and a thread inherits another one from whoever made it, or from a library linked with -ffast-math.
+// The floating-point mode of a thread: rounding, denormals, traps. All results of the reference are those of the default mode
+// (spec conventions-1.1), and a thread inherits another one from whoever made it, or from a library linked with -ffast-math.
 
 #include <cstdint>
 

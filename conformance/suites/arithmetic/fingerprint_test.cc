@@ -1,4 +1,4 @@
-// The published facts about each unit, as input and expected bits (tensor-core.md section 5; the numbers are its rows).
+// The published facts about each unit, as input and expected bits (spec tensor-core-4.1; the numbers are its rows).
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Every unit against the second route, on data made to make the rules matter; and the same data against a second route
-// with one rule bent, which they must expose wherever it can show at all (tensor-core.md section 6).
+// with one rule bent, which they must expose wherever it can show at all (spec tensor-core-4.2).
 
 #include <gtest/gtest.h>
 
@@ -380,7 +380,7 @@ TEST(units, are_a_sound_table) {
     });
     EXPECT_TRUE(stated) << unit.name << ": " << unit.evidence;
     EXPECT_FALSE(unit.operands.empty()) << unit.name;
-    // tensor-core.md section 1: the floor is a function of F and the output, but for FP4 and FP8 on 13 bits.
+    // spec tensor-core-1.3: the floor is a function of F and the output, but for FP4 and FP8 on 13 bits.
     if (unit.fraction_bits != 13) {
       const bool f16 = unit.accumulator == Accumulator::f16_nearest;
       const int expected = unit.scaling == StepScaling::e4m3_per_16 ? -139 : (f16 ? 4 : -108) - unit.fraction_bits;

@@ -1,5 +1,5 @@
-// What follows the accumulation (plan.h, GemmEpilogue), both layers against words worked out by hand: an acc of -0, which only
-// promotion by FMA can give, and groups without products.
+// What follows the accumulation (plan.h, spec grouped-gemm-2.1), both layers against words worked out by hand: an acc of -0,
+// which only promotion by FMA can give, and groups without products.
 
 #include <gtest/gtest.h>
 

@@ -564,7 +564,7 @@ TEST(GroupedGemm, SlicesPastTheEndOfKCostNothing) {
   EXPECT_TRUE(same_bits(want.run(scalar::grouped_gemm), got.run(grouped_gemm), Format::f32, got.columns()));
 }
 
-// ---- Known answers (tensor-core.md section 5, worked out by hand) --------------------------------------------------
+// ---- Known answers (spec tensor-core-4.1, worked out by hand) --------------------------------------------------
 
 struct KnownAnswer {
   const char* what;

@@ -40,7 +40,7 @@ struct Row {
   Promotion promotion;
 };
 
-// The table of h200.md section 2.
+// The table of spec plans-2.1.
 TEST(plan_for, finds_what_was_measured_on_sm90) {
   const Row rows[] = {
       {GemmKind::bf16, false, WeightBlock::b128x128, "sm90.wgmma.f16", 0, Promotion::none},

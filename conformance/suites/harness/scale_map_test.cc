@@ -1,5 +1,5 @@
 // The map of scales: a backend that reads other scales in some rectangle of D is mapped to exactly that; the reference has
-// every scale right. Places are written out by hand from the storage of scales (recipes.md 3.5).
+// every scale right. Places are written out by hand from the storage of scales (spec fp8-block-2.1).
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Offsets of ragged groups: known vectors, a second route in 128-bit integers, every output form, every error.
+// Offsets of ragged groups: known vectors, a second route in 128-bit integers, every output form, every error (spec offsets-1.4).
 
 #include "reference/layout/offsets.h"
 

@@ -1,4 +1,4 @@
-// Scale shapes against the table of recipes.md, worked out by hand, and against a count of blocks one by one.
+// Scale shapes against the tables of spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1, by hand, and against a count of blocks.
 
 #include "reference/layout/scale_shape.h"
 
@@ -147,7 +147,7 @@ TEST(ScaleShape, HoldsExactlyTheScalesOfTheElements) {
   }
 }
 
-// Elements of one group's scales by the formulas of the grouped GEMM (recipes.md 8.5), f and l being its extents.
+// Elements of one group's scales by the formulas of the grouped GEMM (spec layouts-2.1), f and l being its extents.
 std::int64_t up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 std::int64_t blocks(std::int64_t value, std::int64_t block) { return (value + block - 1) / block; }
 std::int64_t gemm_scale_elements(Recipe recipe, Direction direction, std::int64_t f, std::int64_t l) {
@@ -166,7 +166,7 @@ std::int64_t gemm_scale_elements(Recipe recipe, Direction direction, std::int64_
   }
 }
 
-// Base of group t by the closed forms of recipes.md 3.5, from the groups before it.
+// Base of group t by closed forms (spec fp8-block-2.1), from the groups before it.
 std::int64_t block_scale_base(Recipe recipe, Direction direction, const Values& splits, std::size_t t, std::int64_t K) {
   const std::int64_t bx = blocks(K, 128);
   std::int64_t padded_rows = 0, row_blocks = 0, padded_row_blocks = 0;

@@ -1,4 +1,4 @@
-// The 128x4 layout against its other description (recipes.md 4.3): a view in five axes whose order is changed.
+// The 128x4 layout against its other description (spec layouts-3.1): a view in five axes whose order is changed.
 
 #include "reference/layout/swizzle.h"
 

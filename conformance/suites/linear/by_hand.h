@@ -158,7 +158,7 @@ inline Matrix wgrad_by_hand(const Case& c, const Operands& o) {
   return dw;
 }
 
-// recipes.md 6.4, written out: halves of 64 rows, pairs of halves, then the tiles in turn, each sum an f32.
+// spec dbias-1.1, written out: halves of 64 rows, pairs of halves, then the tiles in turn, each sum an f32.
 inline Matrix dbias_by_hand(const Case& c, const Operands& o) {
   const Layout& l = c.layout;
   Matrix sums(c.config.type, l.groups() * l.N);

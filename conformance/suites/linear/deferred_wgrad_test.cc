@@ -1,6 +1,6 @@
 // Weight gradients put off.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   A19 carried out at once as well, views of buffers that are used again, twice, or in another order    DeferredWgrad
 //   A13, A24 splits read when carried out                                                                DeferredWgrad
 //   A20 the bias gradient lost with deferred work                                                        KeepsTheBias

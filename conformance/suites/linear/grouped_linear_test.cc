@@ -1,11 +1,11 @@
 // Forward, dgrad, wgrad and dbias of the grouped linear layer, every recipe: both layers against a second route that goes
 // group by group (by_hand.h), and against exact integers.
 //
-// Mutants of requirements.md that plain functions can have, and where they die:
+// Faults of conformance/cases/faults.md that plain functions can have, and where they die:
 //   A10 blocks across group borders, A12 swapped operands or bias of group 0, A16 TN for NN, A17 dW transposed or groups
 //   mixed, B10 scales of group 0 for all, C1 1-D and 2-D swapped, C8 wrong storage or offsets       EveryStep
 //   A14, A15 dbias of q(dy), over all tokens, in bf16, or stale for a group without rows            EveryStep, Integers
-//   A17, S4 an empty group's dW left as it was, or cleared while accumulating                       EveryStep, ZeroWork
+//   A17 an empty group's dW left as it was, or cleared while accumulating                       EveryStep, ZeroWork
 //   A21 accumulation ignored, always on, or in bf16 where dW is f32                                 EveryStep, Integers
 //   A24 the tail of the splits before; rows beyond written                                          EveryStep, ChangedSplits
 //   C3, C4, C5 pow2 or epsilon ignored in one step, or obeyed by mxfp8 and nvfp4                    EveryStep, Options
@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Linear, Integers,
 
 // ---- Rules one by one -----------------------------------------------------------------------------------------------
 
-// S4: all splits zero, 4 groups: dW becomes zero without accumulation and stays as it is with it, NaN included.
+// A17: all splits zero, 4 groups: dW becomes zero without accumulation and stays as it is with it, NaN included.
 TEST(ZeroWork, LeavesOrClearsTheWeightGradients) {
   for (const LinearRecipe recipe : kRecipes) {
     Case c = make_case(recipe, Format::bf16, {{0, 0, 0, 0}, 256, 256, 0});

@@ -1,6 +1,6 @@
 // The weight cache and its skip flag, and what the position of a microbatch decides.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   D1, D3 the flag never obeyed, inverted, any value but 0 obeyed, obeyed for data only or for one direction   SkipFlag
 //   D4 never renewed, renewed each time, one entry for all groups, a direction missing, one that no longer fits SkipFlag, Fit
 //   A21, D4, D5 accumulation and caching by the position of the microbatch                                      Microbatch

@@ -129,7 +129,7 @@ inline std::uint8_t nearest_code(Format format, double x) {
   return static_cast<std::uint8_t>(code | (std::signbit(x) ? 0x80 : 0));
 }
 
-// recipes.md 2.1. A quotient of floats is never so near the middle between two floats that double cannot tell its side.
+// spec per-tensor-1.1. A quotient of floats is never so near the middle between two floats that double cannot tell its side.
 inline float expected_scale(double amax, double max, bool pow2, float epsilon, double overflow) {
   if (amax < epsilon) amax = epsilon;
   if (!(amax > 0) || std::isinf(amax)) return 1;

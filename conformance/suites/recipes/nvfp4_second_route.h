@@ -33,7 +33,7 @@ inline int nearest_e4m3(double v) {  // 0 <= v
   return v > 448 ? 0x7e : best;
 }
 
-// The thresholds of recipes.md 1.6.
+// The thresholds of spec formats-1.3.
 inline int nearest_e2m1(float v) {
   if (std::isnan(v)) return 7;
   const double a = std::fabs(v);

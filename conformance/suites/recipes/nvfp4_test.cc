@@ -179,7 +179,7 @@ std::vector<Case> small_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Cases, Nvfp4, ::testing::ValuesIn(small_cases()));
 
-// ---- Worked by hand from recipes.md 5.1 ---------------------------------------------------------------------------------
+// ---- Worked by hand from spec nvfp4-1.1 ---------------------------------------------------------------------------------
 
 struct BlockCase {
   const char* what;
@@ -233,7 +233,7 @@ const BlockCase kBlockCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(ByHand, Nvfp4Block, ::testing::ValuesIn(kBlockCases));
 
-// Thresholds of recipes.md 1.6, seen through a block whose multiplier is 1: G = 2688 makes S = 1, and a block of amax 6 has
+// Thresholds of spec formats-1.3, seen through a block whose multiplier is 1: G = 2688 makes S = 1, and a block of amax 6 has
 // t * 6 = 1, d8 = 1.
 TEST(Nvfp4Codes, ThresholdsOfE2m1) {
   struct Row {

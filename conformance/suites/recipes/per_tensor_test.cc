@@ -24,7 +24,7 @@ float fast_scale(float amax, float max, bool pow2, float epsilon, float overflow
 }
 constexpr ScaleFromAmax kLayers[] = {scalar::scale_from_amax, fast_scale};
 
-// recipes.md 2.1: E = max(0, e - emax + [m > 0x600000]) and scale 2^(127-E), in integers.
+// spec per-tensor-1.2: E = max(0, e - emax + [m > 0x600000]) and scale 2^(127-E), in integers.
 std::uint32_t pow2_scale_bits(std::uint32_t amax, int emax) {
   const int e = static_cast<int>(amax >> 23);
   const int up = (amax & 0x7f'ffff) > 0x60'0000;

@@ -109,7 +109,7 @@ TEST_P(Shapes, AsFixturesStoreThem) {
   const Call call(GetParam().recipe, GetParam().grouped);
   EXPECT_EQ(text(quantize_outputs(call.problem)), GetParam().want);
 }
-// 160 x 144; groups of 32, 0, 96 and 16 rows. Scales by hand from recipes.md 3.2, 3.5, 4.2 and 5.3.
+// 160 x 144; groups of 32, 0, 96 and 16 rows. Scales by hand from spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1.
 const ShapeCase kShapes[] = {
     {Recipe::tensor_current, false, "e4m3[160,144] e4m3[144,160] f32[1] - f32[1] - f32[1] bf16[1,144]"},
     {Recipe::tensor_delayed, false, "e4m3[160,144] e4m3[144,160] f32[1] - f32[1] - - bf16[1,144]"},

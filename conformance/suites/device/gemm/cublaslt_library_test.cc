@@ -1,4 +1,4 @@
-// Which path is there in which version on which architecture (h200.md section 4, recipes.md 8.1), and what is said where it
+// Which path is there in which version on which architecture (spec measured-2.1), and what is said where it
 // is not. A library that reports any version stands in for the real one.
 
 #include "device/gemm/cublaslt_library.h"

@@ -1,6 +1,6 @@
 // Weight gradients of the module GroupedLinear over several microbatches: added or overwritten, at once or put off.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   A19 put off work done at once, twice, in another order, from buffers that are used again     Deferred
 //   A20 gradients of biases in a list lost with deferred work                                    Deferred
 //   A21, D5 accumulation                                                                         Accumulates

@@ -1,6 +1,6 @@
 // Graphs of the module GroupedLinear, whose splits, data, scales, weights and skip flag change between replays.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   A21, D5 accumulation                                                                         Replay
 //   A23, C20 memory allocated while capturing                                                    Replay
 //   A24 splits, data or weights kept by a graph                                                  Replay

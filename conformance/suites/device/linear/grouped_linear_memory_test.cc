@@ -1,6 +1,6 @@
 // The memory of the module GroupedLinear: whose it is, when it grows, and what happens where there is none.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   A23, C20 memory allocated by a call                                                          MemoryGrowsWithRowsAndNothingElse
 //   C19 workspaces of two modules that overlap                                                   TwoModulesShareNothing
 

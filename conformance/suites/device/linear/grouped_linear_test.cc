@@ -1,7 +1,7 @@
 // The module GroupedLinear: one microbatch in every way that it can be asked for, the promise about its rows, and how often the
 // heuristic is asked.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   A13 splits of backward read again from the caller's buffer                                   SplitsAreThoseOfForward
 //   A14, A18, C7 gradients that were not asked for, or lost with one that was not                EveryGradient
 //   A20 gradients of biases in a list lost with deferred work                                    EveryGradient

@@ -1,6 +1,6 @@
 // Which weights a forward of the module GroupedLinear uses: those of the call, or those that the cache keeps.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   D1, D3, D4 the skip flag inverted, cleared by another use of the weights                     Weights
 
 #include "device/linear/grouped_linear.h"

@@ -1,7 +1,7 @@
 // What the module GroupedLinear keeps for the library: a workspace for each layout, set-up buffers for each stream and each
 // capture.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   C18 set-up buffers that graphs, streams or modules share, or that each call makes            SetUpBuffers..., GraphsHave...
 //   C19 workspaces of two layouts, or of two modules, that overlap                               AWorkspaceForEachLayout
 //   C20 memory allocated by each capture                                                         AnyNumberOfCaptures
@@ -36,7 +36,7 @@ bool overlap(const HostDevice::Extent& a, const HostDevice::Extent& b) {
   return first < second + b.bytes && second < first + a.bytes;
 }
 
-// C19, R2: each layout's product has memory of its own, the same in every call and, but for set-up buffers, in every graph.
+// C19: each layout's product has memory of its own, the same in every call and, but for set-up buffers, in every graph.
 TEST_P(EveryRecipe, AWorkspaceForEachLayout) {
   for (const bool defer : {false, true}) {
     const Case c = layer();

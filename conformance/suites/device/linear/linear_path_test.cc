@@ -1,5 +1,5 @@
-// Which path is chosen, and what it is told to be. A1, A2, A3, A7, C13, C14, R5 of requirements.md: a gate is a value with a
-// reason, and nothing is chosen in silence.
+// Which path is chosen, and what it is told to be. A1, A2, A3, A7, C13, C14 of conformance/cases/faults.md: a gate is a value
+// with a reason, and nothing is chosen in silence.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using device::LinearChoice;
 using device::LinearNeeds;
 using device::LinearVerdict;
 
-// A library with the gates of h200.md section 4, said once more.
+// A library with the gates of spec measured-2.1, said once more.
 std::string gates(int version, const device::GroupedGemmCall& call, int architecture) {
   const std::string name = "cuBLASLt " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + ".0";
   if (version < 130300) return name + " has no grouped layouts (13.3 is needed)";

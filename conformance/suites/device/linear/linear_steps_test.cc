@@ -1,7 +1,7 @@
 // The steps of the device's grouped linear layer with the reference in place of kernels: what they hand to quantize(), to the
 // sums and to the product is what reference/linear/grouped_linear.h says, bit for bit; and what they report, refuse and need.
 //
-// Mutants of requirements.md that die here:
+// Faults of conformance/cases/faults.md that die here:
 //   A5, A7, C16 another path than the one asked for, or one that is told and does not run         EveryStep, Report
 //   A12, A16, A17 operands or layouts swapped, group 0 for all                                     EveryStep
 //   A14, C7 dbias of q(dy), fused without a rowwise pass, lost without dgrad                       EveryStep, Report
