@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "conformance/ops/op.h"
+#include "conformance/ops/product.h"
 #include "reference/layout/sizes.h"
 #include "reference/support/error.h"
 
@@ -96,6 +97,12 @@ std::vector<CertifiedBound> bounds_of(const Request& request, const std::string&
   const Op& op = find(request.op());
   if (op.bounds == nullptr) throw NotSupported("op " + request.op() + " has no bound: its outputs are compared by bits");
   return op.bounds(request, unit);
+}
+
+void visit_product(const Request& request, const Multiply& see) {
+  const Op& op = find(request.op());
+  if (op.visit == nullptr) throw NotSupported("op " + request.op() + " has no product");
+  op.visit(request, see);
 }
 
 Numerics numerics_of(const Request& request) {

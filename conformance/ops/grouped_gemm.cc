@@ -209,6 +209,15 @@ Numerics numerics(const Request& request) {
   return {std::string(view.unit->name), std::string(view.plan->name)};
 }
 
+void visit(const Request& request, const Multiply& see) {
+  Parsed parsed;
+  parse_grouped_gemm(request, parsed);
+  request.refuse_unknown();
+  const MatrixShape shape = grouped_gemm_shape(parsed.problem);
+  std::vector<std::byte> d(static_cast<std::size_t>(bytes_of(parsed.problem.d_type, shape.rows * shape.columns)) + 16);
+  see(parsed.problem, d.data());
+}
+
 std::vector<CertifiedBound> bounds(const Request& request, const std::string& unit) {
   Parsed parsed;
   parse_grouped_gemm(request, parsed);
@@ -228,6 +237,6 @@ std::vector<CertifiedBound> bounds_of_product(const GroupedGemmProblem& problem,
   return error_bounds(problem, any_order(*row));
 }
 
-const Op kGroupedGemm{"grouped_gemm", outputs, write_outputs, true, numerics, "d", bounds};
+const Op kGroupedGemm{"grouped_gemm", outputs, write_outputs, true, numerics, "d", bounds, visit};
 
 }  // namespace assay::conformance

@@ -83,14 +83,21 @@ Multiply under(const AccumulationPlan& plan, Layer layer) {
   };
 }
 
-// In place of the product: its bounds.
-struct Bounding {
-  std::string unit;
-  std::vector<CertifiedBound> bounds;
-  Multiply multiply() {
-    return [this](const GroupedGemmProblem& problem, void*) { bounds = bounds_of_product(problem, unit); };
-  }
-};
+// `see` in place of the product, with the plan of the request.
+Multiply planned(const Parsed& parsed, const Multiply& see) {
+  return [&parsed, &see](const GroupedGemmProblem& problem, void* d) {
+    GroupedGemmProblem planned = problem;
+    if (parsed.plan != nullptr) planned.plan = parsed.plan;
+    see(planned, d);
+  };
+}
+
+template <void (*visit)(const Request&, const Multiply&)>
+std::vector<CertifiedBound> bounds(const Request& request, const std::string& unit) {
+  std::vector<CertifiedBound> made;
+  visit(request, [&](const GroupedGemmProblem& problem, void*) { made = bounds_of_product(problem, unit); });
+  return made;
+}
 
 Numerics numerics_under(const Parsed& parsed, GemmLayout layout) {
   const AccumulationPlan& plan = linear_plan(parsed.config, parsed.shape, layout, parsed.plan);
@@ -245,7 +252,7 @@ void forward_answer(const Request& request, Layer layer) {
   }
 }
 
-std::vector<CertifiedBound> forward_bounds(const Request& request, const std::string& unit) {
+void forward_visit(const Request& request, const Multiply& see) {
   ForwardCall call;
   parse_forward(request, call);
   const Parsed& parsed = call.parsed;
@@ -253,10 +260,8 @@ std::vector<CertifiedBound> forward_bounds(const Request& request, const std::st
     linear_quantize_weights(parsed.config, parsed.shape, call.operands.w, call.operands.w_scale, call.noop, call.before);
     call.operands.cache = &call.before;
   }
-  Bounding bounding{unit, {}};
   std::vector<std::byte> y(static_cast<std::size_t>(bytes_of(parsed.config.type, parsed.shape.rows * parsed.shape.N)) + 16);
-  linear_forward_by(bounding.multiply(), parsed.config, parsed.shape, call.operands, y.data());
-  return bounding.bounds;
+  linear_forward_by(planned(parsed, see), parsed.config, parsed.shape, call.operands, y.data());
 }
 
 Numerics forward_numerics(const Request& request) {
@@ -304,13 +309,11 @@ void dgrad_answer(const Request& request, Layer layer) {
   if (dbias != nullptr) steps.dbias(parsed.config, parsed.shape, call.operands.dy, dbias);
 }
 
-std::vector<CertifiedBound> dgrad_bounds(const Request& request, const std::string& unit) {
+void dgrad_visit(const Request& request, const Multiply& see) {
   DgradCall call;
   parse_dgrad(request, call);
-  Bounding bounding{unit, {}};
   std::vector<std::byte> dx(static_cast<std::size_t>(bytes_of(call.parsed.config.type, call.parsed.shape.rows * call.parsed.shape.K)) + 16);
-  linear_dgrad_by(bounding.multiply(), call.parsed.config, call.parsed.shape, call.operands, dx.data());
-  return bounding.bounds;
+  linear_dgrad_by(planned(call.parsed, see), call.parsed.config, call.parsed.shape, call.operands, dx.data());
 }
 
 Numerics dgrad_numerics(const Request& request) {
@@ -381,14 +384,12 @@ void wgrad_answer(const Request& request, Layer layer) {
   if (dbias != nullptr) steps.dbias(parsed.config, parsed.shape, call.operands.dy, dbias);
 }
 
-std::vector<CertifiedBound> wgrad_bounds(const Request& request, const std::string& unit) {
+void wgrad_visit(const Request& request, const Multiply& see) {
   WgradCall call;
   parse_wgrad(request, call);
   std::vector<std::byte> dw(static_cast<std::size_t>(bytes_of(call.operands.dw_type, call.elements())) + 16);
   if (call.before != nullptr && call.elements() > 0) std::memcpy(dw.data(), call.before, dw.size() - 16);
-  Bounding bounding{unit, {}};
-  linear_wgrad_by(bounding.multiply(), call.parsed.config, call.parsed.shape, call.operands, dw.data());
-  return bounding.bounds;
+  linear_wgrad_by(planned(call.parsed, see), call.parsed.config, call.parsed.shape, call.operands, dw.data());
 }
 
 Numerics wgrad_numerics(const Request& request) {
@@ -399,8 +400,8 @@ Numerics wgrad_numerics(const Request& request) {
 
 }  // namespace
 
-const Op kLinearForward{"linear_forward", forward_outputs, forward_answer, true, forward_numerics, "y", forward_bounds};
-const Op kLinearDgrad{"linear_dgrad", dgrad_outputs, dgrad_answer, true, dgrad_numerics, "dx", dgrad_bounds};
-const Op kLinearWgrad{"linear_wgrad", wgrad_outputs, wgrad_answer, true, wgrad_numerics, "dw", wgrad_bounds};
+const Op kLinearForward{"linear_forward", forward_outputs, forward_answer, true, forward_numerics, "y", bounds<forward_visit>, forward_visit};
+const Op kLinearDgrad{"linear_dgrad", dgrad_outputs, dgrad_answer, true, dgrad_numerics, "dx", bounds<dgrad_visit>, dgrad_visit};
+const Op kLinearWgrad{"linear_wgrad", wgrad_outputs, wgrad_answer, true, wgrad_numerics, "dw", bounds<wgrad_visit>, wgrad_visit};
 
 }  // namespace assay::conformance

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "conformance/ops/answer.h"
+#include "reference/linear/grouped_linear.h"
 
 namespace assay::conformance {
 
@@ -19,6 +20,8 @@ struct Op {
   // For an op with a product: the output that its accumulation plan decides, and how far that may be from exact (answer.h).
   std::string_view product = {};
   std::vector<CertifiedBound> (*bounds)(const Request&, const std::string& unit) = nullptr;
+  // Hands the product that it comes to, with its plan, to the function, in place of computing it.
+  void (*visit)(const Request&, const Multiply&) = nullptr;
 };
 
 extern const Op kQuantize, kDequantize, kSwizzle, kUnswizzle;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "conformance/compare/compare.h"
+#include "conformance/diagnosis/diagnosis.h"
 #include "conformance/run/outside_bounds.h"
 #include "conformance/run/product_hints.h"
 #include "conformance/run/statement.h"
@@ -314,12 +315,16 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
     }
     Difference difference = compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask, run});
     if (!difference) continue;
+    const Request request = request_of(problem_, attributes_);
+    std::vector<std::string> causes;
     if (problem_.op == "grouped_gemm" && output.spec.name == "d") {
-      ScaleFindings findings = scale_findings(request_of(problem_, attributes_), got, want);
-      difference.hints.insert(difference.hints.begin(), findings.hints.begin(), findings.hints.end());
-      if (difference.hints.size() > 3) difference.hints.resize(3);
+      ScaleFindings findings = scale_findings(request, got, want);
+      causes = std::move(findings.hints);
       if (details != nullptr) *details = std::move(findings.details);
     }
+    if (causes.empty()) causes = explanations({request, output.spec.name, got, want, mask, earlier_});
+    difference.hints.insert(difference.hints.begin(), causes.begin(), causes.end());
+    if (difference.hints.size() > 3) difference.hints.resize(3);
     text += difference_text(difference);
     if (findings != nullptr) findings->push_back(finding_of(difference));
   }

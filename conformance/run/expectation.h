@@ -40,6 +40,9 @@ class Expectation {
   // Whether all is right: differences() is empty.
   bool holds(const Outputs& outputs, std::uint8_t poison) const;
 
+  // Calls made before on the same memory, the latest last: what is wrong may be theirs. They must outlive this.
+  void after(std::vector<const golden::Case*> earlier) { earlier_ = std::move(earlier); }
+
   // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else a block of lines for
   // each output that is wrong (compare.h).
   // `details`, if given, receives what would be too much for that: one line for each wrong tile that could be explained;
@@ -87,6 +90,7 @@ class Expectation {
   std::int64_t exact_ = 0, bounded_ = 0, unbounded_ = 0;  // elements
   std::string expected_by_;
   std::string statement_fault_;
+  std::vector<const golden::Case*> earlier_;
 };
 
 }  // namespace assay::conformance

@@ -57,7 +57,10 @@ Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps,
   Trial::Outputs memory;
   for (std::size_t i = 0; i <= steps.size(); ++i) {
     const golden::Case& step = steps[i % steps.size()];
-    const Expectation expectation(step, nullptr, specs, opening.stated, options);
+    Expectation expectation(step, nullptr, specs, opening.stated, options);
+    std::vector<const golden::Case*> earlier;
+    for (std::size_t before = 0; before < i; ++before) earlier.push_back(&steps[before]);
+    expectation.after(std::move(earlier));
     if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
     for (const Trial::Way& way : ways_of(i, captures, expectation.words())) {
       expectation.count_elements(judgement);

@@ -246,7 +246,10 @@ class ScenarioJudge {
       golden::Case& problem = rounds_[round][c];
       // Right by now: calls are looked at in order.
       for (const ScenarioLink& link : call.chained) problem.in.at(link.input).bytes = run.outputs[link.call].at(link.output);
-      const Expectation expectation(problem, nullptr, specs_[c], stated_[c], options_for(c));
+      Expectation expectation(problem, nullptr, specs_[c], stated_[c], options_for(c));
+      std::vector<const golden::Case*> earlier;
+      for (std::size_t before = 0; before < (round == 0 ? rounds_.size() : round); ++before) earlier.push_back(&rounds_[before][c]);
+      expectation.after(std::move(earlier));
       judgement_.ground = std::max(judgement_.ground, expectation.ground());
       if (!expectation.expected_by().empty()) judgement_.expected_by = expectation.expected_by();
       if (!expectation.statement_fault().empty()) return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + expectation.statement_fault());

@@ -7,6 +7,7 @@
 
 #include "reference/formats/bf16.h"
 #include "reference/formats/f16.h"
+#include "reference/gemm/element_scalar.h"
 #include "reference/gemm/problem.h"
 #include "reference/support/parallel.h"
 
@@ -122,6 +123,12 @@ float accumulate(const GroupedGemmView& view, const GroupView& group, std::int64
   return total;
 }
 
+}  // namespace
+
+float accumulated(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
+  return group.depth > 0 ? accumulate(view, group, i, j) : 0;
+}
+
 // ---- The epilogue -------------------------------------------------------------------------------------------------
 
 // alpha with everything that multiplies the whole sum. A sum of no products is multiplied by alpha and by nothing else.
@@ -141,7 +148,7 @@ float sum_factor(const GroupedGemmView& view, const GroupView& group) {
 }
 
 std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
-  const float acc = group.depth > 0 ? accumulate(view, group, i, j) : 0;
+  const float acc = accumulated(view, group, i, j);
   const float factor = sum_factor(view, group);
   float value = acc;
   if (group.beta != 0) {
@@ -157,8 +164,6 @@ std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, 
   }
   return code;
 }
-
-}  // namespace
 
 void grouped_gemm(const GroupedGemmProblem& problem, void* d) {
   const GroupedGemmView view = view_of(problem, d);

@@ -1,0 +1,13 @@
+#pragma once
+// The product that a request comes to, for those who look closer than at its words.
+
+#include "conformance/ops/request.h"
+#include "reference/linear/grouped_linear.h"
+
+namespace assay::conformance {
+
+// For an op with a product: hands `see` the problem, operands quantized and plan set as the request says, and the output as it
+// is before the product. What they point to lives as long as the call. Errors: as `answer`; NotSupported for an op without one.
+void visit_product(const Request& request, const Multiply& see);
+
+}  // namespace assay::conformance
