@@ -5,6 +5,7 @@ Clauses are headings "### PAGE-N.N Title" of reference/spec/PAGE.md and docs/mea
 """
 
 import functools
+import glob
 import os
 import re
 import unittest
@@ -92,6 +93,17 @@ class Pages:
                 self.faults.append(f"{path}: clause {clause} is there twice")
             self.clauses[clause] = path
 
+    def check_sources(self):
+        """Each clause of the specification says where it comes from: the last thing but for notes."""
+        for path, text in self.pages.items():
+            if not path.startswith("reference/spec/"):
+                continue
+            parts = re.split(r"^### (.*)$", outside_fences(text), flags=re.M)
+            for heading, body in zip(parts[1::2], parts[2::2]):
+                stated = re.search(r"^(Sources?: |Decision: |Follows from |Evidence: )\S", body, flags=re.M)
+                if re.match(CLAUSE, heading) and not stated:
+                    self.faults.append(f"{path}: {heading.split()[0]} has no source")
+
     def citations(self, text):
         """Clauses that a text names: those behind the word spec, and whatever has the name of a page."""
         return clauses_behind_spec(text) | {c for c in all_like_clauses(text) if c.rsplit("-", 1)[0] in self.stems}
@@ -120,6 +132,15 @@ class Pages:
                     self.faults.append(f"{path}: the link {link} leads nowhere")
                 elif place and place not in {anchor(h) for h in re.findall(r"^#+ (.*)$", self.files.get(target, ""), flags=re.M)}:
                     self.faults.append(f"{path}: the link {link} leads to no heading")
+
+    def check_file_names(self):
+        """A file of this tree that a page names by its whole path is there; * stands for anything, NAME for a name."""
+        folders = "|".join(sorted({path.split("/")[0] for path in self.files if "/" in path}))
+        for path, text in self.pages.items():
+            for name in sorted(set(re.findall(rf"`((?:{folders})/[\w./*-]+\.\w+)`", text))):
+                if "NAME" in name or name in self.files or glob.glob(os.path.join(ROOT, name)):
+                    continue
+                self.faults.append(f"{path} names {name}, which is not there")
 
     def check_page_names(self):
         """A page that code names is there, from the root or from beside the file."""
@@ -164,8 +185,10 @@ class Pages:
                 self.faults.append(f"reference/spec/plans.md has {plan}, which is neither a plan nor a unit")
 
     def check(self):
+        self.check_sources()
         self.check_citations()
         self.check_links()
+        self.check_file_names()
         self.check_page_names()
         self.check_fault_items()
         self.check_tables()
@@ -209,11 +232,19 @@ class Documents(unittest.TestCase):
         faults = self.faults_after("reference/spec/mxfp8.md", "### mxfp8-1.2 ", "### nvfp4-1.9 ")
         self.assertIn("reference/spec/mxfp8.md: clause nvfp4-1.9 bears the name of another page", faults)
 
+    def test_a_clause_without_a_source_is_a_fault(self):
+        faults = self.faults_after("reference/spec/mxfp8.md", "Source: OCP-MX; as mxfp8-1.2.", "")
+        self.assertEqual(faults, ["reference/spec/mxfp8.md: mxfp8-1.1 has no source"])
+
     def test_a_link_that_leads_nowhere_is_a_fault(self):
         path = "reference/spec/README.md"
         self.assertIn(f"{path}: the link formatz.md leads nowhere", self.faults_after(path, "(formats.md)", "(formatz.md)"))
         faults = self.faults_after(path, "(formats.md)", "(formats.md#formats-99)")
         self.assertIn(f"{path}: the link formats.md#formats-99 leads to no heading", faults)
+
+    def test_a_file_that_a_page_names_is_there(self):
+        faults = self.faults_after("docs/architecture.md", "`conformance/run/trial.cc`", "`conformance/run/trials.cc`")
+        self.assertEqual(faults, ["docs/architecture.md names conformance/run/trials.cc, which is not there"])
 
     def test_a_page_that_code_names_is_there(self):
         faults = Pages({**self.files, "device/new.h": "// see recipes.md 4.1 and docs/measured.md"}).check()
