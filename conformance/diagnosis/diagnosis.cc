@@ -49,8 +49,13 @@ std::vector<std::string> explanations(const Suspect& suspect) {
   const Try attempt = [&](OtherCall call) {
     return beliefs.add(evidence, weigh_call(suspect, call, evidence, effort), call.text);
   };
-  for (const auto family : {earlier_calls, calls_with_other_options, calls_with_other_inputs}) family(suspect, attempt);
-  try_outcomes(suspect, evidence, effort, beliefs);
+  // The first family that explains everything has the word.
+  for (const auto family : {earlier_calls, calls_with_other_options, calls_with_other_inputs}) {
+    family(suspect, attempt);
+    if (!beliefs.full.empty()) break;
+  }
+  if (beliefs.full.empty()) try_product_ways(suspect, evidence, beliefs);
+  if (beliefs.full.empty()) try_outcomes(suspect, evidence, effort, beliefs);
   std::vector<std::string>& told = beliefs.full.empty() ? beliefs.others : beliefs.full;
   told.resize(std::min(told.size(), kMostTold));
   return told;

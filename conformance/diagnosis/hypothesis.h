@@ -58,9 +58,8 @@ struct Beliefs {
   bool add(const Evidence& evidence, const Weight& weight, const std::string& text);
 };
 
-// Hypotheses that are no other call: the words themselves changed (outcome_changes.cc), the product computed another way
-// (product_ways.cc), a quantization (quantize_ways.cc) or an update of scales (update_ways.cc) by other rules.
-void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);
-void try_product_ways(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);
+// Hypotheses that are no other call: the words themselves changed, and the product computed another way.
+void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // outcome_changes.cc
+void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs);              // product_hypotheses.cc
 
 }  // namespace assay::conformance::diagnosis

@@ -124,6 +124,7 @@ void calls_with_other_options(const Suspect& suspect, const Try& attempt) {
   const OpSchema* schema = find_op(suspect.request.op());
   if (schema == nullptr) return;
   for (const KeySchema& key : schema->keys) {
+    if (key.key == "arch") continue;  // its plans and units are tried by name: product_sums.cc
     const std::string name(key.key);
     const auto found = suspect.request.attributes.find(name);
     const Attribute* given = found == suspect.request.attributes.end() ? nullptr : &found->second;

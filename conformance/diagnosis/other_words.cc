@@ -25,10 +25,10 @@ Weight weigh_product(const Request& request, const Evidence& evidence, Effort& e
   if (quantizes && !effort.spend(inputs_of(request))) return {};
   Weight weight;
   visit_product(request, [&](const GroupedGemmProblem& problem, void* d) {
-    const ProductElements elements(view_of(problem, d));
+    const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));
     weight = weigh(thinned(evidence, kMostProducts, kMostProducts / 2), [&](std::int64_t at) -> std::optional<std::uint64_t> {
-      if (!effort.spend(elements.work(at))) return std::nullopt;
-      return elements.word(at);
+      if (!effort.spend(right.work(at))) return std::nullopt;
+      return right.word(at);
     });
   });
   return weight;
