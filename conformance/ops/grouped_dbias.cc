@@ -4,6 +4,7 @@
 #include "conformance/ops/words.h"
 #include "reference/layout/sizes.h"
 #include "reference/recipes/dbias.h"
+#include "reference/recipes/element_scalar.h"
 
 namespace assay::conformance {
 namespace {
@@ -45,7 +46,7 @@ void write_outputs(const Request& request, Layer layer) {
   if (dbias == nullptr) return;
   layer == Layer::fast ? grouped_dbias(parsed.problem, dbias) : scalar::grouped_dbias(parsed.problem, dbias);
   if (parsed.before == nullptr) return;
-  for (std::int64_t i = 0; i < parsed.elements(); ++i) dbias[i] = parsed.before[i] + dbias[i];
+  for (std::int64_t i = 0; i < parsed.elements(); ++i) dbias[i] = scalar::canonical(parsed.before[i] + dbias[i]);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct LinearChoice {
 
 // cublaslt if the library has all the products that are needed, else bringup; refused where no path can run, also because this
 // build has no code for the current device. `architecture` is the device's: 80, 90, 100, ... Only types are looked at. A size that the library does not take (rows of a matrix that
-// are no multiple of 16 bytes, mostly) is told by the step that meets it, as NotSupported.
+// are no multiple of 16 bytes, mostly) is reported by the step that meets it, as NotSupported.
 // Errors: InvalidArgument for a configuration that no path takes.
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
                                 const LinearKernels& kernels = device_kernels());

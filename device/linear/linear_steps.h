@@ -77,14 +77,14 @@ struct LinearWeights {
   const void* const* list = nullptr;  // in place of data: host array [G] of device pointers, each [N, K], 16-byte aligned
 };
 
-// What every step is told.
+// What every step is given.
 struct LinearCall {
   LinearConfig config;
   Rows rows;                // of x, dy, y and dx; splits on the device
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. wgrad through cuBLASLt relies on it
                                    // (GroupedGemmCall::rows_multiple): 16, for nvfp4 32, saves the workspace and the time for
                                    // copies of q(x) and q(dy). So does columnwise quantization of block, which 16 makes
-                                   // faster (QuantizeCall::rows_multiple). A broken promise is told by the status word
+                                   // faster (QuantizeCall::rows_multiple). A broken promise is reported in the status word
                                    // (kStatusUnalignedRows): that quantization, or wgrad through cuBLASLt, then writes nothing,
                                    // and what else is computed from codes that were not written is of no use
   std::int64_t N = 0;       // output features

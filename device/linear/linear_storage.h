@@ -41,7 +41,7 @@ struct QuantizedBytes {
 QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups, std::int64_t columns,
                                bool columnwise);
 
-// Bytes of both directions, or of the one that is wanted, where what they share is counted once, and the storage in
+// Bytes of both directions, or of the one that is asked for, where what they share is counted once, and the storage in
 // memory of that size, 256-byte aligned.
 std::int64_t quantized_storage_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
                                      std::int64_t columns, bool rowwise, bool columnwise);

@@ -22,7 +22,7 @@
 //
 // Scales of mxfp8 and nvfp4 lie swizzled. The wgrad of nvfp4 takes bf16 only, as the transform does.
 //
-// Whether a device sums the bias gradient within the quantization of dy (block scaling: only when dgrad is wanted too,
+// Whether a device sums the bias gradient within the quantization of dy (block scaling: only with dgrad,
 // spec grouped-linear-1.4) or by itself does not show here: either way it is the sum of dy itself, not of q(dy), in the order
 // of dbias.h, rounded once to the type of dy. linear_dbias() gives those bits whatever else is asked for.
 //

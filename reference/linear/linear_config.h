@@ -1,5 +1,5 @@
 #pragma once
-// What every step of a grouped linear layer is told: the recipe with its options, and the shape.
+// What every step of a grouped linear layer is given: the recipe with its options, and the shape.
 
 #include <cstdint>
 #include <optional>

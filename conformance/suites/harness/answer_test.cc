@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -284,6 +285,21 @@ TEST(AnswerList, AnUnknownOpIsNotSupported) {
   asked.op = "transmogrify";
   EXPECT_THROW(answer(Request::of(asked), Layer::fast), NotSupported);
   EXPECT_THROW(outputs_of(Request::of(asked)), NotSupported);
+}
+
+// spec conventions-1.3: the NaN that an accumulating sum stores has no sign and no payload of its own.
+TEST(AccumulatedDbias, StoresOneNan) {
+  Case asked = generate(parse_case_line("grouped_dbias itype=f32 accumulate=1 splits=1 K=4 data=integers"));
+  constexpr std::uint32_t kBefore[] = {0xFFC1'2345, 0x3F80'0000, 0xFFC1'2345, 0x3F80'0000};
+  constexpr std::uint32_t kAdded[] = {0x3F80'0000, 0xFFC0'0777, 0xFFC0'0777, 0x3F80'0000};
+  std::memcpy(asked.in.at("dbias").bytes.data(), kBefore, sizeof kBefore);
+  std::memcpy(asked.in.at("dy").bytes.data(), kAdded, sizeof kAdded);
+  const std::vector<OutputSpec> specs = outputs_of(Request::of(asked));
+  for (const Layer layer : {Layer::fast, Layer::scalar}) {
+    const Outputs got = answered(asked, specs, layer, kPoison);
+    const auto* sums = got.at("dbias").as<std::uint32_t>();
+    EXPECT_EQ(std::vector<std::uint32_t>(sums, sums + 4), (std::vector<std::uint32_t>{0x7FFF'FFFF, 0x7FFF'FFFF, 0x7FFF'FFFF, 0x4000'0000}));
+  }
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST_P(EveryRecipe, ForwardAlone) {
   expect_same(b.y, y_of(c, b.o), "y");
   EXPECT_EQ(result.microbatch, -1);
   EXPECT_EQ(module.in_flight(), 0);
-  EXPECT_FALSE(result.report.x.columnwise) << "nobody will read it";
+  EXPECT_FALSE(result.report.x.columnwise) << "no step reads it";
 
   // Without gradients there is no direction for them either.
   o.dgrad = o.wgrad = false;

@@ -1,4 +1,4 @@
-// Which path is chosen, and what it is told to be. A1, A2, A3, A7, C13, C14 of conformance/cases/faults.md: a gate is a value
+// Which path is chosen, and what is reported of it. A1, A2, A3, A7, C13, C14 of conformance/cases/faults.md: a gate is a value
 // with a reason, and nothing is chosen in silence.
 
 #include <gtest/gtest.h>

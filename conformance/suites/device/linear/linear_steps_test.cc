@@ -2,7 +2,7 @@
 // sums and to the product is what reference/linear/grouped_linear.h says, bit for bit; and what they report, refuse and need.
 //
 // Faults of conformance/cases/faults.md that die here:
-//   A5, A7, C16 another path than the one asked for, or one that is told and does not run         EveryStep, Report
+//   A5, A7, C16 another path than the one asked for, or one that is named and does not run        EveryStep, Report
 //   A12, A16, A17 operands or layouts swapped, group 0 for all                                     EveryStep
 //   A14, C7 dbias of q(dy), fused without a rowwise pass, lost without dgrad                       EveryStep, Report
 //   C8, A10, A11 the wrong storage, scales compact where the product reads them swizzled           EveryStep
@@ -308,7 +308,7 @@ TEST_P(EveryStep, HasTheBitsOfTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(DeviceLinear, EveryStep, testing::ValuesIn(every_case()));
 
-// ---- What is launched, and what is told ------------------------------------------------------------------------------
+// ---- What is launched, and what is reported ------------------------------------------------------------------------------
 
 class Report : public testing::TestWithParam<LinearRecipe> {
  protected:
@@ -679,7 +679,7 @@ TEST_P(Report, ABadCallLaunchesNothing) {
     bad_wgrad("dy is null", [](W& call) { call.dy = nullptr; });
   }
 
-  // What the library lacks, or cannot be found, is told before anything is quantized.
+  // What the library lacks, or cannot be found, is reported before anything is quantized.
   host_device().missing_library = "libcublasLt.so.13: no such file";
   bad_forward("forward through cuBLASLt: libcublasLt.so.13: no such file", [](F&) {});
   bad_dgrad("dgrad through cuBLASLt: libcublasLt.so.13: no such file", [](D&) {});
