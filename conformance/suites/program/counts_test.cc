@@ -30,7 +30,8 @@ TEST(Counts, AreThoseOfTheCatalogueAndTheFixtures) {
   }
   std::ifstream file(std::string(ASSAY_GOLDEN_FOLDER) + "/manifest.json");
   std::map<std::string, std::pair<int, int>> files_and_cases;
-  for (const json& each : json::parse(file).at("fixtures")) {
+  const json manifest = json::parse(file);
+  for (const json& each : manifest.at("fixtures")) {
     const bool recorded = each.at("provenance").contains("device");
     auto& [files, cases] = files_and_cases[recorded ? "recorded on " + each.at("provenance").at("device").get<std::string>() : "origin " + each.at("origin").get<std::string>()];
     ++files;

@@ -206,7 +206,7 @@ TEST(Hostile, Allocations) {
     const char* told;
   } rows[] = {{"answer@allocate=null!", "allocate() returned 'ok' and no address for "},
               {"answer@allocate=misaligned!", ": expected a multiple of 256"},
-              {"answer@allocate=wild!", "SIGSEGV) in copy_to_device()"},
+              {"answer@allocate=wild!", kAddressSanitizer ? " in copy_to_device()" : "SIGSEGV) in copy_to_device()"},
               {"segv@allocate!", "SIGSEGV) in allocate()"},
               {"segv@stream_create!", "SIGSEGV) in stream_create()"},
               {"segv@copy_to_device!", "SIGSEGV) in copy_to_device()"}};
