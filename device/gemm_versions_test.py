@@ -63,7 +63,7 @@ elif words[0] == "run":
 KNOWN = """\
 # comment
 
-large, f32 --axis pointer_mode=host --expect-by bringup: grouped_gemm kind=a N=9
+large, f32 --axis pointer_mode=host --expect-by emulated: grouped_gemm kind=a N=9
 small: grouped_gemm kind=d
 """
 
@@ -110,7 +110,7 @@ class GemmVersionsTest(unittest.TestCase):
         self.assertIn(f"- `grouped_gemm kind=a N=9`\n  - 13.6: failed: {hint}\n", text)
         self.assertIn("13.1: not run, 6 cases: needs 13.4", text)
         with open(os.path.join(self.out, "13.6", "known-1.log"), encoding="utf-8") as file:
-            self.assertIn("--axis pointer_mode=host --expect-by bringup", file.read())
+            self.assertIn("--axis pointer_mode=host --expect-by emulated", file.read())
 
     def test_what_ends_badly_takes_no_other_along(self):
         short = ("--shard-seconds", "3", "--case-seconds", "3", "--single-seconds", "3")

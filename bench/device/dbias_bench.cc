@@ -4,8 +4,8 @@
 #include <string>
 
 #include "bench/device/device_bench.h"
-#include "device/recipes/dbias.h"
-#include "device/recipes/delayed_scaling.h"
+#include "device/dbias/dbias.h"
+#include "device/quantize/delayed_scaling.h"
 
 namespace assay::bench {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "bench/device/device_bench.h"
-#include "device/recipes/dequantize.h"
-#include "device/recipes/quantize.h"
+#include "device/dequantize/dequantize.h"
+#include "device/quantize/quantize.h"
 #include "reference/layout/scale_shape.h"
 
 namespace assay::bench {

@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "bench/device/device_bench.h"
-#include "device/gemm/cublaslt_gemm.h"
-#include "device/gemm/group_setup.h"
-#include "device/recipes/quantize.h"
+#include "device/cublaslt/cublaslt_gemm.h"
+#include "device/cublaslt/group_setup.h"
+#include "device/quantize/quantize.h"
 #include "device/support/error.h"
 #include "reference/layout/scale_shape.h"
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "bench/device/device_bench.h"
-#include "device/recipes/quantize.h"
+#include "device/quantize/quantize.h"
 
 namespace assay::bench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "bench/device/block_scales.h"
 #include "bench/device/device_bench.h"
-#include "device/recipes/quantize.h"
+#include "device/quantize/quantize.h"
 
 namespace assay::bench {
 

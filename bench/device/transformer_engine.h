@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/device/device_bench.h"
-#include "device/recipes/quantize.h"
+#include "device/quantize/quantize.h"
 
 namespace assay::bench {
 

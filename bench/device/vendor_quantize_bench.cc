@@ -15,7 +15,7 @@
 
 #include "bench/device/device_bench.h"
 #include "bench/device/transformer_engine.h"
-#include "device/recipes/quantize.h"
+#include "device/quantize/quantize.h"
 
 namespace assay::bench {
 namespace {

@@ -29,7 +29,7 @@ std::string_view name_of(assay_status status) {
 
 std::vector<const assay_backend*> built_in_backends() {
 #ifdef ASSAY_HAS_DEVICE
-  return {reference_backend(), null_backend(), device_backend(), bringup_backend(), cublaslt_backend()};
+  return {reference_backend(), null_backend(), device_backend(), emulated_backend(), cublaslt_backend()};
 #else
   return {reference_backend(), null_backend()};
 #endif
@@ -71,12 +71,15 @@ std::string fault_of(const assay_backend& table) {
   return "";
 }
 
-Backend::Backend(const std::string& name, const std::string& options, std::int64_t limit_ms) {
+std::string current_backend_name(const std::string& name) { return name == "bringup" ? "emulated" : name; }
+
+Backend::Backend(const std::string& given, const std::string& options, std::int64_t limit_ms) {
+  const std::string name = current_backend_name(given);
   for (const assay_backend* each : built_in_backends()) {
     if (name == each->name) table_ = each;
   }
   if (table_ == nullptr) {
-    if (name == "device" || name == "bringup" || name == "cublaslt") {
+    if (name == "device" || name == "emulated" || name == "cublaslt") {
       throw BackendError(ASSAY_NOT_SUPPORTED, "backend '" + name + "' is not in this build: build where there is a CUDA compiler (ASSAY_CUDA=ON insists)");
     }
     if (name.find('/') == std::string::npos && name.find(".so") == std::string::npos) {

@@ -51,7 +51,7 @@ namespace worker {
 class Remote;
 }
 
-// Built-in backends, in a fixed order. "device", "bringup" and "cublaslt" are among them if the build has CUDA.
+// Built-in backends, in a fixed order. "device", "emulated" and "cublaslt" are among them if the build has CUDA.
 std::vector<const assay_backend*> built_in_backends();
 
 // Milliseconds that a call may take where nothing else is said.

@@ -25,13 +25,13 @@ struct BackendChoice {
 
   // Options that choose a backend, and those that say how it is judged too.
   void add_backend_to(CLI::App& verb) {
-    verb.add_option("--backend", name, "reference, null, device, bringup, cublaslt, or the path of a shared library (conformance/backend.h)")->capture_default_str();
+    verb.add_option("--backend", name, "reference, null, device, emulated, cublaslt, or the path of a shared library (conformance/backend.h)")->capture_default_str();
     verb.add_option("--backend-options", options, "Text for the backend's open(); reference: layer=fast or layer=scalar");
   }
   void add_to(CLI::App& verb) {
     add_backend_to(verb);
     verb.add_option("--axis", axes, "Set a configuration axis, as NAME=VALUE; again for others (assay list --axes)")->allow_extra_args(false);
-    verb.add_option("--expect-by", expect_by, "Backend whose answers to grouped_gemm are expected, as bringup for whole large outputs; else the reference's");
+    verb.add_option("--expect-by", expect_by, "Backend whose answers to grouped_gemm are expected, as emulated for whole large outputs; else the reference's");
     verb.add_option("--timeout", timeout_s, "Seconds that one call may take")->capture_default_str()->check(CLI::Range(1, 86400));
     verb.add_option("--algorithm", algorithm, "Pin an algorithm by its id (assay list --algorithms)")->check(CLI::NonNegativeNumber);
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/backends/built_in.h"
 #include "conformance/compare/compare.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/worker/remote.h"
@@ -19,8 +20,9 @@ namespace assay::conformance {
 namespace {
 
 // Backends of ours keep their contexts apart; of others that is not known.
-bool takes_many_contexts(const std::string& name) {
-  return name == "reference" || name == "null" || name == "device" || name == "bringup" || name == "cublaslt";
+bool takes_many_contexts(const std::string& given) {
+  const std::string name = current_backend_name(given);
+  return name == "reference" || name == "null" || name == "device" || name == "emulated" || name == "cublaslt";
 }
 
 struct Context {

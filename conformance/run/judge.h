@@ -60,7 +60,7 @@ struct Judgement {
 // That of a case which is not begun any more.
 Judgement not_tried();
 
-// "bits", or "bits, expected by bringup".
+// "bits", or "bits, expected by emulated".
 std::string ground_text(const Judgement& judgement);
 
 struct JudgeOptions {

@@ -13,7 +13,7 @@
 //
 // Two paths carry it out, with the same meaning and each with arithmetic of its own:
 //   cublaslt_grouped_gemm()  the vendor library, where its version and the architecture have the path: cublaslt_gemm.h
-//   bringup_grouped_gemm()   the arithmetic of any row of the tensor-core table, in integers, anywhere: bringup_gemm.h
+//   emulated_grouped_gemm()   the arithmetic of any row of the tensor-core table, in integers, anywhere: emulated_gemm/emulated_gemm.h
 // Both read splits, scales, alpha and beta on the device only, allocate nothing, do not synchronise, and may be captured.
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 #include "device/linear/grouped_linear_start.h"
 #include "device/linear/prepared_step.h"
-#include "device/recipes/call_checks.h"
+#include "device/support/call_checks.h"
 
 namespace assay::device {
 namespace {

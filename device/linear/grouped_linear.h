@@ -55,7 +55,7 @@
 #include <tuple>
 #include <vector>
 
-#include "device/gemm/gemm_workspaces.h"
+#include "device/cublaslt/gemm_workspaces.h"
 #include "device/linear/linear_pool.h"
 #include "device/linear/linear_steps.h"
 #include "device/support/memory_source.h"
@@ -135,7 +135,7 @@ class GroupedLinear {
   // Makes room for `rows` rows a call; what is smaller changes nothing. Not while a microbatch is in flight, and not while
   // a stream is captured.
   void reserve(std::int64_t rows);
-  // Makes room for eager calls on this stream and for the next `captures` captures on it, some KiB each; path bringup needs
+  // Makes room for eager calls on this stream and for the next `captures` captures on it, some KiB each; path emulated needs
   // none. An eager call does it by itself, with kCapturesAhead.
   // Errors: InvalidArgument; CudaError.
   void reserve_setup(Stream stream, int captures = GemmWorkspaces::kCapturesAhead);

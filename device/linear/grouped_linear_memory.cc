@@ -13,7 +13,7 @@
 
 #include "device/linear/grouped_linear.h"
 #include "device/linear/grouped_linear_start.h"
-#include "device/recipes/call_checks.h"
+#include "device/support/call_checks.h"
 
 namespace assay::device {
 

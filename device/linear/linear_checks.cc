@@ -5,7 +5,7 @@
 
 #include "device/layout/check_rows.h"
 #include "device/linear/linear_product.h"
-#include "device/recipes/call_checks.h"
+#include "device/support/call_checks.h"
 
 namespace assay::device {
 

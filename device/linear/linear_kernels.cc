@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "device/gemm/cublaslt_library.h"
+#include "device/cublaslt/cublaslt_library.h"
 #include "device/linear/linear_moves.h"
 #include "device/support/device_code.h"
 #include "device/support/launch_check.h"
@@ -50,8 +50,8 @@ const LinearKernels& device_kernels() {
       .algorithms = cublaslt_algorithms,
       .route = cublaslt_route,
       .multiply_by_cublaslt = cublaslt_grouped_gemm,
-      .bringup_bytes = bringup_gemm_workspace_bytes,
-      .multiply_by_bringup = bringup_grouped_gemm,
+      .emulated_bytes = emulated_gemm_workspace_bytes,
+      .multiply_by_emulated = emulated_grouped_gemm,
       .missing = missing,
       .missing_code = missing_device_code,
       .architecture = architecture,

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "device/gemm/bringup_gemm.h"
-#include "device/gemm/cublaslt_gemm.h"
-#include "device/recipes/dbias.h"
-#include "device/recipes/quantize.h"
+#include "device/cublaslt/cublaslt_gemm.h"
+#include "device/dbias/dbias.h"
+#include "device/emulated_gemm/emulated_gemm.h"
+#include "device/quantize/quantize.h"
 
 namespace assay::device {
 
@@ -25,8 +25,8 @@ struct LinearKernels {
   decltype(&cublaslt_algorithms) algorithms;
   decltype(&cublaslt_route) route;
   decltype(&cublaslt_grouped_gemm) multiply_by_cublaslt;
-  decltype(&bringup_gemm_workspace_bytes) bringup_bytes;
-  decltype(&bringup_grouped_gemm) multiply_by_bringup;
+  decltype(&emulated_gemm_workspace_bytes) emulated_bytes;
+  decltype(&emulated_grouped_gemm) multiply_by_emulated;
 
   // Why the library has not this product on `architecture` (90, 100, ...); empty: it has. Says so too if there is no library.
   std::string (*missing)(const GroupedGemmCall& call, int architecture);

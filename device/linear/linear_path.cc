@@ -4,11 +4,11 @@
 #include "device/layout/check_rows.h"
 #include "device/linear/linear_kernels.h"
 #include "device/linear/linear_product.h"
-#include "device/recipes/call_checks.h"
+#include "device/support/call_checks.h"
 
 namespace assay::device {
 
-const char* name_of(GemmPath path) { return path == GemmPath::cublaslt ? "cublaslt" : "bringup"; }
+const char* name_of(GemmPath path) { return path == GemmPath::cublaslt ? "cublaslt" : "emulated"; }
 
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
                                 const LinearKernels& kernels) {
@@ -23,7 +23,7 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
   if (architecture < 80) {
     return {
         LinearVerdict::refused,
-        "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the bring-up GEMM need sm80",
+        "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the emulated GEMM need sm80",
         {}};
   }
   if (const std::string why = kernels.missing_code(); !why.empty()) return {LinearVerdict::refused, "refused: " + why, {}};
@@ -45,17 +45,17 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
                 std::to_string(architecture),
             {}};
   }
-  // Whose arithmetic the bring-up GEMM can follow: block scaling is Hopper's only, MXFP8 and NVFP4 came after it.
+  // Whose arithmetic the emulated GEMM can follow: block scaling is Hopper's only, MXFP8 and NVFP4 came after it.
   const bool later = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
-  return {LinearVerdict::bringup, "bringup: " + missing, later ? "sm100" : "sm90"};
+  return {LinearVerdict::emulated, "emulated: " + missing, later ? "sm100" : "sm90"};
 }
 
 LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs) {
   if (choice.verdict == LinearVerdict::refused) throw NotSupported(choice.reason);
   LinearPath made;
-  made.path = choice.verdict == LinearVerdict::cublaslt ? GemmPath::cublaslt : GemmPath::bringup;
+  made.path = choice.verdict == LinearVerdict::cublaslt ? GemmPath::cublaslt : GemmPath::emulated;
   if (made.path == GemmPath::cublaslt) return made;
-  const auto arithmetic = [&](GemmLayout layout, Format d_type) -> BringupArithmetic {
+  const auto arithmetic = [&](GemmLayout layout, Format d_type) -> EmulatedArithmetic {
     const AccumulationPlan* const plan = plan_for(plan_key_of(product_of(config, layout, d_type), choice.arithmetic));
     if (plan == nullptr) {
       throw NotSupported(std::string(step_name(layout)) + ": no accumulation plan is known for recipe " + std::string(assay::name_of(config.recipe)) +

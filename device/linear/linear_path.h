@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "device/gemm/bringup_gemm.h"
-#include "device/gemm/cublaslt_gemm.h"
+#include "device/cublaslt/cublaslt_gemm.h"
+#include "device/emulated_gemm/emulated_gemm.h"
 #include "reference/linear/linear_config.h"
 
 namespace assay::device {
@@ -14,13 +14,13 @@ namespace assay::device {
 struct LinearKernels;
 const LinearKernels& device_kernels();  // linear_kernels.h
 
-enum class GemmPath : std::uint32_t { cublaslt = 0, bringup = 1 };
+enum class GemmPath : std::uint32_t { cublaslt = 0, emulated = 1 };
 const char* name_of(GemmPath path);
 
 // How one product is carried out.
 struct LinearProduct {
   const CublasLtAlgorithm* algorithm = nullptr;  // cublaslt; null: the heuristic's first
-  BringupArithmetic arithmetic;                  // bringup
+  EmulatedArithmetic arithmetic;                  // emulated
 };
 
 // A layer's three products share a path; each has an algorithm or an arithmetic of its own. What the pointers name must
@@ -37,23 +37,23 @@ struct LinearNeeds {
   Format dw_type = Format::f32;
 };
 
-enum class LinearVerdict : std::uint32_t { cublaslt = 0, bringup = 1, refused = 2 };
+enum class LinearVerdict : std::uint32_t { cublaslt = 0, emulated = 1, refused = 2 };
 
-// A verdict and why, in one line that begins with it: "bringup: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)".
+// A verdict and why, in one line that begins with it: "emulated: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)".
 struct LinearChoice {
   LinearVerdict verdict = LinearVerdict::refused;
   std::string reason;
-  std::string_view arithmetic;  // bringup: the architecture whose plans fit, "sm90" or "sm100"; else empty
+  std::string_view arithmetic;  // emulated: the architecture whose plans fit, "sm90" or "sm100"; else empty
 };
 
-// cublaslt if the library has all the products that are needed, else bringup; refused where no path can run, also because this
+// cublaslt if the library has all the products that are needed, else emulated; refused where no path can run, also because this
 // build has no code for the current device. `architecture` is the device's: 80, 90, 100, ... Only types are looked at. A size that the library does not take (rows of a matrix that
 // are no multiple of 16 bytes, mostly) is reported by the step that meets it, as NotSupported.
 // Errors: InvalidArgument for a configuration that no path takes.
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
                                 const LinearKernels& kernels = device_kernels());
 
-// The path of a choice, as a layer's options take it: for bringup with the plan of each product on choice.arithmetic.
+// The path of a choice, as a layer's options take it: for emulated with the plan of each product on choice.arithmetic.
 // Errors: NotSupported with the reason where the choice is refused, or where a product has no known plan.
 LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs);
 

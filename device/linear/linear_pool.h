@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "device/gemm/gemm_workspaces.h"
+#include "device/cublaslt/gemm_workspaces.h"
 #include "device/support/memory_source.h"
 
 namespace assay::device {

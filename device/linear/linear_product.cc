@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "device/layout/check_rows.h"
-#include "device/recipes/call_checks.h"
+#include "device/support/call_checks.h"
 
 namespace assay::device {
 
@@ -80,11 +80,11 @@ const LinearProduct& product_settings(const LinearPath& path, GemmLayout layout)
 namespace {
 
 void check_path(const LinearPath& path, GemmLayout layout) {
-  require(path.path <= GemmPath::bringup, "path.path", static_cast<std::int64_t>(path.path), "cublaslt (0) or bringup (1)");
-  if (path.path != GemmPath::bringup) return;
-  const BringupArithmetic& arithmetic = product_settings(path, layout).arithmetic;
+  require(path.path <= GemmPath::emulated, "path.path", static_cast<std::int64_t>(path.path), "cublaslt (0) or emulated (1)");
+  if (path.path != GemmPath::emulated) return;
+  const EmulatedArithmetic& arithmetic = product_settings(path, layout).arithmetic;
   const std::string name = std::string("path.") + step_name(layout) + ".arithmetic.";
-  require(arithmetic.plan != nullptr, name + "plan", "null", "the plan that the bring-up GEMM is to follow");
+  require(arithmetic.plan != nullptr, name + "plan", "null", "the plan that the emulated GEMM is to follow");
   require(arithmetic.unit != nullptr, name + "unit", "null", "the unit that the plan names");
 }
 
@@ -93,7 +93,7 @@ void check_path(const LinearPath& path, GemmLayout layout) {
 std::int64_t product_workspace_bytes(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels) {
   check_path(path, call.layout);
   return path.path == GemmPath::cublaslt ? kernels.cublaslt_bytes(call, path.settings)
-                                         : kernels.bringup_bytes(call, product_settings(path, call.layout).arithmetic);
+                                         : kernels.emulated_bytes(call, product_settings(path, call.layout).arithmetic);
 }
 
 PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels)
@@ -122,7 +122,7 @@ void PreparedProduct::launch(Stream stream) const {
   if (path_.path == GemmPath::cublaslt) {
     kernels_.multiply_by_cublaslt(call_, path_.settings, has_algorithm_ ? &algorithm_ : nullptr, stream);
   } else {
-    kernels_.multiply_by_bringup(call_, product_settings(path_, call_.layout).arithmetic, stream);
+    kernels_.multiply_by_emulated(call_, product_settings(path_, call_.layout).arithmetic, stream);
   }
 }
 
@@ -136,7 +136,7 @@ LinearReport::Product PreparedProduct::report() const {
     report.library_version = kernels_.library_version();
     if (call_.layout == GemmLayout::NT) report.rows_multiple = call_.rows_multiple;
   } else {
-    const BringupArithmetic& arithmetic = product_settings(path_, call_.layout).arithmetic;
+    const EmulatedArithmetic& arithmetic = product_settings(path_, call_.layout).arithmetic;
     report.plan = arithmetic.plan->name;
     report.unit = arithmetic.plan->unit;
   }

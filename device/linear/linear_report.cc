@@ -15,7 +15,7 @@ std::string described(const LinearReport::Quantized& quantized) {
 }
 
 std::string described(const LinearReport::Product& product) {
-  if (product.path == GemmPath::bringup) return "bringup: plan " + product.plan + ", unit " + product.unit;
+  if (product.path == GemmPath::emulated) return "emulated: plan " + product.plan + ", unit " + product.unit;
   return "cublaslt " + version_text(product.library_version) +
          (product.route == CublasLtRoute::direct ? " direct: " : " with expanded scales: ") +
          product.algorithm.description() +

@@ -9,7 +9,7 @@
 #include "device/linear/linear_product.h"
 #include "device/linear/prepared_step.h"
 #include "device/linear/step_layout.h"
-#include "device/recipes/call_checks.h"
+#include "device/support/call_checks.h"
 
 namespace assay::device {
 namespace {

@@ -5,7 +5,7 @@
 //   forward  y_t  [m_t, N] = q(x_t) . q(w_t)^T + bias_t          layout TN
 //   dgrad    dx_t [m_t, K] = q(dy_t) . q(w_t)                    layout NN
 //   wgrad    dw_t [N, K]  (+)= q(dy_t)^T . q(x_t)                layout NT
-//   dbias_t  [N] = sum of the rows of dy_t                       recipes/dbias.h
+//   dbias_t  [N] = sum of the rows of dy_t                       dbias/dbias.h
 //
 // Each step is quantize() of what it reads, then one grouped GEMM by the path that the call names (linear_path.h). Forward
 // and dgrad can, in the same pass, quantize x and dy in the direction that wgrad reads, so that either is read once.
@@ -55,7 +55,7 @@ struct LinearReport {
     CublasLtAlgorithm algorithm;                  // cublaslt; id -1 where there is nothing to multiply
     int library_version = 0;                      // cublaslt
     std::int64_t rows_multiple = 1;               // cublaslt: the promise that the product relied on; NT only
-    std::string plan, unit;                       // bringup: names of the arithmetic
+    std::string plan, unit;                       // emulated: names of the arithmetic
   };
   Quantized x, dy, w;
   DbiasRoute dbias = DbiasRoute::none;

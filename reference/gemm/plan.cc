@@ -73,8 +73,8 @@ constexpr PlanKey measured_block(WeightBlock weight_block) {
 constexpr PlanKey assumed(std::string_view architecture, GemmKind kind) { return {.architecture = architecture, .kind = kind}; }
 
 constexpr std::string_view kMeasured = "measured: cuBLASLt 13.10.0 on an H200 predicted in every word, 13.4 to 13.8 in the suite";
-constexpr std::string_view kBringUp = "unmeasured: one chain of the unit's steps over K (reference/spec/plans.md)";
-constexpr std::string_view kBringUpFp8 = "unmeasured: one chain of the unit's steps over K, as with fast accumulation on Hopper";
+constexpr std::string_view kEmulated = "unmeasured: one chain of the unit's steps over K (reference/spec/plans.md)";
+constexpr std::string_view kEmulatedFp8 = "unmeasured: one chain of the unit's steps over K, as with fast accumulation on Hopper";
 
 constexpr PlanEntry kTable[] = {
     {measured(GemmKind::bf16), plan("cublaslt.sm90.bf16"), kMeasured},
@@ -84,24 +84,24 @@ constexpr PlanEntry kTable[] = {
     {measured_block(WeightBlock::b128x128), plan("cublaslt.sm90.fp8_block.scales_first"), kMeasured},
     {measured_block(WeightBlock::b1x128), plan("cublaslt.sm90.fp8_block.rows_first"), kMeasured},
 
-    {assumed("sm100", GemmKind::bf16), plan("sm100.bf16.chain"), kBringUp},
-    {assumed("sm100", GemmKind::f16), plan("sm100.f16.chain"), kBringUp},
-    {assumed("sm100", GemmKind::tensor), plan("sm100.fp8_tensor.chain"), kBringUp},
-    {assumed("sm100", GemmKind::mxfp8), plan("sm100.mxfp8.chain"), kBringUp},
-    {assumed("sm100", GemmKind::nvfp4), plan("sm100.nvfp4.chain"), kBringUp},
+    {assumed("sm100", GemmKind::bf16), plan("sm100.bf16.chain"), kEmulated},
+    {assumed("sm100", GemmKind::f16), plan("sm100.f16.chain"), kEmulated},
+    {assumed("sm100", GemmKind::tensor), plan("sm100.fp8_tensor.chain"), kEmulated},
+    {assumed("sm100", GemmKind::mxfp8), plan("sm100.mxfp8.chain"), kEmulated},
+    {assumed("sm100", GemmKind::nvfp4), plan("sm100.nvfp4.chain"), kEmulated},
 
-    {assumed("sm120", GemmKind::bf16), plan("sm120.bf16.chain"), kBringUp},
-    {assumed("sm120", GemmKind::f16), plan("sm120.f16.chain"), kBringUp},
-    {assumed("sm120", GemmKind::tensor), plan("sm120.fp8_tensor.chain"), kBringUp},
-    {assumed("sm120", GemmKind::mxfp8), plan("sm120.mxfp8.chain"), kBringUp},
-    {assumed("sm120", GemmKind::nvfp4), plan("sm120.nvfp4.chain"), kBringUp},
+    {assumed("sm120", GemmKind::bf16), plan("sm120.bf16.chain"), kEmulated},
+    {assumed("sm120", GemmKind::f16), plan("sm120.f16.chain"), kEmulated},
+    {assumed("sm120", GemmKind::tensor), plan("sm120.fp8_tensor.chain"), kEmulated},
+    {assumed("sm120", GemmKind::mxfp8), plan("sm120.mxfp8.chain"), kEmulated},
+    {assumed("sm120", GemmKind::nvfp4), plan("sm120.nvfp4.chain"), kEmulated},
 
-    {assumed("sm89", GemmKind::bf16), plan("sm89.bf16.chain"), kBringUp},
-    {assumed("sm89", GemmKind::f16), plan("sm89.f16.chain"), kBringUp},
-    {assumed("sm89", GemmKind::tensor), plan("sm89.fp8_tensor.chain"), kBringUpFp8},
+    {assumed("sm89", GemmKind::bf16), plan("sm89.bf16.chain"), kEmulated},
+    {assumed("sm89", GemmKind::f16), plan("sm89.f16.chain"), kEmulated},
+    {assumed("sm89", GemmKind::tensor), plan("sm89.fp8_tensor.chain"), kEmulatedFp8},
 
-    {assumed("sm80", GemmKind::bf16), plan("sm80.bf16.chain"), kBringUp},
-    {assumed("sm80", GemmKind::f16), plan("sm80.f16.chain"), kBringUp},
+    {assumed("sm80", GemmKind::bf16), plan("sm80.bf16.chain"), kEmulated},
+    {assumed("sm80", GemmKind::f16), plan("sm80.f16.chain"), kEmulated},
 };
 static_assert([] {
   for (const PlanEntry& entry : kTable) {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "conformance/backends/built_in.h"
-#include "device/gemm/cublaslt_library.h"
+#include "device/cublaslt/cublaslt_library.h"
 
 namespace assay::conformance {
 namespace {
@@ -57,7 +57,7 @@ std::vector<std::string> cublaslt_findings() {
       for (const auto& [why, names] : missing) lines.push_back("lacks on " + where + ": " + names + ": " + why);
     }
   } catch (const device::NotSupported& error) {
-    lines.push_back(std::string(error.what()) + "; grouped products run by bring-up");
+    lines.push_back(std::string(error.what()) + "; grouped products run by the emulated GEMM");
   }
   return lines;
 }

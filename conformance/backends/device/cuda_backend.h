@@ -33,7 +33,7 @@ class CudaCalls {
 struct CudaBackend {
   const char* name;
   const char* description;
-  const char* options;  // its own, as error messages name them: "gemm=auto|cublaslt|bringup"; "" for none
+  const char* options;  // its own, as error messages name them: "gemm=auto|cublaslt|emulated"; "" for none
   // `options`: KEY=VALUE each, in the order given. Throws InvalidArgument for one that it does not know.
   std::unique_ptr<CudaCalls> (*open)(const std::vector<std::string>& options);
   bool has_algorithms = false, has_axes = false;

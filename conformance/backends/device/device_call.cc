@@ -9,12 +9,12 @@
 
 #include "conformance/backends/device/call_parts.h"
 #include "conformance/ops/words.h"
+#include "device/dbias/dbias.h"
+#include "device/dequantize/dequantize.h"
 #include "device/layout/offsets.h"
 #include "device/layout/swizzle.h"
-#include "device/recipes/dbias.h"
-#include "device/recipes/delayed_scaling.h"
-#include "device/recipes/dequantize.h"
-#include "device/recipes/quantize.h"
+#include "device/quantize/delayed_scaling.h"
+#include "device/quantize/quantize.h"
 #include "device/support/copy.h"
 #include "device/support/launch_check.h"
 

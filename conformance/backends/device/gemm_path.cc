@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "conformance/backends/device/cuda_backend.h"
-#include "device/gemm/bringup_gemm.h"
-#include "device/gemm/cublaslt_library.h"
+#include "device/cublaslt/cublaslt_library.h"
+#include "device/emulated_gemm/emulated_gemm.h"
 #include "device/layout/group_table.cuh"
 #include "reference/support/error.h"
 
@@ -33,8 +33,8 @@ std::string version_text(int version) {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
-// The plan that the bring-up path follows: the one that is named, or the table's for the architecture that is asked for.
-const AccumulationPlan& bringup_plan(const GemmRequest& request) {
+// The plan that the emulated path follows: the one that is named, or the table's for the architecture that is asked for.
+const AccumulationPlan& emulated_plan(const GemmRequest& request) {
   const AccumulationPlan* plan = request.plan() != nullptr ? request.plan() : plan_for(request.key());
   if (plan == nullptr) {
     throw NotSupported("no accumulation plan is known for kind " + std::string(assay::name_of(request.shape().kind)) + ", layout " +
@@ -43,17 +43,17 @@ const AccumulationPlan& bringup_plan(const GemmRequest& request) {
   return *plan;
 }
 
-DeviceCall bringup_call(GemmRequest request) {
-  const AccumulationPlan& plan = bringup_plan(request);
-  const device::BringupArithmetic arithmetic{&plan, find_tensor_core_unit(plan.unit)};
-  const std::int64_t bytes = device::bringup_gemm_workspace_bytes(request.shape(), arithmetic);
+DeviceCall emulated_call(GemmRequest request) {
+  const AccumulationPlan& plan = emulated_plan(request);
+  const device::EmulatedArithmetic arithmetic{&plan, find_tensor_core_unit(plan.unit)};
+  const std::int64_t bytes = device::emulated_gemm_workspace_bytes(request.shape(), arithmetic);
   const std::int64_t own = request.parts().add(bytes);
   return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             if (!request.is_wanted()) return;
             device::GroupedGemmCall ready = request.bind(workspace, status, stream);
             ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
             ready.workspace_bytes = bytes;
-            device::bringup_grouped_gemm(ready, arithmetic, stream);
+            device::emulated_grouped_gemm(ready, arithmetic, stream);
           }};
 }
 
@@ -82,7 +82,7 @@ const AccumulationPlan* cublaslt_plan(const GemmRequest& request, const GemmOpti
 
 // The path of this request. Errors: NotSupported where option `gemm=cublaslt` asks for what is not there.
 GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
-  if (options.path == GemmPath::bringup) return GemmPath::bringup;
+  if (options.path == GemmPath::emulated) return GemmPath::emulated;
   std::string why = why_not_cublaslt(request.shape(), request.architecture());
   if (why.empty() && request.plan() != nullptr) {  // a plan that is named is followed, whoever can
     if (cublaslt_plan(request, options) != request.plan()) {
@@ -91,7 +91,7 @@ GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
   }
   if (why.empty()) return GemmPath::cublaslt;
   if (options.path == GemmPath::cublaslt) throw NotSupported(why);
-  return GemmPath::bringup;
+  return GemmPath::emulated;
 }
 
 }  // namespace
@@ -99,14 +99,16 @@ GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
 GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path) {
   GemmOptions made;
   for (const std::string& each : options) {
-    const std::string key = each.substr(0, each.find('=')), value = each.substr(key.size() + 1);
+    const std::string key = each.substr(0, each.find('='));
+    std::string value = each.substr(key.size() + 1);
+    if (key == "gemm" && value == "bringup") value = "emulated";  // its name until 2026-11, kept in recorded commands
     if (key == "assume_plan") {
       made.assumed_version = version_of(value);
     } else if (key == "gemm" && with_path) {
-      if (value != "auto" && value != "cublaslt" && value != "bringup") {
-        throw InvalidArgument("--backend-options gemm", "'" + value + "'", "auto, cublaslt or bringup");
+      if (value != "auto" && value != "cublaslt" && value != "emulated") {
+        throw InvalidArgument("--backend-options gemm", "'" + value + "'", "auto, cublaslt or emulated");
       }
-      made.path = value == "auto" ? GemmPath::automatic : value == "cublaslt" ? GemmPath::cublaslt : GemmPath::bringup;
+      made.path = value == "auto" ? GemmPath::automatic : value == "cublaslt" ? GemmPath::cublaslt : GemmPath::emulated;
     } else if (key == "rows_multiple" && with_path) {
       const char* const last = value.data() + value.size();
       const auto read = std::from_chars(value.data(), last, made.rows_multiple);
@@ -165,7 +167,7 @@ PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options) {
 
 DeviceCall gemm_call(const Request& request, const GemmOptions& options) {
   GemmRequest parsed(request);
-  return path_of(parsed, options) == GemmPath::cublaslt ? cublaslt_call(std::move(parsed)) : bringup_call(std::move(parsed));
+  return path_of(parsed, options) == GemmPath::cublaslt ? cublaslt_call(std::move(parsed)) : emulated_call(std::move(parsed));
 }
 
 void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
@@ -176,17 +178,17 @@ void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
 
 void state_gemm(const Request& request, const GemmOptions& options, assay_numerics& numerics) {
   const GemmRequest parsed(request);
-  if (path_of(parsed, options) == GemmPath::bringup) return state_plan(&bringup_plan(parsed), numerics);
+  if (path_of(parsed, options) == GemmPath::emulated) return state_plan(&emulated_plan(parsed), numerics);
   state_plan(cublaslt_plan(parsed, options), numerics);
 }
 
 std::string describe_gemm_path(const GemmOptions& options) {
-  if (options.path == GemmPath::bringup) return "grouped GEMM by bring-up";
+  if (options.path == GemmPath::emulated) return "grouped GEMM by the emulated GEMM";
   try {
     const device::CublasLtLibrary& library = device::CublasLtLibrary::get();
     return "cuBLASLt " + version_text(library.version()) + (library.has_grouped_layouts() ? "" : " without grouped layouts");
   } catch (const device::NotSupported&) {
-    return "no cuBLASLt: grouped GEMM by bring-up";
+    return "no cuBLASLt: grouped GEMM by the emulated GEMM";
   }
 }
 

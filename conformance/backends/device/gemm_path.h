@@ -7,14 +7,14 @@
 
 #include "conformance/backends/device/device_call.h"
 #include "conformance/backends/device/gemm_request.h"
-#include "device/gemm/cublaslt_gemm.h"
+#include "device/cublaslt/cublaslt_gemm.h"
 
 namespace assay::conformance {
 
 enum class GemmPath {
-  automatic,  // cuBLASLt where it has the path and the arithmetic that is asked for, else bring-up
+  automatic,  // cuBLASLt where it has the path and the arithmetic that is asked for, else the emulated GEMM
   cublaslt,
-  bringup,
+  emulated,
 };
 
 struct GemmOptions {
@@ -27,7 +27,7 @@ struct GemmOptions {
   std::int64_t rows_multiple = 1;
 };
 
-inline constexpr const char* kGemmOptionsHelp = "gemm=auto|cublaslt|bringup, assume_plan=VERSION (13.10), rows_multiple=N (16)";
+inline constexpr const char* kGemmOptionsHelp = "gemm=auto|cublaslt|emulated, assume_plan=VERSION (13.10), rows_multiple=N (16)";
 
 // Errors: InvalidArgument, for another key or value; `with_path` false: only `assume_plan` is known.
 GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path);

@@ -76,7 +76,7 @@ struct Step {
 
   // The plan of that product once its path is chosen; null where it is not known.
   const AccumulationPlan* plan_of(const GemmOptions& options, GemmLayout layout, Format d_type) const {
-    if (call.path.path == device::GemmPath::bringup) return find_accumulation_plan(call.path.forward.arithmetic.plan->name);
+    if (call.path.path == device::GemmPath::emulated) return find_accumulation_plan(call.path.forward.arithmetic.plan->name);
     const device::GroupedGemmCall product = sized(device::product_of(call.config, layout, d_type), layout);
     PlanKey key = device::plan_key_of(product, architecture);
     key.library = "cublaslt";
@@ -88,7 +88,7 @@ struct Step {
   // The path that options, device and library leave for the product of this layout.
   void choose_path(const GemmOptions& options, GemmLayout layout, Format d_type) {
     const device::GroupedGemmCall product = device::product_of(call.config, layout, d_type);
-    const std::string why = options.path == GemmPath::bringup ? "bring-up is asked for" : cublaslt_missing(product, layout);
+    const std::string why = options.path == GemmPath::emulated ? "the emulated GEMM is asked for" : cublaslt_missing(product, layout);
     if (why.empty()) {
       device::cublaslt_prepare();
       call.path.path = device::GemmPath::cublaslt;
@@ -100,7 +100,7 @@ struct Step {
       throw NotSupported("no accumulation plan is known for kind " + std::string(assay::name_of(product.kind)) + ", layout " +
                          std::string(assay::name_of(layout)) + " on architecture \"" + architecture + "\"");
     }
-    call.path.path = device::GemmPath::bringup;
+    call.path.path = device::GemmPath::emulated;
     for (device::LinearProduct* each : {&call.path.forward, &call.path.dgrad, &call.path.wgrad}) {
       each->arithmetic = {plan, find_tensor_core_unit(plan->unit)};
     }

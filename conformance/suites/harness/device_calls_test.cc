@@ -16,7 +16,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr GemmOptions kBringup{GemmPath::bringup, 0};
+constexpr GemmOptions kEmulated{GemmPath::emulated, 0};
 
 // Each small case of one op, as the call that a backend would see; tensors lie in the reference's memory.
 template <class Look>
@@ -116,19 +116,19 @@ TEST(GemmRequest, SaysWhatTheReferenceReads) {
     ASSERT_NE(plan, nullptr);
     EXPECT_EQ(plan->name, numerics_of(Request::of(problem)).plan);
     assay_numerics stated{};
-    state_gemm(Request::of(call), kBringup, stated);
+    state_gemm(Request::of(call), kEmulated, stated);
     EXPECT_EQ(stated.plan, numerics_of(Request::of(problem)).plan);
-    EXPECT_NO_THROW(gemm_call(Request::of(call), kBringup));
+    EXPECT_NO_THROW(gemm_call(Request::of(call), kEmulated));
   });
 }
 
 TEST(LinearCall, CanBeMadeOfEveryCase) {
   for_each_call("linear_", [](golden::Case& problem, const assay_call& call) {
     if (has_too_many_groups(problem)) {
-      EXPECT_THROW(linear_call(Request::of(call), kBringup), NotSupported);
+      EXPECT_THROW(linear_call(Request::of(call), kEmulated), NotSupported);
       return;
     }
-    const DeviceCall made = linear_call(Request::of(call), kBringup);
+    const DeviceCall made = linear_call(Request::of(call), kEmulated);
     EXPECT_GE(made.workspace_bytes, 0);
   });
 }
@@ -164,7 +164,8 @@ TEST(GemmRequest, RefusesWhatMakesNoSense) {
 }
 
 TEST(GemmOptions, AreRead) {
-  EXPECT_EQ(gemm_options({"gemm=bringup"}, true).path, GemmPath::bringup);
+  EXPECT_EQ(gemm_options({"gemm=emulated"}, true).path, GemmPath::emulated);
+  EXPECT_EQ(gemm_options({"gemm=bringup"}, true).path, GemmPath::emulated);
   EXPECT_EQ(gemm_options({"gemm=auto", "assume_plan=13.10"}, true).assumed_version, 131000);
   EXPECT_EQ(gemm_options({"assume_plan=13.4.1"}, false).assumed_version, 130401);
   EXPECT_EQ(gemm_options({}, true).rows_multiple, 1);
@@ -172,7 +173,7 @@ TEST(GemmOptions, AreRead) {
   for (const char* wrong : {"rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x", "rows_multiple=", "gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
     EXPECT_THROW(gemm_options({wrong}, true), InvalidArgument) << wrong;
   }
-  EXPECT_THROW(gemm_options({"gemm=bringup"}, false), InvalidArgument);
+  EXPECT_THROW(gemm_options({"gemm=emulated"}, false), InvalidArgument);
   EXPECT_THROW(gemm_options({"rows_multiple=16"}, false), InvalidArgument);
 }
 

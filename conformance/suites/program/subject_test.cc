@@ -51,6 +51,15 @@ TEST(Subject, DevicesAreSeenWithoutCuda) {
   EXPECT_EQ(nvidia_device(folder.path()), (folder / "dev/nvidia3").string());
 }
 
+// Commands that were recorded under a backend's former name reach the same one, whose verdict has the present name.
+TEST(Subject, AnswersToItsFormerName) {
+  const EmptyGolden golden;
+  for (const char* name : {"bringup", "emulated"}) {
+    const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--quiet", "--backend", name}, golden.options);
+    EXPECT_TRUE(contains(ran.out + ran.err, "backend emulated") || contains(ran.err, "backend 'emulated'")) << ran.out << ran.err;
+  }
+}
+
 // On this machine the program does as decided: it names its subject first, on standard error, and in the verdict; or refuses.
 TEST(Subject, IsNamedFirst) {
   const EmptyGolden golden;

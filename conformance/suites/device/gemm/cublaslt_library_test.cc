@@ -1,7 +1,7 @@
 // Which path is there in which version on which architecture (spec measured-2.1), and what is said where it
 // is not. A library that reports any version stands in for the real one.
 
-#include "device/gemm/cublaslt_library.h"
+#include "device/cublaslt/cublaslt_library.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "device/gemm/cublaslt_gemm.h"
+#include "device/cublaslt/cublaslt_gemm.h"
 
 namespace assay::device {
 namespace {

@@ -1,6 +1,6 @@
 // Which memory a call gets, without a device: captures and allocations are told by a stand-in.
 
-#include "device/gemm/gemm_workspaces.h"
+#include "device/cublaslt/gemm_workspaces.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "device/gemm/group_setup.h"
+#include "device/cublaslt/group_setup.h"
 
 namespace assay::device {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "device/gemm/cublaslt_gemm.h"
-#include "device/gemm/group_setup.h"
+#include "device/cublaslt/cublaslt_gemm.h"
+#include "device/cublaslt/group_setup.h"
 
 namespace assay::device {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "conformance/suites/device/linear/module.h"
-#include "device/gemm/group_setup.h"
+#include "device/cublaslt/group_setup.h"
 
 namespace assay::device_linear_suite {
 namespace {
@@ -88,7 +88,7 @@ TEST_P(EveryRecipe, TheLibraryHas32MiBForEachLayout) {
   EXPECT_EQ(blocks(false, true, GemmPath::cublaslt), 2);
   EXPECT_EQ(blocks(true, false, GemmPath::cublaslt), 2);
   EXPECT_EQ(blocks(false, false, GemmPath::cublaslt), 1);
-  EXPECT_EQ(blocks(true, true, GemmPath::bringup), 0);
+  EXPECT_EQ(blocks(true, true, GemmPath::emulated), 0);
 }
 
 // C18: a set-up buffer for each stream and group count, used again by every eager call there.

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "device/gemm/group_setup.h"
+#include "device/cublaslt/group_setup.h"
 #include "device/layout/check_rows.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/recipes/dbias.h"
@@ -129,7 +129,7 @@ std::int64_t cublaslt_bytes(const device::GroupedGemmCall& call, const device::C
   return copies + 24 + (settings.group_arrays == nullptr ? device::group_arrays_bytes(call.rows.groups) : 0) +
          (settings.library_workspace == nullptr ? settings.workspace_bytes / 65536 : 0);
 }
-std::int64_t bringup_bytes(const device::GroupedGemmCall& call, const device::BringupArithmetic& arithmetic) {
+std::int64_t emulated_bytes(const device::GroupedGemmCall& call, const device::EmulatedArithmetic& arithmetic) {
   device::check_rows(call.rows);
   return arithmetic.plan->promotion_interval + 8 * call.rows.groups;
 }
@@ -216,8 +216,8 @@ void by_cublaslt(const device::GroupedGemmCall& call, const device::CublasLtSett
   if (settings.library_workspace != nullptr) library = {settings.library_workspace, settings.workspace_bytes};
   multiply(call, nullptr, cublaslt_bytes(call, settings), "cublaslt", setup, library);
 }
-void by_bringup(const device::GroupedGemmCall& call, const device::BringupArithmetic& arithmetic, Stream) {
-  multiply(call, arithmetic.plan, bringup_bytes(call, arithmetic), "bringup");
+void by_emulated(const device::GroupedGemmCall& call, const device::EmulatedArithmetic& arithmetic, Stream) {
+  multiply(call, arithmetic.plan, emulated_bytes(call, arithmetic), "emulated");
 }
 
 std::vector<device::CublasLtAlgorithm> algorithms(const device::GroupedGemmCall& call, const device::CublasLtSettings&,
@@ -295,8 +295,8 @@ const device::LinearKernels& host_kernels() {
       .algorithms = algorithms,
       .route = route,
       .multiply_by_cublaslt = by_cublaslt,
-      .bringup_bytes = bringup_bytes,
-      .multiply_by_bringup = by_bringup,
+      .emulated_bytes = emulated_bytes,
+      .multiply_by_emulated = by_emulated,
       .missing = missing,
       .missing_code = [] { return state().missing_code; },
       .architecture = architecture,

@@ -34,8 +34,8 @@ inline Case make_case(LinearRecipe recipe, std::vector<std::int64_t> splits = {6
   return c;
 }
 
-// The plan of the reference for a product, as the bring-up path wants it.
-inline device::BringupArithmetic arithmetic_of(const Case& c, GemmLayout layout) {
+// The plan of the reference for a product, as the emulated path wants it.
+inline device::EmulatedArithmetic arithmetic_of(const Case& c, GemmLayout layout) {
   PlanKey key;
   key.architecture = c.config.architecture;
   const LinearRecipe recipe = c.config.recipe;
@@ -57,7 +57,7 @@ inline device::BringupArithmetic arithmetic_of(const Case& c, GemmLayout layout)
 inline device::LinearPath path_of(const Case& c, device::GemmPath path) {
   device::LinearPath made;
   made.path = path;
-  if (path == device::GemmPath::bringup) {
+  if (path == device::GemmPath::emulated) {
     made.forward.arithmetic = arithmetic_of(c, GemmLayout::TN);
     made.dgrad.arithmetic = arithmetic_of(c, GemmLayout::NN);
     made.wgrad.arithmetic = arithmetic_of(c, GemmLayout::NT);

@@ -52,20 +52,20 @@ const ChoiceCase kCases[] = {
     {block, 130600, 90, cublaslt, "cublaslt: cuBLASLt 13.6.0 has every product on sm90"},
     {mxfp8, 131000, 100, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm100"},
     {nvfp4, 131000, 100, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm100"},
-    {none, 130100, 90, bringup, "bringup: forward: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)", "sm90"},
-    {none, 130300, 90, bringup, "bringup: forward: cuBLASLt 13.3.0 (13.4 is needed)", "sm90"},
-    {tensor_current, 130400, 90, bringup, "bringup: forward: cuBLASLt 13.4.0 (13.5 is needed)", "sm90"},
-    {block, 130500, 90, bringup, "bringup: forward: cuBLASLt 13.5.0 has a fault with block scaling (13.6 is needed)",
+    {none, 130100, 90, emulated, "emulated: forward: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)", "sm90"},
+    {none, 130300, 90, emulated, "emulated: forward: cuBLASLt 13.3.0 (13.4 is needed)", "sm90"},
+    {tensor_current, 130400, 90, emulated, "emulated: forward: cuBLASLt 13.4.0 (13.5 is needed)", "sm90"},
+    {block, 130500, 90, emulated, "emulated: forward: cuBLASLt 13.5.0 has a fault with block scaling (13.6 is needed)",
      "sm90"},
-    {block, 131000, 100, bringup, "bringup: forward: block scaling is Hopper's", "sm90"},
-    {mxfp8, 131000, 90, bringup, "bringup: forward: mxfp8 needs sm100", "sm100"},
-    {nvfp4, 131000, 90, bringup, "bringup: forward: nvfp4 needs sm100", "sm100"},
-    {mxfp8, 130100, 80, bringup, "bringup: forward: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)", "sm100"},
-    {none, 131000, 90, bringup, "bringup: wgrad: no kernel from bf16 to f16", "sm90", Format::f16},
+    {block, 131000, 100, emulated, "emulated: forward: block scaling is Hopper's", "sm90"},
+    {mxfp8, 131000, 90, emulated, "emulated: forward: mxfp8 needs sm100", "sm100"},
+    {nvfp4, 131000, 90, emulated, "emulated: forward: nvfp4 needs sm100", "sm100"},
+    {mxfp8, 130100, 80, emulated, "emulated: forward: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)", "sm100"},
+    {none, 131000, 90, emulated, "emulated: wgrad: no kernel from bf16 to f16", "sm90", Format::f16},
     {none, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90", "", Format::f16, false},
     {none, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90", "", Format::f32, true,
      Format::f16},
-    {none, 131000, 75, refused, "refused: the device is sm75, and quantization and the bring-up GEMM need sm80"},
+    {none, 131000, 75, refused, "refused: the device is sm75, and quantization and the emulated GEMM need sm80"},
 };
 
 class Choice : public testing::TestWithParam<ChoiceCase> {};
@@ -96,8 +96,8 @@ TEST(LinearPath, NoLibraryIsAReasonToo) {
   host_device().reset();
   host_device().missing_library = "libcublasLt.so.13: cannot open shared object file";
   const LinearChoice choice = device::choose_linear_path({}, {}, 90, host_kernels());
-  EXPECT_EQ(choice.verdict, bringup);
-  EXPECT_EQ(choice.reason, "bringup: forward: libcublasLt.so.13: cannot open shared object file");
+  EXPECT_EQ(choice.verdict, emulated);
+  EXPECT_EQ(choice.reason, "emulated: forward: libcublasLt.so.13: cannot open shared object file");
 }
 
 // Each product is asked for as it will run: kind, layout, types, accumulation and scalars.
@@ -148,11 +148,11 @@ TEST(LinearPath, OfAChoice) {
   for (const LinearRecipe recipe : kRecipes) {
     const Case c = make_case(recipe);
     LinearChoice choice;
-    choice.verdict = bringup;
+    choice.verdict = emulated;
     choice.arithmetic = recipe == mxfp8 || recipe == nvfp4 ? "sm100" : "sm90";
     const device::LinearPath made = device::linear_path_of(choice, c.config, {});
-    const device::LinearPath expected = path_of(c, device::GemmPath::bringup);
-    EXPECT_EQ(made.path, device::GemmPath::bringup);
+    const device::LinearPath expected = path_of(c, device::GemmPath::emulated);
+    EXPECT_EQ(made.path, device::GemmPath::emulated);
     for (const auto product : {&device::LinearPath::forward, &device::LinearPath::dgrad, &device::LinearPath::wgrad}) {
       EXPECT_EQ((made.*product).arithmetic.plan, (expected.*product).arithmetic.plan) << name_of(recipe);
       EXPECT_EQ((made.*product).arithmetic.unit, (expected.*product).arithmetic.unit) << name_of(recipe);

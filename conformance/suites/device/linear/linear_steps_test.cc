@@ -233,7 +233,7 @@ std::vector<StepCase> every_case() {
       c.list = options % 2 != 0;
       c.together = options / 2 % 2 != 0;
       c.layer.cached = options / 4 % 2 != 0;
-      c.path = options / 8 % 2 != 0 ? GemmPath::bringup : GemmPath::cublaslt;
+      c.path = options / 8 % 2 != 0 ? GemmPath::emulated : GemmPath::cublaslt;
       c.layer.accumulate = options / 16 != 0;
       c.layer.bias = options % 3 != 0;
       c.constants = options % 5 == 0;
@@ -399,7 +399,7 @@ TEST_P(Report, BackwardSumsTheBiasWhereItCan) {
 }
 
 TEST_P(Report, SaysWhatRan) {
-  for (const GemmPath path : {GemmPath::cublaslt, GemmPath::bringup}) {
+  for (const GemmPath path : {GemmPath::cublaslt, GemmPath::emulated}) {
     StepCase c{make_case(recipe())};
     c.path = path;
     Steps s(c);
@@ -409,11 +409,11 @@ TEST_P(Report, SaysWhatRan) {
                                               s.run(s.wgrad(dw, nullptr)).wgrad};
     for (std::size_t i = 0; i < 3; ++i) {
       const LinearReport::Product& product = products[i];
-      const device::BringupArithmetic arithmetic = arithmetic_of(c.layer, static_cast<GemmLayout>(i));
+      const device::EmulatedArithmetic arithmetic = arithmetic_of(c.layer, static_cast<GemmLayout>(i));
       EXPECT_TRUE(product.ran);
       EXPECT_EQ(product.path, path);
-      EXPECT_EQ(product.plan, path == GemmPath::bringup ? arithmetic.plan->name : "");
-      EXPECT_EQ(product.unit, path == GemmPath::bringup ? arithmetic.plan->unit : "");
+      EXPECT_EQ(product.plan, path == GemmPath::emulated ? arithmetic.plan->name : "");
+      EXPECT_EQ(product.unit, path == GemmPath::emulated ? arithmetic.plan->unit : "");
       EXPECT_EQ(product.algorithm.id, path == GemmPath::cublaslt ? 60 + static_cast<int>(i) : -1);
       EXPECT_EQ(product.library_version, path == GemmPath::cublaslt ? 131000 : 0);
     }
@@ -629,7 +629,7 @@ TEST_P(Report, ABadCallLaunchesNothing) {
               [](F& call) { call.status = reinterpret_cast<std::uint32_t*>(static_cast<char*>(call.workspace) + 1); });
   std::vector<const void*> hole = {s.o.w.data(), s.o.w.data(), nullptr, s.o.w.data()};
   bad_forward("w.list[2] is null", [&](F& call) { call.w = {nullptr, hole.data()}; });
-  bad_forward("path.forward.arithmetic.plan is null", [](F& call) { call.path.path = GemmPath::bringup; });
+  bad_forward("path.forward.arithmetic.plan is null", [](F& call) { call.path.path = GemmPath::emulated; });
   if (quantizes()) {
     bad_forward("cache.rowwise.data is null", [&](F& call) { call.cache = &s.x_saved; });
     bad_forward("x_columnwise.scale_inv is null", [](F& call) { call.x_columnwise.scale_inv = nullptr; });

@@ -1,5 +1,5 @@
 // The module GroupedLinear on a device, bit for bit against the reference's layer: every recipe, through cuBLASLt where the
-// library has it and through the bring-up GEMM always, eagerly and in graphs whose splits, data, weights and skip flag change
+// library has it and through the emulated GEMM always, eagerly and in graphs whose splits, data, weights and skip flag change
 // between replays.
 //
 //   device_grouped_linear [GoogleTest options]     exit code 9 where there is no device
@@ -25,7 +25,7 @@ void PrintTo(const DeviceCase& c, std::ostream* out) { *out << name_of(c.recipe)
 std::vector<DeviceCase> every_case() {
   std::vector<DeviceCase> cases;
   for (const LinearRecipe recipe : kRecipes) {
-    for (const GemmPath path : {GemmPath::cublaslt, GemmPath::bringup}) cases.push_back({recipe, path});
+    for (const GemmPath path : {GemmPath::cublaslt, GemmPath::emulated}) cases.push_back({recipe, path});
   }
   return cases;
 }
@@ -34,7 +34,7 @@ class OnDevice : public testing::TestWithParam<DeviceCase> {
  protected:
   LinearRecipe recipe() const { return GetParam().recipe; }
   bool quantizes() const { return recipe() != LinearRecipe::none; }
-  // Columns that the library takes in every layout are multiples of 16; the bring-up GEMM takes any that can be packed.
+  // Columns that the library takes in every layout are multiples of 16; the emulated GEMM takes any that can be packed.
   bool aligned() const { return GetParam().path == GemmPath::cublaslt; }
   static constexpr std::int64_t kRows = 416;
   std::vector<std::vector<std::int64_t>> splits() const {
@@ -52,7 +52,7 @@ class OnDevice : public testing::TestWithParam<DeviceCase> {
   }
   // Why this recipe does not run through this path here; empty: it does.
   std::string missing() const {
-    if (GetParam().path == GemmPath::bringup) return "";
+    if (GetParam().path == GemmPath::emulated) return "";
     LinearConfig config;
     config.recipe = recipe();
     const device::LinearChoice choice = device::choose_linear_path(config, {}, device::device_kernels().architecture());

@@ -11,7 +11,7 @@
 
 #include "conformance/suites/device/linear/on_device/device_buffers.h"
 #include "device/linear/linear_kernels.h"
-#include "device/recipes/quantize.h"
+#include "device/quantize/quantize.h"
 
 namespace assay::device_linear_suite {
 namespace {
@@ -23,7 +23,7 @@ class Shared : public testing::TestWithParam<LinearRecipe> {
     c.bias = true;
     return c;
   }
-  static GroupedLinearOptions options(const DeviceBuffers& b) { return options_of(b.host.c, GemmPath::bringup); }
+  static GroupedLinearOptions options(const DeviceBuffers& b) { return options_of(b.host.c, GemmPath::emulated); }
 };
 INSTANTIATE_TEST_SUITE_P(GroupedLinear, Shared, testing::ValuesIn(kRecipes));
 
@@ -75,7 +75,7 @@ TEST_P(Shared, AnyNumberOfCaptures) {
   const bool by_library = choice.verdict == device::LinearVerdict::cublaslt;
   DeviceBuffers of_library(aligned, 2, false);
   DeviceBuffers& buffers = by_library ? of_library : b;
-  GroupedLinearOptions o = options_of(buffers.host.c, by_library ? GemmPath::cublaslt : GemmPath::bringup);
+  GroupedLinearOptions o = options_of(buffers.host.c, by_library ? GemmPath::cublaslt : GemmPath::emulated);
   GroupedLinear module(o);
   module.drop(module.forward(buffers.forward(), stream()).microbatch);
   for (int round = 0; round < 2; ++round) {

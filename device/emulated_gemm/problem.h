@@ -1,0 +1,151 @@
+#pragma once
+// What the kernels of emulated_gemm.h share: the call as data that fits kernel arguments, and the groups as a set-up kernel
+// lays them out in the workspace. Internal to this folder.
+//
+// Every operand of every group is seen as rows along the contraction index, whatever its recipe, storage and layout:
+//
+//   D_t[i][j] = sum over k < depth of  rows(i, k) * columns(j, k)
+//
+//        D_t        `rows` operand    `columns` operand   depth
+//   TN   [m_t, N]   x   (i = token)   w   (j = n)         K
+//   NN   [m_t, K]   dy  (i = token)   w   (j = k)         N
+//   NT   [N, K]     dy  (i = n)       x   (j = k)         m_t
+
+#include <cstdint>
+
+#include "device/emulated_gemm/emulated_gemm.h"
+#include "device/layout/scale_layout.cuh"
+
+namespace assay::device::emulated {
+
+// How the scales of an operand lie (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1).
+enum class Scales : std::uint32_t { none, one, f32_1x128, f32_128x128, e8m0, e4m3 };
+
+// One operand of all groups, before the splits are known.
+struct OperandSource {
+  Format type = Format::bf16;
+  Scales scales = Scales::none;
+  bool weight = false;        // its groups have N rows each; otherwise splits[t]
+  bool along_rows = false;    // the contraction runs over the rows of the matrix
+  bool columnwise = false;    // which storage this is
+  bool listed = false;        // pointers of the groups are in the workspace
+  std::int64_t columns = 0;
+  const void* data = nullptr;
+  const void* scale_inv = nullptr;
+  const float* amax = nullptr;
+};
+
+// One operand of one group. Element (i, k) has the index i * row_stride + k * k_stride from `data`, in elements; one of
+// the strides is 1. Scale (i, k) has the index (i >> i_shift) * i_stride + (k >> k_shift) * block_stride, or the place of
+// (i, k >> k_shift) in tiles of 128 x 4 where tiles > 0.
+struct GroupOperand {
+  const std::uint8_t* data;
+  const void* scale;
+  std::int64_t row_stride, k_stride;
+  std::int64_t i_stride, block_stride;
+  std::int64_t tiles;
+  std::int32_t i_shift, k_shift;
+};
+
+struct Group {
+  GroupOperand rows, columns;
+  std::int64_t m, n, depth;
+  std::int64_t column_tiles;   // tiles of D_t across
+  void* d;
+  const void* c;
+  const void* bias;            // null: none
+  float factor;                // alpha, scales of the whole operands and nvfp4 amax in it
+  float beta;
+};
+
+// The start of the workspace.
+struct Header {
+  std::int64_t tiles;          // of all groups; 0 when the splits are at fault
+  std::int32_t groups;
+};
+
+// Where things lie in the workspace; offsets in bytes.
+struct WorkspaceLayout {
+  static constexpr std::int64_t kHeader = 256;
+  std::int64_t groups, first_tile, data_list, scale_list, d_list, end;
+
+  explicit ASSAY_HD constexpr WorkspaceLayout(std::int64_t count)
+      : groups(kHeader),
+        first_tile(groups + count * static_cast<std::int64_t>(sizeof(Group))),
+        data_list(first_tile + (count + 1) * 8),
+        scale_list(data_list + count * 8),
+        d_list(scale_list + count * 8),
+        end(d_list + count * 8) {}
+};
+
+struct SetupCall {
+  GemmKind kind;
+  GemmLayout layout;
+  Rows rows;
+  std::int64_t N, K;
+  OperandSource row_operand, column_operand;
+  ScaleLayout scale_layout;
+  const float* alpha;
+  const float* beta;
+  bool scalars_per_group;
+  Format d_type;
+  void* d;
+  bool d_listed;
+  const void* c;
+  const void* bias;
+  std::int64_t most_depth;     // products that the plan's slices cover
+  std::int64_t tile_rows, tile_columns;
+  std::uint8_t* workspace;
+  std::uint32_t* status;
+};
+
+// The unit and the plan.
+struct Arithmetic {
+  int products;                // L
+  int fraction_bits;           // F
+  int zero_floor;
+  Accumulator accumulator;
+  StepScaling scaling;
+  bool emulated;
+  std::int64_t interval;       // products between promotions; 0: the whole slice
+  Promotion promotion;
+  std::int64_t slices, slice_length;
+  SliceMerge merge;
+};
+
+struct GemmCall {
+  Format row_type, column_type, d_type;
+  Arithmetic arithmetic;
+  std::int32_t groups;
+  const std::uint8_t* workspace;
+};
+
+// Most tiles that any splits can give: the launch. Past what a launch can hold: throws InvalidArgument.
+std::int64_t most_tiles(const SetupCall& setup);
+
+void launch_setup(const SetupCall& setup, const GroupedGemmCall& call, Stream stream);
+
+// One way to compute: its tile of D, and whether and how it runs.
+struct Kernel {
+  const char* name;
+  std::int64_t tile_rows, tile_columns;
+  bool (*takes)(const GemmCall& call);
+  void (*launch)(const GemmCall& call, std::int64_t tiles, Stream stream);
+};
+
+extern const Kernel kGenericKernel;  // takes everything
+extern const Kernel kFp8Kernel;
+extern const Kernel kWideSumKernel;
+extern const Kernel kFp4Kernel;
+
+// Which kernel a call would use.
+enum class Route { fastest, generic };
+const Kernel& kernel_for(const GemmCall& call, Route route);
+
+// emulated_grouped_gemm() by a given route, for tests that compare the two.
+void grouped_gemm_by(Route route, const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic, Stream stream);
+
+// "generic", "fp8", ...: what emulated_grouped_gemm() would use for this call.
+const char* kernel_name(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic);
+
+}  // namespace assay::device::emulated

@@ -1,0 +1,74 @@
+#pragma once
+// Which kernel a call of FP8 block scaling takes.
+
+#include <limits>
+
+#include "device/quantize/fp8_block/cluster.cuh"
+#include "device/quantize/fp8_block/rows.cuh"
+#include "device/quantize/fp8_block/tile.cuh"
+
+#if defined(__CUDACC__)
+
+namespace assay::device::fp8_block {
+
+// Whether columns of codes begin in the middle of 16 bytes, for all that the host knows.
+inline bool has_ragged_columns(const Fp8BlockTiles& tiles) {
+  return tiles.column_data != nullptr && tiles.rows_multiple == 1 &&
+         (tiles.rows.splits != nullptr || tiles.rows.capacity % 16 != 0 ||
+          reinterpret_cast<std::uintptr_t>(tiles.column_data) % 16 != 0);
+}
+
+template <Format X, Format F, bool kSquare, unsigned kParts>
+void launch_columns(const Fp8BlockTiles& tiles, cudaStream_t stream) {
+  if (has_ragged_columns(tiles) && has_clusters() &&
+      cluster_blocks(tiles) <= std::numeric_limits<std::int32_t>::max()) {
+    return launch_clusters<X, F, kSquare, kParts>(tiles, stream);
+  }
+  launch<X, F, kSquare, kParts, true>(tiles, stream);
+}
+
+// The kernel with the least parts that has those wanted.
+template <Format X, Format F, bool kSquare>
+void launch_parts(const Fp8BlockTiles& tiles, cudaStream_t stream) {
+  const bool row = tiles.row_data != nullptr || tiles.row_scale != nullptr;
+  const bool column = tiles.column_data != nullptr || tiles.column_scale != nullptr;
+  const bool dbias = tiles.tile_sums != nullptr;
+  constexpr unsigned kBoth = kRowPart | kColumnPart;
+  if (!tiles.aligned) return launch<X, F, kSquare, kBoth | kDbiasPart, false>(tiles, stream);
+  if constexpr (X == Format::f32) {
+    if (dbias) return launch<X, F, kSquare, kBoth | kDbiasPart, true>(tiles, stream);
+    if (column) return launch<X, F, kSquare, kBoth, true>(tiles, stream);
+    return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
+  } else {
+    if (dbias) {
+      if (row && column) return launch_columns<X, F, kSquare, kBoth | kDbiasPart>(tiles, stream);
+      if (column) return launch_columns<X, F, kSquare, kColumnPart | kDbiasPart>(tiles, stream);
+      return launch<X, F, kSquare, kRowPart | kDbiasPart, true>(tiles, stream);
+    }
+    if (row && column) return launch_columns<X, F, kSquare, kBoth>(tiles, stream);
+    if (column) return launch_columns<X, F, kSquare, kColumnPart>(tiles, stream);
+    return launch_rows<X, F, kSquare>(tiles, stream);
+  }
+}
+
+template <bool kSquare, Format X>
+void launch_output(const Fp8BlockTiles& tiles, Format output, cudaStream_t stream) {
+  if (output == Format::e4m3) return launch_parts<X, Format::e4m3, kSquare>(tiles, stream);
+  return launch_parts<X, Format::e5m2, kSquare>(tiles, stream);
+}
+
+template <bool kSquare>
+void launch_types(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream) {
+  switch (x_type) {
+    case Format::bf16:
+      return launch_output<kSquare, Format::bf16>(tiles, output, stream);
+    case Format::f16:
+      return launch_output<kSquare, Format::f16>(tiles, output, stream);
+    default:
+      return launch_output<kSquare, Format::f32>(tiles, output, stream);
+  }
+}
+
+}  // namespace assay::device::fp8_block
+
+#endif  // __CUDACC__

@@ -1,0 +1,11 @@
+// MXFP8 of f16.
+
+#include "device/quantize/mxfp8/launch.cuh"
+
+namespace assay::device {
+
+void launch_mxfp8_f16(const Mxfp8Tiles& tiles, Format output, cudaStream_t stream) {
+  mxfp8::launch_output<Format::f16>(tiles, output, stream);
+}
+
+}  // namespace assay::device

@@ -1,0 +1,35 @@
+#pragma once
+// NVFP4 of one type of x: the kernel that the call has chosen.
+
+#include "device/quantize/nvfp4/rows.cuh"
+#include "device/quantize/nvfp4/tile.cuh"
+#include "device/support/launch.cuh"
+
+#if defined(__CUDACC__)
+
+namespace assay::device::nvfp4 {
+
+template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix>
+void launch_kind(const Nvfp4Tiles& tiles, cudaStream_t stream) {
+  if constexpr (Element<X>::kBytes == 2 && !kHadamard && !kFourOverSix) {
+    if (tiles.way == Nvfp4Way::rows) return launch_rows<X, kStochastic>(tiles, stream);
+  }
+  const bool rows = tiles.row_data != nullptr || tiles.row_scale != nullptr;
+  void (*kernel)(Nvfp4Tiles) = quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, false, kRowPart | kColumnPart>;
+  if (tiles.aligned) {
+    kernel = rows ? quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, true, kRowPart | kColumnPart>
+                  : quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, true, kColumnPart>;
+  }
+  launch_kernel("nvfp4: quantize_tiles", kernel, tiles.blocks, kThreads, 0, stream, tiles);
+}
+
+template <Format X>
+void launch_plain(const Nvfp4Tiles& tiles, cudaStream_t stream) {
+  tiles.four_over_six ? launch_kind<X, false, false, true>(tiles, stream)
+  : tiles.stochastic  ? launch_kind<X, false, true, false>(tiles, stream)
+                      : launch_kind<X, false, false, false>(tiles, stream);
+}
+
+}  // namespace assay::device::nvfp4
+
+#endif  // __CUDACC__

@@ -1,0 +1,83 @@
+#pragma once
+// NVFP4, what a lane (place.cuh) holds of x: its 4 x 8 elements read, their zeros and NaNs settled, and their
+// signs, which go into the codes as they are.
+
+#include <cstdint>
+
+#include "device/formats/convert.cuh"
+#include "device/quantize/matrix_patch.cuh"
+
+#if defined(__CUDACC__)
+
+namespace assay::device::nvfp4 {
+
+// Rows 4q ... 4q + 3 and columns 8g ... 8g + 7 of a square.
+template <Format X>
+using Patch = MatrixPatch<X, 4>;
+
+// Adds a zero: which of the two zeros decides what an exact -0 becomes (multiply_with_zero). A NaN becomes the
+// positive one of arithmetic: so the sign of every element is that of its code.
+template <Format X>
+__device__ __forceinline__ void settle_signs(Patch<X>& patch, float zero) {
+  const std::uint32_t sign = bits_of_float(zero), signs = sign | sign >> 16;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+#pragma unroll
+    for (int w = 0; w < Patch<X>::kWords; ++w) {
+      std::uint32_t& word = patch.word[i][w];
+      if constexpr (X == Format::bf16) {
+        asm("fma.rn.bf16x2 %0, %0, %1, %2;" : "+r"(word) : "r"(0x3F80'3F80u), "r"(signs));
+      } else if constexpr (X == Format::f16) {
+        asm("fma.rn.f16x2 %0, %0, %1, %2;" : "+r"(word) : "r"(0x3C00'3C00u), "r"(signs));
+      } else {
+        word = bits_of_float(add(float_of_bits(word), zero));
+      }
+    }
+  }
+}
+
+template <Format X>
+__device__ __forceinline__ std::uint32_t settled(std::uint32_t word, float zero) {
+  Patch<X> patch{};
+  patch.word[0][0] = word;
+  settle_signs(patch, zero);
+  return patch.word[0][0];
+}
+
+// Signs of 8 neighbours of a row as the top bits of 8 nibbles, the first lowest.
+template <Format X>
+__device__ __forceinline__ std::uint32_t row_signs(const std::uint32_t (&word)[Patch<X>::kWords]) {
+  if constexpr (Element<X>::kPerWord == 2) {  // bytes 1 and 3 of words have them: elements 0 2 1 3 and 4 6 5 7
+    const std::uint32_t low = __byte_perm(word[0], word[1], 0x7351), high = __byte_perm(word[2], word[3], 0x7351);
+    const std::uint32_t even = __byte_perm(low, high, 0x5410), odd = __byte_perm(low, high, 0x7632);
+    return (even >> 4 & 0x0808'0808u) | (odd & 0x8080'8080u);
+  } else {
+    std::uint32_t signs = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) signs |= (word[i] >> 31) << (4 * i + 3);
+    return signs;
+  }
+}
+
+// Signs of 4 rows of columns 2k and 2k + 1, likewise: the rows of the first column lowest.
+template <Format X>
+__device__ __forceinline__ std::uint32_t column_signs(const Patch<X>& patch, int k) {
+  if constexpr (Element<X>::kPerWord == 2) {
+    constexpr std::uint32_t kSigns = 0x8000'8000u;
+    std::uint32_t signs = patch.word[0][k];
+#pragma unroll
+    for (int i = 1; i < 4; ++i) signs = (patch.word[i][k] & kSigns) | (signs >> 4 & ~kSigns);
+    return signs & 0x8888'8888u;
+  } else {
+    std::uint32_t signs = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      signs |= (patch.word[i][2 * k] >> 31) << (4 * i + 3) | (patch.word[i][2 * k + 1] >> 31) << (4 * i + 19);
+    }
+    return signs;
+  }
+}
+
+}  // namespace assay::device::nvfp4
+
+#endif  // __CUDACC__

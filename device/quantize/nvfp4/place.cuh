@@ -1,0 +1,82 @@
+#pragma once
+// NVFP4, who has what: the sizes of tiles and blocks, the tile that a block of threads has and the group it is of, the
+// square of 16 x 64 that a warp has of the tile, and the lane's place in that.
+
+#include <cstdint>
+
+#include "device/quantize/nvfp4/call.h"
+
+#if defined(__CUDACC__)
+
+namespace assay::device::nvfp4 {
+
+constexpr int kTile = 128;
+constexpr int kBlock = 16;
+constexpr int kThreads = 256;
+constexpr int kTileColumns = 64;
+constexpr int kBlocksAnSm = 5;  // of 16-bit elements: 48 registers a thread; with 40, for 6 blocks, rows spill
+constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+
+struct Lane {
+  int lane, q, g;
+  __device__ Lane() : lane(static_cast<int>(threadIdx.x) % 32), q(lane % 4), g(lane / 4) {}
+};
+
+// Where a square lies, and what of the lane's patch lies inside.
+struct Place {
+  int row, column;  // the patch's first, in the tile
+  int rows_inside, columns_inside;
+};
+
+// A tile of 128 rows x 64 columns.
+struct Tile {
+  // `number`: of 128 rows, those of all groups counted through; `tile`: in the group.
+  std::uint32_t group, number, tile;
+  Nvfp4Group of_group;
+  std::int64_t group_first;              // the group's first element
+  std::int64_t first_row, first_column;  // in the group
+  int rows, columns;                     // inside
+
+  // False: there is no such tile. Where there are splits and all is skipped, nothing has been noted.
+  __device__ __forceinline__ bool find(const Nvfp4Tiles& a, std::uint32_t block, bool skipped) {
+    number = block / a.column_tiles;
+    const std::uint32_t column_tile = block - number * a.column_tiles;
+    if (a.rows.splits == nullptr) {
+      group = 0;
+      of_group = {0, static_cast<std::uint32_t>(a.rows.capacity), 0, 0};
+    } else {
+      group = __ldg(a.group_of_tile + number);
+      if (skipped || group == kNvfp4NoGroup) return false;
+      const uint4 words = __ldg(reinterpret_cast<const uint4*>(a.groups + group));
+      of_group = {words.x, words.y, words.z, words.w};
+    }
+    tile = number - of_group.tiles_before;
+    group_first = std::int64_t{of_group.first_row} * a.columns;
+    first_row = std::int64_t{tile} * kTile;
+    first_column = std::int64_t{column_tile} * kTileColumns;
+    rows = static_cast<int>(min(of_group.rows - tile * kTile, std::uint32_t{kTile}));
+    columns = static_cast<int>(min(a.columns - first_column, std::int64_t{kTileColumns}));
+    return true;
+  }
+
+  // The lane's part of the warp's square.
+  __device__ __forceinline__ Place square(const Lane& lane) const {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    Place place;
+    place.row = warp * kBlock + 4 * lane.q;
+    place.column = 8 * lane.g;
+    place.rows_inside = rows - place.row;
+    place.columns_inside = columns - place.column;
+    return place;
+  }
+  __device__ __forceinline__ std::int64_t begin(const Place& place, std::int64_t all_columns) const {
+    return group_first + (first_row + place.row) * all_columns + first_column + place.column;
+  }
+  __device__ __forceinline__ std::int64_t column_begin(const Place& place) const {
+    return group_first + (first_column + place.column) * of_group.rows + first_row + place.row;
+  }
+};
+
+}  // namespace assay::device::nvfp4
+
+#endif  // __CUDACC__

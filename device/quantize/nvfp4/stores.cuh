@@ -1,0 +1,151 @@
+#pragma once
+// NVFP4, codes and scales on their way out: how they lie in shared memory, where lanes that hold neighbours meet, and
+// from there to memory, in rows, transposed columns and matrices of scales.
+
+#include <cstdint>
+
+#include "device/layout/scale_layout.cuh"
+#include "device/quantize/nvfp4/call.h"
+#include "device/quantize/nvfp4/place.cuh"
+
+#if defined(__CUDACC__)
+
+namespace assay::device::nvfp4 {
+
+// Codes and scales of a tile on their way out. Rows and columns are kept so that lanes which store together meet in no
+// bank.
+struct Stage {
+  uint4 row_codes[kTile * 2];                 // [slot of row][2 units of 16 B]
+  std::uint32_t column_codes[kTileColumns * 16];  // [column][16 words]
+  std::uint32_t row_scales[kTile];            // [row][4 blocks]
+  uint2 column_scales[kTileColumns];          // [column][8 blocks]
+
+  // Of 16 rows, those that are 4 apart are neighbours. Its own inverse.
+  static __device__ __forceinline__ int row_slot(int row) { return (row & ~15) | (row & 3) << 2 | (row >> 2 & 3); }
+  static __device__ __forceinline__ int column_word(int column, int word) {
+    return column * 16 + ((word >> 1 ^ (column >> 3 & 7)) << 1 | (word & 1));
+  }
+};
+
+// The first `count` bytes of 16.
+__device__ __forceinline__ void store_unit(std::uint8_t* to, const uint4& unit, int count) {
+  const auto address = reinterpret_cast<std::uintptr_t>(to);
+  if (count >= 16 && address % 16 == 0) {
+    __stcs(reinterpret_cast<uint4*>(to), unit);
+    return;
+  }
+  const std::uint32_t words[4] = {unit.x, unit.y, unit.z, unit.w};
+#pragma unroll
+  for (int w = 0; w < 4; ++w) {
+    if (count >= 4 * w + 4 && address % 4 == 0) {
+      __stcs(reinterpret_cast<std::uint32_t*>(to) + w, words[w]);
+      continue;
+    }
+#pragma unroll
+    for (int i = 4 * w; i < 4 * w + 4; ++i) {
+      if (i < count) __stcs(to + i, static_cast<std::uint8_t>(words[w] >> (8 * (i % 4))));
+    }
+  }
+}
+
+// A column of codes of `bytes` bytes to where only bytes are known to be aligned, by 16 lanes: whole words, each put
+// together from two of the stage; and by the first 8 of the lanes the bytes at both ends.
+__device__ __forceinline__ void store_column(const Stage& stage, int column, std::uint8_t* to, int bytes, int lane) {
+  const int past = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) & 3);
+  const int first = 4 * lane - past;  // byte of the column where the lane's word begins
+  const std::uint32_t own = stage.column_codes[Stage::column_word(column, lane)];
+  const std::uint32_t before = stage.column_codes[Stage::column_word(column, max(lane - 1, 0))];
+  if (first >= 0 && first + 4 <= bytes) {
+    __stcs(reinterpret_cast<std::uint32_t*>(to + first), __funnelshift_l(before, own, 8 * past));
+  }
+  if (lane >= 8) return;
+  const int end = (past + bytes & ~3) - past;  // of whole words; below 0: the first bytes are all
+  const int byte = lane < 4 ? lane : end + lane - 4;
+  const bool wanted = lane < 4 ? past != 0 && byte < 4 - past : end >= 0;
+  if (wanted && byte < bytes) {
+    __stcs(to + byte,
+           static_cast<std::uint8_t>(stage.column_codes[Stage::column_word(column, byte / 4)] >> (8 * (byte % 4))));
+  }
+}
+
+// Scales of block numbers first ... first + 3 of line i of a group's stored matrix, `blocks` of which are used.
+__device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t i, std::int64_t first,
+                                             std::int64_t blocks, std::int64_t pitch, bool inside, bool swizzled,
+                                             std::uint32_t scales) {
+  if (first >= pitch || (!swizzled && !inside)) return;
+  std::uint8_t* const to = group + (swizzled ? swizzled_scale_index(i, first, pitch / 4) : i * pitch + first);
+  const std::int64_t left = blocks - first;
+  if ((swizzled || left >= 4) && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
+    __stcs(reinterpret_cast<std::uint32_t*>(to), scales);
+    return;
+  }
+#pragma unroll
+  for (int b = 0; b < 4; ++b) {
+    if (swizzled || b < left) __stcs(to + b, static_cast<std::uint8_t>(scales >> (8 * b)));
+  }
+}
+
+enum Parts : unsigned { kRowPart = 1, kColumnPart = 2 };
+
+// By all threads of a block.
+template <unsigned kParts>
+__device__ __forceinline__ void store_stage(const Nvfp4Tiles& a, const Tile& at, const Stage& stage, bool with_rows,
+                                            bool with_columns) {
+  using RowLayout = ScaleLayoutOf<Recipe::nvfp4, Direction::rowwise>;
+  using ColumnLayout = ScaleLayoutOf<Recipe::nvfp4, Direction::columnwise>;
+  const int thread = static_cast<int>(threadIdx.x);
+  if ((kParts & kRowPart) && with_rows && a.row_data != nullptr) {
+    const int slot = thread / 2, unit = thread % 2, row = Stage::row_slot(slot);
+    if (row < at.rows) {
+      std::uint8_t* const to =
+          a.row_data + (at.group_first + (at.first_row + row) * a.columns + at.first_column) / 2 + 16 * unit;
+      store_unit(to, stage.row_codes[thread], at.columns / 2 - 16 * unit);
+    }
+  }
+  if (with_columns && a.column_data != nullptr) {
+    std::uint8_t* const to = a.column_data + (at.group_first + at.first_column * at.of_group.rows + at.first_row) / 2;
+    const std::uint32_t pitch = at.of_group.rows / 2;
+    if ((reinterpret_cast<std::uintptr_t>(to) | pitch) % 16 == 0 && at.rows % 32 == 0) {
+      const int column = thread / 4, unit = thread % 4;
+      const auto* const pairs = reinterpret_cast<const uint2*>(stage.column_codes);
+      const uint2 low = pairs[Stage::column_word(column, 4 * unit) / 2],
+                  high = pairs[Stage::column_word(column, 4 * unit + 2) / 2];
+      if (column < at.columns && 32 * unit < at.rows) {
+        __stcs(reinterpret_cast<uint4*>(to + std::int64_t{pitch} * column) + unit,
+               uint4{low.x, low.y, high.x, high.y});
+      }
+    } else {
+#pragma unroll
+      for (int part = 0; part < kTileColumns * 16 / kThreads; ++part) {
+        const int column = part * (kThreads / 16) + thread / 16;
+        if (column < at.columns)
+          store_column(stage, column, to + std::int64_t{pitch} * column, at.rows / 2, thread % 16);
+      }
+    }
+  }
+  if (thread < kTile) {
+    if ((kParts & kRowPart) && with_rows && a.row_scale != nullptr) {
+      const std::int64_t pitch = RowLayout::pitch(at.of_group.rows, a.columns);
+      std::uint8_t* const group = a.row_scale + std::int64_t{at.of_group.tiles_before} * kTile * pitch;
+      store_scales(group, at.first_row + thread, at.first_column / kBlock, ceil_div(a.columns, kBlock), pitch,
+                   thread < at.rows, a.swizzled, stage.row_scales[thread]);
+    }
+  } else if (with_columns && a.column_scale != nullptr) {
+    const int column = (thread - kTile) / 2, half = thread % 2;
+    const std::int64_t pitch = ColumnLayout::pitch(at.of_group.rows, a.columns);
+    std::uint8_t* const group =
+        a.column_scale + std::int64_t{at.of_group.columns_before} * ColumnLayout::factor(a.columns);
+    const uint2 scales = stage.column_scales[column];
+    store_scales(group, at.first_column + column, at.first_row / kBlock + 4 * half, ceil_div(at.of_group.rows, kBlock),
+                 pitch, column < at.columns, a.swizzled, half == 0 ? scales.x : scales.y);
+    // Swizzled scales go in tiles of 128 columns; this one may be the last of 64.
+    if (a.swizzled && at.first_column % kTile == 0 && at.first_column + kTileColumns >= a.columns) {
+      store_scales(group, at.first_column + kTileColumns + column, at.first_row / kBlock + 4 * half, 0, pitch, false,
+                   true, 0);
+    }
+  }
+}
+
+}  // namespace assay::device::nvfp4
+
+#endif  // __CUDACC__

@@ -1,0 +1,113 @@
+#pragma once
+// NVFP4, one tile of 128 x 64 elements a block of threads: x is read once, and everything that is wanted of it comes
+// from that one reading, once the amax of the group is known. It does every call; rows of 16-bit elements alone,
+// without 2-D tiles, 4over6 and odd addresses, have a faster kernel (rows.cuh).
+//
+//   traffic   16-bit x: 2 B read, 1/2 B written per element and direction, 1 B of scale per 16:  2.56 B/element for
+//             one direction, 3.13 for both; and 2 B more where the amax has to be found first
+//   bound     the issue of instructions. SM90 has no conversion to E2M1: a code is found by some eight instructions
+//             (code.cuh), and with amax, scale and transposition about 21 are issued for an element columnwise,
+//             34 for both directions, which is 1.2 and 1.6 times what HBM would take. One tensor reaches nine tenths
+//             of that bound (with the Hadamard transform eight). Ragged groups have less: columns that begin at any
+//             byte take more instructions to store, and the last tile of a group takes as many as a full one
+//   layout    8 warps, each a square of 16 rows x 64 columns, of which a lane holds rows 4q ... 4q + 3 and columns 8g
+//             ... 8g + 7 (q = lane % 4, g = lane / 4): a row's block lies in 2 lanes, a column's in 4. These are also
+//             the elements that the lane holds of an operand and of the result of mma.m16n8k16, if the 16 rows of the
+//             operand are numbered to suit: so the Hadamard transform is 8 instructions on registers, in place.
+//   codes     eight a word; words of rows and halves of words of columns go through shared memory and leave it as 32 B
+//             of a row, 64 B of a (transposed) column. A column of a ragged group begins at any byte: whole words are
+//             then put together from two, and only the ends are stored by bytes.
+//   multipliers  c of nvfp4.h from the scale's code and the group's 1/S, by the lanes that made the scale
+//   order     amax is a maximum of magnitudes: no order can change it. Errors of 4over6 are summed as four_over_six.h
+//             says, from lane to lane.
+//   matches   reference/recipes/nvfp4.h
+//   files     in the order of the work: place.cuh, which tile; patch.cuh, x read; hadamard.cuh;
+//             square.cuh, scales and codes (of amax.cuh, scales.cuh, four_over_six.cuh,
+//             code.cuh); stores.cuh
+//
+// A tile is never shared between groups. Which group a tile has is noted before (nvfp4.cu). Rows and columns past the
+// end of a group or of the matrix are held as +0, which changes no amax, and whose scale is 0, the padding of swizzled
+// scales.
+
+#include <cstdint>
+
+#include "device/quantize/nvfp4/call.h"
+#include "device/quantize/nvfp4/four_over_six.cuh"
+#include "device/quantize/nvfp4/hadamard.cuh"
+#include "device/quantize/nvfp4/patch.cuh"
+#include "device/quantize/nvfp4/place.cuh"
+#include "device/quantize/nvfp4/scales.cuh"
+#include "device/quantize/nvfp4/square.cuh"
+#include "device/quantize/nvfp4/stores.cuh"
+#include "device/support/noop.cuh"
+
+#if defined(__CUDACC__)
+
+namespace assay::device::nvfp4 {
+
+template <bool kFourOverSix>
+struct Shared {
+  Stage stage;
+};
+template <>
+struct Shared<true> {
+  Stage stage;
+  Tables row_tables, column_tables;
+};
+
+template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix, bool kAligned, unsigned kParts>
+__global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes == 4                        ? 2
+                                            : kHadamard && !ASSAY_NVFP4_MMA ? 2
+                                            : kHadamard && kStochastic      ? 3
+                                            : kHadamard || kStochastic      ? 4
+                                                                            : kBlocksAnSm)
+    quantize_tiles(const __grid_constant__ Nvfp4Tiles a) {
+  const bool skipped = is_skipped(a.skip);
+  __shared__ Shared<kFourOverSix> shared;
+  Tile at;
+  if (!at.find(a, a.backward ? a.blocks - 1 - blockIdx.x : blockIdx.x, skipped)) return;
+  const Lane lane;
+  const bool with_rows = (kParts & kRowPart) && (a.row_data != nullptr || a.row_scale != nullptr);
+  const bool with_columns = a.column_data != nullptr || a.column_scale != nullptr;
+  const Place place = at.square(lane);
+  Patch<X> patch;
+  load_patch<X, kAligned>(patch,
+                          static_cast<const unsigned char*>(a.x) + at.begin(place, a.columns) * Element<X>::kBytes,
+                          a.columns, place.rows_inside, place.columns_inside);
+  if (skipped) return;  // asked only now, so that x is on its way meanwhile
+  static_assert(!kFourOverSix || kThreads == 2 * kTile);
+  const Tables *row_tables = nullptr, *column_tables = nullptr;
+  if constexpr (kFourOverSix) {
+    const int thread = static_cast<int>(threadIdx.x);
+    row_tables = &shared.row_tables, column_tables = &shared.column_tables;
+    if (thread < kTile) {
+      if (with_rows) shared.row_tables.fill(load_scaling(a.row_scaling, at.group), a.e4m3_max, thread);
+    } else {
+      if (with_columns)
+        shared.column_tables.fill(load_scaling(a.column_scaling, at.group), a.e4m3_max, thread - kTile);
+    }
+    __syncthreads();
+  }
+  if (with_rows) {
+    settle_signs(patch, a.zero);
+    quantize_rows<X, kStochastic, kFourOverSix, kAligned>(a, patch, place, at.begin(place, a.columns),
+                                                          load_scaling(a.row_scaling, at.group), row_tables,
+                                                          shared.stage, lane);
+  }
+  if (with_columns) {
+    if constexpr (kHadamard) {
+      transform(patch, Factors(a.sign_mask, lane));
+      drop_rows(patch, place.rows_inside);
+    }
+    if (kHadamard || !with_rows) settle_signs(patch, a.zero);
+    quantize_columns<X, kStochastic, kFourOverSix>(a, patch, place, at.column_begin(place), at.of_group.rows,
+                                                   load_scaling(a.column_scaling, at.group), column_tables,
+                                                   shared.stage, lane);
+  }
+  __syncthreads();
+  store_stage<kParts>(a, at, shared.stage, with_rows, with_columns);
+}
+
+}  // namespace assay::device::nvfp4
+
+#endif  // __CUDACC__
