@@ -49,13 +49,20 @@ std::vector<std::string> explanations(const Suspect& suspect) {
   const Try attempt = [&](OtherCall call) {
     return beliefs.add(evidence, weigh_call(suspect, call, evidence, effort), call.text);
   };
-  // The first family that explains everything has the word.
-  for (const auto family : {earlier_calls, calls_with_other_options, calls_with_other_inputs}) {
-    family(suspect, attempt);
-    if (!beliefs.full.empty()) break;
+  try {
+    // The first family that explains everything has the word.
+    const auto open = [&] { return beliefs.full.empty(); };
+    for (const auto family : {earlier_calls, calls_with_other_options}) {
+      if (open()) family(suspect, attempt);
+    }
+    for (const auto family : {try_quantize_rules, try_update_rules}) {
+      if (open()) family(suspect, evidence, effort, beliefs);
+    }
+    if (open()) calls_with_other_inputs(suspect, attempt);
+    if (open()) try_product_ways(suspect, evidence, beliefs);
+    if (open()) try_outcomes(suspect, evidence, effort, beliefs);
+  } catch (const std::exception&) {  // a hint that cannot be had is none
   }
-  if (beliefs.full.empty()) try_product_ways(suspect, evidence, beliefs);
-  if (beliefs.full.empty()) try_outcomes(suspect, evidence, effort, beliefs);
   std::vector<std::string>& told = beliefs.full.empty() ? beliefs.others : beliefs.full;
   told.resize(std::min(told.size(), kMostTold));
   return told;

@@ -58,8 +58,13 @@ struct Beliefs {
   bool add(const Evidence& evidence, const Weight& weight, const std::string& text);
 };
 
-// Hypotheses that are no other call: the words themselves changed, and the product computed another way.
+// Hypotheses that are no other call: the words themselves changed, a product computed another way, a quantization or an
+// update of scales by other rules.
 void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // outcome_changes.cc
-void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs);              // product_hypotheses.cc
+void try_quantize_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,
+                        Beliefs& beliefs);  // quantize_hypotheses.cc
+void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,
+                      Beliefs& beliefs);                                                    // update_hypotheses.cc
+void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs);  // product_hypotheses.cc
 
 }  // namespace assay::conformance::diagnosis
