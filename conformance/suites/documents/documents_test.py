@@ -6,6 +6,7 @@ Clauses are headings "### PAGE-N.N Title" of reference/spec/PAGE.md and docs/mea
 
 import functools
 import glob
+import json
 import os
 import re
 import unittest
@@ -18,6 +19,29 @@ UNITS, PLANS = "reference/arithmetic/tensor_core_units.cc", "reference/gemm/plan
 TEXT = (".md", ".h", ".cc", ".c", ".cu", ".cuh", ".py", ".sh", ".cmake", ".txt", ".in")
 CLAUSE = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\d+\.\d+"
 BETWEEN = r"(?:,? and |, ?|,?\n\W*)"
+
+
+def commas(number):
+    return f"{number:,}"
+
+
+def recorded_cases(manifest, file):
+    return sum(sum(each["cases"].values()) for each in manifest["fixtures"] if each["file"] == file)
+
+
+# What a page that names one of these files says of the figures in it: the file, the words that it makes, the pages.
+MEASURED, README = "docs/measured.md", "README.md"
+FIGURES = [
+    ("bench/results/h200_random_products.json",
+     lambda f: commas(f["shapes"]["passed"] + f["shapes"]["failed"]) + " random shapes", [MEASURED, README]),
+    ("bench/results/h200_random_products.json", lambda f: commas(f["runs_of_candidates"]), [MEASURED, README]),
+    ("bench/results/h200_random_products.json", lambda f: f"{f['words'] / 1e9:.1f} billion words", [MEASURED, README]),
+    ("bench/results/h200_suite_crossed.json", lambda f: commas(f["suite"]["counts"]["passed"]) + " cases", [README]),
+    ("bench/results/h200_suite_crossed.json", lambda f: f"{f['suite']['counts']['words'] / 1e6:.0f} million words", [README]),
+    ("golden/manifest.json", lambda f: f"{recorded_cases(f, 'transformer_engine_quantize.h5')} recorded cases", [MEASURED]),
+    ("golden/manifest.json", lambda f: f"{recorded_cases(f, 'cublaslt_grouped_gemm.h5')} recorded cases", [MEASURED]),
+    ("bench/results/h200_memory_states.json", lambda f: f"{min(us for _, us in f['in_order'])} us", [MEASURED]),
+]
 
 
 def repository():
@@ -133,6 +157,15 @@ class Pages:
                 elif place and place not in {anchor(h) for h in re.findall(r"^#+ (.*)$", self.files.get(target, ""), flags=re.M)}:
                     self.faults.append(f"{path}: the link {link} leads to no heading")
 
+    def check_figures(self):
+        for file, words, pages in FIGURES:
+            with open(os.path.join(ROOT, file), encoding="utf-8") as recorded:
+                expected = words(json.load(recorded))
+            for path in pages:
+                page = " ".join(self.pages[path].split())
+                if (path == MEASURED or os.path.basename(file) in page) and expected not in page:
+                    self.faults.append(f"{path} lacks '{expected}', which {file} records")
+
     def check_file_names(self):
         """A file of this tree that a page names by its whole path is there; * stands for anything, NAME for a name."""
         folders = "|".join(sorted({path.split("/")[0] for path in self.files if "/" in path}))
@@ -188,6 +221,7 @@ class Pages:
         self.check_sources()
         self.check_citations()
         self.check_links()
+        self.check_figures()
         self.check_file_names()
         self.check_page_names()
         self.check_fault_items()
@@ -241,6 +275,10 @@ class Documents(unittest.TestCase):
         self.assertIn(f"{path}: the link formatz.md leads nowhere", self.faults_after(path, "(formats.md)", "(formatz.md)"))
         faults = self.faults_after(path, "(formats.md)", "(formats.md#formats-99)")
         self.assertIn(f"{path}: the link formats.md#formats-99 leads to no heading", faults)
+
+    def test_a_figure_is_the_recorded_one(self):
+        faults = self.faults_after("docs/measured.md", "188 recorded cases", "187 recorded cases")
+        self.assertEqual(faults, ["docs/measured.md lacks '188 recorded cases', which golden/manifest.json records"])
 
     def test_a_file_that_a_page_names_is_there(self):
         faults = self.faults_after("docs/architecture.md", "`conformance/run/trial.cc`", "`conformance/run/trials.cc`")
