@@ -167,10 +167,10 @@ class Pages:
                     self.faults.append(f"{path} lacks '{expected}', which {file} records")
 
     def check_file_names(self):
-        """A file of this tree that a page names by its whole path is there; * stands for anything, NAME for a name."""
+        """A file or folder of this tree that a page names by its whole path is there; * stands for anything, NAME for a name."""
         folders = "|".join(sorted({path.split("/")[0] for path in self.files if "/" in path}))
         for path, text in self.pages.items():
-            for name in sorted(set(re.findall(rf"`((?:{folders})/[\w./*-]+\.\w+)`", text))):
+            for name in sorted(set(re.findall(rf"`((?:{folders})/(?:[\w./*-]+\.\w+|(?:[\w-]+/)*))`", text))):
                 if "NAME" in name or name in self.files or glob.glob(os.path.join(ROOT, name)):
                     continue
                 self.faults.append(f"{path} names {name}, which is not there")
