@@ -67,4 +67,9 @@ void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& 
                       Beliefs& beliefs);                                                    // update_hypotheses.cc
 void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs);  // product_hypotheses.cc
 
+// What the rows of the tables say, for the page that lists them.
+std::vector<std::string> input_change_texts();
+std::vector<std::string> outcome_texts();
+std::vector<std::string> update_rule_texts();
+
 }  // namespace assay::conformance::diagnosis

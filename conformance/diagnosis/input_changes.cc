@@ -363,4 +363,10 @@ void calls_with_other_inputs(const Suspect& suspect, const Try& attempt) {
   exchanged(suspect, attempt);
 }
 
+std::vector<std::string> input_change_texts() {
+  std::vector<std::string> texts;
+  for (const auto& row : kChanges) texts.emplace_back(row.text);
+  return texts;
+}
+
 }  // namespace assay::conformance::diagnosis

@@ -59,4 +59,10 @@ void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effo
   }
 }
 
+std::vector<std::string> outcome_texts() {
+  std::vector<std::string> texts;
+  for (const auto& row : kOutcomes) texts.emplace_back(row.text);
+  return texts;
+}
+
 }  // namespace assay::conformance::diagnosis

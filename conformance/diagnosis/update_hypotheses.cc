@@ -180,4 +180,10 @@ void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& 
   }
 }
 
+std::vector<std::string> update_rule_texts() {
+  std::vector<std::string> texts;
+  for (const auto& row : kRows) texts.emplace_back(row.text);
+  return texts;
+}
+
 }  // namespace assay::conformance::diagnosis
