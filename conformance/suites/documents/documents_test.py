@@ -15,6 +15,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "..")
 
 SELF = "conformance/suites/documents/documents_test.py"
 FAULTS = "conformance/cases/faults.md"
+SCHEMA = "golden/schema.md"
 UNITS, PLANS = "reference/arithmetic/tensor_core_units.cc", "reference/gemm/plan.cc"
 TEXT = (".md", ".h", ".cc", ".c", ".cu", ".cuh", ".py", ".sh", ".cmake", ".txt", ".in")
 CLAUSE = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\d+\.\d+"
@@ -217,6 +218,19 @@ class Pages:
             if not any(plan == unit[0] for unit in units):
                 self.faults.append(f"reference/spec/plans.md has {plan}, which is neither a plan nor a unit")
 
+    def check_schema(self):
+        """The schema of fixtures has every op, and every name that one of them asks a case for."""
+        page = set(re.findall(r"\w+", self.pages[SCHEMA]))
+        asked = r'request\.(?:text|text_or|flag|integer|integer_or|real_or|format|format_or|input|find_input|output)\("(\w+)"'
+        found = 0
+        for path, text in self.code.items():
+            if path.startswith("conformance/ops/"):
+                names = set(re.findall(r'\bOp k\w+\{"(\w+)"', text)) | set(re.findall(asked, text))
+                found += len(names)
+                self.faults += [f"{SCHEMA} lacks {name}, which {path} knows" for name in sorted(names - page)]
+        if found < 60:
+            self.faults.append("conformance/ops: the names that ops ask for cannot be read here")
+
     def check(self):
         self.check_sources()
         self.check_citations()
@@ -226,6 +240,7 @@ class Pages:
         self.check_page_names()
         self.check_fault_items()
         self.check_tables()
+        self.check_schema()
         return self.faults
 
 
@@ -280,6 +295,10 @@ class Documents(unittest.TestCase):
         self.assertIn(f"{path}: the link formatz.md leads nowhere", self.faults_after(path, "(formats.md)", "(formatz.md)"))
         faults = self.faults_after(path, "(formats.md)", "(formats.md#formats-99)")
         self.assertIn(f"{path}: the link formats.md#formats-99 leads to no heading", faults)
+
+    def test_an_attribute_that_the_schema_lacks_is_missed(self):
+        faults = self.faults_after(SCHEMA, "`weight_block`", "`weights`")
+        self.assertEqual(faults, [f"{SCHEMA} lacks weight_block, which conformance/ops/grouped_gemm.cc knows"])
 
     def test_a_figure_is_the_recorded_one(self):
         faults = self.faults_after("docs/measured.md", "188 recorded cases", "187 recorded cases")
