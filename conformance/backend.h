@@ -107,7 +107,7 @@ typedef struct assay_device_info {
  * nothing is stated, and the check is the weaker one that needs no statement. */
 typedef struct assay_numerics {
   size_t struct_size;
-  char unit[64];            /* row of the tensor-core table: "sm90.wgmma.fp8" */
+  char unit[64];            /* row of the tensor-core table: "sm90.wgmma.fp8". A sum of no more products than it takes a step is one step */
   char plan[96];            /* name of an accumulation plan: `assay list --plans` */
   int32_t keeps_zero_sign;  /* 1: an exact -0 keeps its sign; 0: it becomes +0; -1: either */
   int32_t deterministic;    /* 1: the same call gives the same bits */

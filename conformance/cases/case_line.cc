@@ -320,6 +320,14 @@ void require_consistent(const CaseLine& line) {
       const std::string scales = line.text("scales");
       require(scales == "pow2" || scales == "ones", "scales", scales, "pow2 or ones with data=" + line.text("data"));
     }
+    if (line.text("data") == "unit_probes") {  // D is then the accumulator
+      require(line.text("kind") != "nvfp4", "kind", "nvfp4", "another kind with data=unit_probes: its units have one arithmetic");
+      require(line.text("dtype_d") == "f32", "dtype_d", line.text("dtype_d"), "f32 with data=unit_probes");
+      for (const auto& [key, value] : {std::pair("alpha", "1"), std::pair("beta", "0"), std::pair("bias", "0")}) {
+        require(line.text(key) == value, key, line.text(key), std::string(value) + " with data=unit_probes");
+      }
+      require(!line.has("scales") || line.text("scales") == "ones", "scales", line.text("scales"), "ones with data=unit_probes");
+    }
     if (line.text("kind") == "nvfp4") {
       require(line.integer("K") % 16 == 0, "K", line.text("K"), "a multiple of 16 with kind=nvfp4");
       require(line.integer("N") % 16 == 0, "N", line.text("N"), "a multiple of 16 with kind=nvfp4");
@@ -554,6 +562,8 @@ std::vector<std::int64_t> zipf_splits(std::int64_t groups, std::int64_t rows, st
   splits[group_of[0]] = rows - dealt;
   return splits;
 }
+
+bool is_unit_probe(const CaseLine& line) { return line.op == "grouped_gemm" && line.text("data") == "unit_probes"; }
 
 CheckKind check_kind(const CaseLine& line) {
   if (find_key(schema_of(line.op), "check") == nullptr) return CheckKind::bits;

@@ -15,7 +15,7 @@ constexpr std::string_view kValuePatterns =
     "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias adversarial_infinities adversarial_four_over_six";
 constexpr std::string_view kOperandPatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special sparse one_hot clustered every_code integers wide_sums block_scales "
-    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling";
+    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes";
 constexpr std::string_view kLayerPatterns = "uniform normal full_exponent near_underflow every_special sparse one_hot clustered integers block_scales";
 // Scales that are inputs (generator_scales.h).
 constexpr std::string_view kScales = "plain pow2 edge ones specials opposed two_roundings";
@@ -84,7 +84,8 @@ std::vector<OpSchema> make_schema() {
      {"N", integer, "required", "", "", "rows of each w"},
      {"K", integer, "required", "", "", "columns of x and of each w"},
      kExtraRows, kBeyond,
-     {"scales", choice, "plain; data=integers: pow2; data=wide_sums: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones",
+     {"scales", choice, "plain; data=integers: pow2; data=wide_sums: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones; "
+      "data=unit_probes: ones",
       kScales, "kind=tensor|block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
      {"data", choice, "uniform", kOperandPatterns, "", "pattern of the operands"},
      {"addends", choice, "plain", "plain every_special negative_zeros", "", "pattern of C and of the bias"},

@@ -71,6 +71,7 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, covered_lines(0));
     append(lines, size_lines());
     append(lines, order_free_lines());
+    append(lines, unit_probe_lines());
   }
   if (profile == Profile::full) {
     append(lines, written(kFullLines));

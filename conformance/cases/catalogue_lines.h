@@ -20,4 +20,7 @@ std::vector<CaseLine> size_lines();
 // Products over data=wide_sums; part of standard.
 std::vector<CaseLine> order_free_lines();
 
+// Products whose D shows the unit that computes it, for every kind that has several units: unit_probes.h.
+std::vector<CaseLine> unit_probe_lines();
+
 }  // namespace assay::conformance

@@ -79,6 +79,7 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
 
   const std::vector<double> betas = line.reals("beta");
   const bool reads_c = std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
+  operand.even_amax = data == "unit_probes";
   if (data == "wide_sums") {
     const bool fp22 = (kind == "tensor" || kind == "block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
     const Format element = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1 : Format::e4m3;

@@ -51,4 +51,7 @@ std::uint32_t subnormals(const Source& s, std::int64_t row, std::int64_t column)
 std::uint32_t adversarial_infinities(const Source& s, std::int64_t row, std::int64_t column);
 std::uint32_t adversarial_cancelling(const Source& s, std::int64_t row, std::int64_t column);
 
+// unit_probes.cc
+std::uint32_t unit_probe(const Source& s, std::int64_t row, std::int64_t column);
+
 }  // namespace assay::conformance

@@ -352,6 +352,7 @@ constexpr Pattern kPatterns[] = {
     {{"adversarial_output_ties", "sums that are ties of the rounding to the type of D"}, adversarial_output_ties},
     {{"adversarial_alignment", "products that the alignment of a step cuts in part"}, adversarial_alignment},
     {{"adversarial_promotion", "f32 additions between stretches of K that are ties"}, adversarial_promotion},
+    {{"unit_probes", "sums that tell one tensor-core unit from another (unit_probes.h)"}, unit_probe},
 };
 
 }  // namespace

@@ -81,6 +81,7 @@ JudgeOptions options_for(const CaseLine& line, Judged judged, const BackendChoic
   options.expected_by = judged.expecting;
   options.wanted = &wanted;
   options.order_free = check_kind(line) == CheckKind::order_free;
+  options.unit_probes = is_unit_probe(line);
   return options;
 }
 

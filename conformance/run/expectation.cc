@@ -13,6 +13,7 @@
 #include "conformance/run/product_hints.h"
 #include "conformance/run/statement.h"
 #include "conformance/run/trial.h"
+#include "conformance/run/unit_behaviour.h"
 #include "reference/support/error.h"
 #include "reference/support/parallel.h"
 
@@ -99,6 +100,7 @@ Expectation::Expectation(const golden::Case& problem, const golden::Case* fixtur
                          const assay_numerics& stated, const JudgeOptions& options)
     : problem_(problem), attributes_(problem.attributes), product_(product_output(problem.op)) {
   statement_fault_ = fault_in_statement(stated);
+  if (options.unit_probes && statement_fault_.empty()) probed_unit_ = unit_of(stated);
   if (!statement_fault_.empty()) return;
   const ZeroSign zero_sign = zero_sign_of(stated);
   const bool follows_fixture = choose_ground(fixture, specs, stated, options);
@@ -159,6 +161,12 @@ bool Expectation::choose_ground(const golden::Case* fixture, const std::vector<O
   if (plan.empty()) {
     ground_ = options.order_free && fixture == nullptr ? Ground::order_free_bits : Ground::bound;
     if (ground_ != Ground::bound) return false;
+    const std::string one_step = options.unit_probes ? plan_of_one_step(request_of(problem_, attributes_), stated.unit) : "";
+    if (!one_step.empty()) {
+      ground_ = Ground::bits;
+      attributes_["plan"] = one_step;
+      return false;
+    }
     try {
       bounds_ = bounds_of(request_of(problem_, attributes_), stated.unit);
     } catch (const InvalidArgument& error) {  // a unit that does not take these operands is no statement about this call
@@ -301,7 +309,8 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
     const std::vector<std::uint8_t> mask = output.mask();
     const golden::Tensor got{output.spec.type, output.spec.shape, bytes};
     if (is_bounded(output)) {
-      text += outside_bounds_text(output.spec.name, got, mask, poison, bounds_, findings);
+      const std::string outside = outside_bounds_text(output.spec.name, got, mask, poison, bounds_, findings);
+      text += outside.empty() ? "" : outside + shown_unit(output, got, findings);
       continue;
     }
     const golden::Tensor before = output.filled(poison), want = output.wanted();
@@ -325,10 +334,19 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
     if (causes.empty()) causes = explanations({request, output.spec.name, got, want, mask, earlier_});
     difference.hints.insert(difference.hints.begin(), causes.begin(), causes.end());
     if (difference.hints.size() > 3) difference.hints.resize(3);
-    text += difference_text(difference);
+    text += difference_text(difference) + shown_unit(output, got, findings);
     if (findings != nullptr) findings->push_back(finding_of(difference));
   }
   return text;
+}
+
+// A line on the unit that a wrong product shows, where its data show one.
+std::string Expectation::shown_unit(const Output& output, const golden::Tensor& got, std::vector<Finding>* findings) const {
+  if (probed_unit_.empty() || output.spec.name != product_) return "";
+  const std::string behaviour = behaviour_of(request_of(problem_, attributes_), got, probed_unit_);
+  if (behaviour.empty()) return "";
+  if (findings != nullptr) findings->push_back(finding_of("statement", "the backend " + behaviour));
+  return "  stated  the backend " + behaviour + "\n";
 }
 
 std::string Expectation::disagreement(const std::map<std::string, std::vector<std::byte>>& first,

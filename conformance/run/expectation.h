@@ -77,6 +77,7 @@ class Expectation {
                   std::map<std::string, std::vector<std::byte>>& want);
   void follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec, std::vector<std::byte>& recorded) const;
   void count(const Output& output, std::size_t bytes);
+  std::string shown_unit(const Output& output, const golden::Tensor& got, std::vector<Finding>* findings) const;
   bool is_bounded(const Output& output) const { return ground_ == Ground::bound && output.spec.name == product_; }
   void expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
                    std::map<std::string, std::vector<std::byte>>& want) const;
@@ -91,6 +92,7 @@ class Expectation {
   std::string expected_by_;
   std::string statement_fault_;
   std::vector<const golden::Case*> earlier_;
+  std::string probed_unit_;  // the unit that is stated, if the inputs show which it is
 };
 
 }  // namespace assay::conformance

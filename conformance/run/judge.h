@@ -34,7 +34,7 @@ std::string_view name_of(Verdict verdict);
 
 // What a pass rests on. It is never more than was checked.
 enum class Ground {
-  bits,             // every byte predicted; for GEMM by the plan that the backend declared
+  bits,             // every byte predicted; for GEMM by the plan that the backend declared, or by its unit where a sum is one step
   order_free_bits,  // no plan stated, and the inputs leave no choice: every order of summation gives these bits
   bound,            // no plan stated: each element lies within its computed bound
 };
@@ -70,6 +70,7 @@ struct JudgeOptions {
   std::string reproduce;               // command printed with a failure
   const std::vector<std::string>* wanted = nullptr;  // outputs to ask for; null: every one that the op has
   bool order_free = false;             // the inputs leave no choice: every order of summation gives the same bits
+  bool unit_probes = false;            // D shows the unit (cases/unit_probes.h): a stated one is held to what it is
   Backend* expected_by = nullptr;      // op grouped_gemm: whose answer is expected in place of the reference's; null: its own
   std::string setting;                 // algorithm or axis under which the call is made, for the failure's text
   std::string title;                   // what the failure is headed with: the case line, or file and case name

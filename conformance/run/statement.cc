@@ -31,4 +31,10 @@ std::string fault_in_statement(const assay_numerics& stated) {
   return "";
 }
 
+std::string unit_of(const assay_numerics& stated) {
+  if (stated.unit[0] != 0) return stated.unit;
+  const AccumulationPlan* plan = find_accumulation_plan(stated.plan);
+  return plan == nullptr ? "" : std::string(plan->unit);
+}
+
 }  // namespace assay::conformance

@@ -136,6 +136,7 @@ inline Judgement judge_text(Rogue&, const std::string& text, JudgeOptions option
   const std::vector<std::string> wanted = wanted_outputs(line);
   options.wanted = &wanted;
   options.order_free = check_kind(line) == CheckKind::order_free;
+  options.unit_probes = is_unit_probe(line);
   options.title = to_text(line);
   options.reproduce = "assay repro";
   Backend backend(Rogue::table());
