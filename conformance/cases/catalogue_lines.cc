@@ -531,6 +531,9 @@ scenario recipe=none steps=TN,NN,NT workspace=shared splits=17,0,33,7 N=24 K=40 
 scenario recipe=tensor_current steps=TN,NN,NT workspace=shared grad_otype=e5m2 splits=17,0,33,7 N=24 K=40 seed=467 replay=6:data,splits,scales
 scenario recipe=block steps=TN,NN,NT workspace=kept splits=17,0,33,7 N=24 K=40 seed=468 replay=6:data,splits,scales
 scenario recipe=block steps=NN,NT/NN,NT workspace=shared splits=17,0,33,7 N=24 K=40 seed=469 replay=6:data,splits,scales
+# calls of many kinds in one graph
+scenario recipe=tensor_current steps=weights,quantize,gradients,TN,NN,NT,forward,dgrad,wgrad bias=1 splits=5,0,9 N=16 K=24 seed=476 replay=4:data,splits,scales
+scenario recipe=block steps=weights,forward,TN/gradients,dgrad,NT modules=2 order=streams bias=1 splits=5,0,9 N=16 K=24 seed=477 replay=4:data,splits,scales
 # two layers with as many groups, alive at once
 scenario recipe=none steps=forward/dgrad,wgrad modules=2 splits=17,0,33,7 N=24 K=40 seed=470 replay=5:data,splits
 scenario recipe=block steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=17,0,33,7 N=24 K=40 seed=471 replay=5:data,splits

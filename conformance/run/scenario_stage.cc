@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "conformance/cases/counter_random.h"
+#include "conformance/run/late_stream.h"
 #include "conformance/run/trial.h"
 #include "reference/support/error.h"
 
@@ -12,6 +13,7 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::uint8_t kFirstPoison = 0xff;
+constexpr std::int64_t kLatePiece = std::int64_t{32} << 10;  // copies of no more than this do not keep the caller waiting
 
 }  // namespace
 
@@ -199,10 +201,14 @@ void ScenarioStage::set_inputs(const std::vector<golden::Case>& inputs) {
   }
 }
 
-void ScenarioStage::prepare(assay_stream* stream, std::uint8_t poison) {
+void ScenarioStage::write(assay_stream* stream, std::uint8_t poison, std::int64_t piece) {
   const bool workspaces = scenario_.workspace == ScenarioWorkspace::own || !workspaces_filled_;
-  memory_.write(stream, poison, workspaces ? std::optional(poison) : std::nullopt);
+  memory_.write(stream, poison, workspaces ? std::optional(poison) : std::nullopt, piece);
   workspaces_filled_ = true;
+}
+
+void ScenarioStage::prepare(assay_stream* stream, std::uint8_t poison) {
+  write(stream, poison, 0);
   backend_.check(backend_.table().synchronize(backend_.context(), stream, timeout_ms_), "wait for the poison");
 }
 
@@ -212,48 +218,92 @@ assay_stream* ScenarioStage::stream_of(const ScenarioCall& call, bool turned) co
   return streams_[(module + (turned ? 1 : 0)) % streams_.size()];
 }
 
-ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch) {
+std::string ScenarioStage::text_of(Late late) {
+  if (late == Late::no) return "";
+  return std::string("behind other work on the stream, ") + (late == Late::waited ? "waited for there and read on another" : "read there without a wait before");
+}
+
+void ScenarioStage::note(assay_status status, const std::string& what, ScenarioRun& result) const {
+  if (status == ASSAY_OK || result.status != ASSAY_OK) return;
+  result.status = status;
+  result.error = fmt::format("{} returned '{}': {}", what, name_of(status), backend_.last_error());
+}
+
+void ScenarioStage::make(bool launch, bool turned, ScenarioRun& result) {
   const assay_backend& table = backend_.table();
-  const bool turned = runs_++ % 2 == 1;
-  set_inputs(inputs);
-  prepare(streams_[0], poison);
-  ScenarioRun result;
-  const auto failed = [&](assay_status status, const std::string& what) {
-    if (status == ASSAY_OK || result.status != ASSAY_OK) return;
-    result.status = status;
-    result.error = fmt::format("{} returned '{}': {}", what, name_of(status), backend_.last_error());
-  };
   for (const std::size_t g : scenario_.launches) {
     assay_stream* stream = stream_of(scenario_.calls[scenario_.graphs[g].front()], turned);
     if (launch) {
-      failed(table.graph_launch(backend_.context(), graphs_[g], stream), graph_text(g));
+      note(table.graph_launch(backend_.context(), graphs_[g], stream), graph_text(g), result);
     } else {
-      for (const std::size_t c : scenario_.graphs[g]) failed(table.execute(backend_.context(), stream, &members_[c].call), scenario_.place(c));
+      for (const std::size_t c : scenario_.graphs[g]) note(table.execute(backend_.context(), stream, &members_[c].call), scenario_.place(c), result);
     }
   }
-  for (std::size_t s = 0; s < streams_.size(); ++s) {
-    const assay_status waited = table.synchronize(backend_.context(), streams_[s], timeout_ms_);
-    if (waited == ASSAY_TIMEOUT) {
-      backend_.give_up();
-      result.status = waited;
-      std::string module;
-      for (const ScenarioCall& call : scenario_.calls) {
-        if (scenario_.on_streams && stream_of(call, turned) == streams_[s]) module = fmt::format(" on the stream of module {}", call.module + 1);
-      }
-      result.error = fmt::format("not finished after {} ms{}", timeout_ms_, module);
-      return result;
+}
+
+// False where the calls did not come to an end.
+bool ScenarioStage::wait(bool turned, ScenarioRun& result) {
+  for (assay_stream* stream : streams_) {
+    const assay_status waited = backend_.table().synchronize(backend_.context(), stream, timeout_ms_);
+    if (waited != ASSAY_TIMEOUT) {
+      note(waited, "the wait for the calls", result);
+      continue;
     }
-    failed(waited, "the wait for the calls");
+    backend_.give_up();
+    result.status = waited;
+    std::string module;
+    for (const ScenarioCall& call : scenario_.calls) {
+      if (scenario_.on_streams && stream_of(call, turned) == stream) module = fmt::format(" on the stream of module {}", call.module + 1);
+    }
+    result.error = fmt::format("not finished after {} ms{}", timeout_ms_, module);
+    return false;
   }
-  if (result.status != ASSAY_OK) return result;
+  return result.status == ASSAY_OK;
+}
+
+void ScenarioStage::read(assay_stream* stream, ScenarioRun& result) {
   result.outputs.resize(members_.size());
   CaseMemory::Outputs outputs;
   for (std::size_t c = 0; c < members_.size(); ++c) {
     for (std::size_t i = 0; i < specs_[c].size(); ++i) outputs[members_[c].output_parts[i]] = &result.outputs[c][specs_[c][i].name];
   }
-  result.damage = memory_.look(streams_[0], &outputs);
+  result.damage = memory_.look(stream, &outputs);
   for (const std::unique_ptr<GuardedBuffer>& buffer : history_) {
     if (const std::string text = buffer->damage(); !text.empty()) result.damage.push_back(text);
+  }
+}
+
+ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch, Late late) {
+  const bool turned = runs_++ % 2 == 1;
+  set_inputs(inputs);
+  assay_stream* const on = stream_of(scenario_.calls[scenario_.graphs[scenario_.launches.front()].front()], turned);
+  std::vector<std::unique_ptr<LateStream>> busy;
+  if (late == Late::no || scenario_.on_streams) {
+    prepare(streams_[0], poison);
+    for (assay_stream* each : streams_) {
+      if (late != Late::no) busy.push_back(std::make_unique<LateStream>(backend_, each));
+    }
+  } else {
+    // What overtakes the stream finds this, or has what it wrote overwritten by it.
+    const auto other = static_cast<std::uint8_t>(~poison);
+    memory_.blank(on, other);
+    backend_.check(backend_.table().synchronize(backend_.context(), on, timeout_ms_), "wait for the poison");
+    busy.push_back(std::make_unique<LateStream>(backend_, on));
+    memory_.blank(on, other);
+    write(on, poison, kLatePiece);
+  }
+  ScenarioRun result;
+  make(launch, turned, result);
+  try {
+    const bool waits = late != Late::unwaited || scenario_.on_streams || result.status != ASSAY_OK;
+    if (waits && !wait(turned, result)) return result;
+    read(late == Late::no ? streams_[0] : waits ? streams_[on == streams_[0] ? 1 : 0] : on, result);
+  } catch (const BackendFault&) {
+    throw;
+  } catch (const BackendError& error) {
+    if (late == Late::no) throw;
+    result.status = error.status();
+    result.error = error.what();
   }
   return result;
 }

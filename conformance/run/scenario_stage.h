@@ -45,10 +45,17 @@ class ScenarioStage {
   // `status` is then the failing call's.
   std::optional<std::string> capture(assay_status& status);
 
+  // Behind what a run is enqueued. Layers on streams of their own are behind other work each, and always waited for.
+  enum class Late {
+    no,
+    waited,    // inputs, poison and calls behind other work; waited for on their stream, then read on another
+    unwaited,  // the same, read on their own stream without a wait before
+  };
+  static std::string text_of(Late late);
   // Puts the inputs in place, poisons the outputs, and launches all graphs, or makes the calls one by one. Every second run goes
   // to other streams than the capture.
-  ScenarioRun replay(const std::vector<golden::Case>& inputs, std::uint8_t poison) { return run(inputs, poison, true); }
-  ScenarioRun eager(const std::vector<golden::Case>& inputs, std::uint8_t poison) { return run(inputs, poison, false); }
+  ScenarioRun replay(const std::vector<golden::Case>& inputs, std::uint8_t poison, Late late = Late::no) { return run(inputs, poison, true, late); }
+  ScenarioRun eager(const std::vector<golden::Case>& inputs, std::uint8_t poison, Late late = Late::no) { return run(inputs, poison, false, late); }
 
  private:
   struct Input {
@@ -65,8 +72,13 @@ class ScenarioStage {
     std::size_t workspace = 0;  // its number, where call.workspace_bytes > 0
     assay_call call{};
   };
-  ScenarioRun run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch);
+  ScenarioRun run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch, Late late);
+  void make(bool launch, bool turned, ScenarioRun& result);
+  bool wait(bool turned, ScenarioRun& result);
+  void read(assay_stream* stream, ScenarioRun& result);
+  void note(assay_status status, const std::string& what, ScenarioRun& result) const;
   void set_inputs(const std::vector<golden::Case>& inputs);
+  void write(assay_stream* stream, std::uint8_t poison, std::int64_t piece);
   void prepare(assay_stream* stream, std::uint8_t poison);
   void size_workspaces();
   void take_history(bool give_back);

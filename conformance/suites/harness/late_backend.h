@@ -75,6 +75,7 @@ class Late {
   bool runs_elsewhere = false;         // calls are made on a stream of the backend's own
   bool launches_elsewhere = false;     // graphs are launched there
   bool launches_where_captured = false;  // graphs are launched on the stream of their capture
+  bool later_calls_elsewhere = false;  // of a graph of several calls, all but the first
   bool poor_synchronize = false;       // returns at once
   bool poor_second_synchronize = false;  // returns at once but for the first stream of a context
   bool poor_copy_to_host = false;      // copies at once
@@ -94,10 +95,13 @@ class Late {
     for (const auto& [stream, queue] : queues_) queue->wait();
     own_.wait();
   }
-  static void perform(const assay_graph& graph, assay_context* context) {
+  static void perform(const assay_graph& graph, assay_context* context) { perform(graph, context, 0, graph.calls.size()); }
+  static void perform(const assay_graph& graph, assay_context* context, std::size_t begin, std::size_t end) {
+    std::size_t at = 0;
     for (const assay_graph::Recorded& each : graph.calls) {
       assay_stream plain;
-      reference_backend()->execute(context, &plain, &each.call);
+      if (at >= begin && at < end) reference_backend()->execute(context, &plain, &each.call);
+      ++at;
     }
   }
 
@@ -181,6 +185,11 @@ inline const assay_backend& Late::table() {
     };
     table.graph_launch = [](assay_context* context, assay_graph* graph, assay_stream* stream) {
       assay_stream* const on = current_->launches_where_captured ? current_->captured_on_.at(graph) : stream;
+      if (current_->later_calls_elsewhere && graph->calls.size() > 1) {
+        current_->enqueue(on, false, [=] { perform(*graph, context, 0, 1); });
+        current_->enqueue(on, true, [=] { perform(*graph, context, 1, graph->calls.size()); });
+        return ASSAY_OK;
+      }
       current_->enqueue(on, current_->launches_elsewhere, [=] { perform(*graph, context); });
       return ASSAY_OK;
     };
