@@ -182,6 +182,13 @@ void bound_block(std::span<const AnyOrder> hardware, const Operand& rows, const 
 // A block's sum times its scales, f32 values outside of the steps.
 void scale_block(const BlockRow& block, std::size_t j, double s_rows, double s_columns, Sum& total) {
   const double sum = block.plus[j] - block.minus[j], s = s_rows * s_columns, most = block.most[j];
+  if (!std::isfinite(s)) {
+    // A NaN, or infinity times zero, is NaN in every association. What an infinite scale makes of a sum depends on the sum's
+    // sign, and where that is lost, on whether it is zero: two orders may differ.
+    total.is_nan = total.is_nan || std::isnan(s);
+    total.error = kInfinite;
+    return;
+  }
   const bool safe = std::fabs(s) < 0x1p126 && std::fabs(s_rows) * most < 0x1p126 && std::fabs(s_columns) * most < 0x1p126;
   total.exact += s * sum;
   if (block.lossless[j] != 0 && safe) {
@@ -205,6 +212,12 @@ void scale_block(const BlockRow& block, std::size_t j, double s_rows, double s_c
 
 // What comes of the sum of the blocks.
 void finish(const GroupedGemmView& view, double operations, double merges, Sum& total) {
+  if (total.is_nan) total = {.exact = std::numeric_limits<double>::quiet_NaN(), .lossless = false};
+  if (std::isnan(total.exact)) return;
+  if (!(total.error < kInfinite)) {
+    total = {std::isfinite(total.exact) ? total.exact : 0, kInfinite, kInfinite, kInfinite, false};
+    return;
+  }
   if (total.lossless && merges == 0 && (total.unit == kInfinite || total.most < total.unit * 0x1p24)) return;
   const OutputType output = output_of(view.d_type);
   total.lossless = false;

@@ -46,6 +46,10 @@ struct Factors {
   double most = 1;      // no product of some of them is larger
   double unit = 1;      // every product of some of them is a multiple of it, or the smallest of them
   bool lossless = true; // each is an f32 value
+
+  bool are_finite() const {
+    return std::all_of(std::begin(value), std::end(value), [](double each) { return std::isfinite(each); });
+  }
 };
 
 Factors factors_of(const GroupedGemmView& view, const GroupView& group) {
@@ -140,7 +144,11 @@ CertifiedBound element_bound(const GroupedGemmView& view, const GroupView& group
   const double c_element = beta != 0 ? element_value(view.d_type, view.c, group.d_offset + at) : 0;
   const double c = beta * c_element;
   CertifiedBound bound;
-  if (group.depth > 0 && (!std::isfinite(sum.exact) || std::isnan(factors.product) || std::isnan(c))) {
+  if (group.depth == 0 && std::isnan(c)) {
+    bound = only(kNan);
+  } else if (group.depth == 0 && !factors.are_finite()) {
+    // 0 times such a factor is NaN; hardware that leaves factors out where there are no products gives beta * C.
+  } else if (group.depth > 0 && (!std::isfinite(sum.exact) || std::isnan(factors.product) || std::isnan(c))) {
     bound = special_bound(sum, factors, c);
   } else if (is_lossless(sum, factors, beta, c_element)) {
     bound.exact = (group.depth == 0 ? 0 : sum.exact * factors.product) + c;

@@ -21,6 +21,7 @@ struct Sum {
   double most = 0;     // no value on the way is larger
   double unit = kInfinite;  // every value on the way is a multiple of it, where `lossless`; infinite where all are zero
   bool lossless = true;     // no operation loses anything: error is 0
+  bool is_nan = false;      // one of the scales, or their product, is NaN
 };
 
 struct OutputType {

@@ -160,7 +160,7 @@ inline double element_at(const OperandView& operand, std::int64_t i, std::int64_
   const std::int64_t block = operand.scale.k_block, blocks = (operand.depth + block - 1) / block;
   const std::uint8_t scale = operand.scale.code(i, neighbour == 0 || blocks < 2 ? k : (k / block + neighbour) % blocks * block);
   if (operand.scale.type == Format::e8m0) return scale == 0xff ? NAN : std::ldexp(value, scale - 127);
-  return value * second_route::value_of(operand.scale.type, scale);
+  return value * second_route::value_of(operand.scale.type, scale & 0x7F);  // the unit reads UE4M3: no sign
 }
 
 inline double outside_scale(const OperandView& operand, std::int64_t i, std::int64_t k, int neighbour) {
