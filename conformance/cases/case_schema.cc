@@ -56,7 +56,7 @@ std::vector<OpSchema> make_schema() {
      {"four_over_six", choice, "off", "off mae mse", "recipe=nvfp4", "two scales are tried a block; which error decides"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
      {"amax", choice, "own", "own given misfit", "recipe=nvfp4",
-      "given: the tensor amax is an input, twice the largest value; misfit: too small, 0, infinite, subnormal or huge, from group to group"},
+      "given: the tensor amax is an input, twice the largest value; misfit: too small, 0, infinite, subnormal, huge or NaN, from group to group"},
      {"scales", choice, "plain", "plain pow2 edge ones specials two_roundings", "recipe=tensor_delayed", "the given scales"},
      {"dbias", integer, "0", "0 1", "", "1: the columns of each group are summed too"},
      {"noop", real, "none", "", "", "value of the skip flag; exactly 1 means that nothing is written"},

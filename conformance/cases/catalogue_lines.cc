@@ -181,6 +181,12 @@ quantize recipe=tensor_delayed itype=f16 otype=e5m2 R=128 K=512 data=every_code 
 quantize recipe=tensor_delayed itype=f32 R=128 K=1024 data=every_code scales=ones seed=157
 quantize recipe=tensor_delayed itype=f32 splits=4x32 K=256 data=full_exponent scales=edge seed=158
 
+# an amax that no such data have, NaN among them: its scale is the largest finite number, as that of the smallest amax is
+quantize recipe=nvfp4 amax=misfit splits=16,32,16,16,32,16 K=64 seed=174
+quantize recipe=nvfp4 amax=misfit hadamard=1 splits=16,32,16,16,32,16 K=64 seed=180
+quantize recipe=nvfp4 amax=misfit two_dimensional=1 itype=f32 splits=16,32,16,16,32,16 K=64 seed=186
+quantize recipe=nvfp4 amax=misfit four_over_six=mse outputs=all splits=16,32,16,16,32,16 K=64 seed=192
+
 # zeros of both signs, where kernels differ
 quantize recipe=mxfp8 zero_sign=free R=64 K=128 data=specials seed=160
 quantize recipe=tensor_current zero_sign=free splits=33,65 K=64 data=nans seed=161
@@ -604,7 +610,7 @@ quantize recipe=block_128x128 R=65537 K=3 seed=962
 quantize recipe=tensor_delayed itype=f32 R=4096 K=1024 data=full_exponent scales=ones seed=963
 quantize recipe=block_1x128 itype=f32 dbias=1 splits=4096,0,1000 K=256 data=adversarial_dbias seed=964
 splits_to_offsets splits=zipf(65536,1000000000,9) stride=7168
-# 2^22 words and more of each kind of output: a fault in one of so many shows. Short rows and columns have many scales
+# 3 * 2^22 words of each kind of output: a fault in one of 2^22 shows. Short rows and columns have many scales
 quantize recipe=block_1x128 R=2097153 K=2 seed=980
 quantize recipe=block_1x128 pow2=1 R=2 K=2097153 seed=981
 quantize recipe=mxfp8 R=1048577 K=3 seed=982
@@ -620,6 +626,17 @@ grouped_gemm kind=tensor splits=2048,0,2064 N=1024 K=16 seed=991
 grouped_gemm kind=block dtype_d=f32 splits=2048,0,2064 N=1024 K=16 seed=992
 grouped_gemm kind=mxfp8 splits=2048,0,2064 N=1024 K=32 seed=993
 grouped_gemm kind=nvfp4 splits=2048,0,2064 N=1024 K=32 seed=994
+quantize recipe=block_1x128 direction=rowwise R=3500001 K=1 seed=1101
+quantize recipe=block_1x128 pow2=1 direction=columnwise R=1 K=3500001 seed=1102
+quantize recipe=mxfp8 direction=rowwise scale_layout=swizzled R=3300003 K=1 seed=1103
+quantize recipe=mxfp8 direction=columnwise R=1 K=3300003 seed=1104
+quantize recipe=nvfp4 direction=rowwise R=3500002 K=2 seed=1105
+quantize recipe=nvfp4 direction=columnwise scale_layout=swizzled R=2 K=3500002 seed=1106
+grouped_gemm kind=bf16 layout=NN splits=2048,0,1400 N=16 K=1032 seed=1107
+grouped_gemm kind=f16 layout=NN dtype_d=f16 splits=4096,0,2305 N=16 K=1032 seed=1108
+grouped_gemm kind=tensor layout=NN split_accumulator=1 dtype_d=f32 splits=2400,0,2192 N=16 K=1024 seed=1109
+grouped_gemm kind=mxfp8 layout=NN splits=2400,0,2208 N=32 K=1024 seed=1110
+grouped_gemm kind=nvfp4 layout=NN dtype_d=f32 splits=4096,0,2304 N=32 K=1024 seed=1111
 # a step of training in graphs, larger and for longer
 scenario recipe=block steps=forward/dgrad,wgrad modules=2 order=streams bias=1 splits=128,0,64 N=136 K=144 seed=970 replay=3:data,splits
 scenario recipe=none steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=zipf(64,128,5) N=16 K=24 seed=971 replay=32:data,splits

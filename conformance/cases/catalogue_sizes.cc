@@ -234,6 +234,20 @@ void gemm_sizes(Lines& lines) {
   lines.add("grouped_gemm kind=bf16 dtype_d=f32 splits=1026 N=258 K=8", {});  // past 2^18 elements of D
 }
 
+// Products of one row, column or product an element, and of none.
+void thin_products(Lines& lines) {
+  const Axis d{"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"}, beta{"", "beta=1"};
+  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+    const bool any = kind != std::string("nvfp4");
+    for (const char* layout : {"TN", "NN", "NT"}) {
+      const std::string text = std::string("grouped_gemm kind=") + kind + " layout=" + layout + " splits=32,0,16";
+      for (const char* sizes : {" N=32 K=0", " N=0 K=32"}) lines.add(text + sizes, {d, beta});
+      if (!any) continue;
+      for (const char* sizes : {" N=1 K=32", " N=32 K=1"}) lines.add(text + sizes, {d, beta});
+    }
+  }
+}
+
 void linear_sizes(Lines& lines) {
   const Axis bias{"", "bias=1"}, type{"itype=bf16", "itype=f16"}, any{"recipe=none", "recipe=tensor_current", "recipe=tensor_delayed",
                                                                       "recipe=block"};
@@ -268,6 +282,7 @@ std::vector<CaseLine> size_lines() {
   layout_sizes(lines);
   gemm_sizes(lines);
   linear_sizes(lines);
+  thin_products(lines);
   return lines.take();
 }
 

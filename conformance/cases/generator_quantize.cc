@@ -36,16 +36,17 @@ Tensor doubled_amax(const std::vector<std::uint32_t>& bits, Format type, const R
 }
 
 // Amaxes that no tensor of such values has, from group to group: a quarter of the largest value, 0, infinity, the smallest
-// subnormal, 2^60.
+// subnormal, 2^60, NaN.
 Tensor misfit_amax(Tensor doubled, std::uint64_t seed) {
   for (std::int64_t g = 0; g < doubled.elements(); ++g) {
     std::uint32_t& bits = doubled.as<std::uint32_t>()[g];
-    switch ((static_cast<std::uint64_t>(g) + seed) % 5) {
+    switch ((static_cast<std::uint64_t>(g) + seed) % 6) {
       case 0: bits = bits >= 0x7f80'0000 || bits < 0x0280'0000 ? 0x3e80'0000 : bits - (3u << 23); break;
       case 1: bits = 0; break;
       case 2: bits = 0x7f80'0000; break;
       case 3: bits = 1; break;
-      default: bits = 0x5d80'0000; break;
+      case 4: bits = 0x5d80'0000; break;
+      default: bits = 0x7fc0'0000; break;
     }
   }
   return doubled;

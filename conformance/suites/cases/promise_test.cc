@@ -284,7 +284,7 @@ TEST(Promise, OfScalesAndAddendsIsKept) {
 
 // Amaxes that no tensor of such values has.
 TEST(Promise, OfAnAmaxThatDoesNotFitIsKept) {
-  const Case made = generate(parse_case_line("quantize recipe=nvfp4 amax=misfit splits=16,32,16,16,32 K=64 seed=5"));
+  const Case made = generate(parse_case_line("quantize recipe=nvfp4 amax=misfit splits=16,32,16,16,32,16 K=64 seed=6"));
   const auto* amax = made.in.at("amax").as<float>();
   float largest = 0;
   for (std::int64_t i = 0; i < 16 * 64; ++i) largest = std::max(largest, static_cast<float>(std::fabs(value_of(Format::bf16,
@@ -294,6 +294,7 @@ TEST(Promise, OfAnAmaxThatDoesNotFitIsKept) {
   EXPECT_TRUE(std::isinf(amax[2]));
   EXPECT_EQ(amax[3], std::numeric_limits<float>::denorm_min());
   EXPECT_EQ(amax[4], 0x1p60f);
+  EXPECT_TRUE(std::isnan(amax[5]));
 }
 
 // Everything cancels but the product at k = 0.
