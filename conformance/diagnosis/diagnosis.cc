@@ -1,9 +1,11 @@
 #include "conformance/diagnosis/diagnosis.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 
 #include "conformance/diagnosis/hypothesis.h"
+#include "conformance/diagnosis/product_element.h"
 
 namespace assay::conformance {
 namespace diagnosis {
@@ -40,9 +42,10 @@ bool Beliefs::add(const Evidence& evidence, const Weight& weight, const std::str
 
 }  // namespace diagnosis
 
-std::vector<std::string> explanations(const Suspect& suspect) {
+namespace {
+
+std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evidence& evidence) {
   using namespace diagnosis;
-  const Evidence evidence = evidence_of(suspect.got, suspect.want, suspect.written, kMostWords);
   if (evidence.wrong.size() < 2) return {};
   Beliefs beliefs;
   Effort effort(kMostWork);
@@ -60,12 +63,31 @@ std::vector<std::string> explanations(const Suspect& suspect) {
     }
     if (open()) calls_with_other_inputs(suspect, attempt);
     if (open()) try_product_ways(suspect, evidence, beliefs);
-    if (open()) try_outcomes(suspect, evidence, effort, beliefs);
+    if (open() && !evidence.within_bounds) try_outcomes(suspect, evidence, effort, beliefs);
   } catch (const std::exception&) {  // a hint that cannot be had is none
   }
   std::vector<std::string>& told = beliefs.full.empty() ? beliefs.others : beliefs.full;
   told.resize(std::min(told.size(), kMostTold));
   return told;
+}
+
+}  // namespace
+
+std::vector<std::string> explanations(const Suspect& suspect) {
+  using namespace diagnosis;
+  return explained(suspect, evidence_of(suspect.got, suspect.want, suspect.written, kMostWords));
+}
+
+std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds) {
+  using namespace diagnosis;
+  golden::Tensor middle = suspect.got;
+  const auto width = static_cast<std::size_t>(bits_of(middle.type) / 8);
+  for (std::size_t at = 0; at < bounds.size(); ++at) {
+    const std::uint32_t code = code_of(middle.type, static_cast<float>(bounds[at].exact));
+    std::memcpy(middle.bytes.data() + at * width, &code, width);
+  }
+  const Suspect centred{suspect.request, suspect.output, suspect.got, middle, suspect.written, suspect.earlier};
+  return explained(centred, evidence_outside(suspect.got, middle, suspect.written, bounds, kMostWords));
 }
 
 }  // namespace assay::conformance

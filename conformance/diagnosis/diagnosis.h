@@ -10,6 +10,7 @@
 #include "conformance/ops/answer.h"
 #include "conformance/ops/request.h"
 #include "golden/io/fixture.h"
+#include "reference/gemm/error_bound.h"
 
 namespace assay::conformance {
 
@@ -26,5 +27,9 @@ struct Suspect {
 // At most two lines, the more telling first: "all 39 wrong words are those of the same call with eps=0 in place of 0.5".
 // Nothing where no hypothesis fits, or chance could make it fit. Bounded in work, and the same on every machine.
 std::vector<std::string> explanations(const Suspect& suspect);
+
+// The same for a product whose plan is not known: what lies outside `bounds` (one an element) is wrong, and what another call
+// comes to is told only as far as the order of summation allows. `want` is not looked at.
+std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds);
 
 }  // namespace assay::conformance

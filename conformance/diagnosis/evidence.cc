@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 
 #include "conformance/compare/elements.h"
@@ -24,6 +25,12 @@ bool same(Format type, std::uint64_t a, std::uint64_t b) {
   return a == b || (is_nan_of_products(type, a) && is_nan_of_products(type, b));
 }
 
+bool same(const Evidence& evidence, const Word& word, std::uint64_t told, std::uint64_t target) {
+  if (word.slack <= 0 || same(evidence.type, told, target)) return same(evidence.type, told, target);
+  if (!is_finite(evidence.type, told) || !is_finite(evidence.type, target)) return false;
+  return std::fabs(value_of(evidence.type, told) - value_of(evidence.type, target)) <= word.slack;
+}
+
 int bits_of_distance(Format type, std::uint64_t got, std::uint64_t want) {
   std::uint64_t distance = got > want ? got - want : want - got;
   if (is_floating(type)) {
@@ -32,6 +39,14 @@ int bits_of_distance(Format type, std::uint64_t got, std::uint64_t want) {
     distance = std::max<std::uint64_t>(distance, 1);  // the sign of a zero
   }
   return std::min(kMostBitsOfAWord, static_cast<int>(std::bit_width(distance)));
+}
+
+// The same where a word that lies near will do: how far off the wrong one is, in units of that.
+int bits_of(const Evidence& evidence, const Word& word) {
+  if (word.slack <= 0) return bits_of_distance(evidence.type, word.got, word.want);
+  if (!is_finite(evidence.type, word.got) || !is_finite(evidence.type, word.want)) return kMostBitsOfAWord;
+  const double ratio = std::fabs(value_of(evidence.type, word.got) - value_of(evidence.type, word.want)) / word.slack;
+  return ratio < 2 ? 0 : std::min(kMostBitsOfAWord, std::ilogb(ratio));
 }
 
 // Every `stride`th word of many, the stride doubling as they become too many.
@@ -78,11 +93,28 @@ Evidence evidence_of(const golden::Tensor& got, const golden::Tensor& want, std:
   return {got.type, wrong.take(most), right.take(most), wrong.count()};
 }
 
+Evidence evidence_outside(const golden::Tensor& got, const golden::Tensor& want, std::span<const std::uint8_t> written,
+                          std::span<const CertifiedBound> bounds, std::size_t most) {
+  const Elements of_got(got), of_want(want);
+  const std::int64_t width = of_got.bits / 8;
+  Spread wrong(most), right(most);
+  for (std::int64_t at = 0; at < got.elements(); ++at) {
+    const CertifiedBound& bound = bounds[static_cast<std::size_t>(at)];
+    if (written[static_cast<std::size_t>(at * width)] == 0 || !bound.is_bounded()) continue;
+    const bool holds = bound.contains(value_of(got.type, of_got[at]));
+    const double slack = std::isfinite(bound.highest - bound.lowest) ? bound.highest - bound.lowest : 0;
+    (holds ? right : wrong).add({at, of_got[at], holds ? of_got[at] : of_want[at], slack});
+  }
+  Evidence evidence{got.type, wrong.take(most), right.take(most), wrong.count()};
+  evidence.within_bounds = true;
+  return evidence;
+}
+
 Evidence thinned(const Evidence& evidence, std::size_t wrong, std::size_t right) {
   Spread wrong_words(wrong), right_words(right);
   for (const Word& each : evidence.wrong) wrong_words.add(each);
   for (const Word& each : evidence.right) right_words.add(each);
-  return {evidence.type, wrong_words.take(wrong), right_words.take(right), evidence.all_wrong};
+  return {evidence.type, wrong_words.take(wrong), right_words.take(right), evidence.all_wrong, evidence.within_bounds};
 }
 
 Weight weigh(const Evidence& evidence, const Foretold& foretold) {
@@ -93,12 +125,12 @@ Weight weigh(const Evidence& evidence, const Foretold& foretold) {
   std::map<std::uint64_t, int> seen;
   for (const Word& word : evidence.wrong) {
     const auto told = foretold(word.element);
-    if (!told || !same(evidence.type, *told, word.got)) {
+    if (!told || !same(evidence, word, *told, word.got)) {
       if (++misses * 10 > weight.looked_at) return weight;
       continue;
     }
     ++weight.matched;
-    if (bits < 4 * kEnoughInPart && seen[word.got]++ < 2) bits += bits_of_distance(evidence.type, word.got, word.want);
+    if (bits < 4 * kEnoughInPart && seen[word.got]++ < 2) bits += bits_of(evidence, word);
   }
   if (weight.matched == 0) return weight;
   weight.all = misses == 0;
@@ -108,7 +140,7 @@ Weight weigh(const Evidence& evidence, const Foretold& foretold) {
   }
   weight.right_too = std::all_of(evidence.right.begin(), evidence.right.end(), [&](const Word& word) {
     const auto told = foretold(word.element);
-    return told && same(evidence.type, *told, word.want);
+    return told && same(evidence, word, *told, word.want);
   });
   if (weight.right_too)
     bits += static_cast<int>(std::min<std::size_t>({kMostPatternBits, evidence.wrong.size(), evidence.right.size()}));
@@ -121,7 +153,8 @@ std::string share_text(const Evidence& evidence, const Weight& weight) {
   const std::string looked = sampled ? fmt::format(" that were looked at, of {},", evidence.all_wrong) : "";
   const std::string part = weight.all ? fmt::format("all {} wrong words{}", weight.matched, looked)
                                       : fmt::format("{} of {} wrong words{}", weight.matched, weight.looked_at, looked);
-  return part + " are those of the same call";
+  const char* near = evidence.within_bounds ? ", as far as the order of summation lets one tell," : "";
+  return fmt::format("{} are{} those of the same call", part, near);
 }
 
 }  // namespace assay::conformance::diagnosis

@@ -13,24 +13,30 @@
 #include <vector>
 
 #include "golden/io/fixture.h"
+#include "reference/gemm/error_bound.h"
 
 namespace assay::conformance::diagnosis {
 
 struct Word {
   std::int64_t element = 0;  // e2m1 counts codes
   std::uint64_t got = 0, want = 0;
+  double slack = 0;  // words whose values lie so close are the same; 0: bits must be equal
 };
 
 struct Evidence {
   Format type = Format::f32;
   std::vector<Word> wrong, right;  // those that are looked at, spread over the output
   std::int64_t all_wrong = 0;
+  bool within_bounds = false;  // wrong is what lies outside its certified bound
 };
 
 // What counts as a word: elements with a byte that `written` marks (one flag a byte; empty: all). NaN equals NaN in f32,
 // bf16 and f16. Looks at no more than `most` wrong and `most` right words.
 Evidence evidence_of(const golden::Tensor& got, const golden::Tensor& want, std::span<const std::uint8_t> written,
                      std::size_t most);
+// The same of a product that is only bounded: wrong is what lies outside. `want` holds the values in the middle.
+Evidence evidence_outside(const golden::Tensor& got, const golden::Tensor& want, std::span<const std::uint8_t> written,
+                          std::span<const CertifiedBound> bounds, std::size_t most);
 // The same with fewer words.
 Evidence thinned(const Evidence& evidence, std::size_t wrong, std::size_t right);
 

@@ -23,6 +23,7 @@ void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs&
     const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));
     if (right.view.groups.empty()) return;
     for (const auto family : {ways_to_read, ways_to_finish, ways_to_sum}) {
+      if (family == ways_to_sum && evidence.within_bounds) return;  // every order is right there
       for (const NamedWay& named : family(right)) {
         ProductWay way(right);
         try {

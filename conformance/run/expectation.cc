@@ -310,7 +310,14 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
     const golden::Tensor got{output.spec.type, output.spec.shape, bytes};
     if (is_bounded(output)) {
       const std::string outside = outside_bounds_text(output.spec.name, got, mask, poison, bounds_, findings);
-      text += outside.empty() ? "" : outside + shown_unit(output, got, findings);
+      if (outside.empty()) continue;
+      const Request request = request_of(problem_, attributes_);
+      text += outside;
+      for (const std::string& hint : explanations_within({request, output.spec.name, got, got, mask, earlier_}, bounds_)) {
+        text += "  hint    " + hint + "\n";
+        if (findings != nullptr) findings->back().hints.push_back(hint);
+      }
+      text += shown_unit(output, got, findings);
       continue;
     }
     const golden::Tensor before = output.filled(poison), want = output.wanted();
@@ -326,12 +333,18 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
     if (!difference) continue;
     const Request request = request_of(problem_, attributes_);
     std::vector<std::string> causes;
+    bool scales_explain_all = false;
     if (problem_.op == "grouped_gemm" && output.spec.name == "d") {
       ScaleFindings findings = scale_findings(request, got, want);
+      scales_explain_all = findings.explained == findings.looked_at;
       causes = std::move(findings.hints);
       if (details != nullptr) *details = std::move(findings.details);
     }
-    if (causes.empty()) causes = explanations({request, output.spec.name, got, want, mask, earlier_});
+    const bool whole = !causes.empty() && scales_explain_all;
+    if (!whole) {
+      const std::vector<std::string> more = explanations({request, output.spec.name, got, want, mask, earlier_});
+      causes.insert(causes.begin(), more.begin(), more.end());
+    }
     difference.hints.insert(difference.hints.begin(), causes.begin(), causes.end());
     if (difference.hints.size() > 3) difference.hints.resize(3);
     text += difference_text(difference) + shown_unit(output, got, findings);

@@ -32,9 +32,10 @@ inline void spoil(const assay_call& call, const std::string& output, const std::
   std::memcpy(bytes(call, output), made.bytes.data(), made.bytes.size());
 }
 
-// The text of the failure when a backend answers rightly and `fault` then changes the outputs.
-inline std::string failure(const std::string& line, const std::function<void(const assay_call&)>& fault) {
+// The text of the failure when a backend answers rightly and `fault` then changes the outputs. `states`: its plan and unit.
+inline std::string failure(const std::string& line, const std::function<void(const assay_call&)>& fault, bool states = true) {
   Rogue rogue;
+  if (!states) rogue.state = [](assay_numerics& numerics) { numerics.unit[0] = numerics.plan[0] = '\0'; };
   rogue.execute = [&](const assay_call& call) {
     const assay_status status = rogue.honest(call);
     if (status == ASSAY_OK) fault(call);
