@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "conformance/cases/wrap.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -248,21 +249,6 @@ std::size_t distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-std::string shape_of(const KeySchema& key) {
-  switch (key.kind) {
-    case integer: return key.allowed.empty() ? "INTEGER" : std::string(key.allowed);
-    case real: return "NUMBER";
-    case reals: return "NUMBER[,NUMBER...]";
-    case choice: return std::string(key.allowed);
-    case splits:
-    case dims: return "ROWS,... | COUNTxROWS | one(G,ROWS,g) | zipf(G,ROWS,SEED)";
-    case outputs: return "STRIDE:TYPE[:inclusive],...";
-    case replay: return "COUNT:WHAT,...";
-    case steps: return "STEP,.../STEP,... of " + std::string(key.allowed);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::span<const OpSchema> case_schema() {
@@ -307,27 +293,39 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return nearest.empty() ? "" : " (did you mean " + std::string(nearest) + "?)";
 }
 
-std::string describe_case_schema(std::string_view op) {
-  if (!op.empty()) {
-    std::vector<std::string_view> names;
-    for (const OpSchema& each : case_schema()) names.push_back(each.op);
-    require(find_op(op) != nullptr, "op", op, "an op of the case schema" + did_you_mean(op, names));
+std::string value_text(const KeySchema& key) {
+  switch (key.kind) {
+    case integer: return key.allowed.empty() ? "INTEGER" : std::string(key.allowed);
+    case real: return "NUMBER";
+    case reals: return "NUMBER[,NUMBER...]";
+    case choice: return std::string(key.allowed);
+    case splits:
+    case dims: return "ROWS,... | COUNTxROWS | one(G,ROWS,g) | zipf(G,ROWS,SEED)";
+    case outputs: return "STRIDE:TYPE[:inclusive],...";
+    case replay: return "COUNT:WHAT,...";
+    case steps: return "STEP,.../STEP,... of " + std::string(key.allowed);
   }
+  return "";
+}
+
+std::string describe_keys(const OpSchema& op) {
   std::string text;
-  for (const OpSchema& each : case_schema()) {
-    if (!op.empty() && each.op != op) continue;
-    if (!text.empty()) text += '\n';
-    text += std::string(each.op) + ": " + std::string(each.help) + '\n';
-    for (const KeySchema& key : each.keys) {
-      text += "  " + std::string(key.key) + "=" + shape_of(key) + '\n';
-      text += "      " + std::string(key.help);
-      if (key.fallback == "required") text += "; required";
-      else if (key.fallback != "none") text += "; default " + std::string(key.fallback);
-      if (!key.only_with.empty()) text += "; with " + std::string(key.only_with);
-      text += '\n';
-    }
+  for (const KeySchema& key : op.keys) {
+    text += "  " + wrapped(std::string(key.key) + "=" + value_text(key), 6, 2) + '\n';
+    std::string help(key.help);
+    if (key.fallback == "required") help += "; required";
+    else if (key.fallback != "none") help += "; default " + std::string(key.fallback);
+    if (!key.only_with.empty()) help += "; with " + std::string(key.only_with);
+    text += "      " + wrapped(help, 6) + '\n';
   }
   return text;
+}
+
+const OpSchema& op_named(std::string_view op) {
+  std::vector<std::string_view> names;
+  for (const OpSchema& each : case_schema()) names.push_back(each.op);
+  require(find_op(op) != nullptr, "op", op, "an op of the case schema" + did_you_mean(op, names));
+  return *find_op(op);
 }
 
 }  // namespace assay::conformance

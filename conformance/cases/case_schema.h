@@ -45,8 +45,14 @@ std::span<const OpSchema> case_schema();
 const OpSchema* find_op(std::string_view op);
 const KeySchema* find_key(const OpSchema& op, std::string_view key);
 
-// The table as text for people: all ops, or one. Errors: an unknown op.
-std::string describe_case_schema(std::string_view op = {});
+// The op with this name. Errors (InvalidArgument): there is none; the nearest is named.
+const OpSchema& op_named(std::string_view op);
+
+// The keys of an op as text for people, in lines of at most 100 columns.
+std::string describe_keys(const OpSchema& op);
+
+// What the value of a key looks like: its words, or a pattern such as COUNT:WHAT,...
+std::string value_text(const KeySchema& key);
 
 // The words of `list` ("a b c").
 std::vector<std::string_view> words_of(std::string_view list, char separator = ' ');

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 
+#include "conformance/cases/wrap.h"
 #include "conformance/compare/elements.h"
 #include "conformance/compare/hints.h"
 #include "reference/support/error.h"
@@ -347,28 +348,6 @@ void require_same(const Tensor& expected, const Tensor& produced, std::string_vi
   require(produced.type == expected.type, std::string(what) + " type", name_of(produced.type), std::string(name_of(expected.type)));
   require(produced.shape == expected.shape, std::string(what) + " shape", shape_text(produced.shape), shape_text(expected.shape));
   require(produced.bytes.size() == expected.bytes.size(), std::string(what) + " bytes", produced.bytes.size(), show(expected.bytes.size()));
-}
-
-// Breaks at spaces so that lines end before column 100; continuation lines begin with `indent` spaces.
-std::string wrapped(std::string_view text, std::size_t indent) {
-  constexpr std::size_t kWidth = 100;
-  std::string out;
-  std::size_t column = indent;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    if (column > indent && column + 1 + word.size() > kWidth) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
 }
 
 }  // namespace

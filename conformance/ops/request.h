@@ -62,6 +62,8 @@ class Request {
 
   // An attribute or input that nobody asked for might change the result, so it is refused: NotSupported, naming it.
   void refuse_unknown() const;
+  // Names of attributes and inputs that were asked for so far, there or not.
+  const std::set<std::string>& asked_for() const { return known_; }
 
  private:
   const golden::Attribute* find(const std::string& name) const;

@@ -6,13 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "conformance/cases/case_schema.h"
 #include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
 #include "conformance/cases/reach.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/judge_options.h"
 #include "conformance/program/levels.h"
+#include "conformance/program/list_schema.h"
 #include "conformance/program/report.h"
 #include "conformance/program/verbs.h"
 #include "conformance/run/trial.h"
@@ -141,12 +141,12 @@ Action add_list(CLI::App& verb) {
       "full"}));
   verb.add_flag("--reach", options->reach, "What these cases reach: the words that each op has compared, and the lengths that it meets");
   verb.add_flag("--names", options->names, "Names instead of case lines");
-  verb.add_option("--json", options->json, "Write names and lines to this file");
+  verb.add_option("--json", options->json, "Write names and lines, or with --schema the schema, to this file");
   verb.add_flag("--backends", options->backends, "The built-in backends");
   options->backend.add_backend_to(verb);
   verb.add_option("--algorithms", options->algorithms_of, "The algorithms that a backend lists for this case line, for --algorithm");
   verb.add_flag("--axes", options->axes, "The configuration axes of a backend, for --axis");
-  CLI::Option* schema = verb.add_flag("--schema", options->schema, "The words of case lines: every op, key, default and value");
+  CLI::Option* schema = verb.add_flag("--schema", options->schema, "Every op: its tensors with types, shapes and what is compared; the keys of case lines");
   verb.add_option("--op", options->op, "With --schema: one op")->needs(schema);
   verb.add_flag("--plans", options->plans, "The accumulation plans that are known");
   verb.add_flag("--units", options->units, "The rows of the tensor-core table, and how each is known");
@@ -158,7 +158,8 @@ Action add_list(CLI::App& verb) {
     if (options->backends) {
       for (const assay_backend* each : built_in_backends()) fmt::print("{:<12} {}\n", each->name, each->description);
     } else if (options->schema) {
-      fmt::print("{}", describe_case_schema(options->op));
+      if (!options->json.empty()) write_json(options->json, schema_json(options->op));
+      fmt::print("{}", schema_text(options->op));
     } else if (options->plans) {
       list_plans();
     } else if (options->units) {

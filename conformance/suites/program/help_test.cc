@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "conformance/cases/case_line.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/catalogue.h"
+#include "conformance/ops/tensor_schema.h"
 #include "conformance/suites/golden/temporary_folder.h"
 #include "conformance/suites/program/run_program.h"
 #include "reference/gemm/plan.h"
@@ -135,12 +137,40 @@ TEST(List, NamesBackendsPlansAndUnits) {
   EXPECT_TRUE(contains(units, "not measured by us"));
 }
 
-TEST(List, SchemaNamesEveryOpAndKey) {
+TEST(List, SchemaNamesEveryOpWithItsTensorsAndKeys) {
   const std::string text = assay({"list", "--schema"}).out;
+  for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 100u) << line;
   for (const OpSchema& op : case_schema()) {
     const std::string one = assay({"list", "--schema", "--op", std::string(op.op)}).out;
-    EXPECT_TRUE(contains(text, one) && !one.empty()) << op.op;
-    for (const KeySchema& key : op.keys) EXPECT_TRUE(contains(one, "  " + std::string(key.key) + "=")) << op.op << " " << key.key;
+    const std::size_t begin = one.find("\n\n" + std::string(op.op) + ": ");
+    ASSERT_NE(begin, std::string::npos) << one;
+    EXPECT_TRUE(contains(text, one.substr(begin))) << op.op;
+    for (const KeySchema& key : op.keys) EXPECT_TRUE(contains(one, "\n  " + std::string(key.key) + "=")) << op.op << " " << key.key;
+    if (op.op == "scenario") continue;
+    for (const TensorSchema& tensor : tensors_of(op.op).in) EXPECT_TRUE(contains(one, "\n      " + tensor.name + ": ")) << op.op << " " << tensor.name;
+    for (const TensorSchema& tensor : tensors_of(op.op).out) EXPECT_TRUE(contains(one, "\n      " + tensor.name + ": ")) << op.op << " " << tensor.name;
+  }
+}
+
+TEST(List, SchemaIsWrittenAsJson) {
+  const golden::TemporaryFolder folder;
+  const std::string file = (folder / "schema.json").string();
+  EXPECT_EQ(assay({"list", "--schema", "--json", file}).code, 0);
+  const std::vector<std::byte> bytes = golden::bytes_of_file(folder / "schema.json");
+  const auto schema = nlohmann::json::parse(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  ASSERT_EQ(schema.at("ops").size(), case_schema().size());
+  for (std::size_t i = 0; i < case_schema().size(); ++i) {
+    const nlohmann::json& op = schema.at("ops").at(i);
+    EXPECT_EQ(op.at("op"), case_schema()[i].op);
+    EXPECT_EQ(op.at("keys").size(), case_schema()[i].keys.size());
+    if (op.at("op") == "scenario") continue;
+    EXPECT_EQ(op.at("in").size(), tensors_of(case_schema()[i].op).in.size());
+    EXPECT_EQ(op.at("out").size(), tensors_of(case_schema()[i].op).out.size());
+  }
+  const nlohmann::json offsets = nlohmann::json::parse(R"({"name": "splits", "type": "i64|i32", "shape": "G", "need": "required", "help": "rows of each group"})");
+  for (const nlohmann::json& op : schema.at("ops")) {
+    if (op.at("op") != "splits_to_offsets") continue;
+    EXPECT_EQ(op.at("in"), nlohmann::json::array({offsets}));
   }
 }
 
