@@ -31,6 +31,16 @@ verbs() {
   sed -n 's/.*add_subcommand("\([a-z-]*\)", "\([^"]*\)").*/\1\t\2/p' "$root/conformance/program/main.cc" 2>/dev/null
 }
 
+# refuse_unknown_verb VERB: a slip in a fresh clone does not wait for a build that can only say so.
+refuse_unknown_verb() {
+  local known
+  if [[ -x $program ]]; then return; fi
+  known=$(verbs | cut -f 1)
+  if [[ -z $known || $1 == -* ]] || grep -qxF -- "$1" <<<"$known"; then return; fi
+  say "'$1' is no verb: expected build test bench ${known//$'\n'/ }"
+  exit 2
+}
+
 # help_of VERB ...: help builds nothing. The program's own where it is built, else what its sources say.
 help_of() {
   local text file

@@ -1,9 +1,12 @@
 #include "conformance/backends/backend.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "conformance/backends/built_in.h"
+#include "conformance/cases/case_schema.h"
 #include "conformance/worker/answers.h"
 #include "conformance/worker/remote.h"
 
@@ -84,8 +87,12 @@ Backend::Backend(const std::string& given, const std::string& options, std::int6
     }
     if (name.find('/') == std::string::npos && name.find(".so") == std::string::npos) {
       std::string names;
-      for (const assay_backend* each : built_in_backends()) names += std::string(names.empty() ? "" : ", ") + each->name;
-      throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "' is unknown: expected " + names + " or the path of a shared library");
+      std::vector<std::string_view> known;
+      for (const assay_backend* each : built_in_backends()) {
+        names += std::string(names.empty() ? "" : ", ") + each->name;
+        known.emplace_back(each->name);
+      }
+      throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "' is unknown: expected " + names + " or the path of a shared library" + did_you_mean(name, known));
     }
   }
   if (table_ == reference_backend() || table_ == null_backend()) {

@@ -5,14 +5,32 @@
 
 #include "conformance/program/cli.h"
 
+#include <algorithm>
 #include <deque>
 #include <exception>
 #include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/cases/case_schema.h"
 
 namespace CLI {
 namespace {
 
 CLI11::Option& real(void* option) { return *static_cast<CLI11::Option*>(option); }
+
+// As CLI11's IsMember, but names the word that is nearest to a wrong one.
+CLI11::Validator one_of(const std::vector<std::string>& words) {
+  std::string listed;
+  for (const std::string& word : words) listed += (listed.empty() ? "" : ",") + word;
+  const auto check = [words, listed](const std::string& given) {
+    if (std::find(words.begin(), words.end(), given) != words.end()) return std::string();
+    const std::vector<std::string_view> known(words.begin(), words.end());
+    return given + " not in {" + listed + "}" + assay::conformance::did_you_mean(given, known);
+  };
+  return CLI11::Validator(check, "{" + listed + "}");
+}
 
 }  // namespace
 
@@ -32,7 +50,7 @@ std::vector<std::string> Option::get_lnames() const { return real(real_).get_lna
 Option* Option::check(const Validator& validator) {
   switch (validator.kind) {
     case Validator::Kind::range: real(real_).check(CLI11::Range(validator.least, validator.most)); break;
-    case Validator::Kind::words: real(real_).check(CLI11::IsMember(validator.words)); break;
+    case Validator::Kind::words: real(real_).check(one_of(validator.words)); break;
     case Validator::Kind::non_negative: real(real_).check(CLI11::NonNegativeNumber); break;
   }
   return this;

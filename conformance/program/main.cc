@@ -112,6 +112,10 @@ ExitCode dispatch(int argc, char** argv) {
       fmt::print(stderr, "assay: {}\nRun with --help for more information.\n", unknown);
       return ExitCode::usage;
     }
+    if (error.get_exit_code() != 0) {
+      fmt::print(stderr, "assay: {}\nRun with --help for more information.\n", error.what());
+      return ExitCode::usage;
+    }
     return app.exit(error) == 0 ? ExitCode::passed : ExitCode::usage;
   }
   return chosen();

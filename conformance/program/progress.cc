@@ -10,6 +10,8 @@
 namespace assay::conformance {
 namespace {
 
+constexpr std::chrono::seconds kSeldom(30);  // where lines stay
+
 int terminal_width() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
@@ -24,7 +26,7 @@ bool colour_allowed(int descriptor) {
 }
 
 Progress::Progress(std::string what, std::int64_t total, bool wanted)
-    : what_(std::move(what)), total_(total), shown_(wanted && isatty(STDERR_FILENO) == 1),
+    : what_(std::move(what)), total_(total), shown_(wanted), on_terminal_(isatty(STDERR_FILENO) == 1),
       start_(std::chrono::steady_clock::now()), last_(start_) {}
 
 Progress::~Progress() {
@@ -36,7 +38,8 @@ void Progress::done(const std::string& name, bool failed) {
   ++finished_;
   failed_ += failed ? 1 : 0;
   const auto now = std::chrono::steady_clock::now();
-  if (!shown_ || (now - last_ < std::chrono::milliseconds(100) && finished_ != total_)) return;
+  const bool is_last = finished_ == total_;
+  if (!shown_ || (on_terminal_ ? now - last_ < std::chrono::milliseconds(100) && !is_last : now - last_ < kSeldom || is_last)) return;
   last_ = now;
   draw(name);
 }
@@ -46,8 +49,12 @@ void Progress::draw(const std::string& name) {
   // Cases cost unequal work, so what is left is a guess; it is given once it has something to rest on.
   const double left = seconds * static_cast<double>(total_ - finished_) / static_cast<double>(finished_);
   const std::string remaining = seconds < 2 || finished_ == total_ ? "" : fmt::format(", {:.0f} s left", left);
-  std::string line = fmt::format("{} {}/{}  {:.0f} s{}  {}{}", what_, finished_, total_, seconds, remaining,
-                                 failed_ == 0 ? "" : fmt::format("{} failed  ", failed_), name);
+  const std::string failures = failed_ == 0 ? "" : fmt::format("{} failed  ", failed_);
+  if (!on_terminal_) {
+    fmt::print(stderr, "{} {}/{}  {:.0f} s{}  {}\n", what_, finished_, total_, seconds, remaining, failures);
+    return;
+  }
+  std::string line = fmt::format("{} {}/{}  {:.0f} s{}  {}{}", what_, finished_, total_, seconds, remaining, failures, name);
   line.resize(std::min<std::size_t>(line.size(), static_cast<std::size_t>(terminal_width() - 1)));
   fmt::print(stderr, "\r\033[K{}", line);
   std::fflush(stderr);

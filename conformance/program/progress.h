@@ -1,5 +1,5 @@
 #pragma once
-// One line on a terminal that says how far a run is. Silent when standard error is not a terminal.
+// How far a run is: one line on a terminal that is renewed, else a line every half minute.
 
 #include <chrono>
 #include <cstdint>
@@ -20,7 +20,7 @@ class Progress {
 
   std::string what_;
   std::int64_t total_, finished_ = 0, failed_ = 0;
-  bool shown_;
+  bool shown_, on_terminal_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_, last_;
   std::mutex mutex_;

@@ -1,8 +1,10 @@
 #include "conformance/worker/session.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -197,7 +199,9 @@ void Session::execute_load(Reader& command) {
     call(Function::load, [&] {
       loaded_.library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (loaded_.library == nullptr) {
-        refusal = std::string("does not load: ") + dlerror();
+        const char* why = dlerror();
+        const bool missing = name.find('/') != std::string::npos && access(name.c_str(), F_OK) != 0 && errno == ENOENT;
+        refusal = "does not load: " + (missing ? "no such file" : std::string(why));
       } else {
         entry = reinterpret_cast<assay_backend_entry>(dlsym(loaded_.library, ASSAY_BACKEND_ENTRY));
         if (entry == nullptr) refusal = "does not export " ASSAY_BACKEND_ENTRY;

@@ -96,6 +96,10 @@ expect "help of a verb lists options" prints "--profile"
 expect "help of a verb builds nothing" idle
 call scale-map -h
 expect "a verb with a hyphen has help too" prints "--operand"
+call rnu
+expect "an unknown verb is wrong usage" exits 2
+expect "an unknown verb is named" says "'rnu' is no verb: expected build test bench run "
+expect "an unknown verb builds nothing" idle
 if (($# > 2)); then  # the verbs that the script knows are those of the program
   "$3" --help | sed -n '/^Subcommands/,$p' | sed -n 's/^  \([a-z-]*\) .*/\1/p' >"$work/verbs"
   expect "the program lists its verbs" test "$(wc -l <"$work/verbs")" -ge 8
