@@ -17,7 +17,6 @@ namespace {
 using golden::Case;
 using golden::Tensor;
 
-constexpr std::size_t kMostEvidence = 65536;  // mismatches that hints look at, from all parts of the output
 constexpr std::int64_t kTile = 128;
 constexpr std::size_t kLastBucket = 17;         // distances above 2^16 are counted together
 
@@ -143,13 +142,13 @@ struct Piece {
   std::uint64_t got = 0, want = 0;  // of the first
   UlpHistogram ulp;
   TouchedPiece touched;
-  std::vector<Mismatch> mismatches;
+  WrongWords::Piece used, padding;
 };
 
 class Comparison {
  public:
   Comparison(const Case& problem, const std::string& name, const Tensor& expected, const Tensor& produced, const CompareOptions& options)
-      : map_(map_output(problem, name, expected)), got_(produced), want_(expected), options_(options) {
+      : problem_(problem), map_(map_output(problem, name, expected)), got_(produced), want_(expected), options_(options) {
     difference_.output = name + " " + std::string(name_of(expected.type)) + " " + shape_text(expected.shape);
     if (options.before != nullptr) before_ = Elements(*options.before);
     if (options.other.produced != nullptr) other_ = {true, Elements(*options.other.produced), Elements(*options.other.before)};
@@ -164,7 +163,8 @@ class Comparison {
     }
     if (is_floating(want_.type)) difference_.has_ulp = difference_.ulp.total() > 0;
     if (!options_.hints) return std::move(difference_);
-    Evidence evidence{map_, got_, want_, options_.before != nullptr, before_, other_, std::move(mismatches_)};
+    const Evidence evidence{problem_, map_, got_, want_, options_.before != nullptr, before_, other_, options_.scales_are_wrong,
+                            std::move(used_), std::move(padding_)};
     difference_.hints = hints_for(evidence);
     if (difference_.overwritten > 0) {
       difference_.hints.insert(difference_.hints.begin(), "written where nothing may be: " + show(difference_.overwritten) +
@@ -252,13 +252,14 @@ class Comparison {
     difference_.ulp.special += piece.ulp.special;
     if (difference_.ulp.buckets.size() < piece.ulp.buckets.size()) difference_.ulp.buckets.resize(piece.ulp.buckets.size());
     for (std::size_t b = 0; b < piece.ulp.buckets.size(); ++b) difference_.ulp.buckets[b] += piece.ulp.buckets[b];
-    const std::size_t room = kMostEvidence - std::min(mismatches_.size(), kMostEvidence);
-    mismatches_.insert(mismatches_.end(), piece.mismatches.begin(), piece.mismatches.begin() + static_cast<std::ptrdiff_t>(std::min(room, piece.mismatches.size())));
+    used_.add(std::move(piece.used));
+    padding_.add(std::move(piece.padding));
   }
 
   // Elements [begin, end) of a segment.
-  void compare_piece(std::size_t index, std::int64_t begin, std::int64_t end, std::size_t most_evidence, Piece& piece) const {
+  void compare_piece(std::size_t index, std::int64_t begin, std::int64_t end, Piece& piece) const {
     const Segment& s = map_.segments[index];
+    piece.used = piece.padding = {index, begin, end};
     Coordinates at = coordinates_of(s, begin);
     for (std::int64_t offset = begin; offset < end; ++offset, next(s, offset, at)) {
       const std::int64_t element = s.first + offset;
@@ -281,7 +282,7 @@ class Comparison {
       if (equal(got, want)) continue;
       piece.touched.add(at);
       note(piece, element, got, want);
-      if (used && piece.mismatches.size() < most_evidence) piece.mismatches.push_back({index, offset, got, want});
+      if (options_.hints) (used ? piece.used : piece.padding).add(offset);
     }
   }
 
@@ -301,11 +302,10 @@ class Comparison {
       }
       for (std::int64_t at = 0; at < segment.elements(); at += kPiece) ranges.push_back({s, at, std::min(at + kPiece, segment.elements())});
     }
-    const std::size_t most_evidence = std::max<std::size_t>(kMostEvidence / std::max<std::size_t>(ranges.size(), 1), 64);
     std::vector<Piece> pieces(ranges.size());
     parallel_for(static_cast<std::int64_t>(ranges.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-        compare_piece(ranges[i].segment, ranges[i].begin, ranges[i].end, most_evidence, pieces[i]);
+        compare_piece(ranges[i].segment, ranges[i].begin, ranges[i].end, pieces[i]);
       }
     });
     for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -331,6 +331,7 @@ class Comparison {
     take(piece, [](std::int64_t element) { return "element " + show(element) + ", beyond the splits"; });
   }
 
+  const Case& problem_;
   OutputMap map_;
   Elements got_, want_, before_;
   OtherElements other_;
@@ -340,7 +341,7 @@ class Comparison {
   std::uint64_t infinity_ = want_.type == Format::f32 ? 0x7F80'0000 : want_.type == Format::bf16 ? 0x7F80 : want_.type == Format::f16 ? 0x7C00 : 0;
   Touched touched_;
   std::int64_t tail_ = 0;
-  std::vector<Mismatch> mismatches_;
+  WrongWords used_, padding_;
   Difference difference_;
 };
 

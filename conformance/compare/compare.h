@@ -35,6 +35,7 @@ struct CompareOptions {
   std::span<const std::uint8_t> written = {};
   OtherRun other = {};  // if there was one; needs `before`
   bool hints = true;    // false: only what differs, without a guess why
+  bool scales_are_wrong = false;  // those that belong to these codes, which cannot be right then
 };
 
 // Distances between wrong and wanted codes, in units in the last place: 1, 2, 3-4, 5-8, ... and those without a distance.

@@ -1,263 +1,136 @@
 #include "conformance/compare/hints.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-#include <unordered_map>
 
+#include "conformance/compare/hints/hypothesis.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
 namespace {
 
-const Segment& segment_of(const Evidence& e, const Mismatch& m) { return e.map.segments[m.segment]; }
+constexpr std::int64_t kSample = 4096;
+constexpr std::size_t kMostHints = 3;
 
-std::string place_of(const OutputMap& map, const Segment& segment, std::int64_t offset) {
-  const Coordinates at = coordinates_of(segment, offset);
-  std::string text = map.grouped ? "group " + show(segment.group) : "";
-  if (!map.row_name.empty()) text += (text.empty() ? "" : ", ") + map.row_name + " " + show(at.row);
-  if (!map.column_name.empty()) text += (text.empty() ? "" : ", ") + map.column_name + " " + show(at.column);
-  return text;
-}
+// In this order where two explain as much: what is written of a word itself before where it may come from.
+constexpr decltype(&propose_poison) kSubjects[] = {
+    propose_poison, propose_special_values, propose_inputs,        propose_integers, propose_steps,
+    propose_factors, propose_groups,        propose_displacements, propose_layouts,  propose_permutations};
 
-template <class Holds>
-std::int64_t count_if(const Evidence& e, Holds holds) {
-  return std::count_if(e.mismatches.begin(), e.mismatches.end(), holds);
-}
-
-// "all 12" or "3 of 12".
-std::string share(std::int64_t part, std::size_t all) {
-  return part == static_cast<std::int64_t>(all) ? "all " + show(part) : show(part) + " of " + show(all);
-}
-
-// Bytes in a row that hold what was there before: a value that is computed does not look like that by chance.
-constexpr std::int64_t kRun = 8;
-
-// Whether `run` bytes in a row, all alike, stand anywhere in the tensor.
-bool holds_run(const Elements& elements, std::int64_t count, std::byte value, std::int64_t run) {
-  std::int64_t length = 0;
-  const std::int64_t bytes = count * elements.bits / 8;
-  for (std::int64_t i = 0; i < bytes; ++i) {
-    length = elements.bytes[i] == value ? length + 1 : 0;
-    if (length == run) return true;
-  }
-  return false;
-}
-
-// Words that were not written. Where the call was made over two contents: those that follow both. With one run, or where
-// only this one left the word alone: those in a run of bytes that no answer holds. Bytes of 0xFF are no evidence by themselves:
-// a code, -1, or a NaN that came from memory that was read.
-class Unwritten {
+// Hypotheses that explain the sample: first what leads, then what explains most of the words that are still open.
+class Choice {
  public:
-  explicit Unwritten(const Evidence& e) : e_(e) {
-    if (!e.has_before || e.map.elements == 0) return;
-    value_ = e.before.bytes[0];
-    run_ = std::max<std::int64_t>(kRun, 2 * e.want.bits / 8);
-    trusts_runs_ = value_ != std::byte{0xFF} && !holds_run(e.want, e.map.elements, value_, run_);
-  }
-  bool operator()(const Mismatch& m) const {
-    const Segment& s = segment_of(e_, m);
-    const std::int64_t at = s.first + m.offset;
-    if (e_.before[at] != m.got) return false;
-    if (e_.other.is_known) {
-      if (e_.other.got[at] == e_.other.before[at] && e_.other.before[at] != e_.before[at]) return true;
-      if (e_.other.got[at] == m.got) return false;
+  Choice(const Evidence& evidence, std::span<const Word> sample, const Hypotheses& hypotheses)
+      : sample_(sample), hypotheses_(hypotheses), chance_(evidence, sample), open_(sample.size(), 1),
+        known_(hypotheses.list.size(), -1) {
+    for (const auto& each : hypotheses.list) {
+      kinds_.emplace_back(sample.size());
+      each->explain(sample, kinds_.back());
     }
-    return trusts_runs_ && in_run(s, at);
+  }
+
+  std::vector<std::size_t> choose() {
+    std::vector<std::size_t> chosen;
+    auto open = static_cast<std::int64_t>(sample_.size());
+    while (chosen.size() < kMostHints && open > 0) {
+      std::int64_t most = 0;
+      std::size_t best = hypotheses_.list.size();
+      for (std::size_t h = 0; h < hypotheses_.list.size(); ++h) {
+        const std::int64_t explained = opened_by(h);
+        if (explained <= most || !holds(h, explained, open)) continue;
+        most = explained, best = h;
+        if (hypotheses_.list[h]->claim().leads) break;
+      }
+      if (best == hypotheses_.list.size()) break;
+      chosen.push_back(best);
+      open -= most;
+      for (std::size_t i = 0; i < open_.size(); ++i) open_[i] = open_[i] != 0 && kinds_[best][i] < 0;
+    }
+    return chosen;
   }
 
  private:
-  bool in_run(const Segment& s, std::int64_t at) const {
-    const std::int64_t most = std::max<std::int64_t>(run_ * 8 / e_.want.bits, 2);
-    const auto left_alone = [&](std::int64_t i) {
-      if (i < s.first || i >= s.first + s.elements()) return false;
-      const Coordinates place = coordinates_of(s, i - s.first);
-      return place.row < s.used_rows && place.column < s.used_columns && e_.got[i] == e_.before[i] && e_.want[i] != e_.got[i];
-    };
-    std::int64_t count = 1;
-    for (const int step : {-1, 1}) {
-      for (std::int64_t i = at + step; count < most && left_alone(i); i += step) ++count;
-    }
-    return count >= most;
+  std::int64_t opened_by(std::size_t h) const {
+    std::int64_t explained = 0;
+    for (std::size_t i = 0; i < open_.size(); ++i) explained += open_[i] != 0 && kinds_[h][i] >= 0;
+    return explained;
+  }
+  bool holds(std::size_t h, std::int64_t explained, std::int64_t open) {
+    const Claim& claim = hypotheses_.list[h]->claim();
+    if (static_cast<double>(explained) < claim.least_share * static_cast<double>(open)) return false;
+    if (!hypotheses_.list[h]->is_varied(sample_, kinds_[h])) return false;
+    if (known_[h] < 0) known_[h] = hypotheses_.list[h]->chance(chance_);
+    return is_significant(explained, open, known_[h], claim.log_choices);
   }
 
-  const Evidence& e_;
-  std::byte value_{};
-  std::int64_t run_ = kRun;
-  bool trusts_runs_ = false;
+  std::span<const Word> sample_;
+  const Hypotheses& hypotheses_;
+  Chance chance_;
+  std::vector<std::uint8_t> open_;
+  std::vector<double> known_;  // chances, once asked for
+  std::vector<std::vector<std::int8_t>> kinds_;
 };
 
-std::string poison_left(const Evidence& e) {
-  if (!e.has_before) return "";
-  const Unwritten unwritten(e);
-  const std::int64_t left = count_if(e, [&](const Mismatch& m) { return unwritten(m); });
-  if (left == 0) return "";
-  return "not written: " + share(left, e.mismatches.size()) + " still hold what was there before the call";
-}
-
-std::string zero_signs(const Evidence& e) {
-  const bool all = count_if(e, [&](const Mismatch& m) { return is_zero(e.want.type, m.got) && is_zero(e.want.type, m.want); }) ==
-                   static_cast<std::int64_t>(e.mismatches.size());
-  return all && is_floating(e.want.type) ? "only the sign of zero differs (zero_sign=free would allow it)" : "";
-}
-
-std::string nans(const Evidence& e) {
-  const Format type = e.want.type;
-  const std::int64_t nan = count_if(e, [&](const Mismatch& m) { return is_nan(type, m.got) && !is_nan(type, m.want); });
-  const std::int64_t number = count_if(e, [&](const Mismatch& m) { return !is_nan(type, m.got) && is_nan(type, m.want); });
-  if (nan > 0) return "NaN where a number is expected: " + share(nan, e.mismatches.size());
-  if (number > 0) return "a number where NaN is expected: " + share(number, e.mismatches.size());
-  return "";
-}
-
-std::string one_step(const Evidence& e) {
-  if (!is_floating(e.want.type) && e.want.type != Format::e8m0) return "";
-  const auto near = [&](const Mismatch& m) {
-    if (!is_finite(e.want.type, m.got) || !is_finite(e.want.type, m.want)) return false;
-    if (e.want.type == Format::e8m0) return m.got + 1 == m.want || m.want + 1 == m.got;
-    return ulp_distance(e.want.type, m.got, m.want) == 1;
-  };
-  if (count_if(e, near) != static_cast<std::int64_t>(e.mismatches.size())) return "";
-  const std::int64_t above = count_if(e, [&](const Mismatch& m) { return std::fabs(value_of(e.want.type, m.got)) > std::fabs(value_of(e.want.type, m.want)); });
-  if (e.want.type == Format::e8m0) {
-    const std::string ways = above == static_cast<std::int64_t>(e.mismatches.size()) ? "twice" : above == 0 ? "half" : "twice or half";
-    return "every wrong scale is " + ways + " the expected one: its exponent is off by one";
-  }
-  const std::string way = above == static_cast<std::int64_t>(e.mismatches.size()) ? ", always away from zero"
-                          : above == 0 ? ", always toward zero" : "";
-  return "every difference is one unit in the last place" + way + ": a rounding";
-}
-
-// Every wrong e2m1 byte holds the wanted codes in the other nibbles.
-std::string nibbles(const Evidence& e) {
-  if (e.want.type != Format::e2m1) return "";
-  for (const Mismatch& m : e.mismatches) {
-    const std::int64_t at = segment_of(e, m).first + m.offset, other = at ^ 1;
-    if (other >= e.map.elements || e.got[at] != e.want[other] || e.got[other] != e.want[at]) return "";
-  }
-  return "high and low nibble are swapped";
-}
-
-// What the wrong elements equal when read elsewhere: `source` gives the place in the expected tensor, or -1.
-template <class Source>
-bool explained(const Evidence& e, Source source) {
-  for (const Mismatch& m : e.mismatches) {
-    const std::int64_t at = source(m);
-    if (at < 0 || e.want[at] != m.got) return false;
-  }
-  // An explanation by chance: two or three values that happen to be equal.
-  std::set<std::uint64_t> distinct;
-  for (const Mismatch& m : e.mismatches) distinct.insert(m.got);
-  return e.mismatches.size() >= 4 && distinct.size() >= 2;
-}
-
-// The group's elements stand where those of its transpose would.
-std::string transposed(const Evidence& e) {
-  const bool all = explained(e, [&](const Mismatch& m) -> std::int64_t {
-    const Segment& s = segment_of(e, m);
-    if (s.swizzle != Swizzle::none || s.used_rows != s.rows || s.used_columns != s.columns || s.rows < 2 || s.columns < 2) return -1;
-    return s.first + m.offset % s.rows * s.columns + m.offset / s.rows;
+// How many of all wrong words each of these explains.
+std::vector<Tally> count_all(const Evidence& e, const WrongWords& words, const std::vector<const Hypothesis*>& chosen) {
+  std::vector<std::vector<Tally>> pieces(words.pieces(), std::vector<Tally>(chosen.size()));
+  words.visit(e.map, e.got, e.want, [&](std::size_t piece, std::span<const Word> some) {
+    std::array<std::int8_t, 512> kinds;
+    for (std::size_t h = 0; h < chosen.size(); ++h) {
+      chosen[h]->explain(some, {kinds.data(), some.size()});
+      pieces[piece][h].add({kinds.data(), some.size()});
+    }
   });
-  return all ? "each group is transposed" : "";
-}
-
-std::string another_group(const Evidence& e) {
-  // For each wrong group, the groups that explain all its wrong elements so far.
-  std::map<std::size_t, std::vector<std::size_t>> candidates;
-  for (const Mismatch& m : e.mismatches) {
-    const auto [entry, fresh] = candidates.try_emplace(m.segment);
-    if (fresh) {
-      for (std::size_t g = 0; g < e.map.segments.size() && g < 4096; ++g) {
-        if (g != m.segment) entry->second.push_back(g);
-      }
-    }
-    const Segment& own = segment_of(e, m);
-    const Coordinates at = coordinates_of(own, m.offset);
-    std::erase_if(entry->second, [&](std::size_t g) {
-      const Segment& other = e.map.segments[g];
-      if (at.row >= other.used_rows || at.column >= other.used_columns) return true;
-      return e.want[other.first + offset_of(other, at)] != m.got;
-    });
-  }
-  std::string text;
-  int told = 0;
-  for (const auto& [segment, groups] : candidates) {
-    if (groups.empty()) return "";
-    if (++told > 4) continue;
-    text += (text.empty() ? "" : ", ") + std::string("group ") + show(e.map.segments[segment].group) + " has those of group " +
-            show(e.map.segments[groups[0]].group);
-  }
-  std::set<std::uint64_t> distinct;
-  for (const Mismatch& m : e.mismatches) distinct.insert(m.got);
-  const bool by_chance = e.mismatches.size() < 4 || distinct.size() < 2;
-  if (text.empty() || (by_chance && !e.map.is_scale)) return "";
-  return "values of another group: " + text + (told > 4 ? ", ..." : "");
-}
-
-std::string shifted(const Evidence& e) {
-  for (const auto& [rows, columns, text] :
-       {std::tuple{1, 0, "the row after"}, {-1, 0, "the row before"}, {0, 1, "the column after"}, {0, -1, "the column before"}}) {
-    const bool all = explained(e, [&, rows = rows, columns = columns](const Mismatch& m) -> std::int64_t {
-      const Segment& s = segment_of(e, m);
-      Coordinates at = coordinates_of(s, m.offset);
-      at.row += rows, at.column += columns;
-      if (at.row < 0 || at.column < 0 || at.row >= s.used_rows || at.column >= s.used_columns) return -1;
-      return s.first + offset_of(s, at);
-    });
-    if (all) return std::string("values of ") + text;
-  }
-  return "";
-}
-
-std::string another_block(const Evidence& e) {
-  if (!e.map.is_scale) return "";
-  std::unordered_map<std::uint64_t, std::pair<std::size_t, std::int64_t>> first_with;
-  for (std::size_t g = 0; g < e.map.segments.size(); ++g) {
-    const Segment& s = e.map.segments[g];
-    for (std::int64_t offset = 0; offset < s.elements(); ++offset) {
-      const Coordinates at = coordinates_of(s, offset);
-      if (at.row < s.used_rows && at.column < s.used_columns) first_with.try_emplace(e.want[s.first + offset], g, offset);
+  std::vector<Tally> all(chosen.size());
+  for (const std::vector<Tally>& piece : pieces) {
+    for (std::size_t h = 0; h < chosen.size(); ++h) {
+      all[h].words += piece[h].words;
+      for (std::size_t k = 0; k < all[h].kinds.size(); ++k) all[h].kinds[k] += piece[h].kinds[k];
     }
   }
-  for (const Mismatch& m : e.mismatches) {
-    if (!first_with.count(m.got)) return "";
-  }
-  const auto& [g, offset] = first_with.at(e.mismatches[0].got);
-  return "scale of another block: the first wrong one is expected at " + place_of(e.map, e.map.segments[g], offset);
+  return all;
 }
 
-std::string one_factor(const Evidence& e) {
-  if (!is_floating(e.want.type)) return "";
-  double factor = 0;
-  for (const Mismatch& m : e.mismatches) {
-    if (!is_finite(e.want.type, m.got) || !is_finite(e.want.type, m.want)) return "";
-    const double got = value_of(e.want.type, m.got), want = value_of(e.want.type, m.want);
-    if (want == 0 || got == 0) return "";
-    int exponent;
-    if (factor == 0) factor = got / want;
-    if (std::fabs(std::frexp(factor, &exponent)) != 0.5 || got != want * factor) return "";
-  }
-  if (e.mismatches.size() < 4) return "";
-  return "every wrong value is the expected one times " + show(factor) + ": a scale";
+void explain_used(const Evidence& e, std::vector<std::string>& hints, HintEffort& effort) {
+  const std::vector<Word> sample = e.used.sample(e.map, e.got, e.want, kSample);
+  Hypotheses hypotheses;
+  for (const auto propose_subject : kSubjects) propose_subject(e, sample, hypotheses);
+  effort.sampled += static_cast<std::int64_t>(sample.size());
+  effort.hypotheses += static_cast<std::int64_t>(hypotheses.list.size());
+  effort.places += hypotheses.places;
+  std::vector<const Hypothesis*> chosen;
+  for (const std::size_t h : Choice(e, sample, hypotheses).choose()) chosen.push_back(hypotheses.list[h].get());
+  if (chosen.empty()) return;
+  ++effort.passes;
+  const std::vector<Tally> tallies = count_all(e, e.used, chosen);
+  for (std::size_t h = 0; h < chosen.size(); ++h) hints.push_back(chosen[h]->text(tallies[h]));
 }
 
-std::string all_zero(const Evidence& e) {
-  const bool all = e.mismatches.size() >= 4 && count_if(e, [](const Mismatch& m) { return m.got == 0; }) ==
-                                                   static_cast<std::int64_t>(e.mismatches.size());
-  return all ? "every wrong value is 0" : "";
+// Padding that must be 0 and is not.
+void explain_padding(const Evidence& e, std::vector<std::string>& hints, HintEffort& effort) {
+  Hypotheses hypotheses;
+  propose_poison(e, {}, hypotheses);
+  std::vector<const Hypothesis*> chosen;
+  for (const auto& each : hypotheses.list) chosen.push_back(each.get());
+  ++effort.passes;
+  const std::vector<Tally> tallies = count_all(e, e.padding, chosen);
+  if (!tallies.empty() && tallies[0].explained() > 0) {
+    hints.push_back("padding, which must be 0, is " + chosen[0]->text(tallies[0]));
+  } else {
+    const std::string words = e.padding.count() == 1 ? " word is not" : " words are not";
+    hints.push_back("padding must be 0: " + show(e.padding.count()) + words);
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> hints_for(const Evidence& evidence) {
+std::vector<std::string> hints_for(const Evidence& e, HintEffort* effort) {
   std::vector<std::string> hints;
-  if (evidence.mismatches.empty()) return hints;
-  for (const auto& hint : {poison_left, zero_signs, nans, nibbles, one_step, transposed, another_group, shifted, another_block,
-                           one_factor, all_zero}) {
-    std::string text = hint(evidence);
-    if (!text.empty() && hints.size() < 3) hints.push_back(std::move(text));
-  }
+  HintEffort spent;
+  if (e.scales_are_wrong && e.used.count() > 0) hints.push_back("their scales are wrong too: look at them first");
+  if (e.used.count() > 0) explain_used(e, hints, spent);
+  if (e.padding.count() > 0) explain_padding(e, hints, spent);
+  if (hints.size() > kMostHints) hints.resize(kMostHints);
+  if (effort != nullptr) *effort = spent;
   return hints;
 }
 

@@ -1,39 +1,26 @@
 #pragma once
-// Guesses at the cause of a difference, from what the wrong values look like. A hint is given only where it explains every
-// wrong element (or says how many it explains).
+// Guesses at the cause of a difference, from what the wrong words look like: hints/hypothesis.h has what is tried.
+//
+// A hint says what share of the wrong words it explains, and is given only where words that are wrong at random, or that are
+// expected elsewhere, would hardly ever look like it. What to try is found on a sample spread over all wrong words, so it takes
+// no longer for millions of them; then one pass over all of them counts what is explained.
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "conformance/compare/elements.h"
-#include "conformance/compare/output_map.h"
+#include "conformance/compare/hints/evidence.h"
 
 namespace assay::conformance {
 
-// One element that differs.
-struct Mismatch {
-  std::size_t segment;
-  std::int64_t offset;  // within the segment
-  std::uint64_t got, want;
-};
-
-// Another run of the call, over other contents.
-struct OtherElements {
-  bool is_known = false;
-  Elements got, before;
-};
-
-struct Evidence {
-  const OutputMap& map;
-  Elements got, want;
-  bool has_before = false;
-  Elements before;
-  OtherElements other;
-  std::vector<Mismatch> mismatches;  // those among elements in use
+// What was done to find hints, in numbers that do not depend on the machine.
+struct HintEffort {
+  std::int64_t sampled = 0;    // wrong words that hypotheses were tried on
+  std::int64_t hypotheses = 0;
+  std::int64_t places = 0;     // of the output, in the search for them
+  std::int64_t passes = 0;     // over all wrong words
 };
 
 // At most three, most telling first.
-std::vector<std::string> hints_for(const Evidence& evidence);
+std::vector<std::string> hints_for(const Evidence& evidence, HintEffort* effort = nullptr);
 
 }  // namespace assay::conformance
