@@ -6,8 +6,8 @@
 
 namespace assay::conformance {
 
-// For an op with a product: hands `see` the problem, operands quantized and plan set as the request says, and the output as it
-// is before the product. What they point to lives as long as the call. Errors: as `answer`; NotSupported for an op without one.
+// For an op with a product: hands `see` the problem, operands quantized and plan set as the request says, and an address that
+// stands for the output; C is read where the problem says. What they point to lives as long as the call. Errors: as `answer`; NotSupported for an op without one.
 void visit_product(const Request& request, const Multiply& see);
 
 }  // namespace assay::conformance
