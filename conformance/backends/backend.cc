@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "conformance/backends/built_in.h"
+#include "conformance/backends/questions.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/worker/answers.h"
 #include "conformance/worker/remote.h"
@@ -138,6 +139,18 @@ void Backend::close() {
   table_->close(context);
 }
 
+std::shared_ptr<assay_stream*> Backend::create_stream() {
+  auto made = std::make_shared<assay_stream*>(nullptr);
+  if (remote_ != nullptr) {
+    remote_->create_stream_later(made);
+  } else {
+    check(table_->stream_create(context_, made.get()), "create a stream");
+  }
+  return made;
+}
+
+std::byte* Backend::area(std::size_t bytes) { return remote_ == nullptr ? nullptr : remote_->area(bytes); }
+
 std::string Backend::end_text() const { return remote_ == nullptr || given_up_ ? "" : remote_->end_text(); }
 
 std::string Backend::note() const {
@@ -211,9 +224,13 @@ std::string Backend::last_error() {
 }
 
 void Backend::check(assay_status status, const std::string& doing) {
-  if (status == ASSAY_TIMEOUT) give_up();
-  if (status == ASSAY_OK) return;
-  throw BackendError(status, "backend " + name() + " could not " + doing + " (" + std::string(name_of(status)) + "): " + last_error());
+  if (status != ASSAY_OK) check({true, status, last_error()}, doing);
+}
+
+void Backend::check(const CallResult& result, const std::string& doing) {
+  if (result.status == ASSAY_TIMEOUT) give_up();
+  if (result.status == ASSAY_OK) return;
+  throw BackendError(result.status, "backend " + name() + " could not " + doing + " (" + std::string(name_of(result.status)) + "): " + result.error);
 }
 
 }  // namespace assay::conformance

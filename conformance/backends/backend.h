@@ -47,6 +47,8 @@ std::string_view name_of(assay_status status);
 // wrong with the table, "leaves out the required function open", or empty.
 std::string fault_of(const assay_backend& table);
 
+class CallSequence;
+struct CallResult;
 namespace worker {
 class Remote;
 }
@@ -100,6 +102,11 @@ class Backend {
   void settle();
   // Closes the context; afterwards nothing may be called. Errors: BackendFault. The destructor does the same and says nothing.
   void close();
+  // Creates a stream, at once or with the next call that has an answer; null until then. Errors: BackendError, here or there.
+  std::shared_ptr<assay_stream*> create_stream();
+  // Memory of this process that copy_to_host reaches with the fewest copies, at least `bytes` of it, or null; the same for all who
+  // ask. A backend in a worker may write there at any time.
+  std::byte* area(std::size_t bytes);
   // How the process of a backend ended that ended by itself: "ended by signal 11 (SIGSEGV)"; empty for all others.
   std::string end_text() const;
   // What is worth a note, though no fault: another floating-point mode that the library set as it was loaded.
@@ -107,9 +114,11 @@ class Backend {
 
   // Throws unless `status` is ASSAY_OK, and gives the context up at ASSAY_TIMEOUT; `doing` is what was attempted: "allocate 4096 bytes".
   void check(assay_status status, const std::string& doing);
+  void check(const CallResult& result, const std::string& doing);
   std::string last_error();
 
  private:
+  friend class CallSequence;
   void open(const std::string& options);
 
   std::unique_ptr<worker::Remote> remote_;  // null where the table is called in this process

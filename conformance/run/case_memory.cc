@@ -247,29 +247,47 @@ void CaseMemory::wait(assay_stream* stream) const {
 
 std::vector<std::string> CaseMemory::look(assay_stream* stream, const Outputs* outputs) {
   std::vector<std::string> damage;
-  read_small(stream, outputs, damage);
+  if (small_bytes() > 0) {
+    fetch(stream);
+    wait(stream);
+    damage = compare(outputs);
+  }
   for (Arena& arena : arenas_) {
     if (!arena.is_small()) read_large(stream, arena, outputs, damage);
   }
   return damage;
 }
 
-// All small arenas in one copy each and one wait.
-void CaseMemory::read_small(assay_stream* stream, const Outputs* outputs, std::vector<std::string>& damage) {
+std::int64_t CaseMemory::small_bytes() const {
   std::int64_t bytes = 0;
   for (const Arena& arena : arenas_) bytes += arena.is_small() ? arena.end() : 0;
-  if (bytes == 0) return;
-  if (read_.empty()) read_.swap(spare());
-  read_.resize(static_cast<std::size_t>(bytes));
-  std::int64_t at = 0;
+  return bytes;
+}
+
+bool CaseMemory::is_small() const {
+  return small_bytes() <= kSmall && std::all_of(arenas_.begin(), arenas_.end(), [](const Arena& each) { return each.is_small(); });
+}
+
+// All small arenas in one copy each.
+void CaseMemory::fetch(assay_stream* stream) {
+  const auto bytes = static_cast<std::size_t>(small_bytes());
+  fetched_ = backend_.area(bytes);
+  if (fetched_ == nullptr) {
+    if (read_.empty()) read_.swap(spare());
+    read_.resize(bytes);
+    fetched_ = read_.data();
+  }
+  std::byte* to = fetched_;
   for (const Arena& arena : arenas_) {
     if (!arena.is_small()) continue;
-    backend_.check(backend_.table().copy_to_host(backend_.context(), stream, read_.data() + at, arena.base, arena.end()),
-                   "copy the tensors of the case to the host");
-    at += arena.end();
+    backend_.check(backend_.table().copy_to_host(backend_.context(), stream, to, arena.base, arena.end()), "copy the tensors of the case to the host");
+    to += arena.end();
   }
-  wait(stream);
-  const std::byte* found = read_.data();
+}
+
+std::vector<std::string> CaseMemory::compare(const Outputs* outputs) {
+  std::vector<std::string> damage;
+  const std::byte* found = fetched_;
   for (Arena& arena : arenas_) {
     if (!arena.is_small()) continue;
     for (Region& region : arena.regions) {
@@ -282,7 +300,9 @@ void CaseMemory::read_small(assay_stream* stream, const Outputs* outputs, std::v
     found += arena.end();
   }
   // A copy that does not come the next time must not find here what it would have brought.
-  for (std::size_t i = 0; i < read_.size(); i += 64) read_[i] = ~read_[i];
+  const std::int64_t bytes = small_bytes();
+  for (std::int64_t i = 0; i < bytes; i += 64) fetched_[i] = ~fetched_[i];
+  return damage;
 }
 
 void CaseMemory::read_large(assay_stream* stream, Arena& arena, const Outputs* outputs, std::vector<std::string>& damage) {

@@ -57,6 +57,12 @@ class CaseMemory {
   // What an input has lost comes back with the next write.
   std::vector<std::string> look(assay_stream* stream, const Outputs* outputs);
 
+  // look() in parts, for memory that travels in one message: what enqueues the copies to the host, and what compares them once the
+  // stream has been waited for.
+  bool is_small() const;
+  void fetch(assay_stream* stream);
+  std::vector<std::string> compare(const Outputs* outputs);
+
   static constexpr std::int64_t kMargin = std::int64_t{72} << 10;       // at both ends, and before workspaces
   static constexpr std::int64_t kGap = std::int64_t{4} << 10;           // between tensors, at least
   static constexpr std::int64_t kArenaBytes = std::int64_t{256} << 20;  // of tensors in one arena, unless one alone has more
@@ -98,7 +104,7 @@ class CaseMemory {
 
   void place_in_arena(const std::vector<Part>& parts);
   void write_region(assay_stream* stream, Arena& arena, Region& region, std::int64_t piece);
-  void read_small(assay_stream* stream, const Outputs* outputs, std::vector<std::string>& damage);
+  std::int64_t small_bytes() const;
   void read_large(assay_stream* stream, Arena& arena, const Outputs* outputs, std::vector<std::string>& damage);
   void wait(assay_stream* stream) const;
   // `found`: the bytes of the stretch from `from` on.
@@ -112,7 +118,8 @@ class CaseMemory {
   std::vector<Tensor> parts_;
   Part placed_ = 0;  // parts before this one have memory
   std::vector<Arena> arenas_;
-  std::vector<std::byte> read_;  // of the thread, for as long as this lives
+  std::vector<std::byte> read_;  // of the thread, for as long as this lives; where the backend has no area
+  std::byte* fetched_ = nullptr;
 };
 
 }  // namespace assay::conformance

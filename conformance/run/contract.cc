@@ -47,7 +47,7 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
   const Stopwatch watch;
   const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
   Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
-  Opening opening = open_case(backend, trial, options);
+  Opening opening = open_case(trial, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
   const Expectation expectation(problem, nullptr, specs, opening.stated, options);

@@ -75,7 +75,7 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
                      const JudgeOptions& options) {
   const Stopwatch watch;
   Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
-  Opening opening = open_case(backend, trial, options);
+  Opening opening = open_case(trial, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
 
@@ -148,12 +148,12 @@ std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& 
   std::vector<JudgedSetting> judged;
   if (all_algorithms) {
     Trial trial(backend, problem, specs, -1, options.timeout_ms);
-    if (backend.table().supports(backend.context(), &trial.call()) == ASSAY_OK) {
+    if (trial.questions().supports.is_ok()) {
       for (const assay_algorithm& each : backend.algorithms(trial.call())) {
         settings.push_back({each.id, "", "", std::string("algorithm: ") + each.description});
       }
       JudgedSetting list{{-1, "", "", "the list of algorithms"}, {}};
-      if (!questions_left_memory(trial, options, list.judgement)) judged.push_back(std::move(list));
+      if (!questions_left_memory(trial, options, list.judgement, true)) judged.push_back(std::move(list));
     }
   }
   for (const auto& [axis, value] : axes) settings.push_back({-1, axis, value, "axis: " + axis + "=" + value});

@@ -93,9 +93,9 @@ Judgement unanswered(const std::string& why, const JudgeOptions& options) {
 
 }  // namespace
 
-bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement) {
+bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement, bool asked_more) {
   std::string text;
-  for (const std::string& line : trial.written_by_questions()) {
+  for (const std::string& line : trial.written_by_questions(asked_more)) {
     text += "  memory  " + line + "\n";
     judgement.findings.push_back(finding_of("memory", line));
   }
@@ -105,20 +105,19 @@ bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement&
   return false;
 }
 
-Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options) {
+Opening open_case(Trial& trial, const JudgeOptions& options) {
   Opening opening;
-  opening.stated.struct_size = sizeof opening.stated;
-  opening.stated.keeps_zero_sign = opening.stated.deterministic = opening.stated.batch_invariant = -1;
   std::string fault = trial.workspace_fault(), absent;
-  const assay_status supported = backend.table().supports(backend.context(), &trial.call());
-  assay_status asked = ASSAY_OK;
+  const Questions& questions = trial.questions();
+  const assay_status supported = questions.supports.status, asked = questions.numerics.status;
+  if (!questions.supports.made) return settled(unanswered(fault, options));  // workspace_bytes() has lost the device
   if (supported == ASSAY_NOT_SUPPORTED) {
-    absent = backend.last_error();
+    absent = questions.supports.error;
   } else if (supported != ASSAY_OK) {
-    return settled(unanswered(fmt::format("supports() returned '{}': {}", name_of(supported), backend.last_error()), options));
+    return settled(unanswered(fmt::format("supports() returned '{}': {}", name_of(supported), questions.supports.error), options));
   } else {
-    asked = backend.table().numerics(backend.context(), &trial.call(), &opening.stated);
-    if (asked != ASSAY_OK) fault = fmt::format("numerics() returned '{}': {}", name_of(asked), backend.last_error());
+    opening.stated = questions.stated;
+    if (asked != ASSAY_OK) fault = fmt::format("numerics() returned '{}': {}", name_of(asked), questions.numerics.error);
   }
   if (asked != ASSAY_DEVICE_LOST && !questions_left_memory(trial, options, opening.judgement)) return settled(std::move(opening.judgement));
   if (supported == ASSAY_NOT_SUPPORTED) return settled(judge_absence(trial, absent, options));

@@ -24,13 +24,14 @@ std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::
 struct Opening {
   bool settled = false;  // the judgement is final
   Judgement judgement;
-  assay_numerics stated{};
+  assay_numerics stated = Questions().stated;
 };
 
-Opening open_case(Backend& backend, Trial& trial, const JudgeOptions& options);
+Opening open_case(Trial& trial, const JudgeOptions& options);
 
-// Whether the questions before a call have written to nothing; otherwise the judgement holds verdict and text.
-bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement);
+// Whether the questions before a call have written to nothing; otherwise the judgement holds verdict and text. `asked_more`: other
+// questions than those of Trial::questions() too.
+bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement, bool asked_more = false);
 
 // What is wrong with an attempt: the call itself, memory, outputs. Empty when all is right; else the judgement has the verdict.
 // `other`: what the call gave over the other poison, where it was made.

@@ -48,7 +48,7 @@ std::string changed_among_others(const MadeCall& call, const assay_numerics& sta
     }
   }
   Trial trial(call.backend, alone->problem, specs, options.algorithm, options.timeout_ms);
-  if (call.backend.table().supports(call.backend.context(), &trial.call()) != ASSAY_OK || !trial.workspace_fault().empty()) return "";
+  if (!trial.questions().supports.is_ok() || !trial.workspace_fault().empty()) return "";
   const Attempt made = trial.attempt(kPoisons[0]);
   const std::string when = fmt::format("the group of {} rows without the others; the backend states batch_invariant = 1", alone->rows);
   if (const std::string text = trouble(made, when); !text.empty()) return text;

@@ -45,7 +45,7 @@ Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps,
   const golden::Case& first = steps.at(0);
   const std::vector<OutputSpec> specs = wanted_specs(first, nullptr, options.wanted);
   Trial trial(backend, first, specs, options.algorithm, options.timeout_ms);
-  Opening opening = open_case(backend, trial, options);
+  Opening opening = open_case(trial, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
   const bool captures = backend.can_capture();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "conformance/run/guarded_buffer.h"
 #include "conformance/run/late_stream.h"
 #include "reference/support/error.h"
 
@@ -41,13 +42,21 @@ assay_parameter parameter_of(const std::string& name, const golden::Attribute& v
   return parameter;
 }
 
+namespace {
+
+std::int64_t workspace_bytes_from(const CallResult& answer, std::int64_t bytes, std::string& fault) {
+  if (answer.status == ASSAY_OK && bytes >= 0 && bytes <= CaseMemory::kMostBytes) return bytes;
+  fault = answer.status != ASSAY_OK ? fmt::format("workspace_bytes() returned '{}': {}", name_of(answer.status), answer.error)
+                                    : fmt::format("workspace_bytes() asks for {} bytes: expected 0 to 2^48", bytes);
+  return 0;
+}
+
+}  // namespace
+
 std::int64_t workspace_bytes_of(Backend& backend, const assay_call& call, std::string& fault) {
   std::int64_t bytes = 0;
   const assay_status sized = backend.table().workspace_bytes(backend.context(), &call, &bytes);
-  if (sized == ASSAY_OK && bytes >= 0 && bytes <= CaseMemory::kMostBytes) return bytes;
-  fault = sized != ASSAY_OK ? fmt::format("workspace_bytes() returned '{}': {}", name_of(sized), backend.last_error())
-                            : fmt::format("workspace_bytes() asks for {} bytes: expected 0 to 2^48", bytes);
-  return 0;
+  return workspace_bytes_from({true, sized, sized == ASSAY_OK ? "" : backend.last_error()}, bytes, fault);
 }
 
 // FNV-1a.
@@ -60,6 +69,7 @@ std::uint64_t variety_of(const std::string& op, const std::string& name) {
 namespace {
 
 constexpr std::int64_t kLatePiece = std::int64_t{32} << 10;  // copies of no more than this do not keep the caller waiting
+constexpr const char* kCopied = "wait for a copy to the host";
 
 }  // namespace
 
@@ -77,6 +87,7 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
     outputs_.push_back(tensor_of(output_names_[i], outputs[i].type, outputs[i].shape));
     output_parts_.push_back(memory_.add(output_names_[i], CaseMemory::Role::output, outputs_.back().bytes));
   }
+  streams_.push_back(backend_.create_stream());
   memory_.place();
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].data = memory_.data(input_parts_[i]);
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].data = memory_.data(output_parts_[i]);
@@ -91,8 +102,8 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
   call_.algorithm = algorithm;
   constexpr std::uint8_t kFirst = 0xff;
   write(stream(false), kFirst);
-  synchronize(stream(false), "wait for the copies of the inputs");
-  const std::int64_t workspace = workspace_bytes_of(backend_, call_, workspace_fault_);
+  ask();
+  const std::int64_t workspace = workspace_bytes_from(questions_.workspace_bytes, questions_.bytes, workspace_fault_);
   if (workspace > 0) {
     const CaseMemory::Part part = memory_.add("workspace", CaseMemory::Role::workspace, workspace);
     memory_.place();
@@ -100,11 +111,42 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
     call_.workspace_bytes = workspace;
     memory_.write_placed(stream(false), workspace_poison(kFirst));
   }
+  if (needs_workspace(questions_)) {
+    questions_.sized = true;
+    ask();
+  }
+}
+
+// The questions, and a look at what they have written.
+void Trial::ask() {
+  CallResult written, fetched;
+  CallSequence calls(backend_);
+  calls.synchronize(stream(false), timeout_ms_, written);
+  calls.ask(call_, questions_);
+  fetch(calls, stream(false), fetched);
+  calls.finish();
+  backend_.check(written, "wait for the copies of the inputs");
+  if (!fetched.made) return;
+  backend_.check(fetched, kCopied);
+  seen_ = memory_.compare(nullptr);
+}
+
+// Behind the calls, where memory is small enough for that.
+void Trial::fetch(CallSequence& calls, assay_stream* on, CallResult& fetched) {
+  if (!memory_.is_small()) return;
+  calls.enqueue([&] { memory_.fetch(on); });
+  calls.synchronize(on, kCopyLimit, fetched);
+}
+
+std::vector<std::string> Trial::look(assay_stream* on, const CallResult& fetched, const CaseMemory::Outputs* outputs) {
+  if (!fetched.made) return memory_.look(on, outputs);
+  backend_.check(fetched, kCopied);
+  return memory_.compare(outputs);
 }
 
 Trial::Streams::~Streams() {
   if (backend.is_given_up()) return;
-  for (assay_stream* each : *this) backend.table().stream_destroy(backend.context(), each);
+  for (const auto& each : *this) backend.table().stream_destroy(backend.context(), *each);
 }
 
 Trial::~Trial() {
@@ -112,12 +154,10 @@ Trial::~Trial() {
 }
 
 assay_stream* Trial::stream(bool other) {
-  while (streams_.size() < (other ? 2u : 1u)) {
-    assay_stream* made = nullptr;
-    backend_.check(backend_.table().stream_create(backend_.context(), &made), "create a stream");
-    streams_.push_back(made);
-  }
-  return streams_[other ? 1 : 0];
+  while (streams_.size() < (other ? 2u : 1u)) streams_.push_back(backend_.create_stream());
+  assay_stream*& found = *streams_[other ? 1 : 0];
+  if (found == nullptr) backend_.settle();
+  return found;
 }
 
 void Trial::synchronize(assay_stream* stream, const std::string& doing) {
@@ -132,8 +172,12 @@ void Trial::write(assay_stream* stream, std::uint8_t poison, std::int64_t piece)
   prepared_ = poison;
 }
 
-std::vector<std::string> Trial::written_by_questions() {
-  std::vector<std::string> damage = memory_.look(stream(false), nullptr);
+std::vector<std::string> Trial::written_by_questions(bool asked_more) {
+  std::vector<std::string> damage = seen_ ? *seen_ : memory_.look(stream(false), nullptr);
+  if (seen_ && asked_more) {
+    for (std::string& line : memory_.look(stream(false), nullptr)) damage.push_back(std::move(line));
+  }
+  seen_.reset();
   if (damage.empty()) return damage;
   // Which of them? Asked once more, one by one.
   const assay_backend& table = backend_.table();
@@ -182,8 +226,8 @@ std::string Trial::text_of(const Way& way) {
 }
 
 Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
-  const assay_backend& table = backend_.table();
   assay_stream* const on = stream(way.graph && way.elsewhere);
+  assay_stream* const reader = way.late && way.elsewhere ? stream(!way.graph) : on;
   std::optional<LateStream> late;
   if (way.late) {
     // What overtakes the stream finds this, or has what it wrote overwritten by it.
@@ -198,14 +242,19 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   }
   prepared_.reset();
   Attempt result;
-  result.status = way.graph ? table.graph_launch(backend_.context(), graph_, on) : table.execute(backend_.context(), on, &call_);
-  if (result.status != ASSAY_OK) result.error = backend_.last_error();
   try {
-    if (way.late && !way.elsewhere) {
-      read(on, result, std::move(memory));
-    } else if (wait(on, result)) {
-      read(way.late ? stream(!way.graph) : on, result, std::move(memory));
+    CallResult called, waited, fetched;
+    CallSequence calls(backend_);
+    if (way.graph) {
+      calls.launch(graph_, on, called);
+    } else {
+      calls.execute(on, call_, called);
     }
+    const bool waits = !way.late || way.elsewhere;
+    if (waits) calls.synchronize(on, timeout_ms_, waited);
+    fetch(calls, reader, fetched);
+    calls.finish();
+    if (has_ended(called, waits ? &waited : nullptr, result)) read(reader, fetched, result, std::move(memory));
   } catch (const BackendFault&) {
     throw;
   } catch (const BackendError& error) {
@@ -216,24 +265,27 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   return result;
 }
 
-// False where the result is known already: the call did not come to an end.
-bool Trial::wait(assay_stream* on, Attempt& result) {
-  const assay_status waited = backend_.table().synchronize(backend_.context(), on, timeout_ms_);
-  if (waited == ASSAY_OK) return true;
-  if (waited == ASSAY_TIMEOUT) backend_.give_up();
-  result.status = waited;
-  result.error = waited == ASSAY_TIMEOUT ? fmt::format("not finished after {} ms", timeout_ms_) : backend_.last_error();
+// Fills in how the call went. False where that is all there is to know: it did not come to an end.
+bool Trial::has_ended(const CallResult& called, const CallResult* waited, Attempt& result) {
+  result.status = called.status;
+  result.error = called.error;
+  if (waited == nullptr) return called.status != ASSAY_DEVICE_LOST;
+  if (!waited->made) return false;
+  if (waited->status == ASSAY_OK) return true;
+  if (waited->status == ASSAY_TIMEOUT) backend_.give_up();
+  result.status = waited->status;
+  result.error = waited->status == ASSAY_TIMEOUT ? fmt::format("not finished after {} ms", timeout_ms_) : waited->error;
   return false;
 }
 
-void Trial::read(assay_stream* on, Attempt& result, Outputs memory) {
+void Trial::read(assay_stream* on, const CallResult& fetched, Attempt& result, Outputs memory) {
   result.outputs = std::move(memory);
   CaseMemory::Outputs outputs;
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs[output_parts_[i]] = &result.outputs[output_names_[i]];
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].bytes == 0) result.outputs[output_names_[i]].clear();
   }
-  result.damage = memory_.look(on, &outputs);
+  result.damage = look(on, fetched, &outputs);
 }
 
 Attempt Trial::refused(const assay_call& call, std::uint8_t poison) {
@@ -241,10 +293,14 @@ Attempt Trial::refused(const assay_call& call, std::uint8_t poison) {
   if (prepared_ != poison) write(on, poison);
   prepared_.reset();
   Attempt result;
-  result.status = backend_.table().execute(backend_.context(), on, &call);
-  if (result.status != ASSAY_OK) result.error = backend_.last_error();
-  if (!wait(on, result)) return result;
-  result.damage = memory_.look(on, nullptr);
+  CallResult called, waited, fetched;
+  CallSequence calls(backend_);
+  calls.execute(on, call, called);
+  calls.synchronize(on, timeout_ms_, waited);
+  fetch(calls, on, fetched);
+  calls.finish();
+  if (!has_ended(called, &waited, result)) return result;
+  result.damage = look(on, fetched, nullptr);
   if (result.damage.empty()) prepared_ = poison;
   return result;
 }

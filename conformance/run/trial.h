@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/call_sequence.h"
 #include "conformance/ops/answer.h"
 #include "conformance/run/case_memory.h"
 #include "golden/io/fixture.h"
@@ -49,9 +49,11 @@ class Trial {
   const std::string& workspace_fault() const { return workspace_fault_; }
   std::uint64_t variety() const { return variety_; }
 
-  // After workspace_bytes(), supports(), numerics() and list_algorithms() were asked, and before the first attempt: what they
-  // have written, which may be nothing; one line each. Names the one that does it where it does so again.
-  std::vector<std::string> written_by_questions();
+  // What the backend answered to workspace_bytes(), supports() and numerics(), which are asked as the trial is made.
+  const Questions& questions() const { return questions_; }
+  // What these have written, and with `asked_more` what was asked since, list_algorithms() for one: before the first attempt; may
+  // be nothing; one line each. Names the one that does it where it does so again.
+  std::vector<std::string> written_by_questions(bool asked_more = false);
 
   // Fills outputs and workspace with `poison`, calls once, waits, reads everything back. A call that does not finish in
   // time has status ASSAY_TIMEOUT, and its memory is not looked at. In some cases the workspace holds zeros instead of 0xa5.
@@ -85,15 +87,18 @@ class Trial {
   void write(assay_stream* stream, std::uint8_t poison, std::int64_t piece = 0);
   void synchronize(assay_stream* stream, const std::string& doing);
   assay_stream* stream(bool other);
-  bool wait(assay_stream* on, Attempt& result);
-  void read(assay_stream* on, Attempt& result, Outputs memory);
+  void ask();
+  bool has_ended(const CallResult& called, const CallResult* waited, Attempt& result);
+  void fetch(CallSequence& calls, assay_stream* on, CallResult& fetched);
+  std::vector<std::string> look(assay_stream* on, const CallResult& fetched, const CaseMemory::Outputs* outputs);
+  void read(assay_stream* on, const CallResult& fetched, Attempt& result, Outputs memory);
 
   Backend& backend_;
   const golden::Case& problem_;
   std::int64_t timeout_ms_;
   std::uint64_t variety_;
   // Destroyed after the memory, whose copies are enqueued on them; also when the constructor throws.
-  struct Streams : std::vector<assay_stream*> {
+  struct Streams : std::vector<std::shared_ptr<assay_stream*>> {
     explicit Streams(Backend& of) : backend(of) {}
     ~Streams();
     Backend& backend;
@@ -104,6 +109,8 @@ class Trial {
   std::vector<assay_tensor> inputs_, outputs_;
   CaseMemory memory_;
   std::vector<CaseMemory::Part> input_parts_, output_parts_;
+  Questions questions_;
+  std::optional<std::vector<std::string>> seen_;  // what they have written, where that is known already
   std::optional<std::uint8_t> prepared_;  // the poison that everything holds, where no call has been made since
   assay_call call_{};
   assay_graph* graph_ = nullptr;

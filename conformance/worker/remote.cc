@@ -122,10 +122,10 @@ void Remote::give_up() {
 
 void Remote::read(const Answer& answer, const std::function<void(Reader&)>& take) {
   try {
-    Reader from(answer.bytes.data() + answer.at, answer.bytes.size() - answer.at);
+    Reader from(answer.bytes.data(), answer.bytes.size());
     take(from);
   } catch (const Malformed&) {
-    ended("the process of backend " + worker_->name() + " answers with bytes that make no sense", ASSAY_FAILED);
+    no_sense();
   }
 }
 
@@ -190,33 +190,54 @@ void Remote::close() {
 }
 
 void Remote::settle() {
-  if (command_count_ == 0 || !is_usable()) return;
-  post();
-  read_reply(Function::none, wait_for_reply(Function::none, 0));
+  if (is_usable()) flush();
 }
 
 void Remote::add(Function function, const std::function<void(Writer&)>& fill) {
   if (commands_.size() > Channel::kCommandBytes / 2) settle();
-  add_quietly(function, fill);
+  append(function, OnFailure::report, fill, false);
 }
 
-void Remote::add_quietly(Function function, const std::function<void(Writer&)>& fill) {
-  Writer command;
-  fill(command);
-  commands_.put(function);
-  commands_.put(static_cast<std::uint32_t>(command.size()));
-  commands_.put_bytes(command.bytes().data(), command.size());
-  ++command_count_;
-}
+void Remote::add_quietly(Function function, const std::function<void(Writer&)>& fill) { append(function, OnFailure::report, fill, false); }
 
-Remote::Answer Remote::ask(Function function, const std::function<void(Writer&)>& fill, std::int64_t limit_ms) {
+void Remote::later(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, Take take) {
   if (!is_usable()) {
     if (worker_->process().has_ended()) ended("the process of backend " + worker_->name() + " has " + worker_->process().end_text(), ASSAY_FAILED);
     throw BackendFault(ASSAY_FAILED, "the context of backend " + worker_->name() + " can be asked nothing more", "", true, is_alone());
   }
-  add(function, fill);
+  if (commands_.size() > Channel::kCommandBytes / 2) settle();
+  awaited_.push_back({command_count_, function, std::move(take)});
+  append(function, on_failure, fill, true);
+}
+
+void Remote::append(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, bool answers) {
+  const std::size_t at = commands_.size();
+  commands_.put(CommandHead{});
+  fill(commands_);
+  const auto length = static_cast<std::uint32_t>(commands_.size() - at - sizeof(CommandHead));
+  commands_.put_at(at, CommandHead{function, on_failure, length, answers ? 1u : 0u});
+  ++command_count_;
+}
+
+Remote::Answer Remote::ask(Function function, const std::function<void(Writer&)>& fill, std::int64_t limit_ms) {
+  Answer answer;
+  bool answered = false;
+  later(function, OnFailure::stop, fill, [&](assay_status status, const std::string& error, Reader& from) {
+    answered = true;
+    answer.status = status;
+    error_ = error;
+    const std::byte* first = from.take(0);
+    answer.bytes.assign(first, first + from.left());
+  });
+  flush(function, limit_ms);
+  if (!answered) no_sense();
+  return answer;
+}
+
+void Remote::flush(Function last, std::int64_t limit_ms) {
+  if (command_count_ == 0) return;
   post();
-  return read_reply(function, wait_for_reply(function, limit_ms));
+  read_reply(last, wait_for_reply(last, limit_ms));
 }
 
 void Remote::post() {
@@ -225,6 +246,7 @@ void Remote::post() {
   if (bytes + sizeof(Frame) > Channel::kCommandBytes) {
     commands_.clear();
     command_count_ = 0;
+    awaited_.clear();
     throw BackendError(ASSAY_INVALID_ARGUMENT, fmt::format("a call of {} bytes: expected at most {}", bytes, Channel::kCommandBytes - sizeof(Frame)));
   }
   const Frame frame{kCommandMagic, ++sequence_, static_cast<std::uint32_t>(bytes), command_count_};
@@ -239,13 +261,14 @@ void Remote::post() {
 std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_ms) {
   Channel& channel = worker_->channel(channel_);
   const std::uint32_t commands = std::exchange(command_count_, 0);
+  const std::int64_t longest_wait = std::exchange(longest_wait_ms_, 0);
   const std::uint32_t before = sequence_ - 1;
   const Clock::time_point start = Clock::now();
   Clock::time_point since = start;
   std::uint32_t progress = channel.progress.load();
   bool hurried = false;
   const std::string who = "the process of backend " + worker_->name();
-  const bool slept = !patience_.look(channel.answered, before);
+  patience_.look(channel.answered, before);
   while (channel.answered.load() != sequence_) {
     const auto calling = static_cast<Function>(channel.calling.load());
     if (worker_->process().has_ended()) {
@@ -264,6 +287,7 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
       since = now;
     }
     std::int64_t limit = std::max(limit_ms_, calling == last || last == Function::load ? limit_ms : 0);
+    if (calling == Function::synchronize) limit = std::max(limit, longest_wait);
     if (hurried) limit = std::min(limit, kLastCall);
     if (calling == Function::none) limit = std::max(limit, kBetweenCalls);
     // One that only pretends to go on does not go on for ever.
@@ -278,7 +302,6 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
     if (old != sequence_) wait_while(channel.answered, old, milliseconds(std::clamp<std::int64_t>(limit, 1, 50)));
     channel.judge_waits.store(0);
   }
-  if (slept) patience_.slept();
   Frame frame;
   std::memcpy(&frame, channel.replies, sizeof frame);
   if (frame.magic != kReplyMagic || frame.sequence != sequence_ || frame.commands != commands || frame.length > Channel::kReplyBytes - sizeof frame) {
@@ -287,26 +310,47 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
   return {channel.replies + sizeof frame, channel.replies + sizeof frame + frame.length};
 }
 
-Remote::Answer Remote::read_reply(Function last, std::vector<std::byte> bytes) {
-  Answer answer;
-  answer.bytes = std::move(bytes);
+void Remote::no_sense() { ended("the process of backend " + worker_->name() + " answers with bytes that make no sense", ASSAY_FAILED); }
+
+// The device is lost for all that share it, whoever lost it.
+void Remote::note_lost(Function function, assay_status status, const std::string& error) {
+  if (status != ASSAY_DEVICE_LOST || function == Function::open) return;
+  worker_->is_spent = true;
+  if (!is_alone() && is_built_in(worker_->name())) throw BackendFault(ASSAY_FAILED, "the device was lost: " + error, "", true, false);
+}
+
+void Remote::read_reply(Function last, const std::vector<std::byte>& bytes) {
+  const std::vector<Awaited> awaited = std::exchange(awaited_, {});
+  Reader from(bytes.data(), bytes.size());
   Fault found = Fault::none;
   Function faulty = Function::none, failed = Function::none;
   assay_status failed_status = ASSAY_OK;
   std::string fault_text, failed_error;
+  struct Given {
+    const Awaited* to;
+    assay_status status;
+    std::string error;
+    const std::byte* first;
+    std::size_t bytes;
+  };
+  std::vector<Given> given;
   try {
-    Reader from(answer.bytes.data(), answer.bytes.size());
     found = from.get<Fault>();
     faulty = from.get<Function>();
     fault_text = printable(from.text());
     failed = from.get<Function>();
     failed_status = from.get<assay_status>();
     failed_error = printable(from.text());
-    answer.status = from.get<assay_status>();
-    error_ = printable(from.text());
-    answer.at = answer.bytes.size() - from.left();
+    for (std::size_t next = 0; from.left() > 0;) {
+      const auto head = from.get<AnswerHead>();
+      Reader answer(from.take(head.length), head.length);
+      while (next < awaited.size() && awaited[next].command != head.command) ++next;
+      if (next == awaited.size()) throw Malformed("an answer to no question");
+      const std::string error = printable(answer.text());
+      given.push_back({&awaited[next++], head.status, error, answer.take(0), answer.left()});
+    }
   } catch (const Malformed&) {
-    ended("the process of backend " + worker_->name() + " answers with bytes that make no sense", ASSAY_FAILED);
+    no_sense();
   }
   const std::string call = name_of(faulty);
   switch (found) {
@@ -316,20 +360,22 @@ Remote::Answer Remote::read_reply(Function last, std::vector<std::byte> bytes) {
     case Fault::float_mode: fault(call + " left " + fault_text, false);
     case Fault::jump: fault(call + " did not return where it was called (longjmp?)", true);
     case Fault::overrun: fault(call + " wrote more than the " + fault_text + " items that it was asked for", true);
-    default: ended("the process of backend " + worker_->name() + " answers with bytes that make no sense", ASSAY_FAILED);
+    default: no_sense();
   }
-  const bool device_lost = failed_status == ASSAY_DEVICE_LOST || answer.status == ASSAY_DEVICE_LOST;
-  if (device_lost && last != Function::open) {
-    worker_->is_spent = true;
-    if (!is_alone() && is_built_in(worker_->name())) {  // the device is lost for all that share it, whoever lost it
-      throw BackendFault(ASSAY_FAILED, "the device was lost: " + (answer.status == ASSAY_DEVICE_LOST ? error_ : failed_error), "", true, false);
+  note_lost(failed, failed_status, failed_error);
+  for (const Given& each : given) {
+    note_lost(last == Function::open ? last : each.to->function, each.status, each.error);
+    try {
+      Reader answer(each.first, each.bytes);
+      each.to->take(each.status, each.error, answer);
+    } catch (const Malformed&) {
+      no_sense();
     }
   }
   if (failed != Function::none) {
     error_ = failed_error;
     throw BackendError(failed_status, fmt::format("backend {}: {} returned '{}': {}", worker_->name(), name_of(failed), conformance::name_of(failed_status), failed_error));
   }
-  return answer;
 }
 
 }  // namespace assay::conformance::worker

@@ -2,7 +2,8 @@
 // A backend in a worker process, as the judge has it: a table whose functions send messages.
 //
 // Copies, fills and what is given back are sent with the next call that has an answer, so that a case takes few messages. Where
-// such a call failed, the next one says so and names it.
+// such a call failed, the next one says so and names it. later() does the same for calls that have an answer, which is then read
+// with the others: call_sequence.h.
 
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "conformance/backends/backend.h"
+#include "conformance/backends/questions.h"
 #include "conformance/worker/process.h"
 #include "conformance/worker/wire.h"
 
@@ -86,18 +88,28 @@ class Remote {
   struct Answer {
     std::vector<std::byte> bytes;
     assay_status status = ASSAY_OK;
-    std::size_t at = 0;
   };
   // Reads what a function gave. Errors: BackendFault where the worker has sent something else.
   void read(const Answer& answer, const std::function<void(Reader&)>& take);
   // Adds a command; it is sent with the next ask(), or before where there are many.
   void add(Function function, const std::function<void(Writer&)>& fill);
+  // The same for a call whose answer `take` reads, with the status and the error, once flush() or ask() has sent it. It is not
+  // called where the command was passed over.
+  using Take = std::function<void(assay_status status, const std::string& error, Reader& from)>;
+  void later(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, Take take);
+  void synchronize_later(assay_stream* stream, std::int64_t timeout_ms, std::function<void(assay_status, const std::string&)> take);
+  void questions_later(const assay_call& call, Questions& questions);
+  void create_stream_later(std::shared_ptr<assay_stream*> made);
+  // Sends what was added, and reads the answers. Errors: BackendFault; BackendError for a command without an answer that failed.
+  void flush(Function last = Function::none, std::int64_t limit_ms = 0);
   // The same for what gives something back: never sends, and so never throws.
   void add_quietly(Function function, const std::function<void(Writer&)>& fill);
   Answer ask(Function function, const std::function<void(Writer&)>& fill, std::int64_t limit_ms = 0);
   assay_status copy_to_device(assay_stream* stream, void* device, const void* host, std::int64_t bytes);
   assay_status copy_to_host(assay_stream* stream, void* host, const void* device, std::int64_t bytes);
   assay_status synchronize(assay_stream* stream, std::int64_t timeout_ms);
+  // Memory that copies to the host reach with no copy of the judge's; null where it has not as much. The worker may write there.
+  std::byte* area(std::size_t bytes);
   assay_status allocate(std::int64_t bytes, void** data);
   void release(void* data);
   const char* last_error() const { return error_.c_str(); }
@@ -108,9 +120,12 @@ class Remote {
   void load();
   void open(const std::string& options);
   void make_table();
+  void append(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, bool answers);
   void post();
   std::vector<std::byte> wait_for_reply(Function last, std::int64_t limit_ms);
-  Answer read_reply(Function last, std::vector<std::byte> bytes);
+  void read_reply(Function last, const std::vector<std::byte>& bytes);
+  [[noreturn]] void no_sense();
+  void note_lost(Function function, assay_status status, const std::string& error);
   [[noreturn]] void ended(const std::string& what, assay_status status);
   bool is_alone() const { return worker_->cases <= 1; }
   assay_status make_room(std::int64_t bytes);
@@ -123,6 +138,13 @@ class Remote {
 
   Writer commands_;
   std::uint32_t command_count_ = 0, sequence_ = 0;
+  struct Awaited {
+    std::uint32_t command;
+    Function function;
+    Take take;
+  };
+  std::vector<Awaited> awaited_;      // answers to commands that were added
+  std::int64_t longest_wait_ms_ = 0;  // of the synchronize() calls among them
   Patience patience_;
   std::string error_;  // what last_error gives
 
@@ -131,10 +153,17 @@ class Remote {
     assay_stream* stream;
     void* host;
     std::size_t at, bytes;
+    std::uint64_t number;
   };
+  struct Copying {
+    assay_stream* stream;
+    std::uint64_t number;  // of its last copy
+  };
+  void note_copy(assay_stream* stream);
   std::vector<Read> reads_;
-  std::vector<assay_stream*> copying_;
+  std::vector<Copying> copying_;
   std::size_t staged_ = 0;
+  std::uint64_t copies_ = 0;
   std::map<std::uintptr_t, std::int64_t> allocated_;
 };
 

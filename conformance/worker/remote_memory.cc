@@ -57,7 +57,7 @@ void Remote::release(void* data) {
 assay_status Remote::make_room(std::int64_t bytes) {
   if (staged_ + static_cast<std::size_t>(bytes) <= Channel::kStagingBytes) return ASSAY_OK;
   while (!copying_.empty()) {
-    const assay_status status = synchronize(copying_.back(), limit_ms_);
+    const assay_status status = synchronize(copying_.back().stream, limit_ms_);
     if (status != ASSAY_OK) return status;
   }
   return ASSAY_OK;
@@ -77,13 +77,36 @@ assay_status Remote::copy_to_device(assay_stream* stream, void* device, const vo
       to.put(static_cast<std::uint64_t>(staged_));
     });
     staged_ += (count + 63) / 64 * 64;
-    if (std::find(copying_.begin(), copying_.end(), stream) == copying_.end()) copying_.push_back(stream);
+    note_copy(stream);
   }
   return ASSAY_OK;
 }
 
+std::byte* Remote::area(std::size_t bytes) { return bytes <= Channel::kAreaBytes ? worker_->channel(channel_).area : nullptr; }
+
+void Remote::note_copy(assay_stream* stream) {
+  ++copies_;
+  for (Copying& each : copying_) {
+    if (each.stream != stream) continue;
+    each.number = copies_;
+    return;
+  }
+  copying_.push_back({stream, copies_});
+}
+
 assay_status Remote::copy_to_host(assay_stream* stream, void* host, const void* device, std::int64_t bytes) {
   const auto all = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
+  const Channel& channel = worker_->channel(channel_);
+  const auto in_area = reinterpret_cast<std::uintptr_t>(host) - reinterpret_cast<std::uintptr_t>(channel.area);
+  if (in_area < Channel::kAreaBytes && all > 0 && all <= Channel::kAreaBytes - in_area) {
+    add(Function::copy_to_host, [&](Writer& to) {
+      to.put(number_of(stream));
+      to.put(number_of(device));
+      to.put(bytes);
+      to.put(static_cast<std::uint64_t>(channel.area - channel.staging) + in_area);
+    });
+    return ASSAY_OK;
+  }
   for (std::size_t begin = 0; begin < all; begin += kPiece) {
     const std::size_t count = std::min(kPiece, all - begin);
     const assay_status status = make_room(static_cast<std::int64_t>(count));
@@ -94,27 +117,41 @@ assay_status Remote::copy_to_host(assay_stream* stream, void* host, const void* 
       to.put(static_cast<std::int64_t>(count));
       to.put(static_cast<std::uint64_t>(staged_));
     });
-    reads_.push_back({stream, static_cast<std::byte*>(host) + begin, staged_, count});
+    note_copy(stream);
+    reads_.push_back({stream, static_cast<std::byte*>(host) + begin, staged_, count, copies_});
     staged_ += (count + 63) / 64 * 64;
-    if (std::find(copying_.begin(), copying_.end(), stream) == copying_.end()) copying_.push_back(stream);
   }
   return ASSAY_OK;
 }
 
-assay_status Remote::synchronize(assay_stream* stream, std::int64_t timeout_ms) {
+void Remote::synchronize_later(assay_stream* stream, std::int64_t timeout_ms, std::function<void(assay_status, const std::string&)> take) {
   // No wait is longer than a call may take: what a judge gives a copy is more than enough.
   const std::int64_t timeout = timeout_ms < 0 ? limit_ms_ : std::min(timeout_ms, limit_ms_);
-  const Answer answer = ask(Function::synchronize, [&](Writer& to) {
+  longest_wait_ms_ = std::max(longest_wait_ms_, timeout + 1'000);
+  const auto fill = [&](Writer& to) {
     to.put(number_of(stream));
     to.put(timeout);
-  }, timeout + 1'000);
-  std::erase(copying_, stream);
-  for (const Read& each : reads_) {
-    if (each.stream == stream && answer.status == ASSAY_OK) copy_bytes(static_cast<std::byte*>(each.host), worker_->channel(channel_).staging + each.at, each.bytes);
-  }
-  std::erase_if(reads_, [&](const Read& each) { return each.stream == stream; });
-  if (copying_.empty()) staged_ = 0;
-  return answer.status;
+  };
+  later(Function::synchronize, OnFailure::stop, fill, [this, stream, before = copies_, take = std::move(take)](assay_status status, const std::string& error, Reader&) {
+    const auto is_over = [&](const auto& each) { return each.stream == stream && each.number <= before; };
+    for (const Read& each : reads_) {
+      if (is_over(each) && status == ASSAY_OK) copy_bytes(static_cast<std::byte*>(each.host), worker_->channel(channel_).staging + each.at, each.bytes);
+    }
+    std::erase_if(reads_, is_over);
+    std::erase_if(copying_, is_over);
+    if (copying_.empty()) staged_ = 0;
+    take(status, error);
+  });
+}
+
+assay_status Remote::synchronize(assay_stream* stream, std::int64_t timeout_ms) {
+  assay_status waited = ASSAY_FAILED;
+  synchronize_later(stream, timeout_ms, [&](assay_status status, const std::string& error) {
+    waited = status;
+    error_ = error;
+  });
+  flush();
+  return waited;
 }
 
 }  // namespace assay::conformance::worker

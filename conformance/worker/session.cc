@@ -11,6 +11,7 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/worker/call.h"
+#include "conformance/worker/session_call.h"
 
 namespace assay::conformance::worker {
 namespace {
@@ -23,9 +24,6 @@ template <class T>
 void put_pointer(Writer& writer, T* value) {
   writer.put(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(value)));
 }
-
-constexpr std::size_t kLongestText = 4096;
-std::string bounded(const char* text) { return text == nullptr ? "" : std::string(text, strnlen(text, kLongestText)); }
 
 bool frees(Function function) {
   return function == Function::release || function == Function::stream_destroy || function == Function::event_destroy ||
@@ -60,42 +58,6 @@ void Session::note(Fault fault, Function function, std::string text) {
   fault_text_ = std::move(text);
 }
 
-template <class Body>
-void Session::call(Function function, Body body) {
-  channel_.calling.store(static_cast<std::uint32_t>(function));
-  channel_.progress.fetch_add(1);
-  const std::uint64_t before = calls_;
-  const volatile std::uint64_t mine = before + 1;
-  calls_ = before + 1;
-  set_float_mode({});
-  try {
-    body();
-  } catch (const std::exception& error) {
-    note(Fault::exception, function, bounded(error.what()));
-  } catch (...) {
-    note(Fault::exception, function, "of no standard type");
-  }
-  if (const FloatMode left = current_float_mode(); left != FloatMode{}) {
-    set_float_mode({});
-    note(Fault::float_mode, function, describe(left));
-  }
-  if (mine != calls_) {
-    fault_ = Fault::none;
-    note(Fault::jump, function, "");
-    calls_ = mine;
-  }
-  channel_.calling.store(static_cast<std::uint32_t>(Function::none));
-  channel_.progress.fetch_add(1);
-}
-
-template <class Body>
-void Session::status_of(Function function, Body body) {
-  status_ = ASSAY_FAILED;  // what it stays where the call does not return by itself
-  call(function, [&] { status_ = body(); });
-  if (status_ == ASSAY_OK || fault_ != Fault::none) return;
-  call(Function::last_error, [&] { error_ = bounded(table_->last_error(function == Function::open ? nullptr : context_)); });
-}
-
 void Session::serve() {
   std::uint32_t seen = 0;
   for (;;) {
@@ -105,7 +67,6 @@ void Session::serve() {
         if (channel_.posted.load() == seen) wait_while(channel_.posted, seen, std::chrono::seconds(1));
         channel_.worker_waits.store(0);
       }
-      patience_.slept();
     }
     seen = channel_.posted.load();
     answer_batch();
@@ -122,18 +83,27 @@ void Session::answer_batch() {
   Function failed = Function::none;
   assay_status failed_status = ASSAY_OK;
   std::string failed_error;
+  bool over = false;  // nothing more is made of what follows; memory is given back all the same
+  Writer answers;
   Reader commands(channel_.commands + sizeof frame, frame.length);
   for (std::uint32_t i = 0; i < frame.commands; ++i) {
-    const auto function = commands.get<Function>();
-    const auto length = commands.get<std::uint32_t>();
-    Reader command(commands.take(length), length);
+    const auto head = commands.get<CommandHead>();
+    Reader command(commands.take(head.length), head.length);
+    if (over && !frees(head.function)) continue;
     status_ = ASSAY_OK;
+    over_ = false;
     error_.clear();
     answer_.clear();
-    // After a call that failed nothing more is made of what follows from it; memory is given back all the same.
-    if (failed != Function::none && !frees(function)) continue;
-    execute(function, command);
-    if (i + 1 < frame.commands && status_ != ASSAY_OK) failed = function, failed_status = status_, failed_error = error_;
+    execute(head.function, command);
+    if (head.answers != 0) {
+      Writer behind;
+      behind.put_text(error_);
+      behind.put_bytes(answer_.bytes().data(), answer_.size());
+      answers.put(AnswerHead{i, status_, static_cast<std::uint32_t>(behind.size())});
+      answers.put_bytes(behind.bytes().data(), behind.size());
+    }
+    if (!over && status_ != ASSAY_OK && head.on_failure == OnFailure::report) failed = head.function, failed_status = status_, failed_error = error_;
+    over = over || over_ || status_ == ASSAY_DEVICE_LOST || (status_ != ASSAY_OK && head.on_failure != OnFailure::go_on);
     if (fault_ != Fault::none && fault_ != Fault::float_mode) break;
   }
   Writer reply;
@@ -143,9 +113,7 @@ void Session::answer_batch() {
   reply.put(failed);
   reply.put(failed_status);
   reply.put_text(failed_error);
-  reply.put(status_);
-  reply.put_text(error_);
-  reply.put_bytes(answer_.bytes().data(), answer_.size());
+  reply.put_bytes(answers.bytes().data(), answers.size());
   const Frame head{kReplyMagic, frame.sequence, static_cast<std::uint32_t>(reply.size()), frame.commands};
   if (sizeof head + reply.size() > Channel::kReplyBytes) std::abort();  // lists are cut before they are as long as this
   std::memcpy(channel_.replies, &head, sizeof head);
@@ -183,6 +151,8 @@ void Session::execute(Function function, Reader& command) {
     case Function::set_axis: return execute_question(function, command);
     case Function::list_algorithms:
     case Function::list_axes: return execute_list(function, command);
+    case Function::questions: return execute_questions(command);
+    case Function::nothing: return;
     default: return execute_stream(function, command);
   }
 }
@@ -252,73 +222,6 @@ void Session::execute_memory(Function function, Reader& command) {
   } else {
     status_of(function, [&] { return table_->copy_to_host(context_, stream, staged, device, bytes); });
   }
-}
-
-void Session::execute_question(Function function, Reader& command) {
-  if (function == Function::device_info) {
-    assay_device_info info = command.get<assay_device_info>();
-    status_of(function, [&] { return table_->device_info(context_, &info); });
-    return answer_.put(info);
-  }
-  if (function == Function::set_axis) {
-    const std::string name = command.text(), value = command.text();
-    return status_of(function, [&] { return table_->set_axis(context_, name.c_str(), value.c_str()); });
-  }
-  const OwnedCall made(command);
-  if (function == Function::supports) {
-    status_of(function, [&] { return table_->supports(context_, &made.get()); });
-  } else if (function == Function::numerics) {
-    assay_numerics stated = command.get<assay_numerics>();
-    status_of(function, [&] { return table_->numerics(context_, &made.get(), &stated); });
-    answer_.put(stated);
-  } else {
-    std::int64_t bytes = 0;
-    status_of(function, [&] { return table_->workspace_bytes(context_, &made.get(), &bytes); });
-    answer_.put(bytes);
-  }
-}
-
-namespace {
-
-// Room for `capacity` items, and two behind them that must stay as they are.
-template <class Item>
-struct Room {
-  explicit Room(std::int32_t capacity) : items(static_cast<std::size_t>(capacity) + 2) {
-    std::memset(static_cast<void*>(items.data()), 0, items.size() * sizeof(Item));
-    for (Item& each : items) each.struct_size = sizeof each;
-    std::memset(static_cast<void*>(items.data() + capacity), 0xCD, 2 * sizeof(Item));
-    room = capacity;
-  }
-  bool is_overrun() const {
-    const auto* first = reinterpret_cast<const unsigned char*>(items.data() + room);
-    return std::any_of(first, first + 2 * sizeof(Item), [](unsigned char each) { return each != 0xCD; });
-  }
-  std::vector<Item> items;
-  std::int32_t room;
-};
-
-}  // namespace
-
-void Session::execute_list(Function function, Reader& command) {
-  const auto capacity = command.get<std::int32_t>();
-  std::int32_t count = 0;
-  const auto give = [&](auto& room) {
-    if (room.is_overrun()) return note(Fault::overrun, function, std::to_string(capacity));
-    answer_.put(count);
-    const std::int32_t given = std::clamp(count, 0, capacity);
-    answer_.put_bytes(room.items.data(), static_cast<std::size_t>(given) * sizeof room.items[0]);
-  };
-  if (function == Function::list_axes) {
-    Room<assay_axis> room(capacity);
-    status_of(function, [&] { return table_->list_axes(context_, capacity == 0 ? nullptr : room.items.data(), capacity, &count); });
-    return give(room);
-  }
-  const OwnedCall made(command);
-  Room<assay_algorithm> room(capacity);
-  status_of(function, [&] {
-    return table_->list_algorithms(context_, &made.get(), capacity == 0 ? nullptr : room.items.data(), capacity, &count);
-  });
-  give(room);
 }
 
 void Session::execute_stream(Function function, Reader& command) {

@@ -27,6 +27,7 @@ class Session {
   void execute_load(Reader& commands);
   void execute_memory(Function function, Reader& commands);
   void execute_question(Function function, Reader& commands);
+  void execute_questions(Reader& commands);
   void execute_list(Function function, Reader& commands);
   void execute_stream(Function function, Reader& commands);
 
@@ -50,6 +51,7 @@ class Session {
   Function faulty_ = Function::none;
   std::string fault_text_;
   assay_status status_ = ASSAY_OK;  // of the last command
+  bool over_ = false;               // nothing behind it is to be carried out, whatever its status
   std::string error_;
   Writer answer_;                   // of the last command
 };

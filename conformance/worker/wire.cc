@@ -15,11 +15,11 @@ std::string name_of(Function function) {
                                            "copy_to_host", "fill", "stream_create", "stream_destroy", "synchronize", "event_create",
                                            "event_destroy", "event_record", "event_elapsed", "capture_begin", "capture_end", "graph_launch",
                                            "graph_destroy", "supports", "numerics", "list_algorithms", "list_axes", "set_axis",
-                                           "workspace_bytes", "execute"};
+                                           "workspace_bytes", "execute", "", ""};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Function::count));
   if (function == Function::load) return "the loading of the library";
   if (function == Function::unload) return "the unloading of the library";
-  if (function == Function::none || function >= Function::count) return "no call";
+  if (function == Function::none || function >= Function::questions) return "no call";
   return std::string(kNames[static_cast<std::size_t>(function)]) + "()";
 }
 
@@ -40,19 +40,26 @@ void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t old, std::chrono
 void wake(std::atomic<std::uint32_t>& word) { futex(word, FUTEX_WAKE, INT_MAX, nullptr); }
 
 bool Patience::look(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
-  start_ = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  if (word.load(std::memory_order_acquire) != old) return true;
+  const bool long_look = slept_ > 0 && slept_ % kTryAgain == 0;
+  const std::chrono::nanoseconds at_most = long_look ? kMost : patience_;
+  const Clock::time_point start = Clock::now();
   for (int i = 0;; ++i) {
-    if (word.load(std::memory_order_acquire) != old) return true;
+    if (word.load(std::memory_order_acquire) != old) {
+      const auto taken = Clock::now() - start;
+      patience_ = std::clamp<std::chrono::nanoseconds>(4 * taken, std::max(patience_ / 2, kLeast), kMost);
+      slept_ = 0;
+      return true;
+    }
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
-    if (i % 8 == 7 && std::chrono::steady_clock::now() - start_ > patience_) return false;
+    if (i % 8 == 7 && Clock::now() - start > at_most) break;
   }
-}
-
-void Patience::slept() {
-  const auto waited = std::chrono::steady_clock::now() - start_;
-  patience_ = waited < 2 * kMost ? std::min(kMost, 2 * patience_) : std::max(kLeast, patience_ / 2);
+  patience_ = std::max(kLeast, patience_ / 2);
+  ++slept_;
+  return false;
 }
 
 }  // namespace assay::conformance::worker

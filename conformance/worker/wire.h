@@ -13,18 +13,46 @@
 #include <type_traits>
 #include <vector>
 
+#include "conformance/backend.h"
+
 namespace assay::conformance::worker {
 
 // Functions of the interface; `load`: the library is loaded and its table read; `unload`: it is unloaded.
 enum class Function : std::uint32_t {
   none, load, unload, open, close, last_error, device_info, allocate, release, copy_to_device, copy_to_host, fill, stream_create, stream_destroy,
   synchronize, event_create, event_destroy, event_record, event_elapsed, capture_begin, capture_end, graph_launch, graph_destroy, supports,
-  numerics, list_algorithms, list_axes, set_axis, workspace_bytes, execute, count
+  numerics, list_algorithms, list_axes, set_axis, workspace_bytes, execute,
+  questions,  // several calls: ask_questions() of questions.h
+  nothing,    // no call
+  count
 };
 // "execute()"; "the loading of the library".
 std::string name_of(Function function);
 
 constexpr std::uint32_t kCommandMagic = 0x43595341, kReplyMagic = 0x52595341;
+
+// What becomes of the commands behind one whose call gives another status than ASSAY_OK. What gives something back is carried out
+// all the same, and nothing else is once the device is lost.
+enum class OnFailure : std::uint32_t {
+  report,  // they are passed over, and the judge reports the failure as that of its own doing
+  stop,    // they are passed over; the status is the answer
+  go_on,   // they are carried out; the status is the answer
+};
+
+// Heads a command of a batch.
+struct CommandHead {
+  Function function = Function::none;
+  OnFailure on_failure = OnFailure::report;
+  std::uint32_t length = 0;   // bytes behind this
+  std::uint32_t answers = 0;  // 1: a reply to it is read
+};
+
+// Heads an answer in a reply; behind it the text of the error and what the function gave.
+struct AnswerHead {
+  std::uint32_t command = 0;  // its number in the batch
+  assay_status status = ASSAY_OK;
+  std::uint32_t length = 0;  // bytes behind this
+};
 
 // Heads a batch of commands and a reply.
 struct Frame {
@@ -36,7 +64,8 @@ struct Frame {
 
 // Shared memory of one channel. What the worker writes is read once, and checked, before it is used.
 struct Channel {
-  static constexpr std::size_t kCommandBytes = std::size_t{1} << 20, kReplyBytes = std::size_t{4} << 20, kStagingBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kCommandBytes = std::size_t{1} << 20, kReplyBytes = std::size_t{4} << 20, kStagingBytes = std::size_t{32} << 20,
+                               kAreaBytes = std::size_t{32} << 20;
 
   alignas(64) std::atomic<std::uint32_t> posted;         // batches, by the judge
   std::atomic<std::uint32_t> worker_waits;
@@ -47,6 +76,7 @@ struct Channel {
   alignas(64) std::byte commands[kCommandBytes];
   std::byte replies[kReplyBytes];
   alignas(4096) std::byte staging[kStagingBytes];  // what is copied, both ways
+  alignas(4096) std::byte area[kAreaBytes];        // what is read here by the judge, without another copy
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -60,13 +90,12 @@ class Patience {
  public:
   // True once the word is no longer `old`; false where it is time to sleep.
   bool look(const std::atomic<std::uint32_t>& word, std::uint32_t old);
-  // The word has changed, after a sleep.
-  void slept();
 
  private:
-  static constexpr std::chrono::nanoseconds kLeast{500}, kMost{30'000};
+  static constexpr std::chrono::nanoseconds kLeast{250}, kMost{20'000};
+  static constexpr int kTryAgain = 64;  // waits, after which the longest look is tried once more
   std::chrono::nanoseconds patience_ = kMost;
-  std::chrono::steady_clock::time_point start_{};
+  int slept_ = 0;  // in a row
 };
 
 class Malformed : public std::runtime_error {
@@ -88,6 +117,12 @@ class Writer {
   void put_text(std::string_view text) {
     put(static_cast<std::int64_t>(text.size()));
     put_bytes(text.data(), text.size());
+  }
+  // Over what stands there.
+  template <class T>
+  void put_at(std::size_t at, const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::memcpy(bytes_.data() + at, &value, sizeof value);
   }
   // Null and empty differ.
   void put_text(const char* text) {

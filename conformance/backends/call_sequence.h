@@ -1,0 +1,42 @@
+#pragma once
+// Calls one after another, whose results are asked for together: a backend in a worker gets them in one message.
+
+#include <cstdint>
+
+#include "conformance/backends/backend.h"
+#include "conformance/backends/questions.h"
+
+namespace assay::conformance {
+
+// Results are filled in by finish() at the latest, and must live until then. Where a wait fails or the device is lost, nothing that
+// comes behind is done: its result says so.
+class CallSequence {
+ public:
+  explicit CallSequence(Backend& backend) : backend_(backend) {}
+  ~CallSequence();
+  CallSequence(const CallSequence&) = delete;
+  CallSequence& operator=(const CallSequence&) = delete;
+
+  // Whatever status it gives, what comes behind is done, unless the device is lost. Errors of all of these: BackendFault.
+  void execute(assay_stream* stream, const assay_call& call, CallResult& result);
+  void launch(assay_graph* graph, assay_stream* stream, CallResult& result);
+  // Where the call is to get a workspace first, what comes behind is not done.
+  void ask(const assay_call& call, Questions& questions);
+  void synchronize(assay_stream* stream, std::int64_t timeout_ms, CallResult& result);
+  // Copies and fills, which `body` enqueues with the functions of the table.
+  template <class Body>
+  void enqueue(Body body) {
+    if (!over_) body();
+  }
+  // Does what is not yet done. Errors: BackendFault; BackendError for a copy or fill that failed.
+  void finish();
+
+ private:
+  template <class Body>
+  void make(CallResult& result, Body body);
+
+  Backend& backend_;
+  bool over_ = false, pending_ = false;
+};
+
+}  // namespace assay::conformance
