@@ -375,7 +375,7 @@ const Pattern& checked(const PatternRequest& request) {
     names.push_back(each.info.name);
     if (each.info.name == request.pattern) found = &each;
   }
-  require(found != nullptr, "pattern", request.pattern, "the name of a data pattern" + did_you_mean(request.pattern, names));
+  if (found == nullptr) throw InvalidArgument("pattern", request.pattern, "the name of a data pattern" + did_you_mean(request.pattern, names));
   require(request.block >= 1 && request.step >= 2, "block", request.block, "blocks of 1 and steps of 2 or more");
   return *found;
 }
