@@ -65,7 +65,9 @@ Finding finding_from(const json& entry) {
 
 json to_json(const Judgement& judgement) {
   json entry{{"verdict", name_of(judgement.verdict)}, {"words", judgement.words}, {"seconds", judgement.seconds}};
-  if (judgement.verdict == Verdict::passed) entry["ground"] = name_of(judgement.ground);
+  if (judgement.verdict == Verdict::passed || judgement.words > 0) entry["ground"] = name_of(judgement.ground);
+  if (judgement.elements_bounded > 0) entry["bounded"] = judgement.elements_bounded;
+  if (judgement.elements_unbounded > 0) entry["unbounded"] = judgement.elements_unbounded;
   if (!judgement.expected_by.empty()) entry["expected_by"] = judgement.expected_by;
   if (!judgement.way.empty()) entry["way"] = judgement.way;
   if (!judgement.details.empty()) entry["details"] = judgement.details;
@@ -84,6 +86,9 @@ Judgement judgement_from(const json& entry) {
   judgement.verdict = *verdict_named(verdict);
   judgement.ground = *ground_named(ground);
   judgement.words = entry.at("words");
+  judgement.elements_bounded = entry.value("bounded", std::int64_t{0});
+  judgement.elements_unbounded = entry.value("unbounded", std::int64_t{0});
+  judgement.elements_exact = judgement.words - judgement.elements_bounded;
   judgement.seconds = entry.at("seconds");
   judgement.expected_by = entry.value("expected_by", "");
   judgement.details = entry.value("details", std::vector<std::string>{});

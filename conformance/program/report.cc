@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "conformance/program/report_counts.h"
 #include "conformance/program/standard_output.h"
 #include "golden/io/replace_file.h"
 
@@ -28,6 +29,18 @@ void Report::append_to(std::unique_ptr<ResultsFile> results) {
   results_->append({first});
 }
 
+namespace {
+
+// The text of a failure with what the verdict rests on, before the command that shows it again.
+std::string shown_text(const Judgement& judgement) {
+  const std::string standing = standing_text(judgement);
+  if (standing.empty()) return judgement.text;
+  const std::size_t at = std::min(judgement.text.rfind("\n  repro "), judgement.text.size());
+  return judgement.text.substr(0, at) + "\n  judged  " + standing + judgement.text.substr(at);
+}
+
+}  // namespace
+
 // Counts and prints a verdict. The caller holds the mutex.
 void Report::take(CaseReport report) {
   const Judgement& judgement = report.judgement;
@@ -42,7 +55,7 @@ void Report::take(CaseReport report) {
   }
   if (judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run &&
       judgement.verdict != Verdict::not_tried && failures_++ < most_shown_) {
-    say("{}\n\n", judgement.text);
+    say("{}\n\n", shown_text(judgement));
     flush_standard_output();
   }
   cases_.push_back(std::move(report));

@@ -50,7 +50,9 @@ nlohmann::json Report::outcome_json() const {
                         {"words_with_known_plan", all_of_it.known_words}, {"unknown", unknown}});
   }
   nlohmann::json bases = nlohmann::json::object();
-  for (const auto& [ground, basis] : bases_of(cases_)) bases[ground] = {{"cases", basis.cases}, {"words", basis.words}};
+  for (const auto& [ground, basis] : bases_of(cases_)) {
+    bases[ground] = {{"cases", basis.cases}, {"words", basis.words}, {"bounded", basis.bounded}, {"unbounded", basis.unbounded}};
+  }
   nlohmann::json made{{"exit", static_cast<int>(outcome_.exit_code())},
                       {"exits", exits},
                       {"verdict", verdict_line()},

@@ -68,8 +68,8 @@ std::string Report::verdict_line() const {
   const bool good = outcome_.exit_code() == ExitCode::passed;
   // What was declared absent, and proved to be, is no failure; but a pass says how much of the whole it is.
   const std::string word = !good ? "FAIL" : all.not_run == 0 ? "PASS" : fmt::format("PASS (partial: {} of {} cases absent)", all.not_run, all.cases());
-  std::string bases, codes;
-  for (const auto& [ground, basis] : bases_of(cases_)) bases += fmt::format("{}{} by {}", bases.empty() ? "" : ", ", basis.words, ground);
+  const std::string bases = words_text(bases_of(cases_));
+  std::string codes;
   for (const ExitCode code : outcome_.all()) codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
   std::string claimed;
   if (claims_ && claims_->tells_levels()) claimed = fmt::format("; levels passed: {}", claims_->passed_levels(true));
@@ -93,6 +93,7 @@ void Report::print_summary() {
     say("passed: {}\n", text);
   }
   if (tell_settings_) print_settings();
+  for (const auto& [way, number] : ways_of(cases_)) say("judged otherwise, {} case{}: {}\n", number, number == 1 ? "" : "s", way);
   for (const auto& [reason, number] : reasons) say("not run, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [reason, number] : untried) say("not tried, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [what, why] : not_tried_) say("not run, {}: {}\n", what, why);

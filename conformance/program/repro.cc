@@ -41,7 +41,10 @@ Action add_repro(CLI::App& verb) {
     std::unique_ptr<Backend> expecting = options->backend.open_expecting();
     CaseReport judged = judge_line(line, {backend, expecting.get()}, options->backend);
     if (judged.judgement.verdict == Verdict::passed) {
-      fmt::print("passed by {}: {} words compared, with two poisons\n", ground_text(judged.judgement), judged.judgement.words);
+      const Judgement& made = judged.judgement;
+      fmt::print("passed by {}: {} words compared, with two poisons{}{}\n", ground_text(made), made.words,
+                 made.elements_unbounded > 0 ? fmt::format("; {} unbounded, not compared", made.elements_unbounded) : "",
+                 made.way.empty() ? "" : "; " + made.way);
     }
     report.add(std::move(judged));
     keep_open(options->backend, std::move(opened));
