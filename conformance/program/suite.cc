@@ -91,6 +91,18 @@ CaseReport report_for(const CaseLine& line) {
   return report;
 }
 
+// Another context, in another process, for what is left of a case; null where there is none. `other` holds it.
+Backend* restarted(const BackendChoice& choice, std::unique_ptr<Backend>& other) {
+  try {
+    other.reset();
+    other = choice.open();
+    other->begin_case();
+  } catch (const BackendError&) {  // the next case finds the same, and reports it
+    other.reset();
+  }
+  return other.get();
+}
+
 // The case once for each setting; replayed cases are judged with the backend's own choice alone.
 std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged, const BackendChoice& choice, const SettingsToTry& settings) {
   CaseReport report = report_for(line);
@@ -99,12 +111,16 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
   std::vector<CaseReport> reports;
   caught(report, judged, options, [&] {
     const golden::Case problem = generate(line);
-    for (JudgedSetting& each : judge_settings(judged.backend, problem, settings.all_algorithms, settings.axes, options)) {
+    std::unique_ptr<Backend> other;
+    const Recovery recovery{[&](const BackendFault& fault, const JudgeOptions& under) { return judgement_of(fault, judged, under); },
+                            [&] { return restarted(choice, other); }};
+    for (JudgedSetting& each : judge_settings(judged.backend, problem, settings.all_algorithms, settings.axes, options, &recovery)) {
       CaseReport made = report_for(line);
       made.setting = each.setting.text;
       made.judgement = std::move(each.judgement);
       reports.push_back(std::move(made));
     }
+    if (other != nullptr) other->close();
   });
   if (reports.empty() || !report.judgement.text.empty()) reports.push_back(std::move(report));  // what went wrong with the case as a whole
   return reports;

@@ -140,43 +140,102 @@ std::string Setting::words() const {
   return algorithm < 0 ? "" : fmt::format(" --algorithm {}", algorithm);
 }
 
-std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,
-                                          const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options) {
-  const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
-  Expectations expectations(problem, nullptr, specs);
-  std::vector<Setting> settings(1);
-  std::vector<JudgedSetting> judged;
-  if (all_algorithms) {
-    Trial trial(backend, problem, specs, -1, options.timeout_ms);
-    if (trial.questions().supports.is_ok()) {
-      for (const assay_algorithm& each : backend.algorithms(trial.call())) {
-        settings.push_back({each.id, "", "", std::string("algorithm: ") + each.description});
-      }
-      JudgedSetting list{{-1, "", "", "the list of algorithms"}, {}};
-      if (!questions_left_memory(trial, options, list.judgement, true)) judged.push_back(std::move(list));
-    }
-  }
-  for (const auto& [axis, value] : axes) settings.push_back({-1, axis, value, "axis: " + axis + "=" + value});
+namespace {
 
-  for (const Setting& setting : settings) {
-    JudgeOptions under = options;
+constexpr int kMostUnfinished = 3;  // settings of a case
+
+// The settings of one case, one after another.
+class SettingsOfCase {
+ public:
+  SettingsOfCase(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& specs, const JudgeOptions& options, const Recovery* recovery)
+      : backend_(&backend), problem_(problem), specs_(specs), options_(options), recovery_(recovery), expectations_(problem, nullptr, specs) {}
+
+  std::vector<assay_algorithm> algorithms() {
+    std::vector<assay_algorithm> all;
+    const Setting setting{-1, "", "", "the list of algorithms"};
+    list_ = judged(setting, [&](const JudgeOptions& under) {
+      Judgement judgement;
+      Trial trial(*backend_, problem_, specs_, -1, under.timeout_ms);
+      if (trial.questions().supports.is_ok()) all = backend_->algorithms(trial.call());
+      if (questions_left_memory(trial, under, judgement, true)) judgement.verdict = Verdict::passed;
+      return judgement;
+    });
+    return all;
+  }
+
+  void judge(const Setting& setting) {
+    made_.push_back(judged(setting, [&](const JudgeOptions& under) {
+      if (!setting.axis.empty()) backend_->set_axis(setting.axis, setting.value);
+      const Default restored{setting.axis, backend_};
+      return judge_once(*backend_, problem_, specs_, expectations_, under);
+    }));
+  }
+
+  std::vector<JudgedSetting> take() {
+    if (list_ && list_->judgement.verdict != Verdict::passed) made_.push_back(std::move(*list_));
+    return std::move(made_);
+  }
+
+ private:
+  // Sets an axis back to its default, whatever happens under it.
+  struct Default {
+    const std::string& axis;
+    Backend*& backend;
+    ~Default() {
+      try {
+        if (!axis.empty() && !backend->is_given_up()) backend->set_axis(axis, "");
+      } catch (const BackendError&) {  // it set the axis to another value: nothing but the next calls can show what it is now
+      }
+    }
+  };
+
+  template <class Body>
+  JudgedSetting judged(const Setting& setting, Body body) {
+    JudgeOptions under = options_;
     if (setting.algorithm >= 0) under.algorithm = setting.algorithm;
     under.setting = setting.text;
     under.reproduce += setting.words();
-    if (backend.is_given_up()) {
-      judged.push_back({setting, not_tried()});
-      continue;
-    }
-    if (!setting.axis.empty()) backend.set_axis(setting.axis, setting.value);
+    if (!is_usable()) return {setting, not_tried()};
+    JudgedSetting made{setting, {}};
     try {
-      judged.push_back({setting, judge_once(backend, problem, specs, expectations, under)});
-    } catch (...) {
-      if (!setting.axis.empty() && !backend.is_given_up()) backend.set_axis(setting.axis, "");
-      throw;
+      made.judgement = body(under);
+    } catch (const BackendFault& fault) {
+      if (recovery_ == nullptr) throw;
+      made.judgement = recovery_->verdict(fault, under);
     }
-    if (!setting.axis.empty() && !backend.is_given_up()) backend.set_axis(setting.axis, "");
+    unfinished_ += made.judgement.verdict == Verdict::unfinished;
+    return made;
   }
-  return judged;
+
+  bool is_usable() {
+    if (!backend_->is_given_up()) return true;
+    Backend* const other = recovery_ != nullptr && unfinished_ < kMostUnfinished ? recovery_->restart() : nullptr;
+    if (other != nullptr) backend_ = other;
+    return other != nullptr;
+  }
+
+  Backend* backend_;
+  const golden::Case& problem_;
+  const std::vector<OutputSpec>& specs_;
+  const JudgeOptions& options_;
+  const Recovery* recovery_;
+  Expectations expectations_;
+  int unfinished_ = 0;
+  std::vector<JudgedSetting> made_;
+  std::optional<JudgedSetting> list_;
+};
+
+}  // namespace
+
+std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,
+                                          const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options, const Recovery* recovery) {
+  const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
+  SettingsOfCase settings(backend, problem, specs, options, recovery);
+  const std::vector<assay_algorithm> algorithms = all_algorithms ? settings.algorithms() : std::vector<assay_algorithm>{};
+  settings.judge({});
+  for (const assay_algorithm& each : algorithms) settings.judge({each.id, "", "", std::string("algorithm: ") + each.description});
+  for (const auto& [axis, value] : axes) settings.judge({-1, axis, value, "axis: " + axis + "=" + value});
+  return settings.take();
 }
 
 }  // namespace assay::conformance

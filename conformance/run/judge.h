@@ -10,6 +10,7 @@
 // again on a stream that is busy when the call comes (late_stream.h).
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,12 +94,22 @@ struct JudgedSetting {
   Setting setting;
   Judgement judgement;
 };
+// What becomes of a fault of the backend under one setting: the others are judged all the same.
+struct Recovery {
+  // The verdict on the fault, with the options of its setting. May throw what ends the case.
+  std::function<Judgement(const BackendFault& fault, const JudgeOptions& options)> verdict;
+  // A backend in place of one that can be asked nothing more, or null.
+  std::function<Backend*()> restart;
+};
+
 // Judges the case with the backend's own choice, then (`all_algorithms`) with each algorithm that the backend lists, then
 // with each of `axes` (NAME, VALUE). What is expected is computed once for each plan that is stated. Other axes are left as
-// they are, and those of `axes` end at their defaults. After a call that does not finish the rest is not tried.
-// Errors: as judge().
+// they are, and those of `axes` end at their defaults. Where the backend can be asked nothing more, it is replaced by
+// `recovery`; without one, and after three settings that did not finish, the rest is not tried. Faults of listing the algorithms
+// come last. Errors: as judge(); without `recovery`, BackendFault.
 std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,
-                                          const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options);
+                                          const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options,
+                                          const Recovery* recovery = nullptr);
 
 // Graph replay: captures the call on the inputs of steps[0], then replays it once for each step, in order, with the inputs
 // in device memory changed to that step's and the outputs poisoned anew; at last the first step once more. Every replay is

@@ -1,6 +1,6 @@
 // The reference as a shared library that does one thing no backend may, which its options name: "WHAT@WHERE", for the one case
 // of the smoke profile that kTarget describes, and "WHAT@WHERE!" for every case. WHERE is a function of the interface, or
-// `load`, `entry` and `unload`, which HOSTILE names in the environment. What else can be done is in kDeeds, and with answers:
+// `load`, `entry` and `unload`, which HOSTILE names in the environment, or `algorithm`: execute() with the only one of the list. What else can be done is in kDeeds, and with answers:
 //
 //   answer@FUNCTION=KIND   what the function answers: see answers() below
 
@@ -150,6 +150,13 @@ const std::map<std::string, std::function<void()>>& deeds() {
            if (fork() == 0) wait_for_ever();
          }
        }},
+      {"daemon", [] {  // in a session of its own, with a child in another one
+         if (fork() != 0) return;
+         setsid();
+         if (fork() == 0) setsid();
+         std::ofstream(kind, std::ios::app) << getpid() << std::endl;
+         wait_for_ever();
+       }},
       {"print", [] {
          for (int i = 0; i < 3000; ++i) std::printf("PASS everything, I promise \xff\x1b[31m\n");
          std::fflush(stdout);
@@ -207,6 +214,16 @@ assay_status question(const char* where, const assay_call* call) {
   return ASSAY_OK;
 }
 
+// The algorithm that is listed where something is to be done in it alone; the reference has one.
+constexpr std::int64_t kAlgorithm = 7;
+const assay_call& without_algorithm(const assay_call& call) {
+  static assay_call plain;
+  if (place != "algorithm" || call.algorithm != kAlgorithm) return call;
+  plain = call;
+  plain.algorithm = -1;
+  return plain;
+}
+
 assay_status allocate(assay_context* context, std::int64_t bytes, void** data) {
   at("allocate");
   static void* first = nullptr;
@@ -248,14 +265,15 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
   static_cast<void>(noted);
   const assay_status asked = question("execute", call);
   if (asked != ASSAY_OK) return asked;
-  return honest().execute(context, stream, call);
+  if (call->algorithm == kAlgorithm) at("algorithm");
+  return honest().execute(context, stream, &without_algorithm(*call));
 }
 
 assay_status supports(assay_context* context, const assay_call* call) {
   const assay_status asked = question("supports", call);
   if (asked != ASSAY_OK) return asked;
   if (deed == "jump" && marked && setjmp(earlier) != 0) return ASSAY_OK;  // from execute(), once this has long returned
-  return honest().supports(context, call);
+  return honest().supports(context, &without_algorithm(*call));
 }
 
 const char* last_error(assay_context* context) {
@@ -270,7 +288,7 @@ const char* last_error(assay_context* context) {
 
 assay_status list_axes(assay_context*, assay_axis* axes, std::int32_t capacity, std::int32_t* count) {
   at("list_axes");
-  *count = place == "list_axes" ? 1 : 0;
+  *count = place == "list_axes" || place == "algorithm" ? 1 : 0;
   if (answers("list_axes", "negative")) *count = -3;
   if (answers("list_axes", "many")) *count = 2'000'000'000;
   if (capacity < 1) return ASSAY_OK;
@@ -288,7 +306,8 @@ assay_status list_algorithms(assay_context*, const assay_call* call, assay_algor
   if (answers("list_algorithms", "negative")) *count = -3;
   if (answers("list_algorithms", "many")) *count = 2'000'000'000;
   if (capacity < 1) return ASSAY_OK;
-  algorithms[0].id = -1;
+  if (place == "algorithm") std::strcpy(algorithms[0].description, "the only one");
+  algorithms[0].id = place == "algorithm" ? kAlgorithm : -1;
   if (answers("list_algorithms", "description")) fill(algorithms[0].description);
   return ASSAY_OK;
 }

@@ -289,6 +289,26 @@ TEST(Hostile, Algorithms) {
   }
 }
 
+// A fault under one setting is the verdict of that setting; the others are judged, in another process where that is needed.
+TEST(Hostile, OneOfManySettings) {
+  for (const auto& [deed, verdict, told] : {std::tuple{"segv@algorithm", "failed", "ended by signal 11 (SIGSEGV) in execute()"},
+                                            std::tuple{"hang@algorithm", "unfinished", "execute() did not return within 1 s"},
+                                            std::tuple{"ftz@algorithm", "failed", "execute() left flush-to-zero on"}}) {
+    SCOPED_TRACE(deed);
+    const Seen seen = run_hostile(deed, {"--algorithms", "all", "--axes", "size=1"});
+    std::map<std::string, nlohmann::json> settings;
+    for (const nlohmann::json& each : seen.json.at("cases")) {
+      if (each.value("case", "") == kTarget) settings[each.value("setting", "")] = each;
+    }
+    EXPECT_EQ(settings.size(), 3u) << seen.ran.out;
+    EXPECT_EQ(settings[""].value("verdict", ""), "passed") << seen.ran.out;
+    EXPECT_EQ(settings["axis: size=1"].value("verdict", ""), "passed") << seen.ran.out;
+    EXPECT_EQ(settings["algorithm: the only one"].value("verdict", ""), verdict) << seen.ran.out;
+    EXPECT_TRUE(contains(text_of(settings["algorithm: the only one"]), told)) << seen.ran.out;
+    EXPECT_TRUE(contains(text_of(settings["algorithm: the only one"]), "  under   algorithm: the only one")) << seen.ran.out;
+  }
+}
+
 TEST(Hostile, TextThatIsNoUtf8IsShownAndKeepsTheJson) {
   const Seen seen = run_hostile("answer@device_info=utf8!");
   EXPECT_EQ(seen.ran.code, 0) << seen.ran.out << seen.ran.err;
@@ -353,6 +373,18 @@ TEST(Workers, EndWithTheProgram) {
   ASSERT_GT(worker, 0);
   for (int i = 0; i < 400 && is_alive(worker); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(is_alive(worker));
+}
+
+// What a library starts in sessions of their own does not outlive its process.
+TEST(Workers, EndWithWhatTheyHaveStarted) {
+  const golden::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "pids";
+  const Seen seen = run_hostile("daemon@execute=" + file.string());
+  EXPECT_EQ(seen.ran.code, 0) << seen.ran.out << seen.ran.err;
+  std::ifstream pids(file);
+  int count = 0;
+  for (pid_t process = 0; pids >> process; ++count) EXPECT_FALSE(is_alive(process)) << process;
+  EXPECT_GE(count, 2);
 }
 
 // A right backend whose library is linked with -ffast-math is right, and nothing that is expected changes.
