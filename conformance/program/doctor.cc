@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 #include <hdf5.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "conformance/backends/backend.h"
-#include "conformance/backends/built_in.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/report.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
+#include "conformance/worker/answers.h"
+#include "conformance/worker/process.h"
 #include "golden/io/manifest.h"
 #include "reference/support/parallel.h"
 
@@ -54,6 +57,22 @@ std::string cuda() {
   }
 }
 
+// What a process of its own finds: it loads the library.
+std::vector<std::string> cublaslt() {
+  constexpr std::chrono::seconds kLimit{60};
+  const worker::SharedMemory nothing(4096);
+  const std::shared_ptr<worker::Process> process = worker::Process::start({worker::kFindings}, nothing.descriptor(), {});
+  if (!process->wait(kLimit)) {
+    process->kill();
+    return {fmt::format("the process that loads it did not end within {} s", kLimit.count())};
+  }
+  std::vector<std::string> lines;
+  std::istringstream text(printable(process->printed()));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  if (process->end_text() != "ended with exit code 0") lines.push_back("the process that loads it " + process->end_text());
+  return lines;
+}
+
 std::vector<Fact> facts_of(const std::string& backend_name, const std::string& backend_options) {
   std::vector<Fact> found;
   found.push_back({"assay", fmt::format("{}, built with {}", kVersion, __VERSION__)});
@@ -63,7 +82,7 @@ std::vector<Fact> facts_of(const std::string& backend_name, const std::string& b
   H5get_libversion(&major, &minor, &release);
   found.push_back({"hdf5", fmt::format("{}.{}.{}", major, minor, release)});
   found.push_back({"cuda", cuda()});
-  for (const std::string& line : cublaslt_findings()) found.push_back({"cublaslt", line});
+  for (const std::string& line : cublaslt()) found.push_back({"cublaslt", line});
   const std::filesystem::path folder = golden_folder();
   const std::vector<std::string> faults = faults_of(folder);
   if (faults.empty()) found.push_back({"fixtures", fmt::format("{} files in {}, every digest right", golden_files().size(), folder.string())});

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,9 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <future>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -116,6 +119,36 @@ SharedMemory::~SharedMemory() {
   close(descriptor_);
 }
 
+namespace {
+
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::error_code failed;
+  for (const auto& each : std::filesystem::directory_iterator("/proc", failed)) {
+    const auto id = static_cast<pid_t>(std::strtol(each.path().filename().c_str(), nullptr, 10));
+    if (id <= 0) continue;
+    std::ifstream file(each.path() / "stat");
+    std::string line;
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(')');  // of "ID (NAME) STATE PARENT"; the name may hold anything
+    if (name_end == line.npos || name_end + 4 > line.size()) continue;
+    if (std::strtol(line.c_str() + name_end + 4, nullptr, 10) == getpid()) found.push_back(id);
+  }
+  return found;
+}
+
+// Ends a child of this process, and waits for that, but not for ever.
+void end_child(pid_t id) {
+  ::kill(id, SIGKILL);
+  for (int i = 0; i < 1000; ++i) {
+    siginfo_t info{};
+    if (waitid(P_PID, static_cast<id_t>(id), &info, WEXITED | WNOHANG) != 0 || info.si_pid != 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
+
 // The thread that starts and watches workers.
 class Supervisor {
  public:
@@ -141,6 +174,7 @@ class Supervisor {
   Supervisor() {
     bell_ = moved_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (bell_ < 0) fail("eventfd");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a worker leaves behind becomes a child of this process: see end_orphans()
     // Signals to the program belong to its other threads.
     sigset_t all, before;
     sigfillset(&all);
@@ -163,7 +197,7 @@ class Supervisor {
       for (std::size_t i = running.size(); i-- > 0;) {
         if (watched[2 + 2 * i].revents != 0) running[i]->drain();
         const bool look = watched[1 + 2 * i].revents != 0 || running[i]->handle_ < 0;
-        if (look && running[i]->reap()) running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+        if (look && running[i]->reap([&] { end_orphans(running, *running[i]); })) running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
       }
       if (watched[0].revents == 0) continue;
       std::uint64_t number = 0;
@@ -177,6 +211,27 @@ class Supervisor {
         started_ = nullptr;
         task();
         if (started_ != nullptr) running.push_back(std::move(started_));
+      }
+    }
+  }
+
+  // Processes that a worker has left behind in sessions of their own. Other children of this process are in its session; while
+  // another library runs, they may be that one's, and are ended with it.
+  static void end_orphans(const std::vector<std::shared_ptr<Process>>& running, const Process& ended) {
+    std::set<pid_t> sessions{getsid(0)};
+    for (const auto& each : running) {
+      if (each.get() == &ended) continue;
+      if (each->foreign_) return;
+      sessions.insert(each->id_);
+    }
+    bool found = true;
+    for (int round = 0; found && round < 32; ++round) {  // what they have started becomes a child once they are gone
+      found = false;
+      for (const pid_t child : children()) {
+        const pid_t session = getsid(child);
+        if (session < 0 || sessions.contains(session)) continue;
+        end_child(child);
+        found = true;
       }
     }
   }
@@ -227,6 +282,7 @@ std::shared_ptr<Process> Process::start(const std::vector<std::string>& words, i
     made->id_ = id;
     made->handle_ = static_cast<int>(syscall(SYS_pidfd_open, id, 0));
     if (made->handle_ >= 0) fcntl(made->handle_, F_SETFD, FD_CLOEXEC);
+    made->foreign_ = !words.empty() && words.back() == kForeign;
     made->life_ = std::exchange(life.write, -1);
     made->output_ = std::exchange(output.read, -1);
     made->on_end_ = std::move(ended);
@@ -271,7 +327,7 @@ void Process::drain() {
   }
 }
 
-bool Process::reap() {
+bool Process::reap(const std::function<void()>& end_orphans) {
   siginfo_t info{};
   const int asked = waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
   if (asked == 0 && info.si_pid == 0) return false;
@@ -285,6 +341,7 @@ bool Process::reap() {
       end_code_ = info.si_code;
       end_status_ = info.si_status;
     }
+    end_orphans();
     ended_.store(true, std::memory_order_release);
   }
   changed_.notify_all();

@@ -23,6 +23,9 @@ constexpr const char* kWorkerVerb = "worker-process";
 // Descriptors that a worker starts with, beside 0 to 2.
 constexpr int kMemoryDescriptor = 3, kLifeDescriptor = 4;
 
+// The last word of one that loads a library which is not ours, and of one that only says what it finds about cuBLASLt.
+constexpr const char *kForeign = "limited", *kFindings = "cublaslt";
+
 // Says that this program, started with kWorkerVerb, is a worker: what a program's main() does that calls serve().
 void offer_this_program();
 // The program to start as a worker: this one if it has offered itself, else what ASSAY_WORKER names, else `assay` beside this one.
@@ -57,7 +60,7 @@ class Process {
   bool has_ended() const { return ended_.load(std::memory_order_acquire); }
   // False: it has not ended within this time.
   bool wait(std::chrono::milliseconds at_most);
-  // Ends it, and what it has started, if that is still in its process group. Returns at once.
+  // Ends it, and what it has started. Returns at once.
   void kill();
   // "ended by signal 11 (SIGSEGV)", "ended with exit code 0". Empty while it runs.
   std::string end_text();
@@ -68,12 +71,13 @@ class Process {
   friend class Supervisor;
   Process() = default;
   void drain();
-  bool reap();  // true once it has ended
+  bool reap(const std::function<void()>& end_orphans);  // true once it has ended
 
   pid_t id_ = -1;
   int handle_ = -1;  // pidfd, or -1 where the system has none
   int life_ = -1;    // the worker ends when this is closed
   int output_ = -1;
+  bool foreign_ = false;  // it has a library loaded that is not ours
   std::function<void()> on_end_;
   std::atomic<bool> ended_ = false;
   std::mutex mutex_;

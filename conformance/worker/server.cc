@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "conformance/backends/built_in.h"
 #include "conformance/worker/process.h"
 #include "conformance/worker/session.h"
 #include "reference/support/sanitized.h"
@@ -78,11 +79,16 @@ void end_with_judge() {
 // Words: the judge's process number, the number of channels, "limited" or "unlimited" memory.
 std::optional<int> serve_as_worker(int argc, char** argv) {
   offer_this_program();
-  if (argc != 5 || std::strcmp(argv[1], kWorkerVerb) != 0) return std::nullopt;
+  const bool only_findings = argc == 4 && std::strcmp(argv[3], kFindings) == 0;
+  if ((argc != 5 && !only_findings) || std::strcmp(argv[1], kWorkerVerb) != 0) return std::nullopt;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != static_cast<pid_t>(std::strtol(argv[2], nullptr, 10))) return 1;  // it has ended already
+  if (only_findings) {
+    for (const std::string& line : cublaslt_findings()) std::printf("%s\n", line.c_str());
+    return 0;
+  }
   const auto channels = static_cast<std::size_t>(std::strtoul(argv[3], nullptr, 10));
-  confine(std::strcmp(argv[4], "limited") == 0);
+  confine(std::strcmp(argv[4], kForeign) == 0);
   fcntl(kMemoryDescriptor, F_SETFD, FD_CLOEXEC);
   fcntl(kLifeDescriptor, F_SETFD, FD_CLOEXEC);
   void* memory = mmap(nullptr, channels * sizeof(Channel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, kMemoryDescriptor, 0);
