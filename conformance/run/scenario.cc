@@ -158,6 +158,8 @@ class ScenarioJudge {
   bool replays(bool launched) {
     const std::string one = launched ? "replay" : "round";
     const int count = scenario_.replay.count;
+    const Judgement before = judgement_;
+    Judgement first;  // after the first round
     for (int i = 0; i <= count; ++i) {
       const auto round = static_cast<std::size_t>(i % count);
       if (i > 0 && round > 0) carry(round);
@@ -165,11 +167,15 @@ class ScenarioJudge {
       const std::uint8_t poison = i == count ? kPoisons[0] : kPoisons[i % 2];
       const std::string when = i == count ? fmt::format("the first inputs again, after {} {}s", count, one) : fmt::format("{} {} of {}", one, i + 1, count);
       // The last two rounds of small calls are late, on one stream and on another.
-      const Late late = i == 0 || words_ > kLateWords || i < count - 1 ? Late::no : i < count ? Late::waited : Late::unwaited;
+      const Late late = i == 0 || first.words - before.words > kLateWords || i < count - 1 ? Late::no : i < count ? Late::waited : Late::unwaited;
       const std::string how = late == Late::no ? "" : ", " + ScenarioStage::text_of(late);
       const ScenarioRun made = run(round, poison, launched, late);
+      if (i == count && made.status == ASSAY_OK && made.damage.empty() && digests(made) == replayed_[0]) {
+        count_again(before, first);  // the same bytes over the same poison: right as they were
+        continue;
+      }
       if (!meets(round, made, poison, when + how, launched)) return false;
-      if (i == 0) words_ = judgement_.words;
+      if (i == 0) first = judgement_;
       if (i < count) {
         replayed_.push_back(digests(made));
       } else if (!same(round, made, when, one + " 1")) {
@@ -191,6 +197,14 @@ class ScenarioJudge {
       if (!same(round, made, when, fmt::format("replay {}", round + 1))) return false;
     }
     return true;
+  }
+
+  // Adds what was compared between these two states of the judgement.
+  void count_again(const Judgement& before, const Judgement& after) {
+    judgement_.words += after.words - before.words;
+    judgement_.elements_exact += after.elements_exact - before.elements_exact;
+    judgement_.elements_bounded += after.elements_bounded - before.elements_bounded;
+    judgement_.elements_unbounded += after.elements_unbounded - before.elements_unbounded;
   }
 
   // What a replay left for the next.
@@ -282,7 +296,6 @@ class ScenarioJudge {
   std::vector<assay_numerics> stated_;
   std::vector<std::vector<std::uint64_t>> replayed_;    // digests of every output in every replay
   std::vector<std::map<std::string, std::vector<std::byte>>> latest_;  // outputs of the replay before
-  std::int64_t words_ = 0;  // compared in the first round
   Judgement judgement_;
 };
 
