@@ -162,6 +162,7 @@ class Comparison {
       difference_.where += (difference_.where.empty() ? "" : "; ") + std::string("beyond the splits");
     }
     if (is_floating(want_.type)) difference_.has_ulp = difference_.ulp.total() > 0;
+    difference_.in_use = used_.count();
     if (!options_.hints) return std::move(difference_);
     const Evidence evidence{problem_, map_, got_, want_, options_.before != nullptr, before_, other_, options_.scales_are_wrong,
                             std::move(used_), std::move(padding_)};
@@ -282,7 +283,7 @@ class Comparison {
       if (equal(got, want)) continue;
       piece.touched.add(at);
       note(piece, element, got, want);
-      if (options_.hints) (used ? piece.used : piece.padding).add(offset);
+      (used ? piece.used : piece.padding).add(offset);
     }
   }
 

@@ -50,6 +50,7 @@ struct Difference {
   std::string output;         // "rowwise_data e4m3 [255,512]"
   std::int64_t count = 0;     // elements that differ
   std::int64_t total = 0;     // elements that were looked at
+  std::int64_t in_use = 0;       // of `count`: elements of groups, no padding
   std::int64_t overwritten = 0;  // of `count`: padding or rows beyond the splits that should have been left alone
   // The first that differs.
   std::int64_t first_element = 0;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "conformance/compare/compare.h"
 #include "conformance/diagnosis/diagnosis.h"
@@ -50,6 +51,18 @@ bool all_pieces(std::int64_t bytes, Same same) {
     if (all.load(std::memory_order_relaxed) && !same(static_cast<std::size_t>(begin), static_cast<std::size_t>(end))) all = false;
   });
   return all;
+}
+
+// What depends on nothing else that is wrong comes first: the largest values, then the scales that follow from them, then codes.
+int rank_of(const OutputSpec& spec) {
+  if (spec.name.ends_with("amax") || spec.name.ends_with("amax_history")) return 0;
+  return spec.name.ends_with("scale_inv") || spec.name == "scale" ? 1 : 2;
+}
+
+// The output with the scales of these codes; empty where it holds none.
+std::string scales_of(const OutputSpec& spec) {
+  if (!spec.name.ends_with("wise_data")) return "";
+  return spec.name.substr(0, spec.name.size() - std::string_view("data").size()) + "scale_inv";
 }
 
 bool holds_codes(const OutputSpec& spec) { return spec.name.ends_with("rowwise_data") || spec.name.ends_with("columnwise_data"); }
@@ -303,7 +316,12 @@ bool Expectation::holds(const Outputs& outputs, std::uint8_t poison) const {
 std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details,
                                      std::vector<Finding>* findings, const OtherPoison* other) const {
   std::string text;
-  for (const Output& output : outputs_) {
+  std::vector<const Output*> ordered;
+  for (const Output& output : outputs_) ordered.push_back(&output);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const Output* a, const Output* b) { return rank_of(a->spec) < rank_of(b->spec); });
+  std::set<std::string> wrong_scales;
+  for (const Output* each : ordered) {
+    const Output& output = *each;
     const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
     if (!is_bounded(output) && output.is_exact(bytes, poison)) continue;
     const std::vector<std::uint8_t> mask = output.mask();
@@ -329,8 +347,11 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
       other_before = output.filled(other->poison);
       run = {&other_got, &other_before};
     }
-    Difference difference = compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask, run});
+    const bool scales_are_wrong = wrong_scales.count(scales_of(output.spec)) != 0;
+    Difference difference =
+        compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask, run, true, scales_are_wrong});
     if (!difference) continue;
+    if (rank_of(output.spec) == 1 && difference.in_use > 0) wrong_scales.insert(output.spec.name);
     const Request request = request_of(problem_, attributes_);
     std::vector<std::string> causes;
     bool scales_explain_all = false;

@@ -44,7 +44,7 @@ class Expectation {
   void after(std::vector<const golden::Case*> earlier) { earlier_ = std::move(earlier); }
 
   // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else a block of lines for
-  // each output that is wrong (compare.h).
+  // each output that is wrong (compare.h): scales before the codes that depend on them.
   // `details`, if given, receives what would be too much for that: one line for each wrong tile that could be explained;
   // `findings` one entry for each output that is wrong. `other`: what the call gave over another poison, if it was made.
   std::string differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details = nullptr,
