@@ -51,16 +51,21 @@ void propose_exponents(const Evidence& e, Hypotheses& hypotheses) {
     return tally.only(0) ? "always twice" : tally.only(1) ? "always half" : "twice or half";
   };
   const bool scale = e.map.is_scale;
-  propose(hypotheses, claim,
-          [=](const Word& w) {
-            const double factor = power_between(type, w.got, w.want);
-            return factor == 2 ? 0 : factor == 0.5 ? 1 : -1;
-          },
-          [=](const Tally& tally) {
-            const std::string share = share_text(tally);
-            if (scale) return std::string("scales off by a factor of 2, ") + way_of(tally) + " the expected one: " + share;
-            return std::string("exponents off by one, ") + way_of(tally) + " the expected value: " + share;
-          });
+  // Either way, then one way alone: scales that take two neighbouring values are off by a factor of 2 whatever is wrong, but not
+  // all to one side.
+  for (const int only : {-1, 0, 1}) {
+    propose(hypotheses, claim,
+            [=](const Word& w) {
+              const double factor = power_between(type, w.got, w.want);
+              const int way = factor == 2 ? 0 : factor == 0.5 ? 1 : -1;
+              return only < 0 || way == only ? way : -1;
+            },
+            [=](const Tally& tally) {
+              const std::string share = share_text(tally);
+              if (scale) return std::string("scales off by a factor of 2, ") + way_of(tally) + " the expected one: " + share;
+              return std::string("exponents off by one, ") + way_of(tally) + " the expected value: " + share;
+            });
+  }
 }
 
 // One factor, a power of two: that of most words of the sample.

@@ -7,6 +7,9 @@
 //   full          there is no memory
 //   scales=N      FP8 block products in f32 read the scales of w from place N of their array on, whatever block they belong
 //                 to, in every 128 x 128 tile of D but those of even row and column
+//   left=OUTPUT     this output is not written
+//   doubled=OUTPUT  one is added to every byte that is written of this output: E8M0 scales are doubled
+//   turned=OUTPUT   rows 0 and 1 of this output are exchanged, and so on
 //   settings      algorithms 70 (right, states no plan) and 90 (wrong), axes size (1 2) and twice (yes no; no is wrong)
 //   late          no call finishes in time
 //   busy          the second call never finishes; whatever waits for it waits for ever
@@ -83,6 +86,26 @@ assay_status with_other_scales(assay_context* context, assay_stream* stream, con
   return status;
 }
 
+// What the options do to a tensor, which held `before`.
+void spoil(const assay_tensor& tensor, const std::vector<unsigned char>& before) {
+  auto* const bytes = static_cast<unsigned char*>(tensor.data);
+  const auto count = static_cast<std::size_t>(tensor.bytes), row = count / static_cast<std::size_t>(tensor.shape[0]);
+  if (is("left=")) std::copy(before.begin(), before.end(), bytes);
+  for (std::size_t i = 0; is("doubled=") && i < count; ++i) bytes[i] += bytes[i] != before[i] ? 1 : 0;
+  for (std::size_t at = 0; is("turned=") && at + 2 * row <= count; at += 2 * row) std::swap_ranges(bytes + at, bytes + at + row, bytes + at + row);
+}
+
+assay_status with_spoiled_words(assay_context* context, assay_stream* stream, const assay_call* call) {
+  const std::string name = fault.substr(fault.find('=') + 1);
+  const auto* output = std::find_if(call->outputs, call->outputs + call->output_count, [&](const assay_tensor& each) { return each.name == name; });
+  if (output == call->outputs + call->output_count) return reference_backend()->execute(context, stream, call);
+  const auto* bytes = static_cast<const unsigned char*>(output->data);
+  const std::vector<unsigned char> before(bytes, bytes + output->bytes);
+  const assay_status status = reference_backend()->execute(context, stream, call);
+  if (status == ASSAY_OK) spoil(*output, before);
+  return status;
+}
+
 assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
   if ((is("slow=") || is("hang=")) && !called) std::ofstream(fault.substr(5)).flush();
   if (is("stuck=") && !called) std::ofstream(fault.substr(6)).flush();
@@ -93,6 +116,7 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
   if (is_absent(call)) return ASSAY_NOT_SUPPORTED;
   if (is("lost")) return ASSAY_DEVICE_LOST;
   if (is("bytes")) return ASSAY_FAILED;
+  if (is("left=") || is("doubled=") || is("turned=")) return with_spoiled_words(context, stream, call);
   if (is("scales=")) return with_other_scales(context, stream, call, std::stoll(fault.substr(7)));
   assay_call plain = *call;
   plain.algorithm = -1;
