@@ -560,6 +560,37 @@ scenario recipe=none steps=forward,forward/dgrad,wgrad/dgrad,wgrad deferred=1 ac
 scenario recipe=block steps=wgrad,wgrad,wgrad deferred=1 accumulate=rest bias=1 splits=17,0,33,7 N=24 K=40 seed=491 replay=5:data,splits
 scenario recipe=tensor_current steps=wgrad/wgrad deferred=1 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=492 replay=5:data,splits
 scenario recipe=none steps=NT,NT,NT accumulate=rest splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=493 replay=12:data,splits
+
+# more than 32 launches of one graph: a product, a quantize, offsets, a layer
+grouped_gemm kind=bf16 splits=5,0,9 N=8 K=8 seed=1201 replay=40:data,splits
+quantize recipe=block_1x128 noop=0 splits=5,0,9 K=24 seed=1202 replay=40:data,splits,noop
+splits_to_offsets splits=5,0,9 stride=7 replay=40:splits
+scenario recipe=none steps=forward/dgrad,wgrad splits=5,0,9 N=8 K=8 seed=1203 replay=36:data,splits
+# an option that is a subnormal number, where 0 gives other bits; one factor a group, of as many groups as a warp has lanes and more
+quantize recipe=tensor_current itype=f32 eps=1e-40 splits=9,0,5 K=24 data=zeros seed=1211
+quantize recipe=block_1x128 itype=f32 eps=1e-40 splits=9,0,5 K=136 data=zeros seed=1212
+quantize recipe=block_128x128 itype=f32 eps=1e-40 splits=9,0,5 K=136 data=zeros seed=1213
+grouped_gemm kind=bf16 dtype_d=f32 beta=1e-40 addends=every_special splits=9,0,17 N=24 K=48 seed=1214
+grouped_gemm kind=tensor dtype_d=f32 beta=-1e-39 addends=every_special splits=9,0,17 N=24 K=48 seed=1215
+grouped_gemm kind=bf16 arch=sm100 dtype_d=f32 alpha=1,1e-40,3 beta=1e-40,1,1e-39 addends=every_special splits=9,4,17 N=24 K=48 seed=1216
+grouped_gemm kind=bf16 arch=sm100 dtype_d=f32 alpha=1,0.5,-2,3,0.25,7,-1,5,0.75 beta=2,1,-1,0.5,3,0.25,-3,4,-0.5 splits=3,0,2,5,4,1,3,2,6 N=8 K=24 seed=1217
+grouped_gemm kind=nvfp4 alpha=1,0.5,-2,3,0.25,7 splits=16,0,16,16,0,32 N=16 K=32 seed=1218
+grouped_gemm kind=bf16 arch=sm100 dtype_d=f32 alpha=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33 splits=33x1 N=8 K=8 seed=1219
+# no products, and a bias that is added all the same
+grouped_gemm kind=bf16 bias=1 splits=20,0,9 N=8 K=0 seed=1221
+grouped_gemm kind=f16 bias=1 dtype_d=f32 splits=20,0,9 N=8 K=0 seed=1222
+grouped_gemm kind=tensor bias=1 beta=1 splits=20,0,9 N=16 K=0 seed=1223
+grouped_gemm kind=block bias=1 splits=20,0,9 N=16 K=0 seed=1224
+grouped_gemm kind=mxfp8 bias=1 splits=32,0,16 N=32 K=0 seed=1225
+grouped_gemm kind=nvfp4 bias=1 splits=32,0,16 N=32 K=0 seed=1226
+# more groups than 8192; offsets beyond 2^53 that no double is
+splits_to_offsets splits=8193x3
+splits_to_offsets splits=16385x2 stride=7
+splits_to_offsets splits=3,1,9007199254740990,1
+splits_to_offsets_multi splits=8193x3 outputs=1:i32,7:i64
+splits_to_offsets_multi splits=3,1,9007199254740990,1 outputs=1:i64,3:i64:inclusive
+splits_to_offsets_2d first=8193x3 last=8193x5
+splits_to_offsets_2d first=1,3,94906267,1 last=1,1,94906267,1
 )";
 
 // Sizes that take a while.

@@ -17,6 +17,9 @@ std::vector<CaseLine> covered_lines(int round);
 // Both sides of every size at which an implementation could change its way; of standard.
 std::vector<CaseLine> size_lines();
 
+// Sizes that none of `lines` has and that a fault could need: residues of a tile, two large lengths together.
+std::vector<CaseLine> remaining_lines(const std::vector<CaseLine>& lines);
+
 // Products over data=wide_sums; part of standard.
 std::vector<CaseLine> order_free_lines();
 

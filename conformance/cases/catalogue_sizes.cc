@@ -111,7 +111,9 @@ void quantize_sizes(Lines& lines) {
     lines.add(prefix + (any ? " splits=1025x1 K=17" : recipe.unit == 2 ? " splits=1025x2 K=18" : " splits=17x16,1008x0 K=16"), recipe.options);
     lines.add(prefix + " splits=17x32 K=64", recipe.options);
     lines.add(prefix + " splits=65x16 K=48", recipe.options);
-    if (!dear) lines.add(prefix + (recipe.unit == 16 ? " R=1040 K=272" : " R=1026 K=258"), recipe.options);  // past 2^18 elements
+    // Past 2^18 elements: long rows, many of them for the tiles of mxfp8.
+    const bool many = prefix.find("mxfp8 two_dimensional") != std::string::npos;
+    if (!dear) lines.add(prefix + (recipe.unit == 16 ? " R=1040 K=272" : many ? " R=2066 K=130" : " R=130 K=2066"), recipe.options);
   }
   small_sizes("quantize", "R", {any_recipe, input, codes}, lines);
   lines.add("quantize recipe=block_1x128 R=3 K=16641", {input});  // 131 scales in a row, and in a column

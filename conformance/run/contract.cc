@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "conformance/backends/built_in.h"
 #include "conformance/run/judge_parts.h"
@@ -14,6 +15,20 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::size_t kShown = 5;  // faults that are listed
+
+// Captures `wrong`, and the right call after them, in one graph; gives those that were not refused. Errors: BackendError.
+std::vector<const WrongCall*> taken_under_capture(Backend& backend, Trial& trial, const std::vector<const WrongCall*>& wrong,
+                                                  std::vector<std::string>& damage) {
+  std::vector<const WrongCall*> taken;
+  damage = trial.capture([&](assay_stream* stream) {
+    for (const WrongCall* each : wrong) {
+      CallParts parts(trial.call());
+      each->change(parts);
+      if (backend.table().execute(backend.context(), stream, &parts.call()) == ASSAY_OK) taken.push_back(each);
+    }
+  });
+  return taken;
+}
 
 // The reference's opinion of calls, made on memory of its own. The arithmetic is not judged here, so any layer will do.
 class Opinion {
@@ -25,10 +40,24 @@ class Opinion {
     return trial_.refused(parts.call(), kPoisons[0]).status != ASSAY_OK;
   }
 
+  // Those of `wrong` that it refuses under capture too: what is wrong with them shows before any data are read.
+  std::vector<const WrongCall*> refused_under_capture(std::vector<const WrongCall*> wrong) {
+    std::vector<std::string> damage;
+    for (const WrongCall* each : taken_under_capture(backend_, trial_, wrong, damage)) {
+      if (each->reference_decides) std::erase(wrong, each);
+    }
+    return wrong;
+  }
+
  private:
   Backend backend_{*reference_backend()};
   Trial trial_;
 };
+
+std::string in_one_line(std::string text) {
+  for (std::size_t at = 0; (at = text.find_first_of("\n\r", at)) != std::string::npos;) text.replace(at, 1, "\\n");
+  return text;
+}
 
 bool is_status(assay_status status) { return static_cast<unsigned>(status) <= ASSAY_FAILED; }
 
@@ -38,7 +67,24 @@ std::string fault_of(const Attempt& tried) {
   if (!is_status(tried.status)) return fmt::format("returned the status {}: expected one of assay_status", static_cast<int>(tried.status));
   if (!tried.damage.empty()) return fmt::format("returned '{}', but changed memory: {}", name_of(tried.status), tried.damage.front());
   if (tried.error.empty()) return fmt::format("returned '{}', and last_error() says nothing", name_of(tried.status));
+  if (tried.error.find_first_of("\n\r") != std::string::npos) {
+    return fmt::format("returned '{}', and last_error() has several lines: expected one, found '{}'", name_of(tried.status), in_one_line(tried.error));
+  }
   return "";
+}
+
+// What is wrong with calls under capture, or empty. `refused`: each was refused alone.
+std::string fault_under_capture(Backend& backend, Trial& trial, const std::vector<const WrongCall*>& refused) {
+  try {
+    std::vector<std::string> damage;
+    const std::vector<const WrongCall*> taken = taken_under_capture(backend, trial, refused, damage);
+    if (!taken.empty()) return fmt::format("with {}, under capture: returned 'ok': expected a refusal", taken.front()->what);
+    return damage.empty() ? "" : "calls under capture changed memory: " + damage.front();
+  } catch (const BackendFault&) {
+    throw;
+  } catch (const BackendError& error) {
+    return fmt::format("the right call, captured after calls that were refused: {}", error.what());
+  }
 }
 
 }  // namespace
@@ -64,7 +110,10 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
   if (!right_call("")) return watch.stop(judgement);
   Opinion opinion(problem, specs);
   std::vector<std::string> faults;
-  for (const WrongCall& wrong : wrong_calls(trial.call())) {
+  std::set<std::string> reasons;
+  const std::vector<WrongCall> all = wrong_calls(trial.call());
+  std::vector<const WrongCall*> refused;
+  for (const WrongCall& wrong : all) {
     if (wrong.reference_decides && !opinion.refuses(wrong)) continue;
     CallParts parts(trial.call());
     wrong.change(parts);
@@ -74,8 +123,24 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
       judgement.text = headed(options, fmt::format("  call    with {}: returned '{}': {}", wrong.what, name_of(tried.status), tried.error));
       return watch.stop(judgement);
     }
-    if (const std::string fault = fault_of(tried); !fault.empty()) faults.push_back(fmt::format("with {}: {}", wrong.what, fault));
+    const std::string fault = fault_of(tried);
+    if (!fault.empty()) faults.push_back(fmt::format("with {}: {}", wrong.what, fault));
+    if (fault.empty()) refused.push_back(&wrong), reasons.insert(tried.error);
     if (!right_call("the right call, after one with " + wrong.what)) return watch.stop(judgement);
+  }
+  if (refused.size() > 1 && reasons.size() == 1) {
+    faults.push_back(fmt::format("last_error() says the same after each of {} wrong calls, '{}': expected why the last call failed",
+                                 refused.size(), *reasons.begin()));
+  }
+  if (backend.can_capture()) {
+    const std::string fault = fault_under_capture(backend, trial, opinion.refused_under_capture(refused));
+    if (!fault.empty()) {
+      faults.push_back(fault);
+    } else {
+      const Attempt tried = trial.attempt(problem, kPoisons[0], {.graph = true}, std::move(memory));
+      const std::string when = "the right call, captured after calls that were refused, and launched";
+      if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return watch.stop(judgement);
+    }
   }
   judgement.verdict = faults.empty() ? Verdict::passed : Verdict::failed;
   if (!faults.empty()) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -154,8 +155,9 @@ Trial::~Trial() {
 }
 
 assay_stream* Trial::stream(bool other) {
-  while (streams_.size() < (other ? 2u : 1u)) streams_.push_back(backend_.create_stream());
-  assay_stream*& found = *streams_[other ? 1 : 0];
+  const std::size_t index = other ? other_stream_ : 0;
+  while (streams_.size() <= index) streams_.push_back(backend_.create_stream());
+  assay_stream*& found = *streams_[index];
   if (found == nullptr) backend_.settle();
   return found;
 }
@@ -172,6 +174,23 @@ void Trial::write(assay_stream* stream, std::uint8_t poison, std::int64_t piece)
   prepared_ = poison;
 }
 
+// What differs after fills, copies and a wait alone, with two poisons; who that points to stands before it.
+std::vector<std::string> Trial::left_without_questions() {
+  for (const std::uint8_t poison : {std::uint8_t{0x5a}, std::uint8_t{0xa5}}) {
+    write(stream(false), poison);
+    synchronize(stream(false), "wait for the poison");
+    std::vector<std::string> found = memory_.look(stream(false), nullptr);
+    if (found.empty()) continue;
+    const bool filled = std::all_of(found.begin(), found.end(), [](const std::string& line) {
+      return line.find(" was written, first at byte ") != std::string::npos;  // outputs and workspaces
+    });
+    const char* const who = filled ? "fill()" : "fill(), the copies or synchronize()";
+    for (std::string& line : found) line = fmt::format("{} left memory in another state, before any question: {}", who, line);
+    return found;
+  }
+  return {};
+}
+
 std::vector<std::string> Trial::written_by_questions(bool asked_more) {
   std::vector<std::string> damage = seen_ ? *seen_ : memory_.look(stream(false), nullptr);
   if (seen_ && asked_more) {
@@ -179,6 +198,10 @@ std::vector<std::string> Trial::written_by_questions(bool asked_more) {
   }
   seen_.reset();
   if (damage.empty()) return damage;
+  if (std::vector<std::string> left = left_without_questions(); !left.empty()) {
+    prepared_.reset();
+    return left;
+  }
   // Which of them? Asked once more, one by one.
   const assay_backend& table = backend_.table();
   assay_numerics numerics{};
@@ -226,6 +249,7 @@ std::string Trial::text_of(const Way& way) {
 }
 
 Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
+  if (way.elsewhere) other_stream_ = 3 - other_stream_;
   assay_stream* const on = stream(way.graph && way.elsewhere);
   assay_stream* const reader = way.late && way.elsewhere ? stream(!way.graph) : on;
   std::optional<LateStream> late;
@@ -305,12 +329,13 @@ Attempt Trial::refused(const assay_call& call, std::uint8_t poison) {
   return result;
 }
 
-std::vector<std::string> Trial::capture() {
+std::vector<std::string> Trial::capture(const std::function<void(assay_stream*)>& first) {
   const assay_backend& table = backend_.table();
   assay_stream* const on = stream(false);
   write(on, 0xa5);
   synchronize(on, "wait for the poison");
   backend_.check(table.capture_begin(backend_.context(), on), "begin a capture");
+  if (first) first(on);
   const assay_status called = table.execute(backend_.context(), on, &call_);
   const std::string why = called == ASSAY_OK ? "" : backend_.last_error();
   const assay_status ended = table.capture_end(backend_.context(), on, &graph_);

@@ -1,6 +1,7 @@
 #pragma once
 // A case on a backend's device: its memory, the call that points to it, and everything that the call does to it.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,7 +53,8 @@ class Trial {
   // What the backend answered to workspace_bytes(), supports() and numerics(), which are asked as the trial is made.
   const Questions& questions() const { return questions_; }
   // What these have written, and with `asked_more` what was asked since, list_algorithms() for one: before the first attempt; may
-  // be nothing; one line each. Names the one that does it where it does so again.
+  // be nothing; one line each. Names the one that does it where it does so again; where memory differs with no question asked, the
+  // fills, copies and waits that left it so.
   std::vector<std::string> written_by_questions(bool asked_more = false);
 
   // Fills outputs and workspace with `poison`, calls once, waits, reads everything back. A call that does not finish in
@@ -77,15 +79,17 @@ class Trial {
   // Makes `call`, which must be refused, over `poison`. What it has written, to whatever memory, is damage. No outputs.
   Attempt refused(const assay_call& call, std::uint8_t poison);
 
-  // Captures the call into a graph without carrying it out. The backend must have capture functions.
+  // Captures the call into a graph without carrying it out. The backend must have capture functions. `first`, if given, is called
+  // on the capturing stream before the call is made.
   // Throws BackendError when capturing fails, which the message tells from a failing call. Returns what was written by it.
-  std::vector<std::string> capture();
+  std::vector<std::string> capture(const std::function<void(assay_stream*)>& first = {});
 
  private:
   std::uint8_t workspace_poison(std::uint8_t poison) const;
   Attempt make(std::uint8_t poison, const Way& way, Outputs memory);
   void write(assay_stream* stream, std::uint8_t poison, std::int64_t piece = 0);
   void synchronize(assay_stream* stream, const std::string& doing);
+  std::vector<std::string> left_without_questions();
   assay_stream* stream(bool other);
   void ask();
   bool has_ended(const CallResult& called, const CallResult* waited, Attempt& result);
@@ -103,6 +107,7 @@ class Trial {
     ~Streams();
     Backend& backend;
   } streams_;
+  std::size_t other_stream_ = 1;  // the one that stands for another than the first: three are alive where two launches need one
   std::string workspace_fault_;
   std::vector<assay_parameter> parameters_;
   std::vector<std::string> output_names_;

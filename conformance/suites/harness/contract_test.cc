@@ -127,6 +127,36 @@ const Fault kFaults[] = {
        };
      }},
     {"refuses_without_a_word", kOffsets, Verdict::failed, {"and last_error() says nothing"}, [](Rogue& rogue) { rogue.silent = true; }},
+    {"refuses_with_several_lines", kOffsets, Verdict::failed, {"last_error() has several lines: expected one, found 'one\\ntwo'"},
+     [](Rogue& rogue) { rogue.error = "one\ntwo"; }},
+    {"refuses_with_the_same_words_always", kOffsets, Verdict::failed, {"wrong calls, 'the first error': expected why the last call failed"},
+     [](Rogue& rogue) { rogue.error = "the first error"; }},
+    {"takes_a_wrong_call_under_capture", kProduct, Verdict::failed,
+     {"with the unknown op 'no_such_op', under capture: returned 'ok': expected a refusal"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const assay_status status = rogue.honest(call);
+         return rogue.capturing ? ASSAY_OK : status;
+       };
+     }},
+    {"refuses_the_right_call_after_a_wrong_one_under_capture", kProduct, Verdict::failed,
+     {"the right call, captured after calls that were refused: under capture the call returned 'failed'"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue, wrong = false](const assay_call& call) mutable {
+         if (!rogue.capturing) wrong = false;
+         if (wrong) return ASSAY_FAILED;
+         const assay_status status = rogue.honest(call);
+         wrong = status != ASSAY_OK;
+         return status;
+       };
+     }},
+    {"captures_nothing_after_a_wrong_call", kProduct, Verdict::failed, {"the right call, captured after calls that were refused, and launched"},
+     [](Rogue& rogue) {
+       rogue.execute = [&rogue, wrong = false](const assay_call& call) mutable {
+         if (rogue.capturing && wrong && rogue.honest_supports(call) == ASSAY_OK) return ASSAY_OK;
+         const assay_status status = rogue.honest(call);
+         wrong = rogue.capturing && status != ASSAY_OK;
+         return status;
+       };
+     }},
     {"refuses_with_a_status_of_its_own", kOffsets, Verdict::failed, {"returned the status 99: expected one of assay_status"}, [](Rogue& rogue) {
        rogue.execute = [&rogue](const assay_call& call) { return rogue.honest(call) == ASSAY_OK ? ASSAY_OK : static_cast<assay_status>(99); };
      }},

@@ -209,6 +209,8 @@ const Fault kFaults[] = {
     {"sizing_writes_a_canary", kProduct, Verdict::failed, {"  memory  workspace_bytes() changed memory: d: 1 bytes written past its end (first at +5: 0x07)"}, [](Rogue& rogue) {
        rogue.sized = [](const assay_call& call) { bytes(call, "d")[tensor(call, "d").bytes + 5] = 7; };
      }},
+    {"fill_leaves_its_tail", kProduct, Verdict::failed, {"  memory  fill() left memory in another state, before any question: d was written, first at byte"},
+     [](Rogue& rogue) { rogue.not_filled = 3; }},
     {"asks_for_more_than_there_can_be", kProduct, Verdict::failed, {"workspace_bytes() asks for 9223372036854775807 bytes: expected 0 to 2^48"}, [](Rogue& rogue) {
        rogue.workspace = INT64_MAX;
      }},

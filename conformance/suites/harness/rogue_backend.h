@@ -1,6 +1,7 @@
 #pragma once
 // A backend that misbehaves on demand: the reference, with what a test puts in its way. One at a time.
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -34,6 +35,8 @@ class Rogue {
   std::int64_t workspace = 0;
   std::string error;  // what last_error says, if not empty
   bool silent = false;  // last_error says nothing
+  bool capturing = false;        // between capture_begin and capture_end
+  std::int64_t not_filled = 0;   // bytes at the end of each fill that are left as they are
 
   int calls = 0;             // of execute, this one included
   std::int64_t allocated = 0;  // buffers that are not released
@@ -66,6 +69,17 @@ class Rogue {
       };
       table.synchronize = [](assay_context* context, assay_stream* stream, std::int64_t timeout) {
         return current_->synchronize ? current_->synchronize() : reference_backend()->synchronize(context, stream, timeout);
+      };
+      table.fill = [](assay_context* context, assay_stream* stream, void* data, std::uint8_t value, std::int64_t bytes) {
+        return reference_backend()->fill(context, stream, data, value, std::max<std::int64_t>(0, bytes - current_->not_filled));
+      };
+      table.capture_begin = [](assay_context* context, assay_stream* stream) {
+        current_->capturing = true;
+        return reference_backend()->capture_begin(context, stream);
+      };
+      table.capture_end = [](assay_context* context, assay_stream* stream, assay_graph** graph) {
+        current_->capturing = false;
+        return reference_backend()->capture_end(context, stream, graph);
       };
       table.supports = [](assay_context* context, const assay_call* call) {
         current_->context_ = context;
