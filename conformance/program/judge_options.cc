@@ -74,6 +74,7 @@ JudgeOptions BackendChoice::judge_options() const {
   made.layer = name == "reference" && options != "layer=scalar" ? Layer::scalar : Layer::fast;
   made.timeout_ms = timeout_s * 1000;
   made.algorithm = algorithm;
+  made.explains = explains;
   return made;
 }
 

@@ -21,6 +21,7 @@ struct BackendChoice {
   std::int64_t timeout_s = 60;
   std::int64_t algorithm = -1;
   std::vector<std::string> axes;  // NAME=VALUE
+  bool explains = true;           // the cause of what differs is looked for
   std::string expect_by;          // backend whose answers grouped_gemm cases are held to; empty: the reference's
 
   // Options that choose a backend, and those that say how it is judged too.

@@ -207,6 +207,7 @@ void self_check(Report& report, bool progress, std::int64_t index, std::int64_t 
   }
   BackendChoice null_choice;
   null_choice.name = "null";
+  null_choice.explains = false;
   Progress line("self-check", static_cast<std::int64_t>(lines.size()), progress);
   judge_in_parallel(null_choice, static_cast<std::int64_t>(lines.size()), [&](std::int64_t i, Judged null) {
     CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], null, null_choice);

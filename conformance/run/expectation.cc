@@ -111,7 +111,7 @@ void check_given(const golden::Case& problem, const OutputSpec& spec, const gold
 
 Expectation::Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
                          const assay_numerics& stated, const JudgeOptions& options)
-    : problem_(problem), attributes_(problem.attributes), product_(product_output(problem.op)) {
+    : problem_(problem), attributes_(problem.attributes), product_(product_output(problem.op)), explains_(options.explains) {
   statement_fault_ = fault_in_statement(stated);
   if (options.unit_probes && statement_fault_.empty()) probed_unit_ = unit_of(stated);
   if (!statement_fault_.empty()) return;
@@ -331,6 +331,7 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
       if (outside.empty()) continue;
       const Request request = request_of(problem_, attributes_);
       text += outside;
+      if (!explains_) continue;
       for (const std::string& hint : explanations_within({request, output.spec.name, got, got, mask, earlier_}, bounds_)) {
         text += "  hint    " + hint + "\n";
         if (findings != nullptr) findings->back().hints.push_back(hint);
@@ -349,20 +350,20 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
     }
     const bool scales_are_wrong = wrong_scales.count(scales_of(output.spec)) != 0;
     Difference difference =
-        compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask, run, true, scales_are_wrong});
+        compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask, run, explains_, scales_are_wrong});
     if (!difference) continue;
     if (rank_of(output.spec) == 1 && difference.in_use > 0) wrong_scales.insert(output.spec.name);
     const Request request = request_of(problem_, attributes_);
     std::vector<std::string> causes;
     bool scales_explain_all = false;
-    if (problem_.op == "grouped_gemm" && output.spec.name == "d") {
+    if (explains_ && problem_.op == "grouped_gemm" && output.spec.name == "d") {
       ScaleFindings findings = scale_findings(request, got, want);
       scales_explain_all = findings.explained == findings.looked_at;
       causes = std::move(findings.hints);
       if (details != nullptr) *details = std::move(findings.details);
     }
     const bool whole = !causes.empty() && scales_explain_all;
-    if (!whole) {
+    if (explains_ && !whole) {
       const std::vector<std::string> more = explanations({request, output.spec.name, got, want, mask, earlier_});
       causes.insert(causes.begin(), more.begin(), more.end());
     }

@@ -92,6 +92,7 @@ class Expectation {
   std::string expected_by_;
   std::string statement_fault_;
   std::vector<const golden::Case*> earlier_;
+  bool explains_;
   std::string probed_unit_;  // the unit that is stated, if the inputs show which it is
 };
 

@@ -72,6 +72,7 @@ struct JudgeOptions {
   const std::vector<std::string>* wanted = nullptr;  // outputs to ask for; null: every one that the op has
   bool order_free = false;             // the inputs leave no choice: every order of summation gives the same bits
   bool unit_probes = false;            // D shows the unit (cases/unit_probes.h): a stated one is held to what it is
+  bool explains = true;                // looks for the cause of what differs; false: a failure says only what differs
   Backend* expected_by = nullptr;      // op grouped_gemm: whose answer is expected in place of the reference's; null: its own
   std::string setting;                 // algorithm or axis under which the call is made, for the failure's text
   std::string title;                   // what the failure is headed with: the case line, or file and case name
