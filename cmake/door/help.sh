@@ -35,7 +35,7 @@ verbs() {
 refuse_unknown_verb() {
   local known
   if [[ -x $program ]]; then return; fi
-  known=$(verbs | cut -f 1)
+  known=$(verbs | cut -f 1) || known=''  # sources without the program's: it will say
   if [[ -z $known || $1 == -* ]] || grep -qxF -- "$1" <<<"$known"; then return; fi
   say "'$1' is no verb: expected build test bench ${known//$'\n'/ }"
   exit 2
