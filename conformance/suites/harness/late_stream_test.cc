@@ -66,6 +66,15 @@ const Fault kFaults[] = {
     {"copies_on_a_stream_of_its_own", &Late::copies_elsewhere, true, true, true, false},
 };
 
+// A fault of order is a race, which a run may win where other programs keep the cores busy: several runs, of which one must fail.
+bool is_found(const std::string& text, int runs) {
+  for (int run = 0; run < runs; ++run) {
+    if (judged(text).verdict == Verdict::failed) return true;
+  }
+  return false;
+}
+constexpr int kRuns = 8;
+
 class Order : public testing::TestWithParam<Fault> {};
 
 TEST_P(Order, IsKept) {
@@ -74,10 +83,10 @@ TEST_P(Order, IsKept) {
   int found = 0;
   for (const std::string& line : single_calls()) found += judged(line).verdict == Verdict::failed ? 1 : 0;
   EXPECT_EQ(found > 0, GetParam().single);
-  EXPECT_EQ(judged(kReplayed).verdict == Verdict::failed, GetParam().replayed);
-  EXPECT_EQ(judged(kDifferentCalls).verdict == Verdict::failed, GetParam().scenario);
+  EXPECT_EQ(is_found(kReplayed, GetParam().replayed ? kRuns : 1), GetParam().replayed);
+  EXPECT_EQ(is_found(kDifferentCalls, GetParam().scenario ? kRuns : 1), GetParam().scenario);
   // Inputs stand before layers on streams of their own begin, so some faults are found there by chance alone.
-  if (GetParam().streams) EXPECT_EQ(judged(kStreams).verdict, Verdict::failed);
+  if (GetParam().streams) EXPECT_TRUE(is_found(kStreams, kRuns));
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, Order, testing::ValuesIn(kFaults), [](const auto& each) { return each.param.name; });
