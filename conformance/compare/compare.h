@@ -7,7 +7,7 @@
 //   compact padding, rows    not compared; when what was there before the call is known, they must still hold it
 //   beyond the splits
 //
-// What differs is told so that the cause can be guessed from it: where, by how much, and what the wrong values look like.
+// A difference is reported so that its cause can be guessed: where, by how much, and what the wrong values look like.
 
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
 // Backend `cublaslt`: the vendor's library as it is, to be judged. Op grouped_gemm only; every candidate of its heuristic
-// is an algorithm, and what the library may be told beside the call is an axis.
+// is an algorithm, and each setting of the library beside the call is an axis.
 //
 // Rows of 16 bytes are what the library can read. It does not check that where sizes lie on the device, and a kernel that
 // faults takes every later case with it: such calls are declared absent, unless option "unaligned=on" has them made.

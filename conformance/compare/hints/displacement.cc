@@ -105,7 +105,7 @@ void propose_displacements(const Evidence& e, std::span<const Word> sample, Hypo
     return a.second.length() != b.second.length() ? a.second.length() < b.second.length() : a.second < b.second;
   });
   if (best.size() > kMostKept) best.resize(kMostKept);
-  // Of those kept, the one that explains most of the sample, the nearest of those alike. Two as near: it cannot be told.
+  // Of those kept, the one that explains most of the sample, the nearest of those alike. Two as near: none.
   std::int64_t most = 0;
   std::optional<Displacement> chosen;
   bool told = false;
