@@ -210,12 +210,15 @@ void scale_block(const BlockRow& block, std::size_t j, double s_rows, double s_c
   if (!safe) total.error = kInfinite;
 }
 
+// A sum of which nothing is known but, where it is finite, its exact value.
+Sum unknown(double exact) { return {exact, kInfinite, kInfinite, kInfinite, false}; }
+
 // What comes of the sum of the blocks.
 void finish(const GroupedGemmView& view, double operations, double merges, Sum& total) {
   if (total.is_nan) total = {.exact = std::numeric_limits<double>::quiet_NaN(), .lossless = false};
   if (std::isnan(total.exact)) return;
   if (!(total.error < kInfinite)) {
-    total = {std::isfinite(total.exact) ? total.exact : 0, kInfinite, kInfinite, kInfinite, false};
+    total = unknown(std::isfinite(total.exact) ? total.exact : 0);
     return;
   }
   if (total.lossless && merges == 0 && (total.unit == kInfinite || total.most < total.unit * 0x1p24)) return;
@@ -251,8 +254,7 @@ Sum special_sum(const GroupedGemmView& view, const GroupView& group, const Opera
   total.exact = sum;
   // A finite part that could overflow could meet the infinity with the other sign.
   const bool certain = !std::isfinite(sum) && least > 0x1p-60 && largest < 0x1p60 && size < 0x1p60;
-  if (!certain) total = {0, kInfinite, kInfinite, kInfinite, false};
-  return total;
+  return certain ? total : unknown(0);
 }
 
 void bound_row(const GroupedGemmView& view, const GroupView& group, std::span<const AnyOrder> hardware, const Operand& rows,
