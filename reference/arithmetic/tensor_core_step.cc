@@ -6,61 +6,58 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "reference/arithmetic/tensor_core.h"
+#include "reference/arithmetic/decoded.h"
 #include "reference/support/error.h"
+#include "reference/support/simd.h"
 
 namespace assay {
 namespace {
 
-// One addend of the fused sum: (-1)^negative * significand * 2^(exponent - fraction). `has_exponent` is false where the term
-// takes the floor instead of its exponent. That is the same as significand == 0, but for a cancelled group of 16 FP4
-// products. `Addend{}` is a term of zero; the members have no other defaults, so that an array of them costs nothing.
+// Of any unit. A step allocates nothing: a product of 2048^3 takes 268 million of them.
+constexpr std::size_t kMostProducts = 64;
+
+// One addend of the fused sum: significand * 2^(exponent - fraction). `has_exponent` is false where the term takes the floor
+// instead of its exponent. That is the same as significand == 0, but for a cancelled group of 16 FP4 products. `Addend{}` is a
+// term of zero.
 struct Addend {
-  Term::Kind kind;
-  bool negative;
-  bool has_exponent;
-  std::int64_t significand;
-  int exponent;
-  int fraction;
-};
-static_assert(Term::Kind{} == Term::Kind::finite);
-
-// The addends of one step in their order. A step allocates nothing: a product of 2048^3 takes 268 million of them.
-class Addends {
- public:
-  static constexpr std::size_t kMostProducts = 64;  // of any unit
-
-  void add(const Addend& each) { kept_[count_++] = each; }
-  std::span<Addend> all() { return {kept_.data(), count_}; }
-
- private:
-  std::array<Addend, kMostProducts + 2> kept_;  // with C, and the zero of a short step
-  std::size_t count_ = 0;
+  Term::Kind kind = Term::Kind::finite;
+  bool has_exponent = false;
+  std::int64_t significand = 0;
+  int exponent = 0;
+  int fraction = 0;
 };
 
 Addend addend(const Term& term) {
-  return {term.kind, term.negative, term.significand != 0, term.significand, term.exponent, term.fraction};
+  const std::int64_t magnitude = term.kind == Term::Kind::finite ? term.significand : 1;
+  return {term.kind, magnitude != 0, term.negative ? -magnitude : magnitude, term.exponent, term.fraction};
 }
 
-// Exact: neither rounded nor normalised, so 1.5 * 1.5 keeps the exponent 0.
-Addend product(const Term& a, const Term& b) {
-  Addend result{};
-  result.negative = a.negative != b.negative;
-  const bool nan = a.kind == Term::Kind::nan || b.kind == Term::Kind::nan;
-  const bool infinite = a.kind == Term::Kind::infinity || b.kind == Term::Kind::infinity;
-  const bool zero = (a.kind == Term::Kind::finite && a.significand == 0) || (b.kind == Term::Kind::finite && b.significand == 0);
-  if (nan || (infinite && zero)) {
-    result.kind = Term::Kind::nan;
-  } else if (infinite) {
-    result.kind = Term::Kind::infinity;
-  } else {
-    result.significand = static_cast<std::int64_t>(a.significand) * b.significand;
-    result.has_exponent = result.significand != 0;
-    result.exponent = a.exponent + b.exponent;
-    result.fraction = a.fraction + b.fraction;
+// The products of a step, one array a part. Exact: neither rounded nor normalised, so 1.5 * 1.5 keeps the exponent 0. A
+// product that is zero has the floor for its exponent.
+struct Products {
+  std::array<std::int64_t, kMostProducts> significand;
+  std::array<std::int32_t, kMostProducts> exponent;
+  std::size_t count = 0;
+  int fraction = 0;
+};
+
+// What infinities and NaN make of a sum: they decide it, or there are none.
+struct Specials {
+  bool nan = false, plus = false, minus = false;
+
+  void add(Term::Kind kind, bool negative) {
+    nan |= kind == Term::Kind::nan;
+    plus |= kind == Term::Kind::infinity && !negative;
+    minus |= kind == Term::Kind::infinity && negative;
   }
-  return result;
-}
+  void add_product(Term::Kind a_kind, std::int64_t a, Term::Kind b_kind, std::int64_t b) {
+    const bool infinite = a_kind == Term::Kind::infinity || b_kind == Term::Kind::infinity;
+    const bool zero = (a_kind == Term::Kind::finite && a == 0) || (b_kind == Term::Kind::finite && b == 0);
+    nan |= a_kind == Term::Kind::nan || b_kind == Term::Kind::nan || (infinite && zero);
+    if (infinite) add(Term::Kind::infinity, (a < 0) != (b < 0));
+  }
+  bool any() const { return nan || plus || minus; }
+};
 
 struct OutputForm {
   int fraction_bits;
@@ -112,32 +109,83 @@ std::uint32_t encode(std::int64_t sum, int lsb, const OutputForm& form) {
   return sign | static_cast<std::uint32_t>(code);
 }
 
-// The fused step: every addend, C among them, is cut toward zero on one grid and the sum is rounded once.
-std::uint32_t fused_sum(std::span<const Addend> addends, int fraction_bits, int zero_floor, const OutputForm& form) {
-  bool nan = false, plus = false, minus = false;
-  for (const Addend& each : addends) {
-    nan |= each.kind == Term::Kind::nan;
-    plus |= each.kind == Term::Kind::infinity && !each.negative;
-    minus |= each.kind == Term::Kind::infinity && each.negative;
-  }
-  if (nan || (plus && minus)) return form.nan;
-  if (plus) return form.infinity;
-  if (minus) return 1u << form.sign_bit | form.infinity;
+std::uint32_t special_code(const Specials& found, const OutputForm& form) {
+  if (found.nan || (found.plus && found.minus)) return form.nan;
+  return (found.minus ? 1u << form.sign_bit : 0) | form.infinity;
+}
 
+// The addend in units of 2^lsb, cut toward zero.
+std::int64_t cut(const Addend& each, int lsb) {
+  const int shift = each.exponent - each.fraction - lsb;
+  const std::int64_t magnitude = std::abs(each.significand);
+  std::int64_t kept = 0;
+  if (shift >= 0) kept = magnitude << shift;  // at most fraction_bits + 5 bits above 2^lsb
+  else if (-shift < 63) kept = magnitude >> -shift;
+  return each.significand < 0 ? -kept : kept;
+}
+
+// Multiplies the elements. Returns the largest exponent, or `largest` where that is more.
+ASSAY_CLONES int multiply(const DecodedElements& a, const DecodedElements& b, int scale_exponent, int zero_floor, int largest,
+                          Products& products) {
+  for (std::size_t k = 0; k < a.count; ++k) {
+    const std::int64_t significand = static_cast<std::int64_t>(a.significand[k]) * b.significand[k];
+    products.significand[k] = significand;
+    products.exponent[k] = significand == 0 ? zero_floor : a.exponent[k] + b.exponent[k] + scale_exponent;
+  }
+  for (std::size_t k = 0; k < a.count; ++k) largest = std::max(largest, products.exponent[k]);
+  products.count = a.count;
+  products.fraction = a.fraction + b.fraction;
+  return largest;
+}
+
+// The sum of the products in units of 2^(largest - fraction_bits), each cut toward zero on its own.
+ASSAY_CLONES std::int64_t cut_sum(const Products& products, int largest, int fraction_bits) {
+  // To shift left by `up` first and then right by at least 0 is one shift by the difference: no bit leaves at the top.
+  const int up = std::max(fraction_bits - products.fraction, 0), down = std::max(products.fraction - fraction_bits, 0);
+  std::int64_t sum = 0;
+  for (std::size_t k = 0; k < products.count; ++k) {
+    const std::int64_t significand = products.significand[k], magnitude = significand < 0 ? -significand : significand;
+    const std::int64_t kept = (magnitude << up) >> std::min(largest - products.exponent[k] + down, 63);
+    sum += significand < 0 ? -kept : kept;
+  }
+  return sum;
+}
+
+// The fused step of a few addends: each is cut toward zero on one grid and the sum is rounded once.
+std::uint32_t fused_sum(std::span<const Addend> addends, int fraction_bits, int zero_floor, const OutputForm& form) {
+  Specials found;
+  for (const Addend& each : addends) found.add(each.kind, each.significand < 0);
+  if (found.any()) return special_code(found, form);
   int largest = INT32_MIN;
   for (const Addend& each : addends) largest = std::max(largest, each.has_exponent ? each.exponent : zero_floor);
-  const int lsb = largest - fraction_bits;
-
   std::int64_t sum = 0;
-  for (const Addend& each : addends) {
-    if (each.significand == 0) continue;
-    const int shift = each.exponent - each.fraction - lsb;
-    std::int64_t cut = 0;
-    if (shift >= 0) cut = each.significand << shift;  // at most fraction_bits + 5 bits above 2^lsb
-    else if (-shift < 63) cut = each.significand >> -shift;
-    sum += each.negative ? -cut : cut;
-  }
-  return encode(sum, lsb, form);
+  for (const Addend& each : addends) sum += cut(each, largest - fraction_bits);
+  return encode(sum, largest - fraction_bits, form);
+}
+
+Specials specials_of(const DecodedElements& a, const DecodedElements& b) {
+  Specials found;
+  static_assert(Term::Kind{} == Term::Kind::finite && sizeof(Term::Kind) == 1);
+  std::uint8_t any = 0;
+  for (std::size_t k = 0; k < a.count; ++k) any |= static_cast<std::uint8_t>(a.kind[k]) | static_cast<std::uint8_t>(b.kind[k]);
+  if (any == 0) return found;
+  for (std::size_t k = 0; k < a.count; ++k) found.add_product(a.kind[k], a.significand[k], b.kind[k], b.significand[k]);
+  return found;
+}
+
+// The fused step of products and C. `scale_exponent` moves every product; `is_short`: zeros fill the step, and count as zero
+// terms (spec tensor-core-1.6).
+std::uint32_t fused_step(const TensorCoreUnit& unit, const DecodedElements& a, const DecodedElements& b, const Addend& c,
+                         int scale_exponent, bool is_short, const OutputForm& form) {
+  Specials found = specials_of(a, b);
+  found.add(c.kind, c.significand < 0);
+  if (found.any()) return special_code(found, form);
+  int largest = c.has_exponent ? c.exponent : unit.zero_floor;
+  if (is_short) largest = std::max(largest, unit.zero_floor);
+  Products products;
+  largest = multiply(a, b, scale_exponent, unit.zero_floor, largest, products);
+  const int lsb = largest - unit.fraction_bits;
+  return encode(cut(c, lsb) + cut_sum(products, largest, unit.fraction_bits), lsb, form);
 }
 
 // The value of an FP8 code as an f16 code. Exact; a subnormal e4m3 becomes a normal f16.
@@ -166,53 +214,66 @@ std::uint32_t add_nearest(Format type, std::uint32_t a, std::uint32_t b, const O
 
 // mma.sync FP8 where the hardware has none (spec tensor-core-3.3): operands widened to f16; k mod 4 in {0,1} first,
 // then {2,3}, each through one f16 step; C is added last.
-std::uint32_t emulated_fp8_step(const TensorCoreUnit& unit, Format a_type, std::span<const std::uint32_t> a, Format b_type,
-                                std::span<const std::uint32_t> b, std::uint32_t c, Format c_type, const OutputForm& form) {
+std::uint32_t emulated_fp8_step(const TensorCoreUnit& unit, const DecodedElements& a, const DecodedElements& b, std::uint32_t c,
+                                Format c_type, const OutputForm& form) {
+  struct Half {
+    std::array<std::int32_t, kMostProducts> significand, exponent;
+    std::array<Term::Kind, kMostProducts> kind;
+    DecodedElements of(const DecodedElements& all, std::size_t half) {
+      std::size_t count = 0;
+      for (std::size_t k = 0; k < all.count; ++k) {
+        if ((k & 2) != half) continue;
+        significand[count] = all.significand[k];
+        exponent[count] = all.exponent[k];
+        kind[count++] = all.kind[k];
+      }
+      return {significand.data(), exponent.data(), kind.data(), count, all.fraction};
+    }
+  };
   std::uint32_t total = 0;
   for (const std::size_t half : {0u, 2u}) {
-    Addends addends;
-    addends.add(addend(decode_term(c_type, total)));
-    for (std::size_t k = 0; k < a.size(); ++k) {
-      if ((k & 2) != half) continue;
-      const Term a_term = decode_term(Format::f16, f16_of(a_type, a[k]));
-      const Term b_term = decode_term(Format::f16, f16_of(b_type, b[k]));
-      addends.add(product(a_term, b_term));
-    }
-    total = fused_sum(addends.all(), unit.fraction_bits, unit.zero_floor, form);
+    Half a_half, b_half;
+    total = fused_step(unit, a_half.of(a, half), b_half.of(b, half), addend(decode_term(c_type, total)), 0, false, form);
   }
   return add_nearest(c_type, total, c, form);
 }
 
-// kind::mxf8f6f4 (spec tensor-core-3.1): the exponents of one pair of e8m0 scales move every product.
-void scale_by_e8m0(std::span<Addend> products, std::uint8_t scale_a, std::uint8_t scale_b) {
-  for (Addend& each : products) {
-    if (scale_a == 0xFF || scale_b == 0xFF) each.kind = Term::Kind::nan;
-    each.exponent += (scale_a - 127) + (scale_b - 127);
-  }
-}
-
 // kind::mxf4nvf4: up to 16 products become one addend (spec tensor-core-3.2), their exact sum times both scale significands. Its
 // exponent is that of the scales alone, and it counts even when the products cancel; only sixteen zeros, or a zero scale, take
-// the floor. The sign of a scale is ignored, and 0x7F is NaN.
-Addend group_of_16(std::span<const Addend> products, std::uint8_t scale_a, std::uint8_t scale_b) {
+// the floor. The sign of a scale is ignored, and 0x7F is NaN. e2m1 has neither infinities nor NaN.
+Addend group_of_16(const DecodedElements& a, const DecodedElements& b, std::uint8_t scale_a, std::uint8_t scale_b) {
   constexpr int kQuarters = 2;  // e2m1 products are multiples of 1/4
   std::int64_t sum = 0;
   bool all_zero = true;
-  for (const Addend& each : products) {
-    const std::int64_t quarters = each.significand << (each.exponent - each.fraction + kQuarters);
-    sum += each.negative ? -quarters : quarters;
-    all_zero = all_zero && each.significand == 0;
+  for (std::size_t k = 0; k < a.count; ++k) {
+    const std::int64_t product = static_cast<std::int64_t>(a.significand[k]) * b.significand[k];
+    sum += product * (std::int64_t{1} << (a.exponent[k] + b.exponent[k] - a.fraction - b.fraction + kQuarters));
+    all_zero = all_zero && product == 0;
   }
-  const Addend scale = product(decode_term(Format::e4m3, scale_a & 0x7Fu), decode_term(Format::e4m3, scale_b & 0x7Fu));
+  const Term first = decode_term(Format::e4m3, scale_a & 0x7Fu), second = decode_term(Format::e4m3, scale_b & 0x7Fu);
+  const std::int64_t scale = static_cast<std::int64_t>(first.significand) * second.significand;
 
-  Addend result{};
-  result.kind = scale.kind;
-  result.negative = sum < 0;
-  result.has_exponent = !all_zero && scale.has_exponent;
-  result.significand = std::abs(sum) * scale.significand;
-  result.exponent = scale.exponent;
-  result.fraction = scale.fraction + kQuarters;
+  Addend result;
+  if (first.kind == Term::Kind::nan || second.kind == Term::Kind::nan) result.kind = Term::Kind::nan;
+  result.has_exponent = !all_zero && scale != 0;
+  result.significand = sum * scale;
+  result.exponent = first.exponent + second.exponent;
+  result.fraction = first.fraction + second.fraction + kQuarters;
   return result;
+}
+
+std::uint32_t grouped_step(const TensorCoreUnit& unit, const DecodedElements& a, const DecodedElements& b, std::uint32_t c,
+                           Format c_type, std::span<const std::uint8_t> scale_a, std::span<const std::uint8_t> scale_b,
+                           bool is_short, const OutputForm& form) {
+  std::array<Addend, kMostProducts / 16 + 2> addends;
+  std::size_t count = 0;
+  addends[count++] = addend(decode_term(c_type, c));
+  for (std::size_t group = 0; group < scale_a.size(); ++group) {
+    const std::size_t first = 16 * group, length = std::min<std::size_t>(16, a.count - first);
+    addends[count++] = group_of_16(a.part(first, length), b.part(first, length), scale_a[group], scale_b[group]);
+  }
+  if (is_short) addends[count++] = Addend{};
+  return fused_sum({addends.data(), count}, unit.fraction_bits, unit.zero_floor, form);
 }
 
 void require_operands(const TensorCoreUnit& unit, Format a_type, std::span<const std::uint32_t> a, Format b_type,
@@ -224,7 +285,7 @@ void require_operands(const TensorCoreUnit& unit, Format a_type, std::span<const
   require(takes(b_type), "b_type", name_of(b_type), "an operand type of the unit");
   require(bits_of(a_type) < 16 || a_type == b_type, "b_type", name_of(b_type), "the type of a: wide operands do not mix");
   require(a.size() <= static_cast<std::size_t>(unit.products_per_step), "a", a.size(), "at most products_per_step elements");
-  require(a.size() <= Addends::kMostProducts, "a", a.size(), "at most 64 elements");
+  require(a.size() <= kMostProducts, "a", a.size(), "at most 64 elements");
   require(a.size() == b.size(), "b", b.size(), "as many elements as a");
 }
 
@@ -233,36 +294,56 @@ std::uint32_t as_read(Format type, std::uint32_t bits) { return type == Format::
 
 }  // namespace
 
+int decode_element(const TensorCoreUnit& unit, Format type, std::uint32_t bits, std::int32_t& significand, std::int32_t& exponent,
+                   Term::Kind& kind) {
+  const bool widened = unit.execution == Execution::emulated_fp8;
+  const Term term = widened ? decode_term(Format::f16, f16_of(type, bits)) : decode_term(type, as_read(type, bits));
+  const std::int32_t magnitude = term.kind == Term::Kind::finite ? static_cast<std::int32_t>(term.significand) : 1;
+  significand = term.negative ? -magnitude : magnitude;
+  exponent = term.exponent;
+  kind = term.kind;
+  return term.fraction;
+}
+
+std::uint32_t tensor_core_step(const TensorCoreUnit& unit, const DecodedElements& a, const DecodedElements& b, std::uint32_t c,
+                               std::span<const std::uint8_t> scale_a, std::span<const std::uint8_t> scale_b) {
+  const std::size_t length = std::min<std::size_t>(kMostProducts, static_cast<std::size_t>(unit.products_per_step));
+  require(a.count <= length, "a", a.count, "at most products_per_step elements, and 64");
+  require(a.count == b.count, "b", b.count, "as many elements as a");
+  const std::size_t scales = unit.scaling == StepScaling::none           ? 0
+                             : unit.scaling == StepScaling::e8m0_per_32 ? 1
+                                                                        : (a.count + 15) / 16;
+  require(scale_a.size() == scales, "scale_a", scale_a.size(), "one scale a block that holds an element");
+  require(scale_b.size() == scales, "scale_b", scale_b.size(), "one scale a block that holds an element");
+  const OutputForm form = form_of(unit.accumulator);
+  const Format c_type = unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32;
+  const bool is_short = a.count < static_cast<std::size_t>(unit.products_per_step);
+  if (unit.execution == Execution::emulated_fp8) return emulated_fp8_step(unit, a, b, c, c_type, form);
+  if (unit.scaling == StepScaling::e4m3_per_16) return grouped_step(unit, a, b, c, c_type, scale_a, scale_b, is_short, form);
+  int scale_exponent = 0;
+  if (unit.scaling == StepScaling::e8m0_per_32) {  // kind::mxf8f6f4 (spec tensor-core-3.1): one pair of scales moves every product
+    if ((scale_a[0] == 0xFF || scale_b[0] == 0xFF) && a.count > 0) return form.nan;
+    scale_exponent = (scale_a[0] - 127) + (scale_b[0] - 127);
+  }
+  return fused_step(unit, a, b, addend(decode_term(c_type, c)), scale_exponent, is_short, form);
+}
+
 std::uint32_t tensor_core_step(const TensorCoreUnit& unit, Format a_type, std::span<const std::uint32_t> a, Format b_type,
                                std::span<const std::uint32_t> b, std::uint32_t c, std::span<const std::uint8_t> scale_a,
                                std::span<const std::uint8_t> scale_b) {
   require_operands(unit, a_type, a, b_type, b);
-  const OutputForm form = form_of(unit.accumulator);
-  const Format c_type = unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32;
-  const std::size_t scales = unit.scaling == StepScaling::none           ? 0
-                             : unit.scaling == StepScaling::e8m0_per_32 ? 1
-                                                                        : (a.size() + 15) / 16;
-  require(scale_a.size() == scales, "scale_a", scale_a.size(), "one scale a block that holds an element");
-  require(scale_b.size() == scales, "scale_b", scale_b.size(), "one scale a block that holds an element");
-  if (unit.execution == Execution::emulated_fp8) return emulated_fp8_step(unit, a_type, a, b_type, b, c, c_type, form);
-
-  Addends products, addends;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    products.add(product(decode_term(a_type, as_read(a_type, a[k])), decode_term(b_type, as_read(b_type, b[k]))));
-  }
-  addends.add(addend(decode_term(c_type, c)));
-  if (unit.scaling == StepScaling::e4m3_per_16) {
-    for (std::size_t group = 0; group < scales; ++group) {
-      const auto part = products.all().subspan(16 * group, std::min<std::size_t>(16, a.size() - 16 * group));
-      addends.add(group_of_16(part, scale_a[group], scale_b[group]));
+  struct Operand {
+    std::array<std::int32_t, kMostProducts> significand, exponent;
+    std::array<Term::Kind, kMostProducts> kind;
+    DecodedElements of(const TensorCoreUnit& unit, Format type, std::span<const std::uint32_t> codes) {
+      int fraction = 0;
+      for (std::size_t k = 0; k < codes.size(); ++k) {
+        fraction = decode_element(unit, type, codes[k], significand[k], exponent[k], kind[k]);
+      }
+      return {significand.data(), exponent.data(), kind.data(), codes.size(), fraction};
     }
-  } else {
-    if (unit.scaling == StepScaling::e8m0_per_32) scale_by_e8m0(products.all(), scale_a[0], scale_b[0]);
-    for (const Addend& each : products.all()) addends.add(each);
-  }
-  // The zeros that fill a short step count as zero terms (spec tensor-core-1.6).
-  if (a.size() < static_cast<std::size_t>(unit.products_per_step)) addends.add(Addend{});
-  return fused_sum(addends.all(), unit.fraction_bits, unit.zero_floor, form);
+  } a_operand, b_operand;
+  return tensor_core_step(unit, a_operand.of(unit, a_type, a), b_operand.of(unit, b_type, b), c, scale_a, scale_b);
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "reference/arithmetic/decoded.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/f16.h"
 #include "reference/gemm/element_scalar.h"
@@ -52,64 +53,75 @@ void write(Format type, void* base, std::int64_t at, std::uint32_t code) {
 
 // ---- The product --------------------------------------------------------------------------------------------------
 
+// A row of either operand, decoded.
+struct Line {
+  const OperandView& operand;
+  std::int64_t at;
+  DecodedElements elements;
+};
+
+// Rows [first, first + count) of an operand.
+DecodedLines decoded(const TensorCoreUnit& unit, const OperandView& operand, std::int64_t first, std::int64_t count) {
+  DecodedLines lines(unit, operand.type);
+  lines.resize(static_cast<std::size_t>(count), static_cast<std::size_t>(operand.depth));
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t k = 0; k < operand.depth; ++k) {
+      lines.set(static_cast<std::size_t>(i), static_cast<std::size_t>(k), operand.element(first + i, k));
+    }
+  }
+  return lines;
+}
+
 // Unit steps over [k_begin, k_end), from an accumulator of +0.
-float chain(const TensorCoreUnit& unit, const OperandView& rows, std::int64_t i, const OperandView& columns, std::int64_t j,
-            std::int64_t k_begin, std::int64_t k_end) {
-  constexpr int kMostProducts = 64;
-  std::uint32_t a[kMostProducts], b[kMostProducts];
+float chain(const TensorCoreUnit& unit, const Line& row, const Line& column, std::int64_t k_begin, std::int64_t k_end) {
   std::uint8_t scale_a[4], scale_b[4];
   std::uint32_t accumulator = 0;
   for (std::int64_t k = k_begin; k < k_end; k += unit.products_per_step) {
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(unit.products_per_step, k_end - k));
-    for (std::size_t p = 0; p < count; ++p) {
-      a[p] = rows.element(i, k + static_cast<std::int64_t>(p));
-      b[p] = columns.element(j, k + static_cast<std::int64_t>(p));
-    }
+    const std::int64_t count = std::min<std::int64_t>(unit.products_per_step, k_end - k);
     std::size_t scales = 0;
     if (unit.scaling != StepScaling::none) {
-      for (std::int64_t at = k; at < k + static_cast<std::int64_t>(count); at += rows.scale.k_block) {
-        scale_a[scales] = rows.scale.code(i, at);
-        scale_b[scales] = columns.scale.code(j, at);
+      for (std::int64_t at = k; at < k + count; at += row.operand.scale.k_block) {
+        scale_a[scales] = row.operand.scale.code(row.at, at);
+        scale_b[scales] = column.operand.scale.code(column.at, at);
         ++scales;
       }
     }
-    accumulator = tensor_core_step(unit, rows.type, {a, count}, columns.type, {b, count}, accumulator, {scale_a, scales},
-                                   {scale_b, scales});
+    const auto first = static_cast<std::size_t>(k), length = static_cast<std::size_t>(count);
+    accumulator = tensor_core_step(unit, row.elements.part(first, length), column.elements.part(first, length), accumulator,
+                                   {scale_a, scales}, {scale_b, scales});
   }
   return value_of(unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32, accumulator);
 }
 
 // How the value t of a stretch that starts at k enters the running value.
-float promote(Promotion promotion, float acc, float t, const OperandView& rows, std::int64_t i, const OperandView& columns,
-              std::int64_t j, std::int64_t k) {
+float promote(Promotion promotion, float acc, float t, const Line& row, const Line& column, std::int64_t k) {
   switch (promotion) {
     case Promotion::none: return t;
     case Promotion::add: return acc + t;
     default: break;
   }
-  const float s_rows = rows.scale.value(i, k);
-  const float s_columns = columns.scale.value(j, k);
+  const float s_rows = row.operand.scale.value(row.at, k);
+  const float s_columns = column.operand.scale.value(column.at, k);
   if (promotion == Promotion::fma_scales_first) return std::fma(s_rows * s_columns, t, acc);
   if (promotion == Promotion::fma_rows_first) return std::fma(t * s_rows, s_columns, acc);
   return std::fma(t * s_columns, s_rows, acc);
 }
 
-float slice_sum(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j, std::int64_t k_begin,
-                std::int64_t k_end) {
+float slice_sum(const GroupedGemmView& view, const Line& row, const Line& column, std::int64_t k_begin, std::int64_t k_end) {
   const AccumulationPlan& plan = *view.plan;
   const std::int64_t stretch = plan.promotion_interval == 0 ? k_end - k_begin : plan.promotion_interval;
   float acc = 0;
   for (std::int64_t k = k_begin; k < k_end; k += stretch) {
-    const float t = chain(*view.unit, group.rows, i, group.columns, j, k, std::min(k + stretch, k_end));
-    acc = promote(plan.promotion, acc, t, group.rows, i, group.columns, j, k);
+    const float t = chain(*view.unit, row, column, k, std::min(k + stretch, k_end));
+    acc = promote(plan.promotion, acc, t, row, column, k);
   }
   return acc;
 }
 
 // All slices of K, merged in order.
-float accumulate(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
+float accumulate(const GroupedGemmView& view, const GroupView& group, const Line& row, const Line& column) {
   const AccumulationPlan& plan = *view.plan;
-  if (plan.slices == 1) return slice_sum(view, group, i, j, 0, group.depth);
+  if (plan.slices == 1) return slice_sum(view, row, column, 0, group.depth);
   const auto stored = [&](float value) {
     return plan.merge == SliceMerge::sequential_output ? value_of(view.d_type, code_of(view.d_type, value)) : value;
   };
@@ -117,7 +129,7 @@ float accumulate(const GroupedGemmView& view, const GroupView& group, std::int64
   for (std::int64_t slice = 0; slice < plan.slices; ++slice) {
     const std::int64_t begin = slice > group.depth / plan.slice_length ? group.depth : slice * plan.slice_length;
     const std::int64_t end = begin + std::min(plan.slice_length, group.depth - begin);
-    const float partial = stored(slice_sum(view, group, i, j, begin, end));
+    const float partial = stored(slice_sum(view, row, column, begin, end));
     total = slice == 0 ? partial : stored(total + partial);
   }
   return total;
@@ -126,7 +138,10 @@ float accumulate(const GroupedGemmView& view, const GroupView& group, std::int64
 }  // namespace
 
 float accumulated(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
-  return group.depth > 0 ? accumulate(view, group, i, j) : 0;
+  if (group.depth == 0) return 0;
+  const DecodedLines rows = decoded(*view.unit, group.rows, i, 1);
+  const DecodedLines columns = decoded(*view.unit, group.columns, j, 1);
+  return accumulate(view, group, {group.rows, i, rows.line(0)}, {group.columns, j, columns.line(0)});
 }
 
 // ---- The epilogue -------------------------------------------------------------------------------------------------
@@ -147,8 +162,10 @@ float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   return group.alpha;
 }
 
-std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
-  const float acc = accumulated(view, group, i, j);
+namespace {
+
+// The bits of D_t[i][j] of its running value.
+std::uint32_t finished(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j, float acc) {
   const float factor = sum_factor(view, group);
   float value = acc;
   if (group.beta != 0) {
@@ -165,14 +182,37 @@ std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, 
   return code;
 }
 
+// D_t[i][j] of a tile: its operands are decoded once.
+constexpr std::int64_t kTile = 32;
+
+void compute_tile(const GroupedGemmView& view, const GroupView& group, std::int64_t i_begin, std::int64_t j_begin, void* d) {
+  const std::int64_t height = std::min(kTile, group.m - i_begin), width = std::min(kTile, group.n - j_begin);
+  const DecodedLines rows = decoded(*view.unit, group.rows, i_begin, height);
+  const DecodedLines columns = decoded(*view.unit, group.columns, j_begin, width);
+  for (std::int64_t r = 0; r < height; ++r) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      const std::int64_t i = i_begin + r, j = j_begin + c;
+      const Line row{group.rows, i, rows.line(static_cast<std::size_t>(r))};
+      const Line column{group.columns, j, columns.line(static_cast<std::size_t>(c))};
+      const float acc = group.depth > 0 ? accumulate(view, group, row, column) : 0;
+      write(view.d_type, d, group.d_offset + i * group.n + j, finished(view, group, i, j, acc));
+    }
+  }
+}
+
+}  // namespace
+
+std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
+  return finished(view, group, i, j, accumulated(view, group, i, j));
+}
+
 void grouped_gemm(const GroupedGemmProblem& problem, void* d) {
   const GroupedGemmView view = view_of(problem, d);
   for (const GroupView& group : view.groups) {
-    parallel_for(group.m, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        for (std::int64_t j = 0; j < group.n; ++j) {
-          write(view.d_type, d, group.d_offset + i * group.n + j, element_of_d(view, group, i, j));
-        }
+    const std::int64_t across = (group.n + kTile - 1) / kTile;
+    parallel_for((group.m + kTile - 1) / kTile * across, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t tile = begin; tile < end; ++tile) {
+        compute_tile(view, group, tile / across * kTile, tile % across * kTile, d);
       }
     });
   }

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "conformance/suites/arithmetic/second_route.h"
-#include "reference/arithmetic/tensor_core.h"
+#include "reference/arithmetic/decoded.h"
 
 namespace assay {
 
@@ -289,6 +289,30 @@ TEST_P(Unit, equals_the_second_route) {
                     << std::hex << ": want 0x" << want << ", got 0x" << got;
     }
     ++at;
+  }
+  EXPECT_EQ(differ, 0);
+}
+
+// A step reads its own stretch of the line, and no other line.
+TEST_P(Unit, equals_the_second_route_of_operands_decoded_beforehand) {
+  const TensorCoreUnit& unit = GetParam();
+  int differ = 0;
+  for (const Vector& v : vectors_of(unit)) {
+    constexpr std::size_t kBefore = 3, kAfter = 2;
+    DecodedLines a(unit, v.a_type), b(unit, v.b_type);
+    for (DecodedLines* lines : {&a, &b}) {
+      const std::vector<std::uint32_t>& codes = lines == &a ? v.a : v.b;
+      lines->resize(3, kBefore + codes.size() + kAfter);
+      for (std::size_t line = 0; line < 3; ++line) {
+        for (std::size_t k = 0; k < kBefore + codes.size() + kAfter; ++k) {
+          const bool inside = line == 1 && k >= kBefore && k < kBefore + codes.size();
+          lines->set(line, k, inside ? codes[k - kBefore] : 5);
+        }
+      }
+    }
+    const std::uint32_t got = tensor_core_step(unit, a.line(1).part(kBefore, v.a.size()), b.line(1).part(kBefore, v.b.size()), v.c,
+                                               v.scale_a, v.scale_b);
+    differ += got != second_route::step(unit, v);
   }
   EXPECT_EQ(differ, 0);
 }
