@@ -1,23 +1,68 @@
-/* The interface between Assay and an implementation under test. Plain C, versioned, no vendor named.
+/* The interface between Assay and an implementation under test. Plain C99, versioned, no vendor named.
  *
- * A backend is a shared library (or an object linked in) that exports
+ * A backend is a shared library (a plug-in), or an object linked in, that exports
  *
  *     const assay_backend* assay_backend_v1(void);
  *
  * and answers calls in the vocabulary of the fixtures: an op with named parameters, named input tensors and named output
- * tensors (the fixture schema; `assay list --schema` prints the names). Memory, streams, events, capture and replay are
- * reached through the backend too, so the harness runs on whatever the backend runs on. A host backend implements them in
- * ten lines: conformance/backends/example/example_backend.c.
+ * tensors (`assay list --schema` prints them). Memory, streams, events, capture and replay are reached through the backend
+ * too, so the harness runs on whatever the backend runs on. A host backend implements them in ten lines:
+ * conformance/backends/example/example_backend.c.
  *
- * Rules for every function
- *   - Returns a status; on anything but ASSAY_OK, `last_error` tells why in one line. Never aborts, never prints.
- *   - A pointer it does not implement is NULL where the comment says "optional"; the harness then reports what it could
- *     not ask. All others must be set.
- *   - Tensor data are device pointers of the backend's own memory. Shapes and parameters are on the host; the contents of
- *     tensors, `splits` among them, may be read only on the device.
- *   - `execute` enqueues on the stream and does not synchronise, allocates nothing, and may be captured.
- *   - A call that is refused, with whatever status, leaves all memory untouched and does not disturb the next. The harness checks both.
- *   - Structures only grow at the end. `struct_size` is what the caller knows; a field past it is not there.
+ * 1. Every function
+ *   - Returns a status, or void. After anything but ASSAY_OK, `last_error` gives the reason in one line.
+ *   - Returns to its caller. It does not print, abort or exit, throws no exception through this interface and does not
+ *     longjmp out of a call.
+ *   - A function that the backend does not implement is NULL where the comment says "optional"; the harness then reports
+ *     what it could not ask. All others must be set.
+ *   - Sizes are in bytes, times in milliseconds, shapes row-major in elements as stored.
+ *   - Tensor data are device pointers of the backend's own memory. Shapes and parameters are on the host. The contents of
+ *     tensors, `splits` among them, may be read only on the device: in the order of the stream, when the call is carried out.
+ *   - `execute` enqueues on the stream, does not wait for it, allocates nothing, and may be captured.
+ *
+ * 2. Wrong calls
+ *   - What the host can see is wrong (an op, parameter, tensor, type, shape, size or algorithm that is unknown or does not
+ *     fit): `execute` returns ASSAY_INVALID_ARGUMENT or ASSAY_NOT_SUPPORTED and enqueues nothing. All memory stays as it
+ *     is, and the next call is not disturbed. The harness checks both.
+ *   - What only the contents of tensors show: a negative split; splits whose sum exceeds the rows of the tensors; an offset
+ *     that its type does not hold; rows that the op's packing does not take (an odd number where two codes share a byte).
+ *     A backend that reads contents within the call (one on the host) returns ASSAY_INVALID_ARGUMENT from `execute`, or
+ *     from `graph_launch` where the call was captured. Any other returns ASSAY_OK there, and the next `synchronize` that
+ *     waits for the call returns ASSAY_INVALID_ARGUMENT or ASSAY_FAILED. `last_error` names the fault.
+ *     Outputs and workspace of that call then hold anything. Inputs and all other memory are as they were, the fault is
+ *     reported once, and the copies and calls that follow on any stream succeed. Case lines with `fault=` check this.
+ *
+ * 3. Where the calls come from
+ *   - A plug-in and its calls have a process of their own, the worker; expected values are computed in another. The worker
+ *     is a new program (spawned, not forked from a process with state) that loads the library with dlopen and carries many
+ *     cases out. A plug-in is called on one thread, which is the main thread; it holds one context at a time. A built-in
+ *     backend holds one context a thread. Each context is used by one thread at a time, though not always the same one.
+ *   - Time: a call that takes longer than the `--timeout` of the run (60 s unless given; 120 s for opening a device) is
+ *     ended with its process. The case is then "unfinished".
+ *   - End: where the process ends (a signal, exit, abort, an exception, longjmp), the case that was under way fails, and the
+ *     next has a new process. Where several cases had run in it, the failing one is judged again alone.
+ *   - Threads: the library may start threads and keep them between calls. They may not touch the memory of a call that has
+ *     been waited for. Child processes are ended with the worker.
+ *   - Signals: all have their default action and none is blocked as the library is loaded; handlers of the library's own
+ *     are its own affair. SIGKILL ends the worker at any time.
+ *   - Environment and working directory are the program's. Changes to them, to the locale and to descriptors stay in the
+ *     worker. Standard input is empty. Standard output and error are kept, the last 4 KiB, and shown with a fault.
+ *   - Floating-point mode: each call begins with rounding to nearest, subnormals kept and no traps, and must return so. A
+ *     mode that is set while the library is loaded is undone, with a note.
+ *   - Memory: the `host` side of a copy is memory that the worker shares with the harness. It is valid until the stream has
+ *     been waited for, must not be read or written after that, and has no alignment beyond 1. A plug-in may take three
+ *     quarters of the memory that the machine had free.
+ *   - Batches: several calls may come in one message and are then made one after another without a pause, questions
+ *     (`workspace_bytes`, `supports`, `numerics`) among them. A call that fails ends its batch, but for what gives
+ *     something back. Nothing follows from which calls come together.
+ *
+ * 4. Growth. Within version 1 structures only grow at the end, past their padding. What is added means, at 0 or NULL, what
+ *    held without it.
+ *   - A structure with `struct_size` has that many bytes: whoever fills it in sets it, and the other side reads and writes
+ *     nothing past it. A table may end after `execute`, as it did at first; what follows is optional.
+ *   - Structures in arrays are as long as the backend has them: it states the sizes that it was compiled with in its table
+ *     (`parameter_size` to `axis_size`). The harness cuts elements there or fills them up with zeros, so that `inputs[i]` is
+ *     right in the backend's own code. Without these fields, elements have the sizes that version 1 first had.
  */
 #ifndef ASSAY_CONFORMANCE_BACKEND_H
 #define ASSAY_CONFORMANCE_BACKEND_H
@@ -59,9 +104,9 @@ typedef ASSAY_ENUMERATION(assay_parameter_kind) { ASSAY_INTEGER = 0, ASSAY_REAL 
 typedef struct assay_parameter {
   const char* name;
   assay_parameter_kind kind;
-  int64_t integer;
-  double real;
-  const char* text;
+  int64_t integer;  /* ASSAY_INTEGER */
+  double real;      /* ASSAY_REAL */
+  const char* text; /* ASSAY_TEXT */
 } assay_parameter;
 
 typedef struct assay_tensor {
@@ -69,12 +114,13 @@ typedef struct assay_tensor {
   assay_dtype dtype;
   int32_t rank;     /* 1 or 2 */
   int64_t shape[4]; /* row-major; elements as stored */
-  void* data;       /* device pointer, at least 256-byte aligned unless the case says otherwise; NULL when there are no elements */
+  void* data;       /* device pointer at a multiple of 256 bytes unless the case says otherwise; NULL without elements */
   int64_t bytes;
 } assay_tensor;
 
-/* One request. An output that is absent is not wanted. A parameter that the backend does not know is a reason for
- * ASSAY_NOT_SUPPORTED, never to be passed over: it may change the result. */
+/* One request. It and everything that it points to, but for tensor data, is valid during the call only. An output that is
+ * absent is not requested. A parameter, input or output that the backend does not know is a reason for ASSAY_NOT_SUPPORTED,
+ * never to be ignored: it may change the result. */
 typedef struct assay_call {
   size_t struct_size;
   const char* op;
@@ -87,6 +133,8 @@ typedef struct assay_call {
   void* workspace;         /* `workspace_bytes` of device memory with undefined contents; NULL when 0 */
   int64_t workspace_bytes;
   int64_t algorithm;       /* an `id` from list_algorithms, or -1: the backend's own choice */
+  size_t parameter_size;   /* bytes from one parameter to the next, as in the backend's table; 0: those of version 1 at first */
+  size_t tensor_size;      /* the same of inputs and of outputs */
 } assay_call;
 
 typedef struct assay_context assay_context;
@@ -94,6 +142,7 @@ typedef struct assay_stream assay_stream;
 typedef struct assay_event assay_event;
 typedef struct assay_graph assay_graph;
 
+/* Texts end with a zero byte within their room, here and below. */
 typedef struct assay_device_info {
   size_t struct_size;
   char name[128];         /* "NVIDIA H200", "AMD EPYC (host)" */
@@ -107,7 +156,7 @@ typedef struct assay_device_info {
  * nothing is stated, and the check is the weaker one that needs no statement. */
 typedef struct assay_numerics {
   size_t struct_size;
-  char unit[64];            /* row of the tensor-core table: "sm90.wgmma.fp8". A sum of no more products than it takes a step is one step */
+  char unit[64];            /* row of the tensor-core table: "sm90.wgmma.fp8". A sum of at most one step's products is one step */
   char plan[96];            /* name of an accumulation plan: `assay list --plans` */
   int32_t keeps_zero_sign;  /* 1: an exact -0 keeps its sign; 0: it becomes +0; -1: either */
   int32_t deterministic;    /* 1: the same call gives the same bits */
@@ -130,60 +179,83 @@ typedef struct assay_axis {
   char values[160];      /* values worth trying, separated by spaces; the first is the default */
 } assay_axis;
 
+/* The function table. It and its texts stay valid and unchanged until the library is unloaded. */
 typedef struct assay_backend {
   size_t struct_size;
   uint32_t version;  /* ASSAY_BACKEND_VERSION */
   const char* name;
   const char* description;
-  /* `options` is what the user wrote after --backend-options, or "". A process holds one context of a plug-in at a time, of a built-in backend one a
-   * thread; several processes may hold one each. A context is used from one thread at a time, though not always from the same one. */
+
+  /* Opens a context. `options` is what the user wrote after --backend-options, or "".
+   * Errors: INVALID_ARGUMENT for options that it does not know; NOT_SUPPORTED where there is no device that it can use. */
   assay_status (*open)(const char* options, assay_context** context);
+  /* Gives back everything that the context holds; its streams and memory were given back before. */
   void (*close)(assay_context* context);
-  /* Why the last call failed; valid until the next call. `context` may be NULL after a failed open. */
+  /* Why the last call of this context failed, one line of UTF-8; valid until the next call. After an `open` that failed,
+   * `context` is NULL. */
   const char* (*last_error)(assay_context* context);
+  /* Fills in `info`, whose struct_size is set; everything else in it is zero. */
   assay_status (*device_info)(assay_context* context, assay_device_info* info);
 
-  /* Memory; `allocate` gives multiples of 256, and tensors lie at such multiples within what it gave, many to an allocation. A copy is between host
-   * and device or within the device; copies and fills are ordered on the stream; the host side may be used again only after synchronize. */
+  /* `bytes` (0 or more) of device memory at a multiple of 256; the harness divides it among many tensors at such multiples.
+   * Errors: OUT_OF_MEMORY. */
   assay_status (*allocate)(assay_context* context, int64_t bytes, void** data);
+  /* `data` is what `allocate` gave; no work that uses it is pending. */
   void (*release)(assay_context* context, void* data);
+  /* Copies of `bytes` bytes between host and device, and fills, in the order of the stream. They may return before they are
+   * done: the host side must stay as it is until the stream has been waited for. */
   assay_status (*copy_to_device)(assay_context* context, assay_stream* stream, void* device, const void* host, int64_t bytes);
   assay_status (*copy_to_host)(assay_context* context, assay_stream* stream, void* host, const void* device, int64_t bytes);
   assay_status (*fill)(assay_context* context, assay_stream* stream, void* device, uint8_t value, int64_t bytes);
 
+  /* Streams: work on one is done in order; work on two may overlap. */
   assay_status (*stream_create)(assay_context* context, assay_stream** stream);
   void (*stream_destroy)(assay_context* context, assay_stream* stream);
-  /* Waits for all work of the stream, at most `timeout_ms` (-1: for ever). */
+  /* Waits for all work of the stream, at most `timeout_ms` milliseconds (-1: without limit).
+   * Errors: TIMEOUT while work is pending; INVALID_ARGUMENT or FAILED for a call that it waited for whose contents are wrong
+   * (2. above), once; DEVICE_LOST. */
   assay_status (*synchronize)(assay_context* context, assay_stream* stream, int64_t timeout_ms);
 
-  /* Events, for timing. Optional, all four or none. */
+  /* Events, for timing. Optional, all four or none. `event_elapsed` gives the milliseconds between two recorded events that
+   * have been waited for. */
   assay_status (*event_create)(assay_context* context, assay_event** event);
   void (*event_destroy)(assay_context* context, assay_event* event);
   assay_status (*event_record)(assay_context* context, assay_event* event, assay_stream* stream);
   assay_status (*event_elapsed)(assay_context* context, assay_event* start, assay_event* stop, double* milliseconds);
 
-  /* Capture of `execute` calls, one or several, and their replay, on whatever stream. Optional, all four or none. */
+  /* Capture of `execute` calls, one or several, into a graph, and its replay on any stream. Optional, all four or none. A
+   * captured call keeps its parameters and the addresses of its tensors; their contents are read at each launch. */
   assay_status (*capture_begin)(assay_context* context, assay_stream* stream);
   assay_status (*capture_end)(assay_context* context, assay_stream* stream, assay_graph** graph);
   assay_status (*graph_launch)(assay_context* context, assay_graph* graph, assay_stream* stream);
   void (*graph_destroy)(assay_context* context, assay_graph* graph);
 
-  /* ASSAY_OK: the call can be made. ASSAY_NOT_SUPPORTED: the path is declared absent, and last_error says why; the harness
-   * still makes the call and requires ASSAY_NOT_SUPPORTED with memory untouched. Here, in numerics, list_algorithms and
-   * workspace_bytes the tensors are those of the call to come; a device backend need not read their contents, and none may write to them. */
+  /* Questions about a call to come, whose tensors are in place: a device backend need not read their contents, and none may
+   * write to them. The same holds for list_algorithms and workspace_bytes.
+   * `supports`: OK, the call can be made. NOT_SUPPORTED, the path is declared absent, and last_error says why; the harness
+   * makes the call all the same and requires NOT_SUPPORTED with memory untouched. */
   assay_status (*supports)(assay_context* context, const assay_call* call);
+  /* Fills in `numerics`, whose struct_size is set, with -1 in its choices and empty texts otherwise. */
   assay_status (*numerics)(assay_context* context, const assay_call* call, assay_numerics* numerics);
 
-  /* Algorithms that can serve the call: up to `capacity` are written, `count` receives how many there are. Optional. */
+  /* Algorithms that can serve the call: up to `capacity` are written, `count` receives how many there are. `algorithms` is
+   * NULL where `capacity` is 0; else each item's struct_size is set, and is the distance to the next. Optional. */
   assay_status (*list_algorithms)(assay_context* context, const assay_call* call, assay_algorithm* algorithms, int32_t capacity,
                                   int32_t* count);
-  /* Configuration axes. Optional, both or none. set_axis with value "" restores the default. */
+  /* Configuration axes, as list_algorithms. Optional, both or none. */
   assay_status (*list_axes)(assay_context* context, assay_axis* axes, int32_t capacity, int32_t* count);
+  /* Sets an axis until the context is closed; value "" restores the default.
+   * Errors: INVALID_ARGUMENT for a name or value that the backend does not have. */
   assay_status (*set_axis)(assay_context* context, const char* name, const char* value);
 
-  /* Workspace that `execute` needs for this call. */
+  /* Bytes of workspace that `execute` needs for this call, 0 or more. */
   assay_status (*workspace_bytes)(assay_context* context, const assay_call* call, int64_t* bytes);
+  /* Enqueues the call. Errors: those of 2. above, with all memory as it was. */
   assay_status (*execute)(assay_context* context, assay_stream* stream, const assay_call* call);
+
+  /* sizeof of the structures that travel in arrays, as the backend was compiled. A table that goes on after `execute` states
+   * all four. */
+  size_t parameter_size, tensor_size, algorithm_size, axis_size;
 } assay_backend;
 
 typedef const assay_backend* (*assay_backend_entry)(void);

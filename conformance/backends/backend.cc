@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "conformance/backends/built_in.h"
+#include "conformance/backends/call_layout.h"
 #include "conformance/backends/questions.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/worker/answers.h"
@@ -47,10 +48,7 @@ std::string fault_of(const assay_backend& table) {
   if (table.version != ASSAY_BACKEND_VERSION) {
     return "speaks interface version " + std::to_string(table.version) + ": expected " + std::to_string(ASSAY_BACKEND_VERSION);
   }
-  if (table.struct_size < sizeof(assay_backend)) {
-    return "has a function table of " + std::to_string(table.struct_size) + " bytes: expected at least " +
-           std::to_string(sizeof(assay_backend));
-  }
+  if (std::string fault = fault_in_sizes(table); !fault.empty()) return fault;
   const std::pair<const char*, bool> required[] = {
       {"name", table.name != nullptr},           {"description", table.description != nullptr},
       {"open", table.open != nullptr},           {"close", table.close != nullptr},
@@ -107,6 +105,11 @@ Backend::Backend(const std::string& given, const std::string& options, std::int6
 
 Backend::Backend(const assay_backend& table, const std::string& options) : table_(&table) {
   if (const std::string fault = fault_of(table); !fault.empty()) throw BackendError(ASSAY_FAILED, "the backend " + fault);
+  if (table.struct_size < sizeof table) {
+    known_ = std::make_unique<assay_backend>(known_table(table));
+    table_ = known_.get();
+  }
+  if (sizes_of(*table_) != kSizesHere) throw BackendError(ASSAY_FAILED, "the backend is linked in, but was compiled with another backend.h");
   open(options);
 }
 

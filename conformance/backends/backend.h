@@ -43,8 +43,8 @@ class BackendFault : public BackendError {
 
 std::string_view name_of(assay_status status);
 
-// Every function that backend.h does not call optional is there; groups of optional ones come whole or not at all. What is
-// wrong with the table, "leaves out the required function open", or empty.
+// Every function that backend.h does not call optional is there; groups of optional ones come whole or not at all; the sizes that
+// it states are possible. What is wrong with the table, "leaves out the required function open", or empty.
 std::string fault_of(const assay_backend& table);
 
 class CallSequence;
@@ -122,6 +122,7 @@ class Backend {
   void open(const std::string& options);
 
   std::unique_ptr<worker::Remote> remote_;  // null where the table is called in this process
+  std::unique_ptr<assay_backend> known_;    // the table, where it was compiled with a shorter one
   const assay_backend* table_ = nullptr;
   assay_context* context_ = nullptr;
   bool given_up_ = false;

@@ -1,6 +1,7 @@
 #pragma once
 // The bodies behind host_backend.h.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/backends/call_layout.h"
 #include "conformance/backends/host_backend.h"
 #include "reference/support/error.h"
 
@@ -28,7 +30,7 @@ struct assay_graph {
     std::deque<std::string> names;
     std::vector<assay_parameter> parameters;
     std::vector<assay_tensor> inputs, outputs;
-    assay_call call;
+    assay_call call{};
   };
   std::deque<Recorded> calls;
 };
@@ -71,16 +73,19 @@ assay_status guarded(std::string& error, Body body) {
 inline void record(assay_graph& graph, const assay_call& call) {
   assay_graph::Recorded& copy = graph.calls.emplace_back();
   const auto keep = [&](const char* text) { return text == nullptr ? nullptr : copy.names.emplace_back(text).c_str(); };
-  copy.parameters.assign(call.parameters, call.parameters + call.parameter_count);
-  copy.inputs.assign(call.inputs, call.inputs + call.input_count);
-  copy.outputs.assign(call.outputs, call.outputs + call.output_count);
+  copy.parameters = parameter_items(call);
+  copy.inputs = input_items(call);
+  copy.outputs = output_items(call);
   for (assay_parameter& each : copy.parameters) {
     each.name = keep(each.name);
     each.text = keep(each.text);
   }
   for (assay_tensor& each : copy.inputs) each.name = keep(each.name);
   for (assay_tensor& each : copy.outputs) each.name = keep(each.name);
-  copy.call = call;
+  std::memcpy(&copy.call, &call, std::min(call.struct_size, sizeof call));
+  copy.call.struct_size = sizeof copy.call;
+  copy.call.parameter_size = sizeof(assay_parameter);
+  copy.call.tensor_size = sizeof(assay_tensor);
   copy.call.op = keep(call.op);
   copy.call.parameters = copy.parameters.data();
   copy.call.inputs = copy.inputs.data();
@@ -279,6 +284,10 @@ const assay_backend* host_table() {
     made.numerics = host::numerics<host>;
     made.workspace_bytes = host::workspace_bytes;
     made.execute = host::execute<host>;
+    made.parameter_size = sizeof(assay_parameter);
+    made.tensor_size = sizeof(assay_tensor);
+    made.algorithm_size = sizeof(assay_algorithm);
+    made.axis_size = sizeof(assay_axis);
     return made;
   }();
   return &table;

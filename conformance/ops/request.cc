@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "conformance/backends/call_layout.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -60,8 +61,7 @@ Request Request::of(golden::Case& with) {
 Request Request::of(const assay_call& call) {
   require(call.op != nullptr, "op", "null", "the name of an op");
   Request request(call.op);
-  for (int i = 0; i < call.parameter_count; ++i) {
-    const assay_parameter& parameter = call.parameters[i];
+  for (const assay_parameter& parameter : parameter_items(call)) {
     require(parameter.name != nullptr, "parameter name", "null", "a name");
     golden::Attribute value;
     switch (parameter.kind) {
@@ -75,13 +75,13 @@ Request Request::of(const assay_call& call) {
     }
     request.attributes.emplace(parameter.name, std::move(value));
   }
-  for (int i = 0; i < call.input_count; ++i) {
-    const TensorView view = view_of(call.inputs[i]);  // before the name is used
-    request.in.emplace(call.inputs[i].name, view);
+  for (const assay_tensor& tensor : input_items(call)) {
+    const TensorView view = view_of(tensor);  // before the name is used
+    request.in.emplace(tensor.name, view);
   }
-  for (int i = 0; i < call.output_count; ++i) {
-    const TensorView view = view_of(call.outputs[i]);
-    request.out.emplace(call.outputs[i].name, view);
+  for (const assay_tensor& tensor : output_items(call)) {
+    const TensorView view = view_of(tensor);
+    request.out.emplace(tensor.name, view);
   }
   return request;
 }

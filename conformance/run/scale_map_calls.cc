@@ -38,6 +38,8 @@ ScaleCalls::ScaleCalls(Backend& backend, const MappedProduct& product, const Sca
   d_ = &buffers_.emplace_back(backend_, stream_.handle, "d", output_.bytes);
   output_.data = d_->data();
   call_.struct_size = sizeof call_;
+  call_.parameter_size = sizeof(assay_parameter);
+  call_.tensor_size = sizeof(assay_tensor);
   call_.op = op_.c_str();
   call_.parameters = parameters_.data();
   call_.parameter_count = static_cast<std::int32_t>(parameters_.size());

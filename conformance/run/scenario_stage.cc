@@ -73,6 +73,8 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
     }
     assay_call& made = member.call;
     made.struct_size = sizeof made;
+    made.parameter_size = sizeof(assay_parameter);
+    made.tensor_size = sizeof(assay_tensor);
     made.op = problem.op.c_str();
     made.parameters = member.parameters.data();
     made.parameter_count = static_cast<std::int32_t>(member.parameters.size());

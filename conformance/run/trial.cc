@@ -93,6 +93,8 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].data = memory_.data(input_parts_[i]);
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].data = memory_.data(output_parts_[i]);
   call_.struct_size = sizeof call_;
+  call_.parameter_size = sizeof(assay_parameter);
+  call_.tensor_size = sizeof(assay_tensor);
   call_.op = problem.op.c_str();
   call_.parameters = parameters_.data();
   call_.parameter_count = static_cast<std::int32_t>(parameters_.size());

@@ -3,10 +3,10 @@
 namespace assay::conformance::worker {
 namespace {
 
-void put_tensors(Writer& writer, const assay_tensor* tensors, std::int32_t count) {
-  for (std::int32_t i = 0; i < count; ++i) {
-    writer.put_text(tensors[i].name);
-    writer.put(tensors[i]);
+void put_tensors(Writer& writer, const std::vector<assay_tensor>& tensors) {
+  for (const assay_tensor& each : tensors) {
+    writer.put_text(each.name);
+    writer.put(each);
   }
 }
 
@@ -15,13 +15,13 @@ void put_tensors(Writer& writer, const assay_tensor* tensors, std::int32_t count
 void put_call(Writer& writer, const assay_call& call) {
   writer.put(call);
   writer.put_text(call.op);
-  for (std::int32_t i = 0; i < call.parameter_count; ++i) {
-    writer.put_text(call.parameters[i].name);
-    writer.put_text(call.parameters[i].text);
-    writer.put(call.parameters[i]);
+  for (const assay_parameter& each : parameter_items(call)) {
+    writer.put_text(each.name);
+    writer.put_text(each.text);
+    writer.put(each);
   }
-  put_tensors(writer, call.inputs, call.input_count);
-  put_tensors(writer, call.outputs, call.output_count);
+  put_tensors(writer, input_items(call));
+  put_tensors(writer, output_items(call));
 }
 
 const char* OwnedCall::text(Reader& reader) {
@@ -39,20 +39,24 @@ std::vector<assay_tensor> OwnedCall::tensors(Reader& reader, std::int32_t count)
   return all;
 }
 
-OwnedCall::OwnedCall(Reader& reader) {
+OwnedCall::OwnedCall(Reader& reader, const ArraySizes& sizes) {
   call_ = reader.get<assay_call>();
   call_.op = text(reader);
+  std::vector<assay_parameter> parameters;
   for (std::int32_t i = 0; i < call_.parameter_count; ++i) {
     const char *name = text(reader), *value = text(reader);
-    parameters_.push_back(reader.get<assay_parameter>());
-    parameters_.back().name = name;
-    parameters_.back().text = value;
+    parameters.push_back(reader.get<assay_parameter>());
+    parameters.back().name = name;
+    parameters.back().text = value;
   }
-  inputs_ = tensors(reader, call_.input_count);
-  outputs_ = tensors(reader, call_.output_count);
-  call_.parameters = parameters_.data();
-  call_.inputs = inputs_.data();
-  call_.outputs = outputs_.data();
+  parameters_ = laid_out(parameters, sizes.parameter);
+  inputs_ = laid_out(tensors(reader, call_.input_count), sizes.tensor);
+  outputs_ = laid_out(tensors(reader, call_.output_count), sizes.tensor);
+  call_.parameters = reinterpret_cast<const assay_parameter*>(parameters_.data());
+  call_.inputs = reinterpret_cast<const assay_tensor*>(inputs_.data());
+  call_.outputs = reinterpret_cast<const assay_tensor*>(outputs_.data());
+  call_.parameter_size = sizes.parameter;
+  call_.tensor_size = sizes.tensor;
 }
 
 }  // namespace assay::conformance::worker

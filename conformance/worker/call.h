@@ -5,18 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backend.h"
+#include "conformance/backends/call_layout.h"
 #include "conformance/worker/wire.h"
 
 namespace assay::conformance::worker {
 
 void put_call(Writer& writer, const assay_call& call);
 
-// A call with everything it points to, but for the contents of tensors.
+// A call with everything it points to, but for the contents of tensors; elements of its arrays have the sizes of the backend.
 class OwnedCall {
  public:
   // Errors: Malformed.
-  explicit OwnedCall(Reader& reader);
+  OwnedCall(Reader& reader, const ArraySizes& sizes);
   OwnedCall(const OwnedCall&) = delete;
   OwnedCall& operator=(const OwnedCall&) = delete;
   const assay_call& get() const { return call_; }
@@ -26,8 +26,7 @@ class OwnedCall {
   std::vector<assay_tensor> tensors(Reader& reader, std::int32_t count);
 
   std::deque<std::string> texts_;
-  std::vector<assay_parameter> parameters_;
-  std::vector<assay_tensor> inputs_, outputs_;
+  std::vector<std::uint64_t> parameters_, inputs_, outputs_;
   assay_call call_{};
 };
 

@@ -171,6 +171,10 @@ void Remote::make_table() {
   }
   table_.workspace_bytes = workspace_bytes;
   table_.execute = execute;
+  table_.parameter_size = sizeof(assay_parameter);
+  table_.tensor_size = sizeof(assay_tensor);
+  table_.algorithm_size = sizeof(assay_algorithm);
+  table_.axis_size = sizeof(assay_axis);
 }
 
 }  // namespace assay::conformance::worker

@@ -133,6 +133,7 @@ void Session::execute(Function function, Reader& command) {
       const std::string options = command.text();
       context_ = nullptr;
       table_ = loaded_.table;
+      sizes_ = sizes_of(*table_);
       return status_of(function, [&] { return table_->open(options.c_str(), &context_); });
     }
     case Function::close:
@@ -188,7 +189,8 @@ void Session::execute_load(Reader& command) {
     if (table != nullptr) refusal = fault_of(*table);
   }
   if (!refusal.empty()) return note(Fault::refused, Function::load, refusal);
-  loaded_.table = table;
+  loaded_.known = known_table(*table);
+  loaded_.table = &loaded_.known;
   answer_.put_text(bounded(table->name));
   answer_.put_text(bounded(table->description));
   answer_.put_text(mode);
@@ -271,7 +273,7 @@ void Session::execute_stream(Function function, Reader& command) {
       return put_pointer(answer_, graph);
     }
     case Function::execute: {
-      const OwnedCall made(command);
+      const OwnedCall made(command, sizes_);
       return status_of(function, [&] { return table_->execute(context_, stream, &made.get()); });
     }
     default: throw Malformed("an unknown command");

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "conformance/backend.h"
+#include "conformance/backends/call_layout.h"
 #include "conformance/worker/wire.h"
 #include "reference/support/float_mode.h"
 
@@ -12,7 +12,8 @@ namespace assay::conformance::worker {
 // The library of this process, once it is loaded; the sessions of all channels share it.
 struct Loaded {
   void* library = nullptr;  // null for a backend that is built in
-  const assay_backend* table = nullptr;
+  const assay_backend* table = nullptr;  // `known`, once there is one
+  assay_backend known{};                 // as this build knows it
 };
 
 class Session {
@@ -42,6 +43,7 @@ class Session {
   Channel& channel_;
   Loaded& loaded_;
   const assay_backend* table_ = nullptr;
+  ArraySizes sizes_;  // the backend's
   assay_context* context_ = nullptr;
   volatile std::uint64_t calls_ = 0;
   Patience patience_;

@@ -20,7 +20,7 @@ void Session::execute_question(Function function, Reader& command) {
     const std::string name = command.text(), value = command.text();
     return status_of(function, [&] { return table_->set_axis(context_, name.c_str(), value.c_str()); });
   }
-  const OwnedCall made(command);
+  const OwnedCall made(command, sizes_);
   if (function == Function::supports) {
     status_of(function, [&] { return table_->supports(context_, &made.get()); });
   } else if (function == Function::numerics) {
@@ -36,21 +36,32 @@ void Session::execute_question(Function function, Reader& command) {
 
 namespace {
 
-// Room for `capacity` items, and two behind them that must stay as they are.
+// Room for `capacity` items of `size` bytes, and two behind them that must stay as they are.
 template <class Item>
-struct Room {
-  explicit Room(std::int32_t capacity) : items(static_cast<std::size_t>(capacity) + 2) {
-    std::memset(static_cast<void*>(items.data()), 0, items.size() * sizeof(Item));
-    for (Item& each : items) each.struct_size = sizeof each;
-    std::memset(static_cast<void*>(items.data() + capacity), 0xCD, 2 * sizeof(Item));
-    room = capacity;
+class Room {
+ public:
+  Room(std::int32_t capacity, std::size_t size)
+      : capacity_(static_cast<std::size_t>(capacity)), size_(size), words_((capacity_ + 2) * size / sizeof(std::uint64_t), 0) {
+    for (std::size_t i = 0; i < capacity_; ++i) std::memcpy(bytes() + i * size, &size, sizeof size);  // struct_size comes first
+    std::memset(bytes() + capacity_ * size, 0xCD, 2 * size);
   }
-  bool is_overrun() const {
-    const auto* first = reinterpret_cast<const unsigned char*>(items.data() + room);
-    return std::any_of(first, first + 2 * sizeof(Item), [](unsigned char each) { return each != 0xCD; });
+  // For the backend, whose own structures have the size.
+  Item* items() { return capacity_ == 0 ? nullptr : reinterpret_cast<Item*>(words_.data()); }
+  bool is_overrun() {
+    const unsigned char* first = bytes() + capacity_ * size_;
+    return std::any_of(first, first + 2 * size_, [](unsigned char each) { return each != 0xCD; });
   }
-  std::vector<Item> items;
-  std::int32_t room;
+  // The first `count` as this build has them.
+  std::vector<Item> given(std::int32_t count) {
+    std::vector<Item> all = items_of<Item>(words_.data(), count, size_);
+    for (Item& each : all) each.struct_size = sizeof each;
+    return all;
+  }
+
+ private:
+  unsigned char* bytes() { return reinterpret_cast<unsigned char*>(words_.data()); }
+  std::size_t capacity_, size_;
+  std::vector<std::uint64_t> words_;
 };
 
 }  // namespace
@@ -61,19 +72,17 @@ void Session::execute_list(Function function, Reader& command) {
   const auto give = [&](auto& room) {
     if (room.is_overrun()) return note(Fault::overrun, function, std::to_string(capacity));
     answer_.put(count);
-    const std::int32_t given = std::clamp(count, 0, capacity);
-    answer_.put_bytes(room.items.data(), static_cast<std::size_t>(given) * sizeof room.items[0]);
+    const auto given = room.given(std::clamp(count, 0, capacity));
+    answer_.put_bytes(given.data(), given.size() * sizeof given[0]);
   };
   if (function == Function::list_axes) {
-    Room<assay_axis> room(capacity);
-    status_of(function, [&] { return table_->list_axes(context_, capacity == 0 ? nullptr : room.items.data(), capacity, &count); });
+    Room<assay_axis> room(capacity, sizes_.axis);
+    status_of(function, [&] { return table_->list_axes(context_, room.items(), capacity, &count); });
     return give(room);
   }
-  const OwnedCall made(command);
-  Room<assay_algorithm> room(capacity);
-  status_of(function, [&] {
-    return table_->list_algorithms(context_, &made.get(), capacity == 0 ? nullptr : room.items.data(), capacity, &count);
-  });
+  const OwnedCall made(command, sizes_);
+  Room<assay_algorithm> room(capacity, sizes_.algorithm);
+  status_of(function, [&] { return table_->list_algorithms(context_, &made.get(), room.items(), capacity, &count); });
   give(room);
 }
 
@@ -83,7 +92,7 @@ void Session::execute_questions(Reader& command) {
   Questions questions;
   questions.sized = command.get<std::uint8_t>() != 0;
   questions.stated = command.get<assay_numerics>();
-  const OwnedCall made(command);
+  const OwnedCall made(command, sizes_);
   ask_questions(*table_, context_, made.get(), questions, [&](Question question, CallResult& result, auto body) {
     if (fault_ != Fault::none && fault_ != Fault::float_mode) return;
     error_.clear();

@@ -408,10 +408,10 @@ template <class Item>
 void give(const std::vector<Item>& all, Item* items, std::int32_t capacity, std::int32_t* count) {
   *count = static_cast<std::int32_t>(all.size());
   for (std::int32_t i = 0; i < std::min(capacity, *count); ++i) {
-    const std::size_t known = std::min(items[i].struct_size, sizeof(Item));
+    const std::size_t size = items->struct_size;  // the distance to the next
     Item item = all[static_cast<std::size_t>(i)];
-    item.struct_size = items[i].struct_size;
-    std::memcpy(&items[i], &item, known);
+    item.struct_size = size;
+    std::memcpy(reinterpret_cast<std::byte*>(items) + static_cast<std::size_t>(i) * size, &item, std::min(size, sizeof(Item)));
   }
 }
 
@@ -492,6 +492,10 @@ assay_backend make_cuda_table(const CudaBackend& backend, assay_status (*open)(c
   made.numerics = numerics;
   made.workspace_bytes = workspace_bytes;
   made.execute = execute;
+  made.parameter_size = sizeof(assay_parameter);
+  made.tensor_size = sizeof(assay_tensor);
+  made.algorithm_size = sizeof(assay_algorithm);
+  made.axis_size = sizeof(assay_axis);
   if (backend.has_algorithms) made.list_algorithms = list_algorithms;
   if (backend.has_axes) {
     made.list_axes = list_axes;

@@ -119,6 +119,8 @@ static const assay_backend table = {
     .allocate = allocate, .release = release, .copy_to_device = copy, .copy_to_host = copy, .fill = fill,
     .stream_create = stream_create, .stream_destroy = stream_destroy, .synchronize = synchronize,
     .supports = supports, .numerics = numerics, .workspace_bytes = workspace_bytes, .execute = execute,
+    .parameter_size = sizeof(assay_parameter), .tensor_size = sizeof(assay_tensor),
+    .algorithm_size = sizeof(assay_algorithm), .axis_size = sizeof(assay_axis),
 };
 
 const assay_backend* assay_backend_v1(void);

@@ -2,21 +2,7 @@
 # planted in its source that must not pass.
 # cmake -DSOURCE=... -DHEADER=... -DWORK=... -DASSAY=... -DC=... -DFLAGS=... -DGENERATOR=... -P outside_backend.cmake
 
-function(run want)
-  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
-  if(NOT status EQUAL want)
-    string(REPLACE ";" " " command "${ARGN}")
-    message(FATAL_ERROR "${command}\nends with ${status}, not ${want}\n${output}${errors}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
-
-function(expect text)
-  string(FIND "${output}" "${text}" place)
-  if(place EQUAL -1)
-    message(FATAL_ERROR "expected '${text}' in\n${output}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/expect.cmake)
 
 # build(NAME [OLD NEW]): the example in ${WORK}/NAME, with OLD replaced in its source.
 function(build name)

@@ -8,6 +8,7 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/backends/built_in.h"
+#include "conformance/backends/call_layout.h"
 
 namespace assay::conformance {
 namespace {
@@ -46,8 +47,18 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         TableFault{"newer_version", "speaks interface version 2: expected 1", [](assay_backend& table) { table.version = 2; }},
         TableFault{"no_version", "speaks interface version 0: expected 1", [](assay_backend& table) { table.version = 0; }},
-        TableFault{"short_table", "has a function table of 16 bytes: expected at least " + std::to_string(sizeof(assay_backend)),
+        TableFault{"short_table", "has a function table of 16 bytes: expected at least " + std::to_string(kFirstTable),
                    [](assay_backend& table) { table.struct_size = 16; }},
+        TableFault{"table_cut_within_the_sizes", "has a function table of 264 bytes: expected 248, or at least 280",
+                   [](assay_backend& table) { table.struct_size = 264; }},
+        TableFault{"no_tensor_size", "states tensor_size 0: expected what sizeof gives, a multiple of 8 from 64 to 4096",
+                   [](assay_backend& table) { table.tensor_size = 0; }},
+        TableFault{"small_parameters", "states parameter_size 32: expected what sizeof gives, a multiple of 8 from 40 to 4096",
+                   [](assay_backend& table) { table.parameter_size = 32; }},
+        TableFault{"large_axes", "states axis_size 4104: expected what sizeof gives, a multiple of 8 from 376 to 4096",
+                   [](assay_backend& table) { table.axis_size = 4104; }},
+        TableFault{"odd_algorithms", "states algorithm_size 217: expected what sizeof gives, a multiple of 8 from 216 to 4096",
+                   [](assay_backend& table) { table.algorithm_size = 217; }},
         LEAVES_OUT(name), LEAVES_OUT(description), LEAVES_OUT(open), LEAVES_OUT(close), LEAVES_OUT(last_error), LEAVES_OUT(device_info),
         LEAVES_OUT(allocate), LEAVES_OUT(release), LEAVES_OUT(copy_to_device), LEAVES_OUT(copy_to_host), LEAVES_OUT(fill),
         LEAVES_OUT(stream_create), LEAVES_OUT(stream_destroy), LEAVES_OUT(synchronize), LEAVES_OUT(supports), LEAVES_OUT(numerics),
@@ -89,7 +100,7 @@ struct Call {
   assay_parameter parameter{"stride", ASSAY_INTEGER, 7, 0, nullptr};
   assay_tensor input{"splits", ASSAY_I64, 1, {3}, nullptr, 24};
   assay_tensor output{"offsets", ASSAY_I64, 1, {4}, nullptr, 32};
-  assay_call call{sizeof(assay_call), "splits_to_offsets", nullptr, 1, nullptr, 1, nullptr, 1, nullptr, 0, -1};
+  assay_call call{sizeof(assay_call), "splits_to_offsets", nullptr, 1, nullptr, 1, nullptr, 1, nullptr, 0, -1, 0, 0};
 
   Call() {
     offsets.fill(-7);

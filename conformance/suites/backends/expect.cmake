@@ -1,0 +1,16 @@
+# run(STATUS COMMAND...): stops where the command ends otherwise; leaves all that it printed in `output`.
+function(run want)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
+  if(NOT status EQUAL want)
+    string(REPLACE ";" " " command "${ARGN}")
+    message(FATAL_ERROR "${command}\nends with ${status}, not ${want}\n${output}${errors}")
+  endif()
+  set(output "${output}${errors}" PARENT_SCOPE)
+endfunction()
+
+function(expect text)
+  string(FIND "${output}" "${text}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "expected '${text}' in\n${output}")
+  endif()
+endfunction()

@@ -1,0 +1,62 @@
+# Judges a backend that was compiled against the first header of version 1, and one against a header that has grown: every
+# structure has a field more at its end. Both headers, and that of the tree, compile as strict C99.
+# cmake -DSOURCE=... -DHEADER=... -DFROZEN=... -DWORK=... -DASSAY=... -DC=... -DFLAGS=... -P other_versions.cmake
+include(${CMAKE_CURRENT_LIST_DIR}/expect.cmake)
+file(REMOVE_RECURSE ${WORK})
+
+separate_arguments(flags UNIX_COMMAND "${FLAGS}")
+set(strict -pedantic -Wall -Wextra -Werror)
+
+# grow(STRUCTURE FIELD): a field before the end of `typedef struct STRUCTURE { ... } STRUCTURE;` in `text`.
+function(grow structure field)
+  string(FIND "${text}" "\n} ${structure};" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "the header has no structure ${structure}")
+  endif()
+  string(REPLACE "\n} ${structure};" "\n  ${field};\n} ${structure};" text "${text}")
+  set(text "${text}" PARENT_SCOPE)
+endfunction()
+file(READ ${HEADER} text)
+grow(assay_parameter "int64_t later")
+grow(assay_tensor "int64_t later[3]")
+grow(assay_call "int64_t later[5]")
+grow(assay_device_info "char later[64]")
+grow(assay_numerics "char later[64]")
+grow(assay_algorithm "char later[72]")
+grow(assay_axis "char later[40]")
+grow(assay_backend "assay_status (*later)(assay_context* context)")
+file(WRITE ${WORK}/longer/conformance/backend.h "${text}")
+file(COPY ${HEADER} DESTINATION ${WORK}/now/conformance)
+file(COPY ${FROZEN} DESTINATION ${WORK}/first/conformance)
+
+# judge(NAME DEFINITIONS...): the backend against the header in ${WORK}/NAME.
+function(judge name)
+  file(WRITE ${WORK}/${name}/alone.c "#include \"conformance/backend.h\"\ntypedef int a_file_without_declarations;\n")
+  run(0 ${C} -std=c99 ${strict} -fsyntax-only -I ${WORK}/${name} ${WORK}/${name}/alone.c)
+  run(0 ${C} -std=c99 -D_POSIX_C_SOURCE=200809L ${strict} ${flags} ${ARGN} -O1 -fPIC -shared -I ${WORK}/${name} ${SOURCE} -o ${WORK}/${name}.so)
+  run(0 ${ASSAY} run --backend ${WORK}/${name}.so --profile smoke --quiet splits_to_offsets_2d)
+  expect(" passed, 0 failed")
+  expect("0 not run")
+  run(0 ${ASSAY} run --backend ${WORK}/${name}.so --profile smoke --quiet splits_to_offsets_multi)
+  expect(" passed, 0 failed")
+  # Lists of several items.
+  set(line "splits_to_offsets_multi splits=3,0,5 outputs=1:i64,7:i32,0:i64:inclusive,128:i32:inclusive")
+  run(0 ${ASSAY} list --algorithms ${line} --backend ${WORK}/${name}.so)
+  expect("tile 10")
+  expect("tile 12")
+  run(0 ${ASSAY} list --axes --backend ${WORK}/${name}.so)
+  expect("values: slow fast")
+  expect("values: 1 2")
+  run(0 ${ASSAY} repro ${line} --backend ${WORK}/${name}.so --algorithm 12 --axis lane=2)
+  expect("1 passed")
+  run(0 ${ASSAY} run --backend ${WORK}/${name}.so --profile smoke --quiet)
+  expect(" 0 failed")
+endfunction()
+judge(first)
+judge(now -DSTATES_SIZES)
+judge(longer -DSTATES_SIZES -DLONGER)
+
+# A table that goes on after `execute` and states no sizes is refused before anything is asked of it.
+run(0 ${C} -std=c99 -D_POSIX_C_SOURCE=200809L ${flags} -O1 -fPIC -shared -I ${WORK}/now ${SOURCE} -o ${WORK}/unstated.so)
+run(2 ${ASSAY} run --backend ${WORK}/unstated.so --profile smoke --quiet)
+expect("states parameter_size 0: expected what sizeof gives, a multiple of 8 from 40 to 4096")
