@@ -11,7 +11,7 @@ import os
 import re
 import unittest
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", ".."))
 
 SELF = "conformance/suites/documents/documents_test.py"
 FAULTS = "conformance/cases/faults.md"
@@ -31,14 +31,14 @@ def recorded_cases(manifest, file):
 
 
 # What a page that names one of these files says of the figures in it: the file, the words that it makes, the pages.
-MEASURED, README = "docs/measured.md", "README.md"
+MEASURED, RESULTS = "docs/measured.md", "docs/results.md"
 FIGURES = [
     ("bench/results/h200_random_products.json",
-     lambda f: commas(f["shapes"]["passed"] + f["shapes"]["failed"]) + " random shapes", [MEASURED, README]),
-    ("bench/results/h200_random_products.json", lambda f: commas(f["runs_of_candidates"]), [MEASURED, README]),
-    ("bench/results/h200_random_products.json", lambda f: f"{f['words'] / 1e9:.1f} billion words", [MEASURED, README]),
-    ("bench/results/h200_suite_crossed.json", lambda f: commas(f["suite"]["counts"]["passed"]) + " cases", [README]),
-    ("bench/results/h200_suite_crossed.json", lambda f: f"{f['suite']['counts']['words'] / 1e6:.0f} million words", [README]),
+     lambda f: commas(f["shapes"]["passed"] + f["shapes"]["failed"]) + " random shapes", [MEASURED, RESULTS]),
+    ("bench/results/h200_random_products.json", lambda f: commas(f["runs_of_candidates"]), [MEASURED, RESULTS]),
+    ("bench/results/h200_random_products.json", lambda f: f"{f['words'] / 1e9:.1f} billion words", [MEASURED, RESULTS]),
+    ("bench/results/h200_suite_crossed.json", lambda f: commas(f["suite"]["counts"]["passed"]) + " cases", [RESULTS]),
+    ("bench/results/h200_suite_crossed.json", lambda f: f"{f['suite']['counts']['words'] / 1e6:.0f} million words", [RESULTS]),
     ("golden/manifest.json", lambda f: f"{recorded_cases(f, 'transformer_engine_quantize.h5')} recorded cases", [MEASURED]),
     ("golden/manifest.json", lambda f: f"{recorded_cases(f, 'cublaslt_grouped_gemm.h5')} recorded cases", [MEASURED]),
     ("bench/results/h200_memory_states.json", lambda f: f"{min(us for _, us in f['in_order'])} us", [MEASURED]),
