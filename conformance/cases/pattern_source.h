@@ -1,6 +1,8 @@
 #pragma once
 // Internal to the patterns: what each of them draws from.
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "conformance/cases/compose.h"
@@ -21,13 +23,40 @@ struct Source {
   // Codes fill the format's range, as quantized data do; other values are around 1.
   int scale = !is_code ? 0 : request.type == Format::e2m1 ? 3 : 8;
 
+  // The words of the row at hand are made many at a time. `ahead` holds those of its columns [ahead_first, ahead_end).
+  std::int64_t row_at_hand = -1;
+  mutable std::int64_t ahead_first = 0, ahead_end = 0;
+  mutable WordRun ahead = WordRun();
+  void begin_row(std::int64_t row) {
+    row_at_hand = row;
+    ahead_first = ahead_end = 0;
+  }
   Words draw(std::int64_t row, std::int64_t column) const {
-    return element.words(static_cast<std::uint64_t>(row * request.columns + column));
+    if (row != row_at_hand || column < 0 || column >= request.columns) {
+      return element.words(static_cast<std::uint64_t>(row * request.columns + column));
+    }
+    if (column < ahead_first || column >= ahead_end) {
+      constexpr auto kMost = static_cast<std::int64_t>(WordRun::kMost);
+      ahead_first = column / kMost * kMost;
+      ahead_end = std::min(ahead_first + kMost, request.columns);
+      element.fill(static_cast<std::uint64_t>(row * request.columns + ahead_first), static_cast<std::size_t>(ahead_end - ahead_first), ahead);
+    }
+    const auto at = static_cast<std::size_t>(column - ahead_first);
+    return {ahead.words[0][at], ahead.words[1][at], ahead.words[2][at], ahead.words[3][at]};
   }
-  // A word for a place in a coarse grid.
+  // A word for a place in a coarse grid: neighbours ask for the same one.
   std::uint32_t grid(std::int64_t row, std::int64_t column) const {
-    return stripe.word((static_cast<std::uint64_t>(row) << 32) ^ static_cast<std::uint64_t>(column + 1));
+    const std::uint64_t index = (static_cast<std::uint64_t>(row) << 32) ^ static_cast<std::uint64_t>(column + 1);
+    Asked& kept = asked[(index ^ index >> 32) % asked.size()];
+    if (!kept.known || kept.index != index) kept = {true, index, stripe.word(index)};
+    return kept.word;
   }
+  struct Asked {
+    bool known = false;
+    std::uint64_t index = 0;
+    std::uint32_t word = 0;
+  };
+  mutable std::array<Asked, 16> asked = {};
   std::int64_t k(std::int64_t row, std::int64_t column) const {
     if (!request.contract_rows) return column;
     return request.position ? request.position(row) : row;

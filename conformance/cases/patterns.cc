@@ -139,7 +139,7 @@ std::uint32_t clustered(const Source& s, std::int64_t row, std::int64_t column) 
   std::int64_t source_row = row, source_column = column;
   if (copies) (s.request.contract_rows ? source_row : source_column) += a - b;
 
-  const Words w = s.element.words(static_cast<std::uint64_t>(source_row * s.request.columns + source_column));
+  const Words w = s.draw(source_row, source_column);
   const std::uint32_t line = s.grid(s.free(row, column), -5);
   const int reach = s.fields.bits == 4 ? 1 : s.fields.bits == 8 ? 4 : 4 + static_cast<int>(line % 5);
   const int centre = s.fields.bits == 4 ? 1 : static_cast<int>(line / 8 % 3) - 1 + (s.is_code ? 1 : 0);
@@ -384,11 +384,12 @@ const Pattern& checked(const PatternRequest& request) {
 
 void fill_pattern_rows(const PatternRequest& request, std::int64_t first_row, std::span<std::uint32_t> bits) {
   const Element element = checked(request).element;
-  const Source source{request};
+  Source source{request};
   const std::int64_t columns = request.columns, rows = columns == 0 ? 0 : static_cast<std::int64_t>(bits.size()) / columns;
   require(rows * columns == static_cast<std::int64_t>(bits.size()) && first_row >= 0 && first_row + rows <= request.rows, "bits", bits.size(),
           "one word for each element of whole rows");
   for (std::int64_t row = 0; row < rows; ++row) {
+    source.begin_row(first_row + row);
     for (std::int64_t column = 0; column < columns; ++column) {
       bits[static_cast<std::size_t>(row * columns + column)] = element(source, first_row + row, column);
     }

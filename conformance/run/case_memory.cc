@@ -58,6 +58,9 @@ std::int64_t first_difference(const std::byte* found, const std::byte* expected,
 }
 
 std::int64_t first_other_than(const std::byte* found, std::uint8_t value, std::int64_t count) {
+  // All are as the first, if each is as the one before it.
+  const bool alike = count == 0 || std::memcmp(found, found + 1, static_cast<std::size_t>(count - 1)) == 0;
+  if (alike && (count == 0 || found[0] == static_cast<std::byte>(value))) return count;
   return std::find_if(found, found + count, [&](std::byte each) { return each != static_cast<std::byte>(value); }) - found;
 }
 

@@ -17,6 +17,7 @@
 #include "conformance/run/unit_behaviour.h"
 #include "reference/support/error.h"
 #include "reference/support/parallel.h"
+#include "reference/support/simd.h"
 
 namespace assay::conformance {
 namespace {
@@ -51,6 +52,19 @@ bool all_pieces(std::int64_t bytes, Same same) {
     if (all.load(std::memory_order_relaxed) && !same(static_cast<std::size_t>(begin), static_cast<std::size_t>(end))) all = false;
   });
   return all;
+}
+
+// Whether each byte is the wanted one where `written` says so, and `untouched` elsewhere.
+ASSAY_CLONES bool are_exact(const std::byte* got, const std::byte* want, const std::uint8_t* written, std::byte untouched, std::size_t count) {
+  std::byte differs{0};
+  for (std::size_t i = 0; i < count; ++i) differs |= got[i] ^ (written[i] != 0 ? want[i] : untouched);
+  return differs == std::byte{0};
+}
+
+ASSAY_CLONES bool are_all(const std::byte* got, std::byte value, std::size_t count) {
+  std::byte differs{0};
+  for (std::size_t i = 0; i < count; ++i) differs |= got[i] ^ value;
+  return differs == std::byte{0};
 }
 
 // What depends on nothing else that is wrong comes first: the largest values, then the scales that follow from them, then codes.
@@ -277,16 +291,9 @@ bool Expectation::Output::is_exact(const std::vector<std::byte>& got, std::uint8
   if (got.size() != want.size()) return false;
   const auto untouched = static_cast<std::byte>(poison);
   return all_pieces(static_cast<std::int64_t>(got.size()), [&](std::size_t begin, std::size_t end) {
-    if (prefix < 0) {
-      for (std::size_t i = begin; i < end; ++i) {
-        if (got[i] != (written[i] != 0 ? want[i] : untouched)) return false;
-      }
-      return true;
-    }
+    if (prefix < 0) return are_exact(got.data() + begin, want.data() + begin, written.data() + begin, untouched, end - begin);
     const std::size_t middle = std::clamp(static_cast<std::size_t>(prefix), begin, end);
-    return std::memcmp(got.data() + begin, want.data() + begin, middle - begin) == 0 &&
-           std::all_of(got.begin() + static_cast<std::ptrdiff_t>(middle), got.begin() + static_cast<std::ptrdiff_t>(end),
-                       [&](std::byte each) { return each == untouched; });
+    return std::memcmp(got.data() + begin, want.data() + begin, middle - begin) == 0 && are_all(got.data() + middle, untouched, end - middle);
   });
 }
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace assay::conformance {
 namespace {
 
@@ -40,6 +42,20 @@ TEST(CounterRandom, BelowStaysBelowAndReachesBothEnds) {
   }
   EXPECT_TRUE(low && high);
   EXPECT_EQ(random.below(0, 1), 0u);
+}
+
+TEST(CounterRandom, GivesTheSameWordsManyAtATime) {
+  const CounterRandom random(0x123456789abcdef, "many");
+  auto run = std::make_unique<WordRun>();
+  for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{16}, std::size_t{100}, WordRun::kMost}) {
+    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{3}, (std::uint64_t{1} << 32) - 5, std::uint64_t{1} << 40}) {
+      random.fill(first, count, *run);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Words want = random.words(first + i), got{run->words[0][i], run->words[1][i], run->words[2][i], run->words[3][i]};
+        ASSERT_EQ(got, want) << "index " << first + i << " of " << count << " from " << first;
+      }
+    }
+  }
 }
 
 }  // namespace
