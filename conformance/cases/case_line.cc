@@ -90,7 +90,7 @@ std::string canonical_outputs(std::string_view argument, std::string_view text) 
 }
 
 std::string canonical_replay(std::string_view argument, std::string_view text) {
-  constexpr std::string_view kChanges = "data splits scales noop";
+  constexpr std::string_view kChanges = "data splits scales noop pieces";
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::int64_t count = integer_of(argument, text.substr(0, colon), 1);
   require(count <= 1'000'000, argument, text, "at most 1000000 replays");
@@ -352,6 +352,8 @@ void require_consistent(const CaseLine& line) {
     require(!plan.splits || ragged || known("first"), "replay", line.text("replay"), "no change of splits where there are none");
     require(!plan.noop || (known("noop") && line.has("noop")), "replay", line.text("replay"),
             "a change of noop only where the case has noop");
+    require(!plan.pieces || ((plan.data || plan.scales) && !plan.splits && line.op != "scenario"), "replay", line.text("replay"),
+            "pieces of data or scales, with the splits as they are, in a single call");
   }
   if (line.op == "scenario") scenario_of(line);  // its steps are lines of their own
 }
@@ -582,6 +584,7 @@ ReplayPlan replay_plan(const CaseLine& line) {
     plan.splits |= item == "splits";
     plan.scales |= item == "scales";
     plan.noop |= item == "noop";
+    plan.pieces |= item == "pieces";
   }
   return plan;
 }

@@ -76,6 +76,7 @@ bool is_unit_probe(const CaseLine& line);
 struct ReplayPlan {
   int count = 0;  // 0: the case is not replayed
   bool data = false, splits = false, scales = false, noop = false;
+  bool pieces = false;  // of data and scales no more than 16 bytes of each input
 };
 ReplayPlan replay_plan(const CaseLine& line);
 

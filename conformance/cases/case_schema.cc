@@ -28,7 +28,7 @@ constexpr std::string_view kScaled = "recipe=tensor_current|tensor_delayed|block
 const KeySchema kSeed{"seed", integer, "0", "", "", "of the counter-based generator"};
 const KeySchema kReplay{"replay", replay, "none", "", "",
                         "COUNT:WHAT,...: capture once, replay COUNT times with WHAT (data, splits, scales, noop) changed "
-                        "in device memory between replays"};
+                        "in device memory between replays; pieces: 16 bytes of each input alone, its last, its first or its middle"};
 const KeySchema kExtraRows{"extra_rows", integer, "0", "", "", "rows beyond the sum of the splits"};
 const KeySchema kBeyond{"beyond", choice, "nan", "nan large", "", "what the rows beyond hold: NaN, or the largest finite value"};
 const KeySchema kContract{"contract", integer, "0", "0 1", "", "1: the call is also made wrong in every way, and each must be refused"};
@@ -56,8 +56,9 @@ std::vector<OpSchema> make_schema() {
      {"stochastic", integer, "0", "0 1", "recipe=nvfp4", "1: stochastic rounding from random bytes that are an input"},
      {"four_over_six", choice, "off", "off mae mse", "recipe=nvfp4", "two scales are tried a block; which error decides"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
-     {"amax", choice, "own", "own given misfit", "recipe=nvfp4",
-      "given: the tensor amax is an input, twice the largest value; misfit: too small, 0, infinite, subnormal, huge or NaN, from group to group"},
+     {"amax", choice, "own", "own given misfit apart single", "recipe=nvfp4",
+      "given: the tensor amax is an input, twice the largest value; misfit: too small, 0, infinite, subnormal, huge or NaN, from group to group; "
+      "apart: given, and for the columns another, 8 times the largest value; single: the same two, one value each for all groups"},
      {"scales", choice, "plain", "plain pow2 edge ones specials two_roundings", "recipe=tensor_delayed", "the given scales"},
      {"dbias", integer, "0", "0 1", "", "1: the columns of each group are summed too"},
      {"noop", real, "none", "", "", "value of the skip flag; exactly 1 means that nothing is written"},

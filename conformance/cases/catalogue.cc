@@ -72,6 +72,7 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, size_lines());
     append(lines, order_free_lines());
     append(lines, unit_probe_lines());
+    append(lines, input_lines());
     append(lines, remaining_lines(lines));
   }
   if (profile == Profile::full) {

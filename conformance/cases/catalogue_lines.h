@@ -20,6 +20,9 @@ std::vector<CaseLine> size_lines();
 // Sizes that none of `lines` has and that a fault could need: residues of a tile, two large lengths together.
 std::vector<CaseLine> remaining_lines(const std::vector<CaseLine>& lines);
 
+// Inputs that may be left out, and inputs of which a few bytes change between replays; of standard.
+std::vector<CaseLine> input_lines();
+
 // Products over data=wide_sums; part of standard.
 std::vector<CaseLine> order_free_lines();
 

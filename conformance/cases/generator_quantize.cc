@@ -52,6 +52,36 @@ Tensor misfit_amax(Tensor doubled, std::uint64_t seed) {
   return doubled;
 }
 
+// Eight times the largest value for twice: far enough that another scale is stored.
+Tensor columnwise_of(Tensor doubled) {
+  for (std::int64_t g = 0; g < doubled.elements(); ++g) {
+    std::uint32_t& bits = doubled.as<std::uint32_t>()[g];
+    if (bits >= 0x0080'0000 && bits < 0x7e80'0000) bits += 2u << 23;
+  }
+  return doubled;
+}
+
+// The largest of all groups, for all of them.
+Tensor single(const Tensor& amaxes) {
+  Tensor one = make(Format::f32, {1});
+  for (std::int64_t g = 0; g < amaxes.elements(); ++g) {
+    one.as<std::uint32_t>()[0] = std::max(one.as<std::uint32_t>()[0], amaxes.as<std::uint32_t>()[g]);
+  }
+  return one;
+}
+
+// The amaxes that the line gives.
+void give_amaxes(const CaseLine& line, const Tensor& doubled, Case& result) {
+  const std::string amax = line.text("amax");
+  if (amax == "given" || amax == "apart") result.in["amax"] = doubled;
+  if (amax == "misfit") result.in["amax"] = misfit_amax(doubled, static_cast<std::uint64_t>(line.integer("seed")));
+  if (amax == "apart") result.in["columnwise_amax"] = columnwise_of(doubled);
+  if (amax == "single") {
+    result.in["amax"] = single(doubled);
+    result.in["columnwise_amax"] = columnwise_of(single(doubled));
+  }
+}
+
 // Plain bytes. No format is "a byte", so the tensor says e8m0.
 Tensor random_bytes(std::uint64_t seed, const std::string& name, std::vector<std::int64_t> shape) {
   Tensor tensor = make(Format::e8m0, std::move(shape));
@@ -105,8 +135,7 @@ void generate_quantize(const CaseLine& line, Case& result) {
   pattern.amplitude = 15;
   std::vector<std::uint32_t> bits = pattern_bits(pattern);
   poison_tail(bits, rows.active, columns, pattern.type);
-  if (line.text("amax") == "given") result.in["amax"] = doubled_amax(bits, pattern.type, rows, columns);
-  if (line.text("amax") == "misfit") result.in["amax"] = misfit_amax(doubled_amax(bits, pattern.type, rows, columns), seed);
+  if (line.text("amax") != "own") give_amaxes(line, doubled_amax(bits, pattern.type, rows, columns), result);
   Tensor x = make(pattern.type, {rows.total, columns});
   store(bits, x);
   result.in["x"] = std::move(x);

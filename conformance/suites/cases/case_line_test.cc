@@ -116,7 +116,7 @@ const Bad kBad[] = {
     {"quantize recipe=mxfp8 splits=zapf(4,8,1) K=1", "splits is zapf(4,8,1): expected rows separated by commas"},
     {"quantize recipe=mxfp8 splits=9999999999x1 K=1", "splits is 9999999999x1: expected rows separated by commas"},
     {"quantize recipe=mxfp8 R=1 K=1 replay=0:data", "replay is 0: expected an integer of at least 1"},
-    {"quantize recipe=mxfp8 R=1 K=1 replay=4:dates", "replay is dates: expected one of data splits scales noop (did you mean data?)"},
+    {"quantize recipe=mxfp8 R=1 K=1 replay=4:dates", "replay is dates: expected one of data splits scales noop pieces (did you mean data?)"},
     {"quantize recipe=mxfp8 R=1 K=1 replay=4:splits", "replay is 4:splits: expected no change of splits where there are none"},
     {"quantize recipe=mxfp8 R=1 K=1 replay=4:noop", "replay is 4:noop: expected a change of noop only where the case has noop"},
     {"grouped_gemm kind=bf16 splits=1,1 N=1 K=1 alpha=1,2", "alpha is 1,2: expected one value: per-group factors need arch=sm100"},

@@ -32,7 +32,7 @@ TEST(Catalogue, GrowsFromSmokeToFullWithoutRepeating) {
 }
 
 TEST(Catalogue, KeepsToItsBudget) {
-  for (const auto& [profile, macs, elements] : {std::tuple{Profile::smoke, 20'000'000, 3'000'000}, {Profile::standard, 325'000'000, 100'000'000}}) {
+  for (const auto& [profile, macs, elements] : {std::tuple{Profile::smoke, 20'000'000, 3'000'000}, {Profile::standard, 325'000'000, 101'000'000}}) {
     CaseCost all;
     for (const CaseLine& line : catalogue(profile)) {
       const CaseCost cost = cost_of(line);

@@ -13,6 +13,7 @@
 #include "conformance/cases/case_line.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/catalogue.h"
+#include "conformance/cases/generator.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -54,6 +55,26 @@ bool applies(const KeySchema& key, const CaseLine& line) {
   return true;
 }
 
+// Optional inputs that no key alone decides on; GivesTheOptionalInputsThatThePairsSuppose holds this to what is generated.
+Options presence_of(const CaseLine& line) {
+  Options inputs;
+  const auto add = [&](const char* name, bool given) { inputs[std::string("in/") + name] = given ? "given" : "absent"; };
+  if (line.op == "quantize" && line.text("recipe") == "nvfp4") {
+    const std::string amax = line.text("amax");
+    add("amax", amax != "own");
+    add("columnwise_amax", amax == "apart" || amax == "single");
+    add("rowwise_random", line.integer("stochastic") == 1 && line.text("direction") != "columnwise");
+    add("columnwise_random", line.integer("stochastic") == 1 && line.text("direction") != "rowwise");
+  }
+  if (line.op == "grouped_gemm") {
+    const std::vector<double> betas = line.reals("beta");
+    add("c", std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; }));
+    add("alpha", line.reals("alpha").size() > 1);
+    add("beta", betas.size() > 1);
+  }
+  return inputs;
+}
+
 Options options_of(const CaseLine& line) {
   Options options;
   for (const KeySchema& key : find_op(line.op)->keys) {
@@ -65,6 +86,7 @@ Options options_of(const CaseLine& line) {
     options[std::string(key.key)] = line.has(key.key) ? class_of(key.key, line) : "none";
   }
   if (find_key(*find_op(line.op), "splits") != nullptr) options["groups"] = groups_of(line);
+  options.merge(presence_of(line));
   return options;
 }
 
@@ -76,6 +98,7 @@ struct LeftOut {
   std::string_view reason;
 };
 const LeftOut kLeftOut[] = {
+    {"grouped_gemm", "in/alpha|in/beta", "given", "data|scales|split_accumulator|weight_block|kind", "*", "factors are applied to the whole sum"},
     {"grouped_gemm", "data", "wide_sums", "*", "*", "lines of its own cross it with every kind, layout and type of D"},
     {"grouped_gemm", "data", "unit_probes", "*", "*", "lines of its own for every kind and layout; what follows the sum is plain there"},
     {"*", "beyond|contract", "*", "*", "*", "what rows beyond the groups hold, and whether a call is made wrong too, change no result"},
@@ -86,6 +109,7 @@ const LeftOut kLeftOut[] = {
     {"quantize", "zero_sign", "positive|free", "data", "*", "met with the patterns that hold zeros of both signs"},
     {"quantize", "data", "*", "scales", "*", "a given scale and a value meet in one product; six patterns meet every kind of scales"},
     {"quantize", "data", "*", "recipe", "tensor_delayed", "a given scale and a value meet in one product; six patterns meet every kind of scales"},
+    {"quantize", "amax", "single", "*", "*", "one value for all groups in place of one each: what follows is that of amax=apart"},
     {"quantize", "pow2|eps", "*", "scales|recipe", "*", "a given scale is taken as it is"},
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
     {"grouped_gemm", "addends", "*", "data|scales", "*", "C and the bias are added to the rounded or scaled sum"},
@@ -134,6 +158,22 @@ bool may_meet(const std::vector<const CaseLine*>& lines, const std::string& key,
     }
   }
   return false;
+}
+
+TEST(Standard, GivesTheOptionalInputsThatThePairsSuppose) {
+  std::map<std::string, std::set<bool>> met;
+  for (const CaseLine& line : catalogue(Profile::standard)) {
+    if (line.op == "scenario" || cost_of(line).elements > 20'000) continue;
+    const Options supposed = presence_of(line);
+    if (supposed.empty()) continue;
+    const golden::Case made = generate(line);
+    for (const auto& [name, presence] : supposed) {
+      EXPECT_EQ(presence == "given", made.in.count(name.substr(3)) != 0) << to_text(line) << ": " << name;
+      met[line.op + " " + name].insert(presence == "given");
+    }
+  }
+  EXPECT_EQ(met.size(), 7u);
+  for (const auto& [name, values] : met) EXPECT_EQ(values.size(), 2u) << name;
 }
 
 TEST(Standard, MeetsEveryPairOfOptions) {

@@ -297,6 +297,18 @@ TEST(Promise, OfAnAmaxThatDoesNotFitIsKept) {
   EXPECT_TRUE(std::isnan(amax[5]));
 }
 
+// An amax of the columns that is another than that of the rows, in every group; and one of each for all groups.
+TEST(Promise, OfAnAmaxForTheColumnsIsKept) {
+  const Case apart = generate(parse_case_line("quantize recipe=nvfp4 amax=apart splits=16,32,16 K=64 seed=6"));
+  const Case one = generate(parse_case_line("quantize recipe=nvfp4 amax=single splits=16,32,16 K=64 seed=6"));
+  ASSERT_EQ(apart.in.at("columnwise_amax").elements(), 3);
+  const auto *rows = apart.in.at("amax").as<float>(), *columns = apart.in.at("columnwise_amax").as<float>();
+  for (int g = 0; g < 3; ++g) EXPECT_EQ(columns[g], 4 * rows[g]);
+  ASSERT_EQ(one.in.at("amax").elements(), 1);
+  EXPECT_EQ(one.in.at("amax").as<float>()[0], *std::max_element(rows, rows + 3));
+  EXPECT_EQ(one.in.at("columnwise_amax").as<float>()[0], *std::max_element(columns, columns + 3));
+}
+
 // Everything cancels but the product at k = 0.
 TEST(Promise, OfCancellationIsKept) {
   for (const char* words : {"kind=bf16 K=96", "kind=tensor K=96", "kind=block K=272", "kind=mxfp8 scale_layout=compact K=96",
