@@ -330,6 +330,16 @@ class Documents(unittest.TestCase):
         faults = self.faults_after("reference/spec/plans.md", "`sm89.f16.chain`", "`sm89.f16.chains`")
         self.assertEqual(len(faults), 2, faults)
 
+    def test_the_hosted_checks_build_what_the_presets_build(self):
+        with open(os.path.join(ROOT, "CMakePresets.json"), encoding="utf-8") as file:
+            presets = json.load(file)["configurePresets"]
+        built = {(name, value) for preset in presets for name, value in preset["cacheVariables"].items()}
+        with open(os.path.join(ROOT, ".github", "workflows", "ci.yml"), encoding="utf-8") as file:
+            workflow = file.read()
+        hosted = set(re.findall(r"-D(\w+)=([^\s'}]+)", workflow)) - {("ASSAY_CUDA", "OFF")}
+        self.assertEqual(hosted, built - {("CMAKE_BUILD_TYPE", "Release")})
+        self.assertIn("run: .ci/run", workflow)
+
 
 if __name__ == "__main__":
     unittest.main()
