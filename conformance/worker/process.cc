@@ -16,7 +16,6 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <future>
 #include <set>
 #include <string_view>
@@ -24,6 +23,7 @@
 #include <utility>
 
 #include "conformance/backends/backend.h"
+#include "conformance/worker/keeper.h"
 #include "reference/support/sanitized.h"
 
 extern "C" char** environ;
@@ -118,36 +118,6 @@ SharedMemory::~SharedMemory() {
   munmap(data_, bytes_);
   close(descriptor_);
 }
-
-namespace {
-
-std::vector<pid_t> children() {
-  std::vector<pid_t> found;
-  std::error_code failed;
-  for (const auto& each : std::filesystem::directory_iterator("/proc", failed)) {
-    const auto id = static_cast<pid_t>(std::strtol(each.path().filename().c_str(), nullptr, 10));
-    if (id <= 0) continue;
-    std::ifstream file(each.path() / "stat");
-    std::string line;
-    std::getline(file, line);
-    const std::size_t name_end = line.rfind(')');  // of "ID (NAME) STATE PARENT"; the name may hold anything
-    if (name_end == line.npos || name_end + 4 > line.size()) continue;
-    if (std::strtol(line.c_str() + name_end + 4, nullptr, 10) == getpid()) found.push_back(id);
-  }
-  return found;
-}
-
-// Ends a child of this process, and waits for that, but not for ever.
-void end_child(pid_t id) {
-  ::kill(id, SIGKILL);
-  for (int i = 0; i < 1000; ++i) {
-    siginfo_t info{};
-    if (waitid(P_PID, static_cast<id_t>(id), &info, WEXITED | WNOHANG) != 0 || info.si_pid != 0) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
-}  // namespace
 
 // The thread that starts and watches workers.
 class Supervisor {

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "conformance/backends/built_in.h"
+#include "conformance/worker/keeper.h"
 #include "conformance/worker/process.h"
 #include "conformance/worker/session.h"
 #include "reference/support/sanitized.h"
@@ -48,7 +50,8 @@ void confine(bool limit_memory) {
   }
 }
 
-// Ends the process group once the judge's end of the pipe is closed, which the system does when the judge ends in any way.
+// Ends the process group once the judge's end of the pipe is closed, which the system does when the judge ends in any way. The
+// keeper does so too, and first: here is what is left if a backend has stopped it.
 void end_with_judge() {
   sigset_t all;
   sigfillset(&all);
@@ -56,8 +59,9 @@ void end_with_judge() {
   std::thread([] {
     char byte = 0;
     while (read(kLifeDescriptor, &byte, 1) != 0) {
-      if (fcntl(kLifeDescriptor, F_GETFD) < 0) return;  // closed by the backend: the signal of the judge's end is left
+      if (fcntl(kLifeDescriptor, F_GETFD) < 0) return;  // closed by the backend: the keeper is left
     }
+    std::this_thread::sleep_for(std::chrono::seconds(2));
     kill(0, SIGKILL);
   }).detach();
   sigset_t none;
@@ -81,13 +85,14 @@ std::optional<int> serve_as_worker(int argc, char** argv) {
   offer_this_program();
   const bool only_findings = argc == 4 && std::strcmp(argv[3], kFindings) == 0;
   if ((argc != 5 && !only_findings) || std::strcmp(argv[1], kWorkerVerb) != 0) return std::nullopt;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (only_findings) prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != static_cast<pid_t>(std::strtol(argv[2], nullptr, 10))) return 1;  // it has ended already
   if (only_findings) {
     for (const std::string& line : cublaslt_findings()) std::printf("%s\n", line.c_str());
     return 0;
   }
   const auto channels = static_cast<std::size_t>(std::strtoul(argv[3], nullptr, 10));
+  split_off_keeper(kLifeDescriptor);
   confine(std::strcmp(argv[4], kForeign) == 0);
   fcntl(kMemoryDescriptor, F_SETFD, FD_CLOEXEC);
   fcntl(kLifeDescriptor, F_SETFD, FD_CLOEXEC);

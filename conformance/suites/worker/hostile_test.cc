@@ -375,6 +375,34 @@ TEST(Workers, EndWithTheProgram) {
   EXPECT_FALSE(is_alive(worker));
 }
 
+// The same of what a library has started in sessions of its own, while its process goes on.
+TEST(Workers, EndWithTheProgramAndAllTheyHaveStarted) {
+  const golden::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "pids";
+  std::vector<pid_t> started;
+  RunOptions options;
+  options.environment.emplace_back("HOSTILE", "daemon@execute=" + file.string());
+  options.meanwhile = [&](pid_t program) {
+    process_in(file);
+    for (int i = 0; i < 2000 && started.size() < 2; ++i) {  // the second is written by the first's child
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      started.clear();
+      std::ifstream pids(file);
+      for (pid_t process = 0; pids >> process;) started.push_back(process);
+    }
+    for (const pid_t process : started) EXPECT_TRUE(is_alive(process)) << process << ": nothing to end";
+    kill(program, SIGKILL);
+  };
+  const Ran ran = assay({"run", "--profile", "standard", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND}, options);
+  EXPECT_EQ(ran.signal, SIGKILL);
+  EXPECT_GE(started.size(), 2u);
+  for (const pid_t process : started) {
+    for (int i = 0; i < 400 && is_alive(process); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(is_alive(process)) << process;
+    if (is_alive(process)) kill(process, SIGKILL);
+  }
+}
+
 // What a library starts in sessions of their own does not outlive its process.
 TEST(Workers, EndWithWhatTheyHaveStarted) {
   const golden::TemporaryFolder folder;

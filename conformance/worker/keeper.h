@@ -1,0 +1,20 @@
+#pragma once
+// A worker is two processes: the keeper, which runs no foreign code, and its child, which serves. The keeper adopts whatever the
+// child starts, in whatever session, and ends all of it when the child has ended or when the judge has, in whatever way.
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace assay::conformance::worker {
+
+// Splits this process, which must have one thread. Returns in the child, which ends if the keeper does. The keeper waits for the
+// child or for the end of the judge, which closes the other end of `life`; it ends every process below it, and then as the child did.
+void split_off_keeper(int life);
+
+// Children of this process, by /proc.
+std::vector<pid_t> children();
+// Ends a child of this process, and waits for that, but not for ever.
+void end_child(pid_t id);
+
+}  // namespace assay::conformance::worker
