@@ -595,6 +595,10 @@ splits_to_offsets_2d first=1,3,94906267,1 last=1,1,94906267,1
 
 // Sizes that take a while.
 const std::string_view kFullLines = R"(
+# state that breaks after very many calls: more than 2^16 of them in one process, more than 20,000 of one quantization and one product
+splits_to_offsets splits=3,0,5 stride=7 replay=66000:splits
+quantize recipe=tensor_current splits=1,0,2 K=4 seed=895 replay=21000:data
+grouped_gemm kind=bf16 splits=1,0,2 N=4 K=4 seed=896 replay=21000:data
 # more output tiles than an H200 has multiprocessors, long K, scales that differ: f32 and bf16 output take different kernels
 grouped_gemm kind=block dtype_d=f32 splits=8x128 N=2304 K=2048 data=block_scales seed=901
 grouped_gemm kind=block splits=8x128 N=2304 K=2048 data=block_scales seed=902

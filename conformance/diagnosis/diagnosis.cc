@@ -55,10 +55,10 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
   try {
     // The first family that explains everything has the word.
     const auto open = [&] { return beliefs.full.empty(); };
-    for (const auto family : {earlier_calls, calls_with_other_options}) {
+    for (const auto family : {earlier_calls, calls_with_flushed_inputs, calls_with_other_options}) {
       if (open()) family(suspect, attempt);
     }
-    for (const auto family : {try_quantize_rules, try_update_rules}) {
+    for (const auto family : {try_quantize_rules, try_update_rules, try_zero_scales}) {
       if (open()) family(suspect, evidence, effort, beliefs);
     }
     if (open()) calls_with_other_inputs(suspect, attempt);

@@ -44,6 +44,7 @@ using Try = std::function<bool(OtherCall)>;
 void earlier_calls(const Suspect& suspect, const Try& attempt);             // earlier_calls.cc
 void calls_with_other_options(const Suspect& suspect, const Try& attempt);  // option_changes.cc
 void calls_with_other_inputs(const Suspect& suspect, const Try& attempt);   // input_changes.cc
+void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt);  // input_changes.cc
 
 // What the words of another call weigh. Nothing believed where the reference refuses the call, or its output has another size.
 Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence& evidence, Effort& effort);  // other_words.cc
@@ -60,6 +61,7 @@ struct Beliefs {
 
 // Hypotheses that are no other call: the words themselves changed, a product computed another way, a quantization or an
 // update of scales by other rules.
+void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // input_changes.cc
 void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // outcome_changes.cc
 void try_quantize_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,
                         Beliefs& beliefs);  // quantize_hypotheses.cc

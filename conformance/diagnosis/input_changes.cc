@@ -113,6 +113,14 @@ bool no_subnormals(const Input&, Tensor& tensor) {
 bool positive_zero_for_subnormals(const Input&, Tensor& tensor) {
   return each(tensor, [](Format type, Bits bits) { return (bits & ~sign_of(type)) < least_normal(type) ? 0 : bits; });
 }
+// E8M0 has no subnormals, but 2^-127 is one of f32.
+bool lowest_scale(Tensor& tensor, std::byte as) {
+  if (tensor.type != Format::e8m0) return false;
+  const std::vector<std::byte> before = tensor.bytes;
+  std::replace(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0}, as);
+  return tensor.bytes != before;
+}
+bool lowest_scale_doubled(const Input&, Tensor& tensor) { return lowest_scale(tensor, std::byte{1}); }
 bool nan_as_zero(const Input&, Tensor& tensor) {
   return each(tensor, [](Format type, Bits bits) { return is_nan(type, bits) ? 0 : bits; });
 }
@@ -260,8 +268,9 @@ constexpr InputChange kChanges[] = {
     {"negated", negated},
     {"without its signs", unsigned_values},
     {"having +0 for -0", positive_zeros},
-    {"having 0 for its subnormals", no_subnormals},
-    {"having +0 for its subnormals", positive_zero_for_subnormals},
+    {"having 0 for its subnormals (FTZ)", no_subnormals},
+    {"having +0 for its subnormals (FTZ)", positive_zero_for_subnormals},
+    {"having 2^-126 for 2^-127, the code 0", lowest_scale_doubled},
     {"having 0 for NaN", nan_as_zero},
     {"having the largest finite value for infinity", no_infinities},
     {"having 0 for NaN and infinity", no_specials},
@@ -339,6 +348,50 @@ bool added_twice(const Suspect& suspect, const Try& attempt) {
 }
 
 }  // namespace
+
+// Where an input holds subnormals: they are taken for 0, of one input or of all. Before an option that makes the same of it, as
+// alpha=0 where every value is subnormal.
+void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt) {
+  const Input any{suspect.output, 1};
+  OtherCall all(suspect.request);
+  int changed = 0;
+  for (const auto& [name, view] : suspect.request.in) {
+    if (view.elements() > kMostElements) return;
+    Tensor tensor = tensor_of(view);
+    if (!no_subnormals(any, tensor)) continue;
+    ++changed;
+    OtherCall call(suspect.request);
+    call.text = fmt::format("with {} having 0 for its subnormals (FTZ)", name);
+    call.replace(name, tensor);
+    if (!attempt(std::move(call))) return;
+    all.replace(name, std::move(tensor));
+  }
+  all.text = "with every input having 0 for its subnormals (FTZ)";
+  if (changed > 1) attempt(std::move(all));
+}
+
+// Scales of 2^-127 taken for 0, in dequantization: which values they belong to is seen by another value in their place.
+void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
+  if (suspect.request.op() != "dequantize" || suspect.output != "x") return;
+  for (const auto& [name, view] : suspect.request.in) {
+    if (view.type != Format::e8m0 || view.elements() > kMostElements) continue;
+    Tensor tensor = tensor_of(view);
+    if (!lowest_scale(tensor, std::byte{255})) continue;
+    OtherCall call(suspect.request);
+    call.replace(name, std::move(tensor));
+    if (!effort.spend(2 * suspect.want.elements())) return;
+    Tensor made = suspect.want;
+    call.request.out.clear();
+    call.request.out["x"] = {made.type, made.shape, made.bytes.data(), static_cast<std::int64_t>(made.bytes.size())};
+    answer(call.request, Layer::fast);
+    const Elements words(made), want(suspect.want);
+    const Weight weight = weigh(evidence, [&](std::int64_t at) {
+      const bool of_zero = is_nan(made.type, words[at]) && !is_nan(made.type, want[at]);
+      return std::optional(of_zero ? want[at] & sign_of(made.type) : want[at]);
+    });
+    if (!beliefs.add(evidence, weight, fmt::format("with {} having 0 for 2^-127, the code 0", name))) return;
+  }
+}
 
 void calls_with_other_inputs(const Suspect& suspect, const Try& attempt) {
   const auto& in = suspect.request.in;

@@ -37,6 +37,23 @@ void propose_nans(const Evidence& e, Hypotheses& hypotheses) {
           });
 }
 
+// Another NaN than the expected one. What it says can be seen in each word, so one word is enough.
+void propose_other_nans(const Evidence& e, Hypotheses& hypotheses) {
+  const Format type = e.want.type;
+  const Claim seen{.chance = 1e-7};
+  propose(hypotheses, seen,
+          [=](const Word& w) {
+            if (!is_nan(type, w.got) || !is_nan(type, w.want)) return -1;
+            return (w.got ^ w.want) != sign_bit(type) ? 2 : (w.got & sign_bit(type)) != 0 ? 0 : 1;
+          },
+          [](const Tally& tally) {
+            const std::string share = share_text(tally);
+            if (tally.only(0)) return "NaN of negative sign where one of positive sign is expected: " + share;
+            if (tally.only(1)) return "NaN of positive sign where one of negative sign is expected: " + share;
+            return "another NaN than the expected one: " + share;
+          });
+}
+
 void propose_overflows(const Evidence& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   const std::uint64_t largest = largest_finite(type);
@@ -106,6 +123,7 @@ void propose_signs(const Evidence& e, Hypotheses& hypotheses) {
 void propose_special_values(const Evidence& e, std::span<const Word>, Hypotheses& hypotheses) {
   if (is_floating(e.want.type)) propose_signs(e, hypotheses);
   if (is_floating(e.want.type) || e.want.type == Format::e8m0) propose_nans(e, hypotheses);
+  if (is_floating(e.want.type)) propose_other_nans(e, hypotheses);
   if (is_floating(e.want.type)) propose_overflows(e, hypotheses);
   propose_zeros(e, hypotheses);
 }

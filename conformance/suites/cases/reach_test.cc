@@ -56,6 +56,17 @@ TEST(Reach, HasEveryResidue) {
   }
 }
 
+// One process makes more calls than 16 bits count.
+TEST(Reach, OfFullIsManyCallsInOneProcess) {
+  std::map<std::string, int> replays;
+  for (const CaseLine& line : catalogue(Profile::full)) {
+    if (line.op != "scenario") replays[line.op] = std::max(replays[line.op], replay_plan(line).count);
+  }
+  EXPECT_GT(replays["splits_to_offsets"], 1 << 16);
+  EXPECT_GT(replays["quantize"], 20'000);
+  EXPECT_GT(replays["grouped_gemm"], 20'000);
+}
+
 TEST(Reach, HasManyGroupsElementsScalesAndTiles) {
   for (const auto& [op, each] : standard()) {
     const auto largest = [&](const char* name) { return each.lengths.count(name) == 0 ? 0 : *each.lengths.at(name).rbegin(); };

@@ -9,6 +9,28 @@
 namespace assay::conformance {
 namespace {
 
+// ---- NaN for NaN
+
+TEST(SpecialWords, NanOfTheOtherSignIsNamedInOneWord) {
+  Case problem;
+  problem.op = "anything";
+  Tensor want = drawn(Format::e4m3, {16, 32}, 3);
+  want.bytes[7] = want.bytes[200] = std::byte{0x7f};
+  Tensor got = want;
+  const auto hints = [&] { return compare(problem, "d", want, got, {}).hints; };
+  got.bytes[7] = std::byte{0xff};
+  EXPECT_EQ(hints(), (std::vector<std::string>{"NaN of negative sign where one of positive sign is expected: the only wrong word"}));
+  got.bytes[200] = std::byte{0xff};
+  EXPECT_EQ(hints(), (std::vector<std::string>{"NaN of negative sign where one of positive sign is expected: all 2"}));
+  std::swap(got, want);
+  EXPECT_EQ(hints(), (std::vector<std::string>{"NaN of positive sign where one of negative sign is expected: all 2"}));
+  want = drawn(Format::e5m2, {16, 32}, 3);
+  want.bytes[7] = std::byte{0x7f};
+  got = want;
+  got.bytes[7] = std::byte{0x7d};
+  EXPECT_EQ(hints(), (std::vector<std::string>{"another NaN than the expected one: the only wrong word"}));
+}
+
 // ---- what is not written
 
 class Poison : public testing::Test {

@@ -134,6 +134,13 @@ void flushed_halves(golden::Tensor& tensor, std::int64_t) {
     if ((code & 0x7f80) == 0) code &= 0x8000;
   }
 }
+void flushed_f16(golden::Tensor& tensor, std::int64_t) {
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+    std::uint16_t& code = tensor.as<std::uint16_t>()[i];
+    if ((code & 0x7c00) == 0) code &= 0x8000;
+  }
+}
+void lowest_code_raised(golden::Tensor& tensor, std::int64_t) { std::replace(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0}, std::byte{1}); }
 void next_scale(golden::Tensor& tensor, std::int64_t) { std::rotate(tensor.as<float>(), tensor.as<float>() + 1, tensor.as<float>() + tensor.elements()); }
 void swapped(golden::Tensor& tensor, std::int64_t) {
   for (std::byte& each : tensor.bytes) each = each << 4 | each >> 4;
@@ -162,6 +169,9 @@ const InputFault kInputFaults[] = {
     {"amax_of_the_group_before", "quantize recipe=nvfp4 amax=given splits=32,48,16,64 K=96 data=normal seed=17", "rowwise_scale_inv", "amax", groups_of<previous>, "with amax of the group before"},
     {"subnormals_flushed", "quantize recipe=mxfp8 itype=f32 data=near_underflow splits=32,48 K=96 seed=18", "rowwise_data", "x", floats<flushed>, "with x having +0 for its subnormals"},
     {"subnormals_flushed_bf16", "quantize recipe=block_1x128 data=near_underflow splits=32,48 K=96 seed=19", "rowwise_data", "x", flushed_halves, "with x having 0 for its subnormals"},
+    {"operand_flushed", "grouped_gemm kind=f16 dtype_d=f32 data=full_exponent splits=17,9 N=24 K=40 seed=47", "d", "x", flushed_f16, "with x having 0 for its subnormals (FTZ)"},
+    {"operand_of_subnormals_flushed", "grouped_gemm kind=f16 dtype_d=f32 beta=1 data=subnormals splits=17,9 N=24 K=40 seed=48", "d", "w", flushed_f16, "with w having 0 for its subnormals (FTZ)"},
+    {"lowest_scale_doubled", "dequantize recipe=mxfp8 dtype_d=f32 R=96 K=96 scales=specials seed=49", "x", "rowwise_scale_inv", lowest_code_raised, "with rowwise_scale_inv having 2^-126 for 2^-127, the code 0"},
     {"x_cut_to_bf16", "quantize recipe=block_1x128 itype=f32 splits=32,48 K=96 seed=20", "rowwise_data", "x", floats<truncated>, "with x cut to bf16 first"},
     {"nan_as_zero", "quantize recipe=block_1x128 itype=f32 data=nans splits=64,48 K=256 seed=21", "rowwise_data", "x", floats<nan_to_zero>, "with NaN stored as 0"},
     {"dequantize_scales_of_the_next_block", "dequantize recipe=block_1x128 splits=32,48 K=400 seed=22", "x", "rowwise_scale_inv", next_scale, "with rowwise_scale_inv read one element further on"},
@@ -176,6 +186,37 @@ const InputFault kInputFaults[] = {
     {"linear_weights", "linear_dgrad recipe=block splits=33,40,7,16 N=48 K=160 seed=31", "dx", "w", groups_of<next>, "with w of the group after"},
 };
 INSTANTIATE_TEST_SUITE_P(Diagnosis, InputsTakenForOthers, testing::ValuesIn(kInputFaults), [](const auto& info) { return std::string(info.param.name); });
+
+// What the plainest explanation is must not be named as an option: all of these come to the same words.
+TEST(InputsTakenForOthers, SubnormalsFlushedAreNoFactorOfZero) {
+  const std::string text = planted::failure("grouped_gemm kind=f16 dtype_d=f32 beta=1 data=subnormals splits=17,9 N=24 K=40 seed=50", [&](const assay_call& call) {
+    golden::Tensor changed;
+    planted::spoil(call, "d", [&](Request& request) {
+      TensorView& view = request.in.at("x");
+      changed = {view.type, view.shape, std::vector<std::byte>(static_cast<const std::byte*>(view.data), static_cast<const std::byte*>(view.data) + view.bytes)};
+      flushed_f16(changed, 0);
+      view = {changed.type, changed.shape, changed.bytes.data(), static_cast<std::int64_t>(changed.bytes.size())};
+    });
+  });
+  EXPECT_TRUE(contains(hints_of(text), "with x having 0 for its subnormals (FTZ)")) << text;
+  EXPECT_FALSE(contains(hints_of(text), "alpha")) << text;
+}
+
+// One tensor, [row][block of 32] with blocks padded to 4: what a scale of code 0 belongs to is a zero of the code's sign.
+TEST(InputsTakenForOthers, ScalesOfCodeZeroTakenForZeroAreNamed) {
+  const std::string text = planted::failure("dequantize recipe=mxfp8 dtype_d=f32 R=96 K=96 scales=specials seed=51", [&](const assay_call& call) {
+    const assay_tensor& x = tensor(call, "x");
+    const auto* scales = reinterpret_cast<const std::uint8_t*>(bytes(call, "rowwise_scale_inv"));
+    auto* values = static_cast<std::uint32_t*>(x.data);
+    for (std::int64_t r = 0; r < 96; ++r) {
+      for (std::int64_t c = 0; c < 96; ++c) {
+        std::uint32_t& value = values[r * 96 + c];
+        if (scales[r * 4 + c / 32] == 0 && (value & 0x7fffffff) <= 0x7f800000) value &= 0x80000000;
+      }
+    }
+  });
+  EXPECT_TRUE(contains(hints_of(text), "with rowwise_scale_inv having 0 for 2^-127, the code 0")) << text;
+}
 
 }  // namespace
 }  // namespace assay::conformance
