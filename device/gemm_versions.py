@@ -9,7 +9,7 @@ A version is NAME=PATH; assay finds it through ASSAY_CUBLASLT. Of each version:
   replay    scenarios whose steps are all products (TN, NN, NT): a process each
   suite     assay run --backend cublaslt grouped_gemm, in shards: a process each
 
-in that order; when the --seconds of a version are over, what is left is told as not tried. A process that does not end in
+in that order; when the --seconds of a version are over, the rest is reported as not tried. A process that does not end in
 time is ended, and told as not finished: it may only be slow. A HANG is what assay itself says: that a call of the library did
 not finish within --call seconds. A process that dies takes no other along: cases of a shard that were left without a verdict
 are asked again, a process each.
@@ -254,7 +254,7 @@ def markdown(versions):
         for case in version["failing"]:
             failing.setdefault(case["case"], []).append((version["name"], case["verdict"], case["hint"]))
     if failing:
-        text.append("\nWhat failed, where, and what was told first\n")
+        text.append("\nWhat failed, where, and what was reported first\n")
         for case, told in list(failing.items())[:MOST_SHOWN]:
             text.append(f"- `{case}`")
             by_hint = {}

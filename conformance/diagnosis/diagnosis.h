@@ -29,7 +29,7 @@ struct Suspect {
 std::vector<std::string> explanations(const Suspect& suspect);
 
 // The same for a product whose plan is not known: what lies outside `bounds` (one an element) is wrong, and what another call
-// comes to is told only as far as the order of summation allows. `want` is not looked at.
+// comes to is known only as far as the order of summation allows. `want` is not looked at.
 std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds);
 
 }  // namespace assay::conformance

@@ -125,7 +125,7 @@ constexpr Steps kScalar{scalar::linear_forward, scalar::linear_dgrad, scalar::li
                         scalar::linear_quantize_weights};
 const Steps& steps_of(Layer layer) { return layer == Layer::fast ? kFast : kScalar; }
 
-// Where the gradient of the bias goes, if it is wanted.
+// Where the gradient of the bias goes, if it is requested.
 void* dbias_output(const Request& request, const Parsed& parsed) {
   return request.output("dbias", parsed.config.type, parsed.groups() * parsed.shape.N);
 }

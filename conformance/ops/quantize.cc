@@ -60,7 +60,7 @@ void drop_odd_directions(QuantizeProblem& problem) {
 
 bool per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
 
-// Both directions are on: what is wanted is decided by the outputs that are there.
+// Both directions are on: the outputs that are there decide what is computed.
 void parse(const Request& request, Parsed& parsed) {
   QuantizeProblem& problem = parsed.problem;
   QuantizeConfig& config = problem.config;
@@ -140,7 +140,7 @@ void write_outputs(const Request& request, Layer layer) {
     config.columnwise |= request.wants("columnwise_amax");
   }
   request.refuse_unknown();
-  // Shapes of both directions, whatever is wanted: per-tensor recipes have one scale_inv for the two.
+  // Shapes of both directions, whichever is requested: per-tensor recipes have one scale_inv for the two.
   QuantizeProblem both = parsed.problem;
   both.config.rowwise = both.config.columnwise = true;
   if (config.stochastic_rounding) {

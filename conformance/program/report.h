@@ -67,7 +67,7 @@ class Report {
   void not_tried(std::string what, std::string why);
   // A fixture that could not be used.
   void bad_fixture(std::string file, std::string why);
-  // Cases are told apart by the settings under which they were judged.
+  // Cases with one line differ by the settings under which they were judged.
   void tell_settings() { tell_settings_ = true; }
   void note_interrupted();
   void note_unfinished(std::string why);

@@ -213,7 +213,7 @@ void self_check(Report& report, bool progress, std::int64_t index, std::int64_t 
     CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], null, null_choice);
     CaseReport entry{kSelfCheck, judged.name, judged.line, kSelfCheck, "null", {}};
     entry.judgement.seconds = judged.judgement.seconds;
-    // What has nothing to write cannot be told from a backend that does nothing, and says so by comparing no words.
+    // A case with nothing to write passes on a backend that does nothing too; it says so by comparing no words.
     const bool right = judged.judgement.verdict == Verdict::failed || (judged.judgement.verdict == Verdict::passed && judged.judgement.words == 0);
     entry.judgement.verdict = right ? Verdict::passed : Verdict::failed;
     if (!right) {

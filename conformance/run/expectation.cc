@@ -22,7 +22,7 @@
 namespace assay::conformance {
 namespace {
 
-// A view of a case whose inputs nobody writes to: a request only reads them.
+// A view of a case for reading: a request does not write to its inputs.
 Request request_of(const golden::Case& problem, const std::map<std::string, golden::Attribute>& attributes) {
   Request request = Request::of(const_cast<golden::Case&>(problem));
   request.attributes = attributes;

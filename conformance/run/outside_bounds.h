@@ -1,5 +1,5 @@
 #pragma once
-// The check that is left when nobody stated an accumulation plan: every element within its certified bound.
+// The check that is left when no accumulation plan was stated: every element within its certified bound.
 
 #include <cstdint>
 #include <span>

@@ -64,7 +64,7 @@ ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOption
       side.array = *array;
       side.planned = product.blocks;
       ScaleReads reads(product, *array);
-      // What was found before a trouble is told.
+      // What was found before an error is still reported.
       const auto tell = [&] { tell_reads(reads, side); };
       try {
         calls.look_at(array->of_columns);

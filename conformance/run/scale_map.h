@@ -8,8 +8,8 @@
 //   D[i][j] = (products in block b, a power of two) * (place that was read + constant), exactly
 //
 // One call for each block of the contraction and each of the two operands gives the whole map. The memory before and
-// behind the array, and the padding within it, go on in the same count, so that reads there are told too. Every word of
-// D is looked at; what is told is compressed to tiles of 128 x 128, or to their halves and quarters where these differ.
+// behind the array, and the padding within it, go on in the same count, so that reads there are reported too. Every word of
+// D is examined; the report is compressed to tiles of 128 x 128, or to their halves and quarters where these differ.
 
 #include <cstdint>
 #include <functional>

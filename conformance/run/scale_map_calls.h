@@ -48,7 +48,7 @@ class ScaleCalls {
   // D with products in this block alone. Errors: CallTrouble, BackendError.
   const std::vector<std::byte>& ask(std::int64_t block);
 
-  // A call that changes scales cannot be told from one that reads others.
+  // A call that changes scales looks the same as one that reads others.
   void require_scales_kept();
 
  private:

@@ -12,7 +12,7 @@ std::int64_t first_line(const ScaleReads& reads, std::int64_t tile, int q) {
   return reads.array().of_columns ? within % group.tile_columns * kTile + q % 2 * kHalf : within / group.tile_columns * kTile + q / 2 * kHalf;
 }
 
-// Same displacement everywhere, so that the two can be told as one piece.
+// Same displacement everywhere, so that the two can be reported as one piece.
 bool alike(const ScaleReads& reads, std::int64_t tile, int a, int b) {
   const std::vector<ScaleRead>&one = reads.quarter(tile, a), &other = reads.quarter(tile, b);
   if (one.size() != other.size()) return false;

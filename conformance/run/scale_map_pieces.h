@@ -1,5 +1,5 @@
 #pragma once
-// From the reads of quarters of tiles to pieces: quarters that are displaced alike are told as one.
+// From the reads of quarters of tiles to pieces: quarters that are displaced alike are reported as one.
 
 #include "conformance/run/scale_map.h"
 #include "conformance/run/scale_map_reads.h"

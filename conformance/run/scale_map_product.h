@@ -14,9 +14,9 @@
 
 namespace assay::conformance {
 
-// D is told in tiles of kTile x kTile or their halves and quarters; a scale serves kBlock elements of the contraction.
+// D is reported in tiles of kTile x kTile or their halves and quarters; a scale serves kBlock elements of the contraction.
 constexpr std::int64_t kTile = 128, kHalf = 64, kBlock = 128;
-// Scales in the memory before and behind an array that are told apart. Before: a multiple of 256 bytes, as addresses are.
+// Scales in the memory before and behind an array that are distinguished. Before: a multiple of 256 bytes, as addresses are.
 constexpr std::int64_t kBefore = 1024, kBehind = 65536;
 
 struct MappedGroup {

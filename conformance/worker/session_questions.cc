@@ -86,7 +86,7 @@ void Session::execute_list(Function function, Reader& command) {
   give(room);
 }
 
-// Each answer is told apart; none of them ends the batch, but for a device that is lost or a
+// Each question has an answer of its own; none of them ends the batch, but for a device that is lost or a
 // workspace that is still to be given.
 void Session::execute_questions(Reader& command) {
   Questions questions;

@@ -76,7 +76,7 @@ struct CublasLtLibrary::EntryPoints {
                 const void* beta, const void* c_data, Descriptor c, void* d_data, Descriptor d, const cublaslt::Algorithm*,
                 void* workspace, std::size_t workspace_bytes, Stream);
 
-  // 13.2 and newer. The arrays are on the device, 32-bit integers unless the layout is told otherwise.
+  // 13.2 and newer. The arrays are on the device, 32-bit integers unless the layout says otherwise.
   int (*grouped_layout_create)(Descriptor*, int type, int groups, const void* rows, const void* columns, const void* leading);
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the set-up kernel is told, from a call.
+// Arguments of the set-up kernel, made from a call.
 
 #include "device/cublaslt/group_arrays.cuh"
 #include "device/cublaslt/group_work.h"

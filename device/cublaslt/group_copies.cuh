@@ -38,7 +38,7 @@ __device__ inline const char* data_of(const CopiedOperand& side, std::uint32_t f
 }
 
 // 16 bytes of a row of `bytes` bytes, from byte `at` of it on; past its end, zeros. Reads the aligned words that hold them, by
-// ordinary loads: an __ldg asks that nobody writes them while this kernel is there, and it may be there early (group_arrays.cuh).
+// ordinary loads: an __ldg requires that they are not written while this kernel runs, and it may start early (group_arrays.cuh).
 __device__ inline uint4 read_unaligned(const char* row, std::uint32_t bytes, std::uint32_t at) {
   const auto skipped = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(row + at) & 3);
   const auto* words = reinterpret_cast<const std::uint32_t*>(row + at - skipped);

@@ -121,7 +121,7 @@ __device__ unsigned scan_groups(const GroupRows& groups, ScaleMeasure measure, G
     }
   }
   if (total > most_rows) faults |= kStatusSplitsExceedRows;
-  if ((faults & kOfSplits) != 0) faults &= kOfSplits;  // the others are told of sound splits only
+  if ((faults & kOfSplits) != 0) faults &= kOfSplits;  // the others are reported for valid splits only
 #pragma unroll
   for (int i = 0; i < GroupSums::kCount; ++i) before.value[i] = through.value[i] - own_sums.value[i];
   return faults;

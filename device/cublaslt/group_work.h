@@ -1,5 +1,5 @@
 #pragma once
-// What the blocks are told that do not write arrays (group_work.cuh, expanded_scales.cuh).
+// Arguments of the blocks that do not write arrays (group_work.cuh, expanded_scales.cuh).
 
 #include <cstdint>
 

@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kFinishThreads)
   __shared__ GroupTable<Blocks<kTileRows>> table;
   __shared__ float sums_of[kTilesAtATime][kFinishColumns];
   if (!table.build(call.rows, call.status)) return;
-  if (rows_multiple != 1) {  // a broken promise is told by those who rely on it
+  if (rows_multiple != 1) {  // the kernels that rely on a promise report that it is broken
     bool broken = false;
     for (int t = static_cast<int>(threadIdx.x); t < call.rows.groups; t += kFinishThreads) {
       broken |= table.rows(t) % rows_multiple != 0;

@@ -1,7 +1,7 @@
 // Values of codes where rows do not allow vectors: any recipe and direction.
 //
 //   traffic   1 B read (NVFP4: half) and 2 or 4 B written per element, and the scales
-//   ceiling   the instructions of a value. Formats are told apart while it runs: a kernel for each would be many, and
+//   ceiling   the instructions of a value. The format is chosen at run time: a kernel for each would be many, and
 //             this one is seldom wanted
 //   layout    tiles of 64 x 64; transposed data are turned in shared memory
 //   order     each value is made by itself

@@ -23,7 +23,7 @@ namespace assay::device {
 inline constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - (std::int64_t{1} << 18);  // padding must fit as well
 
 // Most tiles of `tile_rows` rows that any splits can give, for the launch: each group may add one that is not full. At
-// least 1 where there are splits, so that somebody looks at them.
+// least 1 where there are splits, so that a block checks them.
 inline std::int64_t max_tiles(const Rows& rows, std::int64_t tile_rows) {
   if (rows.splits == nullptr) return (rows.capacity + tile_rows - 1) / tile_rows;
   if (rows.groups == 0) return 0;

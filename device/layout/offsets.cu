@@ -32,7 +32,7 @@ struct Output {
   std::int64_t stride;
 };
 
-// What a launch is told. The short way reads the first 48 bytes, which are one line of the constant cache.
+// Arguments of a launch. The short way reads the first 48 bytes, which are one line of the constant cache.
 template <class Element, class Sum_, int kMostOutputs>
 struct Call {
   using Sum = Sum_;  // of the short way
@@ -156,7 +156,7 @@ __device__ void offsets_with_checks(const Call& call, unsigned o, Scratch& scrat
 #pragma unroll
     for (int e = 0; e < kEach; ++e) value[e] = value_at<kProduct>(call, round + first + e, faults);
     std::int64_t of_round;
-    __syncthreads();  // nobody reads the scratch of the round before any more
+    __syncthreads();  // no thread reads the scratch of the round before any more
     scan_block(value[0] + value[1] + value[2] + value[3], scratch, faults, before, of_round);
     std::int64_t sum = done + before;
 #pragma unroll

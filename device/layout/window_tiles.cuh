@@ -14,7 +14,7 @@ namespace assay::device {
 
 inline constexpr int kWindowRows = 128;
 
-// Windows of a launch. At least 1 where there are splits, so that somebody looks at them.
+// Windows of a launch. At least 1 where there are splits, so that a block checks them.
 inline std::int64_t window_count(const Rows& rows) {
   if (rows.splits != nullptr && rows.groups == 0) return 0;
   const std::int64_t windows = (rows.capacity + kWindowRows - 1) / kWindowRows;

@@ -135,7 +135,7 @@ struct LinearWgradCall : LinearCall {
   void* const* dw_list = nullptr;       // in place of dw: host array [G] of device pointers, each [N, K]
 };
 
-// Quantizes dy for wgrad, which is done later, where dgrad is not wanted.
+// Quantizes dy for wgrad, which is done later, where dgrad is not requested.
 struct LinearGradientCall : LinearCall {
   const void* dy = nullptr;
   const float* dy_scale = nullptr;

@@ -1,4 +1,4 @@
-// The common part of quantization on the device: checks, which directions are wanted, and which recipe serves them.
+// The common part of quantization on the device: checks, which directions are requested, and which recipe serves them.
 
 #include "device/quantize/quantize.h"
 
@@ -69,7 +69,7 @@ void check_sizes(const QuantizeCall& call) {
   if (call.rows_multiple > kMaxRows) {
     require(false, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
   }
-  if (call.config.recipe == Recipe::nvfp4) {  // splits that are odd are told through the status word
+  if (call.config.recipe == Recipe::nvfp4) {  // the status word reports odd splits
     if (call.config.rowwise && call.columns % 2 != 0) {
       require(false, "columns", call.columns, "an even number for rowwise nvfp4");
     }
@@ -138,7 +138,7 @@ void quantize(const QuantizeCall& call, Stream stream) {
                                    {"output.columnwise_data", call.output.columnwise_data},
                                    {"status", call.status}});
 
-  // A direction of which nothing is wanted is off. The one scale_inv of per-tensor recipes belongs to no direction.
+  // A direction of which nothing is requested is off. The one scale_inv of per-tensor recipes belongs to no direction.
   QuantizeCall wanted = call;
   QuantizeConfig& config = wanted.config;
   const QuantizeOutput& output = call.output;

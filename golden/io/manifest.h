@@ -1,7 +1,7 @@
 #pragma once
 // golden/manifest.json: which fixtures there are, the digest of each, and where they come from.
 //
-// A fixture that the reference made is rebuilt and compared (`origin` is "reference"); one recorded from somebody else's
+// A fixture that the reference made is rebuilt and compared (`origin` is "reference"); one recorded from another
 // library cannot be, and is pinned by its digest ("outside").
 
 #include <cstdint>

@@ -190,7 +190,7 @@ class CublasLtCalls : public CudaCalls {
     // Sizing a workspace comes before looking: the splits that were looked at may be those of the call before.
     const bool looked_at = call.workspace != nullptr && request.input("splits").data == splits_;
     if (looked_at && !fault_of_splits_.empty()) throw NotSupported(fault_of_splits_);
-    if (parsed.plan() != nullptr) throw NotSupported("the library cannot be told to follow plan " + std::string(parsed.plan()->name));
+    if (parsed.plan() != nullptr) throw NotSupported("the library cannot be made to follow plan " + std::string(parsed.plan()->name));
     if (parsed.shape().bias != nullptr) throw NotSupported("the library's grouped GEMM has no bias");
     if (settings_.host_scalars && !parsed.has_plain_scalars()) throw NotSupported("pointer mode host takes only alpha 1 and beta 0 here");
     return parsed;

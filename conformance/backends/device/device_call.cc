@@ -51,7 +51,7 @@ class OneAGroup {
   std::int64_t offset_ = 0;
 };
 
-// Where an output goes whose size depends on the splits: null when it is not wanted.
+// Where an output goes whose size depends on the splits: null when it is not requested.
 void* output_of_any_size(const Request& request, const std::string& name, Format type) {
   const auto found = request.out.find(name);
   return found == request.out.end() ? nullptr : request.output(name, type, found->second.elements());
@@ -278,7 +278,7 @@ DeviceCall delayed_update_call(const Request& request) {
   refuse_other_outputs(request, {"amax_history", "scale"});
   call.new_history = static_cast<float*>(request.output("amax_history", Format::f32, history.elements()));
   call.new_scale = static_cast<float*>(request.output("scale", Format::f32, call.count));
-  // What is not wanted goes to the workspace.
+  // An output that was not requested goes to the workspace.
   const bool keep_history = call.new_history != nullptr, keep_scale = call.new_scale != nullptr;
   const std::int64_t spare_history = keep_history ? 0 : parts.add(history.elements() * 4);
   const std::int64_t spare_scale = keep_scale ? 0 : parts.add(call.count * 4);

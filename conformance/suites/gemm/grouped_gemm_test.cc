@@ -1,5 +1,5 @@
 // The fast grouped GEMM against the scalar one, bit for bit: every unit, both kernels, data chosen for each place where a
-// bit can be lost. D is compared in whole, rows that nobody may write included.
+// bit can be lost. All of D is compared, including rows that must not be written.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -118,7 +118,7 @@ TEST(Datasets, MayBeOfEitherByteOrder) {
       {"f16", Format::f16, H5T_STD_U16LE, H5T_STD_U16BE},   {"e8m0", Format::e8m0, H5T_STD_U8LE, H5T_STD_U8BE},
   };
   for (const Order& each : orders) {
-    // The bytes are the machine's; HDF5 is told that they are in the file's order, and so turns nothing round.
+    // The bytes are the machine's; HDF5 takes them to be in the file's order, and does not convert them.
     const Tensor little = patterned(each.format, {3, 4});
     Tensor big = little;
     const std::size_t width = static_cast<std::size_t>(stored_bytes(each.format));

@@ -204,7 +204,8 @@ TEST_P(Answer, OfOneOutputIsThatOfAll) {
   }
 }
 
-// What nobody reads might have changed the answer, and what has the wrong size has no place: refused, nothing written.
+// An attribute or input that is not read might have changed the answer, and one of the wrong size does not fit: both are
+// refused, and nothing is written.
 TEST_P(Answer, IsRefusedWhereARequestMakesNoSense) {
   Case good = generate(parse_case_line(GetParam().text));
   const std::vector<OutputSpec> specs = outputs_of(Request::of(good));

@@ -42,7 +42,7 @@ TEST_P(Guarded, HoldsWhatIsWritten) {
 
 TEST_P(Guarded, SeesOneByteAnywhereInItsCanaries) {
   const std::int64_t size = GetParam();
-  if (size == 0) return;  // no pointer is given away, so nobody can write beside it
+  if (size == 0) return;  // no pointer is given out, so nothing can be written beside it
   GuardedBuffer buffer(backend_, stream_, "x", size);
   for (std::int64_t at = -GuardedBuffer::kGuard; at < size + GuardedBuffer::kGuard; ++at) {
     if (at >= 0 && at < size) continue;

@@ -371,7 +371,7 @@ TEST(Machine, BothPoisonsMeetTheSameInputs) {
   EXPECT_EQ(seen[3], std::vector<std::uint8_t>(32, 0xa5));
 }
 
-// What the call is told: alignment, sizes, null for no elements, the algorithm that was pinned.
+// What a call receives: alignment, sizes, null for no elements, the algorithm that was pinned.
 TEST(Machine, TheCallIsAsTheInterfaceSays) {
   Rogue rogue;
   rogue.workspace = 100;

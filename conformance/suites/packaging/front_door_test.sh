@@ -248,7 +248,7 @@ expect "and the variable that names another" says "ASSAY_BUILD_DIR"
 checkout
 BUILD_SECONDS=11 call run
 expect "progress names the step" says "assay: building [3/9], 10 s"
-expect "the time of a build is told" says "assay: built in 1"
+expect "the time of a build is reported" says "assay: built in 1"
 
 # Another ./assay that builds in the same folder.
 if command -v flock >/dev/null; then

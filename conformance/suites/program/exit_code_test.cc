@@ -184,7 +184,7 @@ TEST(ExitCodes, TheGravestIsReturnedAndAllAreListed) {
   EXPECT_TRUE(contains(ran.out, "6 (a skip without proof)")) << ran.out;
 }
 
-// Ctrl-C: what was found is told, the exit code says that it is not all. A second one ends the program at once.
+// Ctrl-C: what was found is reported, and the exit code says that it is incomplete. A second one ends the program at once.
 TEST(Interrupt, OnceTellsWhatWasFound) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path started = folder / "started";

@@ -1,6 +1,6 @@
 #pragma once
 // A quantization by MXFP8 or NVFP4 as a value: what goes in, what both layers write, and how a case prints. Outputs lie
-// between canaries and start as a poison, so that what is written, and what is not, can be told.
+// between canaries and start as a poison, so that what is written, and what is not, can be distinguished.
 
 #include <gtest/gtest.h>
 

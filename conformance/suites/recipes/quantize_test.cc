@@ -167,7 +167,7 @@ TEST(Noop, ExactlyOneMeansThatNothingIsWritten) {
   }
 }
 
-// ---- Outputs that are not wanted
+// ---- Outputs that are not requested
 // --------------------------------------------------------------------------------------
 
 // Any output may be left out; the others hold what they would have held.

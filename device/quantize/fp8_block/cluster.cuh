@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kThreads, tiles_an_sm<X>())
 
   // The tiles of a window have numbers one after another. The last goes on in the next window, if any does, and the
   // first is the rest of one from the window before: from the last to the first, rows for another block are there
-  // early and those from another block are wanted late.
+  // early and those from another block are needed late.
   const WindowTile* const list = memory.tiles.list;
   std::uint32_t lowest = list[0].number;
   for (unsigned k = 1; k < count; ++k) lowest = min(lowest, list[k].number);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kBlock = 128;
 
 // What the launch relies on: columnwise codes of every group in columns of whole vectors. Of one tensor it is seen here
-// what its rows are; that they break the promise is told by the kernel.
+// what its rows are; the kernel reports that they break the promise.
 std::uint32_t relied_on(const QuantizeCall& call, bool columns) {
   const bool seen = call.rows.splits == nullptr && call.rows.capacity % call.rows_multiple == 0;
   return columns && call.rows_multiple % 16 == 0 && !seen ? static_cast<std::uint32_t>(call.rows_multiple) : 1;
@@ -24,7 +24,7 @@ std::uint32_t relied_on(const QuantizeCall& call, bool columns) {
 
 }  // namespace
 
-// One f32 for each column of each tile of rows, if dbias is wanted.
+// One f32 for each column of each tile of rows, if dbias is requested.
 std::int64_t fp8_block_workspace_bytes(const QuantizeCall& call) {
   return call.config.dbias ? max_tiles(call.rows, kBlock) * call.columns * std::int64_t{sizeof(float)} : 0;
 }
@@ -56,7 +56,7 @@ void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
   tiles.tile_sums = dbias ? static_cast<float*>(call.workspace) : nullptr;
   tiles.aligned = call.columns % 8 == 0 && is_aligned(call.x, 16) && is_aligned(tiles.row_data, 8);
 
-  // Without columns there is still somebody who looks at the splits.
+  // Without columns one block still checks the splits.
   const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kBlock);
   const std::int64_t windows = window_count(call.rows);
   if (windows > std::numeric_limits<std::int32_t>::max() / column_tiles) {

@@ -11,7 +11,7 @@
 
 namespace assay::device::fp8_block {
 
-// Whether columns of codes begin in the middle of 16 bytes, for all that the host knows.
+// Whether columns of codes begin in the middle of 16 bytes, as far as the host knows.
 inline bool has_ragged_columns(const Fp8BlockTiles& tiles) {
   return tiles.column_data != nullptr && tiles.rows_multiple == 1 &&
          (tiles.rows.splits != nullptr || tiles.rows.capacity % 16 != 0 ||

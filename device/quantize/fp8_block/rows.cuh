@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm())
   }
 }
 
-// For 16-bit x, aligned; row_data or row_scale or both are wanted.
+// For 16-bit x, aligned; row_data or row_scale or both are requested.
 template <Format X, Format F, bool kSquare>
 void launch_rows(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   if constexpr (kSquare) {

@@ -1,5 +1,5 @@
 #pragma once
-// FP8 block scaling, one tile of 128 x 128 elements a block of threads: x is read once, and everything that is wanted
+// FP8 block scaling, one tile of 128 x 128 elements a block of threads: x is read once, and everything requested
 // of it (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading.
 //
 //   traffic   16-bit x: 2 B read, 1 B written per element and direction, 4 B of scale per 128 (1x128) or per 16384;
@@ -54,7 +54,7 @@ struct Fp8BlockTiles {
   float* column_scale;
   float* tile_sums;  // [tiles of rows, columns]
   std::uint32_t* status;
-  std::uint32_t rows_multiple;  // of every group: relied on and seen to, or 1
+  std::uint32_t rows_multiple;  // of every group: relied on and checked, or 1
 };
 
 // What a kernel is compiled for. It may be given less than that.
@@ -284,7 +284,7 @@ struct TileCodes {
 };
 
 // One tile by all threads of a block, but for the columns' codes, which are left to `column_codes` without a barrier.
-// `raw` has the tile as it came, if dbias is wanted; TileCodes may have the same place. `maxima` are
+// `raw` has the tile as it came, if dbias is requested; TileCodes may have the same place. `maxima` are
 // Shared::kMaximaBytes.
 template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned, class Codes>
 __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const WindowTile& tile,
@@ -413,7 +413,7 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
   }
 
   if constexpr (kParts & kColumnPart) {
-    // Column scales are there, and nobody reads the raw tile any more: the codes may take its place.
+    // Column scales are there, and no thread reads the raw tile any more: the codes may take its place.
     if constexpr (!kSquare || kParts & kDbiasPart) __syncthreads();
     if (with_columns && a.column_data != nullptr) {
       column_codes.begin();

@@ -1,5 +1,5 @@
 // MXFP8 on the device: what a call wants, as one launch (rows.cuh for rows alone, blocks.cuh where columns
-// are wanted, tile.cuh for all else), and the end of dbias from the sums that the launch leaves in the
+// are requested, tile.cuh for all else), and the end of dbias from the sums that the launch leaves in the
 // workspace.
 
 #include <cstdint>
@@ -20,7 +20,7 @@ constexpr std::int64_t kTile = 128, kBlock = 32;
 
 }  // namespace
 
-// One f32 for each column of each tile of rows, if dbias is wanted.
+// One f32 for each column of each tile of rows, if dbias is requested.
 std::int64_t mxfp8_workspace_bytes(const QuantizeCall& call) {
   return call.config.dbias ? max_tiles(call.rows, kTile) * call.columns * std::int64_t{sizeof(float)} : 0;
 }
@@ -59,7 +59,7 @@ void quantize_mxfp8(const QuantizeCall& call, Stream stream) {
   if (vectors && !dbias && !config.two_dimensional && (rows || columns))
     tiles.way = columns ? Mxfp8Way::blocks : Mxfp8Way::rows;
 
-  // Without columns, or without rows, there is still somebody who looks at the splits.
+  // Without columns, or without rows, one block still checks the splits.
   const bool ragged = call.rows.splits != nullptr;
   std::int64_t wide = kTile, strips = max_tiles(call.rows, kTile);
   if (tiles.way == Mxfp8Way::blocks) wide = mxfp8::kPieceColumns, strips = max_tiles(call.rows, kBlock);

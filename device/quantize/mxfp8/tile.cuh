@@ -1,5 +1,5 @@
 #pragma once
-// MXFP8, one tile of 128 x 128 elements a block of threads: x is read once, and everything that is wanted of it
+// MXFP8, one tile of 128 x 128 elements a block of threads: x is read once, and everything requested of it
 // (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading. It does every call;
 // those of 16-bit x without dbias, 2-D tiles and odd addresses have faster kernels (rows.cuh, blocks.cuh).
 //

@@ -43,7 +43,7 @@ struct Lists {
         bytes(round_up((tiles + segments) * std::int64_t{sizeof(std::uint32_t)}, 256)) {}
 };
 
-// What follows from the amaxes of the groups; and what the caller is told of them.
+// What follows from the amaxes of the groups; and what is reported to the caller.
 struct Amaxes {
   const float *row, *column;  // either may be null
   float *row_output, *column_output;

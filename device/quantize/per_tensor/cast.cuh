@@ -97,7 +97,7 @@ __device__ std::uint32_t encode_four(const uint4& vector, int first, float scale
   return encode_fp8x4<kOut>(product(0), product(1), product(2), product(3));
 }
 
-// Rowwise codes alone, with the amaxes if they are wanted (run.cu).
+// Rowwise codes alone, with the amaxes if they are requested (run.cu).
 void launch_run_through(Format x_type, Format output, const CastArguments& a, Stream stream);
 // The amaxes alone (run.cu).
 void launch_amax(Format x_type, const CastArguments& a, Stream stream);

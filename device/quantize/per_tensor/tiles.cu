@@ -38,7 +38,7 @@ struct SharedTileWithSums : SharedTile<kX> {
   StagedTile staged;
 };
 
-// One tensor whose columns, if they are wanted, begin at whole vectors: a block has a tile.
+// One tensor whose columns, if they are requested, begin at whole vectors: a block has a tile.
 // kVectors: a row of a tile begins at a whole vector of x and, if there are any, of rowwise codes.
 template <Format kX, Format kOut, bool kSums, bool kVectors>
 __global__ void __launch_bounds__(kThreads, 4) cast_tiles(const CastArguments a, const std::uint32_t across) {

@@ -1,4 +1,4 @@
-// Which memory a call gets, without a device: captures and allocations are told by a stand-in.
+// Which memory a call gets, without a device: a stand-in reports captures and allocations.
 
 #include "device/cublaslt/gemm_workspaces.h"
 

@@ -14,7 +14,7 @@
 
 namespace assay::device {
 
-// Without the device library's files there is nobody else to say these.
+// Without the device library's files nothing else defines these.
 std::string CublasLtAlgorithm::description() const { return "id " + std::to_string(id); }
 std::int64_t group_arrays_bytes(int groups) { return 40 * groups + 8; }
 

@@ -4,7 +4,7 @@
 //
 //   device_grouped_linear [GoogleTest options]     exit code 9 where there is no device
 //
-// What is not run through cuBLASLt is told, with the reason.
+// Reports what does not run through cuBLASLt, with the reason.
 
 #include <cstdio>
 #include <numeric>
@@ -98,7 +98,7 @@ TEST_P(OnDevice, Eager) {
   }
 }
 
-// A broken promise is told, and nothing of dw is written. Rowwise codes of block are written together with the columnwise ones,
+// A broken promise is reported, and nothing of dw is written. Rowwise codes of block are written together with the columnwise ones,
 // which rely on it.
 TEST_P(OnDevice, RowsThatBreakTheirPromise) {
   if (told_missing() || !aligned()) return;
