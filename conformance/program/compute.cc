@@ -102,7 +102,8 @@ Action add_compute(CLI::App& verb) {
     tell_left_out(shown, left_out);
     std::size_t tensors = 0;
     for (const golden::Case& each : fixture.cases) tensors += each.out.size();
-    fmt::print("{}: {} case{}, {} outputs\n", golden::one_line(options->out), fixture.cases.size(), fixture.cases.size() == 1 ? "" : "s", tensors);
+    fmt::print("{}: {} case{}, {} output{}\n", golden::one_line(options->out), fixture.cases.size(), fixture.cases.size() == 1 ? "" : "s", tensors,
+               tensors == 1 ? "" : "s");
     return ExitCode::passed;
   };
 }

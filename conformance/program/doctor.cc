@@ -91,7 +91,7 @@ std::vector<Fact> facts_of(const std::string& backend_name, const std::string& b
     Backend backend(backend_name, backend_options);
     const assay_device_info info = backend.device_info();
     found.push_back({"backend", fmt::format("{}: {} ({}), {}", backend.name(), info.name, info.architecture, info.software)});
-    if (!backend.can_capture()) found.push_back({"backend", "has no capture and replay: replay cases cannot be asked"});
+    if (!backend.can_capture()) found.push_back({"backend", "has no capture and replay: replay cases cannot run"});
   } catch (const BackendError& error) {
     found.push_back({"backend", error.what(), ExitCode::machine_failed});
   }

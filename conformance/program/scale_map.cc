@@ -94,7 +94,7 @@ Action add_scale_map(CLI::App& verb) {
   verb.add_flag("--quiet", options->quiet, "No progress");
   verb.footer(
       "One call for each block of the contraction and each operand: the codes are 1 within that block and the operand's scales\n"
-      "tell their own places, so that D says which scale each word used. What is before and behind the scales tells its place too.");
+      "encode their own places, so that D shows which scale each word used. Memory before and behind the scales encodes its place too.");
   return [options] {
     std::string words;
     for (const std::string& word : options->words) words += (words.empty() ? "" : " ") + word;

@@ -274,15 +274,15 @@ void Expectation::expect_from(Backend& backend, const std::vector<OutputSpec>& s
                               std::map<std::string, std::vector<std::byte>>& want) const {
   const std::int64_t patience = timeout_ms > std::numeric_limits<std::int64_t>::max() / 10 ? timeout_ms : timeout_ms * 10;
   Trial trial(backend, problem_, specs, -1, patience, &attributes_);
-  if (!trial.workspace_fault().empty()) throw NotSupported("backend " + backend.name() + " is to tell the expected values: " + trial.workspace_fault());
+  if (!trial.workspace_fault().empty()) throw NotSupported("backend " + backend.name() + " gives the expected values: " + trial.workspace_fault());
   Attempt made = trial.attempt(0x00, std::move(want));
   const std::string trouble = !made.damage.empty() ? made.damage.front() : made.error;
   if (made.status == ASSAY_NOT_SUPPORTED || made.status == ASSAY_INVALID_ARGUMENT) {
-    throw NotSupported("backend " + backend.name() + " is to tell the expected values: " + trouble);
+    throw NotSupported("backend " + backend.name() + " gives the expected values: " + trouble);
   }
   if (made.status != ASSAY_OK || !trouble.empty()) {
     const assay_status status = made.status == ASSAY_OK ? ASSAY_FAILED : made.status;
-    throw BackendError(status, "backend " + backend.name() + " is to tell the expected values: " + trouble);
+    throw BackendError(status, "backend " + backend.name() + " gives the expected values: " + trouble);
   }
   want = std::move(made.outputs);
 }

@@ -19,7 +19,7 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
 void require_mappable(const CaseLine& line) {
   require(line.op == "grouped_gemm", "op", line.op, "grouped_gemm: scale-map follows the scales of products");
   const std::string kind = line.text("kind");
-  if (kind != "block") throw NotSupported("scale-map follows f32 scales of kind=block; it cannot tell those of kind=" + kind + " yet");
+  if (kind != "block") throw NotSupported("scale-map follows f32 scales of kind=block; it cannot distinguish those of kind=" + kind + " yet");
   const std::string type = line.text("dtype_d");
   if (type != "f32") throw NotSupported("scale-map reads places of scales out of D exactly, which takes dtype_d=f32, not " + type);
   require(line.text("alpha") == "1", "alpha", line.text("alpha"), "1 for scale-map");
@@ -45,7 +45,7 @@ ScaleArray array_of(const CaseLine& line, const std::string& operand, bool of_co
   for (const std::int64_t rows : group_rows) array.shapes.push_back(scale_shape(recipe, direction, rows, columns));
   array.first = scale_offsets(recipe, direction, group_rows, columns);
   const bool told_apart = array.elements() + kBefore + kBehind < kMostPlaces;
-  if (!told_apart) throw NotSupported("scale-map tells fewer than 2^24 places apart, and " + array.tensor + " has " + show(array.elements()));
+  if (!told_apart) throw NotSupported("scale-map distinguishes fewer than 2^24 places, and " + array.tensor + " has " + show(array.elements()));
   return array;
 }
 

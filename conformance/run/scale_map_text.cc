@@ -204,7 +204,7 @@ std::string laws_text(const ScaleSide& side) {
   laws.push_back(everywhere ? fmt::format("each of the {} blocks of the contraction is wrong somewhere", depth)
                             : fmt::format("wrong in blocks {} of the contraction's {}", ranges_text(blocks, 12), depth));
   if (told > 0 && told < side.wrong_pieces) {
-    laws.push_back(fmt::format("what follows holds for the {} of {} wrong pairs of piece and block that tell an index", told, side.wrong_pieces));
+    laws.push_back(fmt::format("what follows holds for the {} of {} wrong pairs of piece and block that show an index", told, side.wrong_pieces));
   }
   const std::size_t known = laws.size();
   if (distances.size() == 1) laws.push_back(fmt::format("index read - index wanted = {} in every wrong pair", *distances.begin()));
@@ -226,7 +226,7 @@ std::string laws_text(const ScaleSide& side) {
     laws.push_back("index read - index wanted is the same within each wrong piece: " + often_text(by_piece));
   }
   if (const std::string shifts = shifts_text(side); !shifts.empty()) laws.push_back(shifts);
-  if (laws.size() == known) laws.push_back(told == 0 ? "no wrong pair tells an index: no scale of this operand was read, or the other's are wrong too" : "no simple law joins index read and index wanted");
+  if (laws.size() == known) laws.push_back(told == 0 ? "no wrong pair shows an index: no scale of this operand was read, or the other's are wrong too" : "no simple law joins index read and index wanted");
   std::string text;
   for (const std::string& law : laws) text += "  law     " + law + "\n";
   return text;

@@ -111,7 +111,7 @@ class ScenarioJudge {
       options.wanted = &wanted;
       judgement_ = judge(backend_, rounds_[0][c], nullptr, options);
       if (judgement_.verdict == Verdict::passed) {
-        fail(Verdict::failed, fmt::format("  call    {}: declared absent among others, and there by itself", scenario_.place(c)));
+        fail(Verdict::failed, fmt::format("  call    {}: declared absent together with others, but available by itself", scenario_.place(c)));
       }
       return true;
     }

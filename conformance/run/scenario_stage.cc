@@ -138,7 +138,7 @@ void ScenarioStage::take_history(bool give_back) {
   const CounterRandom random(scenario_.history, give_back ? "before" : "after");
   std::vector<std::unique_ptr<GuardedBuffer>> taken;
   for (std::uint32_t i = 0; i < 24; ++i) {
-    taken.push_back(std::make_unique<GuardedBuffer>(backend_, streams_[0], "memory of nobody", kSizes[random.below(i, 7)]));
+    taken.push_back(std::make_unique<GuardedBuffer>(backend_, streams_[0], "memory of no tensor", kSizes[random.below(i, 7)]));
     taken.back()->fill(i % 2 == 0 ? 0xff : 0xa5);
   }
   backend_.check(backend_.table().synchronize(backend_.context(), streams_[0], timeout_ms_), "wait for memory to be filled");

@@ -203,7 +203,7 @@ void Remote::add_quietly(Function function, const std::function<void(Writer&)>& 
 void Remote::later(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, Take take) {
   if (!is_usable()) {
     if (worker_->process().has_ended()) ended("the process of backend " + worker_->name() + " has " + worker_->process().end_text(), ASSAY_FAILED);
-    throw BackendFault(ASSAY_FAILED, "the context of backend " + worker_->name() + " can be asked nothing more", "", true, is_alone());
+    throw BackendFault(ASSAY_FAILED, "the context of backend " + worker_->name() + " takes no further calls", "", true, is_alone());
   }
   if (commands_.size() > Channel::kCommandBytes / 2) settle();
   awaited_.push_back({command_count_, function, std::move(take)});

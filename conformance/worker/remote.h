@@ -67,7 +67,7 @@ class Remote {
   Remote& operator=(const Remote&) = delete;
 
   const assay_backend& table() const { return table_; }
-  // False once this context can be asked nothing more.
+  // False once this context takes no further calls.
   bool is_usable() const { return !lost_ && !worker_->process().has_ended(); }
   // It is not to be used for another case.
   bool is_spent() const { return !is_usable() || worker_->is_spent; }

@@ -185,7 +185,7 @@ const Shift kShifts[] = {
      {"group 0 tile 0,0 number 0 0 rows 0+128 columns 0+128 read -5..-3 wanted 0-2"}, 0, 0, 3, 0, {"5 before the array", "3 memory outside the array"}},
     {"w_one_word", kFprop, "w_rowwise_scale_inv", [](std::int64_t place) { return place + 4; }, {{70, 1, 1, 1}},
      {"group 0 tile 0,0 number 0 0 rows 64+64 columns 0+64 read 3xseveral wanted 0-2"}, 0, 0, 0, 3,
-     {"1 wrong word, first D[70][1] = 131712", "no wrong pair tells an index", "each wrong tile is one piece"}},
+     {"1 wrong word, first D[70][1] = 131712", "no wrong pair shows an index", "each wrong tile is one piece"}},
     {"x_of_the_next_block", kFprop, "x_rowwise_scale_inv", [](std::int64_t place) { return place + 260; }, {{130, 256, 128, 44}},
      {"group 2 tile 0,2 number 8 12 rows 0+128 columns 256+44 read 656-1176/260 wanted 396-916/260"}, 2, 0, 1, 0,
      {"(group 2, row 0, k-block 1) for (group 2, row 0, k-block 0)", "2 another scale; 1 memory outside the array"}},

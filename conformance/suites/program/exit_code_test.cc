@@ -95,7 +95,7 @@ const Call kCalls[] = {
      {"wrong: 1 of 1 tiles 128x128, 2 pairs", "blocks 0-1 read 2xunwritten", "exit 1 (failed)"}, {}},
     {"scale_map_wrong", {"scale-map", "grouped_gemm kind=block dtype_d=f32 splits=256 N=384 K=384", "--operand", "w", "--backend", "FAULTY", "--backend-options", "scales=4"}, 1,
      {"wrong: 2 of 6 tiles 128x128, 6 pairs", "index read depends on the block alone: blocks 0-2 read 4-6", "exit 1 (failed)"}, {}},
-    {"scale_map_kind", {"scale-map", "grouped_gemm kind=mxfp8 dtype_d=f32 splits=128 N=128 K=128"}, 2, {}, {"it cannot tell those of kind=mxfp8 yet"}},
+    {"scale_map_kind", {"scale-map", "grouped_gemm kind=mxfp8 dtype_d=f32 splits=128 N=128 K=128"}, 2, {}, {"it cannot distinguish those of kind=mxfp8 yet"}},
     {"scale_map_type", {"scale-map", "grouped_gemm kind=block splits=128 N=128 K=128"}, 2, {}, {"dtype_d=f32, not bf16"}},
     {"scale_map_operand", {"scale-map", "grouped_gemm kind=block dtype_d=f32 splits=128 N=128 K=128", "--operand", "dy"}, 2, {}, {"operand is dy: expected x or w"}},
     {"scale_map_absent", {"scale-map", "grouped_gemm kind=block dtype_d=f32 splits=128 N=128 K=128", "--backend", "FAULTY", "--backend-options", "absent"}, 4,
