@@ -31,7 +31,7 @@ def recorded_cases(manifest, file):
 
 
 # What a page that names one of these files says of the figures in it: the file, the words that it makes, the pages.
-MEASURED, RESULTS = "docs/measured.md", "docs/results.md"
+README, MEASURED, RESULTS = "README.md", "docs/measured.md", "docs/results.md"
 FIGURES = [
     ("bench/results/h200_random_products.json",
      lambda f: commas(f["shapes"]["passed"] + f["shapes"]["failed"]) + " random shapes", [MEASURED, RESULTS]),
@@ -329,6 +329,35 @@ class Documents(unittest.TestCase):
         self.assertEqual(len(faults), 2, faults)
         faults = self.faults_after("reference/spec/plans.md", "`sm89.f16.chain`", "`sm89.f16.chains`")
         self.assertEqual(len(faults), 2, faults)
+
+    def clicks_to(self, page, place, most):
+        """How many links lead from the README to a heading, the last of them to the heading itself."""
+        reached, seen = {README}, {README}
+        for click in range(1, most + 1):
+            found = set()
+            for path in reached:
+                for file, anchor_of in re.findall(r"\]\(([^)\s#:]*\.md)?(?:#([^)\s]+))?\)", outside_fences(self.files[path])):
+                    target = os.path.normpath(os.path.join(os.path.dirname(path), file)) if file else path
+                    if (target, anchor_of) == (page, place):
+                        return click
+                    found.add(target)
+            reached = {each for each in found - seen if each in self.files}
+            seen |= reached
+        return None
+
+    def test_what_newcomers_look_up_is_two_links_away(self):
+        spec = "reference/spec/"
+        for page, place, most in [
+                (spec + "formats.md", "formats-16-f32-to-e8m0", 2),
+                (spec + "fp8-block.md", "fp8-block-21-scales-shape-order-and-padding", 2),
+                (spec + "mxfp8.md", "mxfp8-21-scales-shape-order-and-padding", 2),
+                (spec + "plans.md", "plans-21-cublaslt-on-sm90", 2),
+                ("docs/architecture.md", "from-a-line-to-a-verdict", 1),
+                ("docs/architecture.md", "adding-a-recipe", 1)]:
+            with self.subTest(place):
+                self.assertIn(place, {anchor(h) for h in re.findall(r"^#+ (.*)$", self.files[page], flags=re.M)})
+                self.assertIsNotNone(self.clicks_to(page, place, most))
+        self.assertIsNone(self.clicks_to(spec + "formats.md", "formats-99", 3))
 
     def test_the_hosted_checks_build_what_the_presets_build(self):
         with open(os.path.join(ROOT, "CMakePresets.json"), encoding="utf-8") as file:
