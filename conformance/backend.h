@@ -26,9 +26,9 @@
  *     is, and the next call is not disturbed. The harness checks both.
  *   - What only the contents of tensors show: a negative split; splits whose sum exceeds the rows of the tensors; an offset
  *     that its type does not hold; rows that the op's packing does not take (an odd number where two codes share a byte).
- *     A backend that reads contents within the call (one on the host) returns ASSAY_INVALID_ARGUMENT from `execute`, or
- *     from `graph_launch` where the call was captured. Any other returns ASSAY_OK there, and the next `synchronize` that
- *     waits for the call returns ASSAY_INVALID_ARGUMENT or ASSAY_FAILED. `last_error` names the fault.
+ *     A backend that reads contents within the call (one on the host) refuses it as above, in `execute`, or in
+ *     `graph_launch` where the call was captured. Any other returns ASSAY_OK there, and the next `synchronize` that waits
+ *     for the call returns ASSAY_INVALID_ARGUMENT or ASSAY_FAILED. `last_error` names the fault.
  *     Outputs and workspace of that call then hold anything. Inputs and all other memory are as they were, the fault is
  *     reported once, and the copies and calls that follow on any stream succeed. Case lines with `fault=` check this.
  *

@@ -239,6 +239,13 @@ void require_consistent(const CaseLine& line) {
   if (known("contract") && line.integer("contract") == 1) {
     require(!line.has("replay"), "contract", line.text("contract"), "0 where the call is replayed");
   }
+  if (known("fault") && line.has("fault")) {
+    const std::string fault = line.text("fault");
+    require(!line.has("replay") && line.integer("contract") == 0, "fault", fault, "no replay and no contract beside it");
+    require(ragged || known("first"), "fault", fault, "splits, which hold the fault");
+    const std::string_view key = known("recipe") ? "recipe" : "kind";
+    require(fault != "unaligned_rows" || line.text(key) == "nvfp4", "fault", fault, std::string(key) + "=nvfp4, whose codes share bytes");
+  }
   if (known("recipe") && known("otype")) {
     const bool four_bits = line.text("recipe") == "nvfp4";
     for (const std::string_view key : {"otype", "grad_otype"}) {

@@ -32,6 +32,11 @@ const KeySchema kReplay{"replay", replay, "none", "", "",
 const KeySchema kExtraRows{"extra_rows", integer, "0", "", "", "rows beyond the sum of the splits"};
 const KeySchema kBeyond{"beyond", choice, "nan", "nan large", "", "what the rows beyond hold: NaN, or the largest finite value"};
 const KeySchema kContract{"contract", integer, "0", "0 1", "", "1: the call is also made wrong in every way, and each must be refused"};
+// Contents of the splits that no call may have (content_faults.h).
+constexpr std::string_view kFaultHelp = "contents of the splits that each call must report, and that the right call behind it must not notice";
+const KeySchema kFault{"fault", choice, "none", "negative_split excess_rows", "", kFaultHelp};
+const KeySchema kFaultPacked{"fault", choice, "none", "negative_split excess_rows unaligned_rows", "", kFaultHelp};
+const KeySchema kFaultSums{"fault", choice, "none", "negative_split sum_overflow", "", kFaultHelp};
 
 // A matrix is either one tensor of R rows or the groups of `splits`.
 const KeySchema kSplits{"splits", splits, "none", "", "", "rows of each group; without it one tensor of R rows"};
@@ -65,7 +70,7 @@ std::vector<OpSchema> make_schema() {
      {"zero_sign", choice, "kept", "kept positive free", "", "what becomes of -0; free: either is right"},
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
      {"data", choice, "uniform", kValuePatterns, "", "pattern of x"},
-     kSeed, kReplay, kContract}});
+     kSeed, kReplay, kContract, kFaultPacked}});
 
   ops.push_back({"grouped_gemm", "one matrix product a group",
     {{"kind", choice, "required", "bf16 f16 tensor block mxfp8 nvfp4", "", "type and scaling of the operands"},
@@ -94,22 +99,22 @@ std::vector<OpSchema> make_schema() {
      kSeed,
      {"check", choice, "bits; kind=nvfp4: bits; data=integers: order_free; data=wide_sums: order_free", "bits order_free bound", "",
       "what the comparison may claim"},
-     kReplay, kContract}});
+     kReplay, kContract, kFaultPacked}});
 
   ops.push_back({"splits_to_offsets", "offsets of the groups, stride * prefix sum, from a leading 0",
     {{"splits", splits, "required", "", "", "rows of each group"},
-     {"stride", integer, "1", "", "", "factor of every offset", 1}, kReplay, kContract}});
+     {"stride", integer, "1", "", "", "factor of every offset", 1}, kReplay, kContract, kFaultSums}});
 
   ops.push_back({"splits_to_offsets_multi", "several offset arrays from one reading of the splits",
     {{"splits", splits, "required", "", "", "rows of each group"},
      {"itype", choice, "i64", "i32 i64", "", "type of the splits"},
      {"outputs", outputs, "required", "", "", "STRIDE:TYPE[:inclusive],...: TYPE i32 or i64; inclusive: no leading 0"},
-     kReplay, kContract}});
+     kReplay, kContract, kFaultSums}});
 
   ops.push_back({"splits_to_offsets_2d", "prefix sums of first[j] * last[j]",
     {{"first", dims, "required", "", "", "first dimension of each tensor"},
      {"last", dims, "required", "", "", "last dimension of each tensor"},
-     {"itype", choice, "i64", "i32 i64", "", "type of the dimensions and of the offsets"}, kReplay, kContract}});
+     {"itype", choice, "i64", "i32 i64", "", "type of the dimensions and of the offsets"}, kReplay, kContract, kFaultSums}});
 
   ops.push_back({"delayed_update", "new scales and a rolled amax history for delayed scaling",
     {{"algorithm", choice, "max", "max most_recent", "", "which amax of the history counts"},
@@ -134,13 +139,13 @@ std::vector<OpSchema> make_schema() {
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
      {"scales", choice, "plain", "plain pow2 edge ones specials two_roundings", "", "the scales"},
      {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_special every_code", "", "pattern of the codes"},
-     kSeed, kReplay, kContract}});
+     kSeed, kReplay, kContract, kFaultPacked}});
 
   for (const std::string_view op : {"swizzle", "unswizzle"}) {
     ops.push_back({op, op == "swizzle" ? "block scales from compact to 128x4 order" : "block scales from 128x4 to compact order",
       {{"recipe", choice, "required", "mxfp8 nvfp4", "", "whose scales"},
        {"direction", choice, "rowwise", "rowwise columnwise", "", "scales of which storage"},
-       kSplits, kRows, kColumns, kSeed, kReplay, kContract}});
+       kSplits, kRows, kColumns, kSeed, kReplay, kContract, kFault}});
   }
 
   ops.push_back({"grouped_dbias", "column sums of each group in f32",
@@ -153,7 +158,7 @@ std::vector<OpSchema> make_schema() {
       "pattern of dy"},
      kSeed,
      {"check", choice, "bits; data=integers: order_free", "bits order_free bound", "", "what the comparison may claim"},
-     kReplay, kContract}});
+     kReplay, kContract, kFault}});
 
   for (const std::string_view op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
     std::vector<KeySchema> keys{
@@ -189,7 +194,7 @@ std::vector<OpSchema> make_schema() {
                              {"data", choice, "uniform", kLayerPatterns, "", "pattern of activations, weights and gradients"},
                              kSeed,
                              {"check", choice, "bits", "bits order_free bound", "", "what the comparison may claim"},
-                             kReplay, kContract});
+                             kReplay, kContract, kFault});
     ops.push_back({op, op == "linear_forward" ? "y = x w^T + bias of a grouped linear layer"
                        : op == "linear_dgrad" ? "gradient of the input" : "gradients of the weights", std::move(keys)});
   }

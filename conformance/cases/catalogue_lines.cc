@@ -417,6 +417,94 @@ linear_forward recipe=block bias=1 noop=0 splits=17,0,20 N=24 K=40 seed=1016 con
 linear_dgrad recipe=tensor_current bias=1 splits=17,0,20 N=24 K=40 seed=1017 contract=1
 linear_wgrad recipe=none accumulate=1 splits=17,0,20 N=24 K=40 seed=1018 contract=1
 
+# contents of the splits that no call may have, and the right call after each
+quantize recipe=block_1x128 splits=5,0,17,9 dbias=1 K=136 seed=2001 fault=negative_split
+quantize recipe=block_128x128 splits=128,5,40 K=40 seed=2002 fault=negative_split
+quantize recipe=tensor_current splits=5,0,17,9 K=40 seed=2003 fault=negative_split
+quantize recipe=tensor_delayed splits=5,0,17,9 extra_rows=3 K=40 seed=2004 fault=negative_split
+quantize recipe=mxfp8 scale_layout=swizzled splits=32,0,64,32 K=64 seed=2005 fault=negative_split
+quantize recipe=nvfp4 splits=16,0,32,16 K=32 seed=2006 fault=negative_split
+quantize recipe=nvfp4 hadamard=1 splits=16,0,32,16 K=32 seed=2007 fault=negative_split
+quantize recipe=block_1x128 splits=65x3 K=40 seed=2008 fault=negative_split
+quantize recipe=mxfp8 splits=129x4 K=32 seed=2009 fault=negative_split
+quantize recipe=tensor_current splits=257x2 K=24 seed=2010 fault=negative_split
+dequantize recipe=block_1x128 splits=5,0,17,9 K=136 seed=2011 fault=negative_split
+dequantize recipe=tensor_current splits=5,0,17,9 K=40 seed=2012 fault=negative_split
+dequantize recipe=block_128x128 splits=128,5,40 K=40 seed=2013 fault=negative_split
+dequantize recipe=mxfp8 splits=32,0,64,32 K=64 seed=2014 fault=negative_split
+dequantize recipe=nvfp4 splits=16,0,32,16 K=32 seed=2015 fault=negative_split
+swizzle recipe=mxfp8 splits=32,0,64,32 K=64 seed=2016 fault=negative_split
+unswizzle recipe=nvfp4 splits=16,0,32,16 K=32 seed=2017 fault=negative_split
+grouped_dbias splits=5,0,17,9 accumulate=1 K=40 seed=2018 fault=negative_split
+grouped_dbias itype=f32 splits=65x3 K=40 seed=2019 fault=negative_split
+grouped_gemm kind=bf16 splits=5,0,17,9 N=24 K=40 seed=2020 fault=negative_split
+grouped_gemm kind=f16 layout=NN dtype_d=f32 beta=1 splits=5,0,17,9 N=24 K=40 seed=2021 fault=negative_split
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=5,0,17,9 extra_rows=3 N=24 K=40 seed=2022 fault=negative_split
+grouped_gemm kind=bf16 splits=65x3 N=8 K=16 seed=2023 fault=negative_split
+grouped_gemm kind=tensor splits=16,0,32,16 N=32 K=48 seed=2024 fault=negative_split
+grouped_gemm kind=tensor layout=NT dtype_d=f32 splits=16,0,32,16 N=32 K=48 seed=2025 fault=negative_split
+grouped_gemm kind=block dtype_d=f32 splits=5,0,17,9 N=24 K=136 seed=2026 fault=negative_split
+grouped_gemm kind=block layout=NT dtype_d=f32 splits=5,0,17,9 N=24 K=136 seed=2027 fault=negative_split
+grouped_gemm kind=mxfp8 splits=32,0,64,32 N=32 K=64 seed=2028 fault=negative_split
+grouped_gemm kind=nvfp4 splits=16,0,32,16 N=32 K=64 seed=2029 fault=negative_split
+grouped_gemm kind=nvfp4 layout=NT dtype_d=f32 splits=16,0,32,16 N=32 K=64 seed=2030 fault=negative_split
+linear_forward recipe=block bias=1 splits=17,0,20,9 N=24 K=40 seed=2031 fault=negative_split
+linear_forward recipe=none splits=17,0,20,9 N=24 K=40 seed=2032 fault=negative_split
+linear_dgrad recipe=tensor_current bias=1 splits=17,0,20,9 N=24 K=40 seed=2033 fault=negative_split
+linear_wgrad recipe=none accumulate=1 splits=17,0,20,9 N=24 K=40 seed=2034 fault=negative_split
+linear_wgrad recipe=block splits=17,0,20,9 N=24 K=40 seed=2035 fault=negative_split
+quantize recipe=block_1x128 splits=5,0,17,9 dbias=1 K=136 seed=2036 fault=excess_rows
+quantize recipe=block_128x128 splits=128,5,40 K=40 seed=2037 fault=excess_rows
+quantize recipe=tensor_current splits=5,0,17,9 K=40 seed=2038 fault=excess_rows
+quantize recipe=tensor_delayed splits=5,0,17,9 extra_rows=3 K=40 seed=2039 fault=excess_rows
+quantize recipe=mxfp8 scale_layout=swizzled splits=32,0,64,32 K=64 seed=2040 fault=excess_rows
+quantize recipe=nvfp4 splits=16,0,32,16 K=32 seed=2041 fault=excess_rows
+quantize recipe=nvfp4 hadamard=1 splits=16,0,32,16 K=32 seed=2042 fault=excess_rows
+quantize recipe=block_1x128 splits=65x3 K=40 seed=2043 fault=excess_rows
+quantize recipe=mxfp8 splits=129x4 K=32 seed=2044 fault=excess_rows
+quantize recipe=tensor_current splits=257x2 K=24 seed=2045 fault=excess_rows
+dequantize recipe=block_1x128 splits=5,0,17,9 K=136 seed=2046 fault=excess_rows
+dequantize recipe=tensor_current splits=5,0,17,9 K=40 seed=2047 fault=excess_rows
+dequantize recipe=block_128x128 splits=128,5,40 K=40 seed=2048 fault=excess_rows
+dequantize recipe=mxfp8 splits=32,0,64,32 K=64 seed=2049 fault=excess_rows
+dequantize recipe=nvfp4 splits=16,0,32,16 K=32 seed=2050 fault=excess_rows
+swizzle recipe=mxfp8 splits=32,0,64,32 K=64 seed=2051 fault=excess_rows
+unswizzle recipe=nvfp4 splits=16,0,32,16 K=32 seed=2052 fault=excess_rows
+grouped_dbias splits=5,0,17,9 accumulate=1 K=40 seed=2053 fault=excess_rows
+grouped_dbias itype=f32 splits=65x3 K=40 seed=2054 fault=excess_rows
+grouped_gemm kind=bf16 splits=5,0,17,9 N=24 K=40 seed=2055 fault=excess_rows
+grouped_gemm kind=f16 layout=NN dtype_d=f32 beta=1 splits=5,0,17,9 N=24 K=40 seed=2056 fault=excess_rows
+grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=5,0,17,9 extra_rows=3 N=24 K=40 seed=2057 fault=excess_rows
+grouped_gemm kind=bf16 splits=65x3 N=8 K=16 seed=2058 fault=excess_rows
+grouped_gemm kind=tensor splits=16,0,32,16 N=32 K=48 seed=2059 fault=excess_rows
+grouped_gemm kind=tensor layout=NT dtype_d=f32 splits=16,0,32,16 N=32 K=48 seed=2060 fault=excess_rows
+grouped_gemm kind=block dtype_d=f32 splits=5,0,17,9 N=24 K=136 seed=2061 fault=excess_rows
+grouped_gemm kind=block layout=NT dtype_d=f32 splits=5,0,17,9 N=24 K=136 seed=2062 fault=excess_rows
+grouped_gemm kind=mxfp8 splits=32,0,64,32 N=32 K=64 seed=2063 fault=excess_rows
+grouped_gemm kind=nvfp4 splits=16,0,32,16 N=32 K=64 seed=2064 fault=excess_rows
+grouped_gemm kind=nvfp4 layout=NT dtype_d=f32 splits=16,0,32,16 N=32 K=64 seed=2065 fault=excess_rows
+linear_forward recipe=block bias=1 splits=17,0,20,9 N=24 K=40 seed=2066 fault=excess_rows
+linear_forward recipe=none splits=17,0,20,9 N=24 K=40 seed=2067 fault=excess_rows
+linear_dgrad recipe=tensor_current bias=1 splits=17,0,20,9 N=24 K=40 seed=2068 fault=excess_rows
+linear_wgrad recipe=none accumulate=1 splits=17,0,20,9 N=24 K=40 seed=2069 fault=excess_rows
+linear_wgrad recipe=block splits=17,0,20,9 N=24 K=40 seed=2070 fault=excess_rows
+splits_to_offsets splits=3,0,5,9 stride=24 fault=negative_split
+splits_to_offsets splits=65x3 stride=7 fault=negative_split
+splits_to_offsets_multi splits=3,0,5,9 outputs=1:i64,24:i32:inclusive fault=negative_split
+splits_to_offsets_multi itype=i32 splits=257x3 outputs=7168:i32,1:i64 fault=negative_split
+splits_to_offsets_2d first=3,0,5,9 last=8,8,2,1 fault=negative_split
+splits_to_offsets_2d itype=i32 first=65x3 last=65x5 fault=negative_split
+splits_to_offsets splits=3,0,5,9 stride=24 fault=sum_overflow
+splits_to_offsets splits=65x3 stride=7 fault=sum_overflow
+splits_to_offsets_multi splits=3,0,5,9 outputs=1:i64,24:i32:inclusive fault=sum_overflow
+splits_to_offsets_multi itype=i32 splits=257x3 outputs=7168:i32,1:i64 fault=sum_overflow
+splits_to_offsets_2d first=3,0,5,9 last=8,8,2,1 fault=sum_overflow
+splits_to_offsets_2d itype=i32 first=65x3 last=65x5 fault=sum_overflow
+quantize recipe=nvfp4 splits=16,0,32,16 K=32 seed=2071 fault=unaligned_rows
+quantize recipe=nvfp4 direction=columnwise splits=66x2 K=32 seed=2072 fault=unaligned_rows
+dequantize recipe=nvfp4 direction=columnwise splits=16,0,32,16 K=32 seed=2073 fault=unaligned_rows
+grouped_gemm kind=nvfp4 layout=NT dtype_d=f32 splits=16,0,32,16 N=32 K=64 seed=2074 fault=unaligned_rows
+
 # rows beyond the splits that are finite and large: what NaN hides in a maximum or a comparison
 quantize recipe=block_1x128 splits=5,0,17 extra_rows=140 beyond=large dbias=1 K=136 seed=1021
 quantize recipe=block_128x128 splits=128,5 extra_rows=30 beyond=large K=40 seed=1022

@@ -13,6 +13,7 @@ GROUPS = [
     ("fixtures", lambda case, line: case["suite"] != "generated", "recorded bits of other implementations"),
     ("scenarios", lambda case, line: line.startswith("scenario"), "state between calls, graphs of several calls, streams, shared workspaces"),
     ("wrong calls", lambda case, line: "contract=1" in line, "refusals, and the right call after them"),
+    ("faulty contents", lambda case, line: "fault=" in line, "negative splits and too many rows: reported, and nothing else touched"),
     ("replays", lambda case, line: "replay=" in line, "values kept from a capture or an earlier call"),
     ("unit probes", lambda case, line: "data=unit_probes" in line, "another tensor-core unit than the stated one"),
     ("order-free sums", lambda case, line: "data=wide_sums" in line, "narrow sums where no plan is stated"),

@@ -10,6 +10,7 @@
 #include "conformance/program/progress.h"
 #include "conformance/program/self_check.h"
 #include "conformance/run/contract.h"
+#include "conformance/run/faulty_contents.h"
 #include "conformance/run/scenario.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
@@ -126,6 +127,11 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
   return reports;
 }
 
+Judgement judge_with_faults(Backend& backend, const CaseLine& line, const JudgeOptions& options) {
+  const golden::Case problem = generate(line);
+  return judge_faulty_contents(backend, problem, content_faults(line, problem), options);
+}
+
 }  // namespace
 
 CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice) {
@@ -135,6 +141,7 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
   caught(report, judged, options, [&] {
     report.judgement = line.op == "scenario"           ? judge_scenario(judged.backend, line, options)
                        : line.integer("contract") == 1 ? judge_contract(judged.backend, generate(line), options)
+                       : !fault_word(line).empty()     ? judge_with_faults(judged.backend, line, options)
                        : replay_plan(line).count == 0  ? judge(judged.backend, generate(line), nullptr, options)
                                                        : judge_replay(judged.backend, replay_steps(line), options);
   });
@@ -152,7 +159,7 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
     judge_in_parallel(choice, static_cast<std::int64_t>(part->size()), [&, part = part](std::int64_t i, Judged judged) {
       const CaseLine& each = *(*part)[static_cast<std::size_t>(i)];
       std::vector<CaseReport> reports;
-      if (settings.any() && replay_plan(each).count == 0 && (each.op == "scenario" || each.integer("contract") == 0)) {
+      if (settings.any() && replay_plan(each).count == 0 && fault_word(each).empty() && (each.op == "scenario" || each.integer("contract") == 0)) {
         reports = judge_under_settings(each, judged, choice, settings);
       } else {
         reports.push_back(judge_line(each, judged, choice));

@@ -136,11 +136,13 @@ Opening open_case(Trial& trial, const JudgeOptions& options) {
 std::string complaint(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, Judgement& judgement,
                       const OtherPoison* other) {
   std::string text = trouble_of(tried, judgement);
-  if (!text.empty()) return text;
+  const bool ended = text.empty();
+  if (!ended && !tried.damage.empty()) text += "\n";
   for (const std::string& line : tried.damage) {
     text += "  memory  " + line + "\n";
     judgement.findings.push_back(finding_of("memory", line));
   }
+  if (!ended) return text;
   text += expectation.differences(tried.outputs, poison, &judgement.details, &judgement.findings, other);
   if (!text.empty()) judgement.verdict = Verdict::failed;
   return text;

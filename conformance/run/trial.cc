@@ -280,7 +280,11 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
     if (waits) calls.synchronize(on, timeout_ms_, waited);
     fetch(calls, reader, fetched);
     calls.finish();
-    if (has_ended(called, waits ? &waited : nullptr, result)) read(reader, fetched, result, std::move(memory));
+    if (has_ended(called, waits ? &waited : nullptr, result)) {
+      read(reader, fetched, result, std::move(memory));
+    } else if (can_be_read(waited)) {
+      read_after_failure(result, [&] { read(reader, {}, result, std::move(memory)); });
+    }
   } catch (const BackendFault&) {
     throw;
   } catch (const BackendError& error) {
@@ -304,6 +308,23 @@ bool Trial::has_ended(const CallResult& called, const CallResult* waited, Attemp
   return false;
 }
 
+// A wait that failed, and did not lose the device, still tells nothing of memory: what the call did to it is looked at.
+bool Trial::can_be_read(const CallResult& waited) {
+  return waited.made && waited.status != ASSAY_OK && waited.status != ASSAY_TIMEOUT && waited.status != ASSAY_DEVICE_LOST;
+}
+
+template <class Read>
+void Trial::read_after_failure(Attempt& result, Read read) {
+  try {
+    read();
+  } catch (const BackendFault&) {
+    throw;
+  } catch (const BackendError& error) {
+    result.outputs.clear();
+    result.damage.push_back(std::string("it cannot be read after the wait that failed: ") + error.what());
+  }
+}
+
 void Trial::read(assay_stream* on, const CallResult& fetched, Attempt& result, Outputs memory) {
   result.outputs = std::move(memory);
   CaseMemory::Outputs outputs;
@@ -325,8 +346,13 @@ Attempt Trial::refused(const assay_call& call, std::uint8_t poison) {
   calls.synchronize(on, timeout_ms_, waited);
   fetch(calls, on, fetched);
   calls.finish();
-  if (!has_ended(called, &waited, result)) return result;
-  result.damage = look(on, fetched, nullptr);
+  if (has_ended(called, &waited, result)) {
+    result.damage = look(on, fetched, nullptr);
+  } else if (can_be_read(waited)) {
+    read_after_failure(result, [&] { result.damage = memory_.look(on, nullptr); });
+  } else {
+    return result;
+  }
   if (result.damage.empty()) prepared_ = poison;
   return result;
 }

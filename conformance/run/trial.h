@@ -17,8 +17,8 @@ namespace assay::conformance {
 struct Attempt {
   assay_status status = ASSAY_FAILED;
   std::string error;                                      // what the backend said when status is not ASSAY_OK
-  std::map<std::string, std::vector<std::byte>> outputs;  // by name, whatever the status; empty after a timeout
-  std::vector<std::string> damage;                        // canaries written, inputs changed: one line each
+  std::map<std::string, std::vector<std::byte>> outputs;  // by name, whatever the status; empty where memory was not read
+  std::vector<std::string> damage;                        // canaries written, inputs changed, not to be read: one line each
 };
 
 // Parts of a call, without data. The names, and a text value, must outlive what is made of them.
@@ -57,8 +57,8 @@ class Trial {
   // fills, copies and waits that left it so.
   std::vector<std::string> written_by_questions(bool asked_more = false);
 
-  // Fills outputs and workspace with `poison`, calls once, waits, reads everything back. A call that does not finish in
-  // time has status ASSAY_TIMEOUT, and its memory is not looked at. In some cases the workspace holds zeros instead of 0xa5.
+  // Fills outputs and workspace with `poison`, calls once, waits, reads everything back, also after a wait that failed. A call that
+  // does not finish in time has status ASSAY_TIMEOUT; its memory is not looked at, nor that of a device that is lost. In some cases the workspace holds zeros instead of 0xa5.
   // `memory`: buffers of an earlier attempt, to be used again.
   using Outputs = std::map<std::string, std::vector<std::byte>>;
   Attempt attempt(std::uint8_t poison, Outputs memory = {});
@@ -93,6 +93,9 @@ class Trial {
   assay_stream* stream(bool other);
   void ask();
   bool has_ended(const CallResult& called, const CallResult* waited, Attempt& result);
+  static bool can_be_read(const CallResult& waited);
+  template <class Read>
+  static void read_after_failure(Attempt& result, Read read);
   void fetch(CallSequence& calls, assay_stream* on, CallResult& fetched);
   std::vector<std::string> look(assay_stream* on, const CallResult& fetched, const CaseMemory::Outputs* outputs);
   void read(assay_stream* on, const CallResult& fetched, Attempt& result, Outputs memory);

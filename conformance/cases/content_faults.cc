@@ -1,0 +1,138 @@
+#include "conformance/cases/content_faults.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+using Values = std::vector<std::int64_t>;
+
+Values values_of(const golden::Tensor& tensor) {
+  Values values(tensor.bytes.size() / (tensor.type == Format::i32 ? 4 : 8));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (tensor.type == Format::i32) {
+      std::int32_t value = 0;
+      std::memcpy(&value, tensor.bytes.data() + 4 * i, 4);
+      values[i] = value;
+    } else {
+      std::memcpy(&values[i], tensor.bytes.data() + 8 * i, 8);
+    }
+  }
+  return values;
+}
+
+void store(const Values& values, golden::Tensor& tensor) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (tensor.type == Format::i32) {
+      const auto value = static_cast<std::int32_t>(values[i]);
+      std::memcpy(tensor.bytes.data() + 4 * i, &value, 4);
+    } else {
+      std::memcpy(tensor.bytes.data() + 8 * i, &values[i], 8);
+    }
+  }
+}
+
+class Planter {
+ public:
+  Planter(const CaseLine& line, const golden::Case& right) : right_(right), name_(right.in.count("splits") != 0 ? "splits" : "first") {
+    const golden::Tensor& tensor = right.in.at(name_);
+    narrow_ = tensor.type == Format::i32;
+    values_ = values_of(tensor);
+    require(!values_.empty(), name_, "without groups", "a group to put a fault into");
+    least_ = narrow_ ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int64_t>::min();
+    most_ = narrow_ ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
+    for (const Parameter& each : line.parameters) {
+      if (each.key == "extra_rows") spare_ = line.integer("extra_rows");
+    }
+  }
+
+  std::vector<ContentFault> made(std::string_view word) {
+    if (word == "negative_split") negative();
+    if (word == "excess_rows") excess();
+    if (word == "sum_overflow") overflow();
+    if (word == "unaligned_rows") unaligned();
+    return std::move(faults_);
+  }
+
+ private:
+  using Change = std::pair<std::size_t, std::int64_t>;
+  std::size_t last() const { return values_.size() - 1; }
+  std::size_t middle() const { return values_.size() / 2; }
+
+  void plant(const std::vector<Change>& changes) {
+    Values values = values_;
+    std::string what;
+    for (const auto& [at, value] : changes) {
+      values[at] = value;
+      what += (what.empty() ? "" : ", ") + name_ + "[" + std::to_string(at) + "] = " + std::to_string(value) + " (" + std::to_string(values_[at]) +
+              " is right)";
+    }
+    ContentFault& fault = faults_.emplace_back();
+    fault.what = what;
+    fault.problem = right_;
+    store(values, fault.problem.in.at(name_));
+  }
+
+  // Three groups whose sum, modulo 2^64 or 2^32, is that of these groups now.
+  void wrap_around() {
+    if (values_.size() < 3) return;
+    plant({{0, most_}, {1, most_}, {2, 2 + values_[0] + values_[1] + values_[2]}});
+  }
+
+  void negative() {
+    plant({{0, -1}});
+    plant({{middle(), least_}});
+    plant({{last(), -std::max<std::int64_t>(values_[last()], 1)}});
+    if (values_.size() > 1) plant({{0, -5}, {last(), values_[last()] + values_[0] + 5}});
+  }
+
+  void excess() {
+    plant({{last(), values_[last()] + spare_ + 1}});
+    plant({{0, values_[0] + spare_ + (1 << 20)}});
+    if (!narrow_) plant({{middle(), values_[middle()] + (std::int64_t{1} << 32)}});
+    plant({{middle(), most_}});
+    wrap_around();
+  }
+
+  void overflow() {
+    plant({{0, most_}});
+    plant({{0, most_ / 2 + 1}, {last(), most_ / 2 + 1}});
+    if (!narrow_) plant({{last(), std::int64_t{1} << 62}});
+    plant({{middle(), most_ - 1}});
+    wrap_around();
+  }
+
+  // A row from one group to the next that has rows.
+  void unaligned() {
+    for (std::size_t from = 0; from < values_.size(); ++from) {
+      if (values_[from] == 0) continue;
+      const std::size_t to = from == last() ? 0 : last();
+      if (to != from) plant({{from, values_[from] - 1}, {to, values_[to] + 1}});
+    }
+  }
+
+  const golden::Case& right_;
+  std::string name_;
+  Values values_;
+  bool narrow_ = false;
+  std::int64_t least_ = 0, most_ = 0, spare_ = 0;
+  std::vector<ContentFault> faults_;
+};
+
+}  // namespace
+
+std::string_view fault_word(const CaseLine& line) {
+  for (const Parameter& each : line.parameters) {
+    if (each.key == "fault") return each.value;
+  }
+  return "";
+}
+
+std::vector<ContentFault> content_faults(const CaseLine& line, const golden::Case& right) { return Planter(line, right).made(fault_word(line)); }
+
+}  // namespace assay::conformance
