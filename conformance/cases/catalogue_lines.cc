@@ -106,6 +106,27 @@ linear_forward recipe=block noop=0 bias=1 splits=17,0,20 N=24 K=136 data=normal 
 linear_wgrad recipe=mxfp8 accumulate=1 bias=1 splits=32,0,64 N=32 K=32 data=normal seed=90
 linear_dgrad recipe=tensor_current bias=1 pow2=1 eps=0.5 splits=17,0,20 N=24 K=40 data=normal seed=91
 grouped_dbias splits=17,0,130 K=40 data=adversarial_infinities seed=92
+# what only recorded cases of smoke would find otherwise
+quantize recipe=tensor_current itype=f32 otype=e5m2 R=33 K=80 data=every_special seed=411
+quantize recipe=tensor_current pow2=1 eps=0.0078125 splits=5,0,33 K=72 data=adversarial_eps seed=412
+quantize recipe=tensor_current otype=e5m2 pow2=1 dbias=1 outputs=all splits=33,5,0 K=80 data=normal seed=413
+quantize recipe=block_1x128 itype=f32 otype=e5m2 R=33 K=144 data=near_underflow seed=414
+quantize recipe=mxfp8 itype=f32 R=33 K=80 data=subnormals seed=429
+quantize recipe=block_128x128 itype=f16 R=130 K=193 data=ties seed=415
+quantize recipe=nvfp4 two_dimensional=1 four_over_six=mse e4m3_max=256 splits=16,0,34 K=80 data=normal seed=416
+quantize recipe=nvfp4 itype=f32 amax=apart splits=16,0,34 K=48 seed=417
+dequantize recipe=block_1x128 direction=columnwise dtype_d=f16 splits=5,0,129 K=136 seed=418
+dequantize recipe=mxfp8 splits=5,0,129 K=136 scales=specials data=every_code seed=419
+dequantize recipe=tensor_delayed dtype_d=f16 R=33 K=80 data=near_underflow scales=edge seed=420
+swizzle recipe=mxfp8 splits=129,0,100 K=256 seed=421
+splits_to_offsets_multi itype=i32 splits=3,0,5 outputs=1:i32:inclusive,24:i64
+delayed_update margin=-3 tensors=17 length=8 data=adversarial_amax seed=422
+grouped_gemm kind=block layout=NN dy_type=e5m2 dtype_d=f32 splits=5,0,2 N=24 K=9 seed=423
+grouped_gemm kind=f16 layout=NT splits=17,0,9 N=24 K=40 data=full_exponent seed=424
+grouped_gemm kind=mxfp8 scale_layout=compact dtype_d=f32 splits=5,0,33 N=32 K=32 data=every_code seed=425
+grouped_gemm kind=bf16 beta=1 bias=1 splits=9,0,20 N=24 K=40 data=subnormals addends=every_special seed=426
+linear_dgrad recipe=none itype=f16 splits=17,0,9 N=24 K=40 data=normal seed=427
+quantize recipe=block_1x128 splits=9,0,5 K=40 seed=428 replay=4:data,pieces
 
 # one call captured and replayed on other data, splits and flags
 quantize recipe=block_1x128 noop=0 splits=128,5,0 K=136 seed=74 replay=4:data,splits,noop
