@@ -152,6 +152,12 @@ std::shared_ptr<assay_stream*> Backend::create_stream() {
   return made;
 }
 
+void Backend::drain(assay_stream* stream) {
+  if (stream == nullptr || is_given_up()) return;
+  if (remote_ != nullptr) return remote_->drain(stream);
+  if (table_->synchronize(context_, stream, kCallLimit) == ASSAY_TIMEOUT) give_up();
+}
+
 std::byte* Backend::area(std::size_t bytes) { return remote_ == nullptr ? nullptr : remote_->area(bytes); }
 
 std::string Backend::end_text() const { return remote_ == nullptr || given_up_ ? "" : remote_->end_text(); }

@@ -104,6 +104,9 @@ class Backend {
   void close();
   // Creates a stream, at once or with the next call that has an answer; null until then. Errors: BackendError, here or there.
   std::shared_ptr<assay_stream*> create_stream();
+  // Waits for the stream, at once or with what is given back next, and says nothing: before memory that enqueued work may use, or the
+  // stream, is given back. Null: nothing to wait for.
+  void drain(assay_stream* stream);
   // Memory of this process that copy_to_host reaches with the fewest copies, at least `bytes` of it, or null; the same for all who
   // ask. A backend in a worker may write there at any time.
   std::byte* area(std::size_t bytes);

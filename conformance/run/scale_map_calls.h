@@ -78,6 +78,11 @@ class ScaleCalls {
   assay_tensor output_{};
   std::string workspace_fault_;
   assay_call call_{};
+  // Destroyed first: nothing is given back while enqueued work may use it.
+  struct Drain {
+    OwnStream& stream;
+    ~Drain() { stream.backend.drain(stream.handle); }
+  } drain_{stream_};
 };
 
 }  // namespace assay::conformance

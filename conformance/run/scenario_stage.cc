@@ -22,6 +22,10 @@ ScenarioStage::Streams::~Streams() {
   for (assay_stream* each : *this) backend.table().stream_destroy(backend.context(), each);
 }
 
+ScenarioStage::Drain::~Drain() {
+  for (assay_stream* each : streams) streams.backend.drain(each);
+}
+
 ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<golden::Case>& inputs,
                              const std::vector<std::vector<OutputSpec>>& specs, std::int64_t algorithm, std::int64_t timeout_ms)
     : backend_(backend), scenario_(scenario), specs_(specs), timeout_ms_(timeout_ms), streams_(backend),
@@ -97,6 +101,7 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
 }
 
 ScenarioStage::~ScenarioStage() {
+  if (!graphs_.empty()) for (assay_stream* each : streams_) backend_.drain(each);
   if (backend_.is_given_up()) return;
   for (assay_graph* each : graphs_) backend_.table().graph_destroy(backend_.context(), each);
 }

@@ -102,6 +102,11 @@ class ScenarioStage {
   std::vector<assay_graph*> graphs_;
   bool workspaces_filled_ = false;
   int runs_ = 0;
+  // Destroyed first, also when the constructor throws: nothing is given back while enqueued work may use it.
+  struct Drain {
+    Streams& streams;
+    ~Drain();
+  } drain_{streams_};
 };
 
 }  // namespace assay::conformance

@@ -152,8 +152,14 @@ Trial::Streams::~Streams() {
   for (const auto& each : *this) backend.table().stream_destroy(backend.context(), *each);
 }
 
+Trial::Drain::~Drain() {
+  for (const auto& each : streams) streams.backend.drain(*each);
+}
+
 Trial::~Trial() {
-  if (graph_ != nullptr && !backend_.is_given_up()) backend_.table().graph_destroy(backend_.context(), graph_);
+  if (graph_ == nullptr || backend_.is_given_up()) return;
+  for (const auto& each : streams_) backend_.drain(*each);
+  if (!backend_.is_given_up()) backend_.table().graph_destroy(backend_.context(), graph_);
 }
 
 assay_stream* Trial::stream(bool other) {

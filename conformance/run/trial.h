@@ -122,6 +122,11 @@ class Trial {
   std::optional<std::uint8_t> prepared_;  // the poison that everything holds, where no call has been made since
   assay_call call_{};
   assay_graph* graph_ = nullptr;
+  // Destroyed first, also when the constructor throws: nothing is given back while enqueued work may use it.
+  struct Drain {
+    Streams& streams;
+    ~Drain();
+  } drain_{streams_};
 };
 
 }  // namespace assay::conformance

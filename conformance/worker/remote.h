@@ -98,6 +98,10 @@ class Remote {
   using Take = std::function<void(assay_status status, const std::string& error, Reader& from)>;
   void later(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, Take take);
   void synchronize_later(assay_stream* stream, std::int64_t timeout_ms, std::function<void(assay_status, const std::string&)> take);
+  // Waits with the next message, whatever comes of it. No memory of this process is written for copies from before.
+  void drain(assay_stream* stream);
+  // With the next message, once its copies are over.
+  void destroy_stream(assay_stream* stream);
   void questions_later(const assay_call& call, Questions& questions);
   void create_stream_later(std::shared_ptr<assay_stream*> made);
   // Sends what was added, and reads the answers. Errors: BackendFault; BackendError for a command without an answer that failed.
@@ -160,6 +164,8 @@ class Remote {
     std::uint64_t number;  // of its last copy
   };
   void note_copy(assay_stream* stream);
+  void put_wait(Writer& to, assay_stream* stream, std::int64_t timeout_ms);
+  void end_copies(assay_stream* stream, std::uint64_t last, bool good);
   std::vector<Read> reads_;
   std::vector<Copying> copying_;
   std::size_t staged_ = 0;

@@ -124,24 +124,47 @@ assay_status Remote::copy_to_host(assay_stream* stream, void* host, const void* 
   return ASSAY_OK;
 }
 
-void Remote::synchronize_later(assay_stream* stream, std::int64_t timeout_ms, std::function<void(assay_status, const std::string&)> take) {
+void Remote::put_wait(Writer& to, assay_stream* stream, std::int64_t timeout_ms) {
   // No wait is longer than a call may take: what a judge gives a copy is more than enough.
   const std::int64_t timeout = timeout_ms < 0 ? limit_ms_ : std::min(timeout_ms, limit_ms_);
   longest_wait_ms_ = std::max(longest_wait_ms_, timeout + 1'000);
-  const auto fill = [&](Writer& to) {
-    to.put(number_of(stream));
-    to.put(timeout);
-  };
-  later(Function::synchronize, OnFailure::stop, fill, [this, stream, before = copies_, take = std::move(take)](assay_status status, const std::string& error, Reader&) {
-    const auto is_over = [&](const auto& each) { return each.stream == stream && each.number <= before; };
-    for (const Read& each : reads_) {
-      if (is_over(each) && status == ASSAY_OK) copy_bytes(static_cast<std::byte*>(each.host), worker_->channel(channel_).staging + each.at, each.bytes);
-    }
-    std::erase_if(reads_, is_over);
-    std::erase_if(copying_, is_over);
-    if (copying_.empty()) staged_ = 0;
+  to.put(number_of(stream));
+  to.put(timeout);
+}
+
+// What was copied to or from shared memory before a wait that is over.
+void Remote::end_copies(assay_stream* stream, std::uint64_t last, bool good) {
+  const auto is_over = [&](const auto& each) { return each.stream == stream && each.number <= last; };
+  for (const Read& each : reads_) {
+    if (is_over(each) && good) copy_bytes(static_cast<std::byte*>(each.host), worker_->channel(channel_).staging + each.at, each.bytes);
+  }
+  std::erase_if(reads_, is_over);
+  std::erase_if(copying_, is_over);
+  if (copying_.empty()) staged_ = 0;
+}
+
+void Remote::synchronize_later(assay_stream* stream, std::int64_t timeout_ms, std::function<void(assay_status, const std::string&)> take) {
+  const auto fill = [&](Writer& to) { put_wait(to, stream, timeout_ms); };
+  later(Function::synchronize, OnFailure::stop, fill, [this, stream, last = copies_, take = std::move(take)](assay_status status, const std::string& error, Reader&) {
+    end_copies(stream, last, status == ASSAY_OK);
     take(status, error);
   });
+}
+
+void Remote::drain(assay_stream* stream) {
+  if (!is_usable()) return;
+  std::erase_if(reads_, [&](const Read& each) { return each.stream == stream; });  // their memory may be gone by then
+  awaited_.push_back({command_count_, Function::synchronize, [this, stream, last = copies_](assay_status status, const std::string&, Reader&) {
+                        end_copies(stream, last, status == ASSAY_OK);
+                      }});
+  append(Function::synchronize, OnFailure::go_on, [&](Writer& to) { put_wait(to, stream, -1); }, true);
+}
+
+// A later wait for its copies would be one for a stream that is no more, or for another one in its place.
+void Remote::destroy_stream(assay_stream* stream) {
+  if (!is_usable()) return;
+  if (std::any_of(copying_.begin(), copying_.end(), [&](const Copying& each) { return each.stream == stream; })) drain(stream);
+  add_quietly(Function::stream_destroy, [&](Writer& to) { to.put(number_of(stream)); });
 }
 
 assay_status Remote::synchronize(assay_stream* stream, std::int64_t timeout_ms) {

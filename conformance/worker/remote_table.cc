@@ -148,7 +148,7 @@ void Remote::make_table() {
   table_.copy_to_host = worker::copy_to_host;
   table_.fill = fill;
   table_.stream_create = create<Function::stream_create, assay_stream>;
-  table_.stream_destroy = give_back<Function::stream_destroy, assay_stream>;
+  table_.stream_destroy = [](assay_context* context, assay_stream* stream) { of(context).destroy_stream(stream); };
   table_.synchronize = worker::synchronize;
   if (library.has_events) {
     table_.event_create = create<Function::event_create, assay_event>;
