@@ -7,8 +7,8 @@ namespace assay::conformance {
 
 class LateStream {
  public:
-  // Enqueues fills of memory of its own on `stream`, about half a millisecond of them. A backend whose fills are done when they
-  // return, as one on the host may be, is busy for as long in the call itself. Throws BackendError.
+  // Enqueues fills of memory of its own on `stream`, about half a millisecond of them; none on a backend whose fills are done when
+  // they return, as one on the host may be: nothing keeps such a stream busy. Throws BackendError.
   LateStream(Backend& backend, assay_stream* stream);
   // Gives the memory back; the stream must have been waited for.
   ~LateStream();

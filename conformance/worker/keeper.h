@@ -8,8 +8,9 @@
 
 namespace assay::conformance::worker {
 
-// Splits this process, which must have one thread. Returns in the child, which ends if the keeper does. The keeper waits for the
-// child or for the end of the judge, which closes the other end of `life`; it ends every process below it, and then as the child did.
+// Splits this process, which must have one thread. Returns in the child, which ends if the keeper does. The keeper waits for
+// the child or for the end of the judge, which closes the other end of `life`; it ends every process below it, and then as the
+// child did.
 void split_off_keeper(int life);
 
 // Children of this process, by /proc.

@@ -10,6 +10,7 @@
 #include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
 #include "conformance/cases/replay_steps.h"
+#include "conformance/run/late_stream.h"
 #include "conformance/run/scenario.h"
 #include "conformance/run/trial.h"
 #include "conformance/suites/harness/late_backend.h"
@@ -109,6 +110,40 @@ TEST(Order, TheTextSaysHowTheCallWasMade) {
   bool told = false;
   for (const std::string& line : single_calls()) told = told || judged(line).text.find("behind other work on the stream") != std::string::npos;
   EXPECT_TRUE(told);
+}
+
+// Fills that a busy stream takes, once the backend's are known.
+template <const assay_backend& (*of)()>
+int fills_of_a_busy_stream() {
+  static int fills = 0;
+  static const assay_backend table = [] {
+    assay_backend made = of();
+    made.fill = [](assay_context* context, assay_stream* stream, void* memory, std::uint8_t value, std::int64_t bytes) {
+      ++fills;
+      return of().fill(context, stream, memory, value, bytes);
+    };
+    return made;
+  }();
+  Backend backend(table);
+  assay_stream* stream = nullptr;
+  backend.check(table.stream_create(backend.context(), &stream), "create a stream");
+  int counted = 0;
+  for (int run = 0; run < 3; ++run) {
+    fills = 0;
+    const LateStream busy(backend, stream);
+    counted = fills;
+    backend.check(table.synchronize(backend.context(), stream, 10'000), "wait for a stream");
+  }
+  table.stream_destroy(backend.context(), stream);
+  return counted;
+}
+const assay_backend& reference_table() { return *reference_backend(); }
+
+// Nothing keeps a stream busy whose work is done when the call returns: to fill memory would take time, and nothing else.
+TEST(Order, AStreamIsKeptBusyWhereItCanBe) {
+  EXPECT_EQ(fills_of_a_busy_stream<&reference_table>(), 0);
+  const Late late;
+  EXPECT_GT(fills_of_a_busy_stream<&Late::table>(), 0);
 }
 
 TEST(Order, EveryOpIsTriedOnABusyStream) {
