@@ -83,11 +83,16 @@ namespace {
 
 Opening settled(Judgement judgement) { return {true, std::move(judgement), {}}; }
 
-Judgement unanswered(const std::string& why, const JudgeOptions& options) {
+Judgement unanswered(const std::string& why, const JudgeOptions& options, const std::vector<std::string>& memory = {}) {
   Judgement judgement;
   judgement.verdict = Verdict::failed;
-  judgement.text = headed(options, "  call    " + why);
   judgement.findings.push_back(finding_of("call", why));
+  std::string text = "  call    " + why;
+  for (const std::string& line : memory) {
+    text += "\n  memory  " + line;
+    judgement.findings.push_back(finding_of("memory", line));
+  }
+  judgement.text = headed(options, text);
   return judgement;
 }
 
@@ -114,7 +119,10 @@ Opening open_case(Trial& trial, const JudgeOptions& options) {
   if (supported == ASSAY_NOT_SUPPORTED) {
     absent = questions.supports.error;
   } else if (supported != ASSAY_OK) {
-    return settled(unanswered(fmt::format("supports() returned '{}': {}", name_of(supported), questions.supports.error), options));
+    // What it has read may have been written by another.
+    const bool can_look = supported != ASSAY_DEVICE_LOST && supported != ASSAY_TIMEOUT;
+    const std::vector<std::string> memory = can_look ? trial.written_by_questions() : std::vector<std::string>{};
+    return settled(unanswered(fmt::format("supports() returned '{}': {}", name_of(supported), questions.supports.error), options, memory));
   } else {
     opening.stated = questions.stated;
     if (asked != ASSAY_OK) fault = fmt::format("numerics() returned '{}': {}", name_of(asked), questions.numerics.error);

@@ -133,7 +133,9 @@ class ScenarioJudge {
         status = table.numerics(backend_.context(), &stage_->call(c), &stated);
       }
       if (status != ASSAY_OK) {
-        return fail(verdict_of(status), fmt::format("  call    {}: {}() returned '{}': {}", scenario_.place(c), asked, name_of(status), backend_.last_error()));
+        const std::string why = fmt::format("  call    {}: {}() returned '{}': {}\n", scenario_.place(c), asked, name_of(status), backend_.last_error());
+        const bool can_look = status != ASSAY_DEVICE_LOST && status != ASSAY_TIMEOUT;
+        return fail(verdict_of(status), why + (can_look ? memory_text() : ""));  // what it has read may have been written by another
       }
       if (const std::string fault = fault_in_statement(stated); !fault.empty()) {
         return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + fault);
@@ -142,9 +144,14 @@ class ScenarioJudge {
       if (!plan.empty() && judgement_.plan.find(plan) == std::string::npos) judgement_.plan += (judgement_.plan.empty() ? "" : ", ") + plan;
     }
     if (!stage_->workspace_fault().empty()) return fail(Verdict::failed, "  call    " + stage_->workspace_fault());
-    std::string memory;
-    for (const std::string& line : stage_->written_by_questions()) memory += "  memory  supports(), numerics() or workspace_bytes() changed memory: " + line + "\n";
+    const std::string memory = memory_text();
     return memory.empty() || fail(Verdict::failed, memory);
+  }
+
+  std::string memory_text() {
+    std::string text;
+    for (const std::string& line : stage_->written_by_questions()) text += "  memory  " + line + "\n";
+    return text;
   }
 
   bool capture() {

@@ -6,6 +6,7 @@
 
 #include "conformance/cases/counter_random.h"
 #include "conformance/run/late_stream.h"
+#include "conformance/run/questions_blame.h"
 #include "conformance/run/trial.h"
 #include "reference/support/error.h"
 
@@ -194,7 +195,26 @@ std::optional<std::string> ScenarioStage::capture(assay_status& status) {
   return damage.front() + " under capture: nothing may be carried out before the graph is launched";
 }
 
-std::vector<std::string> ScenarioStage::written_by_questions() { return memory_.look(streams_[0], nullptr); }
+std::vector<std::string> ScenarioStage::written_by_questions() {
+  std::vector<std::string> damage = memory_.look(streams_[0], nullptr);
+  if (damage.empty()) return damage;
+  const assay_backend& table = backend_.table();
+  std::vector<NamedQuestion> questions;
+  assay_numerics numerics = Questions().stated;
+  std::int64_t bytes = 0;
+  for (std::size_t c = 0; c < members_.size(); ++c) {
+    const assay_call& call = members_[c].call;
+    const std::string of = " of " + scenario_.place(c);
+    questions.push_back({"workspace_bytes()" + of, [&] { table.workspace_bytes(backend_.context(), &call, &bytes); }});
+    questions.push_back({"supports()" + of, [&] { table.supports(backend_.context(), &call); }});
+    questions.push_back({"numerics()" + of, [&] { table.numerics(backend_.context(), &call, &numerics); }});
+  }
+  const auto prepare_all = [this](std::uint8_t poison) {
+    workspaces_filled_ = false;
+    prepare(streams_[0], poison);
+  };
+  return blamed(std::move(damage), memory_, streams_[0], prepare_all, questions);
+}
 
 void ScenarioStage::set_inputs(const std::vector<golden::Case>& inputs) {
   for (std::size_t c = 0; c < members_.size(); ++c) {

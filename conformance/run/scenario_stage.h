@@ -38,7 +38,8 @@ class ScenarioStage {
   // What was wrong with an answer to workspace_bytes, or empty.
   const std::string& workspace_fault() const { return workspace_fault_; }
 
-  // After the questions and before anything else: what they have written, one line each.
+  // After the questions and before anything else: what they, or the fills and copies before them, have written; one line each, with
+  // who did it in front.
   std::vector<std::string> written_by_questions();
 
   // Captures every graph, without carrying anything out. Nothing, or what is wrong: a failing call, outputs that were written.

@@ -8,6 +8,7 @@
 
 #include "conformance/run/guarded_buffer.h"
 #include "conformance/run/late_stream.h"
+#include "conformance/run/questions_blame.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -182,23 +183,6 @@ void Trial::write(assay_stream* stream, std::uint8_t poison, std::int64_t piece)
   prepared_ = poison;
 }
 
-// What differs after fills, copies and a wait alone, with two poisons; who that points to stands before it.
-std::vector<std::string> Trial::left_without_questions() {
-  for (const std::uint8_t poison : {std::uint8_t{0x5a}, std::uint8_t{0xa5}}) {
-    write(stream(false), poison);
-    synchronize(stream(false), "wait for the poison");
-    std::vector<std::string> found = memory_.look(stream(false), nullptr);
-    if (found.empty()) continue;
-    const bool filled = std::all_of(found.begin(), found.end(), [](const std::string& line) {
-      return line.find(" was written, first at byte ") != std::string::npos;  // outputs and workspaces
-    });
-    const char* const who = filled ? "fill()" : "fill(), the copies or synchronize()";
-    for (std::string& line : found) line = fmt::format("{} left memory in another state, before any question: {}", who, line);
-    return found;
-  }
-  return {};
-}
-
 std::vector<std::string> Trial::written_by_questions(bool asked_more) {
   std::vector<std::string> damage = seen_ ? *seen_ : memory_.look(stream(false), nullptr);
   if (seen_ && asked_more) {
@@ -206,31 +190,22 @@ std::vector<std::string> Trial::written_by_questions(bool asked_more) {
   }
   seen_.reset();
   if (damage.empty()) return damage;
-  if (std::vector<std::string> left = left_without_questions(); !left.empty()) {
-    prepared_.reset();
-    return left;
-  }
-  // Which of them? Asked once more, one by one.
   const assay_backend& table = backend_.table();
-  assay_numerics numerics{};
-  numerics.struct_size = sizeof numerics;
+  assay_numerics numerics = Questions().stated;
   std::int64_t number = 0;
   std::int32_t count = 0;
-  const std::pair<const char*, std::function<void()>> questions[] = {
+  const std::vector<NamedQuestion> questions = {
       {"workspace_bytes()", [&] { table.workspace_bytes(backend_.context(), &call_, &number); }},
       {"supports()", [&] { table.supports(backend_.context(), &call_); }},
       {"numerics()", [&] { table.numerics(backend_.context(), &call_, &numerics); }},
       {"list_algorithms()", [&] { if (table.list_algorithms != nullptr) table.list_algorithms(backend_.context(), &call_, nullptr, 0, &count); }},
   };
-  std::string who;
-  for (const auto& [name, ask] : questions) {
-    write(stream(false), 0xa5);
+  const auto prepare = [&](std::uint8_t poison) {
+    write(stream(false), poison);
     synchronize(stream(false), "wait for the poison");
-    ask();
-    if (!memory_.look(stream(false), nullptr).empty()) who += (who.empty() ? "" : ", ") + std::string(name);
-  }
+  };
+  damage = blamed(std::move(damage), memory_, stream(false), prepare, questions);
   prepared_.reset();
-  for (std::string& line : damage) line = (who.empty() ? "a question before the call" : who) + " changed memory: " + line;
   return damage;
 }
 

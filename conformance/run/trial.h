@@ -89,7 +89,6 @@ class Trial {
   Attempt make(std::uint8_t poison, const Way& way, Outputs memory);
   void write(assay_stream* stream, std::uint8_t poison, std::int64_t piece = 0);
   void synchronize(assay_stream* stream, const std::string& doing);
-  std::vector<std::string> left_without_questions();
   assay_stream* stream(bool other);
   void ask();
   bool has_ended(const CallResult& called, const CallResult* waited, Attempt& result);

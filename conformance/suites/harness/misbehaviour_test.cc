@@ -209,6 +209,10 @@ const Fault kFaults[] = {
     {"sizing_writes_a_canary", kProduct, Verdict::failed, {"  memory  workspace_bytes() changed memory: d: 1 bytes written past its end (first at +5: 0x07)"}, [](Rogue& rogue) {
        rogue.sized = [](const assay_call& call) { bytes(call, "d")[tensor(call, "d").bytes + 5] = 7; };
      }},
+    {"sizing_spoils_what_supports_reads", kProduct, Verdict::failed,
+     {"supports() returned 'invalid argument': ", "  memory  workspace_bytes() changed memory: in/splits: the input was changed"}, [](Rogue& rogue) {
+       rogue.sized = [](const assay_call& call) { bytes(call, "splits")[6] = 0x70; };
+     }},
     {"fill_leaves_its_tail", kProduct, Verdict::failed, {"  memory  fill() left memory in another state, before any question: d was written, first at byte"},
      [](Rogue& rogue) { rogue.not_filled = 3; }},
     {"asks_for_more_than_there_can_be", kProduct, Verdict::failed, {"workspace_bytes() asks for 9223372036854775807 bytes: expected 0 to 2^48"}, [](Rogue& rogue) {

@@ -77,6 +77,47 @@ TEST(JudgeScenario, TellsMachinesThatFail) {
   }
 }
 
+// What fills, copies and waits have left is not blamed on the questions, and a question that writes is named with its call.
+TEST(JudgeScenario, NamesWhoHasWrittenBeforeTheCalls) {
+  {
+    Rogue rogue;
+    rogue.not_filled = 1;
+    const Judgement judgement = judged(Rogue::table());
+    EXPECT_EQ(name_of(judgement.verdict), "failed");
+    EXPECT_TRUE(contains(judgement.text, "  memory  fill() left memory in another state, before any question: module ")) << judgement.text;
+    EXPECT_FALSE(contains(judgement.text, "numerics()")) << judgement.text;
+  }
+  {
+    Rogue rogue;
+    rogue.synchronize = [&rogue] {  // the first byte of what was allocated first, a canary
+      if (!rogue.buffers.empty()) *static_cast<std::uint8_t*>(rogue.buffers.begin()->first) ^= 1;
+      return ASSAY_OK;
+    };
+    const Judgement judgement = judged(Rogue::table());
+    EXPECT_EQ(name_of(judgement.verdict), "failed");
+    EXPECT_TRUE(contains(judgement.text, "  memory  fill(), the copies or synchronize() left memory in another state")) << judgement.text;
+  }
+  {
+    Rogue rogue;
+    rogue.asked = [](const assay_call& call) {
+      if (call.op == std::string("linear_dgrad")) bytes(call, "splits")[0] = 0x70;
+    };
+    const Judgement judgement = judged(Rogue::table());
+    EXPECT_EQ(name_of(judgement.verdict), "failed");
+    EXPECT_TRUE(contains(judgement.text, "numerics() returned 'invalid argument': ")) << judgement.text;  // of what it has read
+    EXPECT_TRUE(contains(judgement.text, "  memory  numerics() of module 1, step dgrad")) << judgement.text;
+    EXPECT_TRUE(contains(judgement.text, "in/splits: the input was changed, first at byte 0")) << judgement.text;
+  }
+  {
+    Rogue rogue;
+    rogue.sized = [](const assay_call& call) {
+      if (call.op == std::string("linear_forward")) static_cast<std::uint8_t*>(call.outputs[0].data)[0] = 0x11;
+    };
+    const Judgement judgement = judged(Rogue::table());
+    EXPECT_TRUE(contains(judgement.text, "  memory  workspace_bytes() of module 1, step forward")) << judgement.text;
+  }
+}
+
 TEST(JudgeScenario, TellsMemoryThatIsNotTheCalls) {
   struct Damage {
     const char* name;
