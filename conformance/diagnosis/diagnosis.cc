@@ -58,7 +58,7 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
     for (const auto family : {earlier_calls, calls_with_flushed_inputs, calls_with_other_options}) {
       if (open()) family(suspect, attempt);
     }
-    for (const auto family : {try_quantize_rules, try_update_rules, try_zero_scales}) {
+    for (const auto family : {try_quantize_rules, try_nvfp4_rules, try_update_rules, try_zero_scales}) {
       if (open()) family(suspect, evidence, effort, beliefs);
     }
     if (open()) calls_with_other_inputs(suspect, attempt);

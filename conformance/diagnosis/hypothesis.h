@@ -61,6 +61,7 @@ struct Beliefs {
 
 // Hypotheses that are no other call: the words themselves changed, a product computed another way, a quantization or an
 // update of scales by other rules.
+void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // nvfp4_rules.cc
 void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // input_changes.cc
 void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // outcome_changes.cc
 void try_quantize_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,

@@ -8,6 +8,7 @@
 
 #include "conformance/cases/generator.h"
 #include "conformance/diagnosis/hypothesis.h"
+#include "conformance/diagnosis/nvfp4_rules.h"
 #include "conformance/diagnosis/product_ways.h"
 #include "conformance/diagnosis/quantize_rules.h"
 #include "conformance/ops/product.h"
@@ -29,6 +30,7 @@ std::set<std::string> of_tables() {
   for (const std::string& each : outcome_texts()) texts.insert(pattern_of(each));
   for (const std::string& each : update_rule_texts()) texts.insert(pattern_of(each));
   for (const NamedRules& each : quantize_rules()) texts.insert(pattern_of(each.text));
+  for (const NamedNvfp4Rules& each : nvfp4_rules()) texts.insert(pattern_of(each.text));
   for (const char* line : {"grouped_gemm kind=f16 alpha=0.5 beta=0.5 bias=1 dtype_d=f16 splits=20,30 N=24 K=77 seed=1",
                            "grouped_gemm kind=tensor layout=NT alpha=0.5 beta=0.5 splits=20,30 N=24 K=72 seed=2", "grouped_gemm kind=block splits=20,30 N=24 K=300 seed=3"}) {
     golden::Case problem = generate(parse_case_line(line));
