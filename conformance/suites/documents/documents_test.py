@@ -17,7 +17,7 @@ SELF = "conformance/suites/documents/documents_test.py"
 FAULTS = "conformance/cases/faults.md"
 SCHEMA = "golden/schema.md"
 UNITS, PLANS = "reference/arithmetic/tensor_core_units.cc", "reference/gemm/plan.cc"
-TEXT = (".md", ".h", ".cc", ".c", ".cu", ".cuh", ".py", ".sh", ".cmake", ".txt", ".in")
+TEXT = (".md", ".h", ".cc", ".c", ".cu", ".cuh", ".py", ".sh", ".cmake", ".txt", ".in", ".picture")
 CLAUSE = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\d+\.\d+"
 BETWEEN = r"(?:,? and |, ?|,?\n\W*)"
 
@@ -168,9 +168,10 @@ class Pages:
                     self.faults.append(f"{path} lacks '{expected}', which {file} records")
 
     def check_file_names(self):
-        """A file or folder of this tree that a page names by its whole path is there; * stands for anything, NAME for a name."""
+        """A file or folder of this tree that a page or a picture names by its whole path is there; * stands for anything, NAME for a name."""
         folders = "|".join(sorted({path.split("/")[0] for path in self.files if "/" in path}))
-        for path, text in self.pages.items():
+        pictures = {path: text for path, text in self.code.items() if path.endswith(".picture")}
+        for path, text in {**self.pages, **pictures}.items():
             for name in sorted(set(re.findall(rf"`((?:{folders})/(?:[\w./*-]+\.\w+|(?:[\w-]+/)*))`", text))):
                 if "NAME" in name or name in self.files or glob.glob(os.path.join(ROOT, name)):
                     continue
@@ -307,6 +308,9 @@ class Documents(unittest.TestCase):
     def test_a_file_that_a_page_names_is_there(self):
         faults = self.faults_after("docs/architecture.md", "`conformance/run/trial.cc`", "`conformance/run/trials.cc`")
         self.assertEqual(faults, ["docs/architecture.md names conformance/run/trials.cc, which is not there"])
+
+        faults = self.faults_after("docs/pictures/verdict.picture", "`conformance/run/judge.cc`", "`conformance/judge.cc`")
+        self.assertEqual(faults, ["docs/pictures/verdict.picture names conformance/judge.cc, which is not there"])
 
     def test_a_page_that_code_names_is_there(self):
         faults = self.faults_of({**self.files, "device/new.h": "// see recipes.md 4.1 and docs/measured.md"})
