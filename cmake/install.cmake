@@ -4,8 +4,13 @@ include(CMakePackageConfigHelpers)
 set(assay_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 
 install(TARGETS assay_reference EXPORT assayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT reference)
+# What only sources of reference/ include stays at home; the test packaging/installed_headers finds others.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT reference
-        FILES_MATCHING PATTERN "*.h")
+        FILES_MATCHING PATTERN "*.h"
+        REGEX "/gemm/(error_bound_parts|packed_operand)[.]h$" EXCLUDE
+        REGEX "/linear/linear_quantization[.]h$" EXCLUDE
+        REGEX "/recipes/(checks|complete_call|dequantize_checks|fast_rows|fp8_tile|row_bands|x_types)[.]h$" EXCLUDE
+        PATTERN "build*" EXCLUDE)
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT reference)
 
 # What callers of assay::device include; everything else below device/ is internal.
