@@ -168,7 +168,7 @@ class Pages:
                     self.faults.append(f"{path} lacks '{expected}', which {file} records")
 
     def check_file_names(self):
-        """A file or folder of this tree that a page or a picture names by its whole path is there; * stands for anything, NAME for a name."""
+        """What a page or a picture names by its whole path is there; * stands for anything, NAME for a name."""
         folders = "|".join(sorted({path.split("/")[0] for path in self.files if "/" in path}))
         pictures = {path: text for path, text in self.code.items() if path.endswith(".picture")}
         for path, text in {**self.pages, **pictures}.items():
