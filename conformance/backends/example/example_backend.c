@@ -98,6 +98,15 @@ static assay_status workspace_bytes(assay_context* context, const assay_call* ca
   *bytes = 0;
   return ASSAY_OK;
 }
+/* Contents that no call may have. A device backend finds them in its kernel, and synchronize() reports them. */
+static int good_splits(const int64_t* splits, int64_t count, int64_t stride) {
+  int64_t left = INT64_MAX / stride; /* rows that an offset can still count */
+  for (int64_t g = 0; g < count; ++g) {
+    if (splits[g] < 0 || splits[g] > left) return 0;
+    left -= splits[g];
+  }
+  return 1;
+}
 static assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
   const assay_status status = supports(context, call);
   if (status != ASSAY_OK) return status;
@@ -106,6 +115,7 @@ static assay_status execute(assay_context* context, assay_stream* stream, const 
   int64_t* offsets = call->outputs[0].data;
   const int64_t groups = call->inputs[0].shape[0];
   const int64_t stride = call->parameter_count == 0 ? 1 : call->parameters[0].integer;
+  if (!good_splits(splits, groups, stride)) return refuse(context, ASSAY_INVALID_ARGUMENT, "negative, or past int64 in sum:", "splits");
   offsets[0] = 0;
   for (int64_t i = 0; i < groups; ++i) offsets[i + 1] = offsets[i] + stride * splits[i];
   return ASSAY_OK;
