@@ -190,6 +190,15 @@ TEST(Repro, SavesAFixtureThatVerifies) {
   EXPECT_EQ(assay({"verify", file, "--backend", "null"}).code, 1);
 }
 
+// A word chooses among recorded cases by their path as it does among lines.
+TEST(Run, ChoosesCasesOfFixturesByWords) {
+  const Ran ran = assay({"run", "--profile", "smoke", "--quiet", "--backend", "reference", "fp8_block"});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_TRUE(contains(ran.err, "0 cases, 1 fixture file")) << ran.err;
+  EXPECT_TRUE(contains(ran.out, "block_1x128")) << ran.out;
+  EXPECT_FALSE(contains(ran.out, "mxfp8")) << ran.out;
+}
+
 // The shape of a line does not matter: quoted, in words, in another order, with defaults spelled out.
 TEST(Repro, TakesALineInAnyForm) {
   const std::string want = assay({"repro", "quantize recipe=mxfp8 splits=8,8,8,8 K=32"}).out;
