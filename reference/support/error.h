@@ -1,7 +1,6 @@
 #pragma once
 // One error type for bad input: it names the argument, shows the value and says what was expected.
 
-#include <charconv>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -12,9 +11,7 @@ namespace assay {
 // Thrown before anything is written. `what()` reads "splits[2] is -1: expected a value of at least 0".
 class InvalidArgument : public std::invalid_argument {
  public:
-  InvalidArgument(std::string_view argument, std::string_view value, std::string_view expected)
-      : std::invalid_argument(std::string(argument) + " is " + std::string(value) + ": expected " + std::string(expected)),
-        argument_(argument) {}
+  InvalidArgument(std::string_view argument, std::string_view value, std::string_view expected);
   const std::string& argument() const { return argument_; }
 
  private:
@@ -27,17 +24,23 @@ class NotSupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Overloads show the value as a person would write it.
-inline std::string show(std::string_view text) { return std::string(text); }
-inline std::string show(const char* text) { return text; }
-inline std::string show(const void* pointer) { return pointer == nullptr ? "null" : "a pointer"; }
-inline std::string show(bool value) { return value ? "true" : "false"; }
+// Overloads show the value as a person would write it; numbers in the shortest exact form, whatever the locale.
+std::string show(std::string_view text);
+std::string show(const char* text);
+std::string show(const void* pointer);
+std::string show(bool value);
+std::string show(long long value);
+std::string show(unsigned long long value);
+std::string show(double value);
+std::string show(float value);
 template <class Number>
-  requires std::is_arithmetic_v<Number>
+  requires std::is_integral_v<Number>
 std::string show(Number value) {
-  char text[64];  // std::to_chars: the shortest exact form, whatever the locale
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  return std::string(text, end);
+  if constexpr (std::is_signed_v<Number>) {
+    return show(static_cast<long long>(value));
+  } else {
+    return show(static_cast<unsigned long long>(value));
+  }
 }
 
 template <class Value>
