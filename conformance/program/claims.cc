@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "conformance/program/earlier_results.h"
 #include "conformance/program/report.h"
 #include "conformance/program/report_counts.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // What a run claims: levels that passed, required cases that did not, cases that an earlier run passed and this one lost.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <map>
 #include <string>
@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "conformance/program/levels.h"
-#include "conformance/program/results_file.h"
 
 namespace assay::conformance {
 
 struct CaseReport;
+struct EarlierResults;
 
 // How one case stands after the run: that of its gravest verdict, where it was judged under several settings.
 enum class Standing { passed, absent, unselected, failed };

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include <nlohmann/json.hpp>
+
 namespace assay::conformance {
 
 using nlohmann::json;

@@ -2,7 +2,7 @@
 // A judgement as JSON and back, for reports, for files of results that a run goes on from, and between processes.
 // conformance/report.schema.json says what each field means.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <optional>
 #include <string>

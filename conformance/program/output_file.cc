@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <span>
 
+#include <nlohmann/json.hpp>
+
 #include "golden/io/replace_file.h"
 
 namespace assay::conformance {

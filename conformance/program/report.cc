@@ -18,15 +18,9 @@ void count(Counts& counts, const Judgement& judgement) {
   counts.words += judgement.words;
 }
 
-Report::Report(std::string verb, Subject subject, int most_shown) : verb_(std::move(verb)), subject_(std::move(subject)), most_shown_(most_shown) {
-  header_ = {{"format", kReportFormat}, {"verb", verb_}, {"backend", {{"name", subject_.backend}}}};
-}
-
 void Report::append_to(std::unique_ptr<ResultsFile> results) {
   results_ = std::move(results);
-  nlohmann::json first = header_;
-  first["record"] = "header";
-  results_->append({first});
+  append_header();
 }
 
 namespace {
@@ -64,14 +58,8 @@ void Report::take(CaseReport report) {
 void Report::add(std::vector<CaseReport> reports) {
   const std::lock_guard lock(mutex_);
   if (results_ != nullptr && results_fault_.empty()) {
-    std::vector<nlohmann::json> entries;
-    for (const CaseReport& each : reports) {
-      entries.push_back(to_json(each));
-      entries.back()["record"] = "case";
-      if (reports.size() > 1) entries.back()["of"] = reports.size();
-    }
     try {
-      results_->append(entries);
+      append_cases(reports);
     } catch (const golden::OutputError& error) {  // verdicts are still collected, and the fault is reported at the end
       results_fault_ = error.what();
       outcome_.add(ExitCode::machine_failed);
@@ -139,13 +127,9 @@ void Report::conclude(const std::string& json_path) {
       if (fault == nullptr) fault = std::current_exception();
     }
   };
-  if (results_ != nullptr && results_fault_.empty()) {
-    nlohmann::json last = outcome_json();
-    last["record"] = "summary";
-    tried([&] { results_->append({last}); });
-  }
+  if (results_ != nullptr && results_fault_.empty()) tried([&] { append_summary(); });
   print_summary();
-  if (!json_path.empty()) tried([&] { write_json(json_path, json()); });  // last: it may be standard output
+  if (!json_path.empty()) tried([&] { write_report(json_path); });  // last: it may be standard output
   if (fault != nullptr) std::rethrow_exception(fault);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // What a run found, case by case, and its telling: failures as they come, a summary and a verdict line at the end, JSON.
-// conformance/report.schema.json describes the JSON.
+// conformance/report.schema.json describes the JSON. What has no JSON of its own to make need not compile its library.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <chrono>
 #include <map>
@@ -50,9 +50,10 @@ class Report {
  public:
   // `verb` and the subject head the summary and the JSON. Failures past `most_shown` are counted, not printed.
   Report(std::string verb, Subject subject, int most_shown);
+  ~Report();
 
   // What heads the JSON, as run_header makes it; until then the verb and the subject's name.
-  void set_header(nlohmann::json header) { header_ = std::move(header); }
+  void set_header(const nlohmann::json& header);
   // Verdicts go to this file as they fall; `resumed` says that it has a header already.
   void append_to(std::unique_ptr<ResultsFile> results);
   // A verdict that an earlier run of the same selection found: counted, printed if it is a failure, not appended again.
@@ -97,14 +98,20 @@ class Report {
   void print_summary();
   void print_settings() const;
   std::string verdict_line() const;
+  nlohmann::json header() const;
   nlohmann::json outcome_json() const;
+  void write_report(const std::string& path);
+  // Lines of the file of results.
+  void append_header();
+  void append_cases(const std::vector<CaseReport>& reports);
+  void append_summary();
 
   std::string verb_;
   Subject subject_;
   int most_shown_;
   bool tell_settings_ = false;
   std::string empty_shard_;  // empty: there is something in it, or there are no shards
-  nlohmann::json header_;
+  std::unique_ptr<nlohmann::json> header_;  // null until set_header
   std::unique_ptr<ResultsFile> results_;
   std::string results_fault_;  // why verdicts could not be appended any more
   std::set<std::pair<std::string, std::string>> earlier_;

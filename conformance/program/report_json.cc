@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "conformance/program/judgement_json.h"
 #include "conformance/program/report.h"
 #include "conformance/program/report_counts.h"
@@ -33,6 +35,41 @@ CaseReport report_from(const json& entry) {
   report.setting = entry.value("setting", "");
   report.variety = entry.value("variety", "");
   return report;
+}
+
+Report::Report(std::string verb, Subject subject, int most_shown)
+    : verb_(std::move(verb)), subject_(std::move(subject)), most_shown_(most_shown) {}
+Report::~Report() = default;
+
+void Report::set_header(const nlohmann::json& header) { header_ = std::make_unique<nlohmann::json>(header); }
+
+void Report::append_header() {
+  nlohmann::json first = header();
+  first["record"] = "header";
+  results_->append({first});
+}
+
+void Report::append_cases(const std::vector<CaseReport>& reports) {
+  std::vector<nlohmann::json> entries;
+  for (const CaseReport& each : reports) {
+    entries.push_back(to_json(each));
+    entries.back()["record"] = "case";
+    if (reports.size() > 1) entries.back()["of"] = reports.size();
+  }
+  results_->append(entries);
+}
+
+void Report::append_summary() {
+  nlohmann::json last = outcome_json();
+  last["record"] = "summary";
+  results_->append({last});
+}
+
+void Report::write_report(const std::string& path) { write_json(path, json()); }
+
+nlohmann::json Report::header() const {
+  if (header_ != nullptr) return *header_;
+  return {{"format", kReportFormat}, {"verb", verb_}, {"backend", {{"name", subject_.backend}}}};
 }
 
 nlohmann::json Report::outcome_json() const {
@@ -75,7 +112,7 @@ nlohmann::json Report::json() {
   });
   nlohmann::json cases = nlohmann::json::array();
   for (const CaseReport& each : cases_) cases.push_back(to_json(each));
-  nlohmann::json report = header_;
+  nlohmann::json report = header();
   report.update(outcome_json());
   report["cases"] = std::move(cases);
   return report;

@@ -35,7 +35,7 @@ Action add_repro(CLI::App& verb) {
     Backend& backend = *opened;
     const Subject subject = subject_of(backend, options->backend);
     Report report("repro", subject, 1);
-    if (!options->json.empty()) report.set_header(run_header("repro", subject, options->backend, nullptr));
+    if (!options->json.empty()) head(report, "repro", options->backend);
     fmt::print("{}\n", to_text(line));
     if (const std::string note = backend.note(); !note.empty()) report.note(note);
     std::unique_ptr<Backend> expecting = options->backend.open_expecting();

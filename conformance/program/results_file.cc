@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "conformance/program/earlier_results.h"
 #include "conformance/program/judgement_json.h"
 #include "golden/io/replace_file.h"
 

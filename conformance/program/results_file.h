@@ -2,7 +2,7 @@
 // A file of results as they fall: one line of JSON for the header, one for each verdict, one for the summary. Lines are
 // appended by one write each, so that nothing that had fallen is lost, whatever happens to the program.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <vector>
@@ -25,16 +25,5 @@ class ResultsFile {
   std::string path_;
   int descriptor_ = -1;
 };
-
-// What a file of results or a report says.
-struct EarlierResults {
-  nlohmann::json header;              // without cases
-  std::vector<nlohmann::json> cases;  // of several verdicts on one case and setting the last
-  bool has_summary = false;           // the run came to its end
-};
-
-// Reads what --results or --json wrote. A last line that was cut off is passed over.
-// Errors: golden::FixtureError naming file, line and reason: "no such file", no JSON, no header.
-EarlierResults read_results(const std::string& path);
 
 }  // namespace assay::conformance

@@ -6,7 +6,11 @@
 #include <map>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
+#include "conformance/cases/case_schema.h"
 #include "conformance/cases/generator.h"
+#include "conformance/program/earlier_results.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
@@ -187,7 +191,9 @@ ExitCode run(const Options& options, const std::string& no_device) {
   for (const std::filesystem::path& file : golden_files()) claimed.fixtures.push_back(file.filename().string());
   for (const Level& each : claimed.requirements) {
     if (each.fixtures.empty() && required_by(each, claimed.texts, claimed.names).empty()) {
-      fmt::print("no case of {} is required by '{}'\n", options.kind(), each.name);
+      std::vector<std::string_view> known;
+      for (const Level& level : levels()) known.push_back(level.name);
+      fmt::print("no case of {} is required by '{}'{}\n", options.kind(), each.name, did_you_mean(each.name, known));
       return ExitCode::nothing_selected;
     }
   }

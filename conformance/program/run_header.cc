@@ -6,6 +6,8 @@
 
 #include <ctime>
 
+#include <nlohmann/json.hpp>
+
 #include "conformance/program/judgement_json.h"
 #include "conformance/program/report.h"
 #include "conformance/program/version.h"
@@ -68,6 +70,10 @@ json run_header(const std::string& verb, const Subject& subject, const BackendCh
                          {"random", selection->random},   {"seed", selection->seed},         {"settings", selection->settings},
                          {"cases", selection->cases},     {"fixtures", selection->fixtures}, {"sha256", selection->sha256}};
   return header;
+}
+
+void head(Report& report, const std::string& verb, const BackendChoice& choice) {
+  report.set_header(run_header(verb, report.subject(), choice, nullptr));
 }
 
 std::string header_difference(const json& there, const json& here) {

@@ -1,7 +1,7 @@
 #pragma once
 // What heads a report or a file of results: who judged what, when, where, with which words.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <vector>
@@ -32,6 +32,10 @@ struct SelectionText {
 // Fields: assay, commit, format, verb, arguments, date (UTC), host, backend (with its library's SHA-256), selection.
 // Errors: golden::FixtureError if the library cannot be read.
 nlohmann::json run_header(const std::string& verb, const Subject& subject, const BackendChoice& choice, const SelectionText* selection);
+
+// The same, given to the report.
+class Report;
+void head(Report& report, const std::string& verb, const BackendChoice& choice);
 
 // The first thing in which two headers differ that makes their verdicts another run's, as "backend.name: faulty there,
 // reference here"; empty: none. Dates, hosts and the order of arguments may differ.

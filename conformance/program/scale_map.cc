@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "conformance/program/interrupt.h"
 #include "conformance/program/judge_options.h"
 #include "conformance/program/parallel_judging.h"
@@ -141,7 +143,7 @@ Action add_scale_map(CLI::App& verb) {
     if (!options->json.empty()) {
       nlohmann::json header = run_header("scale-map", subject, options->backend, nullptr);
       header["scale_map"] = to_json(map);
-      report.set_header(std::move(header));
+      report.set_header(header);
     }
     report.conclude(options->json);
     return report.exit_code();

@@ -28,9 +28,9 @@ Action add_verify(CLI::App& verb) {
   verb.add_flag("--quiet", options->quiet, "No progress");
   return [options] {
     if (!options->json.empty()) check_output(options->json);
-    const auto finish = [&](Report& report, const Subject& subject) {
+    const auto finish = [&](Report& report) {
       if (interrupted()) report.note_interrupted();
-      if (!options->json.empty()) report.set_header(run_header("verify", subject, options->backend, nullptr));
+      if (!options->json.empty()) head(report, "verify", options->backend);
       report.conclude(options->json);
       return report.exit_code();
     };
@@ -43,7 +43,7 @@ Action add_verify(CLI::App& verb) {
       subject = unopened(options->backend);
       Report report("verify", subject, options->show);
       report.add(report_of_open(fault));
-      return finish(report, subject);
+      return finish(report);
     }
     fmt::print(stderr, "assay: judging {}: {} fixture file{}\n", subject.text(), options->files.size(), options->files.size() == 1 ? "" : "s");
     Report report("verify", subject, options->show);
@@ -55,7 +55,7 @@ Action add_verify(CLI::App& verb) {
     if (selected == 0 && report.exit_code() == ExitCode::passed) {
       report.note_nothing_selected(options->cases.empty() ? "the files hold no cases" : "no case has that path");
     }
-    return finish(report, subject);
+    return finish(report);
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "conformance/backends/built_in.h"
 #include "conformance/cases/generator.h"
