@@ -4,15 +4,14 @@
 
 namespace assay::conformance {
 
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t first) {
-  constexpr std::size_t kWidth = 100;
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t first, std::size_t columns) {
   std::string out;
   std::size_t column = first;
   bool begins = true;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
-    if (!begins && column + 1 + word.size() > kWidth) {
+    if (!begins && column + 1 + word.size() > columns) {
       out += "\n" + std::string(indent, ' ');
       column = indent;
     } else if (!begins) {

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <hdf5.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "conformance/backends/backend.h"
+#include "conformance/cases/wrap.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/report.h"
 #include "conformance/program/verbs.h"
@@ -111,9 +113,10 @@ Action add_doctor(CLI::App& verb) {
   return [options] {
     Outcome outcome;
     nlohmann::json all = nlohmann::json::array();
+    const bool is_narrow = isatty(STDOUT_FILENO) == 1;  // elsewhere a fact is a line, for programs that read it
     for (const Fact& each : facts_of(options->backend, options->backend_options)) {
       const bool good = each.code == ExitCode::passed;
-      fmt::print("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject, each.text);
+      fmt::print("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject, is_narrow ? wrapped(each.text, 19, 19, kTableColumns) : each.text);
       all.push_back({{"subject", each.subject}, {"good", good}, {"text", each.text}});
       if (!good) outcome.add(each.code);
     }

@@ -30,7 +30,11 @@ std::shared_ptr<Options> add_options(CLI::App& verb) {
 }
 
 std::filesystem::path folder_of(const Options& options) {
-  return options.folder.empty() ? golden_folder() : std::filesystem::path(options.folder);
+  const std::filesystem::path folder = options.folder.empty() ? golden_folder() : std::filesystem::path(options.folder);
+  std::error_code none;
+  const bool is_there = std::filesystem::exists(folder, none);
+  if (!std::filesystem::is_directory(folder, none)) throw golden::FixtureError(folder.string(), "", is_there ? "is no folder" : "no such folder");
+  return folder;
 }
 
 bool holds_exactly(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {

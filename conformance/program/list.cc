@@ -9,6 +9,7 @@
 #include "conformance/cases/catalogue.h"
 #include "conformance/cases/generator.h"
 #include "conformance/cases/reach.h"
+#include "conformance/cases/wrap.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/judge_options.h"
 #include "conformance/program/levels.h"
@@ -34,12 +35,16 @@ struct Options {
   bool backends = false, plans = false, units = false, schema = false, names = false, levels = false, counts = false, reach = false;
 };
 
+// A column of a table that begins after `indent` columns; `first` where its first line does.
+std::string in_table(std::string_view text, std::size_t indent, std::size_t first) { return wrapped(text, indent, first, kTableColumns); }
+std::string in_table(std::string_view text, std::size_t indent) { return in_table(text, indent, indent); }
+
 const char* how_known(bool measured) { return measured ? "measured by us" : "not measured by us"; }
 
 void list_units() {
   for (const TensorCoreUnit& unit : tensor_core_units()) {
-    fmt::print("{}\n  {}\n  L={} F={}, {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits, how_known(unit.measured_by_us),
-               unit.evidence);
+    fmt::print("{}\n  {}\n  L={} F={}, {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits,
+               how_known(unit.measured_by_us), in_table(unit.evidence, 2));
   }
 }
 
@@ -69,7 +74,8 @@ void list_levels() {
     for (std::size_t i = 0; i < all.size(); ++i) {
       counts += fmt::format("{}{} {}", i == 0 ? "" : ", ", name_of(kProfiles[i]), required_by(level, all[i].texts, all[i].names).size());
     }
-    fmt::print("{}\n  {}\n  cases: {}{}\n", level.title(), level.claims, counts, level.fixtures.empty() ? "" : ", and those of the fixtures");
+    const std::string cases = "cases: " + counts + (level.fixtures.empty() ? "" : ", and those of the fixtures");
+    fmt::print("{}\n  {}\n  {}\n", level.title(), in_table(level.claims, 2), in_table(cases, 2));
   }
 }
 
@@ -110,7 +116,7 @@ ExitCode list_algorithms(const Options& options) {
 ExitCode list_axes(const Options& options) {
   const std::unique_ptr<Backend> backend = options.backend.open();
   const std::vector<assay_axis> all = backend->axes();
-  for (const assay_axis& each : all) fmt::print("{:<20} {}\n{:<20} values: {}\n", each.name, each.description, "", each.values);
+  for (const assay_axis& each : all) fmt::print("{:<20} {}\n{:<20} values: {}\n", each.name, in_table(each.description, 21), "", in_table(each.values, 21, 29));
   if (all.empty()) fmt::print("backend {} has no axes\n", backend->name());
   return ExitCode::passed;
 }
@@ -156,7 +162,7 @@ Action add_list(CLI::App& verb) {
     if (!options->algorithms_of.empty()) return list_algorithms(*options);
     if (options->axes) return list_axes(*options);
     if (options->backends) {
-      for (const assay_backend* each : built_in_backends()) fmt::print("{:<12} {}\n", each->name, each->description);
+      for (const assay_backend* each : built_in_backends()) fmt::print("{:<12} {}\n", each->name, in_table(each->description, 13));
     } else if (options->schema) {
       if (!options->json.empty()) write_json(options->json, schema_json(options->op));
       fmt::print("{}", schema_text(options->op));

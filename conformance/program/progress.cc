@@ -10,8 +10,6 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::chrono::seconds kSeldom(30);  // where lines stay
-
 int terminal_width() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
@@ -25,8 +23,8 @@ bool colour_allowed(int descriptor) {
   return isatty(descriptor) == 1 && (no_color == nullptr || *no_color == '\0') && !(term != nullptr && std::string(term) == "dumb");
 }
 
-Progress::Progress(std::string what, std::int64_t total, bool wanted)
-    : what_(std::move(what)), total_(total), shown_(wanted), on_terminal_(isatty(STDERR_FILENO) == 1),
+Progress::Progress(std::string what, std::int64_t total, bool wanted, std::chrono::milliseconds seldom)
+    : what_(std::move(what)), total_(total), shown_(wanted), on_terminal_(isatty(STDERR_FILENO) == 1), seldom_(seldom),
       start_(std::chrono::steady_clock::now()), last_(start_) {}
 
 Progress::~Progress() {
@@ -39,7 +37,7 @@ void Progress::done(const std::string& name, bool failed) {
   failed_ += failed ? 1 : 0;
   const auto now = std::chrono::steady_clock::now();
   const bool is_last = finished_ == total_;
-  if (!shown_ || (on_terminal_ ? now - last_ < std::chrono::milliseconds(100) && !is_last : now - last_ < kSeldom || is_last)) return;
+  if (!shown_ || (on_terminal_ ? now - last_ < std::chrono::milliseconds(100) && !is_last : now - last_ < seldom_ || is_last)) return;
   last_ = now;
   draw(name);
 }

@@ -10,7 +10,8 @@ namespace assay::conformance {
 
 class Progress {
  public:
-  Progress(std::string what, std::int64_t total, bool wanted);
+  // Where standard error is no terminal a line is printed every `seldom`, and stays.
+  Progress(std::string what, std::int64_t total, bool wanted, std::chrono::milliseconds seldom = std::chrono::seconds(30));
   ~Progress();
   // Safe from any thread.
   void done(const std::string& name, bool failed);
@@ -21,6 +22,7 @@ class Progress {
   std::string what_;
   std::int64_t total_, finished_ = 0, failed_ = 0;
   bool shown_, on_terminal_;
+  std::chrono::milliseconds seldom_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_, last_;
   std::mutex mutex_;

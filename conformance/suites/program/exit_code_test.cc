@@ -138,7 +138,7 @@ const Call kCalls[] = {
     {"verify_goes_on", {"verify", "FOLDER/cut.h5", "GOLDEN/offsets.h5"}, 3, {"cut.h5: HDF5", " passed, 0 failed, 0 not run"}, {}},
     {"compute_into_nowhere", {"compute", "GOLDEN/offsets.h5", "-o", "FOLDER/none/out.h5"}, 2, {}, {"FOLDER/none/out.h5: cannot be written: No such file or directory"}},
     {"compute_cut", {"compute", "FOLDER/cut.h5", "-o", "FOLDER/out.h5"}, 3, {}, {"FOLDER/cut.h5: HDF5 cannot open it: truncated file"}},
-    {"golden_check_nowhere", {"golden", "check", "--folder", "FOLDER/none"}, 3, {}, {"FOLDER/none/manifest.json: cannot be read"}},
+    {"golden_check_nowhere", {"golden", "check", "--folder", "FOLDER/none"}, 3, {}, {"FOLDER/none: no such folder"}},
     {"doctor_without_fixtures", {"doctor"}, 3, {"FAULT fixtures     none in FOLDER/none"}, {}, {{"ASSAY_GOLDEN", "FOLDER/none"}}},
 
     {"unmatched_word", {"run", "nosuchword"}, 4, {"no case of profile standard and no fixture matches 'nosuchword'"}, {}},
@@ -156,6 +156,8 @@ const Call kCalls[] = {
     {"all_absent", faulty("absent"), 4, {"not run, 15 cases: absent", "0 passed, 0 failed, 15 not run"}, {}},
     {"all_absent_and_self_check", {"run", "--profile", "smoke", "--backend", "FAULTY", "--backend-options", "absent"}, 4,
      {"self-check", " 0 passed, 0 failed", "exit 4 (nothing selected)"}, {}, {{"ASSAY_GOLDEN", "FOLDER/empty"}}},
+    {"golden_build_nowhere", {"golden", "build", "--folder", "FOLDER/none"}, 3, {}, {"FOLDER/none: no such folder"}},
+    {"golden_in_a_file", {"golden", "check", "--folder", "FOLDER/text.h5"}, 3, {}, {"FOLDER/text.h5: is no folder"}},
     {"golden_build_nothing", {"golden", "build", "--folder", "FOLDER"}, 4, {"no lists of cases in FOLDER/cases"}, {}},
 
     {"late", faulty("late", {"--timeout", "1"}), 5, {"returned 'timeout': not finished after 1000 ms", "exit 5 (incomplete)"}, {}},

@@ -1,5 +1,6 @@
 // What the program says of words that it does not know, how commands to paste begin, how wide its tables are.
 
+#include "conformance/program/progress.h"
 #include "conformance/suites/program/evidence.h"
 
 #include <csignal>
@@ -50,12 +51,85 @@ TEST(Tables, FitSixtyColumns) {
     }
   }
   EXPECT_GE(rows, 10) << ran.out;
-  for (const char* list : {"--units", "--plans"}) {
-    std::istringstream names(assay({"list", list}).out);
-    for (std::string line; std::getline(names, line);) {
-      if (!line.starts_with(' ')) EXPECT_LE(line.size(), 60u) << line;
+}
+
+void expect_narrow(const std::string& text, int least_rows) {
+  std::istringstream lines(text);
+  int rows = 0;
+  for (std::string line; std::getline(lines, line); ++rows) {
+    if (line.ends_with('\r')) line.pop_back();
+    const std::size_t words = line.find_first_not_of(' ');
+    const bool is_one_word = line.find(' ', words) == std::string::npos;  // a path, say, that cannot be broken
+    if (!is_one_word) EXPECT_LE(line.size(), 60u) << line;
+  }
+  EXPECT_GE(rows, least_rows) << text;
+}
+
+TEST(Tables, OfTheListsFitSixtyColumns) {
+  for (const auto& [list, rows] : {std::pair("--units", 40), std::pair("--plans", 10), std::pair("--levels", 36), std::pair("--backends", 2)}) {
+    const Ran ran = assay({"list", list});
+    EXPECT_EQ(ran.code, 0);
+    expect_narrow(ran.out, rows);
+  }
+}
+
+// In a terminal; elsewhere a fact is a line, for programs that read it.
+TEST(Tables, OfTheDoctorFitSixtyColumnsOfATerminal) {
+  expect_narrow(assay({"doctor"}, {.environment = {}, .terminal = true, .meanwhile = {}}).out, 8);
+  std::istringstream facts(assay({"doctor"}).out);
+  for (std::string line; std::getline(facts, line);) EXPECT_FALSE(line.starts_with(' ')) << line;
+}
+
+TEST(ProgressLines, ComeNowAndThenWhereThereIsNoTerminal) {
+  testing::internal::CaptureStderr();
+  {
+    Progress seldom("judged", 4, true), often("made", 4, true, std::chrono::milliseconds(1)), none("quiet", 4, false, std::chrono::milliseconds(0));
+    for (int i = 0; i < 4; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      for (Progress* each : {&seldom, &often, &none}) each->done("case", i == 1);
     }
   }
+  // Nothing before half a minute, and nothing of the last, which the verdict follows.
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "made 1/4  0 s  \nmade 2/4  0 s  1 failed  \nmade 3/4  0 s  1 failed  \n");
+}
+
+TEST(UnknownWords, OfEveryVerbAreNamed) {
+  const Words verbs{"run", "verify", "compute", "list", "repro", "scale-map", "doctor"};
+  for (const std::string& verb : verbs) {
+    const Ran ran = assay({verb, "--hlep"});
+    EXPECT_EQ(ran.code, 2) << verb;
+    EXPECT_TRUE(contains(ran.err, verb + " has no option --hlep (did you mean --help?)")) << ran.err;
+    const Ran slip = assay({verb + "x"});
+    EXPECT_EQ(slip.code, 2) << verb;
+    EXPECT_TRUE(contains(slip.err, "(did you mean " + verb + "?)")) << slip.err;
+  }
+  for (const char* verb : {"build", "check"}) {
+    EXPECT_TRUE(contains(assay({"golden", verb, "--foldr", "x"}).err, "has no option --foldr (did you mean --folder?)")) << verb;
+  }
+  const Ran ran = assay({"run", "--profile", "smoke", "--backend", "reference", "--require", "train-fp8-blok"});
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_TRUE(contains(ran.out, "is required by 'train-fp8-blok' (did you mean train-fp8-block?)")) << ran.out;
+}
+
+// Every line that a run prints to be pasted shows the same failure, by whichever name the program was started.
+TEST(ReproCommand, EachThatARunPrintsShowsItsFailure) {
+  const EmptyGolden golden;
+  const std::string link = (golden.folder / "my assay").string();
+  std::filesystem::create_symlink(ASSAY_PROGRAM, link);
+  RunOptions options = golden.options;
+  options.environment.emplace_back("ASSAY_COMMAND", link);
+  const Ran ran = assay(faulty_run("settings", {"--algorithms", "all", "--show", "6", "grouped_gemm"}), options);
+  ASSERT_EQ(ran.code, 1) << ran.out << ran.err;
+  std::istringstream lines(ran.out);
+  int pasted = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  repro   ")) continue;
+    ++pasted;
+    const Ran again = run_program({"sh", "-c", line.substr(10)}, options);
+    EXPECT_EQ(again.code, 1) << line << "\n" << again.out << again.err;
+    EXPECT_TRUE(contains(again.out, line)) << line << "\n" << again.out;
+  }
+  EXPECT_GE(pasted, 3) << ran.out;
 }
 
 // Two signals at once, as `timeout` sends them, are one; the report is written.

@@ -1,6 +1,8 @@
 // Conformance levels: what they require is there, together they require everything, and --require, --baseline and the
 // verdict line say what a pass claims.
 
+#include <regex>
+
 #include "conformance/program/levels.h"
 
 #include "conformance/cases/catalogue.h"
@@ -80,9 +82,10 @@ TEST(Levels, TextsThatAreNone) {
 }
 
 TEST(Levels, AreListedWithTheirCases) {
-  const std::string text = assay({"list", "--levels"}).out;
+  // As it is before its lines are broken: a title begins a line, a column its second.
+  const std::string text = std::regex_replace(assay({"list", "--levels"}).out, std::regex("\n  (?!cases: )"), " ");
   for (const Level& level : levels()) {
-    const std::size_t at = text.find(level.title() + "\n  " + level.claims + "\n  cases: smoke ");
+    const std::size_t at = text.find(level.title() + " " + level.claims + "\n  cases: smoke ");
     ASSERT_NE(at, std::string::npos) << level.name;
     const std::string counts = text.substr(at, text.find("full ", at) - at);
     EXPECT_TRUE(contains(counts, "standard " + std::to_string(required_by(level, standard().texts, standard().names).size()) + ",")) << counts;
