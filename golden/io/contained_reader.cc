@@ -58,6 +58,7 @@ void ReadingProcess::start() {
   const std::int64_t memory = memory_left();
   containment_.limits.bytes = std::min(containment_.limits.bytes, memory / kShareOfMemory);
   const std::int64_t spare = std::clamp(memory / 2, kLeastSpare, kSpareAddressSpace);
+  is_limited_ = address_space_left() < kSpareAddressSpace;
   is_short_of_memory_ = std::min(memory / 2, address_space_left()) < kSpareAddressSpace;
 
   int ends[2];
@@ -154,6 +155,10 @@ Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_ou
         stop();
         throw MachineError(name + ": out of memory while this file was read: " + reason);
       }
+      if (is_limited_) {  // libraries that find no room fail in ways of their own, which look like damage
+        stop();
+        throw MachineError(name + ": out of memory while this file was read, or damaged: under so low a limit (ulimit -v) one looks like the other: " + reason);
+      }
       throw FixtureError(name, object, reason);
     }
     throw ChannelNonsense("an answer out of order");
@@ -161,6 +166,7 @@ Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_ou
     fail_ended(name);
   } catch (const ChannelTimeout&) {
     stop();
+    if (is_limited_) throw MachineError(name + ": out of memory, or of time, while this file was read: too little is allowed (ulimit -v)");
     throw FixtureError(name, object_at_work(),
                        "reading it takes longer than " + show(std::round(10 * allowed) / 10) + " s: the file is damaged, or too large");
   } catch (const ChannelNonsense&) {

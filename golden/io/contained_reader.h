@@ -37,7 +37,8 @@ struct Containment {
 // read_fixture in a child process that ends with the call. Errors: those of read_fixture, and FixtureError if the child
 // dies by a signal or ends otherwise without an answer, takes too long, or sends what is no fixture; the error names the
 // object that the child worked on, where it had come to one. MachineError if there is no memory or process for a child, or
-// if the child was short of memory where this process has less than kSpareAddressSpace left (ulimit -v), or was killed.
+// if the child was short of memory, failed in whatever way or took too long where this process has less than kSpareAddressSpace
+// left (ulimit -v), or was killed.
 //
 // The child is forked without exec, so it may be called from any thread; the child has no core dump, no output, loads no
 // code, and (except under AddressSanitizer, whose shadow takes terabytes of address space) has no more address space
@@ -71,6 +72,7 @@ class ReadingProcess {
 
   Containment containment_;
   WorkingOn* working_on_ = nullptr;
+  bool is_limited_ = false;          // this process may have little more address space (ulimit -v)
   bool is_short_of_memory_ = false;  // less was left for the child than it should have
   pid_t child_ = -1;
   int channel_ = -1;
