@@ -248,7 +248,7 @@ typedef struct assay_backend {
    * Errors: INVALID_ARGUMENT for a name or value that the backend does not have. */
   assay_status (*set_axis)(assay_context* context, const char* name, const char* value);
 
-  /* Bytes of workspace that `execute` needs for this call, 0 or more. */
+  /* Bytes of workspace that `execute` needs for this call, 0 or more: with fewer it refuses the call. */
   assay_status (*workspace_bytes)(assay_context* context, const assay_call* call, int64_t* bytes);
   /* Enqueues the call. Errors: those of 2. above, with all memory as it was. */
   assay_status (*execute)(assay_context* context, assay_stream* stream, const assay_call* call);

@@ -30,6 +30,12 @@ std::set<Place> changed_places(const golden::Tensor& before, const golden::Tenso
   return places;
 }
 
+std::int64_t changed_bytes(const golden::Tensor& before, const golden::Tensor& after) {
+  std::int64_t count = 0;
+  for (std::size_t at = 0; at < before.bytes.size(); ++at) count += before.bytes[at] != after.bytes[at];
+  return count;
+}
+
 TEST(ChangedInputs, EveryInputOfEveryOpChangesInSomeStandardLine) {
   std::map<std::string, std::set<std::string>> changed;
   for (const CaseLine& line : catalogue(Profile::standard)) {
@@ -60,8 +66,9 @@ TEST(ChangedInputs, EveryInputOfEveryOpChangesInSixteenBytesAlone) {
       longest[line.op][name] = std::max(longest[line.op][name], tensor.bytes.size());
       for (const golden::Case& step : steps) {
         const std::set<Place> places = changed_places(tensor, step.in.at(name));
-        EXPECT_LE(places.size(), 2u) << to_text(line) << ": in/" << name;  // 16 bytes of a short tensor are of two places
-        alone[line.op][name].insert(places.begin(), places.end());
+        EXPECT_LE(changed_bytes(tensor, step.in.at(name)), 16) << to_text(line) << ": in/" << name;
+        // Scales of few blocks stand apart, with padding between them, so that 16 bytes of them can reach from end to end.
+        if (places.size() <= 2) alone[line.op][name].insert(places.begin(), places.end());
       }
     }
   }
