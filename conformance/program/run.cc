@@ -245,7 +245,7 @@ Action add_run(CLI::App& verb) {
   verb.add_option("WORDS", options->words, "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs allowed); a word that matches nothing is exit 4");
   options->backend.add_to(verb);
   CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
-  verb.add_option("--profile", options->profile, "How much: smoke (seconds), standard (a minute), full")
+  verb.add_option("--profile", options->profile, "How much: smoke (a second on two cores), standard (ten), full (minutes)")
       ->capture_default_str()->check(CLI::IsMember({"smoke", "standard", "full"}));
   verb.add_option("--random", options->random, "In place of a profile: this many random grouped GEMMs, to 64 groups and K 8192 (WORDS choose among them)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
