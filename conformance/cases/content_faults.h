@@ -1,6 +1,6 @@
 #pragma once
-// Contents of splits that no call may have, put into a case that is right (backend.h, 2.). Shapes and everything else stay, so
-// that nobody sees the fault who does not read the splits.
+// Contents of splits that no call may have, put into a case that is right (backend.h, 2.). Shapes and all other tensors stay,
+// so that only a reader of the splits can see the fault.
 
 #include <string>
 #include <string_view>

@@ -28,9 +28,9 @@ std::vector<std::string_view> known_ops();
 // Errors: as `answer`.
 std::vector<OutputSpec> outputs_of(const Request& request);
 
-// Writes the outputs that the request wants and nothing else: what the op leaves untouched keeps its bytes.
+// Writes the requested outputs and nothing else: what the op leaves untouched keeps its bytes.
 // Errors: InvalidArgument for a request that makes no sense, NotSupported for one that is unknown here (an attribute that
-// nobody reads, a missing plan, ...). Nothing is written then.
+// no recipe reads, a missing plan, ...). Nothing is written then.
 void answer(const Request& request, Layer layer);
 
 // What the reference states about the request: the row of the tensor-core table and the accumulation plan that it follows,

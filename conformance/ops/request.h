@@ -15,7 +15,7 @@
 
 namespace assay::conformance {
 
-// A tensor in somebody else's memory. `data` is null when there are no elements.
+// A tensor in memory of the caller. `data` is null when there are no elements.
 struct TensorView {
   Format type = Format::f32;
   std::vector<std::int64_t> shape;  // elements as stored: e2m1 counts bytes
@@ -60,7 +60,7 @@ class Request {
   void* output(const std::string& name, Format type, std::int64_t elements) const;
   bool wants(const std::string& name) const { return out.count(name) != 0; }
 
-  // An attribute or input that nobody asked for might change the result, so it is refused: NotSupported, naming it.
+  // An attribute or input that the op does not know might change the result, so it is refused: NotSupported, naming it.
   void refuse_unknown() const;
   // Names of attributes and inputs that were asked for so far, there or not.
   const std::set<std::string>& asked_for() const { return known_; }

@@ -70,7 +70,7 @@ TEST_F(Poison, IsNotWhatACodeHappensToBe) {
   const Tensor first = filled(0xFF), second = filled(0xA5);
   leave(got, 16, 20, 0xFF);  // NaN, written so
   const std::vector<std::string> nan{"NaN where a number is expected: all 20"};
-  EXPECT_EQ(hints(first), nan) << "one run: it cannot be told";
+  EXPECT_EQ(hints(first), nan) << "one run does not distinguish them";
   Tensor again = got;
   EXPECT_EQ(hints(first, &again, &second), nan);
   leave(again, 16, 12, 0xA5);  // these were not
