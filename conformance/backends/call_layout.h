@@ -31,6 +31,15 @@ inline ArraySizes sizes_of(const assay_backend& known) {
   return {known.parameter_size, known.tensor_size, known.algorithm_size, known.axis_size};
 }
 
+// A call with the sizes of this build, and nothing else.
+inline assay_call call_of_this_build() {
+  assay_call call{};
+  call.struct_size = sizeof call;
+  call.parameter_size = kSizesHere.parameter;
+  call.tensor_size = kSizesHere.tensor;
+  return call;
+}
+
 // `count` elements of an array whose elements are `size` bytes long. What they do not reach is 0.
 template <class Item>
 std::vector<Item> items_of(const void* items, std::int32_t count, std::size_t size) {

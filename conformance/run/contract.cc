@@ -14,8 +14,6 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::size_t kShown = 5;  // faults that are listed
-
 // Captures `wrong`, and the right call after them, in one graph; gives those that were not refused. Errors: BackendError.
 std::vector<const WrongCall*> taken_under_capture(Backend& backend, Trial& trial, const std::vector<const WrongCall*>& wrong,
                                                   std::vector<std::string>& damage) {
@@ -142,14 +140,7 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
       if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return watch.stop(judgement);
     }
   }
-  judgement.verdict = faults.empty() ? Verdict::passed : Verdict::failed;
-  if (!faults.empty()) {
-    for (const std::string& each : faults) judgement.findings.push_back(finding_of("call", each));
-    std::string text;
-    for (std::size_t i = 0; i < std::min(faults.size(), kShown); ++i) text += "  call    " + faults[i] + "\n";
-    if (faults.size() > kShown) text += fmt::format("  and     {} other wrong calls\n", faults.size() - kShown);
-    judgement.text = headed(options, text);
-  }
+  settle_calls(faults, "other wrong calls", options, judgement);
   return watch.stop(judgement);
 }
 

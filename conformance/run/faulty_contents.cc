@@ -11,8 +11,6 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::size_t kShown = 5;  // faults that are listed
-
 bool is_report(assay_status status) { return status == ASSAY_INVALID_ARGUMENT || status == ASSAY_NOT_SUPPORTED || status == ASSAY_FAILED; }
 
 // Those that the reference refuses, on memory of its own.
@@ -72,17 +70,7 @@ class FaultJudge {
     return true;
   }
 
-  void finish() {
-    judgement_.verdict = wrong_.empty() ? Verdict::passed : Verdict::failed;
-    if (wrong_.empty()) return;
-    std::string text;
-    for (std::size_t i = 0; i < wrong_.size(); ++i) {
-      judgement_.findings.push_back(finding_of("call", wrong_[i]));
-      if (i < kShown) text += "  call    " + wrong_[i] + "\n";
-    }
-    if (wrong_.size() > kShown) text += fmt::format("  and     {} other calls\n", wrong_.size() - kShown);
-    judgement_.text = headed(options_, text);
-  }
+  void finish() { settle_calls(wrong_, "other calls", options_, judgement_); }
 
  private:
   Trial& trial_;

@@ -98,6 +98,19 @@ Judgement unanswered(const std::string& why, const JudgeOptions& options, const 
 
 }  // namespace
 
+void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options, Judgement& judgement) {
+  constexpr std::size_t kShown = 5;
+  judgement.verdict = faults.empty() ? Verdict::passed : Verdict::failed;
+  if (faults.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    judgement.findings.push_back(finding_of("call", faults[i]));
+    if (i < kShown) text += "  call    " + faults[i] + "\n";
+  }
+  if (faults.size() > kShown) text += fmt::format("  and     {} {}\n", faults.size() - kShown, others);
+  judgement.text = headed(options, text);
+}
+
 bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement, bool asked_more) {
   std::string text;
   for (const std::string& line : trial.written_by_questions(asked_more)) {

@@ -42,6 +42,9 @@ std::string complaint(const Attempt& tried, const Expectation& expectation, std:
 bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, const std::string& when,
             const JudgeOptions& options, Judgement& judgement, const std::function<Attempt(std::uint8_t poison)>& again = {});
 
+// The verdict of calls that were made one by one: what is wrong with each, of which the first few are shown; `others` names the rest.
+void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options, Judgement& judgement);
+
 inline std::uint8_t other_poison(std::uint8_t poison) { return poison == kPoisons[0] ? kPoisons[1] : kPoisons[0]; }
 
 // Whether what the backend states can be followed; sets ground and source of the judgement, and its text where it cannot.

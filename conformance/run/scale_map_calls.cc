@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "conformance/backends/call_layout.h"
 #include "conformance/run/trial.h"
 #include "reference/support/parallel.h"
 
@@ -37,9 +38,7 @@ ScaleCalls::ScaleCalls(Backend& backend, const MappedProduct& product, const Sca
   output_ = tensor_of(d_name_, Format::f32, {product.d_rows, product.d_columns});
   d_ = &buffers_.emplace_back(backend_, stream_.handle, "d", output_.bytes);
   output_.data = d_->data();
-  call_.struct_size = sizeof call_;
-  call_.parameter_size = sizeof(assay_parameter);
-  call_.tensor_size = sizeof(assay_tensor);
+  call_ = call_of_this_build();
   call_.op = op_.c_str();
   call_.parameters = parameters_.data();
   call_.parameter_count = static_cast<std::int32_t>(parameters_.size());

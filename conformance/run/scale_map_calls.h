@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conformance/backends/backend.h"
+#include "conformance/run/given_back.h"
 #include "conformance/run/guarded_buffer.h"
 #include "conformance/run/scale_map.h"
 #include "conformance/run/scale_map_product.h"
@@ -22,6 +23,7 @@ struct OwnStream {
   ~OwnStream() {
     if (!backend.is_given_up()) backend.table().stream_destroy(backend.context(), handle);
   }
+  void drain() { backend.drain(handle); }
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
   Backend& backend;
@@ -78,11 +80,7 @@ class ScaleCalls {
   assay_tensor output_{};
   std::string workspace_fault_;
   assay_call call_{};
-  // Destroyed first: nothing is given back while enqueued work may use it.
-  struct Drain {
-    OwnStream& stream;
-    ~Drain() { stream.backend.drain(stream.handle); }
-  } drain_{stream_};
+  Drained<OwnStream> drained_{stream_};
 };
 
 }  // namespace assay::conformance

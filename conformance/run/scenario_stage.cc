@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "conformance/backends/call_layout.h"
 #include "conformance/cases/counter_random.h"
 #include "conformance/run/late_stream.h"
 #include "conformance/run/questions_blame.h"
@@ -23,8 +24,8 @@ ScenarioStage::Streams::~Streams() {
   for (assay_stream* each : *this) backend.table().stream_destroy(backend.context(), each);
 }
 
-ScenarioStage::Drain::~Drain() {
-  for (assay_stream* each : streams) streams.backend.drain(each);
+void ScenarioStage::Streams::drain() {
+  for (assay_stream* each : *this) backend.drain(each);
 }
 
 ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<golden::Case>& inputs,
@@ -77,9 +78,7 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
       outputs_of.back()[spec.name] = member.output_parts.back();
     }
     assay_call& made = member.call;
-    made.struct_size = sizeof made;
-    made.parameter_size = sizeof(assay_parameter);
-    made.tensor_size = sizeof(assay_tensor);
+    made = call_of_this_build();
     made.op = problem.op.c_str();
     made.parameters = member.parameters.data();
     made.parameter_count = static_cast<std::int32_t>(member.parameters.size());
@@ -99,12 +98,6 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
   memory_.write(streams_[0], kFirstPoison, kFirstPoison);
   backend.check(backend.table().synchronize(backend.context(), streams_[0], timeout_ms_), "wait for the copies of the inputs");
   size_workspaces();
-}
-
-ScenarioStage::~ScenarioStage() {
-  if (!graphs_.empty()) for (assay_stream* each : streams_) backend_.drain(each);
-  if (backend_.is_given_up()) return;
-  for (assay_graph* each : graphs_) backend_.table().graph_destroy(backend_.context(), each);
 }
 
 void ScenarioStage::size_workspaces() {

@@ -12,6 +12,7 @@
 #include "conformance/cases/scenario.h"
 #include "conformance/ops/answer.h"
 #include "conformance/run/case_memory.h"
+#include "conformance/run/given_back.h"
 #include "conformance/run/guarded_buffer.h"
 
 namespace assay::conformance {
@@ -30,7 +31,6 @@ class ScenarioStage {
   // Throws BackendError when the backend's own memory, copies or streams fail.
   ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<golden::Case>& inputs,
                 const std::vector<std::vector<OutputSpec>>& specs, std::int64_t algorithm, std::int64_t timeout_ms);
-  ~ScenarioStage();
   ScenarioStage(const ScenarioStage&) = delete;
   ScenarioStage& operator=(const ScenarioStage&) = delete;
 
@@ -94,20 +94,17 @@ class ScenarioStage {
   struct Streams : std::vector<assay_stream*> {
     explicit Streams(Backend& of) : backend(of) {}
     ~Streams();
+    void drain();
     Backend& backend;
   } streams_;
   std::string workspace_fault_;
   std::vector<Member> members_;
   CaseMemory memory_;
   std::vector<std::unique_ptr<GuardedBuffer>> history_;
-  std::vector<assay_graph*> graphs_;
+  OwnGraphs graphs_{backend_};
   bool workspaces_filled_ = false;
   int runs_ = 0;
-  // Destroyed first, also when the constructor throws: nothing is given back while enqueued work may use it.
-  struct Drain {
-    Streams& streams;
-    ~Drain();
-  } drain_{streams_};
+  Drained<Streams> drained_{streams_};
 };
 
 }  // namespace assay::conformance

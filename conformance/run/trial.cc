@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "conformance/backends/call_layout.h"
 #include "conformance/run/guarded_buffer.h"
 #include "conformance/run/late_stream.h"
 #include "conformance/run/questions_blame.h"
@@ -93,9 +94,7 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
   memory_.place();
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].data = memory_.data(input_parts_[i]);
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].data = memory_.data(output_parts_[i]);
-  call_.struct_size = sizeof call_;
-  call_.parameter_size = sizeof(assay_parameter);
-  call_.tensor_size = sizeof(assay_tensor);
+  call_ = call_of_this_build();
   call_.op = problem.op.c_str();
   call_.parameters = parameters_.data();
   call_.parameter_count = static_cast<std::int32_t>(parameters_.size());
@@ -153,14 +152,8 @@ Trial::Streams::~Streams() {
   for (const auto& each : *this) backend.table().stream_destroy(backend.context(), *each);
 }
 
-Trial::Drain::~Drain() {
-  for (const auto& each : streams) streams.backend.drain(*each);
-}
-
-Trial::~Trial() {
-  if (graph_ == nullptr || backend_.is_given_up()) return;
-  for (const auto& each : streams_) backend_.drain(*each);
-  if (!backend_.is_given_up()) backend_.table().graph_destroy(backend_.context(), graph_);
+void Trial::Streams::drain() {
+  for (const auto& each : *this) backend.drain(*each);
 }
 
 assay_stream* Trial::stream(bool other) {
@@ -253,7 +246,7 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
     CallResult called, waited, fetched;
     CallSequence calls(backend_);
     if (way.graph) {
-      calls.launch(graph_, on, called);
+      calls.launch(graphs_.empty() ? nullptr : graphs_.back(), on, called);
     } else {
       calls.execute(on, call_, called);
     }
@@ -347,7 +340,9 @@ std::vector<std::string> Trial::capture(const std::function<void(assay_stream*)>
   if (first) first(on);
   const assay_status called = table.execute(backend_.context(), on, &call_);
   const std::string why = called == ASSAY_OK ? "" : backend_.last_error();
-  const assay_status ended = table.capture_end(backend_.context(), on, &graph_);
+  assay_graph* graph = nullptr;
+  const assay_status ended = table.capture_end(backend_.context(), on, &graph);
+  if (graph != nullptr) graphs_.push_back(graph);
   if (called != ASSAY_OK) throw BackendError(called, "under capture the call returned '" + std::string(name_of(called)) + "': " + why);
   backend_.check(ended, "end a capture");
   std::vector<std::string> damage = memory_.look(on, nullptr);

@@ -10,6 +10,7 @@
 #include "conformance/backends/call_sequence.h"
 #include "conformance/ops/answer.h"
 #include "conformance/run/case_memory.h"
+#include "conformance/run/given_back.h"
 #include "golden/io/fixture.h"
 
 namespace assay::conformance {
@@ -41,7 +42,6 @@ class Trial {
   // `attributes`, if given, take the place of the problem's, and must outlive the trial too.
   Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
         std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes = nullptr);
-  ~Trial();
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
@@ -107,6 +107,7 @@ class Trial {
   struct Streams : std::vector<std::shared_ptr<assay_stream*>> {
     explicit Streams(Backend& of) : backend(of) {}
     ~Streams();
+    void drain();
     Backend& backend;
   } streams_;
   std::size_t other_stream_ = 1;  // the one that stands for another than the first: three are alive where two launches need one
@@ -120,12 +121,8 @@ class Trial {
   std::optional<std::vector<std::string>> seen_;  // what they have written, where that is known already
   std::optional<std::uint8_t> prepared_;  // the poison that everything holds, where no call has been made since
   assay_call call_{};
-  assay_graph* graph_ = nullptr;
-  // Destroyed first, also when the constructor throws: nothing is given back while enqueued work may use it.
-  struct Drain {
-    Streams& streams;
-    ~Drain();
-  } drain_{streams_};
+  OwnGraphs graphs_{backend_};
+  Drained<Streams> drained_{streams_};
 };
 
 }  // namespace assay::conformance

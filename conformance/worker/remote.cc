@@ -312,7 +312,7 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
 
 void Remote::no_sense() { ended("the process of backend " + worker_->name() + " answers with bytes that make no sense", ASSAY_FAILED); }
 
-// The device is lost for all that share it, whoever lost it.
+// A lost device is lost for all contexts that share it.
 void Remote::note_lost(Function function, assay_status status, const std::string& error) {
   if (status != ASSAY_DEVICE_LOST || function == Function::open) return;
   worker_->is_spent = true;

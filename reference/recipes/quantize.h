@@ -75,8 +75,8 @@ struct QuantizeProblem {
   const std::uint8_t* columnwise_random = nullptr;  // the same for columnwise data, in its stored order
 };
 
-// Where results go. A null pointer: this output is not written (spec conventions-1.6). What is wanted of each direction is
-// written only if `config` asks for that direction. Sizes come from `quantize_outputs`; a pointer to an output that the problem
+// Where results go. A null pointer: this output is not written (spec conventions-1.6). The outputs of a direction
+// are written only if `config` asks for that direction. Sizes come from `quantize_outputs`; a pointer to an output that the problem
 // does not have is not used. Padding (spec layouts-2.3): of compact scales it keeps what it held, of swizzled ones it becomes 0.
 struct QuantizeOutput {
   void* rowwise_data = nullptr;

@@ -87,7 +87,9 @@ TEST_P(Order, IsKept) {
   EXPECT_EQ(is_found(kReplayed, GetParam().replayed ? kRuns : 1), GetParam().replayed);
   EXPECT_EQ(is_found(kDifferentCalls, GetParam().scenario ? kRuns : 1), GetParam().scenario);
   // Inputs stand before layers on streams of their own begin, so some faults are found there by chance alone.
-  if (GetParam().streams) EXPECT_TRUE(is_found(kStreams, kRuns));
+  if (GetParam().streams) {
+    EXPECT_TRUE(is_found(kStreams, kRuns));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, Order, testing::ValuesIn(kFaults), [](const auto& each) { return each.param.name; });
