@@ -25,10 +25,8 @@ std::string outside_bounds_text(const std::string& output, const golden::Tensor&
     if (written[i * width] == 0) {
       if (poisoned) continue;
       ++touched;
-    } else if (poisoned && poison == 0xff) {  // other poisons may be results; a NaN with every bit set is none
-      ++unwritten;
     } else if (!bounds[i].contains(values[i])) {
-      ++outside;
+      ++(poisoned && poison == 0xff ? unwritten : outside);  // other poisons may be results that are wrong
     } else {
       continue;
     }

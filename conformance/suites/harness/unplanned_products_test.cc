@@ -111,6 +111,31 @@ TEST(bounded_products, hold_every_right_model) {
   }
 }
 
+// A NaN that an addend hands on may have every bit set, as the first poison has. What is not written is found all the same.
+TEST(bounded_products, take_a_nan_of_every_bit_and_miss_one_that_is_not_written) {
+  const std::string line = "grouped_gemm kind=bf16 beta=1 bias=1 splits=9,0,20 N=24 K=40 data=subnormals addends=every_special seed=426";
+  for (const bool writes : {true, false}) {
+    Rogue rogue;
+    int nans = 0;
+    rogue.state = [](assay_numerics& stated) { stated.unit[0] = stated.plan[0] = '\0'; };
+    rogue.execute = [&](const assay_call& call) {
+      const assay_tensor& d = call.outputs[0];
+      auto* words = static_cast<std::uint16_t*>(d.data);
+      const std::vector<std::uint16_t> before(words, words + d.bytes / 2);
+      const assay_status status = rogue.honest(call);
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        if ((words[i] & 0x7fff) <= 0x7f80 || words[i] == before[i]) continue;
+        ++nans;
+        words[i] = writes ? 0xffff : before[i];
+      }
+      return status;
+    };
+    const Judgement judgement = judge_text(rogue, line);
+    EXPECT_GT(nans, 0);
+    EXPECT_EQ(judgement.verdict, writes ? Verdict::passed : Verdict::failed) << judgement.text;
+  }
+}
+
 // Whether the line has numbers of which two orders can make NaN and infinity, or infinities of two signs.
 bool has_specials(const CaseLine& line) {
   const std::string text = to_text(line);
