@@ -109,7 +109,9 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
   Opinion opinion(problem, specs);
   std::vector<std::string> faults;
   std::set<std::string> reasons;
-  const std::vector<WrongCall> all = wrong_calls(trial.call());
+  std::vector<std::int64_t> algorithms;
+  for (const assay_algorithm& each : backend.algorithms(trial.call())) algorithms.push_back(each.id);
+  const std::vector<WrongCall> all = wrong_calls(trial.call(), algorithms);
   std::vector<const WrongCall*> refused;
   for (const WrongCall& wrong : all) {
     if (wrong.reference_decides && !opinion.refuses(wrong)) continue;

@@ -65,14 +65,16 @@ const assay_call& CallParts::call() {
   return base;
 }
 
-std::vector<WrongCall> wrong_calls(const assay_call& right) {
+std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<std::int64_t>& algorithms) {
   std::vector<WrongCall> all;
   const auto add = [&](const std::string& what, std::function<void(CallParts&)> change, bool reference_decides = false) {
     all.push_back({what, std::move(change), reference_decides});
   };
   add("the unknown op 'no_such_op'", [](CallParts& parts) { parts.base.op = "no_such_op"; });
   add("the unknown parameter 'no_such_parameter'", [](CallParts& parts) { parts.parameters.push_back(integer_parameter("no_such_parameter", 1)); });
-  add("the unknown algorithm 2^40", [](CallParts& parts) { parts.base.algorithm = std::int64_t{1} << 40; });
+  std::int64_t unknown = std::int64_t{1} << 40;
+  while (std::find(algorithms.begin(), algorithms.end(), unknown) != algorithms.end()) ++unknown;
+  add(fmt::format("the unknown algorithm {}", unknown), [=](CallParts& parts) { parts.base.algorithm = unknown; });
   if (right.input_count > 0) {
     add("the unknown input 'no_such_input'", [](CallParts& parts) {
       parts.inputs.push_back(parts.inputs[0]);

@@ -29,7 +29,7 @@ struct WrongCall {
   bool reference_decides = false;
 };
 
-// Every way to make this call wrong. Names and shapes are looked at, data are not.
-std::vector<WrongCall> wrong_calls(const assay_call& right);
+// Every way to make this call wrong. Names and shapes are looked at, data are not. `algorithms`: those that the backend lists.
+std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<std::int64_t>& algorithms = {});
 
 }  // namespace assay::conformance

@@ -111,7 +111,7 @@ const Fault kFaults[] = {
          return call.input_count > 0 && call.inputs[0].rank == 1 && call.inputs[0].shape[0] < 0 ? ASSAY_OK : rogue.honest(call);
        };
      }},
-    {"takes_any_algorithm", kProduct, Verdict::failed, {"with the unknown algorithm 2^40: returned 'ok'"}, [](Rogue& rogue) {
+    {"takes_any_algorithm", kProduct, Verdict::failed, {"with the unknown algorithm 1099511627776: returned 'ok'"}, [](Rogue& rogue) {
        rogue.execute = [&rogue](const assay_call& call) {
          assay_call own = call;
          own.algorithm = -1;
@@ -200,6 +200,28 @@ TEST(Contracts, EveryOpIsAskedAndTheReferenceKeepsThem) {
   EXPECT_EQ(ops.size(), known_ops().size());
 }
 
+// Ids of algorithms are the backend's own: one that it lists is not unknown.
+TEST(Contracts, NoListedAlgorithmIsCalledUnknown) {
+  static constexpr std::int64_t kFirst = std::int64_t{1} << 40;
+  for (const bool takes_others : {false, true}) {
+    Rogue rogue;
+    assay_backend table = Rogue::table();
+    table.list_algorithms = [](assay_context*, const assay_call*, assay_algorithm* algorithms, std::int32_t capacity, std::int32_t* count) {
+      for (std::int32_t i = 0; i < std::min<std::int32_t>(capacity, 2); ++i) algorithms[i].id = kFirst + i;
+      *count = 2;
+      return ASSAY_OK;
+    };
+    rogue.execute = [&](const assay_call& call) {
+      assay_call own = call;
+      if (takes_others || call.algorithm == kFirst || call.algorithm == kFirst + 1) own.algorithm = -1;
+      return rogue.honest(own);
+    };
+    const Judgement judgement = judged(kOffsets, table);
+    EXPECT_EQ(name_of(judgement.verdict), takes_others ? "failed" : "passed") << judgement.text;
+    EXPECT_EQ(contains(judgement.text, "with the unknown algorithm 1099511627778: returned 'ok'"), takes_others) << judgement.text;
+  }
+}
+
 // What is called wrong is that, and differs from the right call.
 TEST(Contracts, NoWrongCallIsMissing) {
   const golden::Case problem = generate(parse_case_line(kProduct));
@@ -208,7 +230,7 @@ TEST(Contracts, NoWrongCallIsMissing) {
   std::set<std::string> names;
   for (const WrongCall& wrong : wrong_calls(trial.call())) names.insert(wrong.what);
   for (const char* name : {"the unknown op 'no_such_op'", "the unknown parameter 'no_such_parameter'", "the unknown input 'no_such_input'",
-                           "the unknown output 'no_such_output'", "the unknown algorithm 2^40", "no parameter kind", "parameter kind='no_such_word'",
+                           "the unknown output 'no_such_output'", "the unknown algorithm 1099511627776", "no parameter kind", "parameter kind='no_such_word'",
                            "parameter N=-3", "parameter N, which is a number, as the text 'seven'", "no input splits", "no input c",
                            "input x of rank -1", "input x of 8 bytes fewer than its shape takes", "input c of a negative extent",
                            "output d of type 99", "output d of rank -1", "output d of one row more", "output d of one row fewer"}) {
