@@ -32,6 +32,8 @@ CLI11::Validator one_of(const std::vector<std::string>& words) {
   return CLI11::Validator(check, "{" + listed + "}");
 }
 
+std::string is_not_empty(const std::string& given) { return given.empty() ? "is empty: expected a value" : ""; }
+
 }  // namespace
 
 ValidationError::ValidationError(const std::string& name, const std::string& text)
@@ -85,7 +87,9 @@ App::~App() = default;
 
 template <class Value>
 Option* App::add_option(const std::string& name, Value& to, const std::string& help) {
-  return parts_->wrapped(parts_->app->add_option(name, to, help));
+  CLI11::Option* const made = parts_->app->add_option(name, to, help);
+  if (name.starts_with('-') && name != "--backend-options") made->check(CLI11::Validator(is_not_empty, ""));
+  return parts_->wrapped(made);
 }
 template Option* App::add_option(const std::string&, std::string&, const std::string&);
 template Option* App::add_option(const std::string&, int&, const std::string&);

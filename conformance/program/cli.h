@@ -71,7 +71,8 @@ class App {
   ~App();
   App(const App&) = delete;
 
-  // `to` receives the value; it must live until the command line is parsed. Value: std::string, int, std::int64_t, or a vector
+  // `to` receives the value; it must live until the command line is parsed. An empty value of an option, as of --baseline
+  // "$UNSET", is refused but for --backend-options: else what it asks for would silently be left out. Value: std::string, int, std::int64_t, or a vector
   // of std::string, for an option that may be given again.
   template <class Value>
   Option* add_option(const std::string& name, Value& to, const std::string& help);

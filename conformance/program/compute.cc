@@ -8,6 +8,7 @@
 #include "conformance/program/golden_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/progress.h"
+#include "conformance/program/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
 #include "golden/io/contained_reader.h"
@@ -39,7 +40,7 @@ void tell_left_out(const std::string& file, const golden::LeftOut& left_out) {
   std::string text;
   for (const std::string& each : left_out.named) text += (text.empty() ? "" : ", ") + each;
   const auto more = left_out.count - static_cast<std::int64_t>(left_out.named.size());
-  fmt::print("{}: not kept, since no case has it: {}{}\n", file, text, more > 0 ? fmt::format(" and {} more", more) : "");
+  say("{}: not kept, since no case has it: {}{}\n", file, text, more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ Action add_compute(CLI::App& verb) {
     golden::Fixture fixture = golden::read_fixture_contained(options->in, {}, &left_out);
     const std::string shown = golden::one_line(options->in);
     if (fixture.cases.empty()) {
-      fmt::print("{}: no cases: a case is a group with a string attribute 'op'\n", shown);
+      say("{}: no cases: a case is a group with a string attribute 'op'\n", shown);
       return ExitCode::nothing_selected;
     }
     Progress line("compute", static_cast<std::int64_t>(fixture.cases.size()), !options->quiet);
@@ -83,17 +84,17 @@ Action add_compute(CLI::App& verb) {
       }
     });
     if (interrupted()) {
-      fmt::print("interrupted: nothing was written\n");
+      say("interrupted: nothing was written\n");
       return ExitCode::incomplete;
     }
     bool good = true;
     for (std::size_t i = 0; i < troubles.size(); ++i) {
       if (troubles[i].empty()) continue;
-      fmt::print("{}: /{}: {}\n", shown, fixture.cases[i].name, golden::one_line(troubles[i], 1000));
+      say("{}: /{}: {}\n", shown, fixture.cases[i].name, golden::one_line(troubles[i], 1000));
       good = false;
     }
     if (!good) {
-      fmt::print("nothing was written\n");
+      say("nothing was written\n");
       return ExitCode::bad_fixture;
     }
     for (const golden::Case& each : fixture.cases) fixture.schema = std::max(fixture.schema, schema_of(each));
@@ -102,7 +103,7 @@ Action add_compute(CLI::App& verb) {
     tell_left_out(shown, left_out);
     std::size_t tensors = 0;
     for (const golden::Case& each : fixture.cases) tensors += each.out.size();
-    fmt::print("{}: {} case{}, {} output{}\n", golden::one_line(options->out), fixture.cases.size(), fixture.cases.size() == 1 ? "" : "s", tensors,
+    say("{}: {} case{}, {} output{}\n", golden::one_line(options->out), fixture.cases.size(), fixture.cases.size() == 1 ? "" : "s", tensors,
                tensors == 1 ? "" : "s");
     return ExitCode::passed;
   };

@@ -12,6 +12,7 @@
 #include "conformance/cases/wrap.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/report.h"
+#include "conformance/program/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
 #include "conformance/worker/answers.h"
@@ -116,7 +117,7 @@ Action add_doctor(CLI::App& verb) {
     const bool is_narrow = isatty(STDOUT_FILENO) == 1;  // elsewhere a fact is a line, for programs that read it
     for (const Fact& each : facts_of(options->backend, options->backend_options)) {
       const bool good = each.code == ExitCode::passed;
-      fmt::print("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject, is_narrow ? wrapped(each.text, 19, 19, kTableColumns) : each.text);
+      say("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject, is_narrow ? wrapped(each.text, 19, 19, kTableColumns) : each.text);
       all.push_back({{"subject", each.subject}, {"good", good}, {"text", each.text}});
       if (!good) outcome.add(each.code);
     }

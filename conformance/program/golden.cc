@@ -9,6 +9,7 @@
 #include "conformance/program/golden_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/progress.h"
+#include "conformance/program/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "golden/io/manifest.h"
 #include "golden/io/text_file.h"
@@ -57,7 +58,7 @@ ExitCode build(const Options& options) {
   const std::filesystem::path folder = folder_of(options);
   const std::vector<std::filesystem::path> lists = case_lists(folder);
   if (lists.empty()) {
-    fmt::print("no lists of cases in {}\n", (folder / "cases").string());
+    say("no lists of cases in {}\n", (folder / "cases").string());
     return ExitCode::nothing_selected;
   }
   golden::Manifest manifest = outside_entries(folder);
@@ -67,7 +68,7 @@ ExitCode build(const Options& options) {
     const std::filesystem::path file = folder / (list.stem().string() + ".h5");
     const golden::Fixture made = make_fixture(list);
     if (interrupted()) {
-      fmt::print("interrupted: {} and what follows it were not written, nor was the manifest\n", file.filename().string());
+      say("interrupted: {} and what follows it were not written, nor was the manifest\n", file.filename().string());
       return ExitCode::incomplete;
     }
     golden::write_fixture(file, made);
@@ -77,7 +78,7 @@ ExitCode build(const Options& options) {
   }
   std::sort(manifest.begin(), manifest.end(), [](const auto& a, const auto& b) { return a.file < b.file; });
   golden::write_manifest(folder / "manifest.json", manifest);
-  fmt::print("{} fixtures written to {}, {:.1f} MB\n", lists.size(), folder.string(), static_cast<double>(bytes) / 1e6);
+  say("{} fixtures written to {}, {:.1f} MB\n", lists.size(), folder.string(), static_cast<double>(bytes) / 1e6);
   return ExitCode::passed;
 }
 
@@ -95,7 +96,7 @@ ExitCode check(const Options& options) {
       const std::filesystem::path list = folder / "cases" / (std::filesystem::path(entry.file).stem().string() + ".txt");
       const golden::Fixture made = make_fixture(list);
       if (interrupted()) {
-        fmt::print("interrupted: {} and what follows it were not checked\n", entry.file);
+        say("interrupted: {} and what follows it were not checked\n", entry.file);
         return ExitCode::incomplete;
       }
       if (holds_exactly(folder / entry.file, golden::fixture_image(made))) {
@@ -113,10 +114,10 @@ ExitCode check(const Options& options) {
     const bool listed = std::any_of(manifest.begin(), manifest.end(), [&](const auto& entry) { return entry.file == file; });
     if (!listed) faults.push_back(fmt::format("{}: has a list of cases but is not in manifest.json (assay golden build)", file));
   }
-  for (const std::string& fault : faults) fmt::print("{}\n", fault);
-  fmt::print("{}: {} rebuilt byte for byte, {} rebuilt with the same contents in other bytes, {} outside oracles with the right digest, {} faults\n",
+  for (const std::string& fault : faults) say("{}\n", fault);
+  say("{}: {} rebuilt byte for byte, {} rebuilt with the same contents in other bytes, {} outside oracles with the right digest, {} faults\n",
              faults.empty() ? "PASS" : "FAIL", rebuilt, same_contents, pinned, faults.size());
-  if (same_contents > 0) fmt::print("other bytes for the same contents come from another version of libhdf5 or zlib than the files were written with\n");
+  if (same_contents > 0) say("other bytes for the same contents come from another version of libhdf5 or zlib than the files were written with\n");
   return faults.empty() ? ExitCode::passed : ExitCode::bad_fixture;
 }
 

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -13,6 +14,12 @@ namespace {
 std::atomic<std::int64_t> first = 0;  // milliseconds on the monotonic clock; 0: none yet
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
+void set(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
+}
+
 void handle(int signal) {
   constexpr std::int64_t kOneSignal = 500;
   timespec now{};
@@ -20,9 +27,7 @@ void handle(int signal) {
   const std::int64_t at = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000 + 1;
   std::int64_t none = 0;
   if (first.compare_exchange_strong(none, at) || at - none < kOneSignal) return;
-  struct sigaction plain {};
-  plain.sa_handler = SIG_DFL;
-  sigaction(signal, &plain, nullptr);
+  set(signal, SIG_DFL);
   raise(signal);
 }
 
@@ -37,10 +42,14 @@ void catch_interrupts() {
     // What nohup(1) has set to be ignored stays so.
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(signal, &caught, nullptr);
   }
-  // Workers are waited for, which needs the default.
-  struct sigaction plain {};
-  plain.sa_handler = SIG_DFL;
-  sigaction(SIGCHLD, &plain, nullptr);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) set(signal, SIG_IGN);
+  set(SIGCHLD, SIG_DFL);  // workers are waited for
+}
+
+void end_by_broken_pipe() {
+  set(SIGPIPE, SIG_DFL);
+  raise(SIGPIPE);
+  _exit(128 + SIGPIPE);
 }
 
 bool interrupted() { return first.load(std::memory_order_relaxed) != 0; }

@@ -9,4 +9,8 @@ void catch_interrupts();
 
 bool interrupted();
 
+// From catch_interrupts() on, writing to a pipe without a reader, or beyond the allowed size of a file, is an error of that
+// write alone, so that the other files are written. This ends the program by SIGPIPE, as it would have ended then.
+[[noreturn]] void end_by_broken_pipe();
+
 }  // namespace assay::conformance

@@ -1,13 +1,12 @@
 #include "conformance/program/levels.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <sstream>
 
 #include "conformance/cases/catalogue.h"
 #include "conformance/program/level_texts.h"
 #include "golden/io/fixture_error.h"
+#include "golden/io/text_file.h"
 
 namespace assay::conformance {
 namespace {
@@ -78,12 +77,7 @@ const Level* find_level(const std::string& name) {
 Level requirement_of(const std::string& word) {
   if (const Level* level = find_level(word)) return *level;
   if (looks_like_a_file(word) || word.ends_with(".txt")) {
-    errno = 0;
-    std::ifstream file(word);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) throw golden::FixtureError(word, "", errno == ENOENT ? "no such file" : "cannot be read");
-    return parse_level(text.str(), word);
+    return parse_level(golden::read_text_file(word), word);
   }
   Level level;
   level.name = word;

@@ -15,6 +15,8 @@
 #include "conformance/program/levels.h"
 #include "conformance/program/list_schema.h"
 #include "conformance/program/report.h"
+#include "conformance/program/standard_error.h"
+#include "conformance/program/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/run/trial.h"
 #include "golden/io/contained_reader.h"
@@ -43,13 +45,13 @@ const char* how_known(bool measured) { return measured ? "measured by us" : "not
 
 void list_units() {
   for (const TensorCoreUnit& unit : tensor_core_units()) {
-    fmt::print("{}\n  {}\n  L={} F={}, {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits,
+    say("{}\n  {}\n  L={} F={}, {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits,
                how_known(unit.measured_by_us), in_table(unit.evidence, 2));
   }
 }
 
 void list_plans() {
-  for (const AccumulationPlan& plan : accumulation_plans()) fmt::print("{}\n  {}\n", plan.name, plan.unit);
+  for (const AccumulationPlan& plan : accumulation_plans()) say("{}\n  {}\n", plan.name, plan.unit);
 }
 
 struct CatalogueTexts {
@@ -75,13 +77,13 @@ void list_levels() {
       counts += fmt::format("{}{} {}", i == 0 ? "" : ", ", name_of(kProfiles[i]), required_by(level, all[i].texts, all[i].names).size());
     }
     const std::string cases = "cases: " + counts + (level.fixtures.empty() ? "" : ", and those of the fixtures");
-    fmt::print("{}\n  {}\n  {}\n", level.title(), in_table(level.claims, 2), in_table(cases, 2));
+    say("{}\n  {}\n  {}\n", level.title(), in_table(level.claims, 2), in_table(cases, 2));
   }
 }
 
 // What texts about the suite state, so that they can be compared.
 void list_counts() {
-  for (const Profile profile : kProfiles) fmt::print("profile {}: {} cases\n", name_of(profile), catalogue(profile).size());
+  for (const Profile profile : kProfiles) say("profile {}: {} cases\n", name_of(profile), catalogue(profile).size());
   struct Fixtures {
     std::int64_t files = 0, cases = 0, words = 0;
   };
@@ -96,8 +98,8 @@ void list_counts() {
       for (const auto& [name, tensor] : each.out) of.words += tensor.elements();
     }
   }
-  for (const auto& [origin, of] : by_origin) fmt::print("fixtures, {}: {} files, {} cases, {} words\n", origin, of.files, of.cases, of.words);
-  fmt::print("levels: {}\n", levels().size());
+  for (const auto& [origin, of] : by_origin) say("fixtures, {}: {} files, {} cases, {} words\n", origin, of.files, of.cases, of.words);
+  say("levels: {}\n", levels().size());
 }
 
 ExitCode list_algorithms(const Options& options) {
@@ -108,25 +110,25 @@ ExitCode list_algorithms(const Options& options) {
   const std::unique_ptr<Backend> backend = options.backend.open();
   Trial trial(*backend, problem, outputs, -1, options.backend.timeout_s * 1000);
   const std::vector<assay_algorithm> all = backend->algorithms(trial.call());
-  for (const assay_algorithm& each : all) fmt::print("{:>6}  {:>12} bytes of workspace  {}\n", each.id, each.workspace_bytes, each.description);
-  if (all.empty()) fmt::print("backend {} lists no algorithms for this case\n", backend->name());
+  for (const assay_algorithm& each : all) say("{:>6}  {:>12} bytes of workspace  {}\n", each.id, each.workspace_bytes, each.description);
+  if (all.empty()) say("backend {} lists no algorithms for this case\n", backend->name());
   return all.empty() ? ExitCode::nothing_selected : ExitCode::passed;
 }
 
 ExitCode list_axes(const Options& options) {
   const std::unique_ptr<Backend> backend = options.backend.open();
   const std::vector<assay_axis> all = backend->axes();
-  for (const assay_axis& each : all) fmt::print("{:<20} {}\n{:<20} values: {}\n", each.name, in_table(each.description, 21), "", in_table(each.values, 21, 29));
-  if (all.empty()) fmt::print("backend {} has no axes\n", backend->name());
+  for (const assay_axis& each : all) say("{:<20} {}\n{:<20} values: {}\n", each.name, in_table(each.description, 21), "", in_table(each.values, 21, 29));
+  if (all.empty()) say("backend {} has no axes\n", backend->name());
   return ExitCode::passed;
 }
 
 ExitCode list_cases(const Options& options) {
   const Selection selection = select(catalogue(*profile_named(options.profile)), options.words);
-  for (const std::string& word : selection.unmatched) fmt::print(stderr, "no case of profile {} matches '{}'\n", options.profile, word);
+  for (const std::string& word : selection.unmatched) warn("no case of profile {} matches '{}'\n", options.profile, word);
   if (!selection.unmatched.empty() || selection.cases.empty()) return ExitCode::nothing_selected;
   if (options.reach) {
-    fmt::print("{}", describe_reach(reach_of(selection.cases)));
+    say("{}", describe_reach(reach_of(selection.cases)));
     return ExitCode::passed;
   }
   if (!options.json.empty()) {
@@ -134,7 +136,7 @@ ExitCode list_cases(const Options& options) {
     for (const CaseLine& line : selection.cases) all.push_back({{"name", name_of(line)}, {"case", to_text(line)}});
     write_json(options.json, all);
   }
-  for (const CaseLine& line : selection.cases) fmt::print("{}\n", options.names ? name_of(line) : to_text(line));
+  for (const CaseLine& line : selection.cases) say("{}\n", options.names ? name_of(line) : to_text(line));
   return ExitCode::passed;
 }
 
@@ -162,10 +164,10 @@ Action add_list(CLI::App& verb) {
     if (!options->algorithms_of.empty()) return list_algorithms(*options);
     if (options->axes) return list_axes(*options);
     if (options->backends) {
-      for (const assay_backend* each : built_in_backends()) fmt::print("{:<12} {}\n", each->name, in_table(each->description, 13));
+      for (const assay_backend* each : built_in_backends()) say("{:<12} {}\n", each->name, in_table(each->description, 13));
     } else if (options->schema) {
       if (!options->json.empty()) write_json(options->json, schema_json(options->op));
-      fmt::print("{}", schema_text(options->op));
+      say("{}", schema_text(options->op));
     } else if (options->plans) {
       list_plans();
     } else if (options->units) {

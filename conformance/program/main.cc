@@ -11,6 +11,7 @@
 #include "conformance/program/interrupt.h"
 #include "conformance/program/memory_limit.h"
 #include "conformance/program/run_header.h"
+#include "conformance/program/standard_error.h"
 #include "conformance/program/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
@@ -109,11 +110,11 @@ ExitCode dispatch(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (const std::string unknown = unknown_word(app, argc, argv); error.get_exit_code() != 0 && !unknown.empty()) {
-      fmt::print(stderr, "assay: {}\nRun with --help for more information.\n", unknown);
+      warn("assay: {}\nRun with --help for more information.\n", unknown);
       return ExitCode::usage;
     }
     if (error.get_exit_code() != 0) {
-      fmt::print(stderr, "assay: {}\nRun with --help for more information.\n", error.what());
+      warn("assay: {}\nRun with --help for more information.\n", error.what());
       return ExitCode::usage;
     }
     return app.exit(error) == 0 ? ExitCode::passed : ExitCode::usage;
@@ -125,31 +126,31 @@ int run_main(int argc, char** argv) {
   try {
     return static_cast<int>(dispatch(argc, argv));
   } catch (const golden::OutputError& error) {
-    fmt::print(stderr, "assay: {}\n", error.what());
+    warn("assay: {}\n", error.what());
     return static_cast<int>(error.is_machine() ? ExitCode::machine_failed : ExitCode::usage);
   } catch (const golden::FixtureError& error) {
-    fmt::print(stderr, "assay: {}\n", error.what());
+    warn("assay: {}\n", error.what());
     return static_cast<int>(ExitCode::bad_fixture);
   } catch (const BackendFault& fault) {
-    fmt::print(stderr, "assay: {}\n", fault.what());
+    warn("assay: {}\n", fault.what());
     return static_cast<int>(fault.status() == ASSAY_TIMEOUT ? ExitCode::incomplete : ExitCode::failed);
   } catch (const BackendError& error) {
-    fmt::print(stderr, "assay: {}\n", error.what());
+    warn("assay: {}\n", error.what());
     const bool usage = error.status() == ASSAY_INVALID_ARGUMENT || error.status() == ASSAY_FAILED;
     return static_cast<int>(usage ? ExitCode::usage : ExitCode::machine_failed);
   } catch (const golden::MachineError& error) {
-    fmt::print(stderr, "assay: {}\n", error.what());
+    warn("assay: {}\n", error.what());
     return static_cast<int>(ExitCode::machine_failed);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "assay: out of memory\n");
+    warn("assay: out of memory\n");
     return static_cast<int>(ExitCode::machine_failed);
   } catch (const std::system_error& error) {  // a thread that does not start, say
     const bool scarce = error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
-    fmt::print(stderr, "assay: {}{}\n", scarce ? "out of memory or processes: " : "", error.what());
+    warn("assay: {}{}\n", scarce ? "out of memory or processes: " : "", error.what());
     const bool full = error.code() == std::errc::no_space_on_device || error.code() == std::errc::io_error;  // standard output
     return static_cast<int>(scarce || full ? ExitCode::machine_failed : ExitCode::usage);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "assay: {}\n", error.what());
+    warn("assay: {}\n", error.what());
     return static_cast<int>(ExitCode::usage);
   }
 }
@@ -158,13 +159,15 @@ int run_main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (const std::optional<int> served = worker::serve_as_worker(argc, argv)) return *served;
+  open_standard_descriptors();
   prepare_for_memory_limit();
   catch_interrupts();
   worker::end_early_when(interrupted);
   keep_arguments(argc, argv);
   int code = run_main(argc, argv);
+  if (standard_output_lost_its_reader()) end_by_broken_pipe();
   if (const std::string fault = standard_output_fault(); !fault.empty()) {  // results that were lost are no pass
-    fmt::print(stderr, "assay: standard output cannot be written: {}\n", fault);
+    warn("assay: standard output cannot be written: {}\n", fault);
     code = static_cast<int>(ExitCode::machine_failed);
   }
   return code;

@@ -1,6 +1,7 @@
 #include "conformance/program/output_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,19 +10,44 @@
 
 #include <nlohmann/json.hpp>
 
+#include "conformance/program/interrupt.h"
 #include "golden/io/replace_file.h"
 
 namespace assay::conformance {
 namespace {
 
-// A pipe, a terminal or /dev/null: written to, not replaced.
+constexpr int kWaitMs = 50;
+
+}  // namespace
+
 bool is_special(const std::string& path) {
   std::error_code none;
   const std::filesystem::file_status status = std::filesystem::status(path, none);
   return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) && !std::filesystem::is_directory(status);
 }
 
-}  // namespace
+int open_special(const std::string& path) {
+  int descriptor = -1;
+  while ((descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
+    if (errno != ENXIO || interrupted()) throw golden::OutputError(path, errno);
+    poll(nullptr, 0, kWaitMs);
+  }
+  return descriptor;
+}
+
+void write_all(int descriptor, const std::string& path, std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t written = write(descriptor, text.data() + at, text.size() - at);
+    if (written >= 0) {
+      at += static_cast<std::size_t>(written);
+    } else if (errno == EAGAIN && !interrupted()) {
+      pollfd room{descriptor, POLLOUT, 0};
+      poll(&room, 1, kWaitMs);
+    } else if (errno != EINTR) {
+      throw golden::OutputError(path, errno);
+    }
+  }
+}
 
 void check_output(const std::string& path) {
   if (!is_special(path)) {
@@ -36,17 +62,12 @@ void write_output(const std::string& path, std::string_view text) {
     golden::replace_file(path, std::as_bytes(std::span(text)));
     return;
   }
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) throw golden::OutputError(path, errno);
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t written = write(descriptor, text.data() + at, text.size() - at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      close(descriptor);
-      throw golden::OutputError(path, error);
-    }
-    at += static_cast<std::size_t>(written);
+  const int descriptor = open_special(path);
+  try {
+    write_all(descriptor, path, text);
+  } catch (const golden::OutputError&) {
+    close(descriptor);
+    throw;
   }
   if (close(descriptor) != 0) throw golden::OutputError(path, errno);
 }

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "conformance/program/standard_error.h"
+
 namespace assay::conformance {
 namespace {
 
@@ -49,12 +51,12 @@ void Progress::draw(const std::string& name) {
   const std::string remaining = seconds < 2 || finished_ == total_ ? "" : fmt::format(", {:.0f} s left", left);
   const std::string failures = failed_ == 0 ? "" : fmt::format("{} failed  ", failed_);
   if (!on_terminal_) {
-    fmt::print(stderr, "{} {}/{}  {:.0f} s{}  {}\n", what_, finished_, total_, seconds, remaining, failures);
+    warn("{} {}/{}  {:.0f} s{}  {}\n", what_, finished_, total_, seconds, remaining, failures);
     return;
   }
   std::string line = fmt::format("{} {}/{}  {:.0f} s{}  {}{}", what_, finished_, total_, seconds, remaining, failures, name);
   line.resize(std::min<std::size_t>(line.size(), static_cast<std::size_t>(terminal_width() - 1)));
-  fmt::print(stderr, "\r\033[K{}", line);
+  warn("\r\033[K{}", line);
   std::fflush(stderr);
   drawn_ = true;
 }

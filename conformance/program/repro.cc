@@ -6,6 +6,7 @@
 #include "conformance/program/golden_cases.h"
 #include "conformance/program/interrupt.h"
 #include "conformance/program/run_header.h"
+#include "conformance/program/standard_output.h"
 #include "conformance/program/suite.h"
 #include "conformance/program/verbs.h"
 #include "conformance/program/version.h"
@@ -36,13 +37,13 @@ Action add_repro(CLI::App& verb) {
     const Subject subject = subject_of(backend, options->backend);
     Report report("repro", subject, 1);
     if (!options->json.empty()) head(report, "repro", options->backend);
-    fmt::print("{}\n", to_text(line));
+    say("{}\n", to_text(line));
     if (const std::string note = backend.note(); !note.empty()) report.note(note);
     std::unique_ptr<Backend> expecting = options->backend.open_expecting();
     CaseReport judged = judge_line(line, {backend, expecting.get()}, options->backend);
     if (judged.judgement.verdict == Verdict::passed) {
       const Judgement& made = judged.judgement;
-      fmt::print("passed by {}: {} words compared, with two poisons{}{}\n", ground_text(made), made.words,
+      say("passed by {}: {} words compared, with two poisons{}{}\n", ground_text(made), made.words,
                  made.elements_unbounded > 0 ? fmt::format("; {} unbounded, not compared", made.elements_unbounded) : "",
                  made.way.empty() ? "" : "; " + made.way);
     }
@@ -58,7 +59,7 @@ Action add_repro(CLI::App& verb) {
       fixture.provenance = fmt::format(R"({{"producer": "assay repro", "version": "{}", "case": "{}"}})", kVersion, to_text(line));
       fixture.cases.push_back(std::move(each));
       golden::write_fixture(options->save, fixture);
-      fmt::print("saved to {}\n", options->save);
+      say("saved to {}\n", options->save);
     }
     if (interrupted()) report.note_interrupted();
     report.conclude(options->json);

@@ -4,13 +4,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 
 #include "conformance/program/earlier_results.h"
 #include "conformance/program/judgement_json.h"
+#include "conformance/program/output_file.h"
 #include "golden/io/replace_file.h"
+#include "golden/io/text_file.h"
 
 namespace assay::conformance {
 
@@ -26,14 +28,8 @@ off_t whole_lines(int descriptor) {
   return end;
 }
 
-std::string text_of_file(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || file.bad()) throw golden::FixtureError(path, "", errno == ENOENT ? "no such file" : "cannot be read");
-  return text.str();
-}
+// A full run under all algorithms of a library leaves less.
+constexpr std::int64_t kLargestResults = std::int64_t{4} << 30;
 
 std::string key_of(const json& entry) {
   return entry.at("suite").get<std::string>() + "\n" + entry.at("name").get<std::string>() + "\n" + entry.value("setting", "");
@@ -42,7 +38,10 @@ std::string key_of(const json& entry) {
 // The last verdict on each case and setting, in the order in which the first fell.
 class Cases {
  public:
+  // Errors: std::exception where it has no name or no verdict.
   void add(json entry) {
+    const std::string verdict = entry.at("verdict").get<std::string>();
+    if (!verdict_named(verdict)) throw std::runtime_error("'" + verdict + "' is no verdict");
     const std::string key = key_of(entry);
     const auto [found, is_new] = place_.emplace(key, all_.size());
     if (is_new) {
@@ -64,7 +63,11 @@ EarlierResults read_report(const std::string& path, json report) {
     throw golden::FixtureError(path, "", "is JSON, but neither a report of --json nor a file of --results");
   }
   Cases cases;
-  for (json& each : report.at("cases")) cases.add(std::move(each));
+  try {
+    for (json& each : report.at("cases")) cases.add(std::move(each));
+  } catch (const std::exception& error) {
+    throw golden::FixtureError(path, "", std::string("has a case that makes no sense: ") + error.what());
+  }
   report.erase("cases");
   results.header = std::move(report);
   results.cases = cases.take();
@@ -75,6 +78,10 @@ EarlierResults read_report(const std::string& path, json report) {
 }  // namespace
 
 ResultsFile::ResultsFile(const std::string& path, bool append) : path_(path) {
+  if (is_special(path)) {
+    descriptor_ = open_special(path);
+    return;
+  }
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666);
   if (descriptor_ < 0) throw golden::OutputError(path, errno);
   if (append && ftruncate(descriptor_, whole_lines(descriptor_)) != 0) throw golden::OutputError(path, errno);
@@ -85,16 +92,11 @@ ResultsFile::~ResultsFile() { close(descriptor_); }
 void ResultsFile::append(const std::vector<json>& entries) {
   std::string text;
   for (const json& each : entries) text += line_of(each) + "\n";
-  for (std::size_t at = 0; at < text.size();) {  // a second time round only where a disk is full or a pipe is slow
-    const ssize_t written = write(descriptor_, text.data() + at, text.size() - at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw golden::OutputError(path_, errno);
-    at += static_cast<std::size_t>(written);
-  }
+  write_all(descriptor_, path_, text);  // with one write but where a disk is full or a pipe is slow
 }
 
 EarlierResults read_results(const std::string& path) {
-  const std::string text = text_of_file(path);
+  const std::string text = golden::read_text_file(path, kLargestResults);
   if (json whole = json::parse(text, nullptr, false); !whole.is_discarded() && !whole.contains("record")) return read_report(path, std::move(whole));
   EarlierResults results;
   Cases cases;
@@ -109,7 +111,11 @@ EarlierResults read_results(const std::string& path) {
         if (results.header.is_null()) results.header = std::move(entry);
         results.has_summary = false;
       } else if (record == "case" && !results.header.is_null()) {
-        cases.add(std::move(entry));
+        try {
+          cases.add(std::move(entry));
+        } catch (const std::exception& error) {
+          throw golden::FixtureError(path, "line " + std::to_string(number), std::string("is no record of a case: ") + error.what());
+        }
       } else if (record == "summary" && !results.header.is_null()) {
         results.has_summary = true;
       } else {

@@ -16,8 +16,11 @@
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/run_selection.h"
 #include "conformance/program/self_check.h"
+#include "conformance/program/standard_error.h"
+#include "conformance/program/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "golden/io/fixture_error.h"
+#include "golden/io/replace_file.h"
 
 namespace assay::conformance {
 namespace {
@@ -140,12 +143,25 @@ void prepare_files(const Options& options, const SelectionText& text, Report& re
   report.append_to(std::make_unique<ResultsFile>(results, !options.resume.empty()));
 }
 
+// Of two files to write, one would replace the other. What is no regular file takes both.
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code none;
+  if (std::filesystem::exists(one, none) && !std::filesystem::is_regular_file(one, none)) return false;
+  const auto place = [&](const std::filesystem::path& path) { return std::filesystem::weakly_canonical(golden::link_target(path), none); };
+  return place(one) == place(other);
+}
+
 void check_paths(const Options& options) {
   if (const char* folder = std::getenv("ASSAY_GOLDEN"); folder != nullptr && *folder != '\0' && !std::filesystem::is_directory(folder)) {
     throw CLI::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
   }
   if (!options.resume.empty() && !options.results.empty() && options.resume != options.results) {
     throw CLI::ValidationError("--resume", "goes on in its own file: leave --results out");
+  }
+  const std::string& results = options.resume.empty() ? options.results : options.resume;
+  if (!options.json.empty() && !results.empty() && is_same_file(options.json, results)) {
+    const char* option = options.resume.empty() ? "--results" : "--resume";
+    throw CLI::ValidationError("--json", fmt::format("{} is the file of {} too: expected another", options.json, option));
   }
   if (!options.json.empty()) check_output(options.json);
   if (!options.results.empty()) check_output(options.results);
@@ -158,7 +174,7 @@ ExitCode run(const Options& options, const std::string& no_device) {
   check_paths(options);
   const bool random = options.random > 0, unnarrowed = !random && options.words.empty();
   if (const std::string missing = random ? "" : missing_fixtures(); !missing.empty()) {
-    fmt::print(stderr, "assay run: the fixtures that belong to the program are not there: {} (ASSAY_GOLDEN names another folder)\n", missing);
+    warn("assay run: the fixtures that belong to the program are not there: {} (ASSAY_GOLDEN names another folder)\n", missing);
     return ExitCode::machine_failed;
   }
   Claimed claimed;
@@ -176,7 +192,7 @@ ExitCode run(const Options& options, const std::string& no_device) {
       random ? random_cases(options.random, options.seed, options.words, report.subject().architecture) : catalogue(*profile_named(options.profile)), random,
       options.words, shard);
   for (const std::string& word : selection.unmatched) {
-    fmt::print("no case of profile {} and no fixture matches '{}' (assay list --profile {} shows the names)\n", options.profile, word, options.profile);
+    say("no case of profile {} and no fixture matches '{}' (assay list --profile {} shows the names)\n", options.profile, word, options.profile);
   }
   if (!selection.unmatched.empty()) return ExitCode::nothing_selected;
 
@@ -193,7 +209,7 @@ ExitCode run(const Options& options, const std::string& no_device) {
     if (each.fixtures.empty() && required_by(each, claimed.texts, claimed.names).empty()) {
       std::vector<std::string_view> known;
       for (const Level& level : levels()) known.push_back(level.name);
-      fmt::print("no case of {} is required by '{}'{}\n", options.kind(), each.name, did_you_mean(each.name, known));
+      say("no case of {} is required by '{}'{}\n", options.kind(), each.name, did_you_mean(each.name, known));
       return ExitCode::nothing_selected;
     }
   }
@@ -203,8 +219,8 @@ ExitCode run(const Options& options, const std::string& no_device) {
   text.cases = static_cast<std::int64_t>(selection.cases.size());
   for (const std::filesystem::path& file : selection.files) text.fixtures.push_back(file.filename().string());
   if (!options.json.empty() || !options.results.empty() || !options.resume.empty()) text.sha256 = digest_of(selection);
-  fmt::print(stderr, "assay: judging {}{}: {}, {}, {}\n", report.subject().text(), no_device.empty() ? "" : " (no device: " + no_device + ")", options.verb(),
-             plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
+  warn("assay: judging {}{}: {}, {}, {}\n", report.subject().text(), no_device.empty() ? "" : " (no device: " + no_device + ")", options.verb(),
+       plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
   prepare_files(options, text, report);
 
   keep_open(options.backend, std::move(opened));
@@ -271,7 +287,7 @@ A device that is there and cannot be judged is exit code 9, unless --backend nam
       const MachineFacts facts = machine_facts(named->count() != 0 || !options->backend.options.empty());
       const SubjectDecision decision = decide_subject(facts);
       if (decision.choice == SubjectDecision::Choice::refused) {
-        fmt::print(stderr, "assay run: {}\n", decision.text);
+        warn("assay run: {}\n", decision.text);
         return ExitCode::machine_failed;
       }
       if (decision.choice == SubjectDecision::Choice::device) options->backend.name = "device";
@@ -283,7 +299,7 @@ A device that is there and cannot be judged is exit code 9, unless --backend nam
       report.conclude(options->json);
       return report.exit_code();
     } catch (const CLI::ValidationError& error) {
-      fmt::print(stderr, "assay run: {}\n", error.what());
+      warn("assay run: {}\n", error.what());
       return ExitCode::usage;
     }
   };

@@ -9,6 +9,7 @@
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
 #include "conformance/program/run_header.h"
+#include "conformance/program/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/run/scale_map.h"
 
@@ -111,7 +112,7 @@ Action add_scale_map(CLI::App& verb) {
     std::unique_ptr<Backend> backend = options->backend.open();
     const Subject subject = subject_of(*backend, options->backend);
     Report report("scale-map", subject, 1);
-    fmt::print("{}\n", to_text(line));
+    say("{}\n", to_text(line));
     std::fflush(stdout);
     ScaleMap map;
     {
@@ -134,7 +135,7 @@ Action add_scale_map(CLI::App& verb) {
     told.judgement.text = text_of(map);
     told.judgement.words = map.words;
     if (map.verdict == Verdict::passed) {
-      fmt::print("{}\n\n", told.judgement.text);
+      say("{}\n\n", told.judgement.text);
       told.judgement.text.clear();
     }
     report.add(std::move(told));

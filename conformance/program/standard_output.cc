@@ -1,5 +1,8 @@
 #include "conformance/program/standard_output.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -24,6 +27,22 @@ void print_text(const std::string& text) {
 void flush_standard_output() {
   errno = 0;
   note(std::fflush(stdout) != 0);
+}
+
+void open_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) >= 0) continue;
+    const int opened = open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened >= 0 && opened != descriptor) {
+      dup2(opened, descriptor);
+      close(opened);
+    }
+  }
+}
+
+bool standard_output_lost_its_reader() {
+  flush_standard_output();
+  return first_error == EPIPE;
 }
 
 std::string standard_output_fault() {

@@ -21,6 +21,13 @@ void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
 // As std::fflush(stdout), but keeps the reason of a failure.
 void flush_standard_output();
 
+// Opens descriptors 0 to 2 where the program was started without them: another file would get their numbers, and messages with
+// them. What is written to such a standard output fails.
+void open_standard_descriptors();
+
+// True once a pipe that standard output is has no reader.
+bool standard_output_lost_its_reader();
+
 // Empty if all that was printed has been taken, else the reason: "No space left on device".
 std::string standard_output_fault();
 

@@ -6,6 +6,7 @@
 #include "conformance/program/interrupt.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/run_header.h"
+#include "conformance/program/standard_error.h"
 #include "conformance/program/verbs.h"
 
 namespace assay::conformance {
@@ -45,7 +46,7 @@ Action add_verify(CLI::App& verb) {
       report.add(report_of_open(fault));
       return finish(report);
     }
-    fmt::print(stderr, "assay: judging {}: {} fixture file{}\n", subject.text(), options->files.size(), options->files.size() == 1 ? "" : "s");
+    warn("assay: judging {}: {} fixture file{}\n", subject.text(), options->files.size(), options->files.size() == 1 ? "" : "s");
     Report report("verify", subject, options->show);
     if (const std::string note = backend->note(); !note.empty()) report.note(note);
     keep_open(options->backend, std::move(backend));

@@ -25,7 +25,7 @@ struct Descriptor {
 std::string read_text_file(const std::filesystem::path& path, std::int64_t limit) {
   const auto fail = [&](const std::string& reason) { throw FixtureError(path.string(), "", reason); };
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};  // a pipe without a writer opens at once
-  if (file.id < 0) fail(std::string("cannot be read: ") + std::strerror(errno));
+  if (file.id < 0) fail(errno == ENOENT ? std::string("no such file") : std::string("cannot be read: ") + std::strerror(errno));
   struct stat found {};
   if (::fstat(file.id, &found) != 0) fail(std::string("cannot be read: ") + std::strerror(errno));
   if (!S_ISREG(found.st_mode)) fail(S_ISDIR(found.st_mode) ? "is a directory: expected a file" : "is not a regular file");

@@ -1,6 +1,8 @@
 // Conformance levels: what they require is there, together they require everything, and --require, --baseline and the
 // verdict line say what a pass claims.
 
+#include <sys/stat.h>
+
 #include <regex>
 
 #include "conformance/program/levels.h"
@@ -219,6 +221,32 @@ TEST(BaselineFile, ThatIsNone) {
     const Ran ran = assay({"run", "--profile", "smoke", "--backend", "reference", "--baseline", (golden.folder / name).string()}, golden.options);
     EXPECT_EQ(ran.code, 2) << ran.out;
     EXPECT_TRUE(contains(ran.err, why)) << ran.err;
+  }
+}
+
+// What would wait, or never end, or say nothing about any case.
+TEST(BaselineFile, ThatCannotBeOne) {
+  const EmptyGolden golden;
+  const std::string earlier = (golden.folder / "earlier").string();
+  ASSERT_EQ(assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", earlier}, golden.options).code, 0);
+  std::string text = text_of(earlier);
+  const std::size_t place = text.find("\"verdict\":\"passed\"");
+  ASSERT_NE(place, text.npos);
+  std::ofstream(golden.folder / "word") << std::string(text).replace(place, 17, "\"verdict\":\"PASSED");
+  std::ofstream(golden.folder / "number") << std::string(text).replace(place, 18, "\"verdict\":7");
+  ASSERT_EQ(mkfifo((golden.folder / "pipe").c_str(), 0600), 0);
+  for (const char* option : {"--baseline", "--resume"}) {
+    for (const auto& [file, why] : {std::pair((golden.folder / "word").string(), "'PASSED' is no verdict"), std::pair((golden.folder / "number").string(), "must be string"),
+                                    std::pair((golden.folder / "pipe").string(), "is not a regular file"), std::pair(std::string("/dev/zero"), "is not a regular file"),
+                                    std::pair(golden.folder.path().string(), "is a directory")}) {
+      const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", option, file}, golden.options);
+      EXPECT_EQ(ran.code, 2) << option << file << ran.out;
+      EXPECT_TRUE(contains(ran.err, why)) << option << file << ran.err;
+    }
+  }
+  for (const char* file : {"/dev/zero", "/dev"}) {
+    const Ran ran = assay({"run", "--profile", "smoke", "--backend", "reference", "--require", file}, golden.options);
+    EXPECT_EQ(ran.code, 2) << file << ran.out;
   }
 }
 

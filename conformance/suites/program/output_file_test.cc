@@ -108,6 +108,109 @@ TEST(StandardOutput, ThatIsFullIsNoPass) {
   }
 }
 
+// Messages that cannot be written are lost, and nothing else: no verdict, and no file that gets the number of a closed descriptor.
+TEST(StandardError, ThatIsFullOrClosedOrABrokenPipeCostsNothing) {
+  for (const char* where : {"2>/dev/full", "2>&-", "0<&- 2>&-", "2> >(exec 0<&-)"}) {
+    SCOPED_TRACE(where);
+    const EmptyGolden golden;
+    RunOptions options = golden.options;
+    options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
+    const std::string file = (golden.folder / "results").string();
+    const std::string command = "\"$ASSAY\" run --profile smoke splits_to_offsets --backend reference --results '" + file + "' " + where;
+    const Ran ran = run_program({"bash", "-c", command}, options);
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+    EXPECT_TRUE(contains(ran.out, "PASS run ")) << ran.out;
+    std::ifstream lines(file);
+    std::string line;
+    int count = 0;
+    for (; std::getline(lines, line); ++count) EXPECT_TRUE(json::accept(line)) << line;
+    EXPECT_GT(count, 5);
+  }
+}
+
+TEST(StandardOutput, ThatIsClosedIsNoPass) {
+  const Ran ran = run_program({"sh", "-c", "exec \"$ASSAY\" repro 'splits_to_offsets splits=1,2' >&-"}, {.environment = {{"ASSAY", ASSAY_PROGRAM}}, .terminal = false, .meanwhile = {}});
+  EXPECT_EQ(ran.code, 9) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "standard output cannot be written: Bad file descriptor")) << ran.err;
+}
+
+// A reader that leaves early ends the program by SIGPIPE, but only after its other files are written.
+TEST(StandardOutput, WithoutAReaderCostsNoOtherFile) {
+  const EmptyGolden golden;
+  RunOptions options = golden.options;
+  options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
+  const std::string report = (golden.folder / "report.json").string();
+  const std::string command = "\"$ASSAY\" run --profile smoke --backend null --show 1000 --json '" + report + "' | true; exit ${PIPESTATUS[0]}";
+  const Ran ran = run_program({"bash", "-c", command}, options);
+  EXPECT_EQ(ran.code, 128 + SIGPIPE) << ran.err;
+  EXPECT_GT(json::parse(text_of(report)).at("cases").size(), 50u);
+}
+
+// A limit of the shell on the size of files (ulimit -f) is a fault of the machine, not the end of the program by SIGXFSZ.
+TEST(OutputFile, BeyondTheAllowedSize) {
+  for (const char* option : {"--json", "--results"}) {
+    const EmptyGolden golden;
+    RunOptions options = golden.options;
+    options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
+    const std::string command = std::string("ulimit -f 1; exec \"$ASSAY\" run --profile smoke --backend reference ") + option + " '" + (golden.folder / "file").string() + "'";
+    const Ran ran = run_program({"sh", "-c", command}, options);
+    EXPECT_EQ(ran.code, 9) << option << ran.out << ran.err;
+    EXPECT_TRUE(contains(ran.err, "File too large")) << option << ran.err;
+  }
+}
+
+// A pipe that nothing reads keeps the program waiting, but not once it is asked to end.
+TEST(OutputFile, APipeWithoutAReader) {
+  for (const char* option : {"--json", "--results"}) {
+    const golden::TemporaryFolder folder;
+    const std::string pipe = (folder / "pipe").string();
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    RunOptions options;
+    options.meanwhile = [](pid_t program) {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      EXPECT_EQ(kill(program, SIGTERM), 0);
+    };
+    const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", option, pipe}, options);
+    EXPECT_NE(ran.code, 0) << option << ran.out << ran.err;
+    EXPECT_TRUE(contains(ran.err, pipe)) << option << ran.err;
+  }
+}
+
+TEST(OutputFile, APipeWithAReaderReceivesAll) {
+  const golden::TemporaryFolder folder;
+  RunOptions options;
+  options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
+  const std::string file = (folder / "copy").string();
+  const Ran ran = run_program({"bash", "-c", "\"$ASSAY\" run --profile smoke --backend reference --json >(sleep 0.3; cat > '" + file + "'); code=$?; sleep 1; exit $code"}, options);
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_GT(json::parse(text_of(file)).at("cases").size(), 50u);
+}
+
+// One would replace the other.
+TEST(OutputFile, TwoOfOneName) {
+  const golden::TemporaryFolder folder;
+  fs::create_symlink("file", folder / "link");
+  for (const auto& [one, other] : {std::pair(folder / "file", folder / "file"), std::pair(folder / "file", folder / "." / "file"), std::pair(folder / "link", folder / "file")}) {
+    const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--json", one.string(), "--results", other.string()});
+    EXPECT_EQ(ran.code, 2) << ran.out;
+    EXPECT_TRUE(contains(ran.err, "is the file of --results too")) << ran.err;
+    EXPECT_FALSE(fs::exists(folder / "file"));
+  }
+}
+
+// As of --baseline "$UNSET": what was asked for must not be left out without a word.
+TEST(EmptyValue, IsWrongUsage) {
+  for (const char* option : {"--baseline", "--resume", "--json", "--results", "--shard", "--require", "--axes", "--expect-by", "--backend"}) {
+    for (const Words& given : {Words{option, ""}, Words{std::string(option) + "="}}) {
+      const Ran ran = assay(with({"run", "splits_to_offsets", "--profile", "smoke"}, given));
+      EXPECT_EQ(ran.code, 2) << option << ran.out;
+      EXPECT_EQ(ran.out, "") << option;
+      EXPECT_TRUE(contains(ran.err, option)) << ran.err;
+    }
+  }
+  EXPECT_EQ(assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--backend-options", ""}).code, 0);
+}
+
 TEST(StandardOutput, ThatIsFullCostsNoOtherFile) {
   const EmptyGolden golden;
   RunOptions options = golden.options;
