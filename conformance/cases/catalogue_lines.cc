@@ -239,6 +239,8 @@ splits_to_offsets splits=zipf(256,65536,2) stride=7168
 splits_to_offsets splits=zipf(257,65536,3)
 splits_to_offsets splits=zipf(1024,1000000,4) stride=7168
 splits_to_offsets splits=513x3 stride=4611686018427387
+splits_to_offsets splits=5,66x0,7,257x0,9 stride=7
+splits_to_offsets_multi splits=5,66x0,7,257x0,9 outputs=1:i64,24:i32:inclusive
 splits_to_offsets splits=one(300,2147483648,299)
 splits_to_offsets_multi itype=i32 splits=zipf(257,65536,5) outputs=1:i32,128:i64,7168:i64:inclusive,0:i32
 splits_to_offsets_multi splits=zipf(1024,65536,6) outputs=1:i64,2:i64,3:i64,4:i64,5:i64,6:i64,7:i64,8:i32,9:i32:inclusive

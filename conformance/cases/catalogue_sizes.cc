@@ -276,6 +276,70 @@ void linear_sizes(Lines& lines) {
   }
 }
 
+// Groups of one row and column: each special value is an amax, a scale, a sum by itself.
+void single_values(Lines& lines) {
+  const Axis codes{"", "otype=e5m2"}, dbias{"", "dbias=1"};
+  for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
+    const std::string columns = recipe == std::string("nvfp4") ? " direction=rowwise splits=65x1 K=2" : " splits=65x1 K=1";
+    for (const char* itype : {"bf16", "f16", "f32"}) {
+      lines.add(std::string("quantize recipe=") + recipe + " itype=" + itype + columns + " data=every_special", {dbias, codes});
+    }
+  }
+  for (const char* itype : {"bf16", "f16", "f32"}) lines.add(std::string("grouped_dbias itype=") + itype + " splits=65x1 K=3 data=every_special", {});
+  for (const char* op : {"linear_dgrad", "linear_wgrad"}) {
+    for (const char* itype : {"bf16", "f16"}) lines.add(std::string(op) + " recipe=none itype=" + itype + " splits=65x1 N=3 K=8 bias=1 data=every_special", {});
+  }
+}
+
+// Two runs of empty groups between others, longer than a warp, a block of threads or a word of flags has places.
+void empty_runs(Lines& lines) {
+  const std::string any = " splits=5,66x0,7,257x0,9", packed = " splits=6,66x0,8,257x0,10", tiles = " splits=16,66x0,32,257x0,48";
+  const Axis direction{"", "direction=columnwise"}, layout{"layout=TN", "layout=NN", "layout=NT"}, type{"itype=bf16", "itype=f16"};
+  for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
+    const std::string& splits = recipe == std::string("nvfp4") ? packed : any;
+    lines.add(std::string("quantize recipe=") + recipe + splits + " K=40", {{"", "dbias=1"}});
+    lines.add(std::string("dequantize recipe=") + recipe + splits + " K=40", {direction});
+  }
+  for (const char* op : {"swizzle", "unswizzle"}) {
+    for (const char* recipe : {"mxfp8", "nvfp4"}) lines.add(std::string(op) + " recipe=" + recipe + any + " K=40", {direction});
+  }
+  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+    const bool by_16 = kind == std::string("mxfp8") || kind == std::string("nvfp4");
+    for (const std::string& each : layout) {
+      lines.add(std::string("grouped_gemm kind=") + kind + " " + each + (by_16 ? tiles + " N=16 K=16" : any + " N=3 K=8"), {{"dtype_d=f32", "dtype_d=bf16"}});
+    }
+  }
+  for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
+    lines.add(std::string(op) + tiles + " N=16 K=16", {{"recipe=none", "recipe=tensor_current", "recipe=block"}, type, {"", "bias=1"}});
+  }
+  lines.add("grouped_dbias" + any + " K=40", {type});
+}
+
+// One row short of a tile of 256 or 512 rows, and one past it; as many columns.
+void large_tiles(Lines& lines) {
+  const Axis layout{"layout=TN", "layout=NN", "layout=NT"}, d{"dtype_d=f32", "dtype_d=bf16"}, codes{"", "otype=e5m2"};
+  const std::string any = " splits=255,0,511,257,513", packed = " splits=254,0,510,258,514", tiles = " splits=240,0,496,272";
+  for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
+    const bool by_2 = recipe == std::string("nvfp4");
+    const std::string quantize = std::string("quantize recipe=") + recipe, dequantize = std::string("dequantize recipe=") + recipe;
+    lines.add(quantize + (by_2 ? packed : any) + (by_2 ? " K=18" : " K=17"), {codes});
+    lines.add(quantize + (by_2 ? " R=6 K=1022" : " R=5 K=1023"), {codes});
+    lines.add(quantize + (by_2 ? " R=6 K=510" : " R=5 K=511"), {codes});
+    lines.add(dequantize + (by_2 ? packed : any) + (by_2 ? " K=18" : " K=17"), {{"", "direction=columnwise"}});
+  }
+  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+    const std::string gemm = std::string("grouped_gemm kind=") + kind;
+    const bool by_16 = kind == std::string("mxfp8") || kind == std::string("nvfp4");
+    for (const std::string& each : layout) lines.add(gemm + " " + each + (by_16 ? tiles + " N=16 K=16" : any + " N=7 K=9"), {d});
+    for (const char* sizes : {" N=511 K=8", " N=8 K=511", " N=8 K=1023"}) lines.add(gemm + (by_16 ? " splits=16 N=496 K=48" : std::string(" splits=5") + sizes), {layout, d});
+  }
+  for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
+    lines.add(std::string(op) + any + " N=8 K=8", {{"recipe=none", "recipe=tensor_current", "recipe=block"}, {"", "bias=1"}});
+    for (const char* recipe : {"mxfp8", "nvfp4"}) lines.add(std::string(op) + " recipe=" + recipe + " splits=65x16 N=16 K=16", {{"", "bias=1"}});
+  }
+  lines.add("grouped_dbias" + any + " K=17", {});
+}
+
 }  // namespace
 
 std::vector<CaseLine> size_lines() {
@@ -285,6 +349,9 @@ std::vector<CaseLine> size_lines() {
   gemm_sizes(lines);
   linear_sizes(lines);
   thin_products(lines);
+  single_values(lines);
+  empty_runs(lines);
+  large_tiles(lines);
   return lines.take();
 }
 

@@ -39,8 +39,8 @@ CaseLine turned(const CaseLine& line, std::string_view key, std::int64_t by) {
   return with(line, key, changed);
 }
 
-// Of the elements in which `tensor` differs from `before` leaves 16 bytes as they are: the last in round 1, the first in round 2,
-// those in the middle in round 3, and so on. The others become what they were.
+// Of the elements in which `tensor` differs from `before`, the round before, leaves 16 bytes as they are: the last in round 1, the
+// first in round 2, those in the middle in round 3, and so on. The others become what they were.
 void keep_piece(const golden::Tensor& before, std::int64_t round, golden::Tensor& tensor) {
   const auto width = static_cast<std::size_t>(std::max(bits_of(tensor.type) / 8, 1));
   std::vector<std::size_t> differ;
@@ -81,7 +81,7 @@ std::vector<golden::Case> replay_steps(const CaseLine& line) {
       const golden::Tensor& before = first.in.at(name);
       require(tensor.type == before.type && tensor.shape == before.shape, "replay", name, "inputs that keep their shape");
       if (!changes(name, plan)) tensor.bytes = before.bytes;
-      else if (plan.pieces) keep_piece(before, i, tensor);
+      else if (plan.pieces) keep_piece(steps.back().in.at(name), i, tensor);
     }
     if (plan.noop) {
       constexpr float kFlags[] = {0, 1, 1, 0, 1};

@@ -4,7 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
+
 #include "conformance/cases/catalogue.h"
+#include "conformance/cases/case_schema.h"
+#include "conformance/cases/generator.h"
+#include "reference/formats/encode.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -103,6 +109,117 @@ TEST(Reach, HasThinProducts) {
     }
   }
   EXPECT_EQ(possible, 5 * 3 * 4 + 3 * 2);
+}
+
+bool has_key(const CaseLine& line, std::string_view key) { return find_key(*find_op(line.op), key) != nullptr; }
+
+const std::vector<CaseLine>& standard_lines() {
+  static const std::vector<CaseLine> lines = catalogue(Profile::standard);
+  return lines;
+}
+
+// What a line of an op is about, as far as kernels differ: the recipe or kind, and the layout of a product.
+std::string kernel_of(const CaseLine& line) {
+  std::string name = line.op;
+  for (const char* key : {"recipe", "kind", "layout"}) {
+    if (has_key(line, key)) name += " " + line.text(key);
+  }
+  return name;
+}
+
+std::set<std::string> kernels_where(const std::function<bool(const CaseLine&, const std::vector<std::int64_t>& splits)>& meets) {
+  std::set<std::string> found;
+  for (const CaseLine& line : standard_lines()) {
+    if (line.op != "scenario" && has_key(line, "splits") && line.has("splits") && meets(line, line.splits())) found.insert(kernel_of(line));
+  }
+  return found;
+}
+
+// More empty groups in a row than a word of flags or a block of threads has places, twice, with others before, between and behind.
+TEST(Reach, HasLongRunsOfEmptyGroups) {
+  const std::set<std::string> kernels = kernels_where([](const CaseLine&, const std::vector<std::int64_t>& splits) {
+    std::vector<std::int64_t> runs;
+    std::int64_t run = 0;
+    bool begun = false;
+    for (const std::int64_t rows : splits) {
+      if (rows == 0) {
+        ++run;
+        continue;
+      }
+      if (begun && run > 0) runs.push_back(run);
+      begun = true;
+      run = 0;
+    }
+    return runs.size() > 1 && runs.front() > 64 && runs.back() > 256;
+  });
+  for (const char* op : {"quantize", "dequantize"}) {
+    for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
+      EXPECT_TRUE(kernels.count(std::string(op) + " " + recipe)) << op << " " << recipe;
+    }
+  }
+  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+    for (const char* layout : {"TN", "NN", "NT"}) {
+      EXPECT_TRUE(kernels.count(std::string("grouped_gemm ") + kind + " " + layout)) << kind << " " << layout;
+    }
+  }
+  for (const char* op : {"swizzle mxfp8", "swizzle nvfp4", "unswizzle mxfp8", "unswizzle nvfp4", "grouped_dbias", "splits_to_offsets",
+                         "splits_to_offsets_multi"}) {
+    EXPECT_TRUE(kernels.count(op)) << op;
+  }
+}
+
+// A group that ends one row before a tile of 256 or 512 rows does, and one that has one row more.
+TEST(Reach, HasResiduesOfLargeTiles) {
+  for (const std::int64_t tile : {256, 512}) {
+    for (const std::int64_t residue : {std::int64_t{1}, tile - 1}) {
+      const std::set<std::string> kernels = kernels_where([&](const CaseLine&, const std::vector<std::int64_t>& splits) {
+        return splits.size() > 1 && std::any_of(splits.begin(), splits.end(), [&](std::int64_t rows) { return rows % tile == residue && rows + 1 >= tile; });
+      });
+      for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8"}) {
+        EXPECT_TRUE(kernels.count(std::string("quantize ") + recipe)) << recipe << " " << residue << " of " << tile;
+        EXPECT_TRUE(kernels.count(std::string("dequantize ") + recipe)) << recipe << " " << residue << " of " << tile;
+      }
+      for (const char* kind : {"bf16", "f16", "tensor", "block"}) {
+        for (const char* layout : {"TN", "NN", "NT"}) {
+          EXPECT_TRUE(kernels.count(std::string("grouped_gemm ") + kind + " " + layout)) << kind << " " << layout << " " << residue << " of " << tile;
+        }
+      }
+      EXPECT_TRUE(kernels.count("grouped_dbias")) << residue << " of " << tile;
+    }
+  }
+}
+
+TEST(Reach, HasManyGroupsInEveryStepOfALayer) {
+  const std::set<std::string> kernels = kernels_where([](const CaseLine&, const std::vector<std::int64_t>& splits) { return splits.size() > 64; });
+  for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
+    for (const char* recipe : {"mxfp8", "nvfp4"}) EXPECT_TRUE(kernels.count(std::string(op) + " " + recipe)) << op << " " << recipe;
+  }
+}
+
+// A group of one element for every special value: NaN, -0, subnormal, the largest, infinity, each of them an amax or a sum alone.
+TEST(Reach, HasEverySpecialValueAlone) {
+  std::map<std::string, std::set<std::string>> met;
+  for (const CaseLine& line : standard_lines()) {
+    if (line.op != "quantize" && line.op != "grouped_dbias") continue;
+    if (!line.has("splits") || line.text("K") != (line.op == "quantize" ? "1" : "3") || line.has("replay")) continue;
+    golden::Case problem = generate(line);
+    const golden::Tensor& x = problem.in.at(line.op == "quantize" ? "x" : "dy");
+    std::vector<float> values(static_cast<std::size_t>(x.elements()));
+    widen(x.type, x.bytes.data(), values);
+    const float most = x.type == Format::f32 ? 3.40282347e38f : x.type == Format::bf16 ? 3.38953139e38f : 65504;
+    std::set<std::string>& kinds = met[kernel_of(line) + " " + line.text("itype")];
+    for (const float value : values) {
+      if (std::isnan(value)) kinds.insert("nan");
+      if (std::isinf(value)) kinds.insert("infinity");
+      if (value == 0 && std::signbit(value)) kinds.insert("-0");
+      if (std::fabs(value) == most) kinds.insert("largest");
+      if (value != 0 && std::fabs(value) < (x.type == Format::f16 ? 0x1p-14f : 0x1p-126f)) kinds.insert("subnormal");
+    }
+  }
+  for (const char* kernel : {"quantize tensor_current", "quantize tensor_delayed", "quantize block_1x128", "quantize block_128x128", "quantize mxfp8",
+                             "grouped_dbias"}) {
+    for (const char* itype : {"bf16", "f16", "f32"}) EXPECT_EQ(met[std::string(kernel) + " " + itype].size(), 5u) << kernel << " " << itype;
+  }
 }
 
 // Offsets whose sums pass what 32 bits hold, from splits of 32 bits too.
