@@ -6,6 +6,8 @@
 #include "conformance/program/cli.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <map>
@@ -32,6 +34,14 @@ CLI11::Validator one_of(const std::vector<std::string>& words) {
   return CLI11::Validator(check, "{" + listed + "}");
 }
 
+// CLI11 takes a number that is too large for the largest that there is.
+std::string fits(const std::string& given) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  const bool good = error == std::errc() && end == given.data() + given.size() && value >= 0;
+  return good ? "" : given + ": expected a number from 0 to " + std::to_string(INT64_MAX);
+}
+
 std::string is_not_empty(const std::string& given) { return given.empty() ? "is empty: expected a value" : ""; }
 
 }  // namespace
@@ -53,7 +63,7 @@ Option* Option::check(const Validator& validator) {
   switch (validator.kind) {
     case Validator::Kind::range: real(real_).check(CLI11::Range(validator.least, validator.most)); break;
     case Validator::Kind::words: real(real_).check(one_of(validator.words)); break;
-    case Validator::Kind::non_negative: real(real_).check(CLI11::NonNegativeNumber); break;
+    case Validator::Kind::non_negative: real(real_).check(CLI11::Validator(fits, "NONNEGATIVE")); break;
   }
   return this;
 }

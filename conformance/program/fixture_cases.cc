@@ -9,6 +9,7 @@
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
 #include "golden/io/contained_reader.h"
+#include "golden/io/fixture_error.h"
 #include "golden/io/manifest.h"
 #include "reference/support/error.h"
 
@@ -127,6 +128,8 @@ std::vector<std::filesystem::path> golden_files() {
   for (const auto& entry : std::filesystem::directory_iterator(golden_folder(), failed)) {
     if (entry.path().extension() == ".h5") files.push_back(entry.path());
   }
+  const bool absent = failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory;
+  if (failed && !absent) throw golden::MachineError(golden_folder().string() + ": cannot be read: " + failed.message());
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -182,6 +182,7 @@ ExitCode run(const Options& options, const std::string& no_device) {
   const std::optional<EarlierResults> baseline = options.baseline.empty() ? std::nullopt : std::optional(baseline_of(options));
 
   std::unique_ptr<Backend> opened = options.backend.open();
+  options.backend.open_expecting();  // whether it opens is known before anything is judged
   const Subject subject = subject_of(*opened, options.backend);
   Backend& backend = *opened;
   Report report(options.verb(), subject, options.show);

@@ -23,6 +23,13 @@ std::int64_t number_from_environment(const char* name, std::int64_t absent) {
   return value;
 }
 
+// Errors: CLI::ValidationError where there are more shards than anything needs.
+ShardChoice checked(const ShardChoice& shard, const char* name) {
+  constexpr std::int64_t kMost = 1'000'000;
+  if (shard.total > kMost) throw CLI::ValidationError(name, fmt::format("{} shards: expected at most {}", shard.total, kMost));
+  return shard;
+}
+
 }  // namespace
 
 ShardChoice shard_of(const std::string& option) {
@@ -33,7 +40,7 @@ ShardChoice shard_of(const std::string& option) {
     if (std::sscanf(option.c_str(), "%lld/%lld%c", &index, &total, &rest) != 2 || total < 1 || index < 0 || index >= total) {
       throw CLI::ValidationError("--shard", fmt::format("'{}': expected I/N with I from 0 to N-1", option));
     }
-    return {index, total};
+    return checked({index, total}, "--shard");
   }
   shard.total = number_from_environment("GTEST_TOTAL_SHARDS", 1);
   shard.index = number_from_environment("GTEST_SHARD_INDEX", 0);
@@ -41,7 +48,7 @@ ShardChoice shard_of(const std::string& option) {
     throw CLI::ValidationError("GTEST_SHARD_INDEX", fmt::format("{} of GTEST_TOTAL_SHARDS {}: expected an index below the total", shard.index, shard.total));
   }
   if (const char* file = std::getenv("GTEST_SHARD_STATUS_FILE"); file != nullptr && *file != '\0') std::ofstream(file).flush();
-  return shard;
+  return checked(shard, "GTEST_TOTAL_SHARDS");
 }
 
 std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words, const std::string& architecture) {

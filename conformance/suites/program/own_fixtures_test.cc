@@ -47,5 +47,18 @@ TEST(OwnFixtures, AreNotMissedWhereOthersAreNamedOrNoneAreAskedFor) {
   EXPECT_EQ(random.code, 0) << random.out << random.err;
 }
 
+// A folder that is there and cannot be listed is no folder without fixtures.
+TEST(OwnFixtures, ThatCannotBeListedAreNoPass) {
+  const Prefix prefix;
+  fs::permissions(prefix.folder.path(), fs::perms(0755));
+  fs::create_directory(prefix.folder / "closed");
+  fs::permissions(prefix.folder / "closed", fs::perms::none);
+  Words command{prefix.program, "run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference"};
+  if (geteuid() == 0) command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});  // who may read all
+  RunOptions options;
+  options.environment.emplace_back("ASSAY_GOLDEN", (prefix.folder / "closed").string());
+  expect_refused(run_program(command, options), (prefix.folder / "closed").string() + ": cannot be read: Permission denied");
+}
+
 }  // namespace
 }  // namespace assay::conformance
