@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,16 +62,20 @@ void wait_for_ever() {
 
 std::atomic<bool> slow_close = false;
 
-// Writes over all memory that this process shares with another.
-void scribble() {
+// All memory that this process shares with another.
+void each_shared_piece(const std::function<void(char*, std::size_t)>& take) {
   std::ifstream maps("/proc/self/maps");
   std::string line;
   while (std::getline(maps, line)) {
     if (line.find("assay-worker") == std::string::npos) continue;
     unsigned long long first = 0, last = 0;
     std::sscanf(line.c_str(), "%llx-%llx", &first, &last);
-    std::memset(reinterpret_cast<void*>(first), 0xff, std::min<std::size_t>(last - first, std::size_t{6} << 20));
+    take(reinterpret_cast<char*>(first), last - first);
   }
+}
+
+void scribble() {
+  each_shared_piece([](char* first, std::size_t bytes) { std::memset(first, 0xff, std::min(bytes, std::size_t{6} << 20)); });
 }
 
 void hog() {
@@ -171,6 +176,52 @@ const std::map<std::string, std::function<void()>>& deeds() {
            std::this_thread::sleep_for(std::chrono::milliseconds(2));
            *static_cast<volatile int*>(nullptr) = 1;
          }).detach();
+       }},
+      {"exec", [] { execl("/bin/true", "true", nullptr); }},
+      {"exec_sleep", [] {  // as another program, in another session
+         setsid();
+         execl("/bin/sleep", "sleep", "1000", nullptr);
+       }},
+      {"handled_segv", [] {
+         signal(SIGSEGV, [](int) { _exit(0); });
+         *static_cast<volatile int*>(nullptr) = 1;
+       }},
+      {"handled_for_ever", [] {  // the fault is met again each time
+         signal(SIGSEGV, [](int) {});
+         *static_cast<volatile int*>(nullptr) = 1;
+       }},
+      {"unmap", [] { each_shared_piece([](char* first, std::size_t bytes) { munmap(first, bytes); }); }},
+      // The process above this one runs no code of ours, and ends what it has started.
+      {"leave_parent", [] {
+         prctl(PR_SET_PDEATHSIG, 0);
+         setsid();
+         kill(getppid(), SIGKILL);
+         wait_for_ever();
+       }},
+      {"stop_parent", [] {
+         kill(getppid(), SIGSTOP);
+         wait_for_ever();
+       }},
+      {"stop_parent_exit", [] {
+         kill(getppid(), SIGSTOP);
+         _exit(0);
+       }},
+      {"two_answer", [] {  // the child goes on in its place
+         if (fork() != 0) _exit(0);
+         setsid();
+       }},
+      {"close_for_ever", [] {
+         std::thread([] {
+           for (;;) {
+             for (int i = 0; i < 256; ++i) close(i);
+           }
+         }).detach();
+         std::this_thread::sleep_for(std::chrono::milliseconds(20));
+       }},
+      {"address_space", [] {
+         const rlimit little{1 << 20, 1 << 20};
+         setrlimit(RLIMIT_AS, &little);
+         setrlimit(RLIMIT_STACK, &little);
        }},
       {"thread_exit", [] { std::thread([] { std::exit(0); }).join(); }},
   };
