@@ -31,13 +31,23 @@ verbs() {
   sed -n 's/.*add_subcommand("\([a-z-]*\)", "\([^"]*\)").*/\1\t\2/p' "$root/conformance/program/main.cc" 2>/dev/null
 }
 
-# refuse_unknown_verb VERB: a slip in a fresh clone does not wait for a build that can only say so.
+# Of `golden`, a name each.
+verbs_of_golden() { sed -n 's/.*Verb{"\([a-z-]*\)", .*add_golden_.*/\1/p' "$root/conformance/program/main.cc" 2>/dev/null; }
+
+# refuse_unknown_verb VERB [WORD ...]: a slip in a fresh clone does not wait for a build that can only say so.
 refuse_unknown_verb() {
   local known
   if [[ -x $program ]]; then return; fi
   known=$(verbs | cut -f 1) || known=''  # sources without the program's: it will say
-  if [[ -z $known || $1 == -* ]] || grep -qxF -- "$1" <<<"$known"; then return; fi
-  say "'$1' is no verb: expected build test bench ${known//$'\n'/ }"
+  if [[ -z $known || $1 == -* ]]; then return; fi
+  if ! grep -qxF -- "$1" <<<"$known"; then
+    say "'$1' is no verb: expected build test bench ${known//$'\n'/ }"
+    exit 2
+  fi
+  if [[ $1 != golden || ${2:-} == -* ]]; then return; fi
+  known=$(verbs_of_golden) || known=''
+  if [[ -z $known ]] || grep -qxF -- "${2:-}" <<<"$known"; then return; fi
+  say "'${2:-}' is no verb of golden: expected ${known//$'\n'/ }"
   exit 2
 }
 

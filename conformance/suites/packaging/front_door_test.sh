@@ -100,6 +100,15 @@ call rnu
 expect "an unknown verb is wrong usage" exits 2
 expect "an unknown verb is named" says "'rnu' is no verb: expected build test bench run "
 expect "an unknown verb builds nothing" idle
+call golden chek
+expect "an unknown verb of golden is wrong usage" exits 2
+expect "an unknown verb of golden is named" says "'chek' is no verb of golden: expected build check"
+call test --help
+expect "help of the tests succeeds" exits 0
+expect "help of the tests says what they are" prints "build everything and run every test"
+call test -R exhaustive -h
+expect "help of the tests is found behind other words" exits 0
+expect "all of this builds nothing" idle
 if (($# > 2)); then  # the verbs that the script knows are those of the program
   "$3" --help | sed -n '/^Subcommands/,$p' | sed -n 's/^  \([a-z-]*\) .*/\1/p' >"$work/verbs"
   expect "the program lists its verbs" test "$(wc -l <"$work/verbs")" -ge 8
