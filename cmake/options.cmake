@@ -8,7 +8,7 @@ target_compile_features(assay_options INTERFACE cxx_std_20)
 target_include_directories(assay_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(assay_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-ffp-contract=off;-fno-fast-math>
-  $<$<CONFIG:Release>:-O3>
+  $<$<CONFIG:Release>:$<IF:$<BOOL:$<TARGET_PROPERTY:ASSAY_LEAN>>,-Og,-O3>>
   # The compiler collects its garbage less often: 4 % of a build.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-expand=400;--param=ggc-min-heapsize=400000>)
 target_link_libraries(assay_options INTERFACE Threads::Threads)
@@ -22,16 +22,16 @@ endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+option(ASSAY_UNITY "Compile several sources of a lean library as one, for a short first build; ./assay does" OFF)
+
 # assay_lean(assay_verbs [HOT sha256.cc]): in Release, a target whose time is spent elsewhere is compiled for a short build, but
 # for the sources after HOT. Bits do not depend on it: no option here changes floating-point arithmetic.
 function(assay_lean target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HOT")
-  get_target_property(sources ${target} SOURCES)
-  list(FILTER sources EXCLUDE REGEX "[$]<")
-  if(arg_HOT)
-    list(REMOVE_ITEM sources ${arg_HOT})
+  set_target_properties(${target} PROPERTIES ASSAY_LEAN ON UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+  if(arg_HOT)  # options of its own keep a source out of those compiled as one
+    set_property(SOURCE ${arg_HOT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
   endif()
-  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Og>)  # follows, so replaces, the -O3 of all
 endfunction()
 
 # Precompiled headers save a third of the time of a first build, 184 s without them and 122 s with them on two cores. With our

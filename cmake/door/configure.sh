@@ -109,7 +109,7 @@ configure() {
     fresh=yes
   fi
   if [[ $fresh == yes ]]; then
-    arguments+=(-DCMAKE_BUILD_TYPE="${CMAKE_BUILD_TYPE:-Release}")
+    arguments+=(-DCMAKE_BUILD_TYPE="${CMAKE_BUILD_TYPE:-Release}" -DASSAY_UNITY=ON)
     if [[ -z ${CMAKE_GENERATOR:-} ]] && command -v ninja >/dev/null; then arguments+=(-G Ninja); fi
   fi
   case $device_code in

@@ -7,18 +7,18 @@
 namespace assay::conformance {
 namespace {
 
-void configure(const std::string& options, int&) {
+void configure_null(const std::string& options, int&) {
   if (!options.empty()) throw InvalidArgument("--backend-options", "'" + options + "'", "nothing: the null backend has no options");
 }
-void perform(const assay_call&, int, bool) {}
-void state(const assay_call&, assay_numerics& numerics) {
+void perform_null(const assay_call&, int, bool) {}
+void state_null(const assay_call&, assay_numerics& numerics) {
   numerics.keeps_zero_sign = -1;
   numerics.deterministic = -1;
   numerics.batch_invariant = -1;
 }
 
-constexpr HostBackend kNull{"null", "claims success and writes nothing: every case with a word to write must fail", configure,
-                            perform, state};
+constexpr HostBackend kNull{"null", "claims success and writes nothing: every case with a word to write must fail", configure_null,
+                            perform_null, state_null};
 
 }  // namespace
 

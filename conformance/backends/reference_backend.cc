@@ -8,7 +8,7 @@
 namespace assay::conformance {
 namespace {
 
-void configure(const std::string& options, int& mode) {
+void configure_reference(const std::string& options, int& mode) {
   if (options.empty() || options == "layer=fast") {
     mode = static_cast<int>(Layer::fast);
   } else if (options == "layer=scalar") {
@@ -18,7 +18,7 @@ void configure(const std::string& options, int& mode) {
   }
 }
 
-void perform(const assay_call& call, int mode, bool dry) {
+void perform_reference(const assay_call& call, int mode, bool dry) {
   if (call.algorithm != -1) throw NotSupported("the reference has one algorithm; pin none");
   const Request request = Request::of(call);
   const std::vector<OutputSpec> outputs = outputs_of(request);
@@ -30,7 +30,7 @@ void perform(const assay_call& call, int mode, bool dry) {
   if (!dry) answer(request, static_cast<Layer>(mode));
 }
 
-void state(const assay_call& call, assay_numerics& numerics) {
+void state_reference(const assay_call& call, assay_numerics& numerics) {
   const Request request = Request::of(call);
   const Numerics stated = numerics_of(request);
   std::snprintf(numerics.unit, sizeof numerics.unit, "%s", stated.unit.c_str());
@@ -40,7 +40,8 @@ void state(const assay_call& call, assay_numerics& numerics) {
   numerics.batch_invariant = 1;
 }
 
-constexpr HostBackend kReference{"reference", "the CPU reference: every bit of every recipe, on the host", configure, perform, state};
+constexpr HostBackend kReference{"reference", "the CPU reference: every bit of every recipe, on the host", configure_reference,
+                                 perform_reference, state_reference};
 
 }  // namespace
 

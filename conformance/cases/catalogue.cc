@@ -8,11 +8,12 @@
 #include "reference/support/error.h"
 
 namespace assay::conformance {
-namespace {
 
 void append(std::vector<CaseLine>& lines, std::vector<CaseLine> more) {
   lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
+
+namespace {
 
 std::vector<CaseLine> written(std::string_view text) {
   std::vector<CaseLine> lines;

@@ -58,10 +58,6 @@ const Axis kOutput{"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"};
 const Axis kLayout{"layout=TN", "layout=NN", "layout=NT"};
 const Axis kBias{"", "bias=1", "bias=1 addends=every_special"};
 
-void append(std::vector<CaseLine>& lines, std::vector<CaseLine> more) {
-  lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 // The first `count` values where the round is standard's, else all.
 Axis some(const Axis& axis, std::size_t count, int round) {
   return Axis(axis.begin(), axis.begin() + static_cast<std::ptrdiff_t>(round == 0 ? std::min(count, axis.size()) : axis.size()));

@@ -11,6 +11,9 @@ namespace assay::conformance {
 // Case lines as text, one a line; # starts a comment.
 extern const std::string_view kSmokeLines, kStandardLines, kFullLines;
 
+// Puts `more` behind `lines`.
+void append(std::vector<CaseLine>& lines, std::vector<CaseLine> more);
+
 // `round` 0 belongs to standard; further rounds draw other combinations and other data.
 std::vector<CaseLine> covered_lines(int round);
 

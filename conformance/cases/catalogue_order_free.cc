@@ -14,7 +14,7 @@ struct Variety {
 
 // K of TN, N of NN and the rows of NT end with a stretch, a step and a block of scales that are not full.
 constexpr const char* kAny[] = {"splits=5,7,0 N=24 K=273", "splits=5,7,0 N=273 K=24", "splits=261,7,0 N=16 K=24"};
-constexpr const char* kFp8[] = {"splits=5,7,0 N=32 K=272", "splits=5,7,0 N=272 K=32", "splits=261,7,0 N=16 K=32"};
+constexpr const char* kShapesOfFp8[] = {"splits=5,7,0 N=32 K=272", "splits=5,7,0 N=272 K=32", "splits=261,7,0 N=16 K=32"};
 constexpr const char* kBlock[] = {"splits=5,7,0 N=136 K=272", "splits=5,7,0 N=272 K=136", "splits=261,7,0 N=16 K=32"};
 constexpr const char* kMx[] = {"splits=5,7,0 N=32 K=288", "splits=5,7,0 N=288 K=32", "splits=272,32,0 N=32 K=32"};
 constexpr const char* kNvfp4[] = {"splits=16,3,0 N=32 K=272", "splits=16,3,0 N=272 K=32", "splits=272,16,0 N=32 K=32"};
@@ -22,8 +22,8 @@ constexpr const char* kNvfp4[] = {"splits=16,3,0 N=32 K=272", "splits=16,3,0 N=2
 constexpr Variety kVarieties[] = {
     {"kind=bf16", {kAny[0], kAny[1], kAny[2]}},
     {"kind=f16", {kAny[0], kAny[1], kAny[2]}},
-    {"kind=tensor", {kFp8[0], kFp8[1], kFp8[2]}},
-    {"kind=tensor split_accumulator=1", {kFp8[0], kFp8[1], kFp8[2]}},
+    {"kind=tensor", {kShapesOfFp8[0], kShapesOfFp8[1], kShapesOfFp8[2]}},
+    {"kind=tensor split_accumulator=1", {kShapesOfFp8[0], kShapesOfFp8[1], kShapesOfFp8[2]}},
     {"kind=block", {kBlock[0], kBlock[1], kBlock[2]}},
     {"kind=block weight_block=1x128", {kBlock[0], kBlock[1], nullptr}},
     {"kind=mxfp8", {kMx[0], kMx[1], kMx[2]}},

@@ -8,16 +8,19 @@
 #include "reference/support/error.h"
 
 namespace assay::conformance {
+
+bool changes_with_scales(const std::string& name) {
+  return name.find("scale") != std::string::npos || name.find("amax") != std::string::npos;
+}
+
 namespace {
 
 bool has_key(const CaseLine& line, std::string_view key) { return find_key(*find_op(line.op), key) != nullptr; }
 
-bool is_scale(const std::string& name) { return name.find("scale") != std::string::npos || name.find("amax") != std::string::npos; }
-
 bool changes(const std::string& name, const ReplayPlan& plan) {
   if (name == "splits" || name == "first" || name == "last") return plan.splits;
   if (name == "noop") return plan.noop;
-  return is_scale(name) ? plan.scales : plan.data;
+  return changes_with_scales(name) ? plan.scales : plan.data;
 }
 
 // The key's groups, rotated: {a, b, c} becomes {b, c, a}.

@@ -1,6 +1,7 @@
 #pragma once
 // The inputs of a captured call from one replay to the next.
 
+#include <string>
 #include <vector>
 
 #include "conformance/cases/case_line.h"
@@ -18,5 +19,8 @@ namespace assay::conformance {
 //
 // Errors (InvalidArgument): the line asks for no replay; it changes what the case does not have.
 std::vector<golden::Case> replay_steps(const CaseLine& line);
+
+// Whether an input of this name changes with `scales`.
+bool changes_with_scales(const std::string& name);
 
 }  // namespace assay::conformance

@@ -6,6 +6,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/generator.h"
+#include "conformance/cases/replay_steps.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/support/error.h"
 
@@ -18,8 +19,6 @@ constexpr std::int64_t kModuleSeeds = 100'000'007, kMicrobatchSeeds = 1'000'003;
 bool is_linear(const std::string& step) { return step == "forward" || step == "dgrad" || step == "wgrad"; }
 bool is_product(const std::string& step) { return step == "TN" || step == "NN" || step == "NT"; }
 bool makes_weight_gradient(const std::string& step) { return step == "wgrad" || step == "NT"; }
-bool is_scale(const std::string& name) { return name.find("scale") != std::string::npos || name.find("amax") != std::string::npos; }
-
 std::string pair(std::string_view key, std::string_view value) { return std::string(" ").append(key).append("=").append(value); }
 
 // "pow2=1 eps=0.5" of the scenario, where the recipe has them.
@@ -306,7 +305,7 @@ std::vector<golden::Case> scenario_inputs(const CaseLine& line, const Scenario& 
     if (plan.data != plan.scales) {
       golden::Case scaled = generate(line_of(line, call.step, call.microbatch, splits, rows, plan.scales ? seed + round : seed));
       for (auto& [name, tensor] : made.in) {
-        if (is_scale(name)) tensor = std::move(scaled.in.at(name));
+        if (changes_with_scales(name)) tensor = std::move(scaled.in.at(name));
       }
     }
     if (const auto flag = made.in.find("noop"); flag != made.in.end() && plan.noop) {

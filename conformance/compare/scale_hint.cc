@@ -17,7 +17,7 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::int64_t kTile = 128;
-constexpr std::int64_t kWindow = 256;                // places that are tried side by side
+constexpr std::int64_t kSideBySide = 256;                // places that are tried side by side
 constexpr std::int64_t kMostTiles = 512;             // that are looked at
 constexpr std::int64_t kEffort = 8'000'000'000;      // multiplications and additions that the search may take: a second or so
 constexpr std::size_t kSamples = 4;                  // elements of a tile that are looked at; all must agree
@@ -101,7 +101,7 @@ void finish_as(const GroupedGemmView& view, const Parts& parts, bool columns_mov
   const GroupView& group = *parts.group;
   const std::int64_t at = group.d_offset + parts.i * group.n + parts.j;
   const bool has_c = group.beta != 0 && view.c != nullptr;
-  std::array<Code, kWindow> c, bias, d;
+  std::array<Code, kSideBySide> c, bias, d;
   if (has_c) std::fill_n(c.data(), acc.size(), static_cast<const Code*>(view.c)[at]);
   if (group.bias != nullptr) std::fill_n(bias.data(), acc.size(), static_cast<const Code*>(group.bias)[parts.j]);
   gemm::Epilogue epilogue{view.d_type, group.alpha, group.beta};
@@ -121,7 +121,7 @@ void finish_as(const GroupedGemmView& view, const Parts& parts, bool columns_mov
   std::copy_n(d.data(), acc.size(), codes.data());
 }
 
-// The codes of D for at most kWindow sums `acc`, all at the place of `parts`. Kind tensor: `acc` are the moving scales.
+// The codes of D for at most kSideBySide sums `acc`, all at the place of `parts`. Kind tensor: `acc` are the moving scales.
 void finish(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<const float> acc, std::span<std::uint32_t> codes) {
   if (view.d_type == Format::f32) {
     finish_as<std::uint32_t>(view, parts, columns_move, acc, codes);
@@ -144,10 +144,10 @@ Search search(const GroupedGemmView& view, const Parts& parts, bool columns_move
   const std::int64_t own = static_cast<const float*>(scale.data) - all.data() + scale.index(columns_move ? parts.j : parts.i, 0);
   const std::int64_t places = static_cast<std::int64_t>(all.size()) - std::max<std::int64_t>(stretches - 1, 0) * stride;
   const std::vector<float>& fixed = columns_move ? parts.s_rows : parts.s_columns;
-  std::array<float, kWindow> acc;
-  std::array<std::uint32_t, kWindow> codes;
-  for (std::int64_t begin = 0; begin < places; begin += kWindow) {
-    const std::int64_t count = std::min(kWindow, places - begin);
+  std::array<float, kSideBySide> acc;
+  std::array<std::uint32_t, kSideBySide> codes;
+  for (std::int64_t begin = 0; begin < places; begin += kSideBySide) {
+    const std::int64_t count = std::min(kSideBySide, places - begin);
     const auto used = static_cast<std::size_t>(count);
     if (view.kind == GemmKind::tensor) {
       std::copy_n(all.data() + begin, count, acc.data());

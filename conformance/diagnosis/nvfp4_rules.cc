@@ -67,7 +67,7 @@ bool two_choices(const QuantizeConfig& config) { return !one_choice(config); }
 bool transforms(const QuantizeConfig& config) { return config.hadamard; }
 bool stochastic(const QuantizeConfig& config) { return config.stochastic_rounding; }
 
-constexpr NamedNvfp4Rules kRules[] = {
+constexpr NamedNvfp4Rules kNvfp4Rules[] = {
     {"with codes rounded toward zero", nearest, {.code = toward_zero}},
     {"with ties of codes rounded away from zero", nearest, {.code = ties_away}},
     {"with NaN stored as 0", nearest, {.code = nan_as_zero}},
@@ -175,7 +175,7 @@ std::uint8_t scale_of(const Part& part, std::int64_t line, std::int64_t line_end
   return of_four < of_six || (of_four == of_six && part.rules.four_or_six == FourOrSix::four_where_equal) ? four : six;
 }
 
-std::uint8_t code_of(const Part& part, float x, std::uint8_t scale, const std::uint8_t* random) {
+std::uint8_t element_code(const Part& part, float x, std::uint8_t scale, const std::uint8_t* random) {
   const float multiplier = scalar::nvfp4_multiplier(scale, part.tensor_scale);
   const float given = part.config.zero_sign == ZeroSign::positive && x == 0 ? 0.0f : x;
   const float product = part.rules.product != nullptr ? part.rules.product(given, scale, part.tensor_scale) : given * multiplier;
@@ -190,7 +190,7 @@ void put_code(golden::Tensor& to, std::int64_t at, std::uint8_t code) {
 
 }  // namespace
 
-std::span<const NamedNvfp4Rules> nvfp4_rules() { return kRules; }
+std::span<const NamedNvfp4Rules> nvfp4_rules() { return kNvfp4Rules; }
 
 std::optional<golden::Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect& suspect) {
   const Request& request = suspect.request;
@@ -231,7 +231,7 @@ std::optional<golden::Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const 
         for (std::int64_t i = first; i < end; ++i) {
           const std::int64_t at = line * part.length + i, byte = rules.random_in_order_of_x && !rowwise ? i * part.lines + line : at;
           const auto* bytes = random == nullptr ? nullptr : static_cast<const std::uint8_t*>(random->data) + base + byte;
-          put_code(made, base + at, code_of(part, part.at(line, i), scale, bytes));
+          put_code(made, base + at, element_code(part, part.at(line, i), scale, bytes));
         }
       }
     }
@@ -242,7 +242,7 @@ std::optional<golden::Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const 
 void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
   if (suspect.request.op() != "quantize" || quantize_config_of(suspect.request).recipe != Recipe::nvfp4) return;
   const QuantizeConfig config = quantize_config_of(suspect.request);
-  for (const NamedNvfp4Rules& named : kRules) {
+  for (const NamedNvfp4Rules& named : kNvfp4Rules) {
     if (!named.applies(config)) continue;
     // A 2-D tile is looked at once for each of its 16 lines, with two choices 16 codes each time.
     const std::int64_t times = (config.two_dimensional ? 16 : 1) * (two_choices(config) ? 4 : 2);

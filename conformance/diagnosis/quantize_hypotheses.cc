@@ -28,7 +28,7 @@ Shape block_of(const QuantizeCall& call, bool rowwise, std::int64_t rows, std::i
 }
 
 // One direction of one group.
-struct Part {
+struct GroupDirection {
   const QuantizeCall& call;
   const QuantizeRules& rules;
   const TensorView& x;
@@ -53,7 +53,7 @@ struct Part {
   }
 };
 
-void quantize(const Part& part, bool to_data, golden::Tensor& to) {
+void quantize(const GroupDirection& part, bool to_data, golden::Tensor& to) {
   const auto [height, width] = block_of(part.call, part.rowwise, part.rows, part.columns);
   std::vector<float> block;
   for (std::int64_t i = 0; i * height < part.rows; ++i) {

@@ -165,7 +165,7 @@ bool makes_f32_scales(const QuantizeCall& call) { return has_amax(call) && f32_s
 bool pow2(const QuantizeCall& call) { return makes_f32_scales(call) && call.pow2; }
 bool f32_input(const QuantizeCall& call) { return has_amax(call) && call.x_type == Format::f32; }
 
-constexpr NamedRules kRules[] = {
+constexpr NamedRules kQuantizeRules[] = {
     {"with codes rounded toward zero", always, {.code = toward_zero}},
     {"with ties of codes rounded away from zero", always, {.code = ties_away}},
     {"with codes rounded away from zero", always, {.code = away_from_zero}},
@@ -208,7 +208,7 @@ constexpr NamedRules kRules[] = {
 
 }  // namespace
 
-std::span<const NamedRules> quantize_rules() { return kRules; }
+std::span<const NamedRules> quantize_rules() { return kQuantizeRules; }
 
 BlockScale right_scale(const QuantizeCall& call, float amax) {
   if (call.recipe != Recipe::mxfp8) return stored(scale_by(call, amax, quotient, floor_of));

@@ -18,19 +18,19 @@
 namespace assay::conformance {
 namespace {
 
-struct Options {
+struct GoldenOptions {
   std::string folder;
   bool quiet = false;
 };
 
-std::shared_ptr<Options> add_options(CLI::App& verb) {
-  const auto options = std::make_shared<Options>();
+std::shared_ptr<GoldenOptions> add_options(CLI::App& verb) {
+  const auto options = std::make_shared<GoldenOptions>();
   verb.add_option("--folder", options->folder, "The golden folder: cases/*.txt, *.h5 and manifest.json (default: " + golden_folder().string() + ")");
   verb.add_flag("--quiet", options->quiet, "No progress");
   return options;
 }
 
-std::filesystem::path folder_of(const Options& options) {
+std::filesystem::path folder_of(const GoldenOptions& options) {
   const std::filesystem::path folder = options.folder.empty() ? golden_folder() : std::filesystem::path(options.folder);
   std::error_code none;
   const bool is_there = std::filesystem::exists(folder, none);
@@ -54,7 +54,7 @@ golden::Manifest outside_entries(const std::filesystem::path& folder) {
   return kept;
 }
 
-ExitCode build(const Options& options) {
+ExitCode build(const GoldenOptions& options) {
   const std::filesystem::path folder = folder_of(options);
   const std::vector<std::filesystem::path> lists = case_lists(folder);
   if (lists.empty()) {
@@ -82,7 +82,7 @@ ExitCode build(const Options& options) {
   return ExitCode::passed;
 }
 
-ExitCode check(const Options& options) {
+ExitCode check(const GoldenOptions& options) {
   const std::filesystem::path folder = folder_of(options);
   std::vector<std::string> faults = golden::check_manifest(folder);
   const golden::Manifest manifest = golden::read_manifest(folder / "manifest.json");

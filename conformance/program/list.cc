@@ -26,7 +26,7 @@
 namespace assay::conformance {
 namespace {
 
-struct Options {
+struct ListOptions {
   std::vector<std::string> words;
   std::string profile = "standard";
   std::string op;
@@ -102,7 +102,7 @@ void list_counts() {
   say("levels: {}\n", levels().size());
 }
 
-ExitCode list_algorithms(const Options& options) {
+ExitCode list_algorithms(const ListOptions& options) {
   const CaseLine line = parse_case_line(options.algorithms_of);
   const golden::Case problem = generate(line);
   golden::Case copy = problem;
@@ -115,7 +115,7 @@ ExitCode list_algorithms(const Options& options) {
   return all.empty() ? ExitCode::nothing_selected : ExitCode::passed;
 }
 
-ExitCode list_axes(const Options& options) {
+ExitCode list_axes(const ListOptions& options) {
   const std::unique_ptr<Backend> backend = options.backend.open();
   const std::vector<assay_axis> all = backend->axes();
   for (const assay_axis& each : all) say("{:<20} {}\n{:<20} values: {}\n", each.name, in_table(each.description, 21), "", in_table(each.values, 21, 29));
@@ -123,7 +123,7 @@ ExitCode list_axes(const Options& options) {
   return ExitCode::passed;
 }
 
-ExitCode list_cases(const Options& options) {
+ExitCode list_cases(const ListOptions& options) {
   const Selection selection = select(catalogue(*profile_named(options.profile)), options.words);
   for (const std::string& word : selection.unmatched) warn("no case of profile {} matches '{}'\n", options.profile, word);
   if (!selection.unmatched.empty() || selection.cases.empty()) return ExitCode::nothing_selected;
@@ -143,7 +143,7 @@ ExitCode list_cases(const Options& options) {
 }  // namespace
 
 Action add_list(CLI::App& verb) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ListOptions>();
   verb.add_option("WORDS", options->words, "Only cases whose name or line contains every word");
   verb.add_option("--profile", options->profile, "smoke, standard or full")->capture_default_str()->check(CLI::IsMember({"smoke", "standard",
       "full"}));

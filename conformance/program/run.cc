@@ -25,7 +25,7 @@
 namespace assay::conformance {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::vector<std::string> words;
   BackendChoice backend;
   std::string profile = "standard";
@@ -49,7 +49,7 @@ struct Options {
 };
 
 // NAME=VALUE is that value, NAME each value of the axis but its default, "all" each of every axis.
-SettingsToTry settings_of(const Options& options, Backend& backend) {
+SettingsToTry settings_of(const RunOptions& options, Backend& backend) {
   SettingsToTry settings;
   settings.all_algorithms = options.algorithms == "all";
   const std::vector<assay_axis> axes = backend.axes();
@@ -95,7 +95,7 @@ Level required(const std::string& word) {
   }
 }
 
-EarlierResults baseline_of(const Options& options) {
+EarlierResults baseline_of(const RunOptions& options) {
   EarlierResults earlier = earlier_of("--baseline", options.baseline);
   const std::string verb = earlier.header.value("verb", "");
   if (verb != options.kind() && !verb.starts_with(options.kind() + " ")) {
@@ -122,7 +122,7 @@ void take_earlier(const EarlierResults& earlier, Report& report) {
 }
 
 // The header, the file of results and what an earlier run found. Errors: CLI::ValidationError where that was another run.
-void prepare_files(const Options& options, const SelectionText& text, Report& report) {
+void prepare_files(const RunOptions& options, const SelectionText& text, Report& report) {
   const std::string results = options.resume.empty() ? options.results : options.resume;
   if (options.json.empty() && results.empty()) return;
   const nlohmann::json header = run_header(options.verb(), report.subject(), options.backend, &text);
@@ -151,7 +151,7 @@ bool is_same_file(const std::filesystem::path& one, const std::filesystem::path&
   return place(one) == place(other);
 }
 
-void check_paths(const Options& options) {
+void check_paths(const RunOptions& options) {
   if (const char* folder = std::getenv("ASSAY_GOLDEN"); folder != nullptr && *folder != '\0' && !std::filesystem::is_directory(folder)) {
     throw CLI::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
   }
@@ -169,7 +169,7 @@ void check_paths(const Options& options) {
 
 std::string plural(std::size_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
 
-ExitCode run(const Options& options, const std::string& no_device) {
+ExitCode run(const RunOptions& options, const std::string& no_device) {
   const ShardChoice shard = shard_of(options.shard);
   check_paths(options);
   const bool random = options.random > 0, unnarrowed = !random && options.words.empty();
@@ -246,7 +246,7 @@ ExitCode run(const Options& options, const std::string& no_device) {
   return report.exit_code();
 }
 
-void add_evidence_options(CLI::App& verb, Options& options) {
+void add_evidence_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--require", options.require, "A level (assay list --levels), words of case lines or a file of such lines: a required case that does not pass is a failure; again for more")
       ->allow_extra_args(false);
   verb.add_option("--baseline", options.baseline, "An earlier --json or --results file: a case that passed there and does not here is a failure");
@@ -258,7 +258,7 @@ void add_evidence_options(CLI::App& verb, Options& options) {
 }  // namespace
 
 Action add_run(CLI::App& verb) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunOptions>();
   verb.add_option("WORDS", options->words, "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs allowed); a word that matches nothing is exit 4");
   options->backend.add_to(verb);
   CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");

@@ -60,7 +60,7 @@ std::string in_one_line(std::string text) {
 bool is_status(assay_status status) { return static_cast<unsigned>(status) <= ASSAY_FAILED; }
 
 // What is wrong with a refusal, or empty.
-std::string fault_of(const Attempt& tried) {
+std::string refusal_fault(const Attempt& tried) {
   if (tried.status == ASSAY_OK) return "returned 'ok': expected a refusal" + (tried.damage.empty() ? "" : ", and it changed memory: " + tried.damage.front());
   if (!is_status(tried.status)) return fmt::format("returned the status {}: expected one of assay_status", static_cast<int>(tried.status));
   if (!tried.damage.empty()) return fmt::format("returned '{}', but changed memory: {}", name_of(tried.status), tried.damage.front());
@@ -123,7 +123,7 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
       judgement.text = headed(options, fmt::format("  call    with {}: returned '{}': {}", wrong.what, name_of(tried.status), tried.error));
       return watch.stop(judgement);
     }
-    const std::string fault = fault_of(tried);
+    const std::string fault = refusal_fault(tried);
     if (!fault.empty()) faults.push_back(fmt::format("with {}: {}", wrong.what, fault));
     if (fault.empty()) refused.push_back(&wrong), reasons.insert(tried.error);
     if (!right_call("the right call, after one with " + wrong.what)) return watch.stop(judgement);

@@ -26,7 +26,7 @@ std::vector<const ContentFault*> refused(const golden::Case& problem, const std:
 }
 
 // What is wrong with the way in which a fault was reported, or empty.
-std::string fault_of(const Attempt& tried) {
+std::string report_fault(const Attempt& tried) {
   if (!tried.damage.empty()) return fmt::format("returned '{}', and changed memory: {}", name_of(tried.status), tried.damage.front());
   if (tried.status == ASSAY_OK) return "returned 'ok', and so did the wait behind it: expected the fault to be reported";
   if (!is_report(tried.status)) return fmt::format("returned '{}': expected 'invalid argument', 'not supported' or 'failed'", name_of(tried.status));
@@ -64,7 +64,7 @@ class FaultJudge {
         judgement_.text = headed(options_, "  call    " + text);
         return false;
       }
-      if (const std::string fault = fault_of(tried); !fault.empty()) wrong_.push_back(with + ": " + fault);
+      if (const std::string fault = report_fault(tried); !fault.empty()) wrong_.push_back(with + ": " + fault);
       if (!right_call("the right call, after one " + with, way)) return false;
     }
     return true;

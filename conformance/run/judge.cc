@@ -8,6 +8,7 @@
 
 #include "conformance/run/expectation.h"
 #include "conformance/run/judge_parts.h"
+#include "conformance/run/late_stream.h"
 #include "conformance/run/promises.h"
 #include "conformance/run/trial.h"
 
@@ -47,9 +48,6 @@ std::string ground_text(const Judgement& judgement) {
 }
 
 namespace {
-
-// Cases of more words are not made once more on a busy stream.
-constexpr std::int64_t kLateWords = std::int64_t{1} << 18;
 
 // Expectations of one case, by what was stated.
 class Expectations {

@@ -8,11 +8,10 @@
 
 #include "conformance/run/expectation.h"
 #include "conformance/run/judge.h"
+#include "conformance/run/poisons.h"
 #include "conformance/run/trial.h"
 
 namespace assay::conformance {
-
-inline constexpr std::uint8_t kPoisons[] = {0xff, 0xa5};
 
 // The text of a failure: title, setting, `body`, and the command that reproduces it.
 std::string headed(const JudgeOptions& options, const std::string& body);
@@ -44,8 +43,6 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
 
 // The verdict of calls that were made one by one: what is wrong with each, of which the first few are shown; `others` names the rest.
 void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options, Judgement& judgement);
-
-inline std::uint8_t other_poison(std::uint8_t poison) { return poison == kPoisons[0] ? kPoisons[1] : kPoisons[0]; }
 
 // Whether what the backend states can be followed; sets ground and source of the judgement, and its text where it cannot.
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement);

@@ -1,9 +1,14 @@
 #pragma once
 // A stream that is busy: what is enqueued on it comes late, so that work on any other stream overtakes it.
 
+#include <cstdint>
+
 #include "conformance/backends/backend.h"
 
 namespace assay::conformance {
+
+inline constexpr std::int64_t kLateWords = std::int64_t{1} << 18;   // what has more words is not made once more on a busy stream
+inline constexpr std::int64_t kLatePiece = std::int64_t{32} << 10;  // copies of no more than this do not keep the caller waiting
 
 class LateStream {
  public:

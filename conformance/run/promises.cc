@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "conformance/run/group_alone.h"
+#include "conformance/run/poisons.h"
 
 namespace assay::conformance {
 namespace {
 
-constexpr std::uint8_t kPoisons[] = {0xff, 0xa5};
 constexpr int kRepeats = 4;
 
 std::string trouble(const Attempt& tried, const std::string& when) {

@@ -1,11 +1,11 @@
 // Judging a call that is captured once and replayed, or made again and again.
 
 #include "conformance/run/judge_parts.h"
+#include "conformance/run/late_stream.h"
 
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kLateWords = std::int64_t{1} << 18;
 
 // How round `i` is carried out. Where there is a graph, every second round is made eagerly too: then what a backend keeps on the
 // host from one call to the next is as old as what it keeps in the graph. Two rounds of small calls are late.

@@ -12,14 +12,14 @@
 #include "conformance/cases/scenario.h"
 #include "conformance/compare/compare.h"
 #include "conformance/run/expectation.h"
+#include "conformance/run/late_stream.h"
+#include "conformance/run/poisons.h"
 #include "conformance/run/scenario_stage.h"
 #include "conformance/run/statement.h"
 
 namespace assay::conformance {
 namespace {
 
-constexpr std::uint8_t kPoisons[] = {0xff, 0xa5};
-constexpr std::int64_t kLateWords = std::int64_t{1} << 18;  // scenarios of more words in a round are never late
 
 // One number for all bytes, so that a replay can be held against a later run without being kept.
 std::uint64_t digest(const std::vector<std::byte>& bytes) {

@@ -15,7 +15,6 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::uint8_t kFirstPoison = 0xff;
-constexpr std::int64_t kLatePiece = std::int64_t{32} << 10;  // copies of no more than this do not keep the caller waiting
 
 }  // namespace
 

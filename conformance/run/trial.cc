@@ -71,7 +71,6 @@ std::uint64_t variety_of(const std::string& op, const std::string& name) {
 
 namespace {
 
-constexpr std::int64_t kLatePiece = std::int64_t{32} << 10;  // copies of no more than this do not keep the caller waiting
 constexpr const char* kCopied = "wait for a copy to the host";
 
 }  // namespace

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{8} << 20;
 
-std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
-
 // Large pieces by all threads.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   parallel_for(static_cast<std::int64_t>(bytes), std::int64_t{1} << 20, [&](std::int64_t begin, std::int64_t end) {

@@ -11,8 +11,6 @@ namespace assay::conformance::worker {
 namespace {
 
 Remote& of(assay_context* context) { return *reinterpret_cast<Remote*>(context); }
-std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
-
 template <class T>
 T* pointer_in(Remote& remote, const Remote::Answer& answer) {
   T* made = nullptr;

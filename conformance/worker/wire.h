@@ -17,6 +17,9 @@
 
 namespace assay::conformance::worker {
 
+// A pointer as a message has it.
+inline std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
 // Functions of the interface; `load`: the library is loaded and its table read; `unload`: it is unloaded.
 enum class Function : std::uint32_t {
   none, load, unload, open, close, last_error, device_info, allocate, release, copy_to_device, copy_to_host, fill, stream_create, stream_destroy,

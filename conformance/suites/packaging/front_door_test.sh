@@ -121,7 +121,7 @@ checkout
 call run --out "two words" ''
 expect "the first run" exits 0
 expect "arguments and folder reach the program" prints_only "program in $work/elsewhere: <run> <--out> <two words> <>"
-expect "the first run configures" called "^cmake -S $work/repo -B $work/repo/build -DCMAKE_BUILD_TYPE=Release"
+expect "the first run configures" called "^cmake -S $work/repo -B $work/repo/build -DCMAKE_BUILD_TYPE=Release -DASSAY_UNITY=ON"
 expect "the first run builds the program alone" called "^cmake --build .* --target assay$"
 expect "nothing is installed" never_called "^apt-get"
 : >"$CALLS"
