@@ -17,7 +17,7 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::int64_t kTile = 128;
-constexpr std::int64_t kSideBySide = 256;                // places that are tried side by side
+constexpr std::int64_t kSideBySide = 256;            // places that are tried side by side
 constexpr std::int64_t kMostTiles = 512;             // that are looked at
 constexpr std::int64_t kEffort = 8'000'000'000;      // multiplications and additions that the search may take: a second or so
 constexpr std::size_t kSamples = 4;                  // elements of a tile that are looked at; all must agree

@@ -23,18 +23,18 @@ constexpr std::int64_t kPiece = std::int64_t{1} << 25, kPart = std::int64_t{1} <
 
 // Canary bytes differ from place to place and repeat after 64 KiB, so that a shifted copy of them is seen too.
 constexpr std::int64_t kPeriod = std::int64_t{1} << 16;
+std::array<std::vector<std::byte>, 2> canary_tables() {  // no lambda: the compiler would try for seconds to run it itself
+  std::array<std::vector<std::byte>, 2> made{std::vector<std::byte>(2 * kPeriod), std::vector<std::byte>(2 * kPeriod)};
+  for (std::int64_t i = 0; i < 2 * kPeriod; ++i) {
+    const std::int64_t place = i % kPeriod, byte = 0xC3 ^ place * 37 ^ (place >> 8) * 101;
+    made[0][static_cast<std::size_t>(i)] = static_cast<std::byte>(byte & 0xff);
+    made[1][static_cast<std::size_t>(i)] = static_cast<std::byte>(~byte & 0xff);
+  }
+  return made;
+}
+
 const std::byte* canaries(std::int64_t at, bool inverted) {  // at least kPeriod bytes of them
-  static const auto tables = [] {
-    std::array<std::vector<std::byte>, 2> made;
-    for (std::vector<std::byte>& each : made) each.resize(static_cast<std::size_t>(2 * kPeriod));
-    for (std::int64_t i = 0; i < 2 * kPeriod; ++i) {
-      const std::int64_t place = i % kPeriod;
-      const auto byte = static_cast<std::byte>((0xC3 ^ place * 37 ^ (place >> 8) * 101) & 0xff);
-      made[0][static_cast<std::size_t>(i)] = byte;
-      made[1][static_cast<std::size_t>(i)] = ~byte;
-    }
-    return made;
-  }();
+  static const std::array<std::vector<std::byte>, 2> tables = canary_tables();
   return tables[inverted ? 1 : 0].data() + at % kPeriod;
 }
 

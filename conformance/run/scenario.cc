@@ -20,7 +20,6 @@
 namespace assay::conformance {
 namespace {
 
-
 // One number for all bytes, so that a replay can be held against a later run without being kept.
 std::uint64_t digest(const std::vector<std::byte>& bytes) {
   std::uint64_t sum = 0x9E37'79B9'7F4A'7C15 ^ bytes.size();
