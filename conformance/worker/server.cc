@@ -99,6 +99,7 @@ std::optional<int> serve_as_worker(int argc, char** argv) {
   void* memory = mmap(nullptr, channels * sizeof(Channel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, kMemoryDescriptor, 0);
   if (channels == 0 || memory == MAP_FAILED) return 1;
   close(kMemoryDescriptor);
+  madvise(memory, channels * sizeof(Channel), MADV_DONTFORK);  // a child of the backend does not answer in this one's place
   end_with_judge();
   auto* all = static_cast<Channel*>(memory);
   static Loaded loaded;

@@ -206,10 +206,11 @@ const std::map<std::string, std::function<void()>>& deeds() {
          kill(getppid(), SIGSTOP);
          _exit(0);
        }},
-      {"two_answer", [] {  // the child goes on in its place
+      {"child_answers", [] {  // in this one's place
          if (fork() != 0) _exit(0);
          setsid();
        }},
+      {"both_answer", [] { fork(); }},
       {"close_for_ever", [] {
          std::thread([] {
            for (;;) {
