@@ -28,7 +28,7 @@ option(ASSAY_UNITY "Compile several sources of a lean library as one, for a shor
 # for the sources after HOT. Bits do not depend on it: no option here changes floating-point arithmetic.
 function(assay_lean target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HOT")
-  set_target_properties(${target} PROPERTIES ASSAY_LEAN ON UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+  set_target_properties(${target} PROPERTIES ASSAY_LEAN ON UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   if(arg_HOT)  # options of its own keep a source out of those compiled as one
     set_property(SOURCE ${arg_HOT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
   endif()
