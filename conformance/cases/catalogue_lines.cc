@@ -783,6 +783,34 @@ grouped_gemm kind=f16 layout=NN dtype_d=f16 splits=4096,0,2305 N=16 K=1032 seed=
 grouped_gemm kind=tensor layout=NN split_accumulator=1 dtype_d=f32 splits=2400,0,2192 N=16 K=1024 seed=1109
 grouped_gemm kind=mxfp8 layout=NN splits=2400,0,2208 N=32 K=1024 seed=1110
 grouped_gemm kind=nvfp4 layout=NN dtype_d=f32 splits=4096,0,2304 N=32 K=1024 seed=1111
+# so many words of what is no quantization and no single product
+swizzle recipe=mxfp8 R=8192 K=24704 seed=1112
+swizzle recipe=mxfp8 direction=columnwise R=24704 K=8192 seed=1113
+swizzle recipe=nvfp4 R=4096 K=24704 seed=1114
+swizzle recipe=nvfp4 direction=columnwise R=24704 K=4096 seed=1115
+unswizzle recipe=mxfp8 R=8192 K=24704 seed=1116
+unswizzle recipe=mxfp8 direction=columnwise R=24704 K=8192 seed=1117
+unswizzle recipe=nvfp4 R=4096 K=24704 seed=1118
+unswizzle recipe=nvfp4 direction=columnwise R=24704 K=4096 seed=1119
+grouped_dbias splits=1025x1 K=4096 seed=1120
+grouped_dbias itype=f16 accumulate=1 splits=1025x1 K=4096 seed=1121
+grouped_dbias itype=f32 splits=1,1024x1 K=4097 seed=1122
+quantize recipe=tensor_delayed dbias=1 direction=rowwise splits=1025x1 K=4096 seed=1123
+quantize recipe=mxfp8 itype=f16 dbias=1 direction=rowwise splits=1025x1 K=4096 seed=1124
+quantize recipe=block_1x128 itype=f32 dbias=1 direction=rowwise splits=1025x1 K=4096 seed=1125
+delayed_update tensors=4097 length=1025 seed=1126
+delayed_update algorithm=most_recent otype=e5m2 tensors=4097 length=1025 seed=1127
+delayed_update bulk=0 tensors=1025 length=4097 seed=1128
+linear_forward recipe=none splits=513,0,512 N=4096 K=8 seed=1129
+linear_forward recipe=block splits=513,0,512 N=4096 K=16 seed=1130
+linear_forward recipe=tensor_current splits=513,0,512 N=4096 K=16 seed=1131
+linear_dgrad recipe=none itype=f16 splits=513,0,512 N=8 K=4096 seed=1132
+linear_dgrad recipe=tensor_delayed splits=513,0,512 N=16 K=4096 seed=1133
+linear_dgrad recipe=mxfp8 splits=544,0,512 N=32 K=4096 seed=1134
+linear_wgrad recipe=none splits=5,0 N=512 K=4096 seed=1135
+linear_wgrad recipe=block dtype_d=bf16 splits=16,0 N=512 K=4096 seed=1136
+linear_wgrad recipe=nvfp4 splits=32,0 N=512 K=4096 seed=1137
+splits_to_offsets splits=1048576x3 stride=7
 # a step of training in graphs, larger and for longer
 scenario recipe=block steps=forward/dgrad,wgrad modules=2 order=streams bias=1 splits=128,0,64 N=136 K=144 seed=970 replay=3:data,splits
 scenario recipe=none steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=zipf(64,128,5) N=16 K=24 seed=971 replay=32:data,splits

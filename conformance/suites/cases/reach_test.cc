@@ -241,7 +241,13 @@ TEST(Reach, FullComparesEnoughWords) {
   const std::int64_t enough = 3 * (std::int64_t{1} << 22);
   for (const char* codes : {"codes e4m3", "codes e5m2", "codes e2m1"}) EXPECT_GE(full.at("quantize").words.at(codes), enough) << codes;
   for (const char* scales : {"scales f32", "scales e8m0", "scales e4m3"}) EXPECT_GE(full.at("quantize").words.at(scales), enough) << scales;
-  EXPECT_GE(full.at("dequantize").words.at("values"), enough);
+  for (const char* op : {"swizzle", "unswizzle"}) {
+    for (const char* scales : {"scales e8m0", "scales e4m3"}) EXPECT_GE(full.at(op).words.at(scales), enough) << op << " " << scales;
+  }
+  for (const char* op : {"quantize", "grouped_dbias"}) EXPECT_GE(full.at(op).words.at("sums"), enough) << op;
+  for (const char* op : {"dequantize", "delayed_update", "linear_forward", "linear_dgrad", "linear_wgrad"}) {
+    EXPECT_GE(full.at(op).words.at("values"), enough) << op;
+  }
   for (const char* kind : {"d bf16", "d f16", "d tensor", "d block", "d mxfp8", "d nvfp4"}) EXPECT_GE(full.at("grouped_gemm").words.at(kind),
       enough) << kind;
 }
