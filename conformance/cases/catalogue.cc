@@ -75,6 +75,7 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, unit_probe_lines());
     append(lines, input_lines());
     append(lines, remaining_lines(lines));
+    append(lines, option_lines(lines));
   }
   if (profile == Profile::full) {
     append(lines, written(kFullLines));

@@ -23,6 +23,9 @@ std::vector<CaseLine> size_lines();
 // Sizes that none of `lines` has and that a fault could need: residues of a tile, two large lengths together.
 std::vector<CaseLine> remaining_lines(const std::vector<CaseLine>& lines);
 
+// Every option beside every large length of its op, where none of `lines` has the two; of standard.
+std::vector<CaseLine> option_lines(const std::vector<CaseLine>& lines);
+
 // Inputs that may be left out, and inputs of which a few bytes change between replays; of standard.
 std::vector<CaseLine> input_lines();
 

@@ -196,6 +196,49 @@ TEST(Reach, HasManyGroupsInEveryStepOfALayer) {
   }
 }
 
+// Options that select kernels of their own, beside each length that is large: whatever the recipe allows is met.
+TEST(Reach, HasEveryOptionBesideEveryLargeLength) {
+  std::set<std::string> met;
+  for (const CaseLine& line : standard_lines()) {
+    if (line.op == "scenario" || !has_key(line, "splits") || line.has("replay")) continue;
+    std::vector<std::int64_t> splits;
+    if (line.has("splits")) splits = line.splits();
+    std::int64_t rows = has_key(line, "R") && line.has("R") ? line.integer("R") : 0;
+    for (const std::int64_t each : splits) rows = std::max(rows, each);
+    const std::pair<const char*, bool> lengths[] = {{"rows", rows > 1000}, {"groups", splits.size() > 64},
+                                                    {"K", has_key(line, "K") && line.integer("K") > 1000},
+                                                    {"N", has_key(line, "N") && line.integer("N") > 1000}};
+    for (const auto& [length, is_large] : lengths) {
+      if (!is_large) continue;
+      for (const char* key : {"noop", "dbias", "dtype_d", "scale_layout", "direction", "two_dimensional", "hadamard", "stochastic", "four_over_six", "bias",
+                              "accumulate", "deferred", "layout", "split_accumulator", "weight_block", "otype", "grad_otype", "pow2", "itype"}) {
+        if (has_key(line, key) && line.has(key)) met.insert(kernel_of(line).substr(0, kernel_of(line).rfind(" TN")) + " " + key + "=" + line.text(key) + " " + length);
+      }
+    }
+  }
+  const auto expect = [&](const std::string& kernel, const std::string& word, bool has_n) {
+    for (const char* length : {"rows", "K", "groups"}) EXPECT_TRUE(met.count(kernel + " " + word + " " + length)) << kernel << " " << word << " " << length;
+    if (has_n) EXPECT_TRUE(met.count(kernel + " " + word + " N")) << kernel << " " << word << " N";
+  };
+  for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
+    for (const char* word : {"noop=0", "noop=1", "dbias=1", "itype=f16", "itype=f32", "direction=rowwise", "direction=columnwise"}) {
+      expect(std::string("quantize ") + recipe, word, false);
+    }
+    for (const char* word : {"dtype_d=f16", "dtype_d=bf16", "dtype_d=f32", "direction=columnwise"}) expect(std::string("dequantize ") + recipe, word, false);
+  }
+  for (const char* word : {"stochastic=1", "hadamard=1", "two_dimensional=1", "four_over_six=mse", "scale_layout=swizzled"}) expect("quantize nvfp4", word, false);
+  for (const char* word : {"two_dimensional=1", "scale_layout=swizzled", "otype=e5m2"}) expect("quantize mxfp8", word, false);
+  for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "block", "mxfp8", "nvfp4"}) {
+    for (const char* op : {"linear_forward ", "linear_dgrad ", "linear_wgrad "}) {
+      expect(std::string(op) + recipe, "bias=1", true);
+      const bool transforms = op == std::string("linear_wgrad ") && recipe == std::string("nvfp4");  // in bf16 alone
+      if (!transforms) expect(std::string(op) + recipe, "itype=f16", true);
+    }
+    for (const char* word : {"accumulate=1", "deferred=1", "dtype_d=bf16"}) expect(std::string("linear_wgrad ") + recipe, word, true);
+    if (recipe != std::string("none")) expect(std::string("linear_forward ") + recipe, "noop=0", true), expect(std::string("linear_forward ") + recipe, "noop=1", true);
+  }
+}
+
 // A group of one element for every special value: NaN, -0, subnormal, the largest, infinity, each of them an amax or a sum alone.
 TEST(Reach, HasEverySpecialValueAlone) {
   std::map<std::string, std::set<std::string>> met;
