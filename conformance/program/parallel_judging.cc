@@ -287,11 +287,14 @@ class Judging {
 
 }  // namespace
 
+bool judges_side_by_side(const BackendChoice& choice) {
+  return takes_many_contexts(choice.name) && (choice.expect_by.empty() || takes_many_contexts(choice.expect_by));
+}
+
 void judge_in_parallel(const BackendChoice& choice, std::int64_t count, const std::function<Verdict(std::int64_t, Judged)>& judge_one,
                        const std::function<void(std::int64_t, Judgement)>& left, bool one_at_a_time) {
-  const bool many = takes_many_contexts(choice.name) && (choice.expect_by.empty() || takes_many_contexts(choice.expect_by));
   Judging judging(choice, judge_one, left);
-  if (many && count > 1 && !one_at_a_time) {
+  if (judges_side_by_side(choice) && count > 1 && !one_at_a_time) {
     parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) judging.judge(i);
     });

@@ -40,6 +40,9 @@ Judgement judgement_of(const BackendError& error, const JudgeOptions& options);
 void judge_in_parallel(const BackendChoice& choice, std::int64_t count, const std::function<Verdict(std::int64_t, Judged)>& judge_one,
                        const std::function<void(std::int64_t, Judgement)>& left, bool one_at_a_time = false);
 
+// Whether cases are judged side by side, one context a thread.
+bool judges_side_by_side(const BackendChoice& choice);
+
 // An open backend of `choice`, for judge_in_parallel to use.
 void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend);
 // Closes every context that is still open. What was found about backends beside their cases becomes cases of `report`, of the

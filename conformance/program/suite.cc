@@ -1,10 +1,16 @@
 #include "conformance/program/suite.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "conformance/cases/generator.h"
 #include "conformance/cases/replay_steps.h"
 #include "conformance/cases/shards.h"
+#include "conformance/program/ahead.h"
 #include "conformance/program/fixture_cases.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/progress.h"
@@ -15,6 +21,7 @@
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
 #include "reference/support/error.h"
+#include "reference/support/parallel.h"
 
 namespace assay::conformance {
 namespace {
@@ -53,6 +60,35 @@ std::string variety_of(const CaseLine& line) {
   return text + " " + line.text("layout") + " " + line.text("dtype_d");
 }
 
+// Small enough to be computed by one thread while the backend is busy with other cases.
+constexpr std::int64_t kSmallProducts = std::int64_t{1} << 27, kSmallElements = std::int64_t{1} << 21;
+constexpr int kFewReplays = 16;
+
+bool can_be_foreseen(const CaseLine& line, const BackendChoice& choice) {
+  if (line.op == "scenario" || line.integer("contract") == 1 || !fault_word(line).empty() || !choice.expect_by.empty()) return false;
+  const CaseCost cost = cost_of(line);
+  return cost.macs <= kSmallProducts && cost.elements <= kSmallElements && replay_plan(line).count <= kFewReplays;
+}
+
+// What a backend stated last of cases of a kind.
+class Statements {
+ public:
+  std::optional<assay_numerics> of(const CaseLine& line) {
+    const std::lock_guard lock(mutex_);
+    const auto found = stated_.find(kind_of(line));
+    return found == stated_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void note(const CaseLine& line, const assay_numerics& stated) {
+    const std::lock_guard lock(mutex_);
+    stated_[kind_of(line)] = stated;
+  }
+
+ private:
+  static std::string kind_of(const CaseLine& line) { return line.op + " " + recipe_of(line) + " " + variety_of(line); }
+  std::mutex mutex_;
+  std::map<std::string, assay_numerics> stated_;
+};
+
 // Whatever is thrown on the way becomes a judgement of `report`.
 template <class Body>
 void caught(CaseReport& report, const Judged& judged, const JudgeOptions& options, Body body) {
@@ -75,11 +111,10 @@ void caught(CaseReport& report, const Judged& judged, const JudgeOptions& option
   }
 }
 
-JudgeOptions options_for(const CaseLine& line, Judged judged, const BackendChoice& choice, const std::vector<std::string>& wanted) {
+JudgeOptions options_for(const CaseLine& line, const BackendChoice& choice, const std::vector<std::string>& wanted) {
   JudgeOptions options = choice.judge_options();
   options.title = to_text(line);
   options.reproduce = command_name() + " repro " + quoted(to_text(line)) + choice.words();
-  options.expected_by = judged.expecting;
   options.wanted = &wanted;
   options.order_free = check_kind(line) == CheckKind::order_free;
   options.unit_probes = is_unit_probe(line);
@@ -108,7 +143,8 @@ Backend* restarted(const BackendChoice& choice, std::unique_ptr<Backend>& other)
 std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged, const BackendChoice& choice, const SettingsToTry& settings) {
   CaseReport report = report_for(line);
   const std::vector<std::string> wanted = wanted_outputs(line);
-  const JudgeOptions options = options_for(line, judged, choice, wanted);
+  JudgeOptions options = options_for(line, choice, wanted);
+  options.expected_by = judged.expecting;
   std::vector<CaseReport> reports;
   caught(report, judged, options, [&] {
     const golden::Case problem = generate(line);
@@ -134,11 +170,16 @@ Judgement judge_with_faults(Backend& backend, const CaseLine& line, const JudgeO
 
 }  // namespace
 
-CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice) {
+CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, Foreseen* foreseen) {
   CaseReport report = report_for(line);
   const std::vector<std::string> wanted = wanted_outputs(line);
-  const JudgeOptions options = options_for(line, judged, choice, wanted);
+  JudgeOptions options = options_for(line, choice, wanted);
+  options.expected_by = judged.expecting;
   caught(report, judged, options, [&] {
+    if (foreseen != nullptr) {
+      report.judgement = replay_plan(line).count == 0 ? judge(judged.backend, *foreseen, options) : judge_replay(judged.backend, *foreseen, options);
+      return;
+    }
     report.judgement = line.op == "scenario"           ? judge_scenario(judged.backend, line, options)
                        : line.integer("contract") == 1 ? judge_contract(judged.backend, generate(line), options)
                        : !fault_word(line).empty()     ? judge_with_faults(judged.backend, line, options)
@@ -148,6 +189,24 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
   return report;
 }
 
+namespace {
+
+// Null where the case says later what it says now: it fails, for one.
+std::unique_ptr<Foreseen> foresee(const CaseLine& line, const BackendChoice& choice, Statements& statements) {
+  if (!can_be_foreseen(line, choice)) return nullptr;
+  try {
+    const std::vector<std::string> wanted = wanted_outputs(line);
+    JudgeOptions options = options_for(line, choice, wanted);
+    std::vector<golden::Case> steps = replay_plan(line).count == 0 ? std::vector<golden::Case>{} : replay_steps(line);
+    if (steps.empty()) steps.push_back(generate(line));
+    return std::make_unique<Foreseen>(std::move(steps), options, statements.of(line));
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
 void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress, Report& report) {
   std::vector<const CaseLine*> small, large;
   for (const CaseLine& each : lines) {
@@ -156,21 +215,30 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
   Progress line("cases", static_cast<std::int64_t>(small.size() + large.size()), progress);
   for (const auto& [part, one_at_a_time] : {std::pair{&small, false}, std::pair{&large, true}}) {
     if (part->empty()) continue;
-    judge_in_parallel(choice, static_cast<std::int64_t>(part->size()), [&, part = part](std::int64_t i, Judged judged) {
-      const CaseLine& each = *(*part)[static_cast<std::size_t>(i)];
+    const auto line_of = [part = part](std::int64_t i) -> const CaseLine& { return *(*part)[static_cast<std::size_t>(i)]; };
+    // Calls of a backend that has one context wait for each other: what other threads can do meanwhile, they do.
+    Statements statements;
+    std::optional<Ahead<std::unique_ptr<Foreseen>>> ahead;
+    if (thread_count() > 1 && !one_at_a_time && !settings.any() && !judges_side_by_side(choice)) {
+      ahead.emplace(static_cast<std::int64_t>(part->size()), thread_count() - 1, [&](std::int64_t i) { return foresee(line_of(i), choice, statements); });
+    }
+    judge_in_parallel(choice, static_cast<std::int64_t>(part->size()), [&](std::int64_t i, Judged judged) {
+      const CaseLine& each = line_of(i);
       std::vector<CaseReport> reports;
       if (settings.any() && replay_plan(each).count == 0 && fault_word(each).empty() && (each.op == "scenario" || each.integer("contract") == 0)) {
         reports = judge_under_settings(each, judged, choice, settings);
       } else {
-        reports.push_back(judge_line(each, judged, choice));
+        const std::unique_ptr<Foreseen> foreseen = ahead ? ahead->take(i) : nullptr;
+        reports.push_back(judge_line(each, judged, choice, foreseen.get()));
+        if (foreseen != nullptr && foreseen->stated) statements.note(each, *foreseen->stated);
       }
       line.done(reports[0].line, std::any_of(reports.begin(), reports.end(), [](const CaseReport& made) { return counts_as_failed(made.judgement); }));
       const bool finished = std::none_of(reports.begin(), reports.end(), [](const CaseReport& made) { return made.judgement.verdict == Verdict::unfinished; });
       const Verdict verdict = finished ? reports[0].judgement.verdict : Verdict::unfinished;
       report.add(std::move(reports));
       return verdict;
-    }, [&, part = part](std::int64_t i, Judgement judgement) {
-      CaseReport made = report_for(*(*part)[static_cast<std::size_t>(i)]);
+    }, [&](std::int64_t i, Judgement judgement) {
+      CaseReport made = report_for(line_of(i));
       if (judgement.verdict == Verdict::machine_failed) judgement.text = made.line + "\n  " + judgement.text;
       made.judgement = std::move(judgement);
       report.add(std::move(made));

@@ -9,6 +9,7 @@
 #include "conformance/program/judge_options.h"
 #include "conformance/program/parallel_judging.h"
 #include "conformance/program/report.h"
+#include "conformance/run/foreseen.h"
 
 namespace assay::conformance {
 
@@ -19,8 +20,8 @@ struct SettingsToTry {
   bool any() const { return all_algorithms || !axes.empty(); }
 };
 
-// One case on an open backend.
-CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice);
+// One case on an open backend. `foreseen`, if given, is the line's: foreseen.h.
+CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, Foreseen* foreseen = nullptr);
 
 // Every case, in parallel where the backend allows it, large ones one after another.
 void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress, Report& report);

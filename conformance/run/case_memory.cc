@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <list>
 #include <mutex>
 #include <utility>
 
+#include "conformance/run/canaries.h"
 #include "conformance/run/guarded_buffer.h"
 #include "reference/support/parallel.h"
 
@@ -19,30 +19,8 @@ namespace {
 constexpr std::int64_t kReserve = std::int64_t{1} << 20;      // behind tensors, for workspaces
 constexpr std::int64_t kSmall = std::int64_t{32} << 20;       // arenas that travel in one copy
 constexpr std::int64_t kNear = std::int64_t{4} << 10;         // of a margin, beside a tensor
+constexpr const char* kCopied = "wait for a copy to the host";
 constexpr std::int64_t kPiece = std::int64_t{1} << 25, kPart = std::int64_t{1} << 21;
-
-// Canary bytes differ from place to place and repeat after 64 KiB, so that a shifted copy of them is seen too.
-constexpr std::int64_t kPeriod = std::int64_t{1} << 16;
-std::array<std::vector<std::byte>, 2> canary_tables() {  // no lambda: the compiler would try for seconds to run it itself
-  std::array<std::vector<std::byte>, 2> made{std::vector<std::byte>(2 * kPeriod), std::vector<std::byte>(2 * kPeriod)};
-  for (std::int64_t i = 0; i < 2 * kPeriod; ++i) {
-    const std::int64_t place = i % kPeriod, byte = 0xC3 ^ place * 37 ^ (place >> 8) * 101;
-    made[0][static_cast<std::size_t>(i)] = static_cast<std::byte>(byte & 0xff);
-    made[1][static_cast<std::size_t>(i)] = static_cast<std::byte>(~byte & 0xff);
-  }
-  return made;
-}
-
-const std::byte* canaries(std::int64_t at, bool inverted) {  // at least kPeriod bytes of them
-  static const std::array<std::vector<std::byte>, 2> tables = canary_tables();
-  return tables[inverted ? 1 : 0].data() + at % kPeriod;
-}
-
-// Calls body(from, count, canaries) for the pieces of canary bytes [begin, end).
-template <class Body>
-void for_canaries(std::int64_t begin, std::int64_t end, bool inverted, Body body) {
-  for (std::int64_t at = begin; at < end; at += kPeriod) body(at, std::min(kPeriod, end - at), canaries(at, inverted));
-}
 
 // Where `found` first differs from `expected`; `count` where it does not.
 std::int64_t first_difference(const std::byte* found, const std::byte* expected, std::int64_t count) {
@@ -182,7 +160,6 @@ void CaseMemory::set(Part input, const std::byte* contents) {
   parts_[input].stale = true;
 }
 
-
 void CaseMemory::blank(assay_stream* stream, std::uint8_t poison) {
   for (Tensor& each : parts_) {
     if (each.role == Role::workspace || each.bytes == 0) continue;
@@ -245,7 +222,7 @@ void CaseMemory::write_region(assay_stream* stream, Arena& arena, Region& region
 }
 
 void CaseMemory::wait(assay_stream* stream) const {
-  backend_.check(backend_.table().synchronize(backend_.context(), stream, kCopyLimit), "wait for a copy to the host");
+  backend_.check(backend_.table().synchronize(backend_.context(), stream, kCopyLimit), kCopied);
 }
 
 std::vector<std::string> CaseMemory::look(assay_stream* stream, const Outputs* outputs) {
@@ -259,6 +236,18 @@ std::vector<std::string> CaseMemory::look(assay_stream* stream, const Outputs* o
     if (!arena.is_small()) read_large(stream, arena, outputs, damage);
   }
   return damage;
+}
+
+void CaseMemory::fetch(CallSequence& calls, assay_stream* stream, CallResult& fetched) {
+  if (!is_small()) return;
+  calls.enqueue([&] { fetch(stream); });
+  calls.synchronize(stream, kCopyLimit, fetched);
+}
+
+std::vector<std::string> CaseMemory::look(assay_stream* stream, const CallResult& fetched, const Outputs* outputs) {
+  if (!fetched.made) return look(stream, outputs);
+  backend_.check(fetched, kCopied);
+  return compare(outputs);
 }
 
 std::int64_t CaseMemory::small_bytes() const {

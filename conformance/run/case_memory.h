@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "conformance/backends/backend.h"
+#include "conformance/backends/call_sequence.h"
 
 namespace assay::conformance {
 
@@ -57,12 +58,12 @@ class CaseMemory {
   // What an input has lost comes back with the next write.
   std::vector<std::string> look(assay_stream* stream, const Outputs* outputs);
 
-  // look() in parts, for memory that travels in one message: what enqueues the copies to the host, and what compares them once the
-  // stream has been waited for.
-  bool is_small() const;
-  void fetch(assay_stream* stream);
-  std::vector<std::string> compare(const Outputs* outputs);
+  // look() in two parts, around the end of a sequence of calls: the copies to the host and the wait for them, where memory is small
+  // enough to travel with the calls, and the rest. Errors: BackendError.
+  void fetch(CallSequence& calls, assay_stream* stream, CallResult& fetched);
+  std::vector<std::string> look(assay_stream* stream, const CallResult& fetched, const Outputs* outputs);
 
+  static constexpr const char* kPoisoned = "wait for the poison";  // what the wait for a write() does
   static constexpr std::int64_t kMargin = std::int64_t{72} << 10;       // at both ends, and before workspaces
   static constexpr std::int64_t kGap = std::int64_t{4} << 10;           // between tensors, at least
   static constexpr std::int64_t kArenaBytes = std::int64_t{256} << 20;  // of tensors in one arena, unless one alone has more
@@ -105,6 +106,9 @@ class CaseMemory {
   void place_in_arena(const std::vector<Part>& parts);
   void write_region(assay_stream* stream, Arena& arena, Region& region, std::int64_t piece);
   std::int64_t small_bytes() const;
+  bool is_small() const;
+  void fetch(assay_stream* stream);
+  std::vector<std::string> compare(const Outputs* outputs);
   void read_large(assay_stream* stream, Arena& arena, const Outputs* outputs, std::vector<std::string>& damage);
   void wait(assay_stream* stream) const;
   // `found`: the bytes of the stretch from `from` on.

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "conformance/run/expectation.h"
+#include "conformance/run/foreseen.h"
 #include "conformance/run/judge_parts.h"
 #include "conformance/run/late_stream.h"
 #include "conformance/run/promises.h"
@@ -55,9 +56,14 @@ class Expectations {
   Expectations(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs)
       : problem_(problem), fixture_(fixture), specs_(specs) {}
 
+  explicit Expectations(Foreseen& foreseen) : Expectations(foreseen.steps()[0], nullptr, foreseen.specs()) { foreseen_ = &foreseen; }
+
   const Expectation& of(const assay_numerics& stated, const JudgeOptions& options) {
-    const std::string key = fmt::format("{}|{}|{}", stated.plan, stated.unit, stated.keeps_zero_sign);
-    std::unique_ptr<Expectation>& found = made_[key];
+    if (foreseen_ != nullptr) {
+      foreseen_->stated = stated;
+      if (const Expectation* known = foreseen_->of(0, stated)) return *known;
+    }
+    std::unique_ptr<Expectation>& found = made_[key_of(stated)];
     if (found == nullptr) found = std::make_unique<Expectation>(problem_, fixture_, specs_, stated, options);
     return *found;
   }
@@ -66,6 +72,7 @@ class Expectations {
   const golden::Case& problem_;
   const golden::Case* fixture_;
   const std::vector<OutputSpec>& specs_;
+  Foreseen* foreseen_ = nullptr;
   std::map<std::string, std::unique_ptr<Expectation>> made_;
 };
 
@@ -131,6 +138,11 @@ Judgement judge(Backend& backend, const golden::Case& problem, const golden::Cas
   const std::vector<OutputSpec> specs = wanted_specs(problem, expected, options.wanted);
   Expectations expectations(problem, expected, specs);
   return judge_once(backend, problem, specs, expectations, options);
+}
+
+Judgement judge(Backend& backend, Foreseen& foreseen, const JudgeOptions& options) {
+  Expectations expectations(foreseen);
+  return judge_once(backend, foreseen.steps()[0], foreseen.specs(), expectations, options);
 }
 
 std::string Setting::words() const {

@@ -117,6 +117,6 @@ std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& 
 // compared with the reference's answer for its own inputs. Every second step is made eagerly too, and launches go to the stream of
 // the capture and to another in turn. All steps are the same call: attributes, types and shapes.
 // For a backend without capture every step is made eagerly, with the inputs changed in place, and `way` says so.
-Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps, const JudgeOptions& options);
+Judgement judge_replay(Backend& backend, std::vector<golden::Case> steps, const JudgeOptions& options);
 
 }  // namespace assay::conformance

@@ -17,10 +17,6 @@ constexpr int kMost = 64;
 constexpr int kSure = 5;             // fills one after another
 constexpr double kMostOfIt = 0.7;    // of the time of a fill, in the call
 
-}  // namespace
-
-namespace {
-
 // What is known of the fills of a context.
 struct Known {
   const assay_backend* table = nullptr;
@@ -29,6 +25,11 @@ struct Known {
   double each = 0;         // how long it takes
   bool at_once = false;    // the fill has been carried out when the call returns: nothing keeps such a stream busy
 };
+
+// The same for every case on a context.
+thread_local Known known;
+
+bool is_known(const Backend& backend) { return known.table == &backend.table() && known.context == backend.context(); }
 
 // One fill: until the call has returned, and until the stream has been waited for.
 struct Taken {
@@ -50,10 +51,8 @@ LateStream::LateStream(Backend& backend, assay_stream* stream) : backend_(backen
     backend.check(table.synchronize(backend.context(), stream, kCopyLimit), "wait for a stream");
     return Taken{Microseconds(called - start).count(), Microseconds(Clock::now() - start).count()};
   };
-  // The same for every case on a context.
-  static thread_local Known known;
-  const bool measured = known.table == &table && known.context == backend.context();
-  if (measured && known.at_once) return;
+  if (is_idle_on(backend)) return;
+  const bool measured = is_known(backend);
   for (std::int64_t bytes = measured ? known.bytes : kSmallest;; bytes *= 4) {
     backend.check(table.allocate(backend.context(), bytes, &memory_), "allocate memory that keeps a stream busy");
     try {
@@ -83,6 +82,8 @@ LateStream::LateStream(Backend& backend, assay_stream* stream) : backend_(backen
     if (known.at_once) return;
   }
 }
+
+bool LateStream::is_idle_on(const Backend& backend) { return is_known(backend) && known.at_once; }
 
 LateStream::~LateStream() {
   if (memory_ != nullptr && !backend_.is_given_up()) backend_.table().release(backend_.context(), memory_);

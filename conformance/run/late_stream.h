@@ -20,6 +20,9 @@ class LateStream {
   LateStream(const LateStream&) = delete;
   LateStream& operator=(const LateStream&) = delete;
 
+  // Whether it is known that nothing keeps a stream of the backend busy.
+  static bool is_idle_on(const Backend& backend);
+
  private:
   Backend& backend_;
   void* memory_ = nullptr;

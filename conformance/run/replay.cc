@@ -1,5 +1,9 @@
 // Judging a call that is captured once and replayed, or made again and again.
 
+#include <memory>
+#include <utility>
+
+#include "conformance/run/foreseen.h"
 #include "conformance/run/judge_parts.h"
 #include "conformance/run/late_stream.h"
 
@@ -39,14 +43,20 @@ bool capture(Trial& trial, const JudgeOptions& options, Judgement& judgement) {
 
 }  // namespace
 
-Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps, const JudgeOptions& options) {
+Judgement judge_replay(Backend& backend, std::vector<golden::Case> steps, const JudgeOptions& options) {
+  Foreseen nothing(std::move(steps), options, std::nullopt);
+  return judge_replay(backend, nothing, options);
+}
+
+Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions& options) {
   const Stopwatch watch;
-  const golden::Case& first = steps.at(0);
-  const std::vector<OutputSpec> specs = wanted_specs(first, nullptr, options.wanted);
-  Trial trial(backend, first, specs, options.algorithm, options.timeout_ms);
+  const std::vector<golden::Case>& steps = foreseen.steps();
+  const std::vector<OutputSpec>& specs = foreseen.specs();
+  Trial trial(backend, steps[0], specs, options.algorithm, options.timeout_ms);
   Opening opening = open_case(trial, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
+  foreseen.stated = opening.stated;
   const bool captures = backend.can_capture();
   if (!captures) {
     judgement.way = "made eagerly instead of replayed, with inputs changed in place: the backend has no capture";
@@ -56,7 +66,10 @@ Judgement judge_replay(Backend& backend, const std::vector<golden::Case>& steps,
   Trial::Outputs memory;
   for (std::size_t i = 0; i <= steps.size(); ++i) {
     const golden::Case& step = steps[i % steps.size()];
-    Expectation expectation(step, nullptr, specs, opening.stated, options);
+    std::unique_ptr<Expectation> made;
+    Expectation* const known = foreseen.of(i % steps.size(), opening.stated);
+    if (known == nullptr) made = std::make_unique<Expectation>(step, nullptr, specs, opening.stated, options);
+    Expectation& expectation = known != nullptr ? *known : *made;
     std::vector<const golden::Case*> earlier;
     for (std::size_t before = 0; before < i; ++before) earlier.push_back(&steps[before]);
     expectation.after(std::move(earlier));

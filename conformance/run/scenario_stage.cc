@@ -228,7 +228,7 @@ void ScenarioStage::write(assay_stream* stream, std::uint8_t poison, std::int64_
 
 void ScenarioStage::prepare(assay_stream* stream, std::uint8_t poison) {
   write(stream, poison, 0);
-  backend_.check(backend_.table().synchronize(backend_.context(), stream, timeout_ms_), "wait for the poison");
+  backend_.check(backend_.table().synchronize(backend_.context(), stream, timeout_ms_), CaseMemory::kPoisoned);
 }
 
 // The stream of a call of the module, or, in every second run, another one.
@@ -242,37 +242,37 @@ std::string ScenarioStage::text_of(Late late) {
   return std::string("behind other work on the stream, ") + (late == Late::waited ? "waited for there and read on another" : "read there without a wait before");
 }
 
-void ScenarioStage::note(assay_status status, const std::string& what, ScenarioRun& result) const {
-  if (status == ASSAY_OK || result.status != ASSAY_OK) return;
-  result.status = status;
-  result.error = fmt::format("{} returned '{}': {}", what, name_of(status), backend_.last_error());
+void ScenarioStage::note(const Called& called, ScenarioRun& result) const {
+  if (called.result.status == ASSAY_OK || result.status != ASSAY_OK) return;
+  result.status = called.result.status;
+  result.error = fmt::format("{} returned '{}': {}", called.what, name_of(called.result.status), called.result.error);
 }
 
-void ScenarioStage::make(bool launch, bool turned, ScenarioRun& result) {
-  const assay_backend& table = backend_.table();
+void ScenarioStage::make(CallSequence& calls, bool launch, bool turned, std::deque<Called>& called) {
   for (const std::size_t g : scenario_.launches) {
     assay_stream* stream = stream_of(scenario_.calls[scenario_.graphs[g].front()], turned);
     if (launch) {
-      note(table.graph_launch(backend_.context(), graphs_[g], stream), graph_text(g), result);
+      calls.launch(graphs_[g], stream, called.emplace_back(Called{graph_text(g), {}}).result);
     } else {
-      for (const std::size_t c : scenario_.graphs[g]) note(table.execute(backend_.context(), stream, &members_[c].call), scenario_.place(c), result);
+      for (const std::size_t c : scenario_.graphs[g]) {
+        calls.execute(stream, members_[c].call, called.emplace_back(Called{scenario_.place(c), {}}).result);
+      }
     }
   }
 }
 
-// False where the calls did not come to an end.
-bool ScenarioStage::wait(bool turned, ScenarioRun& result) {
-  for (assay_stream* stream : streams_) {
-    const assay_status waited = backend_.table().synchronize(backend_.context(), stream, timeout_ms_);
-    if (waited != ASSAY_TIMEOUT) {
-      note(waited, "the wait for the calls", result);
+// False where the calls did not come to an end. `waited`: the results of waits for the first streams.
+bool ScenarioStage::have_ended(const std::vector<CallResult>& waited, bool turned, ScenarioRun& result) {
+  for (std::size_t i = 0; i < waited.size(); ++i) {
+    if (waited[i].status != ASSAY_TIMEOUT || !waited[i].made) {
+      note({"the wait for the calls", waited[i]}, result);
       continue;
     }
     backend_.give_up();
-    result.status = waited;
+    result.status = ASSAY_TIMEOUT;
     std::string module;
     for (const ScenarioCall& call : scenario_.calls) {
-      if (scenario_.on_streams && stream_of(call, turned) == stream) module = fmt::format(" on the stream of module {}", call.module + 1);
+      if (scenario_.on_streams && stream_of(call, turned) == streams_[i]) module = fmt::format(" on the stream of module {}", call.module + 1);
     }
     result.error = fmt::format("not finished after {} ms{}", timeout_ms_, module);
     return false;
@@ -280,43 +280,69 @@ bool ScenarioStage::wait(bool turned, ScenarioRun& result) {
   return result.status == ASSAY_OK;
 }
 
-void ScenarioStage::read(assay_stream* stream, ScenarioRun& result) {
+void ScenarioStage::read(assay_stream* stream, const CallResult& fetched, ScenarioRun& result) {
   result.outputs.resize(members_.size());
   CaseMemory::Outputs outputs;
   for (std::size_t c = 0; c < members_.size(); ++c) {
     for (std::size_t i = 0; i < specs_[c].size(); ++i) outputs[members_[c].output_parts[i]] = &result.outputs[c][specs_[c][i].name];
   }
-  result.damage = memory_.look(stream, &outputs);
+  result.damage = memory_.look(stream, fetched, &outputs);
   for (const std::unique_ptr<GuardedBuffer>& buffer : history_) {
     if (const std::string text = buffer->damage(); !text.empty()) result.damage.push_back(text);
   }
+}
+
+// Puts inputs and poison in place, and keeps busy what is to be late.
+std::vector<std::unique_ptr<LateStream>> ScenarioStage::begin(CallSequence& calls, assay_stream* on, std::uint8_t poison, Late late,
+                                                              CallResult& written) {
+  std::vector<std::unique_ptr<LateStream>> busy;
+  const bool behind = late != Late::no && !scenario_.on_streams;
+  // What overtakes the stream finds this, or has what it wrote overwritten by it.
+  const auto other = static_cast<std::uint8_t>(~poison);
+  if (behind) {
+    memory_.blank(on, other);
+  } else {
+    write(streams_[0], poison, 0);
+  }
+  calls.synchronize(behind ? on : streams_[0], timeout_ms_, written);
+  if (late != Late::no && !LateStream::is_idle_on(backend_)) {
+    calls.finish();
+    backend_.check(written, CaseMemory::kPoisoned);
+    if (behind) {
+      busy.push_back(std::make_unique<LateStream>(backend_, on));
+    } else {
+      for (assay_stream* each : streams_) busy.push_back(std::make_unique<LateStream>(backend_, each));
+    }
+  }
+  if (behind) {
+    calls.enqueue([&] {
+      memory_.blank(on, other);
+      write(on, poison, kLatePiece);
+    });
+  }
+  return busy;
 }
 
 ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch, Late late) {
   const bool turned = runs_++ % 2 == 1;
   set_inputs(inputs);
   assay_stream* const on = stream_of(scenario_.calls[scenario_.graphs[scenario_.launches.front()].front()], turned);
-  std::vector<std::unique_ptr<LateStream>> busy;
-  if (late == Late::no || scenario_.on_streams) {
-    prepare(streams_[0], poison);
-    for (assay_stream* each : streams_) {
-      if (late != Late::no) busy.push_back(std::make_unique<LateStream>(backend_, each));
-    }
-  } else {
-    // What overtakes the stream finds this, or has what it wrote overwritten by it.
-    const auto other = static_cast<std::uint8_t>(~poison);
-    memory_.blank(on, other);
-    backend_.check(backend_.table().synchronize(backend_.context(), on, timeout_ms_), "wait for the poison");
-    busy.push_back(std::make_unique<LateStream>(backend_, on));
-    memory_.blank(on, other);
-    write(on, poison, kLatePiece);
-  }
+  const bool waits = late != Late::unwaited || scenario_.on_streams;
+  assay_stream* const reader = late == Late::no ? streams_[0] : waits ? streams_[on == streams_[0] ? 1 : 0] : on;
+  CallResult written, fetched;
+  std::deque<Called> called;
+  std::vector<CallResult> waited(waits ? streams_.size() : 0);
+  CallSequence calls(backend_);
+  const std::vector<std::unique_ptr<LateStream>> busy = begin(calls, on, poison, late, written);
+  make(calls, launch, turned, called);
   ScenarioRun result;
-  make(launch, turned, result);
   try {
-    const bool waits = late != Late::unwaited || scenario_.on_streams || result.status != ASSAY_OK;
-    if (waits && !wait(turned, result)) return result;
-    read(late == Late::no ? streams_[0] : waits ? streams_[on == streams_[0] ? 1 : 0] : on, result);
+    for (std::size_t i = 0; i < waited.size(); ++i) calls.synchronize(streams_[i], timeout_ms_, waited[i]);
+    memory_.fetch(calls, reader, fetched);
+    calls.finish();
+    backend_.check(written, CaseMemory::kPoisoned);
+    for (const Called& each : called) note(each, result);
+    if (have_ended(waited, turned, result)) read(reader, fetched, result);
   } catch (const BackendFault&) {
     throw;
   } catch (const BackendError& error) {

@@ -2,6 +2,7 @@
 // The calls of a scenario on a backend's device: memory that they share, their graphs, and one replay after another.
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "conformance/run/case_memory.h"
 #include "conformance/run/given_back.h"
 #include "conformance/run/guarded_buffer.h"
+#include "conformance/run/late_stream.h"
 
 namespace assay::conformance {
 
@@ -74,10 +76,15 @@ class ScenarioStage {
     assay_call call{};
   };
   ScenarioRun run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch, Late late);
-  void make(bool launch, bool turned, ScenarioRun& result);
-  bool wait(bool turned, ScenarioRun& result);
-  void read(assay_stream* stream, ScenarioRun& result);
-  void note(assay_status status, const std::string& what, ScenarioRun& result) const;
+  struct Called {
+    std::string what;
+    CallResult result;
+  };
+  std::vector<std::unique_ptr<LateStream>> begin(CallSequence& calls, assay_stream* on, std::uint8_t poison, Late late, CallResult& written);
+  void make(CallSequence& calls, bool launch, bool turned, std::deque<Called>& called);
+  bool have_ended(const std::vector<CallResult>& waited, bool turned, ScenarioRun& result);
+  void read(assay_stream* stream, const CallResult& fetched, ScenarioRun& result);
+  void note(const Called& called, ScenarioRun& result) const;
   void set_inputs(const std::vector<golden::Case>& inputs);
   void write(assay_stream* stream, std::uint8_t poison, std::int64_t piece);
   void prepare(assay_stream* stream, std::uint8_t poison);

@@ -69,12 +69,6 @@ std::uint64_t variety_of(const std::string& op, const std::string& name) {
   return number ^ number >> 29;
 }
 
-namespace {
-
-constexpr const char* kCopied = "wait for a copy to the host";
-
-}  // namespace
-
 Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
              std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes)
     : backend_(backend), problem_(problem), timeout_ms_(timeout_ms), variety_(variety_of(problem.op, problem.name)), streams_(backend), memory_(backend, variety_) {
@@ -125,25 +119,10 @@ void Trial::ask() {
   CallSequence calls(backend_);
   calls.synchronize(stream(false), timeout_ms_, written);
   calls.ask(call_, questions_);
-  fetch(calls, stream(false), fetched);
+  memory_.fetch(calls, stream(false), fetched);
   calls.finish();
   backend_.check(written, "wait for the copies of the inputs");
-  if (!fetched.made) return;
-  backend_.check(fetched, kCopied);
-  seen_ = memory_.compare(nullptr);
-}
-
-// Behind the calls, where memory is small enough for that.
-void Trial::fetch(CallSequence& calls, assay_stream* on, CallResult& fetched) {
-  if (!memory_.is_small()) return;
-  calls.enqueue([&] { memory_.fetch(on); });
-  calls.synchronize(on, kCopyLimit, fetched);
-}
-
-std::vector<std::string> Trial::look(assay_stream* on, const CallResult& fetched, const CaseMemory::Outputs* outputs) {
-  if (!fetched.made) return memory_.look(on, outputs);
-  backend_.check(fetched, kCopied);
-  return memory_.compare(outputs);
+  if (fetched.made) seen_ = memory_.look(stream(false), fetched, nullptr);
 }
 
 Trial::Streams::~Streams() {
@@ -194,7 +173,7 @@ std::vector<std::string> Trial::written_by_questions(bool asked_more) {
   };
   const auto prepare = [&](std::uint8_t poison) {
     write(stream(false), poison);
-    synchronize(stream(false), "wait for the poison");
+    synchronize(stream(false), CaseMemory::kPoisoned);
   };
   damage = blamed(std::move(damage), memory_, stream(false), prepare, questions);
   prepared_.reset();
@@ -227,23 +206,29 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   if (way.elsewhere) other_stream_ = 3 - other_stream_;
   assay_stream* const on = stream(way.graph && way.elsewhere);
   assay_stream* const reader = way.late && way.elsewhere ? stream(!way.graph) : on;
+  CallResult blanked, called, waited, fetched;
   std::optional<LateStream> late;
+  CallSequence calls(backend_);
   if (way.late) {
     // What overtakes the stream finds this, or has what it wrote overwritten by it.
     const auto other = static_cast<std::uint8_t>(~poison);
     memory_.blank(on, other);
-    synchronize(on, "wait for the poison");
-    late.emplace(backend_, on);
-    memory_.blank(on, other);
-    write(on, poison, kLatePiece);
+    calls.synchronize(on, timeout_ms_, blanked);
+    if (!LateStream::is_idle_on(backend_)) {
+      calls.finish();
+      backend_.check(blanked, CaseMemory::kPoisoned);
+      late.emplace(backend_, on);
+    }
+    calls.enqueue([&] {
+      memory_.blank(on, other);
+      write(on, poison, kLatePiece);
+    });
   } else if (prepared_ != poison) {
     write(on, poison);
   }
   prepared_.reset();
   Attempt result;
   try {
-    CallResult called, waited, fetched;
-    CallSequence calls(backend_);
     if (way.graph) {
       calls.launch(graphs_.empty() ? nullptr : graphs_.back(), on, called);
     } else {
@@ -251,8 +236,9 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
     }
     const bool waits = !way.late || way.elsewhere;
     if (waits) calls.synchronize(on, timeout_ms_, waited);
-    fetch(calls, reader, fetched);
+    memory_.fetch(calls, reader, fetched);
     calls.finish();
+    if (blanked.made) backend_.check(blanked, CaseMemory::kPoisoned);
     if (has_ended(called, waits ? &waited : nullptr, result)) {
       read(reader, fetched, result, std::move(memory));
     } else if (can_be_read(waited)) {
@@ -305,7 +291,7 @@ void Trial::read(assay_stream* on, const CallResult& fetched, Attempt& result, O
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].bytes == 0) result.outputs[output_names_[i]].clear();
   }
-  result.damage = look(on, fetched, &outputs);
+  result.damage = memory_.look(on, fetched, &outputs);
 }
 
 Attempt Trial::refused(const assay_call& call, std::uint8_t poison) {
@@ -317,10 +303,10 @@ Attempt Trial::refused(const assay_call& call, std::uint8_t poison) {
   CallSequence calls(backend_);
   calls.execute(on, call, called);
   calls.synchronize(on, timeout_ms_, waited);
-  fetch(calls, on, fetched);
+  memory_.fetch(calls, on, fetched);
   calls.finish();
   if (has_ended(called, &waited, result)) {
-    result.damage = look(on, fetched, nullptr);
+    result.damage = memory_.look(on, fetched, nullptr);
   } else if (can_be_read(waited)) {
     read_after_failure(result, [&] { result.damage = memory_.look(on, nullptr); });
   } else {
@@ -334,7 +320,7 @@ std::vector<std::string> Trial::capture(const std::function<void(assay_stream*)>
   const assay_backend& table = backend_.table();
   assay_stream* const on = stream(false);
   write(on, 0xa5);
-  synchronize(on, "wait for the poison");
+  synchronize(on, CaseMemory::kPoisoned);
   backend_.check(table.capture_begin(backend_.context(), on), "begin a capture");
   if (first) first(on);
   const assay_status called = table.execute(backend_.context(), on, &call_);

@@ -95,8 +95,6 @@ class Trial {
   static bool can_be_read(const CallResult& waited);
   template <class Read>
   static void read_after_failure(Attempt& result, Read read);
-  void fetch(CallSequence& calls, assay_stream* on, CallResult& fetched);
-  std::vector<std::string> look(assay_stream* on, const CallResult& fetched, const CaseMemory::Outputs* outputs);
   void read(assay_stream* on, const CallResult& fetched, Attempt& result, Outputs memory);
 
   Backend& backend_;

@@ -10,6 +10,7 @@
 
 #include "conformance/backends/built_in.h"
 #include "conformance/worker/answers.h"
+#include "conformance/worker/on_processor.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance::worker {
@@ -253,6 +254,7 @@ void Remote::post() {
   std::memcpy(channel.commands, &frame, sizeof frame);
   std::memcpy(channel.commands + sizeof frame, commands_.bytes().data(), bytes);
   commands_.clear();
+  channel.judge_processor.store(sched_getcpu());
   channel.posted.store(sequence_);
   if (channel.worker_waits.load() != 0) wake(channel.posted);
 }
@@ -262,13 +264,12 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
   Channel& channel = worker_->channel(channel_);
   const std::uint32_t commands = std::exchange(command_count_, 0);
   const std::int64_t longest_wait = std::exchange(longest_wait_ms_, 0);
-  const std::uint32_t before = sequence_ - 1;
   const Clock::time_point start = Clock::now();
   Clock::time_point since = start;
   std::uint32_t progress = channel.progress.load();
   bool hurried = false;
   const std::string who = "the process of backend " + worker_->name();
-  patience_.look(channel.answered, before);
+  const OnProcessor here(sched_getcpu());
   while (channel.answered.load() != sequence_) {
     const auto calling = static_cast<Function>(channel.calling.load());
     if (worker_->process().has_ended()) {

@@ -149,7 +149,6 @@ class Remote {
   };
   std::vector<Awaited> awaited_;      // answers to commands that were added
   std::int64_t longest_wait_ms_ = 0;  // of the synchronize() calls among them
-  Patience patience_;
   std::string error_;  // what last_error gives
 
   // Staging memory is used from the front, and again once every stream with copies in it has been waited for.

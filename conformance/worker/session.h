@@ -46,7 +46,6 @@ class Session {
   ArraySizes sizes_;  // the backend's
   assay_context* context_ = nullptr;
   volatile std::uint64_t calls_ = 0;
-  Patience patience_;
 
   // Of the batch that is being carried out.
   Fault fault_ = Fault::none;

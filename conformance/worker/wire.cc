@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <climits>
 
 namespace assay::conformance::worker {
@@ -38,28 +37,5 @@ void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t old, std::chrono
 }
 
 void wake(std::atomic<std::uint32_t>& word) { futex(word, FUTEX_WAKE, INT_MAX, nullptr); }
-
-bool Patience::look(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
-  using Clock = std::chrono::steady_clock;
-  if (word.load(std::memory_order_acquire) != old) return true;
-  const bool long_look = slept_ > 0 && slept_ % kTryAgain == 0;
-  const std::chrono::nanoseconds at_most = long_look ? kMost : patience_;
-  const Clock::time_point start = Clock::now();
-  for (int i = 0;; ++i) {
-    if (word.load(std::memory_order_acquire) != old) {
-      const auto taken = Clock::now() - start;
-      patience_ = std::clamp<std::chrono::nanoseconds>(4 * taken, std::max(patience_ / 2, kLeast), kMost);
-      slept_ = 0;
-      return true;
-    }
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-    if (i % 8 == 7 && Clock::now() - start > at_most) break;
-  }
-  patience_ = std::max(kLeast, patience_ / 2);
-  ++slept_;
-  return false;
-}
 
 }  // namespace assay::conformance::worker

@@ -72,6 +72,7 @@ struct Channel {
 
   alignas(64) std::atomic<std::uint32_t> posted;         // batches, by the judge
   std::atomic<std::uint32_t> worker_waits;
+  std::atomic<std::int32_t> judge_processor;             // that the judge's thread runs on, or -1
   alignas(64) std::atomic<std::uint32_t> answered;       // batches, by the worker
   std::atomic<std::uint32_t> judge_waits;
   alignas(64) std::atomic<std::uint32_t> progress;       // grows as calls begin and end
@@ -86,20 +87,6 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 // Waits until `word` is no longer `old`, at most this long. May return before, for no reason.
 void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t old, std::chrono::nanoseconds at_most);
 void wake(std::atomic<std::uint32_t>& word);
-
-// A wait that looks at the word for a while before it gives the processor away: as long as that pays. Answers mostly come within
-// microseconds, and a sleep costs more; where they do not, or the other side has no processor, looking only takes one away.
-class Patience {
- public:
-  // True once the word is no longer `old`; false where it is time to sleep.
-  bool look(const std::atomic<std::uint32_t>& word, std::uint32_t old);
-
- private:
-  static constexpr std::chrono::nanoseconds kLeast{250}, kMost{20'000};
-  static constexpr int kTryAgain = 64;  // waits, after which the longest look is tried once more
-  std::chrono::nanoseconds patience_ = kMost;
-  int slept_ = 0;  // in a row
-};
 
 class Malformed : public std::runtime_error {
  public:

@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -19,6 +20,7 @@
 
 #include "reference/support/error.h"
 #include "reference/support/float_mode.h"
+#include "reference/support/on_this_thread.h"
 
 namespace assay {
 namespace {
@@ -158,6 +160,15 @@ int thread_count() {
     return processors();
   }();
   return count;
+}
+
+void on_this_thread(const std::function<void()>& body) {
+  const DefaultFloatMode mode;
+  struct Inside {
+    const bool before = std::exchange(inside_body, true);
+    ~Inside() { inside_body = before; }
+  } inside;
+  body();
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body) {

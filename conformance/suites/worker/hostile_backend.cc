@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -85,12 +86,38 @@ void hog() {
   }
 }
 
+cpu_set_t processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) std::abort();
+  return set;
+}
+
+const cpu_set_t processors_at_load = processors();
+
+// Chooses a processor for the calling thread, and aborts where the choice of an earlier call, or the mask that the process began
+// with, is not what it was, or threads do not get it.
+void choose_processor() {
+  static cpu_set_t expected = processors_at_load;
+  const cpu_set_t now = processors();
+  if (!CPU_EQUAL(&now, &expected)) std::abort();
+  std::thread([&] {
+    const cpu_set_t there = processors();
+    if (!CPU_EQUAL(&there, &expected)) std::abort();
+  }).join();
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &now)) --last;
+  CPU_ZERO(&expected);
+  CPU_SET(last, &expected);
+  if (sched_setaffinity(0, sizeof expected, &expected) != 0) std::abort();
+}
+
 const std::map<std::string, std::function<void()>>& deeds() {
   static const std::map<std::string, std::function<void()>> all = {
       {"exit", [] { std::exit(0); }},
       {"_exit", [] { _exit(3); }},
       {"quick_exit", [] { std::quick_exit(0); }},
       {"abort", [] { std::abort(); }},
+      {"affinity", choose_processor},
       {"segv", [] { *static_cast<volatile int*>(nullptr) = 1; }},
       {"kill", [] { kill(getpid(), SIGKILL); }},
       {"term", [] { kill(getpid(), SIGTERM); }},

@@ -208,6 +208,7 @@ TEST(Hostile, WhatStaysInTheProcessIsNoFault) {
       {"close_for_ever@execute", "passed", {}},
       {"both_answer@execute", "passed", {}},
       {"address_space@execute", "passed", {}},
+      {"affinity@execute", "passed", {}},
   });
 }
 

@@ -1,0 +1,55 @@
+// Threads that are kept on one processor for a while.
+
+#include "conformance/worker/on_processor.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::conformance::worker {
+namespace {
+
+cpu_set_t mask() {
+  cpu_set_t set;
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  return set;
+}
+
+bool is_same(const cpu_set_t& one, const cpu_set_t& other) { return CPU_EQUAL(&one, &other) != 0; }
+
+TEST(OnProcessor, HoldsForAsLongAsItLives) {
+  const cpu_set_t before = mask();
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &before)) continue;
+    {
+      const OnProcessor here(processor);
+      EXPECT_EQ(sched_getcpu(), processor);
+      const cpu_set_t now = mask();
+      EXPECT_EQ(CPU_COUNT(&now), 1);
+    }
+    EXPECT_TRUE(is_same(mask(), before));
+  }
+}
+
+TEST(OnProcessor, WhatCannotBeChangesNothing) {
+  const cpu_set_t before = mask();
+  int missing = 0;
+  while (missing < CPU_SETSIZE - 1 && CPU_ISSET(missing, &before)) ++missing;
+  for (const int processor : {-1, missing, CPU_SETSIZE, 1 << 30}) {
+    const OnProcessor here(processor);
+    EXPECT_TRUE(is_same(mask(), before)) << processor;
+  }
+}
+
+// The mask is that of the thread as it was, not the machine's.
+TEST(OnProcessor, AThreadThatChoseItsProcessorKeepsIt) {
+  const cpu_set_t before = mask();
+  {
+    const OnProcessor chosen(sched_getcpu());
+    const cpu_set_t mine = mask();
+    { const OnProcessor here(sched_getcpu()); }
+    EXPECT_TRUE(is_same(mask(), mine));
+  }
+  EXPECT_TRUE(is_same(mask(), before));
+}
+
+}  // namespace
+}  // namespace assay::conformance::worker

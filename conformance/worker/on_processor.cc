@@ -1,0 +1,18 @@
+#include "conformance/worker/on_processor.h"
+
+namespace assay::conformance::worker {
+
+OnProcessor::OnProcessor(int processor) {
+  if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+  if (!CPU_ISSET(processor, &before_)) return;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(processor, &one);
+  is_set_ = sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+OnProcessor::~OnProcessor() {
+  if (is_set_) sched_setaffinity(0, sizeof before_, &before_);
+}
+
+}  // namespace assay::conformance::worker
