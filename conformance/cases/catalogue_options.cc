@@ -2,6 +2,7 @@
 // its own, and each kernel has thresholds of its own. What a line before meets costs nothing more.
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -63,6 +64,14 @@ std::vector<Op> ops() {
 }
 
 bool knows(const CaseLine& line, std::string_view key) { return find_key(*find_op(line.op), key) != nullptr; }
+
+// Factors of each group, where there are many of them: the words of `key`, neighbours apart.
+std::string factors(const char* key, std::int64_t groups, int turn) {
+  constexpr const char* kFactors[] = {"1", "-2", "0.5", "3", "-0.75", "1.5", "4"};
+  std::string text = std::string(" ") + key + "=";
+  for (std::int64_t group = 0; group < groups; ++group) text += std::string(group == 0 ? "" : ",") + kFactors[static_cast<std::size_t>(group + turn) % std::size(kFactors)];
+  return text;
+}
 
 // Whether the line has the option, with this value or, where values are numbers of no fixed choice, with any.
 bool has_word(const CaseLine& line, std::string_view word) {
@@ -140,6 +149,10 @@ std::vector<CaseLine> option_lines(const std::vector<CaseLine>& before) {
         if (met.size() == so_far) throw InvalidArgument("line", text, "options that are then met");
       }
     }
+  }
+  for (const char* words : {"kind=bf16 arch=sm100", "kind=f16 arch=sm100 layout=NN", "kind=tensor arch=sm100 layout=NT", "kind=mxfp8", "kind=nvfp4 layout=NN"}) {
+    const std::string text = std::string("grouped_gemm ") + words + " splits=66x16 N=16 K=16" + factors("alpha", 66, 0) + factors("beta", 66, 3);
+    lines.push_back(parse_case_line(text + " seed=" + show(80000 + lines.size())));
   }
   return lines;
 }

@@ -239,6 +239,21 @@ TEST(Reach, HasEveryOptionBesideEveryLargeLength) {
   }
 }
 
+// A factor for each of many groups, in every kind that takes factors by group.
+TEST(Reach, HasFactorsOfManyGroups) {
+  std::set<std::string> met;
+  for (const CaseLine& line : standard_lines()) {
+    if (line.op != "grouped_gemm") continue;
+    for (const char* key : {"alpha", "beta"}) {
+      const std::string text = line.text(key);
+      if (std::count(text.begin(), text.end(), ',') >= 64) met.insert(line.text("kind") + " " + key);
+    }
+  }
+  for (const char* kind : {"bf16", "f16", "tensor", "mxfp8", "nvfp4"}) {
+    for (const char* key : {" alpha", " beta"}) EXPECT_TRUE(met.count(std::string(kind) + key)) << kind << key;
+  }
+}
+
 // A group of one element for every special value: NaN, -0, subnormal, the largest, infinity, each of them an amax or a sum alone.
 TEST(Reach, HasEverySpecialValueAlone) {
   std::map<std::string, std::set<std::string>> met;
