@@ -1,7 +1,7 @@
-// What a worker process costs: the generated cases of a profile judged with a shared library in a worker and in this process, in
-// turn, and the processor time of both with the worker's.
+// What a worker process costs: the generated cases of a profile judged with a shared library in a worker, as `assay run` does it,
+// and one after another in this process, in turn, and the processor time of both with the worker's.
 //
-//   ASSAY_THREADS=1 worker_cost ./libexample.so standard 7
+//   worker_cost ./libexample.so standard 7
 //
 // Prints a line for each pair, and the medians. The library must be harmless: half of the calls are made here.
 
@@ -12,12 +12,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "conformance/cases/catalogue.h"
 #include "conformance/program/parallel_judging.h"
+#include "conformance/program/report.h"
 #include "conformance/program/suite.h"
 #include "conformance/worker/server.h"
 
@@ -42,20 +42,31 @@ struct Cost {
   std::int64_t passed = 0, absent = 0, other = 0;
 };
 
+void count(Verdict verdict, Cost& cost) {
+  (verdict == Verdict::passed ? cost.passed : verdict == Verdict::not_run ? cost.absent : cost.other)++;
+}
+
+// In a worker if there is no `table`.
 Cost judge_all(const std::vector<CaseLine>& lines, const std::string& library, const assay_backend* table) {
   BackendChoice choice;
   choice.name = library;
   Cost cost;
   const double before = processor_time();
   const auto start = std::chrono::steady_clock::now();
-  const auto backend = table != nullptr ? std::make_unique<Backend>(*table) : std::make_unique<Backend>(library);
-  const Judged judged{*backend, nullptr};
-  for (const CaseLine& each : lines) {
-    backend->begin_case();
-    const Verdict verdict = judge_line(each, judged, choice).judgement.verdict;
-    (verdict == Verdict::passed ? cost.passed : verdict == Verdict::not_run ? cost.absent : cost.other)++;
+  if (table != nullptr) {
+    Backend backend(*table);
+    const Judged judged{backend, nullptr};
+    for (const CaseLine& each : lines) {
+      backend.begin_case();
+      count(judge_line(each, judged, choice).judgement.verdict, cost);
+    }
+    backend.close();
+  } else {
+    Report report("worker_cost", Subject{}, 0);
+    judge_lines(lines, choice, {}, false, report);
+    close_backends(report);
+    for (const CaseReport& each : report.cases()) count(each.judgement.verdict, cost);
   }
-  backend->close();
   cost.processor = processor_time() - before;
   cost.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return cost;
