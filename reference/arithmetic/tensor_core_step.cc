@@ -116,6 +116,7 @@ std::uint32_t special_code(const Specials& found, const OutputForm& form) {
 
 // The addend in units of 2^lsb, cut toward zero.
 std::int64_t cut(const Addend& each, int lsb) {
+  if (each.significand == 0) return 0;  // its exponent may lie above the largest
   const int shift = each.exponent - each.fraction - lsb;
   const std::int64_t magnitude = std::abs(each.significand);
   std::int64_t kept = 0;
