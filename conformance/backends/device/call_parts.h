@@ -44,6 +44,12 @@ inline void refuse_other_outputs(const Request& request, const std::vector<std::
   }
 }
 
+// The request itself, which must have splits. Errors: InvalidArgument.
+inline const Request& with_splits(const Request& request) {
+  request.input("splits");
+  return request;
+}
+
 // Splits as the device library takes them: int64 or int32 in device memory.
 class Splits {
  public:

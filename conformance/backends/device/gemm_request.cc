@@ -73,11 +73,6 @@ std::int64_t rows_of(const Request& request, const std::string& name, GemmKind k
   return codes.shape.size() == 2 && !columnwise ? codes.shape[0] : -1;
 }
 
-const Request& with_splits(const Request& request) {
-  request.input("splits");
-  return request;
-}
-
 }  // namespace
 
 Scalar::Scalar(const Request& request, const std::string& name, float absent, int groups) : absent_(absent), groups_(groups) {

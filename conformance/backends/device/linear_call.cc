@@ -22,11 +22,6 @@ void copy(void* to, const void* from, std::int64_t bytes, device::Stream stream)
   device::check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "copy within the device");
 }
 
-const Request& with_splits(const Request& request) {
-  request.input("splits");
-  return request;
-}
-
 // What every step takes from the attributes, the splits and the activation, whose rows are R.
 struct Step {
   Parts parts;

@@ -35,13 +35,6 @@ Tensor filled(Format type, std::vector<std::int64_t> shape, std::uint8_t byte) {
 
 Case case_of(const std::string& line) { return generate(parse_case_line(line)); }
 
-// Distinct finite codes, so that a misplaced one shows.
-std::vector<std::uint8_t> codes(std::size_t count) {
-  std::vector<std::uint8_t> list(count);
-  for (std::size_t i = 0; i < count; ++i) list[i] = static_cast<std::uint8_t>(8 + i * 7 % 113);
-  return list;
-}
-
 std::vector<float> numbers(std::size_t count) {
   std::vector<float> list(count);
   for (std::size_t i = 0; i < count; ++i) list[i] = 1.0f + static_cast<float>(i) / 1024;
