@@ -78,7 +78,7 @@ class Ahead {
   std::condition_variable changed_;
   std::map<std::int64_t, T> made_;
   std::set<std::int64_t> being_made_;
-  std::int64_t next_ = 0, taken_ = 0;  // the first that nobody has begun; the first that was not asked for
+  std::int64_t next_ = 0, taken_ = 0;  // the first that is not begun; the first that was not asked for
   bool stops_ = false;
   std::vector<std::thread> threads_;
 };
