@@ -78,14 +78,20 @@ std::vector<std::string_view> items_of(std::string_view text) {
 
 std::string canonical_outputs(std::string_view argument, std::string_view text) {
   std::string canonical;
+  bool any = false;
   for (const std::string_view item : items_of(text)) {
     const std::vector<std::string_view> parts = words_of(item, ':');
-    const bool well_formed = (parts.size() == 2 || parts.size() == 3) && number<std::int64_t>(parts[0]).value_or(-1) >= 0 &&
-                             (parts[1] == "i32" || parts[1] == "i64") && (parts.size() == 2 || parts[2] == "inclusive");
-    require(well_formed, argument, item, "STRIDE:TYPE or STRIDE:TYPE:inclusive, STRIDE at least 0, TYPE i32 or i64");
+    std::size_t next = 2;
+    const auto is_next = [&](std::string_view word) { return next < parts.size() && parts[next] == word && ++next > 0; };
+    const bool inclusive = is_next("inclusive"), absent = is_next("absent");
+    const bool well_formed = parts.size() >= 2 && next == parts.size() && number<std::int64_t>(parts[0]).value_or(-1) >= 0 &&
+                             (parts[1] == "i32" || parts[1] == "i64");
+    require(well_formed, argument, item, "STRIDE:TYPE[:inclusive][:absent], STRIDE at least 0, TYPE i32 or i64");
     canonical += (canonical.empty() ? "" : ",") + show(*number<std::int64_t>(parts[0])) + ":" + std::string(parts[1]) +
-                 (parts.size() == 3 ? ":inclusive" : "");
+                 (inclusive ? ":inclusive" : "") + (absent ? ":absent" : "");
+    any = any || !absent;
   }
+  require(any, argument, text, "one output at least that is not absent");
   return canonical;
 }
 
@@ -220,6 +226,24 @@ Values values_of(const CaseLine& line) {
   return values;
 }
 
+// That the recipe has the output which `outputs` asks for alone.
+void require_part_of_quantize(const CaseLine& line) {
+  const std::string part = line.text("outputs"), recipe = line.text("recipe");
+  if (part == "scale") require(recipe == "tensor_current", "outputs", part, "a recipe that makes a scale: tensor_current");
+  if (part == "amax") {
+    require(recipe.starts_with("tensor") || recipe == "nvfp4", "outputs", part, "a recipe with an amax: tensor_current, tensor_delayed or nvfp4");
+  }
+  if (part == "dbias") require(line.integer("dbias") == 1, "outputs", part, "dbias=1");
+  const bool unaligned = line.has("fault") && line.text("fault") == "unaligned_rows";
+  require(!unaligned || part == "usual" || part == "all", "outputs", part, "usual or all with fault=unaligned_rows");
+}
+
+void require_part_of_forward(const CaseLine& line) {
+  const std::string part = line.text("outputs");
+  require(part == "usual" || line.has("noop"), "outputs", part, "usual without noop");
+  if (part == "w_rowwise_amax") require(line.text("recipe") == "nvfp4", "outputs", part, "recipe=nvfp4");
+}
+
 // Rules between keys that the table does not hold.
 void require_consistent(const CaseLine& line) {
   const OpSchema& op = schema_of(line.op);
@@ -292,6 +316,7 @@ void require_consistent(const CaseLine& line) {
       const bool more = line.text("recipe").starts_with("tensor") || (line.text("recipe") == "nvfp4" && line.text("amax") != "own");
       require(more, "outputs", "all", "a recipe with further outputs: tensor_current, tensor_delayed, or nvfp4 with an amax that is given");
     }
+    require_part_of_quantize(line);
     if (line.text("data") == "adversarial_eps") {
       require(line.real("eps") > 0, "eps", line.text("eps"), "more than 0 with data=adversarial_eps");
     }
@@ -299,6 +324,7 @@ void require_consistent(const CaseLine& line) {
       require(four_over_six, "four_over_six", "off", "mae or mse with data=adversarial_four_over_six");
     }
   }
+  if (line.op == "linear_forward") require_part_of_forward(line);
   if (line.op == "grouped_gemm") {
     const std::string kind = line.text("kind");
     require(line.text("scales") != "two_roundings" || kind == "tensor" || kind == "block", "scales", "two_roundings",
@@ -601,7 +627,7 @@ std::vector<OffsetsOutputSpec> offsets_outputs(const CaseLine& line) {
   const std::string value = line.text("outputs");
   for (const std::string_view item : items_of(value)) {
     const std::vector<std::string_view> parts = words_of(item, ':');
-    outputs.push_back({*number<std::int64_t>(parts[0]), parts[1] == "i32", parts.size() == 3});
+    outputs.push_back({*number<std::int64_t>(parts[0]), parts[1] == "i32", parts.size() > 2 && parts[2] == "inclusive", parts.back() == "absent"});
   }
   return outputs;
 }

@@ -85,6 +85,7 @@ struct OffsetsOutputSpec {
   std::int64_t stride = 1;
   bool is_int32 = false;
   bool inclusive = false;  // no leading zero
+  bool absent = false;     // the call does not ask for it
 };
 std::vector<OffsetsOutputSpec> offsets_outputs(const CaseLine& line);
 

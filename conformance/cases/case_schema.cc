@@ -38,6 +38,8 @@ const KeySchema kFault{"fault", choice, "none", "negative_split excess_rows", ""
 const KeySchema kFaultPacked{"fault", choice, "none", "negative_split excess_rows unaligned_rows", "", kFaultHelp};
 const KeySchema kFaultSums{"fault", choice, "none", "negative_split sum_overflow", "", kFaultHelp};
 
+constexpr std::string_view kAloneHelp = "usual: all; a name: that output alone, without the others";
+
 // A matrix is either one tensor of R rows or the groups of `splits`.
 const KeySchema kSplits{"splits", splits, "none", "", "", "rows of each group; without it one tensor of R rows"};
 const KeySchema kRows{"R", integer, "none", "", "", "rows of a single tensor"};
@@ -53,7 +55,9 @@ std::vector<OpSchema> make_schema() {
      {"pow2", integer, "0", "0 1", kScaled, "1: scales are cut down to powers of two"},
      {"eps", real, "0", "", kScaled, "amax below this is raised to it"},
      {"direction", choice, "both", "both rowwise columnwise", "", "which outputs are asked for"},
-     {"outputs", choice, "usual", "usual all", "", "all: also the amax of tensor_delayed or of a given amax, and the scale_inv of each direction"},
+     {"outputs", choice, "usual", "usual all codes scale_inv scale amax dbias", "",
+      "all: also the amax of tensor_delayed or of a given amax, and the scale_inv of each direction; codes, scale_inv, scale, amax, dbias: "
+      "these of the direction alone, without the others"},
      {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
      {"two_dimensional", integer, "0", "0 1", "recipe=mxfp8|nvfp4", "1: square tiles share a scale (32x32, 16x16)"},
      {"hadamard", integer, "0", "0 1", "recipe=nvfp4", "1: 16 rows are transformed before the columnwise direction"},
@@ -108,7 +112,7 @@ std::vector<OpSchema> make_schema() {
   ops.push_back({"splits_to_offsets_multi", "several offset arrays from one reading of the splits",
     {{"splits", splits, "required", "", "", "rows of each group"},
      {"itype", choice, "i64", "i32 i64", "", "type of the splits"},
-     {"outputs", outputs, "required", "", "", "STRIDE:TYPE[:inclusive],...: TYPE i32 or i64; inclusive: no leading 0"},
+     {"outputs", outputs, "required", "", "", "STRIDE:TYPE[:inclusive][:absent],...: TYPE i32 or i64; inclusive: no leading 0; absent: the call has no such output"},
      kReplay, kContract, kFaultSums}});
 
   ops.push_back({"splits_to_offsets_2d", "prefix sums of first[j] * last[j]",
@@ -127,6 +131,7 @@ std::vector<OpSchema> make_schema() {
      {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_special sparse adversarial_amax", "",
       "pattern of the history; every_special: NaN, infinity, -0, a subnormal and 0 newest, oldest and in the middle, from tensor to tensor"},
      {"scales", choice, "plain", "plain edge specials", "", "the scales before the update"},
+     {"outputs", choice, "usual", "usual amax_history scale", "", kAloneHelp},
      kSeed, kReplay, kContract}});
 
   ops.push_back({"dequantize", "values of codes and scales",
@@ -179,10 +184,14 @@ std::vector<OpSchema> make_schema() {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: a row of bias a group is added"});
       keys.push_back({"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
                       "skip flag of the weight cache: exactly 1 uses the cached weights"});
+      keys.push_back({"outputs", choice, "usual", "usual y w_rowwise_data w_rowwise_scale_inv w_rowwise_amax",
+                      "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4", kAloneHelp});
     } else if (op == "linear_dgrad") {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
+      keys.push_back({"outputs", choice, "usual", "usual dx dbias", "bias=1", kAloneHelp});
     } else {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
+      keys.push_back({"outputs", choice, "usual", "usual dw dbias", "bias=1", kAloneHelp});
       keys.push_back({"dtype_d", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"});
       keys.push_back({"accumulate", integer, "0", "0 1", "", "1: added to the main gradient, which is an input"});
       keys.push_back({"deferred", integer, "0", "0 1", "", "1: stored by backward and carried out by a second call"});
@@ -307,7 +316,7 @@ std::string value_text(const KeySchema& key) {
     case choice: return std::string(key.allowed);
     case splits:
     case dims: return "ROWS,... | COUNTxROWS | one(G,ROWS,g) | zipf(G,ROWS,SEED)";
-    case outputs: return "STRIDE:TYPE[:inclusive],...";
+    case outputs: return "STRIDE:TYPE[:inclusive][:absent],...";
     case replay: return "COUNT:WHAT,...";
     case steps: return "STEP,.../STEP,... of " + std::string(key.allowed);
   }

@@ -16,7 +16,7 @@ enum class ValueKind {
   choice,   // one of `allowed`
   splits,   // rows of each group: case_line.h
   dims,     // a comma list of integers, at least 0, with the same shorthands as splits
-  outputs,  // STRIDE:TYPE[:inclusive], comma list
+  outputs,  // STRIDE:TYPE[:inclusive][:absent], comma list
   replay,   // COUNT:WHAT,WHAT
   steps,    // words of `allowed`, commas between calls and slashes between graphs
 };

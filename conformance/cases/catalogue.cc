@@ -76,6 +76,7 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, input_lines());
     append(lines, remaining_lines(lines));
     append(lines, option_lines(lines));
+    append(lines, output_lines());
   }
   if (profile == Profile::full) {
     append(lines, written(kFullLines));

@@ -29,6 +29,9 @@ std::vector<CaseLine> option_lines(const std::vector<CaseLine>& lines);
 // Inputs that may be left out, and inputs of which a few bytes change between replays; of standard.
 std::vector<CaseLine> input_lines();
 
+// Outputs that are left out: each alone, in every op that has several; of standard.
+std::vector<CaseLine> output_lines();
+
 // Products over data=wide_sums; part of standard.
 std::vector<CaseLine> order_free_lines();
 

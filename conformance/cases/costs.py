@@ -17,6 +17,8 @@ GROUPS = [
     ("replays", lambda case, line: "replay=" in line, "values kept from a capture or an earlier call"),
     ("unit probes", lambda case, line: "data=unit_probes" in line, "another tensor-core unit than the stated one"),
     ("order-free sums", lambda case, line: "data=wide_sums" in line, "narrow sums where no plan is stated"),
+    ("outputs left out", lambda case, line: re.search(r" outputs=[a-z]|:absent", line) and seed(line) >= 90000 or ":absent" in line,
+     "what is right only where another output is requested too"),
     ("sizes", lambda case, line: seed(line) >= 60000, "thresholds and residues in every length, many groups, rare words"),
     ("pairs of options", lambda case, line: seed(line) >= 10000, "options that meet only in pairs"),
     ("written", lambda case, line: True, "one rule or one known fault each"),

@@ -33,6 +33,26 @@ void enlarge_rows_beyond(const CaseLine& line, golden::Case& result) {
   }
 }
 
+std::vector<std::string> outputs_of_quantize(const CaseLine& line) {
+  const std::string recipe = line.text("recipe"), direction = line.text("direction"), part = line.text("outputs");
+  const bool rowwise = direction != "columnwise", columnwise = direction != "rowwise", all = part == "all", some = leaves_outputs_out(line);
+  const bool per_tensor = recipe.starts_with("tensor"), nvfp4 = recipe == "nvfp4";
+  std::vector<std::string> outputs;
+  const auto add = [&](std::string_view of, bool usual, const char* name) {
+    if (some ? of == part : usual) outputs.push_back(name);
+  };
+  if (rowwise) add("codes", true, "rowwise_data");
+  if (rowwise) add("scale_inv", true, "rowwise_scale_inv");
+  if (columnwise) add("codes", true, "columnwise_data");
+  if (columnwise && (all || !(per_tensor && rowwise))) add("scale_inv", true, "columnwise_scale_inv");  // one serves both directions
+  const bool amax = all || (nvfp4 ? line.text("amax") == "own" : recipe == "tensor_current");
+  if (per_tensor || (nvfp4 && rowwise)) add("amax", amax, "amax");
+  if (nvfp4 && columnwise) add("amax", amax, "columnwise_amax");
+  if (recipe == "tensor_current") add("scale", true, "scale");
+  if (line.integer("dbias") == 1) add("dbias", true, "dbias");
+  return outputs;
+}
+
 }  // namespace
 
 golden::Case generate(const CaseLine& line) {
@@ -62,27 +82,25 @@ golden::Case generate(const CaseLine& line) {
   return result;
 }
 
+bool leaves_outputs_out(const CaseLine& line) {
+  if (line.op == "splits_to_offsets_multi" || find_key(*find_op(line.op), "outputs") == nullptr) return false;
+  const std::string outputs = line.text("outputs");
+  return outputs != "usual" && outputs != "all";
+}
+
 std::vector<std::string> wanted_outputs(const CaseLine& line) {
   std::vector<std::string> outputs;
   if (line.op == "quantize") {
-    const std::string recipe = line.text("recipe"), direction = line.text("direction");
-    const bool per_tensor = recipe.starts_with("tensor");
-    const bool rowwise = direction != "columnwise", columnwise = direction != "rowwise";
-    if (rowwise) outputs.insert(outputs.end(), {"rowwise_data", "rowwise_scale_inv"});
-    if (columnwise) outputs.push_back("columnwise_data");
-    const bool all = line.text("outputs") == "all";
-    if (columnwise && (all || !(per_tensor && rowwise))) outputs.push_back("columnwise_scale_inv");  // one serves both directions
-    if (recipe == "tensor_current") outputs.insert(outputs.end(), {"amax", "scale"});
-    if (recipe == "tensor_delayed" && all) outputs.push_back("amax");
-    if (recipe == "nvfp4" && (all || line.text("amax") == "own")) {
-      if (rowwise) outputs.push_back("amax");
-      if (columnwise) outputs.push_back("columnwise_amax");
-    }
-    if (line.integer("dbias") == 1) outputs.push_back("dbias");
+    outputs = outputs_of_quantize(line);
+  } else if (leaves_outputs_out(line)) {
+    outputs = {line.text("outputs")};
   } else if (line.op == "grouped_gemm") {
     outputs = {"d"};
   } else if (line.op == "splits_to_offsets_multi") {
-    for (std::size_t i = 0; i < offsets_outputs(line).size(); ++i) outputs.push_back("offsets_" + show(i));
+    const std::vector<OffsetsOutputSpec> all = offsets_outputs(line);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].absent) outputs.push_back("offsets_" + show(i));
+    }
   } else if (line.op.starts_with("splits_to_offsets")) {
     outputs = {"offsets"};
   } else if (line.op == "delayed_update") {

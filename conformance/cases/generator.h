@@ -21,6 +21,9 @@ golden::Case generate(const CaseLine& line);
 // Names of the outputs that the line asks for, in the order of the schema.
 std::vector<std::string> wanted_outputs(const CaseLine& line);
 
+// Whether the line leaves out outputs that it would have by default (`outputs=NAME`).
+bool leaves_outputs_out(const CaseLine& line);
+
 // Multiply-adds of the product (or products) of this case, and elements that it reads: what it costs to judge.
 struct CaseCost {
   std::int64_t macs = 0;
