@@ -1,4 +1,4 @@
-# Puts text files into a C++ source, as kLevelTexts of conformance/program/level_texts.h.
+# Puts text files into a C++ source, as kLevelTexts of conformance/levels/level_texts.h.
 # embed_level_texts(OUTPUT FILE...): FILEs are watched, and OUTPUT changes only when they do.
 function(embed_level_texts output)
   set(entries "")
@@ -10,7 +10,7 @@ function(embed_level_texts output)
   endforeach()
   set(EMBEDDED_TEXTS "${entries}")
   file(CONFIGURE OUTPUT ${output} CONTENT [[// Made by cmake/embed_texts.cmake.
-#include "conformance/program/level_texts.h"
+#include "conformance/levels/level_texts.h"
 
 namespace assay::conformance {
 namespace {

@@ -10,7 +10,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_IN
         REGEX "/gemm/(error_bound_parts|packed_operand)[.]h$" EXCLUDE
         REGEX "/linear/linear_quantization[.]h$" EXCLUDE
         REGEX "/recipes/(checks|complete_call|dequantize_checks|fast_rows|fp8_tile|row_bands|x_types)[.]h$" EXCLUDE
-        PATTERN "build*" EXCLUDE)
+        PATTERN "tests" EXCLUDE PATTERN "build*" EXCLUDE)
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT reference)
 
 # What callers of assay::device include; everything else below device/ is internal.
@@ -49,5 +49,5 @@ if(TARGET assay)
   # The fixtures lie where the program looks for them: share/assay/golden beside its own folder.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/golden/ DESTINATION share/assay/golden COMPONENT conformance
           FILES_MATCHING PATTERN "*.h5" PATTERN "manifest.json" PATTERN "cases/*.txt" PATTERN "io" EXCLUDE)
-  install(FILES ${PROJECT_SOURCE_DIR}/conformance/report.schema.json DESTINATION share/assay COMPONENT conformance)
+  install(FILES ${PROJECT_SOURCE_DIR}/conformance/report/report.schema.json DESTINATION share/assay COMPONENT conformance)
 endif()

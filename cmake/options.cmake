@@ -24,7 +24,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 option(ASSAY_UNITY "Compile several sources of a lean library as one, for a short first build; ./assay does" OFF)
 
-# assay_lean(assay_verbs [HOT sha256.cc]): in Release, a target whose time is spent elsewhere is compiled for a short build, but
+# assay_lean(assay_program [HOT sha256.cc]): in Release, a target whose time is spent elsewhere is compiled for a short build, but
 # for the sources after HOT. Bits do not depend on it: no option here changes floating-point arithmetic.
 function(assay_lean target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HOT")
@@ -89,18 +89,18 @@ function(assay_register program name shards)
   endforeach()
 endfunction()
 
-# assay_tests(formats assay_reference [SHARDS 4]): every conformance/suites/formats/*_test.cc in one program.
+# assay_tests(formats LIBRARIES assay_reference [SHARDS 4] [FOLDER .]): every *_test.cc of the folder formats here in one program.
 function(assay_tests room)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS" "")
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/conformance/suites/${room}/*_test.cc)
-  if(NOT ASSAY_BUILD_TESTS OR NOT sources)
-    return()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS;FOLDER" "LIBRARIES")
+  if(NOT arg_FOLDER)
+    set(arg_FOLDER ${room})
   endif()
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*_test.cc)
   add_executable(${room}_test ${sources})
-  target_link_libraries(${room}_test PRIVATE ${arg_UNPARSED_ARGUMENTS} assay_options GTest::gtest GTest::gtest_main)
+  target_link_libraries(${room}_test PRIVATE ${arg_LIBRARIES} assay_options GTest::gtest GTest::gtest_main)
   assay_register(${room}_test ${room} ${arg_SHARDS})
 endfunction()
 if(ASSAY_BUILD_TESTS)

@@ -1,12 +1,9 @@
 #include "conformance/cases/scenario.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "conformance/cases/case_schema.h"
-#include "conformance/cases/generator.h"
-#include "conformance/cases/replay_steps.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/support/error.h"
 
@@ -81,8 +78,9 @@ std::string product_text(const CaseLine& line, const std::string& step, int micr
   return text + pair("N", line.text("N")) + pair("K", line.text("K"));
 }
 
-// The line of a step over these splits in a buffer of `rows` rows.
-CaseLine line_of(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits, std::int64_t rows,
+}  // namespace
+
+CaseLine line_of_step(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits, std::int64_t rows,
                  std::int64_t seed) {
   std::string text = is_linear(step) ? linear_text(line, step, microbatch) : is_product(step) ? product_text(line, step, microbatch) : quantize_text(line, step);
   if (step == "weights") {
@@ -100,12 +98,14 @@ std::int64_t buffer_rows(const CaseLine& line) {
   return rows;
 }
 
+namespace {
+
 // Whether the step takes these splits, and tensors of the same sizes as with the line's own: contents may change from replay to
 // replay, sizes may not.
 bool fits(const CaseLine& line, const ScenarioCall& call, const std::vector<std::int64_t>& splits, std::int64_t rows) {
   if (call.step == "weights") return true;
   try {
-    line_of(line, call.step, call.microbatch, splits, rows, 0);
+    line_of_step(line, call.step, call.microbatch, splits, rows, 0);
   } catch (const InvalidArgument&) {
     return false;
   }
@@ -202,39 +202,6 @@ std::string Scenario::place(std::size_t index) const {
          (many ? "microbatch " + std::to_string(call.microbatch + 1) + ", " : "") + "step " + call.step;
 }
 
-std::map<std::string, std::string> scenario_memory(const CaseLine& line, const ScenarioCall& call, const golden::Case& inputs) {
-  // Integers are drawn for the length of each sum.
-  const bool share_operands = line.text("data") != "integers";
-  const std::string module = "module " + std::to_string(call.module) + "/";
-  const std::string microbatch = module + "microbatch " + std::to_string(call.microbatch) + "/";
-  std::map<std::string, std::string> memory;
-  const auto use = [&](const std::string& input, const std::string& name) {
-    if (inputs.in.count(input) != 0) memory[input] = name;
-  };
-  if (call.step == "weights") {
-    use("noop", module + "noop");
-    if (share_operands) use("x", module + "w");
-    use("scale", module + "w_scale");
-    return memory;
-  }
-  use("splits", microbatch + "splits");
-  if (!is_linear(call.step) && !is_product(call.step)) {
-    const std::string name = call.step == "gradients" ? "dy" : "x";
-    if (share_operands) use("x", microbatch + name);
-    use("scale", microbatch + name + "_scale");
-    return memory;
-  }
-  for (const auto& [name, tensor] : inputs.in) {
-    const bool cache = is_linear(call.step) && name.starts_with("w_rowwise");
-    if (cache || !share_operands) continue;
-    if (name == "w" || name.starts_with("w_")) memory[name] = module + name;
-    if (name == "x" || name == "dy" || name.starts_with("x_") || name.starts_with("dy_")) memory[name] = microbatch + name;
-  }
-  use("noop", module + "noop");
-  use("bias", module + "bias");
-  return memory;
-}
-
 Scenario scenario_of(const CaseLine& line) {
   Scenario scenario;
   scenario.replay = replay_plan(line);
@@ -260,7 +227,7 @@ Scenario scenario_of(const CaseLine& line) {
         call.step = step;
         call.module = module;
         call.microbatch = seen[call.step]++;
-        call.line = line_of(line, call.step, call.microbatch, splits, rows, line.integer("seed") + module * kModuleSeeds + call.microbatch * kMicrobatchSeeds);
+        call.line = line_of_step(line, call.step, call.microbatch, splits, rows, line.integer("seed") + module * kModuleSeeds + call.microbatch * kMicrobatchSeeds);
         const auto before = latest.find(call.step);
         if (makes_weight_gradient(call.step) && accumulates(line, call.microbatch) && before != latest.end()) {
           call.chained.push_back(call.step == "NT" ? ScenarioLink{"c", before->second, "d"} : ScenarioLink{"main_grad", before->second, "dw"});
@@ -289,39 +256,6 @@ Scenario scenario_of(const CaseLine& line) {
     scenario.launches.push_back(order == "in_turn" ? i : i % modules * each + i / modules);
   }
   return scenario;
-}
-
-std::vector<golden::Case> scenario_inputs(const CaseLine& line, const Scenario& scenario, int round) {
-  const std::int64_t rows = buffer_rows(line);
-  const ReplayPlan& plan = scenario.replay;
-  const bool rotates = plan.splits && line.text("change") == "rotated";
-  std::vector<golden::Case> cases;
-  std::map<std::string, golden::Tensor> memory;
-  for (const ScenarioCall& call : scenario.calls) {
-    const int turn = rotates ? round + call.microbatch + call.module : plan.splits ? round : 0;
-    const std::vector<std::int64_t>& splits = scenario.turns[static_cast<std::size_t>(turn) % scenario.turns.size()];
-    const std::int64_t seed = call.line.integer("seed");
-    golden::Case made = generate(line_of(line, call.step, call.microbatch, splits, rows, plan.data ? seed + round : seed));
-    if (plan.data != plan.scales) {
-      golden::Case scaled = generate(line_of(line, call.step, call.microbatch, splits, rows, plan.scales ? seed + round : seed));
-      for (auto& [name, tensor] : made.in) {
-        if (changes_with_scales(name)) tensor = std::move(scaled.in.at(name));
-      }
-    }
-    if (const auto flag = made.in.find("noop"); flag != made.in.end() && plan.noop) {
-      constexpr bool kSkips[] = {false, true, true, false, true};
-      const float run = line.real("noop") == 1 ? 0.0f : static_cast<float>(line.real("noop")), skip = 1;
-      std::memcpy(flag->second.bytes.data(), kSkips[round % 5] ? &skip : &run, sizeof(float));
-    }
-    // Who comes first says what is in memory that several use.
-    for (const auto& [input, name] : scenario_memory(line, call, made)) {
-      golden::Tensor& tensor = made.in.at(input);
-      const auto [found, fresh] = memory.emplace(name, tensor);
-      if (!fresh && found->second.type == tensor.type && found->second.shape == tensor.shape) tensor.bytes = found->second.bytes;
-    }
-    cases.push_back(std::move(made));
-  }
-  return cases;
 }
 
 }  // namespace assay::conformance

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "conformance/cases/case_line.h"
-#include "golden/io/fixture.h"
 
 namespace assay::conformance {
 
@@ -69,18 +68,12 @@ struct Scenario {
 // Errors (InvalidArgument): a step that the recipe does not have, keys that do not go together.
 Scenario scenario_of(const CaseLine& line);
 
-// Inputs of every call in replay `round`, from 0; round 0 are the line's own. All rounds have the same attributes, tensors
-// and shapes. Chained and carried inputs are what they would be by themselves.
-//
-//   data, scales  as in replay_steps.h
-//   splits        change=rotated: groups change places, by one a round; a microbatch or layer further, by one more.
-//                 change=edges: scenario_splits() in turn, over and over, but for those that would change the size of a tensor
-//   noop          the flag follows RUN, 1, 1, RUN, 1, ..., where RUN is the line's noop, or 0 where that is 1
-std::vector<golden::Case> scenario_inputs(const CaseLine& line, const Scenario& scenario, int round);
+// The line of one call of a step, with these splits and seed, in a buffer of `rows` rows.
+CaseLine line_of_step(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits, std::int64_t rows,
+                      std::int64_t seed);
 
-// Inputs of this call that lie in memory which other calls use too: the name of that memory, by the name of the input.
-// Tensors of another type or shape than the first one there have memory of their own.
-std::map<std::string, std::string> scenario_memory(const CaseLine& line, const ScenarioCall& call, const golden::Case& inputs);
+// Rows of the buffers that the splits divide.
+std::int64_t buffer_rows(const CaseLine& line);
 
 // The edges of splits whose sum is at most `rows`, multiples of `unit`; the first are the given ones:
 // all rows in the first group, in the last, in the middle one; the first, last, middle group empty; neighbours empty; every

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "conformance/program/golden_cases.h"
-#include "conformance/program/interrupt.h"
-#include "conformance/program/progress.h"
-#include "conformance/program/standard_output.h"
+#include "conformance/suites/golden_cases.h"
+#include "conformance/suites/interrupt.h"
+#include "conformance/suites/progress.h"
+#include "conformance/report/standard_output.h"
 #include "conformance/program/verbs.h"
-#include "conformance/program/version.h"
+#include "conformance/report/version.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/writer.h"

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <span>
 
-#include "conformance/program/fixture_cases.h"
-#include "conformance/program/golden_cases.h"
-#include "conformance/program/interrupt.h"
-#include "conformance/program/progress.h"
-#include "conformance/program/standard_output.h"
+#include "conformance/suites/fixture_cases.h"
+#include "conformance/suites/golden_cases.h"
+#include "conformance/suites/interrupt.h"
+#include "conformance/suites/progress.h"
+#include "conformance/report/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "golden/io/manifest.h"
 #include "golden/io/text_file.h"

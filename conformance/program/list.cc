@@ -6,19 +6,19 @@
 
 #include <nlohmann/json.hpp>
 
-#include "conformance/cases/catalogue.h"
-#include "conformance/cases/generator.h"
-#include "conformance/cases/reach.h"
+#include "conformance/catalogue/catalogue.h"
+#include "conformance/generate/generator.h"
+#include "conformance/catalogue/reach.h"
 #include "conformance/cases/wrap.h"
-#include "conformance/program/fixture_cases.h"
-#include "conformance/program/judge_options.h"
-#include "conformance/program/levels.h"
+#include "conformance/suites/fixture_cases.h"
+#include "conformance/program/backend_options.h"
+#include "conformance/levels/levels.h"
 #include "conformance/program/list_schema.h"
-#include "conformance/program/report.h"
-#include "conformance/program/standard_error.h"
-#include "conformance/program/standard_output.h"
+#include "conformance/report/report.h"
+#include "conformance/suites/standard_error.h"
+#include "conformance/report/standard_output.h"
 #include "conformance/program/verbs.h"
-#include "conformance/run/trial.h"
+#include "conformance/judge/trial.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/manifest.h"
 #include "reference/gemm/plan.h"
@@ -151,7 +151,7 @@ Action add_list(CLI::App& verb) {
   verb.add_flag("--names", options->names, "Names instead of case lines");
   verb.add_option("--json", options->json, "Write names and lines, or with --schema the schema, to this file");
   verb.add_flag("--backends", options->backends, "The built-in backends");
-  options->backend.add_backend_to(verb);
+  add_backend_options(verb, options->backend);
   verb.add_option("--algorithms", options->algorithms_of, "The algorithms that a backend lists for this case line, for --algorithm");
   verb.add_flag("--axes", options->axes, "The configuration axes of a backend, for --axis");
   CLI::Option* schema = verb.add_flag("--schema", options->schema, "Every op: its tensors with types, shapes and what is compared; the keys of case lines");

@@ -11,7 +11,7 @@
 #include <malloc.h>
 #endif
 
-#include "conformance/program/exit_code.h"
+#include "conformance/report/exit_code.h"
 
 namespace assay::conformance {
 namespace {

@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
-#include "conformance/cases/generator.h"
-#include "conformance/program/golden_cases.h"
-#include "conformance/program/interrupt.h"
-#include "conformance/program/run_header.h"
-#include "conformance/program/standard_output.h"
-#include "conformance/program/suite.h"
+#include "conformance/generate/generator.h"
+#include "conformance/suites/golden_cases.h"
+#include "conformance/suites/interrupt.h"
+#include "conformance/report/run_header.h"
+#include "conformance/report/standard_output.h"
+#include "conformance/suites/suite.h"
+#include "conformance/program/backend_options.h"
 #include "conformance/program/verbs.h"
-#include "conformance/program/version.h"
+#include "conformance/report/version.h"
 #include "golden/io/writer.h"
 
 namespace assay::conformance {
@@ -22,7 +23,7 @@ Action add_repro(CLI::App& verb) {
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("CASE", options->words, "A case line, quoted or not")->required();
-  options->backend.add_to(verb);
+  add_judge_options(verb, options->backend);
   verb.add_option("--save", options->save, "Also write inputs and expected outputs to this fixture file");
   verb.add_option("--json", options->json, "Write the verdict to this file");
   return [options] {

@@ -9,15 +9,16 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/cases/case_schema.h"
-#include "conformance/cases/generator.h"
-#include "conformance/program/earlier_results.h"
-#include "conformance/program/fixture_cases.h"
-#include "conformance/program/interrupt.h"
-#include "conformance/program/parallel_judging.h"
+#include "conformance/generate/generator.h"
+#include "conformance/report/earlier_results.h"
+#include "conformance/suites/fixture_cases.h"
+#include "conformance/suites/interrupt.h"
+#include "conformance/suites/parallel_judging.h"
+#include "conformance/program/backend_options.h"
 #include "conformance/program/run_selection.h"
-#include "conformance/program/self_check.h"
-#include "conformance/program/standard_error.h"
-#include "conformance/program/standard_output.h"
+#include "conformance/suites/self_check.h"
+#include "conformance/suites/standard_error.h"
+#include "conformance/report/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/replace_file.h"
@@ -250,7 +251,7 @@ void add_evidence_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--require", options.require, "A level (assay list --levels), words of case lines or a file of such lines: a required case that does not pass is a failure; again for more")
       ->allow_extra_args(false);
   verb.add_option("--baseline", options.baseline, "An earlier --json or --results file: a case that passed there and does not here is a failure");
-  verb.add_option("--json", options.json, "Write every verdict to this file at the end (conformance/report.schema.json)");
+  verb.add_option("--json", options.json, "Write every verdict to this file at the end (conformance/report/report.schema.json)");
   verb.add_option("--results", options.results, "Append every verdict to this file as it falls, one line of JSON each");
   verb.add_option("--resume", options.resume, "Go on with a run that --results has recorded: cases with a verdict are not judged again");
 }
@@ -260,7 +261,7 @@ void add_evidence_options(CLI::App& verb, RunOptions& options) {
 Action add_run(CLI::App& verb) {
   const auto options = std::make_shared<RunOptions>();
   verb.add_option("WORDS", options->words, "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs allowed); a word that matches nothing is exit 4");
-  options->backend.add_to(verb);
+  add_judge_options(verb, options->backend);
   CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
   verb.add_option("--profile", options->profile, "How much: smoke (a second on two cores), standard (ten), full (minutes)")
       ->capture_default_str()->check(CLI::IsMember({"smoke", "standard", "full"}));

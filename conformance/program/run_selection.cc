@@ -7,8 +7,9 @@
 #include <set>
 #include <span>
 
-#include "conformance/cases/random_gemm.h"
-#include "conformance/cases/shards.h"
+#include "conformance/catalogue/random_gemm.h"
+#include "conformance/program/cli.h"
+#include "conformance/suites/shards.h"
 #include "golden/io/sha256.h"
 
 namespace assay::conformance {

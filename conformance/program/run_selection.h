@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "conformance/cases/catalogue.h"
-#include "conformance/program/claims.h"
-#include "conformance/program/run_header.h"
-#include "conformance/program/suite.h"
+#include "conformance/catalogue/catalogue.h"
+#include "conformance/report/claims.h"
+#include "conformance/report/run_header.h"
+#include "conformance/suites/suite.h"
 
 namespace assay::conformance {
 

@@ -4,14 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "conformance/program/interrupt.h"
-#include "conformance/program/judge_options.h"
-#include "conformance/program/parallel_judging.h"
-#include "conformance/program/progress.h"
-#include "conformance/program/run_header.h"
-#include "conformance/program/standard_output.h"
+#include "conformance/suites/interrupt.h"
+#include "conformance/program/backend_options.h"
+#include "conformance/suites/parallel_judging.h"
+#include "conformance/suites/progress.h"
+#include "conformance/report/run_header.h"
+#include "conformance/report/standard_output.h"
 #include "conformance/program/verbs.h"
-#include "conformance/run/scale_map.h"
+#include "conformance/diagnose/scale_map/scale_map.h"
 
 namespace assay::conformance {
 namespace {
@@ -90,7 +90,7 @@ Action add_scale_map(CLI::App& verb) {
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("CASE", options->words, "A line of grouped_gemm kind=block dtype_d=f32, quoted or not; its data and scales do not matter")->required();
-  options->backend.add_to(verb);
+  add_judge_options(verb, options->backend);
   verb.remove_option(verb.get_option("--expect-by"));  // nothing is expected
   verb.add_option("--operand", options->operand, "Look at the scales of this operand alone: x, w or dy; else at those of both");
   verb.add_option("--json", options->json, "Write the whole map to this file: for each wrong piece, what it read in every block");

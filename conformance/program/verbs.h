@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "conformance/program/cli.h"
-#include "conformance/program/exit_code.h"
+#include "conformance/report/exit_code.h"
 
 namespace assay::conformance {
 

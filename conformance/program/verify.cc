@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "conformance/program/fixture_cases.h"
-#include "conformance/program/interrupt.h"
-#include "conformance/program/parallel_judging.h"
-#include "conformance/program/run_header.h"
-#include "conformance/program/standard_error.h"
+#include "conformance/suites/fixture_cases.h"
+#include "conformance/suites/interrupt.h"
+#include "conformance/suites/parallel_judging.h"
+#include "conformance/report/run_header.h"
+#include "conformance/suites/standard_error.h"
+#include "conformance/program/backend_options.h"
 #include "conformance/program/verbs.h"
 
 namespace assay::conformance {
@@ -23,7 +24,7 @@ Action add_verify(CLI::App& verb) {
   const auto options = std::make_shared<Options>();
   verb.add_option("FILE", options->files, "Fixture files (HDF5, fixture schema 1 or 2)")->required();
   verb.add_option("--case", options->cases, "Only cases whose path contains this; again to narrow further")->allow_extra_args(false);
-  options->backend.add_to(verb);
+  add_judge_options(verb, options->backend);
   verb.add_option("--json", options->json, "Write every verdict to this file");
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");

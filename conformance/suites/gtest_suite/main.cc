@@ -17,9 +17,9 @@
 #include <memory>
 #include <set>
 
-#include "conformance/cases/catalogue.h"
-#include "conformance/program/exit_code.h"
-#include "conformance/program/suite.h"
+#include "conformance/catalogue/catalogue.h"
+#include "conformance/report/exit_code.h"
+#include "conformance/suites/suite.h"
 #include "conformance/worker/server.h"
 
 namespace {

@@ -1,0 +1,113 @@
+#include "conformance/catalogue/catalogue.h"
+
+#include <algorithm>
+#include <set>
+
+#include "conformance/catalogue/written_cases.h"
+#include "conformance/cases/case_schema.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+
+void append(std::vector<CaseLine>& lines, std::vector<CaseLine> more) {
+  lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+namespace {
+
+std::vector<CaseLine> written(std::string_view text) {
+  std::vector<CaseLine> lines;
+  for (const std::string_view line : words_of(text, '\n')) {
+    if (line[0] != '#') lines.push_back(parse_case_line(line));
+  }
+  return lines;
+}
+
+// `pattern` with * and ? against the whole of `text`.
+bool glob(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p, ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++, resume = t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1, t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace
+
+bool matches(std::string_view word, std::string_view text, std::string_view name) {
+  if (word.find_first_of("*?") == std::string_view::npos) {
+    return text.find(word) != std::string_view::npos || name.find(word) != std::string_view::npos;
+  }
+  if (glob(word, name)) return true;
+  for (const std::string_view each : words_of(text)) {
+    if (glob(word, each)) return true;
+  }
+  return false;
+}
+
+std::optional<Profile> profile_named(std::string_view name) {
+  for (const Profile each : {Profile::smoke, Profile::standard, Profile::full}) {
+    if (name == name_of(each)) return each;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(Profile profile) {
+  return profile == Profile::smoke ? "smoke" : profile == Profile::standard ? "standard" : "full";
+}
+
+std::vector<CaseLine> catalogue(Profile profile) {
+  std::vector<CaseLine> lines = written(kSmokeLines);
+  if (profile != Profile::smoke) {
+    append(lines, written(kStandardLines));
+    append(lines, covered_lines(0));
+    append(lines, size_lines());
+    append(lines, order_free_lines());
+    append(lines, unit_probe_lines());
+    append(lines, input_lines());
+    append(lines, remaining_lines(lines));
+    append(lines, option_lines(lines));
+    append(lines, output_lines());
+  }
+  if (profile == Profile::full) {
+    append(lines, written(kFullLines));
+    append(lines, covered_lines(1));
+    append(lines, covered_lines(2));
+  }
+  std::set<std::string> seen;
+  std::vector<CaseLine> unique;
+  for (CaseLine& line : lines) {
+    if (seen.insert(to_text(line)).second) unique.push_back(std::move(line));
+  }
+  return unique;
+}
+
+Selection select(const std::vector<CaseLine>& cases, const std::vector<std::string>& words) {
+  Selection selection;
+  std::vector<bool> found(words.size(), false);
+  for (const CaseLine& line : cases) {
+    const std::string text = to_text(line), name = name_of(line);
+    bool all = true;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const bool match = matches(words[i], text, name);
+      found[i] = found[i] || match;
+      all = all && match;
+    }
+    if (all) selection.cases.push_back(line);
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!found[i]) selection.unmatched.push_back(words[i]);
+  }
+  return selection;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,163 @@
+// The part of the catalogue in which outputs are left out. An output that is absent is not requested: each is requested alone, beside
+// every option of its op, and beside lengths at which another kernel may take over.
+
+#include <algorithm>
+#include <set>
+
+#include "conformance/catalogue/written_cases.h"
+#include "conformance/catalogue/covering.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr const char* kRecipes[] = {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"};
+const Axis kParts{"outputs=codes", "outputs=scale_inv", "outputs=scale", "outputs=amax", "outputs=dbias dbias=1"};
+const Axis kDirections{"direction=both", "direction=rowwise", "direction=columnwise"};
+
+bool is_possible(const std::string& line) {
+  try {
+    parse_case_line(line);
+    return true;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
+class Lines {
+ public:
+  explicit Lines(int first_seed) : seed_(first_seed) {}
+  void add(const std::string& text) { made_.push_back(parse_case_line(text + " seed=" + show(seed_++))); }
+
+  // Lines "PREFIX word ..." in which every word of every axis is met that goes with the prefix: in each as many new words as go
+  // together. Where no new one does, "", which is no word, if the axis has it, else another in each line. The first axis makes a line.
+  void add_each(const std::string& prefix, const std::vector<Axis>& axes) {
+    std::set<std::pair<std::size_t, std::string>> met;
+    for (std::size_t turn = 0; turn < 32; ++turn) {
+      std::string text = prefix;
+      bool is_new = false;
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        Axis fits;
+        for (const std::string& word : axes[i]) {
+          if (is_possible(text + " " + word)) fits.push_back(word);
+        }
+        if (fits.empty()) continue;
+        auto word = std::find_if(fits.begin(), fits.end(), [&](const std::string& each) { return met.count({i, each}) == 0; });
+        is_new |= word != fits.end();
+        if (word == fits.end()) word = std::find(fits.begin(), fits.end(), "");
+        if (word == fits.end()) word = fits.begin() + static_cast<std::ptrdiff_t>(turn % fits.size());
+        met.insert({i, *word});
+        if (!word->empty()) text += " " + *word;
+      }
+      if (!is_new) return;
+      add(text);
+    }
+  }
+  std::vector<CaseLine> take() { return std::move(made_); }
+
+ private:
+  int seed_;
+  std::vector<CaseLine> made_;
+};
+
+void parts_of_quantize(Lines& lines) {
+  const Axis shape{"R=32 K=48", "splits=16,0,34,2 K=48", "splits=16,34,0 K=48", "splits=16,34 K=48", "splits=3x0 K=48"};
+  const std::vector<Axis> common{kDirections, {"itype=f32", "itype=bf16", "itype=f16"}, {"", "dbias=1"}, {"", "noop=0"},
+                                 {"", "zero_sign=positive", "zero_sign=free"}, {"extra_rows=2", ""}};
+  const Axis layout{"scale_layout=swizzled", ""}, square{"", "two_dimensional=1"}, codes{"", "otype=e5m2"};
+  for (const std::string recipe : kRecipes) {
+    std::vector<Axis> axes{shape};
+    if (recipe == "nvfp4") {  // what excludes most comes first
+      axes.insert(axes.end(), {{"hadamard=1", "hadamard=1 sign_mask=45576", ""}, {"four_over_six=mae e4m3_max=256", "four_over_six=mse", ""},
+                               square, {"stochastic=1", ""}, {"amax=given", "amax=misfit", "amax=apart", ""}, layout});
+    }
+    axes.insert(axes.end(), common.begin(), common.end());
+    if (recipe == "mxfp8") axes.insert(axes.end(), {codes, layout, square});
+    if (recipe != "mxfp8" && recipe != "nvfp4") axes.insert(axes.end(), {codes, {"", "pow2=1"}, {"eps=0.01", ""}});
+    for (const std::string& part : kParts) {
+      const std::string prefix = "quantize recipe=" + recipe + " " + part;
+      if (!is_possible(prefix + " R=16 K=16")) continue;
+      lines.add_each(prefix, axes);
+      lines.add(prefix + " splits=16,32 K=48 noop=1");
+    }
+  }
+}
+
+void parts_of_layers(Lines& lines) {
+  const std::vector<Axis> common{{"recipe=block splits=16,0,32 N=32 K=16", "recipe=tensor_current splits=16,32,0 N=16 K=32",
+                                  "recipe=tensor_delayed splits=16,16 N=32 K=16", "recipe=mxfp8 splits=3x0 N=32 K=16",
+                                  "recipe=nvfp4 splits=32,0,16 N=16 K=32", "recipe=none splits=16,0,16 N=32 K=16",
+                                  "recipe=nvfp4 splits=16,32 N=16 K=32"},
+                                 {"", "extra_rows=16"}, {"itype=f16", "itype=bf16"}, {"", "otype=e5m2"}, {"", "pow2=0", "pow2=1"}, {"", "eps=0.5"},
+                                 {"", "sign_mask=45576"}};
+  const auto add = [&](const std::string& prefix, const std::vector<Axis>& more) {
+    std::vector<Axis> axes = common;
+    axes.insert(axes.end(), more.begin(), more.end());
+    lines.add_each(prefix, axes);
+  };
+  const Axis gradients{"", "grad_otype=e5m2"}, results{"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"};
+  for (const char* part : {"y", "w_rowwise_data", "w_rowwise_scale_inv", "w_rowwise_amax"}) {
+    add(std::string("linear_forward noop=0 outputs=") + part, {{"", "bias=1"}});
+    const std::string nvfp4 = std::string("linear_forward recipe=nvfp4 outputs=") + part;
+    for (const char* rest : {" noop=1 splits=16,0,32", " noop=0.5 splits=16,32,0", " noop=0 splits=3x0"}) lines.add(nvfp4 + rest + " N=32 K=16");
+  }
+  for (const char* part : {"dx", "dbias"}) add(std::string("linear_dgrad bias=1 outputs=") + part, {gradients});
+  for (const char* part : {"dw", "dbias"}) add(std::string("linear_wgrad bias=1 outputs=") + part, {gradients, results, {"", "accumulate=1"}, {"", "deferred=1"}});
+}
+
+void parts_of_small_ops(Lines& lines) {
+  for (const char* part : {"amax_history", "scale"}) {
+    lines.add_each(std::string("delayed_update tensors=33 length=3 outputs=") + part,
+                   {{"", "algorithm=most_recent"}, {"", "bulk=0"}, {"", "otype=e5m2"}, {"", "margin=3", "margin=-2"}, {"", "reduced=1"}});
+  }
+  lines.add("delayed_update tensors=1040 length=3 outputs=scale");
+  lines.add("delayed_update tensors=3 length=1040 outputs=amax_history");
+}
+
+// Each beside large lengths, with another direction from line to line; and in graphs whose data change.
+void long_parts(Lines& lines) {
+  std::size_t turn = 0;
+  for (const char* recipe : kRecipes) {
+    for (const std::string& part : kParts) {
+      const std::string prefix = std::string("quantize recipe=") + recipe + " " + part;
+      if (!is_possible(prefix + " R=16 K=16")) continue;
+      for (const char* shape : {" splits=1040,0,16 K=16 ", " splits=16 K=1040 ", " splits=66x16 K=16 "}) {
+        lines.add(prefix + shape + kDirections[turn++ % kDirections.size()]);
+      }
+      if (turn % 2 == 0) lines.add(prefix + " splits=16,0,32 K=48 replay=3:data,splits");
+    }
+  }
+  for (const char* step : {"linear_dgrad bias=1 outputs=dx", "linear_dgrad bias=1 outputs=dbias", "linear_wgrad bias=1 outputs=dw",
+                           "linear_wgrad bias=1 outputs=dbias", "linear_forward noop=0 outputs=y", "linear_forward noop=0 outputs=w_rowwise_data"}) {
+    constexpr const char* kLayers[] = {" recipe=tensor_delayed", " recipe=block", " recipe=nvfp4"};
+    lines.add(std::string(step) + kLayers[turn % 3] + " splits=66x16 N=16 K=16");
+    lines.add(std::string(step) + kLayers[(turn + 1) % 3] + " splits=16,0,32 N=32 K=48 replay=3:data,splits");
+    if (std::string(step).ends_with("dbias")) lines.add(std::string(step) + " recipe=none splits=1040,0,16 N=144 K=16");
+    ++turn;
+  }
+}
+
+// Offsets have no seed.
+void offsets_apart(std::vector<CaseLine>& lines) {
+  for (const char* outputs : {"1:i64:absent,3:i32,5:i64", "1:i64,3:i32:absent,5:i64:inclusive", "7:i32:inclusive,2:i64,4:i32:inclusive:absent",
+                              "1:i32:absent,1:i64:absent,1:i32:inclusive", "9:i64,1:i64:inclusive:absent"}) {
+    for (const char* rest : {" itype=i32 splits=5,0,7,1,0", " itype=i64 splits=5,0,7,1,0", " splits=1030x1,0,2"}) {
+      lines.push_back(parse_case_line(std::string("splits_to_offsets_multi outputs=") + outputs + rest));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<CaseLine> output_lines() {
+  Lines lines(90000);
+  parts_of_quantize(lines);
+  parts_of_layers(lines);
+  parts_of_small_ops(lines);
+  long_parts(lines);
+  std::vector<CaseLine> made = lines.take();
+  offsets_apart(made);
+  return made;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,93 @@
+#include "conformance/diagnose/other_calls/diagnosis.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/product_element.h"
+
+namespace assay::conformance {
+namespace diagnosis {
+namespace {
+
+constexpr std::size_t kMostWords = 65536;                  // looked at, wrong and right each
+constexpr std::int64_t kMostWork = std::int64_t{1} << 27;  // elements of other calls: below half a second
+constexpr std::size_t kMostTold = 2;
+
+}  // namespace
+
+void OtherCall::replace(const std::string& name, golden::Tensor tensor) {
+  golden::Tensor& kept = storage.emplace_back(std::move(tensor));
+  request.in[name] = {kept.type, kept.shape, kept.bytes.empty() ? nullptr : kept.bytes.data(),
+                      static_cast<std::int64_t>(kept.bytes.size())};
+}
+
+golden::Tensor tensor_of(const TensorView& view) {
+  const auto* bytes = static_cast<const std::byte*>(view.data);
+  return {view.type, view.shape, bytes == nullptr ? std::vector<std::byte>{} : std::vector<std::byte>(bytes, bytes + view.bytes)};
+}
+
+bool Beliefs::add(const Evidence& evidence, const Weight& weight, const std::string& text) {
+  if (weight.believed) {
+    const std::string told = share_text(evidence, weight) + " " + text;
+    if (weight.right_too) {
+      full.push_back(told);
+    } else {
+      others.push_back(told + (weight.all ? ", which would change others too" : ""));
+    }
+  }
+  return full.size() < kMostTold;
+}
+
+}  // namespace diagnosis
+
+namespace {
+
+std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evidence& evidence) {
+  using namespace diagnosis;
+  if (evidence.wrong.size() < 2) return {};
+  Beliefs beliefs;
+  Effort effort(kMostWork);
+  const Try attempt = [&](OtherCall call) {
+    return beliefs.add(evidence, weigh_call(suspect, call, evidence, effort), call.text);
+  };
+  try {
+    // The first family that explains everything has the word.
+    const auto open = [&] { return beliefs.full.empty(); };
+    for (const auto family : {earlier_calls, calls_with_flushed_inputs, calls_with_other_options}) {
+      if (open()) family(suspect, attempt);
+    }
+    for (const auto family : {try_quantize_rules, try_nvfp4_rules, try_update_rules, try_zero_scales}) {
+      if (open()) family(suspect, evidence, effort, beliefs);
+    }
+    if (open()) calls_with_other_inputs(suspect, attempt);
+    if (open()) try_product_ways(suspect, evidence, beliefs);
+    if (open() && !evidence.within_bounds) try_outcomes(suspect, evidence, effort, beliefs);
+  } catch (const std::exception&) {  // a hint that cannot be had is none
+  }
+  std::vector<std::string>& told = beliefs.full.empty() ? beliefs.others : beliefs.full;
+  told.resize(std::min(told.size(), kMostTold));
+  return told;
+}
+
+}  // namespace
+
+std::vector<std::string> explanations(const Suspect& suspect) {
+  using namespace diagnosis;
+  return explained(suspect, evidence_of(suspect.got, suspect.want, suspect.written, kMostWords));
+}
+
+std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds) {
+  using namespace diagnosis;
+  golden::Tensor middle = suspect.got;
+  const auto width = static_cast<std::size_t>(bits_of(middle.type) / 8);
+  for (std::size_t at = 0; at < bounds.size(); ++at) {
+    const std::uint32_t code = code_of(middle.type, static_cast<float>(bounds[at].exact));
+    std::memcpy(middle.bytes.data() + at * width, &code, width);
+  }
+  const Suspect centred{suspect.request, suspect.output, suspect.got, middle, suspect.written, suspect.earlier};
+  return explained(centred, evidence_outside(suspect.got, middle, suspect.written, bounds, kMostWords));
+}
+
+}  // namespace assay::conformance

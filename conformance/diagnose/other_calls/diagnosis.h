@@ -1,0 +1,35 @@
+#pragma once
+// Why an output is wrong: hypotheses, each of which foretells every word, are tried on the words that came out. A hypothesis
+// is the same call with something changed (an option, an input, what an earlier replay held), or a rule of arithmetic
+// changed. Which there are: conformance/diagnose/hints.md.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "conformance/ops/answer.h"
+#include "conformance/ops/request.h"
+#include "golden/io/fixture.h"
+#include "reference/gemm/error_bound.h"
+
+namespace assay::conformance {
+
+// An output that differs from what is expected.
+struct Suspect {
+  const Request& request;  // the call: op, attributes (the plan in `plan`, if one was stated) and inputs
+  std::string output;
+  const golden::Tensor& got;
+  const golden::Tensor& want;
+  std::span<const std::uint8_t> written = {};         // one flag a byte of the output: 1 where the op writes; empty: everywhere
+  std::span<const golden::Case* const> earlier = {};  // calls made before on the same memory, the latest last
+};
+
+// At most two lines, the more telling first: "all 39 wrong words are those of the same call with eps=0 in place of 0.5".
+// Nothing where no hypothesis fits, or chance could make it fit. Bounded in work, and the same on every machine.
+std::vector<std::string> explanations(const Suspect& suspect);
+
+// The same for a product whose plan is not known: what lies outside `bounds` (one an element) is wrong, and what another call
+// comes to is known only as far as the order of summation allows. `want` is not looked at.
+std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds);
+
+}  // namespace assay::conformance

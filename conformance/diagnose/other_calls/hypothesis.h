@@ -1,0 +1,78 @@
+#pragma once
+// Internal to the diagnosis of a wrong output: the failed call, and the hypotheses that are tried on it.
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "conformance/diagnose/other_calls/diagnosis.h"
+#include "conformance/diagnose/other_calls/evidence.h"
+
+namespace assay::conformance::diagnosis {
+
+// Work that may still be done, in elements of tensors and products of sums. The same on every machine.
+class Effort {
+ public:
+  explicit Effort(std::int64_t most) : left_(most) {}
+  bool spend(std::int64_t work) {
+    if (work > left_) return false;
+    left_ -= work;
+    return true;
+  }
+
+ private:
+  std::int64_t left_;
+};
+
+// The same call but for something, which `text` names: "with eps=0". Holds what the request points to.
+struct OtherCall {
+  explicit OtherCall(const Request& request) : request(request) {}
+  OtherCall(OtherCall&&) = default;
+  // Gives an input other contents.
+  void replace(const std::string& name, golden::Tensor tensor);
+
+  Request request;
+  std::string text;
+  std::deque<golden::Tensor> storage;
+};
+
+// Receives hypotheses one after another; false: enough.
+using Try = std::function<bool(OtherCall)>;
+
+// Each family of other calls, in the order in which it should be believed.
+void earlier_calls(const Suspect& suspect, const Try& attempt);             // earlier_calls.cc
+void calls_with_other_options(const Suspect& suspect, const Try& attempt);  // option_changes.cc
+void calls_with_other_inputs(const Suspect& suspect, const Try& attempt);   // input_changes.cc
+void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt);  // input_changes.cc
+
+// What the words of another call weigh. Nothing believed where the reference refuses the call, or its output has another size.
+Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence& evidence, Effort& effort);  // other_words.cc
+
+// A copy of an input.
+golden::Tensor tensor_of(const TensorView& view);
+
+// What has been found: the text of each believed hypothesis, those that right words follow too apart.
+struct Beliefs {
+  std::vector<std::string> full, others;
+  // True while more is worth trying.
+  bool add(const Evidence& evidence, const Weight& weight, const std::string& text);
+};
+
+// Hypotheses that are no other call: the words themselves changed, a product computed another way, a quantization or an
+// update of scales by other rules.
+void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // nvfp4_rules.cc
+void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // input_changes.cc
+void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // outcome_changes.cc
+void try_quantize_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,
+                        Beliefs& beliefs);  // quantize_hypotheses.cc
+void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,
+                      Beliefs& beliefs);                                                    // update_hypotheses.cc
+void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs);  // product_hypotheses.cc
+
+// What the rows of the tables say, for the page that lists them.
+std::vector<std::string> input_change_texts();
+std::vector<std::string> outcome_texts();
+std::vector<std::string> update_rule_texts();
+
+}  // namespace assay::conformance::diagnosis

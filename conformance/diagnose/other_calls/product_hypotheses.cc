@@ -1,0 +1,44 @@
+// The product computed another way: every row of product_ways.h, tried on a few dozen words.
+
+#include <algorithm>
+#include <exception>
+
+#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/product_ways.h"
+#include "conformance/ops/product.h"
+
+namespace assay::conformance::diagnosis {
+namespace {
+
+constexpr std::size_t kProductWords = 48;
+constexpr std::int64_t kMostProductTerms = std::int64_t{1} << 24;
+
+}  // namespace
+
+void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs) {
+  if (suspect.output != product_output(suspect.request.op())) return;
+  Effort effort(kMostProductTerms);
+  const Evidence few = thinned(evidence, kProductWords, kProductWords / 2);
+  visit_product(suspect.request, [&](const GroupedGemmProblem& problem, void* d) {
+    const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));
+    if (right.view.groups.empty()) return;
+    for (const auto family : {ways_to_read, ways_to_finish, ways_to_sum}) {
+      if (family == ways_to_sum && evidence.within_bounds) return;  // every order is right there
+      for (const NamedWay& named : family(right)) {
+        ProductWay way(right);
+        try {
+          if (!named.apply(way)) continue;
+          const Weight weight = weigh(few, [&](std::int64_t at) -> std::optional<std::uint64_t> {
+            if (!effort.spend(way.work(at))) return std::nullopt;
+            return way.word(at);
+          });
+          if (!beliefs.add(evidence, weight, named.text)) return;
+        } catch (const std::exception&) {  // a step that no unit takes explains nothing
+        }
+      }
+      if (!beliefs.full.empty()) return;
+    }
+  });
+}
+
+}  // namespace assay::conformance::diagnosis

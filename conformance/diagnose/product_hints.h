@@ -1,0 +1,14 @@
+#pragma once
+// What can be said of a wrong product beyond what its words look like.
+
+#include "conformance/diagnose/hints/scale_hint.h"
+#include "conformance/ops/request.h"
+#include "golden/io/fixture.h"
+
+namespace assay::conformance {
+
+// Whether scales of other blocks explain the wrong words of output `d`. `request` is the grouped_gemm whose answer `want`
+// is, its plan in attribute `plan` or that of the architecture. Finds nothing where that is not known.
+ScaleFindings scale_findings(const Request& request, const golden::Tensor& got, const golden::Tensor& want);
+
+}  // namespace assay::conformance

@@ -1,0 +1,156 @@
+#include "conformance/generate/generator.h"
+
+#include "conformance/cases/case_schema.h"
+#include "conformance/generate/ops.h"
+#include "conformance/generate/tensors.h"
+#include "conformance/cases/scenario.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+// The largest finite value; the NaN of e2m1, which has none, is its largest value already.
+std::uint32_t largest_code(Format type) {
+  switch (type) {
+    case Format::f32: return 0x7F7F'FFFF;
+    case Format::bf16: return 0x7F7F;
+    case Format::f16: return 0x7BFF;
+    case Format::e4m3: return 0x7E;
+    case Format::e5m2: return 0x7B;
+    default: return inputs::nan_code(type);
+  }
+}
+
+// Rows beyond the splits are the last elements of every operand that the splits divide, in whatever order it is stored.
+void enlarge_rows_beyond(const CaseLine& line, golden::Case& result) {
+  const std::int64_t extra = line.integer("extra_rows"), rows = inputs::sum_of(line.splits()) + extra;
+  for (auto& [name, tensor] : result.in) {
+    const bool data = name == "x" || name == "dy" || name.starts_with("x_") || name.starts_with("dy_") || name == "rowwise_data" || name == "columnwise_data";
+    if (!data || (name.find('_') != std::string::npos && !name.ends_with("_data"))) continue;
+    const std::int64_t count = tensor.elements() / rows * extra;
+    const std::vector<std::uint32_t> codes(static_cast<std::size_t>(count * (tensor.type == Format::e2m1 ? 2 : 1)), largest_code(tensor.type));
+    inputs::store(codes, tensor, tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1) - static_cast<std::int64_t>(codes.size()));
+  }
+}
+
+std::vector<std::string> outputs_of_quantize(const CaseLine& line) {
+  const std::string recipe = line.text("recipe"), direction = line.text("direction"), part = line.text("outputs");
+  const bool rowwise = direction != "columnwise", columnwise = direction != "rowwise", all = part == "all", some = leaves_outputs_out(line);
+  const bool per_tensor = recipe.starts_with("tensor"), nvfp4 = recipe == "nvfp4";
+  std::vector<std::string> outputs;
+  const auto add = [&](std::string_view of, bool usual, const char* name) {
+    if (some ? of == part : usual) outputs.push_back(name);
+  };
+  if (rowwise) add("codes", true, "rowwise_data");
+  if (rowwise) add("scale_inv", true, "rowwise_scale_inv");
+  if (columnwise) add("codes", true, "columnwise_data");
+  if (columnwise && (all || !(per_tensor && rowwise))) add("scale_inv", true, "columnwise_scale_inv");  // one serves both directions
+  const bool amax = all || (nvfp4 ? line.text("amax") == "own" : recipe == "tensor_current");
+  if (per_tensor || (nvfp4 && rowwise)) add("amax", amax, "amax");
+  if (nvfp4 && columnwise) add("amax", amax, "columnwise_amax");
+  if (recipe == "tensor_current") add("scale", true, "scale");
+  if (line.integer("dbias") == 1) add("dbias", true, "dbias");
+  return outputs;
+}
+
+}  // namespace
+
+golden::Case generate(const CaseLine& line) {
+  require(line.op != "scenario", "op", line.op, "one call: a scenario has several");
+  golden::Case result;
+  result.name = name_of(line);
+  result.op = line.op;
+  if (line.op == "quantize") {
+    inputs::generate_quantize(line, result);
+  } else if (line.op == "grouped_gemm") {
+    inputs::generate_grouped_gemm(line, result);
+  } else if (line.op.starts_with("splits_to_offsets")) {
+    inputs::generate_offsets(line, result);
+  } else if (line.op == "delayed_update") {
+    inputs::generate_delayed_update(line, result);
+  } else if (line.op == "dequantize") {
+    inputs::generate_dequantize(line, result);
+  } else if (line.op == "swizzle" || line.op == "unswizzle") {
+    inputs::generate_swizzle(line, result);
+  } else if (line.op == "grouped_dbias") {
+    inputs::generate_grouped_dbias(line, result);
+  } else {
+    inputs::generate_linear(line, result);
+  }
+  const OpSchema& op = *find_op(line.op);
+  if (find_key(op, "beyond") != nullptr && line.text("beyond") == "large") enlarge_rows_beyond(line, result);
+  return result;
+}
+
+bool leaves_outputs_out(const CaseLine& line) {
+  if (line.op == "splits_to_offsets_multi" || find_key(*find_op(line.op), "outputs") == nullptr) return false;
+  const std::string outputs = line.text("outputs");
+  return outputs != "usual" && outputs != "all";
+}
+
+std::vector<std::string> wanted_outputs(const CaseLine& line) {
+  std::vector<std::string> outputs;
+  if (line.op == "quantize") {
+    outputs = outputs_of_quantize(line);
+  } else if (leaves_outputs_out(line)) {
+    outputs = {line.text("outputs")};
+  } else if (line.op == "grouped_gemm") {
+    outputs = {"d"};
+  } else if (line.op == "splits_to_offsets_multi") {
+    const std::vector<OffsetsOutputSpec> all = offsets_outputs(line);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].absent) outputs.push_back("offsets_" + show(i));
+    }
+  } else if (line.op.starts_with("splits_to_offsets")) {
+    outputs = {"offsets"};
+  } else if (line.op == "delayed_update") {
+    outputs = {"amax_history", "scale"};
+  } else if (line.op == "dequantize") {
+    outputs = {"x"};
+  } else if (line.op == "swizzle") {
+    outputs = {"swizzled"};
+  } else if (line.op == "unswizzle") {
+    outputs = {"compact"};
+  } else if (line.op == "grouped_dbias") {
+    outputs = {"dbias"};
+  } else if (line.op == "linear_forward") {
+    outputs = {"y"};
+    if (line.has("noop")) outputs.insert(outputs.end(), {"w_rowwise_data", "w_rowwise_scale_inv"});
+    if (line.has("noop") && line.text("recipe") == "nvfp4") outputs.push_back("w_rowwise_amax");
+  } else if (line.op == "linear_dgrad") {
+    outputs = {"dx"};
+    if (line.integer("bias") == 1) outputs.push_back("dbias");
+  } else if (line.op == "linear_wgrad") {
+    outputs = {"dw"};
+    if (line.integer("bias") == 1) outputs.push_back("dbias");
+  }
+  return outputs;
+}
+
+CaseCost cost_of(const CaseLine& line) {
+  CaseCost cost;
+  if (line.op == "scenario") {
+    for (const ScenarioCall& call : scenario_of(line).calls) {
+      const CaseCost each = cost_of(call.line);
+      cost.macs += each.macs * (replay_plan(line).count + 1);
+      cost.elements += each.elements * (replay_plan(line).count + 1);
+    }
+    return cost;
+  }
+  if (line.op == "grouped_gemm" || line.op.starts_with("linear_")) {
+    const std::int64_t N = line.integer("N"), K = line.integer("K");
+    const std::vector<std::int64_t> splits = line.splits();
+    const std::int64_t rows = inputs::sum_of(splits);
+    cost.macs = rows * N * K;
+    cost.elements = rows * (N + K) + static_cast<std::int64_t>(splits.size()) * N * K;
+  } else if (line.op == "delayed_update") {
+    cost.elements = line.integer("tensors") * line.integer("length");
+  } else if (line.op.starts_with("splits_to_offsets")) {
+    cost.elements = static_cast<std::int64_t>(line.splits(line.op == "splits_to_offsets_2d" ? "first" : "splits").size());
+  } else {
+    cost.elements = inputs::rows_of(line).active * line.integer("K");
+  }
+  return cost;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,178 @@
+#include "conformance/generate/ops.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/cases/compose.h"
+#include "conformance/generate/operands.h"
+
+namespace assay::conformance::inputs {
+namespace {
+
+// The two operands of a product, its lengths and what its steps are like.
+struct Product {
+  std::string layout, kind;
+  std::vector<std::int64_t> splits;
+  std::int64_t rows = 0, N = 0, K = 0;
+  std::int64_t longest() const {
+    return layout == "TN" ? K : layout == "NN" ? N : splits.empty() ? 0 : *std::max_element(splits.begin(), splits.end());
+  }
+};
+
+}  // namespace
+
+void generate_grouped_gemm(const CaseLine& line, Case& result) {
+  Product product{line.text("layout"), line.text("kind"), line.splits(), 0, line.integer("N"), line.integer("K")};
+  product.rows = sum_of(product.splits) + line.integer("extra_rows");
+  const std::string kind = product.kind, layout = product.layout, data = line.text("data");
+  const auto groups = static_cast<std::int64_t>(product.splits.size());
+  const bool scaled = kind != "bf16" && kind != "f16";
+  const bool block_scaled = kind == "block" || kind == "mxfp8" || kind == "nvfp4";
+  const Format d_type = format_of(line.text("dtype_d"));
+  const auto seed = static_cast<std::uint64_t>(line.integer("seed"));
+
+  auto& attributes = result.attributes;
+  attributes["kind"] = kind;
+  attributes["layout"] = layout;
+  attributes["split_accumulator"] = line.integer("split_accumulator");
+  attributes["N"] = product.N;
+  attributes["K"] = product.K;
+  if (kind == "block" && layout != "NT") attributes["weight_block"] = line.text("weight_block");
+  if (kind == "mxfp8" || kind == "nvfp4") attributes["scale_layout"] = line.text("scale_layout");
+  attributes["dtype_d"] = line.text("dtype_d");
+  attributes["arch"] = line.text("arch");
+  for (const std::string key : {"alpha", "beta"}) {
+    const std::vector<double> values = line.reals(key);
+    if (values.size() == 1) {
+      attributes[key] = values[0];
+    } else {
+      result.in[key] = floats_tensor(values);
+    }
+  }
+  result.in["splits"] = integers_tensor(product.splits, Format::i64, "splits");
+
+  // Sums of integers stay order-free with scales that differ by two, if the sum is short enough for that.
+  const std::int64_t longest = product.longest();
+  const bool level = longest * 2 * 2 > 8192;
+  const std::int64_t spread = block_scaled && line.text("scales") == "pow2" && !level ? 2 : 1;
+
+  OperandRequest operand;
+  operand.scaled = scaled;
+  operand.scale_layout = scaled && (kind == "mxfp8" || kind == "nvfp4") && line.text("scale_layout") == "swizzled"
+                             ? ScaleLayout::swizzled : ScaleLayout::compact;
+  operand.pattern.pattern = data;
+  operand.pattern.seed = seed;
+  operand.pattern.contraction = longest;
+  operand.pattern.output = d_type;
+  operand.pattern.step = scaled && kind != "nvfp4" ? 32 : 16;
+  operand.pattern.fraction_bits = scaled && line.text("arch") != "sm100" && line.text("arch") != "sm120" ? 13 : 25;
+  operand.pattern.amplitude = amplitude_for(longest, spread);
+  operand.scale.kind = scaled ? scale_kind_of(line.text("scales")) : ScaleKind::ones;
+  operand.scale.seed = seed;
+  if (data == "integers") {
+    operand.scale.centre = kind == "nvfp4" ? -10 : 0;  // d8 counts from 2^-10 on: scale_code
+    operand.scale.narrow = true;
+    operand.scale.level = block_scaled && level;
+  }
+
+  const std::vector<double> betas = line.reals("beta");
+  const bool reads_c = std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
+  operand.even_amax = data == "unit_probes";
+  if (data == "wide_sums") {
+    const bool fp22 = (kind == "tensor" || kind == "block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
+    const Format element = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1 : Format::e4m3;
+    const std::int64_t block = kind == "block" ? 128 : kind == "mxfp8" ? 32 : kind == "nvfp4" ? 16 : 0;
+    const WideSums wide = wide_sums_for(longest, fp22 ? 13 : 23, block, kind == "block", element, d_type, reads_c ? 5 : 0);
+    operand.pattern.period = wide.period;
+    operand.pattern.anchor = wide.anchor;
+    operand.pattern.amplitude = wide.amplitude;
+    operand.pattern.cancel = d_type != Format::f32;
+    operand.scale.centre = kind == "nvfp4" ? -10 : 0;
+    operand.scale.narrow = true;
+    operand.scale.spread = std::max(wide.spread, 1);
+    operand.scale.level = block_scaled && wide.spread == 0;
+    operand.even_amax = true;
+    if (kind == "nvfp4" && operand.pattern.cancel) {  // codes of four bits reach too little by themselves
+      operand.pattern.ends = true;
+      operand.scale.ends = 5;
+    }
+  }
+
+  // A group's k counts from its own first row where rows are summed over.
+  const std::vector<std::int64_t> starts = starts_of(product.splits);
+  const auto within_group = [&starts](std::int64_t row) {
+    const auto after = std::upper_bound(starts.begin(), starts.end(), row);
+    return row - *(after - 1);
+  };
+  const auto add = [&](std::string name, std::int64_t columns, bool weights, bool contract_rows, Role role) {
+    OperandRequest each = operand;
+    each.name = name;
+    each.type = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1
+                                                              : format_of(line.text(name + "_type"));
+    each.recipe = kind == "mxfp8" ? Recipe::mxfp8 : kind == "nvfp4" ? Recipe::nvfp4 : kind == "tensor" ? Recipe::tensor_current
+                  : weights && line.text("weight_block") == "128x128" ? Recipe::block_128x128 : Recipe::block_1x128;
+    // Rows that are summed over are read in the columnwise storage, but by FP8 per-tensor products of sm100 on, which
+    // take any storage.
+    const bool any_storage = kind == "tensor" && line.text("arch").size() > 4;
+    each.columnwise = scaled && contract_rows && !any_storage;
+    each.splits = weights ? std::vector<std::int64_t>(static_cast<std::size_t>(groups), product.N) : product.splits;
+    each.columns = columns;
+    each.total_rows = weights ? groups * product.N : product.rows;
+    each.pattern.contract_rows = contract_rows;
+    each.pattern.role = role;
+    each.scale.opposed_low = role == Role::second;
+    if (contract_rows && weights) {
+      const std::int64_t period = product.N;
+      each.pattern.position = [period](std::int64_t row) { return row % period; };
+    } else if (contract_rows) {
+      each.pattern.position = within_group;
+      each.pattern.depth = [&](std::int64_t row) {
+        const auto after = std::upper_bound(starts.begin(), starts.end(), row);
+        return product.splits[static_cast<std::size_t>(std::min<std::ptrdiff_t>(after - starts.begin(), groups) - 1)];
+      };
+    }
+    add_operand(result, each);
+  };
+  if (layout == "TN") {
+    add("x", product.K, false, false, Role::first);
+    add("w", product.K, true, false, Role::second);
+  } else if (layout == "NN") {
+    add("dy", product.N, false, false, Role::first);
+    add("w", product.K, true, true, Role::second);
+  } else {
+    add("dy", product.N, false, true, Role::first);
+    add("x", product.K, false, true, Role::second);
+  }
+
+  PatternRequest plain;
+  plain.pattern = data == "integers" || data == "wide_sums" ? "integers" : "uniform";
+  plain.type = d_type;
+  plain.seed = seed;
+  plain.amplitude = 15;
+  const std::string addends = line.text("addends");
+  if (addends == "every_special") plain.pattern = addends;
+  const auto signed_zeros = [&](Tensor tensor, std::int64_t active) {
+    if (addends != "negative_zeros") return tensor;
+    const std::vector<std::uint32_t> zeros(static_cast<std::size_t>(active * plain.columns), sign_bit(fields_of(d_type)));
+    store(zeros, tensor);
+    return tensor;
+  };
+  if (reads_c) {
+    plain.tensor = "c";
+    plain.rows = layout == "NT" ? groups * product.N : product.rows;
+    plain.columns = layout == "TN" ? product.N : product.K;
+    const std::int64_t active = layout == "NT" ? plain.rows : sum_of(product.splits);
+    result.in["c"] = signed_zeros(matrix(plain, active), active);
+  }
+  if (line.integer("bias") == 1) {
+    attributes["bias"] = std::int64_t{1};
+    plain.tensor = "bias";
+    plain.rows = groups;
+    plain.columns = product.N;
+    result.in["bias"] = signed_zeros(matrix(plain, groups), groups);
+  }
+}
+
+}  // namespace assay::conformance::inputs

@@ -1,0 +1,87 @@
+// Patterns of special values and of the ends of the number range.
+
+#include <algorithm>
+
+#include "conformance/generate/pattern_source.h"
+
+namespace assay::conformance {
+namespace {
+
+enum Kind { nan, negative_zero, subnormal, infinity, largest, zero, kinds };
+
+std::uint32_t of_kind(const Source& s, const Words& w, int kind) {
+  const FormatFields& f = s.fields;
+  const std::uint32_t sign = w[2] & 1 ? sign_bit(f) : 0;
+  switch (kind) {
+    case nan:  // any payload, quiet or signalling, where the format has a choice
+      if (f.nan == 0) return sign | f.top;
+      return sign | (f.infinity == 0 ? f.nan : f.infinity + 1 + pick(w[3], (1u << f.mantissa) - 1));
+    case negative_zero: return sign_bit(f);
+    case subnormal: return sign | (1 + pick(w[3], (1u << f.mantissa) - 1));
+    case largest: return sign | f.top;
+    case zero: return 0;
+    default: return sign | (f.infinity != 0 ? f.infinity : f.top);
+  }
+}
+
+}  // namespace
+
+std::uint32_t special(const Source& s, const Words& w, bool with_infinity) {
+  constexpr int kInOrder[] = {nan, negative_zero, subnormal, largest, infinity};
+  return of_kind(s, w, kInOrder[pick(w[1], with_infinity ? 5 : 4)]);
+}
+
+// Values: every other element special, the kinds in turn along rows and columns, so that a dozen elements of a line hold
+// all of them. Operands: one line in three has one special, since it spoils a whole line of D; 18 lines hold all kinds.
+std::uint32_t first_specials(const Source& s, std::int64_t row, std::int64_t column) {
+  const Words w = s.draw(row, column);
+  if (s.request.role == Role::value) {
+    if ((row + column) % 2 == 0) return uniform_bits(s, w);
+    return of_kind(s, w, static_cast<int>((row / 2 + column / 2) % kinds));
+  }
+  const std::int64_t line = s.free(row, column);
+  const std::int64_t length = std::max<std::int64_t>(s.request.contract_rows ? std::min(s.request.rows, s.request.contraction)
+                                                                             : s.request.columns, 1);
+  if (line % 3 == 1 && s.k(row, column) == static_cast<std::int64_t>(pick(s.grid(line, -3), static_cast<std::uint32_t>(length)))) {
+    return of_kind(s, w, static_cast<int>(line / 3 % kinds));
+  }
+  return uniform_bits(s, w);
+}
+
+std::uint32_t subnormals(const Source& s, std::int64_t row, std::int64_t column) {
+  return of_kind(s, s.draw(row, column), subnormal);
+}
+
+// Columns in turn: +Inf and -Inf, which meet in every 16 rows; +Inf alone; the largest values, two of a sign after one
+// another, which overflow in a sum; subnormals, whose sums are subnormal too.
+std::uint32_t adversarial_infinities(const Source& s, std::int64_t row, std::int64_t column) {
+  const Words w = s.draw(row, column);
+  const FormatFields& f = s.fields;
+  switch (column % 4) {
+    case 0: return row % 8 != 3 ? uniform_bits(s, w) : (row % 16 < 8 ? 0 : sign_bit(f)) | (f.infinity != 0 ? f.infinity : f.top);
+    case 1: return row % 8 != 3 ? uniform_bits(s, w) : f.infinity != 0 ? f.infinity : f.top;
+    case 2: return (row % 4 < 2 ? 0 : sign_bit(f)) | f.top;
+    default: return of_kind(s, w, subnormal);
+  }
+}
+
+// In every step one product and its negation; what is left is one small product at k = 0. Whoever multiplies by a scale
+// before summing meets infinities, or loses the small one.
+std::uint32_t adversarial_cancelling(const Source& s, std::int64_t row, std::int64_t column) {
+  const std::int64_t step = s.request.step, at = s.k(row, column), within = at % step;
+  const bool four_bits = s.fields.bits == 4;
+  if (at == 0) return compose(s.fields, s.draw(row, column)[1] >> 31, 1, four_bits ? -1 : -4);
+  const Words pair = s.shared.words(static_cast<std::uint64_t>(at / step));
+  const std::int64_t first = 1 + pick(pair[0], static_cast<std::uint32_t>(step / 2 - 1)), second = step / 2 + pick(pair[1],
+      static_cast<std::uint32_t>(step / 2));
+  if (within != first && within != second) return 0;
+  // Both of a pair are drawn at the place of the first. A pair that the end of the sum cuts is left out.
+  if (at - within + second >= s.request.contraction) return 0;
+  std::int64_t source_row = row, source_column = column;
+  if (within == second) (s.request.contract_rows ? source_row : source_column) -= second - first;
+  const Words w = s.draw(source_row, source_column);
+  const bool negative = (w[1] >> 31) != (within == second && s.request.role != Role::second);
+  return four_bits ? compose(s.fields, negative, 4 + 2 * pick(w[0], 2), 0) : compose(s.fields, negative, 8 + pick(w[0], 8), 1);
+}
+
+}  // namespace assay::conformance

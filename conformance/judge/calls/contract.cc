@@ -1,0 +1,149 @@
+// Judging what a backend does with calls that are wrong, and with the right call after each of them.
+
+#include "conformance/judge/calls/contract.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "conformance/backends/built_in.h"
+#include "conformance/judge/judge_parts.h"
+#include "conformance/judge/calls/wrong_calls.h"
+
+namespace assay::conformance {
+namespace {
+
+// Captures `wrong`, and the right call after them, in one graph; gives those that were not refused. Errors: BackendError.
+std::vector<const WrongCall*> taken_under_capture(Backend& backend, Trial& trial, const std::vector<const WrongCall*>& wrong,
+                                                  std::vector<std::string>& damage) {
+  std::vector<const WrongCall*> taken;
+  damage = trial.capture([&](assay_stream* stream) {
+    for (const WrongCall* each : wrong) {
+      CallParts parts(trial.call());
+      each->change(parts);
+      if (backend.table().execute(backend.context(), stream, &parts.call()) == ASSAY_OK) taken.push_back(each);
+    }
+  });
+  return taken;
+}
+
+// The reference's opinion of calls, made on memory of its own. The arithmetic is not judged here, so any layer will do.
+class Opinion {
+ public:
+  Opinion(const golden::Case& problem, const std::vector<OutputSpec>& specs) : trial_(backend_, problem, specs, -1, 60'000) {}
+  bool refuses(const WrongCall& wrong) {
+    CallParts parts(trial_.call());
+    wrong.change(parts);
+    return trial_.refused(parts.call(), kPoisons[0]).status != ASSAY_OK;
+  }
+
+  // Those of `wrong` that it refuses under capture too: what is wrong with them shows before any data are read.
+  std::vector<const WrongCall*> refused_under_capture(std::vector<const WrongCall*> wrong) {
+    std::vector<std::string> damage;
+    for (const WrongCall* each : taken_under_capture(backend_, trial_, wrong, damage)) {
+      if (each->reference_decides) std::erase(wrong, each);
+    }
+    return wrong;
+  }
+
+ private:
+  Backend backend_{*reference_backend()};
+  Trial trial_;
+};
+
+std::string in_one_line(std::string text) {
+  for (std::size_t at = 0; (at = text.find_first_of("\n\r", at)) != std::string::npos;) text.replace(at, 1, "\\n");
+  return text;
+}
+
+bool is_status(assay_status status) { return static_cast<unsigned>(status) <= ASSAY_FAILED; }
+
+// What is wrong with a refusal, or empty.
+std::string refusal_fault(const Attempt& tried) {
+  if (tried.status == ASSAY_OK) return "returned 'ok': expected a refusal" + (tried.damage.empty() ? "" : ", and it changed memory: " + tried.damage.front());
+  if (!is_status(tried.status)) return fmt::format("returned the status {}: expected one of assay_status", static_cast<int>(tried.status));
+  if (!tried.damage.empty()) return fmt::format("returned '{}', but changed memory: {}", name_of(tried.status), tried.damage.front());
+  if (tried.error.empty()) return fmt::format("returned '{}', and last_error() says nothing", name_of(tried.status));
+  if (tried.error.find_first_of("\n\r") != std::string::npos) {
+    return fmt::format("returned '{}', and last_error() has several lines: expected one, found '{}'", name_of(tried.status), in_one_line(tried.error));
+  }
+  return "";
+}
+
+// What is wrong with calls under capture, or empty. `refused`: each was refused alone.
+std::string fault_under_capture(Backend& backend, Trial& trial, const std::vector<const WrongCall*>& refused) {
+  try {
+    std::vector<std::string> damage;
+    const std::vector<const WrongCall*> taken = taken_under_capture(backend, trial, refused, damage);
+    if (!taken.empty()) return fmt::format("with {}, under capture: returned 'ok': expected a refusal", taken.front()->what);
+    return damage.empty() ? "" : "calls under capture changed memory: " + damage.front();
+  } catch (const BackendFault&) {
+    throw;
+  } catch (const BackendError& error) {
+    return fmt::format("the right call, captured after calls that were refused: {}", error.what());
+  }
+}
+
+}  // namespace
+
+Judgement judge_contract(Backend& backend, const golden::Case& problem, const JudgeOptions& options) {
+  const Stopwatch watch;
+  const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
+  Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
+  Opening opening = open_case(trial, options);
+  Judgement& judgement = opening.judgement;
+  if (opening.settled) return watch.stop(judgement);
+  const Expectation expectation(problem, nullptr, specs, opening.stated, options);
+  if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
+
+  Trial::Outputs memory;
+  const auto right_call = [&](const std::string& when) {
+    Attempt tried = trial.attempt(kPoisons[0], std::move(memory));
+    if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return false;
+    expectation.count_elements(judgement);
+    memory = std::move(tried.outputs);
+    return true;
+  };
+  if (!right_call("")) return watch.stop(judgement);
+  Opinion opinion(problem, specs);
+  std::vector<std::string> faults;
+  std::set<std::string> reasons;
+  std::vector<std::int64_t> algorithms;
+  for (const assay_algorithm& each : backend.algorithms(trial.call())) algorithms.push_back(each.id);
+  const std::vector<WrongCall> all = wrong_calls(trial.call(), algorithms);
+  std::vector<const WrongCall*> refused;
+  for (const WrongCall& wrong : all) {
+    if (wrong.reference_decides && !opinion.refuses(wrong)) continue;
+    CallParts parts(trial.call());
+    wrong.change(parts);
+    const Attempt tried = trial.refused(parts.call(), kPoisons[1]);
+    if (tried.status == ASSAY_TIMEOUT || tried.status == ASSAY_DEVICE_LOST) {
+      judgement.verdict = tried.status == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed;
+      judgement.text = headed(options, fmt::format("  call    with {}: returned '{}': {}", wrong.what, name_of(tried.status), tried.error));
+      return watch.stop(judgement);
+    }
+    const std::string fault = refusal_fault(tried);
+    if (!fault.empty()) faults.push_back(fmt::format("with {}: {}", wrong.what, fault));
+    if (fault.empty()) refused.push_back(&wrong), reasons.insert(tried.error);
+    if (!right_call("the right call, after one with " + wrong.what)) return watch.stop(judgement);
+  }
+  if (refused.size() > 1 && reasons.size() == 1) {
+    faults.push_back(fmt::format("last_error() says the same after each of {} wrong calls, '{}': expected why the last call failed",
+                                 refused.size(), *reasons.begin()));
+  }
+  if (backend.can_capture()) {
+    const std::string fault = fault_under_capture(backend, trial, opinion.refused_under_capture(refused));
+    if (!fault.empty()) {
+      faults.push_back(fault);
+    } else {
+      const Attempt tried = trial.attempt(problem, kPoisons[0], {.graph = true}, std::move(memory));
+      const std::string when = "the right call, captured after calls that were refused, and launched";
+      if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return watch.stop(judgement);
+    }
+  }
+  settle_calls(faults, "other wrong calls", options, judgement);
+  return watch.stop(judgement);
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,24 @@
+#pragma once
+// Who has written to memory before a call: the fills, copies and waits, or a question about the call.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "conformance/judge/memory/case_memory.h"
+
+namespace assay::conformance {
+
+struct NamedQuestion {
+  std::string name;  // "numerics()"
+  std::function<void()> ask;
+};
+
+// `damage`: what memory held otherwise than it was written, after the questions; one line each, not empty. Made again here: first
+// fills, copies and a wait alone, with two poisons, then each question by itself. Gives the lines with who did it in front.
+// `prepare` writes everything with a poison and waits. Errors: BackendError of `prepare` and of the look at memory.
+std::vector<std::string> blamed(std::vector<std::string> damage, CaseMemory& memory, assay_stream* stream,
+                                const std::function<void(std::uint8_t)>& prepare, const std::vector<NamedQuestion>& questions);
+
+}  // namespace assay::conformance

@@ -1,0 +1,90 @@
+// Judging a call that is captured once and replayed, or made again and again.
+
+#include <memory>
+#include <utility>
+
+#include "conformance/judge/foreseen.h"
+#include "conformance/judge/judge_parts.h"
+#include "conformance/judge/calls/late_stream.h"
+
+namespace assay::conformance {
+namespace {
+
+// How round `i` is carried out. Where there is a graph, every second round is made eagerly too: then what a backend keeps on the
+// host from one call to the next is as old as what it keeps in the graph. Two rounds of small calls are late.
+std::vector<Trial::Way> ways_of(std::size_t i, bool captures, std::int64_t words) {
+  const bool late = (i == 1 || i == 2) && words <= kLateWords, odd = i % 2 == 1;
+  if (!captures) return {{false, late, odd}};
+  std::vector<Trial::Way> ways{{true, late, odd}};
+  if (odd) ways.push_back({false, late, false});
+  return ways;
+}
+
+std::string text_of(std::size_t i, std::size_t count, const Trial::Way& way) {
+  const std::string how = Trial::text_of(way), tail = how.empty() || how == "launched" ? "" : ", " + how;
+  if (i == count) return "the first inputs again, after " + std::to_string(i) + (way.graph ? " replays" : " rounds") + tail;
+  return (way.graph ? "replay " : "made eagerly, round ") + std::to_string(i + 1) + " of " + std::to_string(count) + tail;
+}
+
+bool capture(Trial& trial, const JudgeOptions& options, Judgement& judgement) {
+  std::string fault;
+  judgement.verdict = Verdict::failed;
+  try {
+    for (const std::string& line : trial.capture()) fault += "  memory  nothing may be carried out before the graph is launched: " + line + "\n";
+  } catch (const BackendFault&) {
+    throw;
+  } catch (const BackendError& error) {
+    fault = std::string("  call    ") + error.what();
+  }
+  if (fault.empty()) return true;
+  judgement.text = headed(options, "  when    capture\n" + fault);
+  return false;
+}
+
+}  // namespace
+
+Judgement judge_replay(Backend& backend, std::vector<golden::Case> steps, const JudgeOptions& options) {
+  Foreseen nothing(std::move(steps), options, std::nullopt);
+  return judge_replay(backend, nothing, options);
+}
+
+Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions& options) {
+  const Stopwatch watch;
+  const std::vector<golden::Case>& steps = foreseen.steps();
+  const std::vector<OutputSpec>& specs = foreseen.specs();
+  Trial trial(backend, steps[0], specs, options.algorithm, options.timeout_ms);
+  Opening opening = open_case(trial, options);
+  Judgement& judgement = opening.judgement;
+  if (opening.settled) return watch.stop(judgement);
+  foreseen.stated = opening.stated;
+  const bool captures = backend.can_capture();
+  if (!captures) {
+    judgement.way = "made eagerly instead of replayed, with inputs changed in place: the backend has no capture";
+  } else if (!capture(trial, options, judgement)) {
+    return watch.stop(judgement);
+  }
+  Trial::Outputs memory;
+  for (std::size_t i = 0; i <= steps.size(); ++i) {
+    const golden::Case& step = steps[i % steps.size()];
+    std::unique_ptr<Expectation> made;
+    Expectation* const known = foreseen.of(i % steps.size(), opening.stated);
+    if (known == nullptr) made = std::make_unique<Expectation>(step, nullptr, specs, opening.stated, options);
+    Expectation& expectation = known != nullptr ? *known : *made;
+    std::vector<const golden::Case*> earlier;
+    for (std::size_t before = 0; before < i; ++before) earlier.push_back(&steps[before]);
+    expectation.after(std::move(earlier));
+    if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
+    for (const Trial::Way& way : ways_of(i, captures, expectation.words())) {
+      expectation.count_elements(judgement);
+      const std::uint8_t poison = kPoisons[(i + (way.graph ? 0 : 1)) % 2];
+      Attempt tried = trial.attempt(step, poison, way, std::move(memory));
+      const auto again = [&](std::uint8_t other) { return trial.attempt(step, other, {way.graph, false, false}); };
+      if (!accept(tried, expectation, poison, text_of(i, steps.size(), way), options, judgement, again)) return watch.stop(judgement);
+      memory = std::move(tried.outputs);
+    }
+  }
+  judgement.verdict = Verdict::passed;
+  return watch.stop(judgement);
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,414 @@
+#include "conformance/judge/expectation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include "conformance/judge/compare/compare.h"
+#include "conformance/diagnose/other_calls/diagnosis.h"
+#include "conformance/judge/compare/outside_bounds.h"
+#include "conformance/diagnose/product_hints.h"
+#include "conformance/judge/statement.h"
+#include "conformance/judge/trial.h"
+#include "conformance/diagnose/unit_behaviour.h"
+#include "reference/support/error.h"
+#include "reference/support/parallel.h"
+#include "reference/support/simd.h"
+
+namespace assay::conformance {
+namespace {
+
+// A view of a case for reading: a request does not write to its inputs.
+Request request_of(const golden::Case& problem, const std::map<std::string, golden::Attribute>& attributes) {
+  Request request = Request::of(const_cast<golden::Case&>(problem));
+  request.attributes = attributes;
+  request.out.clear();
+  return request;
+}
+
+// Outputs of these specs in `storage`.
+void give_outputs(Request& request, const std::vector<OutputSpec>& specs, std::map<std::string, std::vector<std::byte>>& storage) {
+  for (const OutputSpec& spec : specs) {
+    TensorView view{spec.type, spec.shape, nullptr, 0};
+    view.bytes = spec.type == Format::e2m1 ? view.elements() : bytes_of(spec.type, view.elements());
+    std::vector<std::byte>& bytes = storage[spec.name];
+    bytes.resize(static_cast<std::size_t>(view.bytes));
+    view.data = bytes.empty() ? nullptr : bytes.data();
+    request.out[spec.name] = view;
+  }
+}
+
+constexpr std::int64_t kPiece = std::int64_t{1} << 22;  // bytes that one thread compares at a time
+
+// Whether `same` holds for every piece of [0, bytes).
+template <class Same>
+bool all_pieces(std::int64_t bytes, Same same) {
+  std::atomic<bool> all = true;
+  parallel_for(bytes, kPiece, [&](std::int64_t begin, std::int64_t end) {
+    if (all.load(std::memory_order_relaxed) && !same(static_cast<std::size_t>(begin), static_cast<std::size_t>(end))) all = false;
+  });
+  return all;
+}
+
+// Whether each byte is the wanted one where `written` says so, and `untouched` elsewhere.
+ASSAY_CLONES bool are_exact(const std::byte* got, const std::byte* want, const std::uint8_t* written, std::byte untouched, std::size_t count) {
+  std::byte differs{0};
+  for (std::size_t i = 0; i < count; ++i) differs |= got[i] ^ (written[i] != 0 ? want[i] : untouched);
+  return differs == std::byte{0};
+}
+
+ASSAY_CLONES bool are_all(const std::byte* got, std::byte value, std::size_t count) {
+  std::byte differs{0};
+  for (std::size_t i = 0; i < count; ++i) differs |= got[i] ^ value;
+  return differs == std::byte{0};
+}
+
+// What depends on nothing else that is wrong comes first: the largest values, then the scales that follow from them, then codes.
+int rank_of(const OutputSpec& spec) {
+  if (spec.name.ends_with("amax") || spec.name.ends_with("amax_history")) return 0;
+  return spec.name.ends_with("scale_inv") || spec.name == "scale" ? 1 : 2;
+}
+
+// The output with the scales of these codes; empty where it holds none.
+std::string scales_of(const OutputSpec& spec) {
+  if (!spec.name.ends_with("wise_data")) return "";
+  return spec.name.substr(0, spec.name.size() - std::string_view("data").size()) + "scale_inv";
+}
+
+bool holds_codes(const OutputSpec& spec) { return spec.name.ends_with("rowwise_data") || spec.name.ends_with("columnwise_data"); }
+
+// Whether an input x holds a -0.
+bool has_negative_zero(const golden::Case& problem) {
+  const auto found = problem.in.find("x");
+  if (found == problem.in.end()) return false;
+  const golden::Tensor& x = found->second;
+  const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, bits_of(x.type) / 8));
+  for (std::size_t i = 0; i + width <= x.bytes.size(); i += width) {
+    if (x.bytes[i + width - 1] == std::byte{0x80} && std::all_of(x.bytes.begin() + static_cast<std::ptrdiff_t>(i), x.bytes.begin() + static_cast<std::ptrdiff_t>(i + width - 1),
+                                                                 [](std::byte each) { return each == std::byte{0}; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string text_attribute(const golden::Case& problem, const char* name) {
+  const auto found = problem.attributes.find(name);
+  const auto* text = found == problem.attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return text == nullptr ? "" : *text;
+}
+
+// A matrix must have the extents of the schema, or a transposed one would pass for it; a flat tensor only its size.
+bool same_shape(const std::vector<std::int64_t>& given, const std::vector<std::int64_t>& wanted) {
+  return given.size() != 2 || wanted.size() != 2 || given == wanted;
+}
+
+// What a fixture expects must be something that the op can give. Errors: InvalidArgument naming the output.
+void check_given(const golden::Case& problem, const OutputSpec& spec, const golden::Tensor& given, std::size_t bytes) {
+  if (given.type != spec.type || given.bytes.size() != bytes || !same_shape(given.shape, spec.shape)) {
+    std::string wanted = "[";
+    for (std::size_t i = 0; i < spec.shape.size(); ++i) wanted.append(i == 0 ? "" : ",").append(std::to_string(spec.shape[i]));
+    throw InvalidArgument("out/" + spec.name, describe(TensorView{given.type, given.shape, nullptr, 0}),
+                          wanted + "] " + std::string(assay::name_of(spec.type)));
+  }
+  if (text_attribute(problem, "scale_layout") != "swizzled" || spec.name.find("scale_inv") == std::string::npos) return;
+  const golden::Tensor shaped{spec.type, spec.shape, given.bytes};
+  const Difference padding = compare(problem, spec.name, shaped, shaped);  // only padding can differ from what it must be
+  if (padding) throw InvalidArgument("out/" + spec.name, padding.got_text + " at " + padding.first_place, "0 in swizzled padding");
+}
+
+}  // namespace
+
+Expectation::Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
+                         const assay_numerics& stated, const JudgeOptions& options)
+    : problem_(problem), attributes_(problem.attributes), product_(product_output(problem.op)), explains_(options.explains) {
+  statement_fault_ = fault_in_statement(stated);
+  if (options.unit_probes && statement_fault_.empty()) probed_unit_ = unit_of(stated);
+  if (!statement_fault_.empty()) return;
+  const ZeroSign zero_sign = zero_sign_of(stated);
+  const bool follows_fixture = choose_ground(fixture, specs, stated, options);
+  if (!statement_fault_.empty()) return;
+
+  std::map<std::string, std::vector<std::byte>> want;
+  Request request = request_of(problem, attributes_);
+  give_outputs(request, specs, want);
+  const auto prefixes = written_prefixes(request);
+  std::map<std::string, std::vector<std::uint8_t>> written;
+  if (!prefixes) written = written_bytes(request);
+  if (ground_ == Ground::bound) {
+    bounds_.resize(static_cast<std::size_t>(request.out.at(product_).elements()));  // rows past the groups have none
+  }
+  answer_for(request, specs, follows_fixture, options, want);
+  for (const OutputSpec& spec : specs) {
+    Output output;
+    output.spec = spec;
+    const bool recorded = fixture != nullptr && (spec.name != product_ || follows_fixture);
+    output.want = recorded ? fixture->out.at(spec.name).bytes : std::move(want.at(spec.name));
+    if (prefixes) {
+      output.prefix = prefixes->at(spec.name);
+    } else {
+      output.written = std::move(written.at(spec.name));
+    }
+    output.zero_sign_free = zero_sign == ZeroSign::free && holds_codes(spec);
+    const auto bytes = static_cast<std::size_t>(request.out.at(spec.name).bytes);
+    if (fixture != nullptr) check_given(problem_, spec, fixture->out.at(spec.name), bytes);
+    if (recorded && zero_sign == ZeroSign::stated && holds_codes(spec)) follow_zero_sign(stated, options, spec, output.want);
+    count(output, bytes);
+    outputs_.push_back(std::move(output));
+  }
+}
+
+// The sign of an exact zero follows the backend's statement, unless the case itself says what it must be.
+Expectation::ZeroSign Expectation::zero_sign_of(const assay_numerics& stated) {
+  const std::string said = text_attribute(problem_, "zero_sign");
+  if (!said.empty()) return said == "free" ? ZeroSign::free : ZeroSign::said;
+  if (stated.keeps_zero_sign == -1) return ZeroSign::free;
+  if (problem_.op != "quantize") return stated.keeps_zero_sign == 0 ? ZeroSign::free : ZeroSign::said;
+  if (stated.keeps_zero_sign == 0) attributes_["zero_sign"] = std::string("positive");
+  return ZeroSign::stated;
+}
+
+// Whether the recorded product of a fixture is what is expected. Otherwise sets what the product is compared with: the bits
+// of the stated plan, or without one what holds under every plan.
+bool Expectation::choose_ground(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
+                                const JudgeOptions& options) {
+  const bool wanted = std::any_of(specs.begin(), specs.end(), [&](const OutputSpec& spec) { return spec.name == product_; });
+  if (product_.empty() || !wanted) return fixture != nullptr;
+  const std::string plan = stated.plan;
+  Numerics known;  // the fixture's, or the architecture's
+  try {
+    known = numerics_of(request_of(problem_, attributes_));
+  } catch (const NotSupported&) {
+    if (plan.empty()) throw;  // no plan is known for this; a bound needs one to exist
+  }
+  if (plan.empty()) {
+    ground_ = options.order_free && fixture == nullptr ? Ground::order_free_bits : Ground::bound;
+    if (ground_ != Ground::bound) return false;
+    const std::string one_step = options.unit_probes ? plan_of_one_step(request_of(problem_, attributes_), stated.unit) : "";
+    if (!one_step.empty()) {
+      ground_ = Ground::bits;
+      attributes_["plan"] = one_step;
+      return false;
+    }
+    try {
+      bounds_ = bounds_of(request_of(problem_, attributes_), stated.unit);
+    } catch (const InvalidArgument& error) {  // a unit that does not take these operands is no statement about this call
+      if (error.argument() != "unit") throw;
+      statement_fault_ = fmt::format("the backend states for this call: {}", error.what());
+    }
+    return false;
+  }
+  if (fixture != nullptr && plan == known.plan) return true;
+  attributes_["plan"] = plan;
+  try {
+    numerics_of(request_of(problem_, attributes_));
+  } catch (const InvalidArgument& error) {
+    statement_fault_ = fmt::format("the backend states the plan '{}' for this call: {}", plan, error.what());
+  }
+  return false;
+}
+
+// Expected bytes into `want`, but of what a fixture gives and of what is only bounded.
+void Expectation::answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
+                             std::map<std::string, std::vector<std::byte>>& want) {
+  if (follows_fixture) return;
+  Request asked = request;
+  if (ground_ == Ground::bound) asked.out.erase(product_);
+  if (asked.out.empty()) return;
+  if (problem_.op == "grouped_gemm" && options.expected_by != nullptr) {
+    expect_from(*options.expected_by, specs, options.timeout_ms, want);
+    expected_by_ = options.expected_by->name();
+  } else {
+    answer(asked, options.layer);
+  }
+}
+
+// Recorded codes follow the statement too: where the reference's answers with and without signs differ, an exact zero has the
+// stated one.
+void Expectation::follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec,
+                                   std::vector<std::byte>& recorded) const {
+  if (stated.keeps_zero_sign == 1 && !has_negative_zero(problem_)) return;  // as recorded
+  std::map<std::string, std::vector<std::byte>> answers[2];
+  for (const int kept : {0, 1}) {
+    std::map<std::string, golden::Attribute> attributes = attributes_;
+    attributes["zero_sign"] = std::string(kept == 1 ? "kept" : "positive");
+    Request request = request_of(problem_, attributes);
+    give_outputs(request, {spec}, answers[kept]);
+    answer(request, options.layer);
+  }
+  const std::vector<std::byte>&positive = answers[0].at(spec.name), &kept = answers[1].at(spec.name);
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    const std::byte differs = positive[i] ^ kept[i];  // sign bits of zeros alone
+    if (differs != std::byte{0}) recorded[i] = (recorded[i] & ~differs) | ((stated.keeps_zero_sign == 0 ? positive[i] : kept[i]) & differs);
+  }
+}
+
+void Expectation::count(const Output& output, std::size_t bytes) {
+  const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, bits_of(output.spec.type) / 8));
+  if (is_bounded(output)) {
+    for (std::size_t i = 0; i < bytes; i += width) {
+      if (!output.is_written(i)) continue;
+      const CertifiedBound& bound = bounds_[i / width];
+      ++(bound.is_exact() ? exact_ : bound.is_bounded() ? bounded_ : unbounded_);
+    }
+  } else if (output.prefix >= 0) {
+    exact_ += output.prefix / static_cast<std::int64_t>(width);
+  } else {
+    for (std::size_t i = 0; i < bytes; i += width) exact_ += output.written[i];
+  }
+}
+
+void Expectation::count_elements(Judgement& judgement) const {
+  judgement.words += exact_ + bounded_;
+  judgement.elements_exact += exact_;
+  judgement.elements_bounded += bounded_;
+  judgement.elements_unbounded += unbounded_;
+}
+
+// The answer of another backend, on whatever that runs on.
+void Expectation::expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
+                              std::map<std::string, std::vector<std::byte>>& want) const {
+  const std::int64_t patience = timeout_ms > std::numeric_limits<std::int64_t>::max() / 10 ? timeout_ms : timeout_ms * 10;
+  Trial trial(backend, problem_, specs, -1, patience, &attributes_);
+  if (!trial.workspace_fault().empty()) throw NotSupported("backend " + backend.name() + " gives the expected values: " + trial.workspace_fault());
+  Attempt made = trial.attempt(0x00, std::move(want));
+  const std::string trouble = !made.damage.empty() ? made.damage.front() : made.error;
+  if (made.status == ASSAY_NOT_SUPPORTED || made.status == ASSAY_INVALID_ARGUMENT) {
+    throw NotSupported("backend " + backend.name() + " gives the expected values: " + trouble);
+  }
+  if (made.status != ASSAY_OK || !trouble.empty()) {
+    const assay_status status = made.status == ASSAY_OK ? ASSAY_FAILED : made.status;
+    throw BackendError(status, "backend " + backend.name() + " gives the expected values: " + trouble);
+  }
+  want = std::move(made.outputs);
+}
+
+bool Expectation::Output::is_exact(const std::vector<std::byte>& got, std::uint8_t poison) const {
+  if (got.size() != want.size()) return false;
+  const auto untouched = static_cast<std::byte>(poison);
+  return all_pieces(static_cast<std::int64_t>(got.size()), [&](std::size_t begin, std::size_t end) {
+    if (prefix < 0) return are_exact(got.data() + begin, want.data() + begin, written.data() + begin, untouched, end - begin);
+    const std::size_t middle = std::clamp(static_cast<std::size_t>(prefix), begin, end);
+    return std::memcmp(got.data() + begin, want.data() + begin, middle - begin) == 0 && are_all(got.data() + middle, untouched, end - middle);
+  });
+}
+
+std::vector<std::uint8_t> Expectation::Output::mask() const {
+  if (prefix < 0) return written;
+  std::vector<std::uint8_t> bytes(want.size(), 0);
+  std::fill_n(bytes.begin(), prefix, std::uint8_t{1});
+  return bytes;
+}
+
+golden::Tensor Expectation::Output::filled(std::uint8_t poison) const {
+  return {spec.type, spec.shape, std::vector<std::byte>(want.size(), static_cast<std::byte>(poison))};
+}
+
+bool Expectation::holds(const Outputs& outputs, std::uint8_t poison) const {
+  return std::all_of(outputs_.begin(), outputs_.end(), [&](const Output& output) {
+    const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
+    if (!is_bounded(output) && output.is_exact(bytes, poison)) return true;
+    const std::vector<std::uint8_t> mask = output.mask();
+    const golden::Tensor got{output.spec.type, output.spec.shape, bytes};
+    if (is_bounded(output)) return outside_bounds_text(output.spec.name, got, mask, poison, bounds_, nullptr).empty();
+    const golden::Tensor before = output.filled(poison);
+    return !compare(problem_, output.spec.name, output.wanted(), got, {output.zero_sign_free, &before, mask, {}, false});
+  });
+}
+
+std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details,
+                                     std::vector<Finding>* findings, const OtherPoison* other) const {
+  std::string text;
+  std::vector<const Output*> ordered;
+  for (const Output& output : outputs_) ordered.push_back(&output);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const Output* a, const Output* b) { return rank_of(a->spec) < rank_of(b->spec); });
+  std::set<std::string> wrong_scales;
+  for (const Output* each : ordered) {
+    const Output& output = *each;
+    const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
+    if (!is_bounded(output) && output.is_exact(bytes, poison)) continue;
+    const std::vector<std::uint8_t> mask = output.mask();
+    const golden::Tensor got{output.spec.type, output.spec.shape, bytes};
+    if (is_bounded(output)) {
+      const std::string outside = outside_bounds_text(output.spec.name, got, mask, poison, bounds_, findings);
+      if (outside.empty()) continue;
+      const Request request = request_of(problem_, attributes_);
+      text += outside;
+      if (!explains_) continue;
+      for (const std::string& hint : explanations_within({request, output.spec.name, got, got, mask, earlier_}, bounds_)) {
+        text += "  hint    " + hint + "\n";
+        if (findings != nullptr) findings->back().hints.push_back(hint);
+      }
+      text += shown_unit(output, got, findings);
+      continue;
+    }
+    const golden::Tensor before = output.filled(poison), want = output.wanted();
+    golden::Tensor other_got, other_before;
+    OtherRun run;
+    if (other != nullptr) {
+      other_got = want;
+      if (other->outputs != nullptr) other_got.bytes = other->outputs->at(output.spec.name);
+      other_before = output.filled(other->poison);
+      run = {&other_got, &other_before};
+    }
+    const bool scales_are_wrong = wrong_scales.count(scales_of(output.spec)) != 0;
+    Difference difference =
+        compare(problem_, output.spec.name, want, got, {output.zero_sign_free, &before, mask, run, explains_, scales_are_wrong});
+    if (!difference) continue;
+    if (rank_of(output.spec) == 1 && difference.in_use > 0) wrong_scales.insert(output.spec.name);
+    const Request request = request_of(problem_, attributes_);
+    std::vector<std::string> causes;
+    bool scales_explain_all = false;
+    if (explains_ && problem_.op == "grouped_gemm" && output.spec.name == "d") {
+      ScaleFindings findings = scale_findings(request, got, want);
+      scales_explain_all = findings.explained == findings.looked_at;
+      causes = std::move(findings.hints);
+      if (details != nullptr) *details = std::move(findings.details);
+    }
+    const bool whole = !causes.empty() && scales_explain_all;
+    if (explains_ && !whole) {
+      const std::vector<std::string> more = explanations({request, output.spec.name, got, want, mask, earlier_});
+      causes.insert(causes.begin(), more.begin(), more.end());
+    }
+    difference.hints.insert(difference.hints.begin(), causes.begin(), causes.end());
+    if (difference.hints.size() > 3) difference.hints.resize(3);
+    text += difference_text(difference) + shown_unit(output, got, findings);
+    if (findings != nullptr) findings->push_back(finding_of(difference));
+  }
+  return text;
+}
+
+// A line on the unit that a wrong product shows, where its data show one.
+std::string Expectation::shown_unit(const Output& output, const golden::Tensor& got, std::vector<Finding>* findings) const {
+  if (probed_unit_.empty() || output.spec.name != product_) return "";
+  const std::string behaviour = behaviour_of(request_of(problem_, attributes_), got, probed_unit_);
+  if (behaviour.empty()) return "";
+  if (findings != nullptr) findings->push_back(finding_of("statement", "the backend " + behaviour));
+  return "  stated  the backend " + behaviour + "\n";
+}
+
+std::string Expectation::disagreement(const std::map<std::string, std::vector<std::byte>>& first,
+                                      const std::map<std::string, std::vector<std::byte>>& second) const {
+  if (ground_ != Ground::bound) return "";
+  std::string text;
+  for (const Output& output : outputs_) {
+    if (!is_bounded(output)) continue;
+    const std::vector<std::byte>&one = first.at(output.spec.name), &other = second.at(output.spec.name);
+    std::int64_t apart = 0, at = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      if (!output.is_written(i) || one[i] == other[i]) continue;
+      if (apart++ == 0) at = static_cast<std::int64_t>(i);
+    }
+    if (apart > 0) {
+      text += fmt::format("  output  {}: {} bytes differ from run to run, the first at byte {}\n",
+                          output.spec.name, apart, at);
+    }
+  }
+  return text;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,99 @@
+#pragma once
+// What a case must come to, and whether it did.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "conformance/backend.h"
+#include "conformance/judge/judge.h"
+#include "reference/gemm/error_bound.h"
+
+namespace assay::conformance {
+
+using Outputs = std::map<std::string, std::vector<std::byte>>;
+
+// The same call once more, its outputs filled with another poison.
+struct OtherPoison {
+  const Outputs* outputs = nullptr;  // null: every word was the expected one
+  std::uint8_t poison = 0;
+};
+
+class Expectation {
+ public:
+  // `stated` is what the backend says of its numbers: its accumulation plan is the one that is followed, its sign of zero
+  // the one that is expected, by fixtures too: what a fixture recorded of a product is expected only under the plan that the
+  // fixture names, or else its architecture's. Without a plan a product is bounded, in the arithmetic of the stated unit if
+  // there is one. `problem` must outlive this. Errors: as judge().
+  Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
+              const assay_numerics& stated, const JudgeOptions& options);
+
+  Ground ground() const { return ground_; }
+  // Adds the elements that will be compared, and those of which nothing can be said, to the judgement's counts.
+  void count_elements(Judgement& judgement) const;
+  std::int64_t words() const { return exact_ + bounded_; }
+  // Whose answer is expected, where it is not the reference's or a fixture's: a backend's name.
+  const std::string& expected_by() const { return expected_by_; }
+  // Not empty when the statement itself cannot be followed: a plan or a unit that is not in the tables.
+  const std::string& statement_fault() const { return statement_fault_; }
+
+  // Whether all is right: differences() is empty.
+  bool holds(const Outputs& outputs, std::uint8_t poison) const;
+
+  // Calls made before on the same memory, the latest last: what is wrong may be theirs. They must outlive this.
+  void after(std::vector<const golden::Case*> earlier) { earlier_ = std::move(earlier); }
+
+  // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else a block of lines for
+  // each output that is wrong (compare.h): scales before the codes that depend on them.
+  // `details`, if given, receives what would be too much for that: one line for each wrong tile that could be explained;
+  // `findings` one entry for each output that is wrong. `other`: what the call gave over another poison, if it was made.
+  std::string differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details = nullptr,
+                          std::vector<Finding>* findings = nullptr, const OtherPoison* other = nullptr) const;
+
+  // Elements of a bounded product that two runs of the call wrote differently: something that is not an input took part. Empty when there are none; else lines as above.
+  std::string disagreement(const std::map<std::string, std::vector<std::byte>>& first,
+                           const std::map<std::string, std::vector<std::byte>>& second) const;
+
+ private:
+  struct Output {
+    OutputSpec spec;
+    std::vector<std::byte> want;
+    std::int64_t prefix = -1;           // bytes written from the first on; -1: `written` says
+    std::vector<std::uint8_t> written;  // by byte: 1 where the op writes
+    bool zero_sign_free = false;
+
+    bool is_written(std::size_t byte) const { return prefix < 0 ? written[byte] != 0 : static_cast<std::int64_t>(byte) < prefix; }
+    // Every written byte is the wanted one and every other still the poison. What is right under a weaker rule, one NaN for
+    // another, is not: a closer look decides.
+    bool is_exact(const std::vector<std::byte>& got, std::uint8_t poison) const;
+    golden::Tensor wanted() const { return {spec.type, spec.shape, want}; }
+    golden::Tensor filled(std::uint8_t poison) const;
+    std::vector<std::uint8_t> mask() const;
+  };
+  enum class ZeroSign { said, stated, free };  // what decides: the case, the backend; free: either is right
+  ZeroSign zero_sign_of(const assay_numerics& stated);
+  bool choose_ground(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated, const JudgeOptions& options);
+  void answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
+                  std::map<std::string, std::vector<std::byte>>& want);
+  void follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec, std::vector<std::byte>& recorded) const;
+  void count(const Output& output, std::size_t bytes);
+  std::string shown_unit(const Output& output, const golden::Tensor& got, std::vector<Finding>* findings) const;
+  bool is_bounded(const Output& output) const { return ground_ == Ground::bound && output.spec.name == product_; }
+  void expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
+                   std::map<std::string, std::vector<std::byte>>& want) const;
+
+  const golden::Case& problem_;
+  std::map<std::string, golden::Attribute> attributes_;  // the problem's, and what the statement adds
+  std::string product_;  // the output that the accumulation plan decides, if the op has one
+  std::vector<Output> outputs_;
+  std::vector<CertifiedBound> bounds_;  // ground bound: one for each element of the product
+  Ground ground_ = Ground::bits;
+  std::int64_t exact_ = 0, bounded_ = 0, unbounded_ = 0;  // elements
+  std::string expected_by_;
+  std::string statement_fault_;
+  std::vector<const golden::Case*> earlier_;
+  bool explains_;
+  std::string probed_unit_;  // the unit that is stated, if the inputs show which it is
+};
+
+}  // namespace assay::conformance

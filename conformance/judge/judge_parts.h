@@ -1,0 +1,61 @@
+#pragma once
+// Internal to the judging of cases, one call or many.
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "conformance/judge/expectation.h"
+#include "conformance/judge/judge.h"
+#include "conformance/judge/memory/poisons.h"
+#include "conformance/judge/trial.h"
+
+namespace assay::conformance {
+
+// The text of a failure: title, setting, `body`, and the command that reproduces it.
+std::string headed(const JudgeOptions& options, const std::string& body);
+
+// Which outputs to ask for: those of the fixture, those named, or all that the op has.
+std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::Case* expected, const std::vector<std::string>* wanted);
+
+// What can be said before the call itself is made: a declared absence, a failing question, the stated numerics.
+struct Opening {
+  bool settled = false;  // the judgement is final
+  Judgement judgement;
+  assay_numerics stated = Questions().stated;
+};
+
+Opening open_case(Trial& trial, const JudgeOptions& options);
+
+// Whether the questions before a call have written to nothing; otherwise the judgement holds verdict and text. `asked_more`: other
+// questions than those of Trial::questions() too.
+bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement, bool asked_more = false);
+
+// What is wrong with an attempt: the call itself, memory, outputs. Empty when all is right; else the judgement has the verdict.
+// `other`: what the call gave over the other poison, where it was made.
+std::string complaint(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, Judgement& judgement,
+                      const OtherPoison* other = nullptr);
+// True when all is right; otherwise the judgement holds verdict and text. `when` is said of the attempt: "replay 3". `again`, if
+// given, makes it once more over the other poison; it is asked for only where words are wrong.
+bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, const std::string& when,
+            const JudgeOptions& options, Judgement& judgement, const std::function<Attempt(std::uint8_t poison)>& again = {});
+
+// The verdict of calls that were made one by one: what is wrong with each, of which the first few are shown; `others` names the rest.
+void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options, Judgement& judgement);
+
+// Whether what the backend states can be followed; sets ground and source of the judgement, and its text where it cannot.
+bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement);
+
+class Stopwatch {
+ public:
+  Judgement stop(Judgement judgement) const {
+    judgement.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    return judgement;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace assay::conformance

@@ -1,0 +1,109 @@
+#include "conformance/report/judgement_json.h"
+
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+namespace assay::conformance {
+
+using nlohmann::json;
+
+std::optional<Verdict> verdict_named(std::string_view name) {
+  for (const Verdict each : {Verdict::passed, Verdict::failed, Verdict::not_run, Verdict::unproven_skip, Verdict::unfinished, Verdict::not_tried,
+                             Verdict::machine_failed}) {
+    if (name == name_of(each)) return each;
+  }
+  return std::nullopt;
+}
+
+std::optional<Ground> ground_named(std::string_view name) {
+  for (const Ground each : {Ground::bits, Ground::order_free_bits, Ground::bound}) {
+    if (name == name_of(each)) return each;
+  }
+  return std::nullopt;
+}
+
+json to_json(const Finding& finding) {
+  json entry{{"kind", finding.kind}};
+  if (!finding.when.empty()) entry["when"] = finding.when;
+  if (!finding.text.empty()) entry["text"] = finding.text;
+  if (finding.element < 0) return entry;
+  json got{{"value", finding.got}}, want{{"value", finding.want}};
+  if (!finding.got_hex.empty()) got["hex"] = finding.got_hex;
+  if (!finding.want_hex.empty()) want["hex"] = finding.want_hex;
+  entry["output"] = finding.output;
+  entry["compared"] = finding.compared;
+  entry["wrong"] = finding.wrong;
+  entry["first"] = {{"element", finding.element}, {"place", finding.place}, {"got", std::move(got)}, {"want", std::move(want)}};
+  if (!finding.where.empty()) entry["where"] = finding.where;
+  if (!finding.hints.empty()) entry["hints"] = finding.hints;
+  return entry;
+}
+
+namespace {
+
+Finding finding_from(const json& entry) {
+  Finding finding;
+  finding.kind = entry.at("kind");
+  finding.when = entry.value("when", "");
+  finding.text = entry.value("text", "");
+  if (!entry.contains("first")) return finding;
+  const json& first = entry.at("first");
+  finding.output = entry.at("output");
+  finding.compared = entry.at("compared");
+  finding.wrong = entry.at("wrong");
+  finding.element = first.at("element");
+  finding.place = first.at("place");
+  finding.got = first.at("got").at("value");
+  finding.got_hex = first.at("got").value("hex", "");
+  finding.want = first.at("want").at("value");
+  finding.want_hex = first.at("want").value("hex", "");
+  finding.where = entry.value("where", "");
+  finding.hints = entry.value("hints", std::vector<std::string>{});
+  return finding;
+}
+
+}  // namespace
+
+json to_json(const Judgement& judgement) {
+  json entry{{"verdict", name_of(judgement.verdict)}, {"words", judgement.words}, {"seconds", judgement.seconds}};
+  if (judgement.verdict == Verdict::passed || judgement.words > 0) entry["ground"] = name_of(judgement.ground);
+  if (judgement.elements_bounded > 0) entry["bounded"] = judgement.elements_bounded;
+  if (judgement.elements_unbounded > 0) entry["unbounded"] = judgement.elements_unbounded;
+  if (!judgement.expected_by.empty()) entry["expected_by"] = judgement.expected_by;
+  if (!judgement.way.empty()) entry["way"] = judgement.way;
+  if (!judgement.details.empty()) entry["details"] = judgement.details;
+  if (!judgement.plan.empty()) entry["plan"] = judgement.plan;
+  if (!judgement.unit.empty()) entry["unit"] = judgement.unit;
+  if (!judgement.text.empty()) entry["text"] = judgement.text;
+  for (const Finding& each : judgement.findings) entry["findings"].push_back(to_json(each));
+  return entry;
+}
+
+Judgement judgement_from(const json& entry) {
+  Judgement judgement;
+  const std::string verdict = entry.at("verdict"), ground = entry.value("ground", "bits");
+  if (!verdict_named(verdict)) throw std::runtime_error("verdict is '" + verdict + "': expected passed, failed, not run, ...");
+  if (!ground_named(ground)) throw std::runtime_error("ground is '" + ground + "': expected bits, order-free bits or bound");
+  judgement.verdict = *verdict_named(verdict);
+  judgement.ground = *ground_named(ground);
+  judgement.words = entry.at("words");
+  judgement.elements_bounded = entry.value("bounded", std::int64_t{0});
+  judgement.elements_unbounded = entry.value("unbounded", std::int64_t{0});
+  judgement.elements_exact = judgement.words - judgement.elements_bounded;
+  judgement.seconds = entry.at("seconds");
+  judgement.expected_by = entry.value("expected_by", "");
+  judgement.details = entry.value("details", std::vector<std::string>{});
+  judgement.plan = entry.value("plan", "");
+  judgement.way = entry.value("way", "");
+  judgement.unit = entry.value("unit", "");
+  judgement.text = entry.value("text", "");
+  if (entry.contains("findings")) {
+    for (const json& each : entry.at("findings")) judgement.findings.push_back(finding_from(each));
+  }
+  return judgement;
+}
+
+std::string line_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace assay::conformance

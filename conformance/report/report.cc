@@ -1,0 +1,136 @@
+#include "conformance/report/report.h"
+
+#include <algorithm>
+
+#include "conformance/report/report_counts.h"
+#include "conformance/report/standard_output.h"
+#include "golden/io/replace_file.h"
+
+namespace assay::conformance {
+
+void count(Counts& counts, const Judgement& judgement) {
+  switch (judgement.verdict) {
+    case Verdict::passed: ++counts.passed; break;
+    case Verdict::failed: ++counts.failed; break;
+    case Verdict::not_run: ++counts.not_run; break;
+    default: ++counts.other;
+  }
+  counts.words += judgement.words;
+}
+
+void Report::append_to(std::unique_ptr<ResultsFile> results) {
+  results_ = std::move(results);
+  append_header();
+}
+
+namespace {
+
+// The text of a failure with what the verdict rests on, before the command that shows it again.
+std::string shown_text(const Judgement& judgement) {
+  const std::string standing = standing_text(judgement);
+  if (standing.empty()) return judgement.text;
+  const std::size_t at = std::min(judgement.text.rfind("\n  repro "), judgement.text.size());
+  return judgement.text.substr(0, at) + "\n  judged  " + standing + judgement.text.substr(at);
+}
+
+}  // namespace
+
+// Counts and prints a verdict. The caller holds the mutex.
+void Report::take(CaseReport report) {
+  const Judgement& judgement = report.judgement;
+  switch (judgement.verdict) {
+    case Verdict::passed: break;
+    case Verdict::not_run: break;
+    case Verdict::failed: outcome_.add(ExitCode::failed); break;
+    case Verdict::unproven_skip: outcome_.add(ExitCode::unproven_skip); break;
+    case Verdict::unfinished:
+    case Verdict::not_tried: outcome_.add(ExitCode::incomplete); break;
+    case Verdict::machine_failed: outcome_.add(ExitCode::machine_failed); break;
+  }
+  if (judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run &&
+      judgement.verdict != Verdict::not_tried && failures_++ < most_shown_) {
+    say("{}\n\n", shown_text(judgement));
+    flush_standard_output();
+  }
+  cases_.push_back(std::move(report));
+}
+
+void Report::add(std::vector<CaseReport> reports) {
+  const std::lock_guard lock(mutex_);
+  if (results_ != nullptr && results_fault_.empty()) {
+    try {
+      append_cases(reports);
+    } catch (const golden::OutputError& error) {  // verdicts are still collected, and the fault is reported at the end
+      results_fault_ = error.what();
+      outcome_.add(ExitCode::machine_failed);
+      troubles_.push_back(results_fault_);
+    }
+  }
+  for (CaseReport& each : reports) take(std::move(each));
+}
+
+void Report::add_earlier(CaseReport report) {
+  const std::lock_guard lock(mutex_);
+  earlier_.emplace(report.suite, report.name);
+  ++resumed_;
+  take(std::move(report));
+}
+
+void Report::not_tried(std::string what, std::string why) { not_tried_.emplace_back(std::move(what), std::move(why)); }
+
+void Report::bad_fixture(std::string file, std::string why) {
+  outcome_.add(ExitCode::bad_fixture);
+  say("{}\n", why);
+  bad_fixtures_.emplace_back(std::move(file), std::move(why));
+}
+
+void Report::note(std::string text) {
+  const std::lock_guard lock(mutex_);
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
+}
+
+void Report::note_unfinished(std::string why) {
+  outcome_.add(ExitCode::incomplete);
+  troubles_.push_back(std::move(why));
+}
+void Report::note_interrupted() {
+  outcome_.add(ExitCode::incomplete);
+  troubles_.push_back("interrupted before the end");
+}
+void Report::note_machine_failed(std::string why) {
+  outcome_.add(ExitCode::machine_failed);
+  troubles_.push_back(std::move(why));
+}
+void Report::note_nothing_selected(std::string why) {
+  outcome_.add(ExitCode::nothing_selected);
+  troubles_.push_back(std::move(why));
+}
+void Report::set_claims(Claims claims) {
+  if (claims.has_loss()) outcome_.add(ExitCode::failed);
+  claims_ = std::move(claims);
+}
+
+void Report::settle() {
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  std::int64_t passed = 0;
+  for (const CaseReport& each : cases_) passed += each.suite != kSelfCheck && each.judgement.verdict == Verdict::passed;
+  if (outcome_.exit_code() == ExitCode::passed && passed == 0 && empty_shard_.empty()) outcome_.add(ExitCode::nothing_selected);
+}
+
+void Report::conclude(const std::string& json_path) {
+  settle();
+  std::exception_ptr fault;
+  const auto tried = [&](auto body) {
+    try {
+      body();
+    } catch (const std::runtime_error&) {
+      if (fault == nullptr) fault = std::current_exception();
+    }
+  };
+  if (results_ != nullptr && results_fault_.empty()) tried([&] { append_summary(); });
+  print_summary();
+  if (!json_path.empty()) tried([&] { write_report(json_path); });  // last: it may be standard output
+  if (fault != nullptr) std::rethrow_exception(fault);
+}
+
+}  // namespace assay::conformance

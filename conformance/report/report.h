@@ -1,0 +1,129 @@
+#pragma once
+// What a run found, case by case, and its telling: failures as they come, a summary and a verdict line at the end, JSON.
+// conformance/report/report.schema.json describes the JSON. What has no JSON of its own to make need not compile its library.
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "conformance/report/claims.h"
+#include "conformance/report/exit_code.h"
+#include "conformance/report/output_file.h"
+#include "conformance/report/results_file.h"
+#include "conformance/suites/subject.h"
+#include "conformance/judge/judge.h"
+
+namespace assay::conformance {
+
+inline constexpr int kReportFormat = 2;
+
+struct CaseReport {
+  std::string suite;  // "generated", or the fixture's file name
+  std::string name;   // the case's name or path
+  std::string line;   // case line, empty for a fixture's case
+  std::string op;
+  std::string recipe;  // recipe or kind, "-" where the op has none
+  Judgement judgement;
+  std::string setting = "";  // algorithm or axis under which the case was judged: Setting::text
+  std::string variety = "";  // of a product: "block TN f32", what decides which kernel and plan it meets
+};
+nlohmann::json to_json(const CaseReport& report);
+// Errors: as judgement_from.
+CaseReport report_from(const nlohmann::json& entry);
+
+inline constexpr const char *kGenerated = "generated", *kSelfCheck = "self-check";  // suites that are no fixture
+
+struct Counts {
+  std::int64_t passed = 0, failed = 0, not_run = 0, other = 0, words = 0;
+  std::int64_t cases() const { return passed + failed + not_run + other; }
+};
+void count(Counts& counts, const Judgement& judgement);
+
+class Report {
+ public:
+  // `verb` and the subject head the summary and the JSON. Failures past `most_shown` are counted, not printed.
+  Report(std::string verb, Subject subject, int most_shown);
+  ~Report();
+
+  // What heads the JSON, as run_header makes it; until then the verb and the subject's name.
+  void set_header(const nlohmann::json& header);
+  // Verdicts go to this file as they fall; `resumed` says that it has a header already.
+  void append_to(std::unique_ptr<ResultsFile> results);
+  // A verdict that an earlier run of the same selection found: counted, printed if it is a failure, not appended again.
+  void add_earlier(CaseReport report);
+  // True for a case that add_earlier brought.
+  bool has_earlier(const std::string& suite, const std::string& name) const { return earlier_.count({suite, name}) != 0; }
+
+  // All verdicts on one case: one, or one for each setting. Prints failures at once. Safe from any thread.
+  void add(std::vector<CaseReport> reports);
+  void add(CaseReport report) { add(std::vector<CaseReport>{std::move(report)}); }
+  // Something that was not tried at all, and why: "device cases: this build has no CUDA".
+  void not_tried(std::string what, std::string why);
+  // A fixture that could not be used.
+  void bad_fixture(std::string file, std::string why);
+  // Cases with one line differ by the settings under which they were judged.
+  void tell_settings() { tell_settings_ = true; }
+  void note_interrupted();
+  void note_unfinished(std::string why);
+  // What the reader should know and what changes no verdict.
+  void note(std::string text);
+  void note_machine_failed(std::string why);
+  void note_nothing_selected(std::string why);
+  // Of the cases that were selected none is in this shard, "7/8": no failure.
+  void note_empty_shard(std::string shard) { empty_shard_ = std::move(shard); }
+  // What the run claims, from all verdicts; losses are failures. Cleared by nothing: set once, before conclude().
+  void set_claims(Claims claims);
+
+  const std::vector<CaseReport>& cases() const { return cases_; }
+  const Subject& subject() const { return subject_; }
+
+  // Nothing is added any more: settles the exit code, appends the summary to the file of results, writes the JSON (no path:
+  // none), and prints counts per op and recipe, what was not run and why, and the verdict line on standard output.
+  // Errors, after all of this was tried: golden::OutputError for a file that cannot be written.
+  void conclude(const std::string& json_path);
+  nlohmann::json json();
+  ExitCode exit_code() const { return outcome_.exit_code(); }
+  std::int64_t failures() const { return failures_; }
+
+ private:
+  void take(CaseReport report);
+  void settle();
+  void print_summary();
+  void print_settings() const;
+  std::string verdict_line() const;
+  nlohmann::json header() const;
+  nlohmann::json outcome_json() const;
+  void write_report(const std::string& path);
+  // Lines of the file of results.
+  void append_header();
+  void append_cases(const std::vector<CaseReport>& reports);
+  void append_summary();
+
+  std::string verb_;
+  Subject subject_;
+  int most_shown_;
+  bool tell_settings_ = false;
+  std::string empty_shard_;  // empty: there is something in it, or there are no shards
+  std::unique_ptr<nlohmann::json> header_;  // null until set_header
+  std::unique_ptr<ResultsFile> results_;
+  std::string results_fault_;  // why verdicts could not be appended any more
+  std::set<std::pair<std::string, std::string>> earlier_;
+  std::vector<CaseReport> cases_;
+  std::vector<std::pair<std::string, std::string>> not_tried_, bad_fixtures_;
+  std::vector<std::string> troubles_, notes_;
+  std::int64_t failures_ = 0, resumed_ = 0;
+  std::optional<Claims> claims_;
+  Outcome outcome_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double seconds_ = 0;
+  std::mutex mutex_;
+};
+
+}  // namespace assay::conformance

@@ -1,0 +1,89 @@
+#include "conformance/report/report_counts.h"
+
+#include <fmt/format.h>
+
+namespace assay::conformance {
+
+Counts count_cases(const std::vector<CaseReport>& cases) {
+  Counts counts;
+  for (const CaseReport& each : cases) {
+    if (each.suite != kSelfCheck) count(counts, each.judgement);
+  }
+  return counts;
+}
+
+std::map<std::string, Basis> bases_of(const std::vector<CaseReport>& cases) {
+  std::map<std::string, Basis> bases;
+  for (const CaseReport& each : cases) {
+    if (each.suite == kSelfCheck || each.judgement.verdict != Verdict::passed) continue;
+    Basis& basis = bases[ground_text(each.judgement)];
+    ++basis.cases;
+    basis.words += each.judgement.words;
+    basis.bounded += each.judgement.elements_bounded;
+    basis.unbounded += each.judgement.elements_unbounded;
+  }
+  return bases;
+}
+
+std::string words_text(const std::map<std::string, Basis>& bases) {
+  std::map<std::string, std::int64_t> by;
+  std::string text;
+  const auto add = [&](std::int64_t words, const std::string& how) { text += fmt::format("{}{} {}", text.empty() ? "" : ", ", words, how); };
+  std::int64_t unbounded = 0;
+  const std::string bound(name_of(Ground::bound)), free(name_of(Ground::order_free_bits));
+  for (const auto& [ground, basis] : bases) {
+    const bool is_bound = ground.starts_with(bound);
+    const std::string rest = is_bound ? ground.substr(bound.size()) : "";
+    if (is_bound && basis.bounded > 0) by["within bounds" + rest] += basis.bounded;
+    if (!is_bound || basis.words > basis.bounded) by["by " + (is_bound ? free + rest : ground)] += basis.words - basis.bounded;
+    unbounded += basis.unbounded;
+  }
+  for (const auto& [how, words] : by) add(words, how);
+  if (unbounded > 0) text += fmt::format("; {} unbounded, not compared", unbounded);
+  return text;
+}
+
+std::string standing_text(const Judgement& judgement) {
+  const std::string ground = ground_text(judgement);
+  const std::string by = judgement.words == 0 || ground == name_of(Ground::bits) ? "" : fmt::format("by {}", ground);
+  return fmt::format("{}{}{}", by, by.empty() || judgement.way.empty() ? "" : "; ", judgement.way);
+}
+
+std::map<std::string, std::int64_t> ways_of(const std::vector<CaseReport>& cases) {
+  std::map<std::string, std::int64_t> ways;
+  for (const CaseReport& each : cases) {
+    if (!each.judgement.way.empty()) ++ways[each.judgement.way];
+  }
+  return ways;
+}
+
+std::map<std::string, SettingCounts> settings_of(const std::vector<CaseReport>& cases) {
+  std::map<std::string, SettingCounts> settings;
+  for (const CaseReport& each : cases) {
+    if (each.variety.empty()) continue;
+    SettingCounts& of = settings[each.setting.empty() ? "" : each.setting];
+    count(of.counts, each.judgement);
+    if (!each.judgement.plan.empty()) {
+      of.known_words += each.judgement.words;
+    } else if (each.judgement.verdict != Verdict::not_run) {
+      ++of.unknown[each.variety];
+    }
+  }
+  return settings;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string short_number(std::int64_t number) {
+  if (number < 10000) return std::to_string(number);
+  double value = static_cast<double>(number);
+  const char* unit = "";
+  for (const char* next : {"k", "M", "G", "T"}) {
+    if (value < 999.95) break;
+    value /= 1000;
+    unit = next;
+  }
+  return fmt::format("{:.1f}{}", value, unit);
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,121 @@
+// A report as JSON: conformance/report/report.schema.json.
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "conformance/report/judgement_json.h"
+#include "conformance/report/report.h"
+#include "conformance/report/report_counts.h"
+
+namespace assay::conformance {
+
+using nlohmann::json;
+
+json to_json(const CaseReport& report) {
+  json entry = to_json(report.judgement);
+  entry["suite"] = report.suite;
+  entry["name"] = report.name;
+  entry["op"] = report.op;
+  entry["recipe"] = report.recipe;
+  if (!report.line.empty()) entry["case"] = report.line;
+  if (!report.setting.empty()) entry["setting"] = report.setting;
+  if (!report.variety.empty()) entry["variety"] = report.variety;
+  const Verdict verdict = report.judgement.verdict;
+  if (verdict == Verdict::not_run || verdict == Verdict::not_tried) {
+    entry["reason"] = first_line(report.judgement.text);
+  } else if (verdict != Verdict::passed && report.judgement.findings.empty()) {
+    entry["findings"] = json::array({to_json(finding_of("other", report.judgement.text))});  // every failure has an entry
+  }
+  return entry;
+}
+
+CaseReport report_from(const json& entry) {
+  CaseReport report{entry.at("suite"), entry.at("name"), entry.value("case", ""), entry.at("op"), entry.at("recipe"), judgement_from(entry)};
+  report.setting = entry.value("setting", "");
+  report.variety = entry.value("variety", "");
+  return report;
+}
+
+Report::Report(std::string verb, Subject subject, int most_shown)
+    : verb_(std::move(verb)), subject_(std::move(subject)), most_shown_(most_shown) {}
+Report::~Report() = default;
+
+void Report::set_header(const nlohmann::json& header) { header_ = std::make_unique<nlohmann::json>(header); }
+
+void Report::append_header() {
+  nlohmann::json first = header();
+  first["record"] = "header";
+  results_->append({first});
+}
+
+void Report::append_cases(const std::vector<CaseReport>& reports) {
+  std::vector<nlohmann::json> entries;
+  for (const CaseReport& each : reports) {
+    entries.push_back(to_json(each));
+    entries.back()["record"] = "case";
+    if (reports.size() > 1) entries.back()["of"] = reports.size();
+  }
+  results_->append(entries);
+}
+
+void Report::append_summary() {
+  nlohmann::json last = outcome_json();
+  last["record"] = "summary";
+  results_->append({last});
+}
+
+void Report::write_report(const std::string& path) { write_json(path, json()); }
+
+nlohmann::json Report::header() const {
+  if (header_ != nullptr) return *header_;
+  return {{"format", kReportFormat}, {"verb", verb_}, {"backend", {{"name", subject_.backend}}}};
+}
+
+nlohmann::json Report::outcome_json() const {
+  nlohmann::json not_tried = nlohmann::json::array(), bad = nlohmann::json::array(), exits = nlohmann::json::array();
+  for (const auto& [what, why] : not_tried_) not_tried.push_back({{"what", what}, {"why", why}});
+  for (const auto& [file, why] : bad_fixtures_) bad.push_back({{"file", file}, {"why", why}});
+  for (const ExitCode code : outcome_.all()) exits.push_back({{"code", static_cast<int>(code)}, {"meaning", meaning(code)}});
+  const Counts all = count_cases(cases_);
+  nlohmann::json settings = nlohmann::json::array();
+  for (const auto& [setting, all_of_it] : settings_of(cases_)) {
+    nlohmann::json unknown = nlohmann::json::object();
+    for (const auto& [variety, number] : all_of_it.unknown) unknown[variety] = number;
+    settings.push_back({{"setting", setting}, {"passed", all_of_it.counts.passed}, {"failed", all_of_it.counts.failed},
+                        {"not_run", all_of_it.counts.not_run}, {"other", all_of_it.counts.other}, {"words", all_of_it.counts.words},
+                        {"words_with_known_plan", all_of_it.known_words}, {"unknown", unknown}});
+  }
+  nlohmann::json bases = nlohmann::json::object();
+  for (const auto& [ground, basis] : bases_of(cases_)) {
+    bases[ground] = {{"cases", basis.cases}, {"words", basis.words}, {"bounded", basis.bounded}, {"unbounded", basis.unbounded}};
+  }
+  nlohmann::json made{{"exit", static_cast<int>(outcome_.exit_code())},
+                      {"exits", exits},
+                      {"verdict", verdict_line()},
+                      {"counts", {{"passed", all.passed}, {"failed", all.failed}, {"not_run", all.not_run}, {"other", all.other}, {"words", all.words}}},
+                      {"bases", bases},
+                      {"resumed", resumed_},
+                      {"settings", settings},
+                      {"not_tried", not_tried},
+                      {"bad_fixtures", bad},
+                      {"troubles", troubles_},
+                      {"notes", notes_},
+                      {"seconds", seconds_}};
+  if (claims_) made["claims"] = to_json(*claims_);
+  return made;
+}
+
+nlohmann::json Report::json() {
+  std::stable_sort(cases_.begin(), cases_.end(), [](const CaseReport& a, const CaseReport& b) {
+    return std::tie(a.suite, a.name) < std::tie(b.suite, b.name);
+  });
+  nlohmann::json cases = nlohmann::json::array();
+  for (const CaseReport& each : cases_) cases.push_back(to_json(each));
+  nlohmann::json report = header();
+  report.update(outcome_json());
+  report["cases"] = std::move(cases);
+  return report;
+}
+
+}  // namespace assay::conformance

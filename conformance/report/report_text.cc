@@ -1,0 +1,110 @@
+// The summary of a report on standard output. Tables fit 60 columns; the verdict is one line.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "conformance/suites/progress.h"
+#include "conformance/report/report.h"
+#include "conformance/report/report_counts.h"
+#include "conformance/report/standard_output.h"
+
+namespace assay::conformance {
+namespace {
+
+std::string paint(const std::string& text, const char* colour) {
+  return colour_allowed(STDOUT_FILENO) ? fmt::format("\033[{}m{}\033[0m", colour, text) : text;
+}
+
+void say_row(const std::string& name, const Counts& counts) {
+  say("{:<24}{:>7}{:>7}{:>8}{:>6}{:>8}\n", name, counts.passed, counts.failed, counts.not_run, counts.other, short_number(counts.words));
+}
+
+// Ops, and their recipes below them.
+void say_table(const std::vector<CaseReport>& cases) {
+  std::map<std::string, std::map<std::string, Counts>> rows;
+  for (const CaseReport& each : cases) count(rows[each.op][each.recipe], each.judgement);
+  if (rows.empty()) return;
+  say("{:<24}{:>7}{:>7}{:>8}{:>6}{:>8}\n", "op and recipe", "passed", "failed", "not run", "other", "words");
+  for (const auto& [op, recipes] : rows) {
+    if (recipes.size() == 1 && recipes.begin()->first == "-") {
+      say_row(op, recipes.begin()->second);
+      continue;
+    }
+    say("{}\n", op);
+    for (const auto& [recipe, counts] : recipes) say_row("  " + recipe, counts);
+  }
+}
+
+}  // namespace
+
+void Report::print_settings() const {
+  constexpr std::size_t kMostNamed = 8;
+  const std::map<std::string, SettingCounts> settings = settings_of(cases_);
+  std::int64_t words = 0, known = 0;
+  say("{:>7}{:>7}{:>8}{:>6}{:>8}{:>11}  {}\n", "passed", "failed", "not run", "other", "words", "plan known", "setting");
+  for (const auto& [setting, of] : settings) {
+    const double share = of.counts.words == 0 ? 0 : 100.0 * static_cast<double>(of.known_words) / static_cast<double>(of.counts.words);
+    say("{:>7}{:>7}{:>8}{:>6}{:>8}{:>10.1f}%  {}\n", of.counts.passed, of.counts.failed, of.counts.not_run, of.counts.other, short_number(of.counts.words),
+        share, setting.empty() ? "own choice" : setting);
+    words += of.counts.words, known += of.known_words;
+  }
+  for (const auto& [setting, of] : settings) {
+    if (of.unknown.empty()) continue;
+    std::string text;
+    std::size_t told = 0;
+    for (const auto& [variety, number] : of.unknown) {
+      if (told++ == kMostNamed) break;
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", variety, number);
+    }
+    if (of.unknown.size() > kMostNamed) text += fmt::format(" and {} more", of.unknown.size() - kMostNamed);
+    say("plan unknown, {}: {}\n", setting.empty() ? "the backend's own choice" : setting, text);
+  }
+  if (words > 0) say("plan known for {:.2f}% of {} words of products\n", 100.0 * static_cast<double>(known) / static_cast<double>(words), words);
+}
+
+// "PASS run --profile smoke: backend faulty of /x/faulty.so on CPU (x86-64), ...: 6 passed, ...".
+std::string Report::verdict_line() const {
+  const Counts all = count_cases(cases_);
+  const bool good = outcome_.exit_code() == ExitCode::passed;
+  // What was declared absent, and proved to be, is no failure; but a pass says how much of the whole it is.
+  const std::string word = !good ? "FAIL" : all.not_run == 0 ? "PASS" : fmt::format("PASS (partial: {} of {} cases absent)", all.not_run, all.cases());
+  const std::string bases = words_text(bases_of(cases_));
+  std::string codes;
+  for (const ExitCode code : outcome_.all()) codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
+  std::string claimed;
+  if (claims_ && claims_->tells_levels()) claimed = fmt::format("; levels passed: {}", claims_->passed_levels(true));
+  return fmt::format("{} {}: {}: {} passed, {} failed, {} not run, {} other{}, {} words compared{}{}, {:.1f} s{}", word, verb_, subject_.text(), all.passed,
+                     all.failed, all.not_run, all.other, resumed_ > 0 ? fmt::format(" ({} of an earlier run)", resumed_) : "", all.words,
+                     bases.empty() ? "" : " (passed: " + bases + ")", claimed, seconds_, codes.empty() ? "" : "; exit " + codes);
+}
+
+void Report::print_summary() {
+  std::map<std::string, std::int64_t> reasons, untried;
+  for (const CaseReport& each : cases_) {
+    if (each.judgement.verdict == Verdict::not_run) ++reasons[first_line(each.judgement.text)];
+    if (each.judgement.verdict == Verdict::not_tried) ++untried[first_line(each.judgement.text)];
+  }
+  if (failures_ > most_shown_) say("... and {} more (--json has them all, --show sets how many are printed)\n\n", failures_ - most_shown_);
+  say_table(cases_);
+  const std::map<std::string, Basis> bases = bases_of(cases_);
+  if (bases.size() > 1 || (bases.size() == 1 && bases.begin()->first != name_of(Ground::bits))) {
+    std::string text;
+    for (const auto& [ground, basis] : bases) text += fmt::format("{}{} by {}", text.empty() ? "" : "; ", basis.cases, ground);
+    say("passed: {}\n", text);
+  }
+  if (tell_settings_) print_settings();
+  for (const auto& [way, number] : ways_of(cases_)) say("judged otherwise, {} case{}: {}\n", number, number == 1 ? "" : "s", way);
+  for (const auto& [reason, number] : reasons) say("not run, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
+  for (const auto& [reason, number] : untried) say("not tried, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
+  for (const auto& [what, why] : not_tried_) say("not run, {}: {}\n", what, why);
+  for (const std::string& trouble : troubles_) say("{}\n", trouble);
+  for (const std::string& text : notes_) say("note: {}\n", text);
+  if (!empty_shard_.empty()) say("0 cases in this shard ({}): others have what was selected\n", empty_shard_);
+  if (claims_) say("{}", claims_text(*claims_, most_shown_));
+  const std::string verdict = verdict_line();
+  const std::string word = verdict.substr(0, 4);
+  say("{}{}\n", paint(word, word == "PASS" ? "32" : "31"), verdict.substr(4));
+  flush_standard_output();
+}
+
+}  // namespace assay::conformance

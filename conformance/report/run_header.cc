@@ -1,0 +1,92 @@
+#include "conformance/report/run_header.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include <nlohmann/json.hpp>
+
+#include "conformance/report/judgement_json.h"
+#include "conformance/report/report.h"
+#include "conformance/report/version.h"
+#include "golden/io/sha256.h"
+#include "reference/support/parallel.h"
+
+namespace assay::conformance {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string>& kept_arguments() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+std::string date_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+json host() {
+  utsname system{};
+  uname(&system);
+  return {{"name", system.nodename}, {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}, {"threads", thread_count()}};
+}
+
+std::string digest_of(const std::string& library) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(library, none) ? golden::sha256_hex_of_file(library) : "";
+}
+
+}  // namespace
+
+void keep_arguments(int argc, char** argv) { kept_arguments().assign(argv + std::min(argc, 1), argv + argc); }
+
+json run_header(const std::string& verb, const Subject& subject, const BackendChoice& choice, const SelectionText* selection) {
+  json header{{"assay", kVersion},
+              {"commit", build_commit()},
+              {"format", kReportFormat},
+              {"verb", verb},
+              {"arguments", kept_arguments()},
+              {"date", date_text()},
+              {"host", host()},
+              {"backend",
+               {{"name", subject.backend},
+                {"device", subject.device},
+                {"architecture", subject.architecture},
+                {"software", subject.software},
+                {"built_in", subject.built_in},
+                {"library", {{"path", subject.library}, {"sha256", digest_of(subject.library)}}},
+                {"options", choice.options},
+                {"axes", choice.axes},
+                {"algorithm", choice.algorithm},
+                {"expect_by", choice.expect_by}}}};
+  if (selection == nullptr) return header;
+  header["selection"] = {{"profile", selection->profile}, {"words", selection->words},       {"shard", selection->shard},
+                         {"random", selection->random},   {"seed", selection->seed},         {"settings", selection->settings},
+                         {"cases", selection->cases},     {"fixtures", selection->fixtures}, {"sha256", selection->sha256}};
+  return header;
+}
+
+void head(Report& report, const std::string& verb, const BackendChoice& choice) {
+  report.set_header(run_header(verb, report.subject(), choice, nullptr));
+}
+
+std::string header_difference(const json& there, const json& here) {
+  const auto shown = [](const json& header, const json::json_pointer& place) { return header.contains(place) ? line_of(header.at(place)) : "absent"; };
+  for (const char* field : {"/assay", "/commit", "/format", "/verb", "/backend/name", "/backend/device", "/backend/architecture", "/backend/software",
+                            "/backend/library/sha256", "/backend/options", "/backend/axes", "/backend/algorithm", "/backend/expect_by", "/selection/profile",
+                            "/selection/words", "/selection/shard", "/selection/random", "/selection/seed", "/selection/settings", "/selection/cases",
+                            "/selection/fixtures", "/selection/sha256"}) {
+    const json::json_pointer place(field);
+    const std::string one = shown(there, place), other = shown(here, place);
+    if (one != other) return fmt::format("{}: {} there, {} here", std::string(field + 1), one, other);
+  }
+  return "";
+}
+
+}  // namespace assay::conformance

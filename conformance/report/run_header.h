@@ -1,0 +1,44 @@
+#pragma once
+// What heads a report or a file of results: who judged what, when, where, with which words.
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+#include "conformance/suites/backend_choice.h"
+#include "conformance/suites/subject.h"
+
+namespace assay::conformance {
+
+// The words after the program's name, kept by main() for the header.
+void keep_arguments(int argc, char** argv);
+
+// The commit that was built, as `git describe --always --dirty` names it, or "unknown".
+const char* build_commit();
+
+// Which cases: everything that decides what a verdict of this run is a verdict on.
+struct SelectionText {
+  std::string profile;             // "smoke"; empty for random products and for fixtures alone
+  std::vector<std::string> words;
+  std::string shard = "0/1";
+  std::int64_t random = 0, seed = 0;
+  std::string settings;            // --algorithms and --axes
+  std::int64_t cases = 0;          // generated ones
+  std::vector<std::string> fixtures;
+  std::string sha256;              // of every case line and every fixture's name and bytes, in order
+};
+
+// Fields: assay, commit, format, verb, arguments, date (UTC), host, backend (with its library's SHA-256), selection.
+// Errors: golden::FixtureError if the library cannot be read.
+nlohmann::json run_header(const std::string& verb, const Subject& subject, const BackendChoice& choice, const SelectionText* selection);
+
+// The same, given to the report.
+class Report;
+void head(Report& report, const std::string& verb, const BackendChoice& choice);
+
+// The first thing in which two headers differ that makes their verdicts another run's, as "backend.name: faulty there,
+// reference here"; empty: none. Dates, hosts and the order of arguments may differ.
+std::string header_difference(const nlohmann::json& there, const nlohmann::json& here);
+
+}  // namespace assay::conformance

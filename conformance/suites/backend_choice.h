@@ -1,0 +1,43 @@
+#pragma once
+// Which backend is judged, and how: what the options that run, verify and repro share come to.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "conformance/backends/backend.h"
+#include "conformance/judge/judge.h"
+
+namespace assay::conformance {
+
+// "device" where this build and this machine have one that works, else "reference". `why_not`, if given, receives what is
+// in the device's way, or nothing.
+std::string best_backend(std::string* why_not = nullptr);
+
+struct BackendChoice {
+  std::string name = "reference";
+  std::string options;
+  std::int64_t timeout_s = 60;
+  std::int64_t algorithm = -1;
+  std::vector<std::string> axes;  // NAME=VALUE
+  bool explains = true;           // the cause of what differs is looked for
+  std::string expect_by;          // backend whose answers grouped_gemm cases are held to; empty: the reference's
+
+  // Opens the backend and sets its axes. Errors: BackendError.
+  std::unique_ptr<Backend> open() const;
+  // The backend whose answers are expected; null where it is the reference's. Errors: BackendError.
+  std::unique_ptr<Backend> open_expecting() const;
+  // Command-line words that choose the same backend, with a leading blank.
+  std::string words() const;
+  JudgeOptions judge_options() const;
+};
+
+// `word` as a shell would need it.
+std::string quoted(const std::string& word);
+
+// How the program was started, for commands that are printed to be pasted: ASSAY_COMMAND, which a script that starts it
+// sets ("./assay"), else "assay".
+std::string command_name();
+
+}  // namespace assay::conformance

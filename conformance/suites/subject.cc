@@ -1,0 +1,78 @@
+#include "conformance/suites/subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "conformance/suites/backend_choice.h"
+
+namespace assay::conformance {
+namespace {
+
+bool is_built_in(const std::string& name) {
+  const std::vector<const assay_backend*> all = built_in_backends();
+  return std::any_of(all.begin(), all.end(), [&](const assay_backend* each) { return name == each->name; });
+}
+
+// "nvidia12", and not "nvidiactl".
+bool is_device_node(const std::string& name) {
+  return name.size() > 6 && name.starts_with("nvidia") && name.find_first_not_of("0123456789", 6) == std::string::npos;
+}
+
+}  // namespace
+
+std::string Subject::text() const {
+  std::string made = "backend " + backend;
+  if (!built_in) made += " of " + library;
+  made += " on " + device + (architecture.empty() ? "" : " (" + architecture + ")");
+  return software.empty() ? made : made + ", " + software;
+}
+
+Subject subject_of(Backend& backend, const BackendChoice& choice) {
+  const assay_device_info info = backend.device_info();
+  Subject subject{backend.name(), info.name, info.architecture, info.software, "", is_built_in(choice.name)};
+  std::error_code failed;
+  const std::filesystem::path file = subject.built_in ? std::filesystem::path("/proc/self/exe") : std::filesystem::path(choice.name);
+  const std::filesystem::path found = std::filesystem::canonical(file, failed);
+  subject.library = failed ? choice.name : found.string();  // a bare name was found by the loader
+  return subject;
+}
+
+Subject unopened(const BackendChoice& choice) { return {choice.name, "no device", "", "", choice.name, is_built_in(choice.name)}; }
+
+SubjectDecision decide_subject(const MachineFacts& facts) {
+  using Choice = SubjectDecision::Choice;
+  if (facts.backend_named) return {Choice::as_named, ""};
+  if (facts.device_built && facts.device_opens) return {Choice::device, ""};
+  const std::string why = facts.device_built ? facts.why_not : "this build has no CUDA half";
+  if (facts.device_seen.empty()) return {Choice::reference, why};
+  return {Choice::refused,
+          fmt::format("this machine has an NVIDIA device ({}) that this build cannot judge: {}. Build for it (ASSAY_CUDA_ARCHITECTURES=90a-real, or what "
+                      "the device has; a driver that is new enough), or say --backend reference to judge the CPU reference",
+                      facts.device_seen, why)};
+}
+
+std::string nvidia_device(const std::filesystem::path& root) {
+  std::error_code failed;
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "dev", failed)) {
+    if (is_device_node(entry.path().filename().string())) found.insert(entry.path().string());
+  }
+  if (!found.empty()) return *found.begin();
+  for (const auto& entry : std::filesystem::directory_iterator(root / "proc/driver/nvidia/gpus", failed)) found.insert(entry.path().string());
+  return found.empty() ? "" : *found.begin();
+}
+
+MachineFacts machine_facts(bool backend_named) {
+  MachineFacts facts;
+  facts.backend_named = backend_named;
+  if (backend_named) return facts;
+  facts.device_built = is_built_in("device");
+  if (facts.device_built) facts.device_opens = best_backend(&facts.why_not) == "device";
+  facts.device_seen = nvidia_device();
+  return facts;
+}
+
+}  // namespace assay::conformance

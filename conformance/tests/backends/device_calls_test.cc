@@ -1,0 +1,183 @@
+// From requests to calls of the device library, as far as no device is needed: sizes, types and plans are the reference's, and
+// the library's own checks of a call have nothing to say.
+#ifdef ASSAY_HAS_DEVICE
+
+#include <gtest/gtest.h>
+
+#include "conformance/backends/device/gemm_path.h"
+#include "conformance/backends/device/gemm_request.h"
+#include "conformance/backends/device/linear_call.h"
+#include "conformance/catalogue/catalogue.h"
+#include "conformance/generate/generator.h"
+#include "conformance/ops/answer.h"
+#include "conformance/judge/trial.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr GemmOptions kEmulated{GemmPath::emulated, 0};
+
+// Each small case of one op, as the call that a backend would see; tensors lie in the reference's memory.
+template <class Look>
+void for_each_call(const std::string& op, Look look) {
+  Backend backend("reference");
+  std::int64_t seen = 0;
+  for (const CaseLine& line : catalogue(Profile::standard)) {
+    if (!line.op.starts_with(op)) continue;
+    SCOPED_TRACE(to_text(line));
+    golden::Case problem = generate(line);
+    std::vector<OutputSpec> specs;
+    const std::vector<std::string> wanted = wanted_outputs(line);
+    for (const OutputSpec& spec : outputs_of(Request::of(problem))) {
+      if (std::find(wanted.begin(), wanted.end(), spec.name) != wanted.end()) specs.push_back(spec);
+    }
+    Trial trial(backend, problem, specs, -1, 60'000);
+    look(problem, trial.call());
+    ++seen;
+  }
+  EXPECT_GT(seen, 50);
+}
+
+// Groups without rows have no scales of x or dy, and no groups have no scales at all; rows beyond the splits have the library
+// ask for an address nevertheless.
+TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
+  for (const char* text : {"grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=0 N=20 K=448 extra_rows=30",
+                           "grouped_gemm kind=block layout=NN dtype_d=f16 alpha=2 splits=0 N=2800 K=176 extra_rows=155",
+                           "grouped_gemm kind=block layout=NT alpha=2 beta=1 splits=0 N=368 K=80 extra_rows=1504",
+                           "grouped_gemm kind=mxfp8 splits=3x0 N=32 K=64 extra_rows=7", "grouped_gemm kind=nvfp4 splits=0,0 N=32 K=64 extra_rows=2",
+                           "grouped_gemm kind=nvfp4 layout=NT splits=0 N=32 K=64 extra_rows=16",
+                           "grouped_gemm kind=tensor splits=0x0 N=32 K=64 extra_rows=16", "grouped_gemm kind=nvfp4 splits=0x0 N=32 K=64 extra_rows=16"}) {
+    SCOPED_TRACE(text);
+    golden::Case problem = generate(parse_case_line(text));
+    Backend backend("reference");
+    Trial trial(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
+    const GemmRequest request(Request::of(trial.call()));
+    EXPECT_GT(request.shape().rows.capacity, 0);
+    EXPECT_NO_THROW(device::check_grouped_gemm(request.shape()));
+    if (!request.has_plain_scalars()) continue;  // which bind() would send to a device
+    alignas(256) std::uint32_t status = 0;
+    alignas(256) std::byte workspace[4096];
+    device::GroupedGemmCall ready;
+    ASSERT_NO_THROW(ready = request.bind(workspace, &status, nullptr));
+    EXPECT_NO_THROW(device::check_grouped_gemm(ready));
+    const device::GemmOperand& rows = ready.layout == GemmLayout::TN ? ready.x : ready.dy;
+    EXPECT_EQ(rows.scale_inv, &status);
+  }
+}
+
+// A wgrad without any row has a D all the same, which the bare library may leave unwritten; operands that are not read may lie
+// anyhow (N=8 of dy in FP8).
+TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
+  const struct {
+    const char* text;
+    const char* told;
+  } rows[] = {
+      {"grouped_gemm kind=bf16 layout=NT splits=0 N=952 K=99 seed=604649", "K is 99: cuBLASLt's grouped kernels need rows of D (bf16) that are a multiple of 16 bytes"},
+      {"grouped_gemm kind=bf16 layout=NT splits=8,0 N=952 K=99", "K is 99"},
+      {"grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=3x0 N=8 K=98", "rows of D (f32)"},
+      {"grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=3x0 N=8 K=100", ""},
+      {"grouped_gemm kind=bf16 layout=NT splits=0 N=952 K=104", ""},
+      {"grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=3x0 N=8 K=16 seed=57", ""},
+      {"grouped_gemm kind=bf16 splits=5,0 N=12 K=0", "N is 12"},
+      {"grouped_gemm kind=bf16 beta=1 splits=20,0,9 N=8 K=0 seed=258", ""},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.text);
+    golden::Case problem = generate(parse_case_line(row.text));
+    Backend backend("reference");
+    Trial trial(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
+    const GemmRequest request(Request::of(trial.call()));
+    EXPECT_TRUE(request.is_wanted());
+    const std::string why = why_not_written(request.shape());
+    EXPECT_EQ(why.empty(), std::string(row.told).empty()) << why;
+    EXPECT_NE(why.find(row.told), std::string::npos) << why;
+  }
+}
+
+// Declared absent: the kernels take 1024 groups.
+bool has_too_many_groups(const golden::Case& problem) { return problem.in.at("splits").elements() > device::kMaxGroups; }
+
+TEST(GemmRequest, SaysWhatTheReferenceReads) {
+  for_each_call("grouped_gemm", [](golden::Case& problem, const assay_call& call) {
+    if (has_too_many_groups(problem)) {
+      EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
+      return;
+    }
+    const GemmRequest request(Request::of(call));
+    const device::GroupedGemmCall& shape = request.shape();
+    EXPECT_NO_THROW(device::check_grouped_gemm(shape));
+    EXPECT_EQ(shape.rows.groups, problem.in.at("splits").elements());
+    const OutputSpec d = outputs_of(Request::of(problem)).at(0);
+    EXPECT_EQ(shape.d_type, d.type);
+    EXPECT_EQ(shape.layout == GemmLayout::NT ? shape.rows.groups * shape.N : shape.rows.capacity, d.shape[0]);
+    EXPECT_EQ(shape.layout == GemmLayout::TN ? shape.N : shape.K, d.shape[1]);
+    const AccumulationPlan* plan = plan_for(request.key());
+    ASSERT_NE(plan, nullptr);
+    EXPECT_EQ(plan->name, numerics_of(Request::of(problem)).plan);
+    assay_numerics stated{};
+    state_gemm(Request::of(call), kEmulated, stated);
+    EXPECT_EQ(stated.plan, numerics_of(Request::of(problem)).plan);
+    EXPECT_NO_THROW(gemm_call(Request::of(call), kEmulated));
+  });
+}
+
+TEST(LinearCall, CanBeMadeOfEveryCase) {
+  for_each_call("linear_", [](golden::Case& problem, const assay_call& call) {
+    if (has_too_many_groups(problem)) {
+      EXPECT_THROW(linear_call(Request::of(call), kEmulated), NotSupported);
+      return;
+    }
+    const DeviceCall made = linear_call(Request::of(call), kEmulated);
+    EXPECT_GE(made.workspace_bytes, 0);
+  });
+}
+
+golden::Case product() { return generate(parse_case_line("grouped_gemm kind=block dtype_d=f32 splits=5,0,20 N=24 K=136 beta=1 seed=1")); }
+
+TEST(GemmRequest, RefusesWhatMakesNoSense) {
+  const struct {
+    const char* name;
+    void (*change)(golden::Case&);
+    const char* told;
+  } rows[] = {
+      {"scales of w", [](golden::Case& each) { each.in.at("w_rowwise_scale_inv").shape = {3}; }, "w_rowwise_scale_inv"},
+      {"C of another shape", [](golden::Case& each) { each.in.at("c").shape = {24, 25}; }, "in/c"},
+      {"no C", [](golden::Case& each) { each.in.erase("c"); }, "in/c"},
+      {"an unknown attribute", [](golden::Case& each) { each.attributes["speed"] = std::int64_t{1}; }, "speed"},
+      {"an unknown plan", [](golden::Case& each) { each.attributes["plan"] = std::string("none"); }, "'none'"},
+      {"an unknown kind", [](golden::Case& each) { each.attributes["kind"] = std::string("fp6"); }, "'fp6'"},
+      {"x in another orientation", [](golden::Case& each) { each.in.at("x_rowwise_data").shape = {136, 25}; }, "in/x"},
+      {"one row of w too few", [](golden::Case& each) { each.attributes["N"] = std::int64_t{25}; }, "in/w"},
+  };
+  for (const auto& row : rows) {
+    golden::Case problem = product();
+    row.change(problem);
+    problem.out["d"] = golden::make_tensor(Format::f32, {25, 24});
+    try {
+      const GemmRequest request(Request::of(problem));
+      FAIL() << row.name << " was taken";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find(row.told), std::string::npos) << row.name << ": " << error.what();
+    }
+  }
+}
+
+TEST(GemmOptions, AreRead) {
+  EXPECT_EQ(gemm_options({"gemm=emulated"}, true).path, GemmPath::emulated);
+  EXPECT_EQ(gemm_options({"gemm=bringup"}, true).path, GemmPath::emulated);
+  EXPECT_EQ(gemm_options({"gemm=auto", "assume_plan=13.10"}, true).assumed_version, 131000);
+  EXPECT_EQ(gemm_options({"assume_plan=13.4.1"}, false).assumed_version, 130401);
+  EXPECT_EQ(gemm_options({}, true).rows_multiple, 1);
+  EXPECT_EQ(gemm_options({"rows_multiple=16"}, true).rows_multiple, 16);
+  for (const char* wrong : {"rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x", "rows_multiple=", "gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
+    EXPECT_THROW(gemm_options({wrong}, true), InvalidArgument) << wrong;
+  }
+  EXPECT_THROW(gemm_options({"gemm=emulated"}, false), InvalidArgument);
+  EXPECT_THROW(gemm_options({"rows_multiple=16"}, false), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace assay::conformance
+
+#endif

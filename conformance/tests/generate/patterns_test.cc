@@ -1,0 +1,560 @@
+// Data patterns: what each promises, checked in double arithmetic on the values that its bits stand for.
+
+#include "conformance/generate/patterns.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "conformance/cases/compose.h"
+#include "conformance/tests/generate/format_values.h"
+#include "reference/support/error.h"
+
+namespace assay::conformance {
+namespace {
+
+std::vector<std::uint32_t> fill(const PatternRequest& request) {
+  std::vector<std::uint32_t> bits(static_cast<std::size_t>(request.rows * request.columns));
+  fill_pattern(request, bits);
+  return bits;
+}
+
+PatternRequest request_of(std::string_view pattern, Format type, std::int64_t rows, std::int64_t columns) {
+  PatternRequest request;
+  request.pattern = pattern;
+  request.type = type;
+  request.seed = 11;
+  request.tensor = "x";
+  request.rows = rows;
+  request.columns = columns;
+  request.eps = 0.0078125f;
+  request.contraction = columns;
+  return request;
+}
+
+constexpr Format kTypes[] = {Format::f32, Format::bf16, Format::f16, Format::e4m3, Format::e5m2, Format::e2m1};
+
+TEST(Compose, IsExactOrCutTowardZero) {
+  for (const Format type : kTypes) {
+    const FormatFields f = fields_of(type);
+    const double largest = value_of(type, f.top), smallest = value_of(type, 1);
+    for (const std::uint32_t significand : {0u, 1u, 2u, 3u, 5u, 127u, 128u, 255u, 0x801u, 0xffffffu, 0x800001u, 0xffffffffu}) {
+      for (int exponent = -160; exponent <= 130; ++exponent) {
+        const double exact = std::ldexp(static_cast<double>(significand), exponent);
+        const std::uint32_t code = compose(f, false, significand, exponent);
+        ASSERT_LE(code, f.top);
+        const double value = value_of(type, code);
+        ASSERT_LE(value, exact) << name_of(type) << " " << significand << " * 2^" << exponent;
+        if (exact >= largest) {
+          ASSERT_EQ(value, largest);
+        } else {
+          ASSERT_GT(value_of(type, code + 1), exact);  // code < top, so the next is finite
+        }
+        if (exact < smallest) {
+          ASSERT_EQ(code, 0u);
+        }
+        ASSERT_EQ(compose(f, true, significand, exponent), code | sign_bit(f));
+      }
+    }
+  }
+}
+
+TEST(Patterns, AreFunctionsOfTheElementAlone) {
+  for (const PatternInfo& info : patterns()) {
+    for (const Format type : kTypes) {
+      for (const Role role : {Role::value, Role::first, Role::second}) {
+        PatternRequest request = request_of(info.name, type, 64, 160);
+        request.role = role;
+        const std::vector<std::uint32_t> all = fill(request);
+        request.rows = 37;  // fewer rows, other cuts between threads
+        const std::vector<std::uint32_t> fewer = fill(request);
+        ASSERT_TRUE(std::equal(fewer.begin(), fewer.end(), all.begin())) << info.name << " " << name_of(type);
+        for (const std::uint32_t code : all) ASSERT_LT(std::uint64_t{code}, std::uint64_t{1} << width(type)) << info.name;
+      }
+    }
+  }
+}
+
+// Bits of each pattern in every type and role, so that no compiler, machine or edit changes inputs unseen.
+struct PinnedPattern {
+  std::string_view pattern;
+  std::uint64_t digest;
+};
+void PrintTo(const PinnedPattern& p, std::ostream* out) { *out << p.pattern; }
+class PatternDigests : public testing::TestWithParam<PinnedPattern> {};
+TEST_P(PatternDigests, AreTheSameEverywhere) {
+  std::uint64_t digest = 0;
+  for (const Format type : kTypes) {
+    for (const Role role : {Role::value, Role::first, Role::second}) {
+      PatternRequest request = request_of(GetParam().pattern, type, 70, 300);
+      request.role = role;
+      request.amplitude = 4;
+      for (const std::uint32_t code : fill(request)) digest = (digest ^ code) * 0x100000001b3;
+    }
+  }
+  EXPECT_EQ(digest, GetParam().digest) << std::hex << "0x" << digest;
+}
+const PinnedPattern kPinnedPatterns[] = {
+    {"uniform", 0x1540ca932f3cc6dc},
+    {"normal", 0x5133812613244412},
+    {"full_exponent", 0xca0a1d9de69f7f14},
+    {"near_underflow", 0x643ad62444fe01a6},
+    {"specials", 0x4c94a4131e485c90},
+    {"nans", 0xdfa23a0615c9e51e},
+    {"ties", 0x3ab9eab1140d81a2},
+    {"sparse", 0x4eb62af0b1a4ad08},
+    {"one_hot", 0xd8b1f9b9079b260c},
+    {"clustered", 0x47fed29145e556c},
+    {"every_code", 0xd8494e7771144301},
+    {"integers", 0x3ed311bb91e54ba0},
+    {"wide_sums", 0xf4d3404f90a2b3ba},
+    {"block_scales", 0xb33299629e3485e6},
+    {"zeros", 0x0},
+    {"every_special", 0x5926b1ade8bb32a9},
+    {"subnormals", 0x8b8fc6002af4d99a},
+    {"adversarial_infinities", 0x995cd5e07200c3f8},
+    {"adversarial_cancelling", 0xb5c63fb167c99df8},
+    {"adversarial_midpoints", 0x371878353aefe8e6},
+    {"adversarial_amax", 0x6887f14a98f9db01},
+    {"adversarial_eps", 0xb031677d8761c5c},
+    {"adversarial_four_over_six", 0x56c54fbf1ec8d5cb},
+    {"adversarial_dbias", 0x5aac3e54ef6b035b},
+    {"adversarial_output_ties", 0x8540f1aa2facea43},
+    {"adversarial_alignment", 0xa2ccdbb6ba27e431},
+    {"adversarial_promotion", 0x509b3f5db7dc5c30},
+    {"unit_probes", 0xfbd12a57710d2080},
+};
+INSTANTIATE_TEST_SUITE_P(All, PatternDigests, testing::ValuesIn(kPinnedPatterns));
+
+TEST(Patterns, AreAllPinned) { EXPECT_EQ(std::size(kPinnedPatterns), patterns().size()); }
+
+TEST(Patterns, DependOnSeedAndTensor) {
+  for (const PatternInfo& info : patterns()) {
+    if (info.name == "zeros" || info.name == "every_code" || info.name == "unit_probes") continue;  // the same for all
+    for (const Format type : {Format::f32, Format::bf16}) {
+      PatternRequest request = request_of(info.name, type, 64, 256);
+      request.role = Role::second;
+      const auto base = fill(request);
+      request.seed = 12;
+      EXPECT_NE(fill(request), base) << info.name << ": seed";
+      request.seed = 11;
+      request.tensor = "y";
+      EXPECT_NE(fill(request), base) << info.name << ": tensor";
+    }
+  }
+}
+
+// Only what says so has NaN or infinity in it.
+TEST(Patterns, AreFiniteUnlessTheySayOtherwise) {
+  for (const PatternInfo& info : patterns()) {
+    for (const Format type : kTypes) {
+      int nan = 0, infinite = 0;
+      for (const std::uint32_t code : fill(request_of(info.name, type, 256, 512))) {
+        nan += std::isnan(value_of(type, code));
+        infinite += std::isinf(value_of(type, code));
+      }
+      const bool has_infinity = kLayouts.at(type).ieee, has_nan = type != Format::e2m1;
+      const bool codes = info.name == "every_code";
+      // In turn, f32 has its infinities only if the random half of the word is 0.
+      if (!codes || type != Format::f32) {
+        EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || info.name == "every_special" || info.name == "adversarial_infinities" || codes)) << info.name << " " << name_of(type);
+      }
+      EXPECT_EQ(nan > 0, has_nan && (info.name == "specials" || info.name == "every_special" || info.name == "nans" || codes)) << info.name << " " << name_of(type);
+    }
+  }
+}
+
+TEST(Patterns, UniformAndNormalHaveTheirMoments) {
+  for (const Format type : {Format::f32, Format::f16}) {
+    double sum = 0, squares = 0, normal_sum = 0, normal_squares = 0;
+    constexpr int kCount = 256 * 256;
+    for (const std::uint32_t code : fill(request_of("uniform", type, 256, 256))) {
+      const double v = value_of(type, code);
+      ASSERT_LT(std::fabs(v), 1);
+      sum += v, squares += v * v;
+    }
+    for (const std::uint32_t code : fill(request_of("normal", type, 256, 256))) {
+      const double v = value_of(type, code);
+      normal_sum += v, normal_squares += v * v;
+    }
+    EXPECT_NEAR(sum / kCount, 0, 0.01);
+    EXPECT_NEAR(squares / kCount, 1.0 / 3, 0.01);
+    EXPECT_NEAR(normal_sum / kCount, 0, 0.02);
+    EXPECT_NEAR(normal_squares / kCount, 8.0 / 12, 0.02);
+  }
+}
+
+TEST(Patterns, FullExponentReachesEveryExponent) {
+  for (const Format type : kTypes) {
+    const int mantissa = kLayouts.at(type).mantissa, bits = width(type);
+    std::set<std::uint32_t> fields;
+    for (const std::uint32_t code : fill(request_of("full_exponent", type, 128, 256))) {
+      fields.insert((code & ((1u << (bits - 1)) - 1)) >> mantissa);
+    }
+    const std::size_t all = std::size_t{1} << (bits - 1 - mantissa);
+    EXPECT_EQ(fields.size(), kLayouts.at(type).ieee ? all - 1 : all) << name_of(type);
+  }
+}
+
+TEST(Patterns, NearUnderflowHasSubnormalBlocksAndBlocksThatStraddle) {
+  PatternRequest request = request_of("near_underflow", Format::bf16, 512, 1024);
+  const auto bits = fill(request);
+  int only_subnormal = 0, straddling = 0, small_scale = 0;
+  for (std::int64_t row = 0; row < request.rows; ++row) {
+    for (std::int64_t block = 0; block < request.columns / 128; ++block) {
+      double amax = 0, least = 1;
+      for (std::int64_t c = 0; c < 128; ++c) {
+        const double v = std::fabs(value_of(Format::bf16, bits[static_cast<std::size_t>(row * request.columns + block * 128 + c)]));
+        amax = std::max(amax, v), least = std::min(least, v);
+      }
+      only_subnormal += amax < 0x1p-126;
+      straddling += amax >= 0x1p-126 && least < 0x1p-126;
+      small_scale += amax > 0 && amax <= 1.75 * 0x1p-120;  // 448 / amax overflows f32
+    }
+  }
+  EXPECT_GT(only_subnormal, 5);
+  EXPECT_GT(straddling, 100);
+  EXPECT_GT(small_scale, 100);
+}
+
+// Nearest codes of the target either side of |v|, from the list of all its values.
+bool is_midpoint(Format target, double v) {
+  static std::map<Format, std::vector<double>> values;
+  std::vector<double>& list = values[target];
+  if (list.empty()) {
+    for (std::uint32_t code = 0; code <= fields_of(target).top; ++code) list.push_back(value_of(target, code));
+  }
+  const auto above = std::upper_bound(list.begin(), list.end(), std::fabs(v));
+  if (above == list.end() || above == list.begin()) return false;
+  return (*(above - 1) + *above) / 2 == std::fabs(v);
+}
+
+struct TieCase {
+  Format type, target;
+  std::int64_t block;
+};
+void PrintTo(const TieCase& c, std::ostream* out) { *out << name_of(c.type) << " to " << name_of(c.target) << " block " << c.block; }
+class Ties : public testing::TestWithParam<TieCase> {};
+
+// With the scale that 448 / amax gives in exact arithmetic, every element that is not a block's largest is a midpoint.
+TEST_P(Ties, AreExactMidpointsUnderAnExactPowerOfTwo) {
+  const auto [type, target, block] = GetParam();
+  for (const bool beside : {false, true}) {
+    PatternRequest request = request_of(beside ? "adversarial_midpoints" : "ties", type, 256, 512);
+    request.target = target;
+    request.block = block;
+    request.one_scale = target == Format::e2m1;
+    const auto bits = fill(request);
+    const double largest = target == Format::e4m3 ? 448 : target == Format::e5m2 ? 57344 : 6;
+    int midpoints = 0, others = 0, near = 0;
+    for (std::int64_t row = 0; row < request.rows; ++row) {
+      for (std::int64_t b = 0; b < request.columns / block; ++b) {
+        double amax = 0;
+        for (std::int64_t c = 0; c < block; ++c) {
+          amax = std::max(amax, std::fabs(value_of(type, bits[static_cast<std::size_t>(row * request.columns + b * block + c)])));
+        }
+        const double scale = largest / amax;
+        int exponent;
+        ASSERT_EQ(std::frexp(scale, &exponent), 0.5) << "row " << row << " block " << b;
+        for (std::int64_t c = 0; c < block; ++c) {
+          const std::uint32_t code = bits[static_cast<std::size_t>(row * request.columns + b * block + c)];
+          const double v = value_of(type, code) * scale;
+          if (std::fabs(v) == largest) continue;
+          if (is_midpoint(target, v)) {
+            ++midpoints;
+          } else {
+            ++others;
+            near += is_midpoint(target, value_of(type, neighbour(fields_of(type), code, 1)) * scale) ||
+                    is_midpoint(target, value_of(type, neighbour(fields_of(type), code, -1)) * scale);
+          }
+        }
+      }
+    }
+    EXPECT_GT(midpoints, 30000);
+    if (beside) {
+      EXPECT_GT(near, 60000);
+      EXPECT_EQ(near, others);
+    } else {
+      EXPECT_EQ(others, 0);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, Ties, testing::Values(TieCase{Format::bf16, Format::e4m3, 128}, TieCase{Format::f16, Format::e4m3, 128},
+                                                    TieCase{Format::f32, Format::e4m3, 32}, TieCase{Format::bf16, Format::e5m2, 32},
+                                                    TieCase{Format::f16, Format::e5m2, 128}, TieCase{Format::f32, Format::e5m2, 128},
+                                                    TieCase{Format::bf16, Format::e2m1, 16}, TieCase{Format::f32, Format::e2m1, 16}));
+
+TEST(Patterns, AmaxStandsAtTheThresholdAndBesideIt) {
+  for (const Format type : {Format::f32, Format::bf16, Format::f16}) {
+    for (const std::int64_t block : {32, 128}) {
+      PatternRequest request = request_of("adversarial_amax", type, 256, 1024);
+      request.block = block;
+      const auto bits = fill(request);
+      std::map<int, int> steps;
+      // Any run of `block` rows of a column, wherever it starts, has a largest value at a threshold; so has a row's block.
+      const auto check = [&](std::int64_t row, std::int64_t column, std::int64_t down, std::int64_t across) {
+        std::uint32_t amax = 0;
+        for (std::int64_t i = 0; i < block; ++i) {
+          const auto at = static_cast<std::size_t>((row + i * down) * request.columns + column + i * across);
+          amax = std::max(amax, bits[at] & (sign_bit(fields_of(type)) - 1));
+        }
+        int found = 99;
+        for (int step = -3; step <= 3; ++step) {
+          int exponent;
+          const double v = value_of(type, neighbour(fields_of(type), amax, -step));
+          if (std::frexp(v, &exponent) == 0.875) found = step;
+        }
+        ASSERT_NE(found, 99) << name_of(type) << " row " << row << " column " << column;
+        ++steps[found];
+      };
+      for (std::int64_t line = 0; line < 96; ++line) {
+        check(line, line / 8 * block % request.columns, 0, 1);
+        check(line, line * 7, 1, 0);
+      }
+      EXPECT_EQ(steps.size(), 7u);
+    }
+  }
+}
+
+TEST(Patterns, AmaxReachesScaleOverflowAndTheSmallestE8M0) {
+  PatternRequest request = request_of("adversarial_amax", Format::f32, 128, 1024);
+  std::set<std::uint32_t> peaks;
+  for (const std::uint32_t code : fill(request)) peaks.insert(code & 0x7fff'ffff);
+  EXPECT_TRUE(peaks.count(0x03E0'0000));  // the last amax whose 448/amax overflows
+  EXPECT_TRUE(peaks.count(0x03E0'0001));
+  EXPECT_TRUE(peaks.count(0x0460'0001));  // the one amax at which the two forms of E8M0 rounding differ
+  request.target = Format::e5m2;
+  peaks.clear();
+  for (const std::uint32_t code : fill(request)) peaks.insert(code & 0x7fff'ffff);
+  EXPECT_TRUE(peaks.count(0x0760'0000));
+  EXPECT_TRUE(peaks.count(0x07E0'0001));
+}
+
+TEST(Patterns, EpsHasBlocksBelowAtAndAbove) {
+  for (const Format type : {Format::f32, Format::bf16, Format::f16}) {
+    PatternRequest request = request_of("adversarial_eps", type, 128, 512);
+    const auto bits = fill(request);
+    const double eps = request.eps;
+    for (std::int64_t stripe = 0; stripe < 4; ++stripe) {
+      double amax = 0;
+      for (std::int64_t c = 0; c < 128; ++c) amax = std::max(amax, std::fabs(value_of(type, bits[static_cast<std::size_t>(stripe * 128 + c)])));
+      const std::uint32_t at = compose(fields_of(type), false, 1, -7);
+      EXPECT_EQ(amax, stripe == 0 ? 0 : value_of(type, neighbour(fields_of(type), at, static_cast<int>(stripe) - 2)));
+    }
+    EXPECT_EQ(eps, 0x1p-7);
+  }
+}
+
+// With u a sixth of the block's largest value: the sums of distances to codes of 6 (times u) and to codes of 4 (times 1.5 u).
+std::pair<double, double> four_over_six_errors(const std::vector<double>& block) {
+  double largest = 0, six = 0, four = 0;
+  for (const double x : block) largest = std::max(largest, std::fabs(x));
+  for (const double x : block) {
+    double nearest_six = 100, nearest_four = 100;
+    for (const double code : {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0}) {
+      nearest_six = std::min(nearest_six, std::fabs(std::fabs(x) * 6 / largest - code));
+      nearest_four = std::min(nearest_four, std::fabs(std::fabs(x) * 6 / largest - 1.5 * code));
+    }
+    six += nearest_six, four += nearest_four;
+  }
+  return {six, four};
+}
+
+TEST(Patterns, FourOverSixErrorsOfEveryBlockAreEqual) {
+  for (const Format type : {Format::f32, Format::bf16, Format::f16}) {
+    PatternRequest request = request_of("adversarial_four_over_six", type, 64, 192);
+    request.e4m3_max = 256;
+    const auto bits = fill(request);
+    const auto at = [&](std::int64_t row, std::int64_t column) {
+      return value_of(type, bits[static_cast<std::size_t>(row * request.columns + column)]);
+    };
+    std::set<double> largest;
+    for (std::int64_t row = 0; row < request.rows; ++row) {
+      for (std::int64_t column = 0; column < request.columns; column += 16) {
+        std::vector<double> across, down;  // the blocks that start at (row, column) and, turned, in its tile
+        for (std::int64_t i = 0; i < 16; ++i) {
+          across.push_back(at(row, column + i));
+          down.push_back(at(row / 16 * 16 + i, column + row % 16));
+        }
+        for (const auto& block : {across, down}) {
+          const auto [six, four] = four_over_six_errors(block);  // sixteenths of 2^-24 at most: exact in double
+          EXPECT_EQ(six, four) << name_of(type) << " row " << row << ", column " << column;
+          EXPECT_GT(six, 0.5);
+          largest.insert(std::fabs(*std::max_element(block.begin(), block.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); })));
+        }
+      }
+    }
+    EXPECT_TRUE(largest.count(6 * 256)) << "of the tensor, under which the units are powers of two";
+    EXPECT_GE(largest.size(), 6u);
+    for (const double each : largest) EXPECT_EQ(std::ilogb(each / 6), std::log2(each / 6)) << each;
+  }
+}
+
+TEST(Patterns, PairsOfClusteredOperandsCancelExactly) {
+  for (const Format type : {Format::bf16, Format::f16, Format::e4m3, Format::e5m2, Format::e2m1}) {
+    const int step = bits_of(type) == 8 ? 32 : 16;
+    PatternRequest x = request_of("clustered", type, 24, 128), w = x;
+    x.role = Role::first, x.step = step;
+    w.role = Role::second, w.step = step, w.tensor = "w";
+    PatternRequest transposed = w;  // the same operand with its rows summed over
+    transposed.contract_rows = true, transposed.rows = 128, transposed.columns = 24;
+    const auto xs = fill(x);
+    for (const PatternRequest& other : {w, transposed}) {
+      const auto ws = fill(other);
+      int pairs = 0;
+      for (std::int64_t row = 0; row < 24; ++row) {
+        const auto product = [&](std::int64_t k) {
+          const auto at = static_cast<std::size_t>(other.contract_rows ? k * other.columns + row : row * other.columns + k);
+          return value_of(type, xs[static_cast<std::size_t>(row * x.columns + k)]) * value_of(type, ws[at]);
+        };
+        for (std::int64_t block = 0; block < 128 / step; ++block) {
+          double largest = 0;
+          for (std::int64_t k = 0; k < step; ++k) largest = std::max(largest, std::fabs(product(block * step + k)));
+          bool cancels = false;
+          for (std::int64_t i = 0; i < step; ++i) {
+            for (std::int64_t j = i + 1; j < step; ++j) {
+              const double a = product(block * step + i), b = product(block * step + j);
+              cancels |= a + b == 0 && std::fabs(a) * 4 >= largest;
+            }
+          }
+          pairs += cancels;
+        }
+      }
+      EXPECT_EQ(pairs, 24 * 128 / step) << name_of(type) << (other.contract_rows ? " columnwise" : "");
+    }
+  }
+}
+
+TEST(Patterns, EveryCodeHasEveryCode) {
+  for (const Format type : {Format::bf16, Format::f16, Format::e4m3, Format::e5m2, Format::e2m1}) {
+    const auto count = [&](Role role) {
+      PatternRequest request = request_of("every_code", type, 128, 512);
+      request.role = role;
+      std::set<std::uint32_t> codes;
+      for (const std::uint32_t code : fill(request)) codes.insert(code);
+      return codes.size();
+    };
+    EXPECT_EQ(count(Role::value), std::size_t{1} << width(type)) << name_of(type);
+    EXPECT_EQ(count(Role::first), 2 * (std::size_t{fields_of(type).top} + 1)) << name_of(type);  // the finite ones
+  }
+}
+
+TEST(Patterns, OneHotAndSparse) {
+  PatternRequest request = request_of("one_hot", Format::bf16, 300, 256);
+  request.role = Role::first;
+  const auto hot = fill(request);
+  for (std::int64_t row = 0; row < request.rows; ++row) {
+    int set = 0;
+    for (std::int64_t c = 0; c < request.columns; ++c) set += hot[static_cast<std::size_t>(row * request.columns + c)] != 0;
+    ASSERT_EQ(set, 1) << "row " << row;
+  }
+  int zeros = 0;
+  for (const std::uint32_t code : fill(request_of("sparse", Format::bf16, 256, 512))) zeros += code == 0;
+  EXPECT_GT(zeros, 256 * 512 * 9 / 10);
+  EXPECT_LT(zeros, 256 * 512);
+}
+
+TEST(Patterns, BlockScalesDifferBetweenNeighbours) {
+  PatternRequest request = request_of("block_scales", Format::bf16, 384, 640);
+  const auto bits = fill(request);
+  const auto amax = [&](std::int64_t i, std::int64_t j) {
+    double largest = 0;
+    for (std::int64_t r = 0; r < 128; ++r) {
+      for (std::int64_t c = 0; c < 128; ++c) {
+        largest = std::max(largest, std::fabs(value_of(Format::bf16, bits[static_cast<std::size_t>((i * 128 + r) * 640 + j * 128 + c)])));
+      }
+    }
+    return largest;
+  };
+  for (std::int64_t i = 0; i < 3; ++i) {
+    for (std::int64_t j = 0; j < 5; ++j) {
+      for (const auto& [di, dj] : {std::pair{1, 0}, std::pair{0, 1}}) {
+        if (i + di > 2 || j + dj > 4) continue;
+        const double ratio = amax(i, j) / amax(i + di, j + dj);
+        EXPECT_TRUE(ratio > 3 || ratio < 1.0 / 3) << i << " " << j << ": " << ratio;
+      }
+    }
+  }
+}
+
+// Sums that are exact ties of the rounding to bf16 or f16, and some beside.
+TEST(Patterns, OutputTiesAreTies) {
+  for (const Format output : {Format::bf16, Format::f16}) {
+    for (const Format type : {Format::bf16, Format::f16, Format::e4m3, Format::e5m2}) {
+      PatternRequest x = request_of("adversarial_output_ties", type, 64, 64), w = x;
+      x.role = Role::first, x.output = output;
+      w.role = Role::second, w.output = output, w.tensor = "w";
+      const auto xs = fill(x), ws = fill(w);
+      int ties = 0, beside = 0;
+      for (std::size_t i = 0; i < 64; ++i) {
+        for (std::size_t j = 0; j < 64; ++j) {
+          double sum = 0;
+          for (std::size_t k = 0; k < 64; ++k) sum += value_of(type, xs[i * 64 + k]) * value_of(type, ws[j * 64 + k]);
+          ties += is_midpoint(output, sum);
+          beside += is_midpoint(output, sum + 0.25) || is_midpoint(output, sum - 0.25);
+        }
+      }
+      EXPECT_GT(ties, 1000) << name_of(type) << " " << name_of(output);
+      EXPECT_GT(beside, 200) << name_of(type) << " " << name_of(output);
+    }
+  }
+}
+
+// Additions between stretches of 128 are f32 ties: the sum of both lies half way between two f32.
+TEST(Patterns, PromotionTiesAreTies) {
+  for (const Format type : {Format::e4m3, Format::e5m2, Format::bf16}) {
+    PatternRequest x = request_of("adversarial_promotion", type, 16, 512), w = x;
+    x.role = Role::first;
+    w.role = Role::second, w.tensor = "w";
+    const auto xs = fill(x), ws = fill(w);
+    int ties = 0;
+    for (std::size_t i = 0; i < 16; ++i) {
+      for (std::size_t j = 0; j < 16; ++j) {
+        float sum = 0;
+        for (std::size_t k = 0; k < 512; k += 128) {
+          const double t = value_of(type, xs[i * 512 + k]) * value_of(type, ws[j * 512 + k]);
+          const double exact = static_cast<double>(sum) + t;
+          const float rounded = static_cast<float>(exact);
+          const double other = 2 * exact - static_cast<double>(rounded);
+          ties += exact != static_cast<double>(rounded) && static_cast<double>(static_cast<float>(other)) == other;
+          sum = rounded;
+        }
+      }
+    }
+    EXPECT_GT(ties, 300) << name_of(type);
+  }
+}
+
+// What alignment to the largest product leaves of the others depends on where the cut lies.
+TEST(Patterns, AlignmentCutsProductsInPart) {
+  for (const int fraction_bits : {13, 25}) {
+    const Format type = fraction_bits == 13 ? Format::e4m3 : Format::bf16;
+    PatternRequest x = request_of("adversarial_alignment", type, 8, 128), w = x;
+    x.role = Role::first, x.fraction_bits = w.fraction_bits = fraction_bits;
+    w.role = Role::second, w.tensor = "w";
+    const auto xs = fill(x), ws = fill(w);
+    int cut = 0, gone = 0, whole = 0;
+    for (std::size_t k = 0; k < 128; ++k) {
+      if (k % 32 == 0) continue;
+      const double unit = std::ldexp(1.0, 6 - fraction_bits);  // largest product has exponent 3 + 3
+      const double units = std::fabs(value_of(type, xs[k]) * value_of(type, ws[k])) / unit;
+      gone += units < 1, cut += units >= 1 && units != std::floor(units), whole += units >= 1 && units == std::floor(units);
+    }
+    EXPECT_GT(gone, 20);
+    EXPECT_GT(cut, 20);
+    EXPECT_EQ(gone + cut + whole, 124);
+  }
+}
+
+TEST(Patterns, RefusesAnUnknownName) {
+  EXPECT_THROW(fill(request_of("unifrom", Format::bf16, 1, 1)), InvalidArgument);
+  PatternRequest request = request_of("uniform", Format::bf16, 2, 2);
+  std::vector<std::uint32_t> bits(3);
+  EXPECT_THROW(fill_pattern(request, bits), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace assay::conformance

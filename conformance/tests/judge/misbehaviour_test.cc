@@ -1,0 +1,411 @@
+// Backends that break the rules of backend.h, one rule each: the judge must name the fault.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <ostream>
+
+#include "conformance/tests/judge/rogue_backend.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr const char* kOffsets = "splits_to_offsets splits=3,0,5";  // one input of 24 bytes, one output of 32
+constexpr const char* kQuantize = "quantize recipe=block_1x128 splits=5,0,128 extra_rows=7 K=136 seed=22";
+constexpr const char* kSkipped = "quantize recipe=mxfp8 noop=1 R=33 K=64 seed=21";  // the skip flag: nothing is written
+constexpr const char* kProduct = "grouped_gemm kind=bf16 splits=5,0,6 N=8 K=32 extra_rows=2 seed=3";
+
+struct Fault {
+  const char* name;
+  const char* line;
+  Verdict verdict;
+  std::vector<std::string> told;  // parts of the text
+  void (*plant)(Rogue&);
+};
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
+
+class Misbehaviour : public testing::TestWithParam<Fault> {};
+
+TEST_P(Misbehaviour, IsToldByName) {
+  const Fault& fault = GetParam();
+  Rogue rogue;
+  fault.plant(rogue);
+  JudgeOptions options;
+  options.timeout_ms = 250;
+  const Judgement judgement = judge_text(rogue, fault.line, options);
+  EXPECT_EQ(name_of(judgement.verdict), name_of(fault.verdict)) << judgement.text;
+  for (const std::string& part : fault.told) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
+  if (fault.verdict == Verdict::passed) {
+    EXPECT_EQ(judgement.text, "");
+  } else {
+    const std::string headed = "FAILED  " + to_text(parse_case_line(fault.line));
+    const bool is_reason = fault.verdict == Verdict::not_run;
+    EXPECT_EQ(judgement.text.starts_with(headed), !is_reason) << judgement.text;
+    EXPECT_EQ(judgement.text.ends_with("repro   assay repro"), !is_reason) << judgement.text;
+  }
+  // What a call that never finishes may still write to is not given back, which could wait for it besides.
+  EXPECT_EQ(rogue.buffers.empty(), fault.verdict != Verdict::unfinished) << rogue.buffers.size() << " buffers are not released";
+}
+
+const Fault kFaults[] = {
+    {"nothing", kOffsets, Verdict::passed, {}, [](Rogue&) {}},
+    {"nothing_with_rows_beyond", kQuantize, Verdict::passed, {}, [](Rogue&) {}},
+    {"nothing_with_workspace", kProduct, Verdict::passed, {}, [](Rogue& rogue) {
+       rogue.workspace = 100;
+       rogue.execute = [&rogue](const assay_call& call) {
+         std::memset(call.workspace, 1, static_cast<std::size_t>(call.workspace_bytes));
+         return rogue.honest(call);
+       };
+     }},
+
+    // Memory that is not the call's.
+    {"one_byte_before", kOffsets, Verdict::failed, {"  memory  offsets: 1 bytes written before its start (first at -1: 0x5a)"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         bytes(call, "offsets")[-1] = 0x5a;
+         return rogue.honest(call);
+       };
+     }},
+    {"one_byte_past", kOffsets, Verdict::failed, {"  memory  offsets: 1 bytes written past its end (first at +0: 0x5a)"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         bytes(call, "offsets")[32] = 0x5a;
+         return rogue.honest(call);
+       };
+     }},
+    {"far_past", kOffsets, Verdict::failed, {"  memory  offsets: 4 bytes written past its end (first at +1000: 0x00)"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         std::memset(bytes(call, "offsets") + 32 + 1000, 0, 4);
+         return rogue.honest(call);
+       };
+     }},
+    {"far_beyond_the_workspace", kProduct, Verdict::failed, {"  memory  workspace: 12 bytes written past its end (first at +70000: 0x00), in the margin"}, [](Rogue& rogue) {
+       rogue.workspace = 100;
+       rogue.execute = [&rogue](const assay_call& call) {
+         std::memset(static_cast<std::uint8_t*>(call.workspace) + 100 + 70'000, 0, 12);
+         return rogue.honest(call);
+       };
+     }},
+    {"two_thousand_bytes_before_an_output", kProduct, Verdict::failed, {"  memory  d: 4 bytes written before its start (first at -2000: 0x00)"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         std::memset(bytes(call, "d") - 2000, 0, 4);
+         return rogue.honest(call);
+       };
+     }},
+    {"another_tensor", kProduct, Verdict::failed, {"  memory  in/w: the input was changed, first at byte 3: ", " d)"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         bytes(call, "w")[3] ^= 1;
+         return rogue.honest(call);
+       };
+     }},
+    {"the_canaries_own_bytes", kOffsets, Verdict::failed, {"over the second poison (0xa5) only", "offsets: 1 bytes written past its end"}, [](Rogue& rogue) {
+       // The value that stands there in the first run: only the second can show it.
+       rogue.execute = [&rogue, found = std::uint8_t{0}](const assay_call& call) mutable {
+         if (rogue.calls == 1) found = bytes(call, "offsets")[40];
+         bytes(call, "offsets")[40] = found;
+         return rogue.honest(call);
+       };
+     }},
+    {"around_an_input", kOffsets, Verdict::failed, {"  memory  in/splits: 8 bytes written past its end (first at +0: 0x00)"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         std::memset(bytes(call, "splits") + 24, 0, 8);
+         return rogue.honest(call);
+       };
+     }},
+    {"an_input", kOffsets, Verdict::failed, {"  memory  in/splits: the input was changed, first at byte 16: 0x05 became 0x06"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const assay_status status = rogue.honest(call);
+         bytes(call, "splits")[16] = 6;
+         return status;
+       };
+     }},
+    {"past_the_workspace", kProduct, Verdict::failed, {"  memory  workspace: 1 bytes written past its end (first at +0: 0x00)"}, [](Rogue& rogue) {
+       rogue.workspace = 100;
+       rogue.execute = [&rogue](const assay_call& call) {
+         static_cast<std::uint8_t*>(call.workspace)[100] = 0;
+         return rogue.honest(call);
+       };
+     }},
+
+    // Outputs.
+    {"off_by_one", kOffsets, Verdict::failed, {"  output  offsets i64 [4]: 1 of 4 differ", "index 3: got 9, want 8"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const assay_status status = rogue.honest(call);
+         bytes(call, "offsets")[24] += 1;
+         return status;
+       };
+     }},
+    {"writes_nothing", kOffsets, Verdict::failed, {"4 of 4 differ", "not written: all 4 still hold what was there before the call"}, [](Rogue& rogue) {
+       rogue.execute = [](const assay_call&) { return ASSAY_OK; };
+     }},
+    {"leaves_the_last_out", kQuantize, Verdict::failed, {"  output  columnwise_data e4m3", "not written"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const std::uint8_t before = bytes(call, "columnwise_data")[0];
+         const assay_status status = rogue.honest(call);
+         bytes(call, "columnwise_data")[0] = before;
+         return status;
+       };
+     }},
+    {"writes_once", kOffsets, Verdict::failed, {"4 of 4 differ", "got -6510615555426900571", "not written"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) { return rogue.calls == 1 ? rogue.honest(call) : ASSAY_OK; };
+     }},
+    {"reads_its_output", kProduct, Verdict::failed, {"  output  d bf16"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {  // D += instead of D =, where 0xA5A5 is a number and 0xFFFF is NaN
+         const std::uint8_t before = bytes(call, "d")[0];
+         const assay_status status = rogue.honest(call);
+         if (before != 0xff) bytes(call, "d")[0] ^= before & 1;
+         return status;
+       };
+     }},
+    {"writes_compact_padding", kQuantize, Verdict::failed, {"rowwise_scale_inv f32", "written where nothing may be: 1 element"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const assay_status status = rogue.honest(call);
+         // Group 0: 5 rows, so rows 5, 6 and 7 of its 2 x 8 scales are padding.
+         std::memset(bytes(call, "rowwise_scale_inv") + 5 * 4, 0, 4);
+         return status;
+       };
+     }},
+    {"writes_rows_beyond", kQuantize, Verdict::failed, {"rowwise_data e4m3", "written where nothing may be: 1 element", "beyond the splits"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const assay_status status = rogue.honest(call);
+         bytes(call, "rowwise_data")[133 * 136] = 0x38;
+         return status;
+       };
+     }},
+    {"writes_rows_beyond_a_product", kProduct, Verdict::failed, {"d bf16", "written where nothing may be: 8 elements"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const assay_status status = rogue.honest(call);
+         std::memset(bytes(call, "d") + 12 * 8 * 2, 0, 8 * 2);
+         return status;
+       };
+     }},
+    {"ignores_the_skip_flag", kSkipped, Verdict::failed, {"written where nothing may be: 1 element"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const assay_status status = rogue.honest(call);
+         bytes(call, "rowwise_data")[0] = 0;
+         return status;
+       };
+     }},
+
+    // Questions that do more than answer.
+    {"supports_writes_an_output", kOffsets, Verdict::failed, {"  memory  supports() changed memory: offsets was written, first at byte 8: 0x00"}, [](Rogue& rogue) {
+       rogue.supports = [&rogue](const assay_call& call) {
+         bytes(call, "offsets")[8] = 0;
+         return rogue.honest_supports(call);
+       };
+     }},
+    {"supports_writes_and_declares_absent", kOffsets, Verdict::failed, {"  memory  supports() changed memory: offsets was written"}, [](Rogue& rogue) {
+       rogue.supports = [](const assay_call& call) {
+         bytes(call, "offsets")[8] = 0;
+         return ASSAY_NOT_SUPPORTED;
+       };
+       rogue.execute = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+     }},
+    {"numerics_writes_an_input", kProduct, Verdict::failed, {"  memory  numerics() changed memory: in/splits: the input was changed, first at byte 0"}, [](Rogue& rogue) {
+       rogue.asked = [](const assay_call& call) { bytes(call, "splits")[0] ^= 1; };
+     }},
+    {"numerics_writes_the_workspace", kProduct, Verdict::failed, {"  memory  numerics() changed memory: workspace was written, first at byte 99: 0x01"}, [](Rogue& rogue) {
+       rogue.workspace = 100;
+       rogue.asked = [](const assay_call& call) { static_cast<std::uint8_t*>(call.workspace)[99] = 1; };
+     }},
+    {"sizing_writes_a_canary", kProduct, Verdict::failed, {"  memory  workspace_bytes() changed memory: d: 1 bytes written past its end (first at +5: 0x07)"}, [](Rogue& rogue) {
+       rogue.sized = [](const assay_call& call) { bytes(call, "d")[tensor(call, "d").bytes + 5] = 7; };
+     }},
+    {"sizing_spoils_what_supports_reads", kProduct, Verdict::failed,
+     {"supports() returned 'invalid argument': ", "  memory  workspace_bytes() changed memory: in/splits: the input was changed"}, [](Rogue& rogue) {
+       rogue.sized = [](const assay_call& call) { bytes(call, "splits")[6] = 0x70; };
+     }},
+    {"fill_leaves_its_tail", kProduct, Verdict::failed, {"  memory  fill() left memory in another state, before any question: d was written, first at byte"},
+     [](Rogue& rogue) { rogue.not_filled = 3; }},
+    {"asks_for_more_than_there_can_be", kProduct, Verdict::failed, {"workspace_bytes() asks for 9223372036854775807 bytes: expected 0 to 2^48"}, [](Rogue& rogue) {
+       rogue.workspace = INT64_MAX;
+     }},
+    {"writes_the_workspace_of_an_absent_call", kProduct, Verdict::unproven_skip, {"declared absent, but the call changed memory: workspace was written"}, [](Rogue& rogue) {
+       rogue.workspace = 100;
+       rogue.supports = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+       rogue.execute = [](const assay_call& call) {
+         static_cast<std::uint8_t*>(call.workspace)[99] = 1;
+         return ASSAY_NOT_SUPPORTED;
+       };
+     }},
+    {"fails_over_one_poison", kOffsets, Verdict::failed, {"  when    over the first poison (0xff) only\n  call    returned 'failed'"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) { return bytes(call, "offsets")[0] == 0xff ? ASSAY_FAILED : rogue.honest(call); };
+     }},
+    {"fails_over_the_other_poison", kOffsets, Verdict::failed, {"  when    over the second poison (0xa5) only\n  call    returned 'failed'"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) { return bytes(call, "offsets")[0] == 0xa5 ? ASSAY_FAILED : rogue.honest(call); };
+     }},
+
+    // Refusals.
+    {"supported_then_not", kOffsets, Verdict::failed, {"  call    returned 'not supported': changed my mind"}, [](Rogue& rogue) {
+       rogue.error = "changed my mind";
+       rogue.execute = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+     }},
+    {"supported_then_not_the_second_time", kOffsets, Verdict::failed, {"returned 'not supported'"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) { return rogue.calls == 2 ? ASSAY_NOT_SUPPORTED : rogue.honest(call); };
+     }},
+    {"fails_with_right_outputs", kOffsets, Verdict::failed, {"  call    returned 'failed': for no reason"}, [](Rogue& rogue) {
+       rogue.error = "for no reason";
+       rogue.execute = [&rogue](const assay_call& call) {
+         rogue.honest(call);
+         return ASSAY_FAILED;
+       };
+     }},
+    {"an_unknown_status", kOffsets, Verdict::failed, {"returned 'an unknown status'"}, [](Rogue& rogue) {
+       rogue.execute = [](const assay_call&) { return static_cast<assay_status>(77); };
+     }},
+    {"finds_fault_with_a_good_call", kOffsets, Verdict::failed, {"supports() returned 'invalid argument': splits look odd"}, [](Rogue& rogue) {
+       rogue.error = "splits look odd";
+       rogue.supports = [](const assay_call&) { return ASSAY_INVALID_ARGUMENT; };
+     }},
+    {"absent", kOffsets, Verdict::not_run, {"no such path here"}, [](Rogue& rogue) {
+       rogue.error = "no such path here";
+       rogue.supports = rogue.execute = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+     }},
+    {"absent_without_a_reason", kOffsets, Verdict::not_run, {"the backend declares this absent and gives no reason"}, [](Rogue& rogue) {
+       rogue.supports = rogue.execute = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+     }},
+    {"absent_but_succeeds", kOffsets, Verdict::unproven_skip,
+     {"  skip    without proof: declared absent, but the call returned 'ok' (reason given: too hard)"}, [](Rogue& rogue) {
+       rogue.error = "too hard";
+       rogue.supports = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+     }},
+    {"absent_but_fails", kOffsets, Verdict::unproven_skip, {"declared absent, but the call returned 'failed'"}, [](Rogue& rogue) {
+       rogue.supports = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+       rogue.execute = [](const assay_call&) { return ASSAY_FAILED; };
+     }},
+    {"absent_but_writes", kOffsets, Verdict::unproven_skip, {"declared absent, but the call changed memory: offsets was written"}, [](Rogue& rogue) {
+       rogue.supports = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+       rogue.execute = [](const assay_call& call) {
+         bytes(call, "offsets")[31] = 0;
+         return ASSAY_NOT_SUPPORTED;
+       };
+     }},
+    {"absent_but_writes_what_the_first_poison_hides", kOffsets, Verdict::unproven_skip, {"declared absent, but the call changed memory: offsets was written"}, [](Rogue& rogue) {
+       rogue.supports = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+       rogue.execute = [](const assay_call& call) {
+         std::memset(bytes(call, "offsets"), 0xff, 32);
+         return ASSAY_NOT_SUPPORTED;
+       };
+     }},
+    {"absent_but_writes_beside", kOffsets, Verdict::unproven_skip, {"declared absent, but the call changed memory: offsets: 1 bytes written past its end"}, [](Rogue& rogue) {
+       rogue.supports = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+       rogue.execute = [](const assay_call& call) {
+         bytes(call, "offsets")[32] = 0;
+         return ASSAY_NOT_SUPPORTED;
+       };
+     }},
+    {"absent_but_changes_an_input", kOffsets, Verdict::unproven_skip, {"declared absent, but the call changed memory: in/splits: the input was changed"}, [](Rogue& rogue) {
+       rogue.supports = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+       rogue.execute = [](const assay_call& call) {
+         bytes(call, "splits")[0] = 9;
+         return ASSAY_NOT_SUPPORTED;
+       };
+     }},
+
+    // No answer.
+    {"hangs", kOffsets, Verdict::unfinished, {"  call    returned 'timeout': not finished after 250 ms"}, [](Rogue& rogue) {
+       rogue.synchronize = [&rogue] { return rogue.calls == 0 ? ASSAY_OK : ASSAY_TIMEOUT; };
+     }},
+    {"device_lost_in_the_call", kOffsets, Verdict::failed, {"returned 'device lost': it fell off the bus"}, [](Rogue& rogue) {
+       rogue.error = "it fell off the bus";
+       rogue.execute = [](const assay_call&) { return ASSAY_DEVICE_LOST; };
+     }},
+    {"device_lost_after_the_call", kOffsets, Verdict::failed, {"returned 'device lost'"}, [](Rogue& rogue) {
+       rogue.synchronize = [&rogue] { return rogue.calls == 0 ? ASSAY_OK : ASSAY_DEVICE_LOST; };
+     }},
+    {"device_lost_when_asked", kOffsets, Verdict::failed, {"supports() returned 'device lost'"}, [](Rogue& rogue) {
+       rogue.supports = [](const assay_call&) { return ASSAY_DEVICE_LOST; };
+     }},
+    {"out_of_memory_in_the_call", kOffsets, Verdict::machine_failed, {"returned 'out of memory'"}, [](Rogue& rogue) {
+       rogue.execute = [](const assay_call&) { return ASSAY_OUT_OF_MEMORY; };
+     }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Faults, Misbehaviour, testing::ValuesIn(kFaults), [](const auto& each) { return each.param.name; });
+
+// The trouble of the backend's own memory is not the case's.
+TEST(Machine, MemoryThatTheBackendCannotGiveIsAnErrorOfItsOwn) {
+  for (int fails_at = 0; fails_at < 2; ++fails_at) {  // tensors, and a workspace too large to lie behind them
+    Rogue rogue;
+    rogue.error = "all gone";
+    rogue.workspace = 3 << 20;
+    int asked = 0;
+    rogue.allocate = [&](std::int64_t) { return asked++ == fails_at ? ASSAY_OUT_OF_MEMORY : ASSAY_OK; };
+    try {
+      judge_text(rogue, kOffsets);
+      FAIL() << "allocation " << fails_at << " failed unseen";
+    } catch (const BackendError& error) {
+      EXPECT_EQ(error.status(), ASSAY_OUT_OF_MEMORY);
+      const char* labels[] = {"splits", "workspace"};
+      EXPECT_TRUE(contains(error.what(), std::string(labels[fails_at])) && contains(error.what(), "(out of memory): all gone")) << error.what();
+    }
+    EXPECT_EQ(asked, fails_at + 1);
+    EXPECT_TRUE(rogue.buffers.empty());
+  }
+}
+
+// What the backend gives must be memory, where the interface says.
+TEST(Machine, AllocationsAreLookedAt) {
+  for (const std::ptrdiff_t off : {std::ptrdiff_t{0}, std::ptrdiff_t{16}}) {
+    Rogue rogue;
+    rogue.given = [off](void* data) { return off == 0 ? nullptr : static_cast<char*>(data) + off; };
+    try {
+      judge_text(rogue, kOffsets);
+      FAIL() << "taken: an allocation at " << off;
+    } catch (const BackendError& error) {
+      EXPECT_EQ(error.status(), ASSAY_FAILED);
+      EXPECT_TRUE(contains(error.what(), "expected a multiple of 256 other than 0")) << error.what();
+    }
+  }
+}
+
+// The second attempt starts from the inputs as they were, even if the first has spoilt them.
+TEST(Machine, BothPoisonsMeetTheSameInputs) {
+  Rogue rogue;
+  std::vector<std::vector<std::uint8_t>> seen;
+  rogue.supports = [](const assay_call&) { return ASSAY_NOT_SUPPORTED; };
+  rogue.execute = [&](const assay_call& call) {
+    const std::uint8_t* splits = bytes(call, "splits");
+    seen.emplace_back(splits, splits + 24);
+    seen.emplace_back(bytes(call, "offsets"), bytes(call, "offsets") + 32);
+    return ASSAY_NOT_SUPPORTED;
+  };
+  EXPECT_EQ(judge_text(rogue, kOffsets).verdict, Verdict::not_run);
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_EQ(seen[0], seen[2]);
+  EXPECT_EQ(seen[1], std::vector<std::uint8_t>(32, 0xff));
+  EXPECT_EQ(seen[3], std::vector<std::uint8_t>(32, 0xa5));
+}
+
+// What a call receives: alignment, sizes, null for no elements, the algorithm that was pinned.
+TEST(Machine, TheCallIsAsTheInterfaceSays) {
+  Rogue rogue;
+  rogue.workspace = 100;
+  std::vector<std::string> faults;
+  rogue.execute = [&](const assay_call& call) {
+    const auto expect = [&](bool good, const std::string& what) { if (!good) faults.push_back(what); };
+    expect(call.struct_size == sizeof(assay_call), "struct_size");
+    expect(std::string(call.op) == "quantize", "op");
+    expect(call.algorithm == 7, "algorithm");
+    expect(call.workspace_bytes == 100 && reinterpret_cast<std::uintptr_t>(call.workspace) % 512 == 256, "workspace");
+    for (int i = 0; i < call.workspace_bytes; ++i) expect(static_cast<std::uint8_t*>(call.workspace)[i] == 0xff, "workspace poison");
+    for (const auto& [tensors, count] : {std::pair(call.inputs, call.input_count), {call.outputs, call.output_count}}) {
+      for (int i = 0; i < count; ++i) {
+        const assay_tensor& each = tensors[i];
+        std::int64_t elements = 1;
+        for (int axis = 0; axis < each.rank; ++axis) elements *= each.shape[axis];
+        expect(each.bytes == bytes_of(static_cast<Format>(each.dtype), elements), each.name + std::string(" bytes"));
+        expect((each.data == nullptr) == (elements == 0), each.name + std::string(" null"));
+        expect(elements == 0 || reinterpret_cast<std::uintptr_t>(each.data) % 512 == 256, each.name + std::string(" alignment"));
+      }
+    }
+    return ASSAY_FAILED;
+  };
+  JudgeOptions options;
+  options.algorithm = 7;
+  judge_text(rogue, "quantize recipe=block_1x128 splits=0,0 K=136 seed=1", options);
+  judge_text(rogue, kQuantize, options);
+  EXPECT_EQ(rogue.calls, 2) << "the reference has no algorithm 7: once is enough";
+  EXPECT_EQ(faults, std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace assay::conformance

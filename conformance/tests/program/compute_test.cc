@@ -1,0 +1,128 @@
+// compute: what the file that it writes holds beside the answers, and how.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "golden/tests/strange_file.h"
+#include "golden/tests/temporary_folder.h"
+#include "conformance/tests/program/run_program.h"
+#include "golden/io/reader.h"
+#include "golden/io/tensor.h"
+#include "golden/io/writer.h"
+
+namespace assay::conformance {
+namespace {
+
+using golden::Case;
+using golden::Fixture;
+using golden::StrangeFile;
+using golden::sure;
+
+Case quantize(const std::string& name, std::int64_t rows) {
+  Case made{name, "quantize", {{"recipe", std::string("block_1x128")}, {"otype", std::string("e4m3")}, {"pow2", std::int64_t{1}}}, {}, {}};
+  made.in["x"] = golden::make_tensor(Format::bf16, {rows, 128});
+  for (std::int64_t i = 0; i < rows * 128; ++i) made.in["x"].as<std::uint16_t>()[i] = static_cast<std::uint16_t>(0x3f80 + i % 97);
+  return made;
+}
+
+H5O_info_t info_of(hid_t file, const std::string& path) {
+  H5O_info_t info;
+  sure(H5Oget_info_by_name2(file, path.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT));
+  return info;
+}
+
+// Who changes an output in place must not change another: equal ones are objects of their own. Inputs may be shared.
+TEST(Computed, OutputsAreObjectsOfTheirOwn) {
+  const golden::TemporaryFolder folder;
+  const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
+  Fixture fixture;
+  fixture.cases = {quantize("a", 8), quantize("b", 8)};
+  golden::write_fixture(in, fixture);
+  ASSERT_EQ(assay({"compute", in, "-o", out}).code, 0);
+  const Fixture made = golden::read_fixture(out);
+  const hid_t file = sure(H5Fopen(out.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  std::set<haddr_t> addresses;
+  for (const Case& each : made.cases) {
+    for (const auto& [name, tensor] : each.out) {
+      const H5O_info_t info = info_of(file, each.name + "/out/" + name);
+      EXPECT_TRUE(addresses.insert(info.addr).second) << each.name << "/out/" << name;
+      EXPECT_EQ(info.rc, 1u) << "links to " << each.name << "/out/" << name;
+    }
+  }
+  EXPECT_EQ(addresses.size(), 8u);
+  EXPECT_EQ(info_of(file, "a/in/x").addr, info_of(file, "b/in/x").addr);
+  sure(H5Fclose(file));
+  EXPECT_EQ(assay({"verify", out}).code, 0);
+}
+
+// gzip would take most of the time of the command.
+TEST(Computed, LargeTensorsAreStoredAsTheyAre) {
+  const golden::TemporaryFolder folder;
+  const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
+  Fixture fixture;
+  fixture.cases = {quantize("large", 8200), quantize("small", 8)};
+  golden::write_fixture(in, fixture);
+  ASSERT_EQ(assay({"compute", in, "-o", out}).code, 0);
+  const hid_t file = sure(H5Fopen(out.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  const auto layout_of = [&](const char* path) {
+    return H5Pget_layout(sure(H5Dget_create_plist(sure(H5Dopen2(file, path, H5P_DEFAULT)))));
+  };
+  EXPECT_EQ(layout_of("large/in/x"), H5D_CONTIGUOUS);
+  EXPECT_EQ(layout_of("large/out/rowwise_data"), H5D_CONTIGUOUS);
+  EXPECT_EQ(layout_of("small/in/x"), H5D_CHUNKED);
+  H5Fclose(file);
+  EXPECT_EQ(assay({"verify", out}).code, 0);
+}
+
+TEST(Computed, WhatIsNotKeptIsNamed) {
+  const golden::TemporaryFolder folder;
+  const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
+  {
+    StrangeFile file{std::filesystem::path(in)};
+    file.put("/", "assay_schema", 1);
+    file.put("/", "author", "A. N. Other");
+    file.group("/notes");
+    file.put("/notes", "to\x1b[2Jdo", "nothing");
+    const std::int64_t splits[2] = {3, 5};
+    file.dataset("/raw", nullptr, H5T_STD_I64LE, {2}, splits);
+    file.dataset("/linked", nullptr, H5T_STD_I64LE, {2}, splits);
+    file.group("/c");
+    file.put("/c", "op", "splits_to_offsets");
+    file.put("/c", "stride", 7);
+    file.group("/c/in");
+    file.link("/linked", "/c/in/splits");
+    file.put("/linked", "unit", "rows");
+  }
+  const Ran ran = assay({"compute", in, "-o", out});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_TRUE(contains(ran.out, in + ": not kept, since no case has it: attribute author of /, ")) << ran.out;
+  for (const char* part : {"attribute unit of /c/in/splits", "attribute to\\x1b[2Jdo of /notes", "dataset /raw"}) {
+    EXPECT_TRUE(contains(ran.out, part)) << part << "\n" << ran.out;
+  }
+  EXPECT_FALSE(contains(ran.out, "/linked")) << ran.out;
+  const Ran again = assay({"compute", out, "-o", out});
+  EXPECT_FALSE(contains(again.out, "not kept")) << again.out;
+}
+
+TEST(Computed, ProvenanceOfTheInputsIsKept) {
+  const golden::TemporaryFolder folder;
+  const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
+  Fixture fixture;
+  fixture.cases = {quantize("a", 8)};
+  const std::string deep = std::string(100'000, '[');
+  for (const std::string& before : {std::string(R"({"producer": "a lab", "run": 7})"), std::string("a word"), deep}) {
+    fixture.provenance = before;
+    golden::write_fixture(in, fixture);
+    ASSERT_EQ(assay({"compute", in, "-o", out}).code, 0);
+    ASSERT_EQ(assay({"compute", out, "-o", out}).code, 0);  // said once
+    const auto provenance = nlohmann::json::parse(golden::read_fixture(out).provenance);
+    EXPECT_EQ(provenance["producer"], "assay compute");
+    const auto parsed = nlohmann::json::parse(before, nullptr, false);
+    EXPECT_EQ(provenance["inputs"], parsed.is_object() ? parsed : nlohmann::json(before));
+  }
+}
+
+}  // namespace
+}  // namespace assay::conformance

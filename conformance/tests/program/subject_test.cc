@@ -1,0 +1,90 @@
+// What is judged when nothing is named: a device that is there, or nothing; never another backend in its place.
+
+#include "conformance/suites/subject.h"
+
+#include "conformance/tests/program/evidence.h"
+
+namespace assay::conformance {
+namespace {
+
+using Choice = SubjectDecision::Choice;
+
+// All combinations of the facts, against the three sentences of the rule.
+TEST(Subject, OfEveryCombinationOfFacts) {
+  int refused = 0;
+  for (const bool named : {false, true}) {
+    for (const bool built : {false, true}) {
+      for (const bool opens : {false, true}) {
+        for (const char* seen : {"", "/dev/nvidia0"}) {
+          const SubjectDecision decision = decide_subject({named, built, opens, opens ? "" : "no kernel image", seen});
+          const bool device_works = built && opens, device_there = *seen != '\0';
+          if (named) {
+            EXPECT_EQ(decision.choice, Choice::as_named);  // what is named is judged
+          } else if (device_works) {
+            EXPECT_EQ(decision.choice, Choice::device);
+          } else if (device_there) {  // present and not usable: refused, with the remedy
+            ++refused;
+            EXPECT_EQ(decision.choice, Choice::refused);
+            for (const char* part : {"/dev/nvidia0", "ASSAY_CUDA_ARCHITECTURES=", "--backend reference"}) EXPECT_TRUE(contains(decision.text, part)) << decision.text;
+            EXPECT_TRUE(contains(decision.text, built ? "no kernel image" : "no CUDA half")) << decision.text;
+          } else {
+            EXPECT_EQ(decision.choice, Choice::reference);
+            EXPECT_NE(decision.text, "") << "why no device is judged is said";
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(refused, 3);
+}
+
+// Signs of a device are looked for without CUDA.
+TEST(Subject, DevicesAreSeenWithoutCuda) {
+  const golden::TemporaryFolder folder;
+  EXPECT_EQ(nvidia_device(folder.path()), "");
+  std::filesystem::create_directory(folder / "dev");
+  for (const char* other : {"nvidiactl", "nvidia-uvm", "nvidia", "nvidia-modeset", "null", "nvidia0x"}) std::ofstream(folder / "dev" / other).flush();
+  EXPECT_EQ(nvidia_device(folder.path()), "");
+  std::filesystem::create_directories(folder / "proc" / "driver" / "nvidia" / "gpus" / "0000:01:00.0");
+  EXPECT_EQ(nvidia_device(folder.path()), (folder / "proc/driver/nvidia/gpus/0000:01:00.0").string());
+  std::ofstream(folder / "dev" / "nvidia3").flush();
+  EXPECT_EQ(nvidia_device(folder.path()), (folder / "dev/nvidia3").string());
+}
+
+// Commands that were recorded under a backend's former name reach the same one, whose verdict has the present name.
+TEST(Subject, AnswersToItsFormerName) {
+  const EmptyGolden golden;
+  for (const char* name : {"bringup", "emulated"}) {
+    const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--quiet", "--backend", name}, golden.options);
+    EXPECT_TRUE(contains(ran.out + ran.err, "backend emulated") || contains(ran.err, "backend 'emulated'")) << ran.out << ran.err;
+  }
+}
+
+// On this machine the program does as decided: it names its subject first, on standard error, and in the verdict; or refuses.
+TEST(Subject, IsNamedFirst) {
+  const EmptyGolden golden;
+  const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--quiet"}, golden.options);
+  const SubjectDecision decision = decide_subject(machine_facts(false));
+  if (decision.choice == Choice::refused) {
+    EXPECT_EQ(ran.code, 9);
+    EXPECT_EQ(ran.err, "assay run: " + decision.text + "\n");
+    EXPECT_EQ(ran.out, "");
+    return;
+  }
+  const std::string name = decision.choice == Choice::device ? "device" : "reference";
+  EXPECT_TRUE(ran.err.starts_with("assay: judging backend " + name + " on ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "run --profile smoke splits_to_offsets, ") && contains(ran.err, " cases, ")) << ran.err;
+  EXPECT_TRUE(contains(ran.out, "PASS run --profile smoke splits_to_offsets: backend " + name + " on ")) << ran.out;
+  EXPECT_EQ(contains(ran.err, "(no device: "), decision.choice == Choice::reference) << ran.err;
+}
+
+TEST(Subject, OfALibraryIsItsFile) {
+  const EmptyGolden golden;
+  const Ran ran = assay(faulty_run("none", {"splits_to_offsets"}), golden.options);
+  const std::string file = std::filesystem::canonical(ASSAY_FAULTY_BACKEND).string();
+  EXPECT_TRUE(ran.err.starts_with("assay: judging backend faulty of " + file + " on ")) << ran.err;
+  EXPECT_TRUE(contains(ran.out, "backend faulty of " + file + " on ")) << ran.out;
+}
+
+}  // namespace
+}  // namespace assay::conformance

@@ -1,0 +1,444 @@
+// Files that are made to harm who reads them. Each gives a fixture or one line that names the object, in bounded time and
+// memory, and no code of theirs runs. What is merely wrong in a file is in reader_error_test.cc.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "golden/tests/sample_fixture.h"
+#include "golden/tests/strange_file.h"
+#include "golden/tests/temporary_folder.h"
+#include "golden/io/contained_reader.h"
+#include "golden/io/reading_child.h"
+#include "golden/io/writer.h"
+#include "reference/support/sanitized.h"
+
+namespace assay::golden {
+namespace {
+
+constexpr std::uint8_t kBytes[6] = {1, 2, 3, 4, 5, 6};
+constexpr const char* kRead = "read";
+constexpr auto kOwnLink = static_cast<H5L_type_t>(200);  // external links are 64
+
+std::string outcome_of(const std::filesystem::path& path, const Containment& containment = {}) {
+  try {
+    read_fixture_contained(path, containment);
+    return kRead;
+  } catch (const FixtureError& error) {
+    const std::string line = error.what(), start = path.string() + ": ";
+    EXPECT_EQ(line.substr(0, start.size()), start);
+    EXPECT_EQ(line, one_line(line, 10'000));
+    return line.substr(std::min(line.size(), start.size()));
+  }
+}
+
+void put_x(StrangeFile& file, const char* dtype, hid_t type, const std::vector<hsize_t>& shape, const void* values, hid_t creation) {
+  file.unlink("/c/in/x");
+  file.dataset("/c/in/x", dtype, type, shape, values, creation);
+}
+
+hid_t compact() {
+  const hid_t creation = sure(H5Pcreate(H5P_DATASET_CREATE));
+  sure(H5Pset_layout(creation, H5D_COMPACT));
+  return creation;
+}
+
+// ---- one file each
+
+struct Hostile {
+  const char* name;
+  void (*make)(StrangeFile&);
+  const char* outcome;  // kRead, or the beginning of the line after the file's name
+};
+void PrintTo(const Hostile& each, std::ostream* to) { *to << each.name; }
+
+const Hostile kHostile[] = {
+    // what HDF5 offers beside the schema, and does no harm
+    {"comments", [](StrangeFile& f) { sure(H5Oset_comment_by_name(f.id, "/c", "\x1b[2J", H5P_DEFAULT)); }, kRead},
+    {"committed_type_of_a_dataset",
+     [](StrangeFile& f) {
+       const hid_t type = sure(H5Tcopy(H5T_STD_U8LE));
+       sure(H5Tcommit2(f.id, "/type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+       put_x(f, "e4m3", type, {6}, kBytes, H5P_DEFAULT);
+     },
+     kRead},
+    {"committed_type_of_an_attribute",
+     [](StrangeFile& f) {
+       const hid_t type = sure(H5Tcopy(H5T_STD_I64LE));
+       sure(H5Tcommit2(f.id, "/type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+       const std::int64_t value = 3;
+       f.put_raw("/c", "a", type, H5T_NATIVE_INT64, {}, &value);
+     },
+     kRead},
+    {"numbers_in_fewer_bits",
+     [](StrangeFile& f) {
+       const hid_t creation = StrangeFile::chunked({6});
+       sure(H5Pset_nbit(creation));
+       put_x(f, "e4m3", H5T_STD_U8LE, {6}, kBytes, creation);
+     },
+     kRead},
+    {"numbers_less_their_least",
+     [](StrangeFile& f) {
+       const hid_t creation = StrangeFile::chunked({6});
+       sure(H5Pset_scaleoffset(creation, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT));
+       put_x(f, "e4m3", H5T_STD_U8LE, {6}, kBytes, creation);
+     },
+     kRead},
+    {"a_name_that_goes_up",
+     [](StrangeFile& f) {
+       f.group("/..");
+       f.add_case("/../..");
+     },
+     kRead},
+
+    // links
+    {"link_of_a_kind_of_its_own",
+     [](StrangeFile& f) {
+       const H5L_class_t kind = {H5L_LINK_CLASS_T_VERS, kOwnLink, "own", nullptr, nullptr, nullptr,
+                                 [](const char*, hid_t, const void*, std::size_t, hid_t, hid_t) -> hid_t { return -1; }, nullptr, nullptr};
+       sure(H5Lregister(&kind));
+       sure(H5Lcreate_ud(f.id, "/c/in/u", kOwnLink, "x", 1, H5P_DEFAULT, H5P_DEFAULT));
+       sure(H5Lunregister(kOwnLink));
+     },
+     "/c/in/u: is a link of a user-defined kind: expected a hard link"},
+    {"soft_links_in_a_circle",
+     [](StrangeFile& f) {
+       sure(H5Lcreate_soft("/b", f.id, "/a", H5P_DEFAULT, H5P_DEFAULT));
+       sure(H5Lcreate_soft("/a", f.id, "/b", H5P_DEFAULT, H5P_DEFAULT));
+     },
+     "/a: is a soft link: expected a hard link"},
+    {"one_dataset_linked_many_times",  // 16 MiB in 18 KB of file, 4000 times
+     [](StrangeFile& f) {
+       const hid_t creation = StrangeFile::chunked({1 << 20});
+       sure(H5Pset_deflate(creation, 9));
+       const std::vector<std::uint8_t> zeros(16 << 20);
+       put_x(f, "e4m3", H5T_STD_U8LE, {16 << 20}, zeros.data(), creation);
+       for (int i = 0; i < 4000; ++i) f.link("/c/in/x", "/c/in/again" + std::to_string(i));
+     },
+     "/c/in/again"},
+
+    // names
+    {"name_of_control_characters_of_eight_bits", [](StrangeFile& f) { f.group("/a\xc2\x9b" "2J"); },
+     "/: holds a link named 'a\\xc2\\x9b2J': expected UTF-8 without control characters"},
+    {"name_that_reorders", [](StrangeFile& f) { f.group("/a\xe2\x80\xae" "DEVIATION 0"); },
+     "/: holds a link named 'a\\xe2\\x80\\xaeDEVIATION 0': expected UTF-8 without control characters"},
+    {"name_of_two_lines", [](StrangeFile& f) { f.group("/a\xe2\x80\xa8PASS"); },
+     "/: holds a link named 'a\\xe2\\x80\\xa8PASS': expected UTF-8 without control characters"},
+
+    // types
+    {"bits", [](StrangeFile& f) { put_x(f, "e4m3", H5T_STD_B8LE, {6}, nullptr, H5P_DEFAULT); },
+     "/c/in/x: is stored as a bit field: dtype e4m3 needs uint8 (raw bits)"},
+    {"arrays",
+     [](StrangeFile& f) {
+       const hsize_t extents[1] = {1 << 20};
+       put_x(f, "e4m3", sure(H5Tarray_create2(H5T_STD_U8LE, 1, extents)), {1 << 20}, nullptr, H5P_DEFAULT);
+     },
+     "/c/in/x: is stored as an array: dtype e4m3 needs uint8 (raw bits)"},
+    {"sequences", [](StrangeFile& f) { put_x(f, "e4m3", sure(H5Tvlen_create(H5T_STD_U8LE)), {6}, nullptr, H5P_DEFAULT); },
+     "/c/in/x: is stored as of variable length: dtype e4m3 needs uint8 (raw bits)"},
+    {"regions", [](StrangeFile& f) { put_x(f, "e4m3", H5T_STD_REF_DSETREG, {6}, nullptr, H5P_DEFAULT); },
+     "/c/in/x: is stored as a reference: dtype e4m3 needs uint8 (raw bits)"},
+    {"times", [](StrangeFile& f) { put_x(f, "i32", H5T_UNIX_D32LE, {6}, nullptr, H5P_DEFAULT); },
+     "/c/in/x: is stored as of a time or unknown class: dtype i32 needs int32"},
+    {"choices",
+     [](StrangeFile& f) {
+       const hid_t type = sure(H5Tenum_create(H5T_STD_U8LE));
+       const std::uint8_t zero = 0;
+       sure(H5Tenum_insert(type, "ZERO", &zero));
+       put_x(f, "e4m3", type, {6}, nullptr, H5P_DEFAULT);
+     },
+     "/c/in/x: is stored as an enumeration: dtype e4m3 needs uint8 (raw bits)"},
+    {"attribute_of_a_huge_array",
+     [](StrangeFile& f) {
+       const hsize_t extents[1] = {8000};
+       const hid_t type = sure(H5Tarray_create2(H5T_STD_I64LE, 1, extents));
+       f.put_raw("/c", "a", type, type, {}, nullptr);
+     },
+     "/c: attribute a is an array: expected int64, float64 or a string"},
+    {"attributes_in_number",
+     [](StrangeFile& f) {
+       for (int i = 0; i < 1200; ++i) f.put("/c", "a" + std::to_string(i), i);
+     },
+     "/c: has more than 1000 attributes"},
+    {"one_text_behind_many_attributes", nullptr, "/"},  // made below: 1 MiB that 600 attributes share
+
+    // shapes and storage
+    {"extents_of_2_62",
+     [](StrangeFile& f) {
+       put_x(f, "e4m3", H5T_STD_U8LE, {hsize_t{1} << 62, 2}, nullptr, StrangeFile::chunked({1, 1}));
+     },
+     "/c/in/x: claims the shape [4611686018427387904,2]: more than the file can hold"},
+    {"two_to_the_40_of_a_fill_value",
+     [](StrangeFile& f) {
+       const hid_t creation = StrangeFile::chunked({1 << 16});
+       const std::uint8_t fill = 7;
+       sure(H5Pset_fill_value(creation, H5T_NATIVE_UINT8, &fill));
+       put_x(f, "e4m3", H5T_STD_U8LE, {hsize_t{1} << 40}, nullptr, creation);
+     },
+     "/c/in/x: claims 1099511627776 elements of e4m3: more than the file can hold"},
+    {"chunks_of_one_element",  // 60 million entries to look up, none there
+     [](StrangeFile& f) { put_x(f, "e4m3", H5T_STD_U8LE, {60'000'000}, nullptr, StrangeFile::chunked({1})); }, kRead},
+    {"compact_of_another_size", [](StrangeFile& f) { put_x(f, "e4m3", H5T_STD_U8LE, {6}, kBytes, compact()); }, kRead},
+    {"a_cascade_of_gzip",  // each stage a thousandfold: no more than the shape is taken for it
+     [](StrangeFile& f) {
+       const hid_t creation = StrangeFile::chunked({32 << 20});
+       for (int i = 0; i < 3; ++i) sure(H5Pset_deflate(creation, 9));
+       const std::vector<std::uint8_t> zeros(32 << 20);
+       put_x(f, "e4m3", H5T_STD_U8LE, {32 << 20}, zeros.data(), creation);
+     },
+     kRead},
+};
+
+// The attributes of a group share one string: the descriptor of a string is an address, which can be written many times.
+void share_one_text(StrangeFile& file) {
+  const std::string text(1 << 20, 'x');
+  for (int i = 0; i < 600; ++i) file.put("/c", "a" + std::to_string(i), i == 0 ? text.c_str() : "y");
+}
+// Replaces each descriptor of the text "y" by that of the long one, in the bytes of the file.
+void share_in_bytes(std::vector<std::byte>& bytes) {
+  // A descriptor: length (4 bytes), address of a collection (8), index in it (4).
+  const auto descriptor = [&](std::uint32_t length, std::size_t from) {
+    for (std::size_t at = from; at + 16 <= bytes.size(); ++at) {
+      std::uint32_t found = 0;
+      std::uint64_t address = 0;
+      std::memcpy(&found, &bytes[at], 4);
+      std::memcpy(&address, &bytes[at + 4], 8);
+      if (found == length && address + 4 < bytes.size() && std::memcmp(&bytes[address], "GCOL", 4) == 0) return at;
+    }
+    return bytes.size();
+  };
+  const std::size_t whole = descriptor(1 << 20, 0);
+  ASSERT_LT(whole, bytes.size());
+  int replaced = 0;
+  for (std::size_t at = descriptor(1, 0); at < bytes.size(); at = descriptor(1, at + 1), ++replaced) {
+    std::memcpy(&bytes[at], &bytes[whole], 16);
+  }
+  ASSERT_GT(replaced, 500);
+}
+
+class HostileFileTest : public ::testing::TestWithParam<Hostile> {};
+
+TEST_P(HostileFileTest, GivesAFixtureOrItsLine) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "hostile.h5";
+  StrangeFile::make(path, GetParam().make == nullptr ? share_one_text : GetParam().make);
+  if (GetParam().make == nullptr) {
+    std::vector<std::byte> bytes = bytes_of_file(path);
+    share_in_bytes(bytes);
+    put_file(path, bytes);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string outcome = outcome_of(path);
+  EXPECT_EQ(outcome.substr(0, std::strlen(GetParam().outcome)), GetParam().outcome) << outcome;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, HostileFileTest, ::testing::ValuesIn(kHostile),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// ---- other files of HDF5's drivers, and of its newer formats
+
+// Makes a file through `access` and `creation`, as far as a fixture goes; what stands under `name` is then read.
+void make_through(const std::filesystem::path& path, hid_t creation, hid_t access) {
+  const hid_t file = sure(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access));
+  sure(H5Gcreate2(file, "c", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  sure(H5Fclose(file));
+}
+
+TEST(Drivers, FilesOfPiecesAreRefused) {
+  const TemporaryFolder folder;
+  const hid_t family = sure(H5Pcreate(H5P_FILE_ACCESS));
+  sure(H5Pset_fapl_family(family, 4096, H5P_DEFAULT));
+  make_through(folder / "family%d.h5", H5P_DEFAULT, family);
+  EXPECT_EQ(outcome_of(folder / "family0.h5").rfind("HDF5 cannot open it: ", 0), 0u);
+  const hid_t split = sure(H5Pcreate(H5P_FILE_ACCESS));
+  sure(H5Pset_fapl_split(split, "-meta.h5", H5P_DEFAULT, "-raw.h5", H5P_DEFAULT));
+  make_through(folder / "split", H5P_DEFAULT, split);
+  EXPECT_NE(outcome_of(folder / "split-meta.h5"), kRead);
+}
+
+// Pages, free space that is kept, an image of the metadata cache, dense storage, the newest indexes of chunks.
+TEST(Formats, NewerOnesAreRead) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "new.h5";
+  const hid_t creation = sure(H5Pcreate(H5P_FILE_CREATE)), access = sure(H5Pcreate(H5P_FILE_ACCESS));
+  sure(H5Pset_file_space_strategy(creation, H5F_FSPACE_STRATEGY_PAGE, true, 1));
+  sure(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST));
+  H5AC_cache_image_config_t image = {H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION, true, false, H5AC__CACHE_IMAGE__ENTRY_AGEOUT__NONE};
+  sure(H5Pset_mdc_image_config(access, &image));
+  sure(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG));
+  {
+    const StrangeFile file(sure(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access)));
+    file.put("/", "assay_schema", 1);
+    file.put("/", "provenance", "{}");
+    file.add_case("c");
+    for (int i = 0; i < 40; ++i) file.put("/c", "a" + std::to_string(i), i);
+    const std::vector<std::uint8_t> values(100, 5);
+    file.dataset("/c/in/chunked", "e4m3", H5T_STD_U8LE, {100}, values.data(), StrangeFile::chunked({7}));
+  }
+  const Fixture fixture = read_fixture_contained(path);
+  EXPECT_EQ(fixture.cases.at(0).attributes.size(), 40u);
+  EXPECT_EQ(fixture.cases.at(0).in.at("chunked").bytes, std::vector<std::byte>(100, std::byte{5}));
+}
+
+// A file that a program writes to at the same time says so in its superblock.
+TEST(Formats, FilesThatAreBeingWrittenAreRefused) {
+  const TemporaryFolder folder;
+  const hid_t access = sure(H5Pcreate(H5P_FILE_ACCESS));
+  sure(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST));
+  const hid_t file = sure(H5Fcreate((folder / "a.h5").c_str(), H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, access));
+  sure(H5Fflush(file, H5F_SCOPE_GLOBAL));
+  put_file(folder / "b.h5", bytes_of_file(folder / "a.h5"));
+  sure(H5Fclose(file));
+  EXPECT_EQ(outcome_of(folder / "b.h5").rfind("HDF5 cannot open it: ", 0), 0u);
+}
+
+// ---- code
+
+// A group may keep its links through a filter. libhdf5 would look for it among the files of a folder and load them: a pipe
+// stands for the code there, and whoever opens it waits for ever.
+TEST(PlugIns, AreNotLookedFor) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.h5";
+  const pid_t maker = ::fork();  // the filter is known to no other process
+  if (maker == 0) {
+    constexpr H5Z_filter_t kForeign = 305;
+    const auto pass_on = [](unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) { return bytes; };
+    const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, kForeign, 1, 1, "foreign", nullptr, nullptr, pass_on};
+    try {
+      sure(H5Zregister(&filter));
+      StrangeFile::make(path, [](StrangeFile& f) {
+        const hid_t creation = sure(H5Pcreate(H5P_GROUP_CREATE));
+        sure(H5Pset_link_phase_change(creation, 0, 0));
+        sure(H5Pset_filter(creation, kForeign, H5Z_FLAG_MANDATORY, 0, nullptr));
+        sure(H5Gcreate2(f.id, "/g", H5P_DEFAULT, creation, H5P_DEFAULT));
+        f.group("/g/h");
+      });
+      ::_exit(0);
+    } catch (...) {
+      ::_exit(1);
+    }
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(maker, &status, 0), maker);
+  ASSERT_EQ(status, 0);
+  const std::filesystem::path plug_ins = folder / "plug-ins";
+  std::filesystem::create_directory(plug_ins);
+  ASSERT_EQ(::mkfifo((plug_ins / "libforeign.so").c_str(), 0600), 0);
+  sure(H5PLprepend(plug_ins.c_str()));  // as HDF5_PLUGIN_PATH would before the library starts
+  const std::string outcome = outcome_of(path, {.limits = {}, .seconds = 5, .log = -1});
+  sure(H5PLremove(0));
+  EXPECT_EQ(outcome.rfind("/g: ", 0), 0u) << outcome;  // libhdf5 1.10.8 crashes there for want of the filter
+  EXPECT_EQ(outcome.find("takes longer"), outcome.npos) << outcome;
+}
+
+// ---- files that change
+
+// After every check and before the values are read.
+std::string outcome_when_changed(void (*change)(const std::filesystem::path&)) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.h5";
+  StrangeFile::make(path, [](StrangeFile& f) {
+    const std::vector<std::uint8_t> ones(1 << 20, 1);
+    f.dataset("/c/in/large", "e4m3", H5T_STD_U8LE, {1 << 20}, ones.data());
+  });
+  const timespec then[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};  // the clock of a file system may stand for a while
+  ::utimensat(AT_FDCWD, path.c_str(), then, 0);
+  try {
+    read_fixture(path, {}, [&](std::int64_t) { change(path); });
+    return kRead;
+  } catch (const FixtureError& error) {
+    return error.reason();
+  }
+}
+
+TEST(Changes, DuringTheReadingAreErrors) {
+  EXPECT_EQ(outcome_when_changed([](const std::filesystem::path&) {}), kRead);
+  EXPECT_EQ(outcome_when_changed([](const std::filesystem::path& path) { std::filesystem::resize_file(path, 1 << 19); }),
+            "changed while it was read");
+  EXPECT_EQ(outcome_when_changed([](const std::filesystem::path& path) {
+              std::vector<std::byte> bytes = bytes_of_file(path);
+              bytes.back() ^= std::byte{1};
+              put_file(path, bytes);
+            }),
+            "changed while it was read");
+  EXPECT_EQ(outcome_when_changed([](const std::filesystem::path& path) { std::filesystem::remove(path); }), kRead) << "the file is still open";
+}
+
+// ---- bounds
+
+// 700 MB of zeros in 700 KB, against a limit of 64 MiB: neither process takes memory for them.
+TEST(Bounds, OfMemoryAreKept) {
+  if (kHasShadowMemory) GTEST_SKIP() << "compiled with a sanitizer, whose own memory would be measured";
+  const TemporaryFolder folder;
+  StrangeFile::make(folder / "bomb.h5", [](StrangeFile& f) {
+    const hid_t creation = StrangeFile::chunked({32 << 20});
+    sure(H5Pset_deflate(creation, 9));
+    const std::vector<std::uint8_t> zeros(32 << 20);
+    for (int i = 0; i < 21; ++i) f.dataset("/c/in/x" + std::to_string(i), "e4m3", H5T_STD_U8LE, {32 << 20}, i == 0 ? zeros.data() : nullptr, creation);
+  });
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t reader = ::fork();  // so that the largest memory of its reading process can be asked for
+  if (reader == 0) {
+    const std::string outcome = outcome_of(folder / "bomb.h5", {.limits = {.bytes = 64 << 20}, .seconds = 10, .log = -1});
+    rusage used{};
+    ::getrusage(RUSAGE_CHILDREN, &used);
+    const bool good = outcome.find("more than the limit of 67108864 bytes") != outcome.npos;
+    const long kilobytes = good ? used.ru_maxrss : -1;
+    ::_exit(::write(ends[1], &kilobytes, sizeof kilobytes) == sizeof kilobytes ? 0 : 1);
+  }
+  long kilobytes = -1;
+  EXPECT_EQ(::read(ends[0], &kilobytes, sizeof kilobytes), static_cast<ssize_t>(sizeof kilobytes));
+  int status = 0;
+  ::waitpid(reader, &status, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  EXPECT_GT(kilobytes, 0);
+  EXPECT_LT(kilobytes, 200 * 1024);
+}
+
+// A hole in a file costs its maker nothing, and brings no time.
+TEST(Bounds, OfTimeDoNotGrowWithHoles) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "hole.h5";
+  put_file(path, std::as_bytes(std::span("no HDF5")));
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 40);
+  EXPECT_LT(stored_size(path.c_str()), 1 << 20);
+  EXPECT_EQ(outcome_of(path), "is not an HDF5 file: it has no HDF5 signature");
+}
+
+// The object on which libhdf5 hangs or crashes is named: a heap whose free list is a circle, on which it hangs.
+TEST(Bounds, AreReportedWithTheObject) {
+  const TemporaryFolder folder;
+  StrangeFile::make(folder / "a.h5", [](StrangeFile& f) { f.add_case("/d"); });
+  std::vector<std::byte> bytes = bytes_of_file(folder / "a.h5");
+  // Version 0, then 3 reserved bytes; size 8; offset of the first free block 8. That block points to itself.
+  int spoiled = 0;
+  for (std::size_t at = 0; at + 32 <= bytes.size(); ++at) {
+    if (std::memcmp(&bytes[at], "HEAP", 4) != 0) continue;
+    std::uint64_t size = 0, free = 0, address = 0;
+    std::memcpy(&size, &bytes[at + 8], 8);
+    std::memcpy(&free, &bytes[at + 16], 8);
+    std::memcpy(&address, &bytes[at + 24], 8);
+    if (free + 16 > size || address + size > bytes.size()) continue;
+    std::memcpy(&bytes[address + free], &free, 8);
+    ++spoiled;
+  }
+  ASSERT_GT(spoiled, 0);
+  put_file(folder / "a.h5", bytes);
+  const std::string outcome = outcome_of(folder / "a.h5", {.limits = {}, .seconds = 1, .log = -1});
+  EXPECT_EQ(outcome.rfind("/", 0), 0u) << outcome;
+}
+
+}  // namespace
+}  // namespace assay::golden

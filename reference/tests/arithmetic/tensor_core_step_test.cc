@@ -1,0 +1,426 @@
+// Every unit against the second route, on data made to make the rules matter; and the same data against a second route
+// with one rule bent, which they must expose wherever it can show at all (spec tensor-core-4.2).
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <string>
+
+#include "reference/tests/arithmetic/second_route.h"
+#include "reference/arithmetic/decoded.h"
+
+namespace assay {
+
+// The printed parameter is the unit's name.
+void PrintTo(const TensorCoreUnit& unit, std::ostream* out) { *out << unit.name; }
+
+namespace {
+
+using second_route::Mutation;
+using second_route::Vector;
+
+// SplitMix64: small, and the same everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9E3779B97F4A7C15;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
+  }
+  std::int64_t below(std::int64_t count) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count)); }
+  std::int64_t from_to(std::int64_t first, std::int64_t last) { return first + below(last - first + 1); }
+  bool one_in(int count) { return below(count) == 0; }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct Encoding {
+  int exponent_bits, fraction_bits, bias;
+};
+Encoding encoding_of(Format format) {
+  const second_route::Layout layout = second_route::layout_of(format);
+  return {layout.exponent_bits, format == Format::f32 ? 23 : layout.fraction_bits, layout.bias};
+}
+
+std::uint32_t join(Format format, bool negative, std::int64_t exponent_field, std::uint64_t fraction) {
+  const Encoding e = encoding_of(format);
+  const std::int64_t top = (std::int64_t{1} << e.exponent_bits) - 1;
+  const std::int64_t largest = format == Format::e4m3 || format == Format::e2m1 ? top : top - 1;
+  std::uint32_t code = static_cast<std::uint32_t>(std::clamp<std::int64_t>(exponent_field, 0, largest)) << e.fraction_bits;
+  code |= static_cast<std::uint32_t>(fraction & ((std::uint64_t{1} << e.fraction_bits) - 1));
+  if (format == Format::e4m3 && code == 0x7F) code = 0x7E;
+  return code | static_cast<std::uint32_t>(negative) << (e.exponent_bits + e.fraction_bits);
+}
+
+std::uint32_t flipped(Format format, std::uint32_t code) { return code ^ 1u << (bits_of(format) - 1); }
+
+struct Generator {
+  const TensorCoreUnit& unit;
+  Random random;
+
+  Format accumulator() const { return unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32; }
+  Format operand() { return unit.operands[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(unit.operands.size())))]; }
+  std::uint32_t raw(Format format) { return static_cast<std::uint32_t>(random.next() >> (64 - bits_of(format))); }
+
+  // Types, scales and zeros; some steps are short.
+  Vector blank() {
+    Vector v;
+    v.a_type = operand();
+    v.b_type = bits_of(v.a_type) < 16 ? operand() : v.a_type;
+    const auto length = static_cast<std::size_t>(unit.products_per_step);
+    const std::size_t count = random.one_in(8) ? static_cast<std::size_t>(random.from_to(std::min<std::int64_t>(3, unit.products_per_step), unit.products_per_step)) : length;
+    v.a.assign(count, 0);
+    v.b.assign(count, 0);
+    if (unit.scaling == StepScaling::e8m0_per_32) {
+      v.scale_a = {static_cast<std::uint8_t>(random.from_to(100, 150))};
+      v.scale_b = {static_cast<std::uint8_t>(random.from_to(100, 150))};
+    } else if (unit.scaling == StepScaling::e4m3_per_16) {
+      for (std::size_t group = 0; group < (count + 15) / 16; ++group) {
+        v.scale_a.push_back(static_cast<std::uint8_t>(random.below(0x7F)));
+        v.scale_b.push_back(static_cast<std::uint8_t>(random.below(0x7F)));
+      }
+    }
+    return v;
+  }
+
+  Vector raw_bits() {
+    Vector v = blank();
+    for (auto& code : v.a) code = raw(v.a_type);
+    for (auto& code : v.b) code = raw(v.b_type);
+    v.c = raw(accumulator());
+    for (auto* scales : {&v.scale_a, &v.scale_b}) {
+      for (auto& scale : *scales) scale = static_cast<std::uint8_t>(random.next());
+    }
+    return v;
+  }
+
+  // The exponent that decides the alignment, for a code pair with their scales.
+  int product_exponent(const Vector& v, std::size_t k) {
+    const auto exponent = [](Format format, std::uint32_t code) {
+      const Encoding e = encoding_of(format);
+      const int field = static_cast<int>(code >> e.fraction_bits) & ((1 << e.exponent_bits) - 1);
+      return std::max(field, 1) - e.bias;
+    };
+    if (unit.scaling == StepScaling::e4m3_per_16) {
+      return exponent(Format::e4m3, v.scale_a[k / 16]) + exponent(Format::e4m3, v.scale_b[k / 16]);
+    }
+    const int scales = unit.scaling == StepScaling::e8m0_per_32 ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
+    return exponent(v.a_type, v.a[k]) + exponent(v.b_type, v.b[k]) + scales;
+  }
+
+  // An accumulator near 2^exponent.
+  std::uint32_t c_near(std::int64_t exponent) {
+    const Encoding e = encoding_of(accumulator());
+    const std::int64_t field = exponent + e.bias;
+    if (field >= 1) return join(accumulator(), random.one_in(2), field, random.next() & random.next());
+    const std::int64_t bit = std::max<std::int64_t>(e.fraction_bits + field - 1, 0);
+    return join(accumulator(), random.one_in(2), 0, std::uint64_t{1} << bit);
+  }
+
+  // Exponents within a few of a centre, one pair that cancels exactly, C in the window most of the time.
+  Vector clustered() {
+    Vector v = blank();
+    const auto fill = [&](Format format, std::vector<std::uint32_t>& codes) {
+      const Encoding e = encoding_of(format);
+      const std::int64_t width = random.from_to(1, 4), centre = random.from_to(0, (1 << e.exponent_bits) - 2);
+      for (auto& code : codes) {
+        code = join(format, random.one_in(2), std::clamp<std::int64_t>(centre + random.from_to(-width, width), 0, (1 << e.exponent_bits) - 1), random.next());
+      }
+    };
+    fill(v.a_type, v.a);
+    fill(v.b_type, v.b);
+    const auto i = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(v.a.size())));
+    const std::size_t j = (i + 1 + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(v.a.size()) - 1))) % v.a.size();
+    v.a[j] = flipped(v.a_type, v.a[i]);
+    v.b[j] = v.b[i];
+    if (random.below(10) < 7) v.c = c_near(product_exponent(v, i) + random.from_to(-8, 8));
+    return v;
+  }
+
+  // A cancelling pair U, -U of a chosen kind sets the grid; what is left lies about the grid's last bit.
+  Vector probe() {
+    Vector v = blank();
+    const auto pick = [&](Format format) {
+      const Encoding e = encoding_of(format);
+      const bool subnormal = random.one_in(3);
+      const std::uint64_t fraction = random.one_in(2) ? random.next() : random.next() | (std::uint64_t{1} << (e.fraction_bits - 1));
+      const std::int64_t top = (1 << e.exponent_bits) - 2;
+      return join(format, random.one_in(2), subnormal ? 0 : random.one_in(4) ? top : random.from_to(1, top), fraction);
+    };
+    const auto count = static_cast<std::int64_t>(v.a.size());
+    const auto i = static_cast<std::size_t>(random.below(count));
+    const std::size_t j = (i + 1 + static_cast<std::size_t>(random.below(count - 1))) % v.a.size();
+    v.a[i] = pick(v.a_type);
+    v.b[i] = pick(v.b_type);
+    v.a[j] = flipped(v.a_type, v.a[i]);
+    v.b[j] = v.b[i];
+    const std::int64_t last = product_exponent(v, i) - unit.fraction_bits;
+    if (random.one_in(2)) v.c = c_near(last + random.from_to(-4, 3));
+    for (int extra = 0; extra < 2; ++extra) {
+      const auto k = static_cast<std::size_t>(random.below(count));
+      if (k == i || k == j || random.one_in(3)) continue;
+      const Encoding ea = encoding_of(v.a_type), eb = encoding_of(v.b_type);
+      std::int64_t wanted = last + random.from_to(-4, 3);
+      if (unit.scaling == StepScaling::e8m0_per_32) wanted -= v.scale_a[0] + v.scale_b[0] - 254;
+      const std::int64_t a_field = random.from_to(0, (1 << ea.exponent_bits) - 2);
+      v.a[k] = join(v.a_type, random.one_in(2), a_field, random.next());
+      v.b[k] = join(v.b_type, random.one_in(2), wanted - (a_field - ea.bias) + eb.bias, random.next());
+    }
+    return v;
+  }
+
+  // The same with U the product of a subnormal and one of the largest binade, and one small product in the same half.
+  Vector subnormal_pair() {
+    Vector v = blank();
+    const Encoding ea = encoding_of(v.a_type), eb = encoding_of(v.b_type);
+    v.a[0] = join(v.a_type, false, 0, std::uint64_t{1} << random.below(ea.fraction_bits));
+    v.b[0] = join(v.b_type, false, (1 << eb.exponent_bits) - 2, random.next());
+    v.a[1] = flipped(v.a_type, v.a[0]);
+    v.b[1] = v.b[0];
+    const std::size_t k = v.a.size() > 4 ? 4 : 2;
+    const std::int64_t wanted = product_exponent(v, 0) - unit.fraction_bits + random.from_to(-3, 0);
+    const int scales = unit.scaling == StepScaling::e8m0_per_32 ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
+    const std::int64_t a_field = random.from_to(1, (1 << ea.exponent_bits) - 2);
+    v.a[k] = join(v.a_type, random.one_in(2), a_field, random.next());
+    v.b[k] = join(v.b_type, random.one_in(2), wanted - scales - (a_field - ea.bias) + eb.bias, random.next());
+    return v;
+  }
+
+  // Products whose bits reach below the grid of a zero term, and one that lies at the edge of the output.
+  Vector near_floor() {
+    Vector v = blank();
+    if (unit.scaling == StepScaling::e8m0_per_32) {
+      v.scale_a = {static_cast<std::uint8_t>(random.from_to(30, 70))};
+      v.scale_b = {static_cast<std::uint8_t>(random.from_to(30, 70))};
+    }
+    const int scales = unit.scaling == StepScaling::e8m0_per_32 ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
+    const std::int64_t edge = accumulator() == Format::f16 ? -25 : -149, grid = unit.zero_floor - unit.fraction_bits;
+    const auto place = [&](std::size_t k, std::int64_t wanted) {
+      const Encoding ea = encoding_of(v.a_type), eb = encoding_of(v.b_type);
+      // A power of two: split between a and b so that both have a code, subnormal ones included.
+      const auto power = [&](Format format, const Encoding& e, std::int64_t exponent) {
+        const std::int64_t field = exponent + e.bias;
+        if (field >= 1) return join(format, random.one_in(2), field, 0);
+        const std::int64_t bit = e.fraction_bits + field - 1;
+        return bit < 0 ? 0u : join(format, random.one_in(2), 0, std::uint64_t{1} << bit);
+      };
+      const std::int64_t rest = wanted - scales, lowest = 1 - ea.bias - ea.fraction_bits;
+      const std::int64_t a_exponent = std::clamp<std::int64_t>(rest / 2 + random.from_to(-2, 2), lowest, ea.bias);
+      v.a[k] = power(v.a_type, ea, a_exponent);
+      v.b[k] = power(v.b_type, eb, rest - a_exponent);
+    };
+    const auto count = static_cast<std::int64_t>(v.a.size());
+    place(0, edge);
+    for (int extra = 0; extra < 2; ++extra) place(static_cast<std::size_t>(random.from_to(1, count - 1)), grid + random.from_to(-3, 3));
+    return v;
+  }
+
+  // NaN and infinities among ordinary values, in operands, scales and C.
+  Vector specials() {
+    Vector v = clustered();
+    const auto special = [&](Format format) {
+      const Encoding e = encoding_of(format);
+      const std::uint32_t top = ((1u << e.exponent_bits) - 1) << e.fraction_bits;
+      const std::uint32_t fraction = (1u << e.fraction_bits) - 1;
+      const std::uint32_t choices[] = {0, top, top | fraction, top | 1};
+      return choices[random.below(4)] | static_cast<std::uint32_t>(random.below(2)) << (bits_of(format) - 1);
+    };
+    for (std::int64_t extra = random.from_to(0, 2); extra > 0; --extra) {
+      const auto k = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(v.a.size())));
+      if (random.one_in(2)) v.a[k] = special(v.a_type);
+      if (random.one_in(2)) v.b[k] = special(v.b_type);
+    }
+    if (random.one_in(3)) v.c = special(accumulator());
+    if (!v.scale_a.empty() && random.one_in(4)) v.scale_a[0] = 0xFF;
+    if (!v.scale_b.empty() && random.one_in(4)) v.scale_b.back() = random.one_in(2) ? 0x7F : 0x00;
+    return v;
+  }
+
+  // Sums at the top of the output's range.
+  Vector overflow() {
+    Vector v = clustered();
+    const Encoding ea = encoding_of(v.a_type), eb = encoding_of(v.b_type);
+    const auto k = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(v.a.size())));
+    v.a[k] = join(v.a_type, false, (1 << ea.exponent_bits) - 1, random.next());
+    v.b[k] = join(v.b_type, random.one_in(2), random.from_to(eb.bias - 1, eb.bias + 1), random.next());
+    const Encoding ec = encoding_of(accumulator());
+    v.c = join(accumulator(), random.one_in(2), (1 << ec.exponent_bits) - 2, ~std::uint64_t{0} << random.below(8));
+    if (unit.scaling == StepScaling::e8m0_per_32) v.scale_a = v.scale_b = {static_cast<std::uint8_t>(random.from_to(180, 254))};
+    return v;
+  }
+};
+
+constexpr int kPatterns = 8;
+
+std::vector<Vector> vectors_of(const TensorCoreUnit& unit) {
+  Generator generator{unit, Random(0xA55A ^ unit.name.size() * 7919u ^ static_cast<unsigned>(unit.products_per_step))};
+  std::vector<Vector> vectors;
+  for (int i = 0; i < 600; ++i) {
+    vectors.push_back(generator.raw_bits());
+    vectors.push_back(generator.clustered());
+    vectors.push_back(generator.probe());
+    vectors.push_back(generator.probe());
+    vectors.push_back(generator.subnormal_pair());
+    vectors.push_back(generator.near_floor());
+    vectors.push_back(generator.specials());
+    vectors.push_back(generator.overflow());
+  }
+  return vectors;
+}
+
+std::uint32_t judged(const TensorCoreUnit& unit, const Vector& v) {
+  return tensor_core_step(unit, v.a_type, v.a, v.b_type, v.b, v.c, v.scale_a, v.scale_b);
+}
+
+class Unit : public testing::TestWithParam<TensorCoreUnit> {};
+
+TEST_P(Unit, equals_the_second_route) {
+  const TensorCoreUnit& unit = GetParam();
+  int at = 0, differ = 0;
+  for (const Vector& v : vectors_of(unit)) {
+    const std::uint32_t got = judged(unit, v), want = second_route::step(unit, v);
+    if (got != want && ++differ < 4) {
+      ADD_FAILURE() << "vector " << at << " (pattern " << at % kPatterns << "), " << name_of(v.a_type) << " by " << name_of(v.b_type)
+                    << std::hex << ": want 0x" << want << ", got 0x" << got;
+    }
+    ++at;
+  }
+  EXPECT_EQ(differ, 0);
+}
+
+// A step reads its own stretch of the line, and no other line.
+TEST_P(Unit, equals_the_second_route_of_operands_decoded_beforehand) {
+  const TensorCoreUnit& unit = GetParam();
+  int differ = 0;
+  for (const Vector& v : vectors_of(unit)) {
+    constexpr std::size_t kBefore = 3, kAfter = 2;
+    DecodedLines a(unit, v.a_type), b(unit, v.b_type);
+    for (DecodedLines* lines : {&a, &b}) {
+      const std::vector<std::uint32_t>& codes = lines == &a ? v.a : v.b;
+      lines->resize(3, kBefore + codes.size() + kAfter);
+      for (std::size_t line = 0; line < 3; ++line) {
+        for (std::size_t k = 0; k < kBefore + codes.size() + kAfter; ++k) {
+          const bool inside = line == 1 && k >= kBefore && k < kBefore + codes.size();
+          lines->set(line, k, inside ? codes[k - kBefore] : 5);
+        }
+      }
+    }
+    const std::uint32_t got = tensor_core_step(unit, a.line(1).part(kBefore, v.a.size()), b.line(1).part(kBefore, v.b.size()), v.c,
+                                               v.scale_a, v.scale_b);
+    differ += got != second_route::step(unit, v);
+  }
+  EXPECT_EQ(differ, 0);
+}
+
+// The finest bit that a product of this unit can have, counted as a power of two.
+int finest_product(const TensorCoreUnit& unit) {
+  if (unit.scaling == StepScaling::e4m3_per_16) return 2 * -1 + 2 * -9;
+  int finest = 0;
+  for (const Format format : unit.operands) {
+    const Encoding e = encoding_of(format);
+    const int fraction_bits = format == Format::f32 ? 10 : e.fraction_bits;  // TF32
+    finest = std::min(finest, 2 * (1 - e.bias - fraction_bits));
+  }
+  return unit.scaling == StepScaling::e8m0_per_32 ? finest - 254 : finest;
+}
+
+TEST_P(Unit, vectors_expose_each_bent_rule) {
+  const TensorCoreUnit& unit = GetParam();
+  const bool f16 = unit.accumulator == Accumulator::f16_nearest;
+  const bool emulated = unit.execution == Execution::emulated_fp8;
+  // The floor can only cut bits of a product, and only where products have bits below its grid.
+  const bool floor_shows = finest_product(unit) < unit.zero_floor - unit.fraction_bits;
+  struct Bent {
+    Mutation mutation;
+    bool shows;
+  };
+  const Bent bent[] = {
+      {{.name = "F - 1", .fraction_bits = -1}, true},
+      {{.name = "F + 1", .fraction_bits = +1}, true},
+      {{.name = "floor - 1", .floor = -1}, floor_shows},
+      {{.name = "floor + 1", .floor = +1}, floor_shows},
+      {{.name = "align to nearest", .align = second_route::Direction::nearest_even}, true},
+      {{.name = "align downward", .align = second_route::Direction::down}, true},
+      {{.name = "products normalised", .normalise_products = true}, true},
+      {{.name = "subnormals renormalised", .renormalise_subnormals = true}, true},
+      {{.name = "K split in two", .split_k = true}, true},
+      {{.name = "other output precision", .other_output = true}, !f16},
+      {{.name = "halves contiguous", .contiguous_halves = true}, emulated},
+  };
+  const std::vector<Vector> vectors = vectors_of(unit);
+  std::vector<std::uint32_t> got;
+  for (const Vector& v : vectors) got.push_back(judged(unit, v));
+  for (const Bent& each : bent) {
+    int exposed = 0;
+    for (std::size_t i = 0; i < vectors.size(); ++i) exposed += got[i] != second_route::step(unit, vectors[i], each.mutation);
+    if (each.shows) EXPECT_GT(exposed, 0) << each.mutation.name;
+    else EXPECT_EQ(exposed, 0) << each.mutation.name << " was thought to be without effect";
+  }
+}
+
+std::string unit_label(const testing::TestParamInfo<TensorCoreUnit>& info) {
+  std::string label(info.param.name);
+  std::replace(label.begin(), label.end(), '.', '_');
+  return label;
+}
+
+const auto kAllUnits = testing::ValuesIn(tensor_core_units().begin(), tensor_core_units().end());
+INSTANTIATE_TEST_SUITE_P(all, Unit, kAllUnits, unit_label);
+
+// Every code of every format, by value.
+TEST(decode_term, gives_the_value_of_every_code) {
+  for (const Format format : {Format::bf16, Format::f16, Format::e4m3, Format::e5m2, Format::e2m1}) {
+    for (std::uint32_t code = 0; code < 1u << bits_of(format); ++code) {
+      const Term term = decode_term(format, code);
+      const double want = second_route::value_of(format, code);
+      if (term.kind == Term::Kind::nan) {
+        ASSERT_TRUE(std::isnan(want)) << name_of(format) << " " << code;
+        continue;
+      }
+      double got = term.kind == Term::Kind::infinity ? INFINITY : std::ldexp(term.significand, term.exponent - term.fraction);
+      if (term.negative) got = -got;
+      ASSERT_EQ(got, want) << name_of(format) << " " << code;
+      ASSERT_EQ(term.negative, std::signbit(want)) << name_of(format) << " " << code;
+      ASSERT_LT(term.significand, 2u << term.fraction);
+      if (want != 0 && term.kind == Term::Kind::finite) {
+        ASSERT_EQ(term.exponent, std::max(std::ilogb(want), 1 - second_route::layout_of(format).bias)) << code;
+      }
+    }
+  }
+}
+
+TEST(units, are_a_sound_table) {
+  for (const TensorCoreUnit& unit : tensor_core_units()) {
+    EXPECT_EQ(find_tensor_core_unit(unit.name)->name.data(), unit.name.data()) << unit.name << " is not unique";
+    EXPECT_EQ(unit.name.substr(0, unit.name.find('.')), unit.architecture);
+    // A row rests on a measurement, a published output or a published model.
+    const bool stated = std::ranges::any_of(std::array{"on an H200", "published", "MMA-Sim 2.1.1", "arXiv"}, [&](const char* source) {
+      return unit.evidence.find(source) != std::string_view::npos;
+    });
+    EXPECT_TRUE(stated) << unit.name << ": " << unit.evidence;
+    EXPECT_FALSE(unit.operands.empty()) << unit.name;
+    // spec tensor-core-1.3: the floor is a function of F and the output, but for FP4 and FP8 on 13 bits.
+    if (unit.fraction_bits != 13) {
+      const bool f16 = unit.accumulator == Accumulator::f16_nearest;
+      const int expected = unit.scaling == StepScaling::e4m3_per_16 ? -139 : (f16 ? 4 : -108) - unit.fraction_bits;
+      EXPECT_EQ(unit.zero_floor, expected) << unit.name;
+    }
+  }
+  EXPECT_EQ(find_tensor_core_unit("sm90.wgmma"), nullptr);
+}
+
+TEST(units, claim_a_measurement_only_where_there_is_one) {
+  std::vector<std::string_view> measured;
+  for (const TensorCoreUnit& unit : tensor_core_units()) {
+    if (unit.measured_by_us) measured.push_back(unit.name);
+  }
+  EXPECT_EQ(measured, (std::vector<std::string_view>{"sm90.wgmma.f16", "sm90.wgmma.fp8"}));
+}
+
+}  // namespace
+}  // namespace assay

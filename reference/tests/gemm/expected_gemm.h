@@ -1,0 +1,186 @@
+#pragma once
+// The second route to a whole grouped GEMM: the fixed-point step of the arithmetic suite, and the plan and epilogue written
+// out over logical matrices. Rounding is done in double or long-hand; nothing of reference/gemm takes part.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "reference/tests/arithmetic/second_route.h"
+#include "reference/tests/gemm/logical_problem.h"
+
+namespace assay::logical {
+
+// A rule of the GEMM bent, to see that the data would notice.
+enum class GemmMutation { none, other_association, interval_halved, merge_reversed, scale_of_first_block, epilogue_without_fma };
+
+inline double number(Format type, std::uint32_t code) { return second_route::value_of(type, code); }
+
+// Nearest even with `fraction_bits`, in exact double arithmetic; overflow to infinity.
+inline std::uint32_t half_code(Format type, double value) {
+  if (std::isnan(value)) return 0x7FFF;
+  const int fraction_bits = type == Format::bf16 ? 7 : 10, smallest = type == Format::bf16 ? -126 : -14;
+  const double limit = type == Format::bf16 ? 0x1.FFp127 : 65520.0;
+  const std::uint32_t sign = std::signbit(value) ? 0x8000 : 0, infinity = type == Format::bf16 ? 0x7F80 : 0x7C00;
+  value = std::fabs(value);
+  if (value >= limit) return sign | infinity;
+  int low = 0, high = static_cast<int>(infinity);  // the largest code whose value is at most `value`
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (number(type, static_cast<std::uint32_t>(middle)) <= value ? low : high) = middle;
+  }
+  const double below = number(type, static_cast<std::uint32_t>(low));
+  const double unit = std::ldexp(1.0, std::max(below == 0 ? smallest : std::ilogb(below), smallest) - fraction_bits);
+  const double rest = value - below;
+  if (rest > unit / 2 || (rest == unit / 2 && low % 2 == 1)) ++low;
+  return sign | static_cast<std::uint32_t>(low);
+}
+
+inline std::uint32_t output_code(Format type, float value) {
+  if (type != Format::f32) return half_code(type, value);
+  return std::isnan(value) ? 0x7FFFFFFF : std::bit_cast<std::uint32_t>(value);
+}
+
+struct Expected {
+  const AccumulationPlan& plan;
+  const Problem& problem;
+  GemmMutation mutation = GemmMutation::none;
+
+  static float number32(std::uint32_t code) { return std::bit_cast<float>(code); }
+
+  float chain(const TensorCoreUnit& unit, const Matrix& a, std::int64_t i, const Matrix& b, std::int64_t j, std::int64_t begin,
+              std::int64_t end) const {
+    std::uint32_t accumulator = 0;
+    for (std::int64_t k = begin; k < end; k += unit.products_per_step) {
+      second_route::Vector v{problem.rows.type, problem.columns.type, {}, {}, accumulator, {}, {}};
+      for (std::int64_t at = k; at < std::min(end, k + unit.products_per_step); ++at) {
+        v.a.push_back(a.code(i, at));
+        v.b.push_back(b.code(j, at));
+        const bool inside = unit.scaling != StepScaling::none;
+        if (inside && (at - k) % a.k_block == 0) {
+          v.scale_a.push_back(static_cast<std::uint8_t>(a.scale(i, at)));
+          v.scale_b.push_back(static_cast<std::uint8_t>(b.scale(j, at)));
+        }
+      }
+      accumulator = second_route::step(unit, v);
+    }
+    return static_cast<float>(second_route::accumulator_value(unit.accumulator, accumulator));
+  }
+
+  float slice(const TensorCoreUnit& unit, const Matrix& a, std::int64_t i, const Matrix& b, std::int64_t j, std::int64_t begin,
+              std::int64_t end) const {
+    float acc = 0;
+    std::int64_t stretch = plan.promotion_interval == 0 ? std::max<std::int64_t>(end - begin, 1) : plan.promotion_interval;
+    if (mutation == GemmMutation::interval_halved && plan.promotion_interval != 0) stretch /= 2;
+    for (std::int64_t k = begin; k < end; k += stretch) {
+      const float t = chain(unit, a, i, b, j, k, std::min(end, k + stretch));
+      Promotion promotion = plan.promotion;
+      if (mutation == GemmMutation::other_association) {
+        if (promotion == Promotion::fma_scales_first) promotion = Promotion::fma_rows_first;
+        else if (promotion == Promotion::fma_rows_first) promotion = Promotion::fma_cols_first;
+        else if (promotion == Promotion::fma_cols_first) promotion = Promotion::fma_scales_first;
+      }
+      const bool block = promotion >= Promotion::fma_scales_first;
+      const std::int64_t scale_k = mutation == GemmMutation::scale_of_first_block ? 0 : k;
+      const double sr = block ? number32(a.scale(i, scale_k)) : 1, sc = block ? number32(b.scale(j, scale_k)) : 1;
+      switch (promotion) {
+        case Promotion::none: acc = t; break;
+        case Promotion::add: acc = static_cast<float>(static_cast<double>(acc) + t); break;
+        case Promotion::fma_scales_first: acc = fma_exact(static_cast<float>(sr * sc), t, acc); break;
+        case Promotion::fma_rows_first: acc = fma_exact(static_cast<float>(t * sr), static_cast<float>(sc), acc); break;
+        case Promotion::fma_cols_first: acc = fma_exact(static_cast<float>(t * sc), static_cast<float>(sr), acc); break;
+      }
+    }
+    return acc;
+  }
+
+  // a * b + c rounded once, through fixed point.
+  static float fma_exact(float a, float b, float c) {
+    const double product = static_cast<double>(a) * b;  // 48 bits: exact
+    if (!std::isfinite(product) || !std::isfinite(c)) return static_cast<float>(product + c);
+    const second_route::Fixed sum = second_route::Fixed::of(product) + second_route::Fixed::of(static_cast<double>(c));
+    if (sum.zero()) return static_cast<float>(product + c);  // the sign of a zero
+    return std::bit_cast<float>(second_route::output(sum, Accumulator::f32_truncated, true));
+  }
+
+  struct Word {
+    std::size_t at;
+    std::uint32_t code;
+    bool operator==(const Word&) const = default;
+  };
+
+  // Elements of D as written.
+  std::size_t elements() const {
+    std::size_t count = 0;
+    for (std::size_t t = 0; t < problem.rows.groups.size(); ++t) {
+      count += static_cast<std::size_t>(problem.rows.groups[t].extent * problem.columns.groups[t].extent);
+    }
+    return count;
+  }
+
+  // The words of D that are to be written, row-major by group: all of them, or one in an odd number where there are many.
+  // `c` and `bias` are codes of the type of D.
+  std::vector<Word> words(const std::vector<float>& alpha, const std::vector<float>& beta, const std::vector<std::uint32_t>& c,
+                                   const std::vector<std::uint32_t>& bias) const {
+    const TensorCoreUnit& unit = *find_tensor_core_unit(plan.unit);
+    const Format d_type = problem.setting().d_type;
+    std::vector<Word> result;
+    const std::size_t stride = elements() / 1200 | 1;
+    std::size_t at = 0;
+    for (std::size_t t = 0; t < problem.rows.groups.size(); ++t) {
+      const Matrix& a = problem.rows.groups[t];
+      const Matrix& b = problem.columns.groups[t];
+      float factor = alpha[t];
+      if (problem.setting().kind == GemmKind::tensor) {
+        factor = static_cast<float>(static_cast<double>(factor) * number32(b.scales[0]));
+        factor = static_cast<float>(static_cast<double>(factor) * number32(a.scales[0]));
+      }
+      if (problem.setting().kind == GemmKind::nvfp4) {
+        factor = static_cast<float>(static_cast<double>(factor) * b.amax);
+        factor = static_cast<float>(static_cast<double>(factor) * a.amax);
+        factor = static_cast<float>(static_cast<double>(factor) * std::bit_cast<float>(0x34149B93u));  // 1/7225344
+      }
+      for (std::int64_t i = 0; i < a.extent; ++i) {
+        for (std::int64_t j = 0; j < b.extent; ++j, ++at) {
+          if (at % stride != 0) continue;
+          const double c_value = beta[t] == 0 ? 0 : number(d_type, c[at]);
+          const auto scaled_c = static_cast<float>(static_cast<double>(beta[t]) * c_value);
+          float value = beta[t] == 0 ? 0 : scaled_c;
+          const float acc = a.depth > 0 ? merged(unit, a, i, b, j) : 0;
+          if (beta[t] == 0) value = factor == 1 ? acc : static_cast<float>(static_cast<double>(acc) * factor + 0.0);  // -0 becomes +0
+          else if (mutation == GemmMutation::epilogue_without_fma) value = static_cast<float>(static_cast<double>(acc) * factor) + scaled_c;
+          else value = fma_exact(acc, factor, scaled_c);
+          std::uint32_t code = output_code(d_type, value);
+          if (!bias.empty()) {
+            const double biased = number(d_type, code) + number(d_type, bias[t * static_cast<std::size_t>(b.extent) + static_cast<std::size_t>(j)]);
+            code = output_code(d_type, static_cast<float>(biased));
+          }
+          result.push_back({at, code});
+        }
+      }
+    }
+    return result;
+  }
+
+  float merged(const TensorCoreUnit& unit, const Matrix& a, std::int64_t i, const Matrix& b, std::int64_t j) const {
+    if (plan.slices == 1) return slice(unit, a, i, b, j, 0, a.depth);
+    std::vector<float> partials;
+    const Format d_type = problem.setting().d_type;
+    const auto kept = [&](float value) {
+      if (plan.merge != SliceMerge::sequential_output) return value;
+      return static_cast<float>(number(d_type, output_code(d_type, value)));
+    };
+    for (std::int64_t s = 0; s < plan.slices; ++s) {
+      const std::int64_t begin = std::min(a.depth, s * plan.slice_length), end = std::min(a.depth, begin + plan.slice_length);
+      partials.push_back(kept(slice(unit, a, i, b, j, begin, end)));
+    }
+    if (mutation == GemmMutation::merge_reversed) std::reverse(partials.begin(), partials.end());
+    float total = partials[0];
+    for (std::size_t s = 1; s < partials.size(); ++s) total = kept(static_cast<float>(static_cast<double>(total) + partials[s]));
+    return total;
+  }
+};
+
+}  // namespace assay::logical
