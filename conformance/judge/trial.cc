@@ -209,6 +209,10 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   CallResult blanked, called, waited, fetched;
   std::optional<LateStream> late;
   CallSequence calls(backend_);
+  const auto between = [&] {
+    if (way.between) calls.enqueue([&] { way.between(on); });
+  };
+  between();
   if (way.late) {
     // What overtakes the stream finds this, or has what it wrote overwritten by it.
     const auto other = static_cast<std::uint8_t>(~poison);
@@ -229,11 +233,13 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   prepared_.reset();
   Attempt result;
   try {
+    between();
     if (way.graph) {
       calls.launch(graphs_.empty() ? nullptr : graphs_.back(), on, called);
     } else {
       calls.execute(on, call_, called);
     }
+    between();
     const bool waits = !way.late || way.elsewhere;
     if (waits) calls.synchronize(on, timeout_ms_, waited);
     memory_.fetch(calls, reader, fetched);

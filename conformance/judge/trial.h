@@ -69,6 +69,7 @@ class Trial {
     bool late = false;       // inputs, poison and call are enqueued behind other work: LateStream
     bool elsewhere = false;  // with `graph`: launched on another stream than captured. With `late`: waited for on its stream and
                              // then read on another; without, read on its own stream and not waited for before
+    std::function<void(assay_stream* on)> between = {};  // on the stream, before the inputs are written, and before and after the call
   };
   // "behind other work on its stream, read without a wait in between"; empty for none of these.
   static std::string text_of(const Way& way);

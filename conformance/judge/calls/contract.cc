@@ -8,8 +8,10 @@
 #include <set>
 
 #include "conformance/backends/built_in.h"
-#include "conformance/judge/judge_parts.h"
+#include "conformance/judge/calls/events.h"
+#include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/calls/wrong_calls.h"
+#include "conformance/judge/judge_parts.h"
 
 namespace assay::conformance {
 namespace {
@@ -85,6 +87,28 @@ std::string fault_under_capture(Backend& backend, Trial& trial, const std::vecto
   }
 }
 
+// Events before and after the right call: on its stream, and on one that is busy. What is wrong with their times goes to `faults`.
+// False where the call went wrong beside them: the judgement says so.
+bool is_right_between_events(Backend& backend, Trial& trial, const golden::Case& problem, const Expectation& expectation,
+                             const JudgeOptions& options, Judgement& judgement, std::vector<std::string>& faults) {
+  if (backend.table().event_create == nullptr) return true;
+  const bool is_small = judgement.words <= kLateWords;
+  Events events(backend);
+  for (const bool late : {false, true}) {
+    if (late && !is_small) continue;
+    const Attempt tried = trial.attempt(problem, kPoisons[0], {.late = late, .elsewhere = late, .between = [&](assay_stream* on) { events.record(on); }});
+    const std::string when = std::string("the right call, with events before and after it") + (late ? ", behind other work on the stream" : "");
+    if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return false;
+    std::string fault = events.fault();
+    if (fault.empty()) fault = events.fault_of_misuse();
+    if (!fault.empty()) {
+      faults.push_back(fault);
+      return true;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Judgement judge_contract(Backend& backend, const golden::Case& problem, const JudgeOptions& options) {
@@ -106,8 +130,9 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
     return true;
   };
   if (!right_call("")) return watch.stop(judgement);
-  Opinion opinion(problem, specs);
   std::vector<std::string> faults;
+  if (!is_right_between_events(backend, trial, problem, expectation, options, judgement, faults)) return watch.stop(judgement);
+  Opinion opinion(problem, specs);
   std::set<std::string> reasons;
   std::vector<std::int64_t> algorithms;
   for (const assay_algorithm& each : backend.algorithms(trial.call())) algorithms.push_back(each.id);
@@ -142,7 +167,7 @@ Judgement judge_contract(Backend& backend, const golden::Case& problem, const Ju
       if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return watch.stop(judgement);
     }
   }
-  settle_calls(faults, "other wrong calls", options, judgement);
+  settle_calls(faults, "other calls", options, judgement);
   return watch.stop(judgement);
 }
 

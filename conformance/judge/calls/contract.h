@@ -9,7 +9,7 @@ namespace assay::conformance {
 // or algorithm, missing ones, sizes and types that do not fit. Each must be refused with a status other than ASSAY_OK and with
 // a reason of one line that is not that of all the others, memory must stay as it is, and the right call after it must give the
 // right bits. Where the backend captures, all of them are made again under one capture, and refused there, before the right call
-// is captured and launched. Whether a part may be left out is the reference's decision. Errors: as judge().
+// is captured and launched. Where the backend has events, the right call is made with events around it too (events.h). Whether a part may be left out is the reference's decision. Errors: as judge().
 Judgement judge_contract(Backend& backend, const golden::Case& problem, const JudgeOptions& options);
 
 }  // namespace assay::conformance

@@ -81,6 +81,7 @@ class Late {
   bool poor_copy_to_host = false;      // copies at once
   bool copies_elsewhere = false;       // copies to the device are made on a stream of the backend's own
   bool fills_elsewhere = false;
+  bool event_frees_stream = false;     // what comes behind an event does not wait for what is before it
 
   static const assay_backend& table();
 
@@ -110,6 +111,7 @@ class Late {
   std::map<assay_stream*, std::unique_ptr<Queue>> queues_;
   std::map<assay_graph*, assay_stream*> captured_on_;
   assay_stream* first_ = nullptr;
+  assay_stream* freed_ = nullptr;
 };
 
 inline const assay_backend& Late::table() {
@@ -164,6 +166,10 @@ inline const assay_backend& Late::table() {
       current_->wait();
       reference_backend()->close(context);
     };
+    table.event_record = [](assay_context* context, assay_event* event, assay_stream* stream) {
+      current_->freed_ = current_->event_frees_stream ? stream : nullptr;
+      return reference_backend()->event_record(context, event, stream);
+    };
     table.synchronize = [](assay_context*, assay_stream* stream, std::int64_t) {
       const bool poor = current_->poor_synchronize || (current_->poor_second_synchronize && stream != current_->first_);
       if (!poor) current_->of(stream).wait();
@@ -175,7 +181,8 @@ inline const assay_backend& Late::table() {
       if (status != ASSAY_OK) return status;
       auto graph = std::make_shared<assay_graph>();  // a copy of the call
       host::record(*graph, *call);
-      current_->enqueue(stream, current_->runs_elsewhere, [=] { perform(*graph, context); });
+      current_->enqueue(stream, current_->runs_elsewhere || stream == current_->freed_, [=] { perform(*graph, context); });
+      current_->freed_ = nullptr;
       return ASSAY_OK;
     };
     table.capture_end = [](assay_context* context, assay_stream* stream, assay_graph** graph) {

@@ -32,6 +32,8 @@ class Rogue {
   std::function<void(assay_numerics&)> state;                // changes what the reference states
   std::function<void(const assay_call&)> asked, sized;       // before numerics and workspace_bytes
   std::function<void*(void*)> given;                         // what the caller gets for an allocation
+  std::function<assay_status()> event_create, event_record;
+  std::function<assay_status(double& milliseconds)> event_elapsed;  // with what the reference says
   std::int64_t workspace = 0;
   std::string error;  // what last_error says, if not empty
   bool silent = false;  // last_error says nothing
@@ -72,6 +74,18 @@ class Rogue {
       };
       table.fill = [](assay_context* context, assay_stream* stream, void* data, std::uint8_t value, std::int64_t bytes) {
         return reference_backend()->fill(context, stream, data, value, std::max<std::int64_t>(0, bytes - current_->not_filled));
+      };
+      table.event_create = [](assay_context* context, assay_event** event) {
+        const assay_status status = current_->event_create ? current_->event_create() : ASSAY_OK;
+        return status == ASSAY_OK ? reference_backend()->event_create(context, event) : status;
+      };
+      table.event_record = [](assay_context* context, assay_event* event, assay_stream* stream) {
+        const assay_status status = current_->event_record ? current_->event_record() : ASSAY_OK;
+        return status == ASSAY_OK ? reference_backend()->event_record(context, event, stream) : status;
+      };
+      table.event_elapsed = [](assay_context* context, assay_event* start, assay_event* stop, double* milliseconds) {
+        const assay_status status = reference_backend()->event_elapsed(context, start, stop, milliseconds);
+        return current_->event_elapsed ? current_->event_elapsed(*milliseconds) : status;
       };
       table.capture_begin = [](assay_context* context, assay_stream* stream) {
         current_->capturing = true;
