@@ -1,6 +1,6 @@
-# Puts text files into a C++ source, as kLevelTexts of conformance/levels/level_texts.h.
-# embed_level_texts(OUTPUT FILE...): FILEs are watched, and OUTPUT changes only when they do.
-function(embed_level_texts output)
+# Puts text files into a C++ source: SYMBOL, which HEADER declares as a span of EmbeddedText (conformance/cases/embedded_text.h).
+# embed_texts(OUTPUT HEADER SYMBOL FILE...): FILEs are watched, and OUTPUT changes only when they do.
+function(embed_texts output header symbol)
   set(entries "")
   foreach(file IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
@@ -10,14 +10,14 @@ function(embed_level_texts output)
   endforeach()
   set(EMBEDDED_TEXTS "${entries}")
   file(CONFIGURE OUTPUT ${output} CONTENT [[// Made by cmake/embed_texts.cmake.
-#include "conformance/levels/level_texts.h"
+#include "@header@"
 
 namespace assay::conformance {
 namespace {
-constexpr LevelText kTexts[] = {
+constexpr EmbeddedText @symbol@Entries[] = {
 @EMBEDDED_TEXTS@};
 }
-const std::span<const LevelText> kLevelTexts(kTexts);
+const std::span<const EmbeddedText> @symbol@(@symbol@Entries);
 }  // namespace assay::conformance
 ]] @ONLY)
 endfunction()

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "conformance/catalogue/written_cases.h"
+#include "conformance/catalogue/case_text.h"
+#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/cases/case_schema.h"
 #include "reference/support/error.h"
 
@@ -15,12 +16,8 @@ void append(std::vector<CaseLine>& lines, std::vector<CaseLine> more) {
 
 namespace {
 
-std::vector<CaseLine> written(std::string_view text) {
-  std::vector<CaseLine> lines;
-  for (const std::string_view line : words_of(text, '\n')) {
-    if (line[0] != '#') lines.push_back(parse_case_line(line));
-  }
-  return lines;
+void append_written(std::vector<CaseLine>& lines, Profile section) {
+  for (const CaseText& each : written_cases()) append(lines, each.of(section));
 }
 
 // `pattern` with * and ? against the whole of `text`.
@@ -66,9 +63,10 @@ std::string_view name_of(Profile profile) {
 }
 
 std::vector<CaseLine> catalogue(Profile profile) {
-  std::vector<CaseLine> lines = written(kSmokeLines);
+  std::vector<CaseLine> lines;
+  append_written(lines, Profile::smoke);
   if (profile != Profile::smoke) {
-    append(lines, written(kStandardLines));
+    append_written(lines, Profile::standard);
     append(lines, covered_lines(0));
     append(lines, size_lines());
     append(lines, order_free_lines());
@@ -79,7 +77,7 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, output_lines());
   }
   if (profile == Profile::full) {
-    append(lines, written(kFullLines));
+    append_written(lines, Profile::full);
     append(lines, covered_lines(1));
     append(lines, covered_lines(2));
   }

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "conformance/catalogue/written_cases.h"
+#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
 
 namespace assay::conformance {
@@ -18,7 +18,7 @@ const Axis kDirection{"", "direction=rowwise", "direction=columnwise"};
 const Axis kRecipes{"recipe=tensor_current", "recipe=tensor_delayed", "recipe=block_1x128", "recipe=block_128x128", "recipe=mxfp8"};
 
 // Rows and columns: what fits a block, what does not, and groups that are empty, odd or alone, the last and neighbours.
-// Every list begins with the values that standard takes; longer matrices stand in catalogue_sizes.cc.
+// Every list begins with the values that standard takes; longer matrices stand in size_cases.cc.
 const Axis kAnyShape{"R=33 K=272", "R=130 K=127", "splits=1,127,128,129,0 K=160", "splits=5,0,0,7 K=129",
                      "splits=one(8,130,3) K=240",
                      "R=130 K=144",  "R=1 K=16",  "R=128 K=256",  "R=65 K=96", "splits=128,0,256 K=272", "splits=0,128,0,256 K=128",

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "conformance/catalogue/written_cases.h"
+#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
 #include "reference/support/error.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "conformance/catalogue/written_cases.h"
+#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/catalogue/covering.h"
 #include "conformance/generate/generator.h"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "conformance/catalogue/written_cases.h"
+#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
 #include "reference/support/error.h"
 

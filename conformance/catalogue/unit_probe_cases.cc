@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "conformance/catalogue/written_cases.h"
+#include "conformance/catalogue/catalogue_parts.h"
 
 namespace assay::conformance {
 namespace {

@@ -1,14 +1,10 @@
 #pragma once
-// conformance/levels/*.txt as the build has put them into the program.
+// conformance/levels/*.txt, in the order of their names.
 
-#include <span>
-#include <string_view>
+#include "conformance/cases/embedded_text.h"
 
 namespace assay::conformance {
 
-struct LevelText {
-  std::string_view file, text;
-};
-extern const std::span<const LevelText> kLevelTexts;
+extern const std::span<const EmbeddedText> kLevelTexts;
 
 }  // namespace assay::conformance

@@ -58,7 +58,7 @@ Level parse_level(const std::string& text, const std::string& source) {
 const std::vector<Level>& levels() {
   static const std::vector<Level> all = [] {
     std::vector<Level> made;
-    for (const LevelText& each : kLevelTexts) made.push_back(parse_level(std::string(each.text), std::string(each.file)));
+    for (const EmbeddedText& each : kLevelTexts) made.push_back(parse_level(std::string(each.text), std::string(each.file)));
     std::sort(made.begin(), made.end(), [](const Level& a, const Level& b) {
       return std::pair(a.name == "all", a.name) < std::pair(b.name == "all", b.name);
     });

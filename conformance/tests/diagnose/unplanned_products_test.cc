@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "conformance/catalogue/catalogue.h"
-#include "conformance/catalogue/written_cases.h"
+#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/judge/expectation.h"
 #include "conformance/tests/diagnose/product_models.h"
 

@@ -1,15 +1,12 @@
 #pragma once
-// The parts of the catalogue: lines that are written by hand, lines that covering makes, lines that are about sizes.
+// The parts of the catalogue that are computed: lines that covering makes, lines that are about sizes, options, inputs. The
+// lines that are written by hand are in case_text.h.
 
-#include <string_view>
 #include <vector>
 
 #include "conformance/cases/case_line.h"
 
 namespace assay::conformance {
-
-// Case lines as text, one a line; # starts a comment.
-extern const std::string_view kSmokeLines, kStandardLines, kFullLines;
 
 // Puts `more` behind `lines`.
 void append(std::vector<CaseLine>& lines, std::vector<CaseLine> more);

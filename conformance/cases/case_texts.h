@@ -1,0 +1,10 @@
+#pragma once
+// conformance/cases/*.txt, in the order of their names.
+
+#include "conformance/cases/embedded_text.h"
+
+namespace assay::conformance {
+
+extern const std::span<const EmbeddedText> kCaseTexts;
+
+}  // namespace assay::conformance
