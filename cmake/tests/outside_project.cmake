@@ -1,5 +1,5 @@
 # Installs assay::reference into an empty prefix, builds the project of consumer/ against it as a stranger would, runs it.
-# cmake -DBUILD=... -DWORK=... -DCONSUMER=... -DCXX=... -DFLAGS=... -DGENERATOR=... -P outside_project.cmake
+# cmake -DBUILD=... -DWORK=... -DCONSUMER=... -DCXX=... -DFLAGS=... -DGENERATOR=... -DNM=... -P outside_project.cmake
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
@@ -12,6 +12,17 @@ run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
 if(NOT output STREQUAL "0 1 3 4 4 16 8 24 12 ")
   message(FATAL_ERROR "the consumer printed '${output}'")
+endif()
+
+# Two builds of the library in one process do not meet: a shared library that links it exports none of its symbols.
+run(${NM} -D --defined-only ${WORK}/build/libplugin.so)
+if(NOT output MATCHES " T plugin_entry\n")
+  message(FATAL_ERROR "the plug-in does not export its function: ${output}")
+endif()
+string(REGEX MATCHALL "[^\n]*5assay[^\n]*" exported "${output}")
+list(LENGTH exported count)
+if(NOT count EQUAL 0)
+  message(FATAL_ERROR "the plug-in exports ${count} symbols of the library: ${exported}")
 endif()
 
 # The package may be moved: nothing in it names a folder of the machine that built it.

@@ -76,7 +76,7 @@ ASSAY_INLINE void round_as(float* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) values[i] = Output::value(Output::code(values[i]));
 }
 
-}  // namespace
+namespace cloned {  // with internal linkage: see reference/support/simd.h
 
 ASSAY_CLONES void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at,
                         std::int64_t count) {
@@ -94,5 +94,15 @@ ASSAY_CLONES void round_to(Format type, float* values, std::int64_t count) {
     default: return;
   }
 }
+
+}  // namespace cloned
+}  // namespace
+
+void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at,
+           std::int64_t count) {
+  cloned::store(epilogue, acc, c, bias, d, at, count);
+}
+
+void round_to(Format type, float* values, std::int64_t count) { cloned::round_to(type, values, count); }
 
 }  // namespace assay::gemm

@@ -67,7 +67,7 @@ ASSAY_INLINE float link_sum(Accumulator accumulator, float t, float c) {
   return nearest_f16(static_cast<double>(t) + c);
 }
 
-// The value of a finished stretch enters the partial sum.
+// The value of a finished promotion interval enters the partial sum.
 ASSAY_INLINE void promote(const KernelCall& call, std::int64_t step, int row, float* value, float* partial) {
   const Promotion promotion = call.rule->promotion;
   const bool scaled = promotion != Promotion::none && promotion != Promotion::add;
@@ -99,7 +99,7 @@ ASSAY_INLINE void promote(const KernelCall& call, std::int64_t step, int row, fl
   for (int lane = 0; lane < kPanel; ++lane) value[lane] = 0;
 }
 
-// What follows a step, for one row.
+// Link and promotion after a step, for one row.
 ASSAY_INLINE void close_step(const KernelCall& call, std::int64_t step, int row) {
   float* chain = call.state.chain + row * kPanel;
   float* value = chain;
@@ -110,7 +110,7 @@ ASSAY_INLINE void close_step(const KernelCall& call, std::int64_t step, int row)
       for (int lane = 0; lane < kPanel; ++lane) chain[lane] = 0;
     }
   }
-  if (call.steps[step].ends_stretch) promote(call, step, row, value, call.state.partial + row * kPanel);
+  if (call.steps[step].ends_interval) promote(call, step, row, value, call.state.partial + row * kPanel);
 }
 
 // One step of one row. kSpecial: infinities and NaN may be among the operands.
@@ -161,7 +161,7 @@ ASSAY_INLINE void wide_step(const KernelCall& call, std::int64_t step, int row) 
         special[lane] += product;  // finite ones are below 4: they neither hide nor make an infinity
         product = finite_part(product);
       }
-      // A field of 0 makes the factor 0, and rightly so: the term would be below 1.
+      // A field of 0 makes the factor 0, which is correct: the term would be below 1.
       const std::int32_t field = std::max(exponent + b_exponent[slot * kPanel + lane] + shift[lane], 0);
       sum[lane] += static_cast<std::int32_t>(product * std::bit_cast<float>(field << 23));
     }
@@ -176,7 +176,7 @@ ASSAY_INLINE void wide_step(const KernelCall& call, std::int64_t step, int row) 
   }
 }
 
-}  // namespace
+namespace cloned {  // with internal linkage: see reference/support/simd.h
 
 ASSAY_CLONES void run_wide(const KernelCall& call) {
   const bool special = call.row_lines.special || call.column_lines.special;
@@ -242,5 +242,12 @@ ASSAY_CLONES void run_fp4(const KernelCall& call) {
     }
   }
 }
+
+}  // namespace cloned
+}  // namespace
+
+void run_wide(const KernelCall& call) { cloned::run_wide(call); }
+
+void run_fp4(const KernelCall& call) { cloned::run_fp4(call); }
 
 }  // namespace assay::gemm

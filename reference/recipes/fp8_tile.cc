@@ -105,14 +105,14 @@ ASSAY_INLINE void encode_twice(const typename X::Storage* __restrict x, std::int
   }
 }
 
-// Asks for `count` bytes at `address`, which may lie past the end of what is there: nothing is read.
+// Prefetches `count` bytes at `address`, which may lie past the end of the buffer: nothing is read.
 template <int kForWriting>
 ASSAY_INLINE void prefetch(std::uintptr_t address, int count) {
   for (int byte = 0; byte < count; byte += 64)
     __builtin_prefetch(reinterpret_cast<const void*>(address + byte), kForWriting);
 }
 
-// Rows of a tile are far apart in memory: too far for the processor to foresee them.
+// Rows of a tile are too far apart in memory for the processor's own prefetcher.
 template <class X>
 ASSAY_INLINE void prefetch_next(const Tile& tile, int r) {
   if (tile.next_x == nullptr) return;
@@ -121,7 +121,7 @@ ASSAY_INLINE void prefetch_next(const Tile& tile, int r) {
               kTile * kBytes);
 }
 
-// 128 codes that will be written soon: a store that waits for its line holds up those behind it.
+// Prefetches 128 codes for writing: a store that waits for its cache line delays the stores after it.
 ASSAY_INLINE void prefetch_codes(const std::uint8_t* codes, std::int64_t offset) {
   prefetch<1>(reinterpret_cast<std::uintptr_t>(codes) + static_cast<std::uintptr_t>(offset), kTile);
 }
@@ -230,6 +230,9 @@ const void* element(Format type, const void* x, std::int64_t i) {
   return static_cast<const std::byte*>(x) + i * (type == Format::f32 ? 4 : 2);
 }
 
+namespace {
+namespace cloned {  // with internal linkage: see reference/support/simd.h
+
 ASSAY_CLONES void row_amaxes(const Tile& tile, float* rows) { with_x_type(tile.type, AmaxOfRows{tile, rows}); }
 
 ASSAY_CLONES void row_and_column_amaxes(const Tile& tile, float* rows, float* columns) {
@@ -264,8 +267,35 @@ ASSAY_CLONES void encode_run(const Fp8Cast& cast, Format type, const void* x, st
   with_types(cast, type, EncodeRun{x, count, scale, codes});
 }
 
+}  // namespace cloned
+}  // namespace
+
+void row_amaxes(const Tile& tile, float* rows) { cloned::row_amaxes(tile, rows); }
+
+void row_and_column_amaxes(const Tile& tile, float* rows, float* columns) { cloned::row_and_column_amaxes(tile, rows, columns); }
+
+float run_amax(Format type, const void* x, std::int64_t count) { return cloned::run_amax(type, x, count); }
+
+void encode_rows(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes, std::int64_t stride) {
+  cloned::encode_rows(cast, tile, scales, codes, stride);
+}
+
+void encode_columns(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes, std::int64_t stride) {
+  cloned::encode_columns(cast, tile, scales, codes, stride);
+}
+
+void encode_rows_and_columns(const Fp8Cast& cast, const Tile& tile, const float* row_scales, const float* column_scales,
+                             std::uint8_t* row_codes, std::int64_t row_stride, std::uint8_t* column_codes,
+                             std::int64_t column_stride) {
+  cloned::encode_rows_and_columns(cast, tile, row_scales, column_scales, row_codes, row_stride, column_codes, column_stride);
+}
+
+void encode_run(const Fp8Cast& cast, Format type, const void* x, std::int64_t count, float scale, std::uint8_t* codes) {
+  cloned::encode_run(cast, type, x, count, scale, codes);
+}
+
 void transpose_codes(const TileCodes& codes, int rows, int columns, std::uint8_t* transposed, std::int64_t stride) {
-  // Sixteen columns at a time by way of a strip in cache: the destination gets whole runs of `rows` bytes, and nothing
+  // Sixteen columns at a time through a buffer in cache: the destination receives whole runs of `rows` bytes, and nothing
   // beyond them.
   alignas(64) std::uint8_t strip[16][kTile];
   for (int c = 0; c < columns; c += 16) {

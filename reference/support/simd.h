@@ -6,6 +6,8 @@
 // Clones differ in speed only: no contraction, no reassociation, so every clone computes the same bits. What a cloned
 // function calls must be inlined into it (ASSAY_INLINE) to be vectorised with it. Elsewhere than x86-64 with GCC, and
 // under sanitizers (whose runtime is not ready when the loader resolves clones), there is one plain version.
+//
+// Give cloned functions internal linkage: GCC exports the symbol of any other from a shared library, hidden or not.
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__) && !defined(ASSAY_PORTABLE)
