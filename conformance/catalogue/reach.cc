@@ -20,7 +20,7 @@ const char* type_of_scales(Recipe recipe) {
 
 // Scales of all groups in one direction, and the lengths of their rows and tiles.
 std::int64_t add_scales(Recipe recipe, Direction direction, const inputs::Rows& rows, std::int64_t columns, Reach& reach) {
-  if (recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed) return static_cast<std::int64_t>(rows.splits.size());
+  if (is_per_tensor(recipe)) return static_cast<std::int64_t>(rows.splits.size());
   std::int64_t count = 0;
   for (const std::int64_t each : rows.splits) {
     const ScaleShape shape = scale_shape(recipe, direction, each, columns);

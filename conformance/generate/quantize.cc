@@ -96,7 +96,7 @@ Tensor random_bytes(std::uint64_t seed, const std::string& name, std::vector<std
 
 void generate_quantize(const CaseLine& line, Case& result) {
   const Recipe recipe = recipe_of(line);
-  const bool per_tensor = recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed;
+  const bool per_tensor = is_per_tensor(recipe);
   const bool fp8_scaled = per_tensor || recipe == Recipe::block_1x128 || recipe == Recipe::block_128x128;
   auto& attributes = result.attributes;
   attributes["recipe"] = line.text("recipe");

@@ -100,7 +100,7 @@ Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction
   r.type = scale_format(recipe);
   const CounterRandom random(r.seed, r.tensor);
   const std::vector<std::int64_t> offsets = scale_offsets(recipe, direction, splits, columns);
-  const bool one = recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed;
+  const bool one = is_per_tensor(recipe);
 
   Tensor tensor = make(r.type, {offsets.back()});
   const std::uint32_t poison = r.type == Format::f32 ? kScalePoison : nan_code(r.type);

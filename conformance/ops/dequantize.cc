@@ -41,7 +41,7 @@ void parse(const Request& request, Parsed& parsed) {
   quantized.grouped = problem.grouped;
   quantized.splits = problem.splits;
   const QuantizeShapes shapes = quantize_outputs(quantized);
-  const bool per_tensor = problem.recipe == Recipe::tensor_current || problem.recipe == Recipe::tensor_delayed;
+  const bool per_tensor = is_per_tensor(problem.recipe);
   const bool rowwise = quantized.config.rowwise;
   const OutputShape& data = rowwise ? shapes.rowwise_data : shapes.columnwise_data;
   const OutputShape& scales = rowwise || per_tensor ? shapes.rowwise_scale_inv : shapes.columnwise_scale_inv;

@@ -59,7 +59,7 @@ void name_scale(OutputMap& map, Recipe recipe, Direction direction) {
 
 void add_scales(OutputMap& map, Recipe recipe, Direction direction, const std::vector<std::int64_t>& rows, std::int64_t columns, bool swizzled) {
   map.is_scale = true;
-  if (recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed) {
+  if (is_per_tensor(recipe)) {
     map.row_name = "", map.column_name = "";
     for (std::size_t g = 0; g < rows.size(); ++g) add(map, static_cast<std::int64_t>(g), {1, 1, 1, 1});
     return;

@@ -58,8 +58,6 @@ void drop_odd_directions(QuantizeProblem& problem) {
   }
 }
 
-bool per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
-
 // Both directions are on: the outputs that are there decide what is computed.
 void parse(const Request& request, Parsed& parsed) {
   QuantizeProblem& problem = parsed.problem;
@@ -125,7 +123,7 @@ std::vector<OutputSpec> outputs(const Request& request) {
   }
   // One scale_inv serves both directions of a per-tensor recipe, and goes by both names.
   const OutputShape& one = shapes.rowwise_scale_inv;
-  if (per_tensor(parsed.problem.config.recipe)) specs.push_back({"columnwise_scale_inv", one.type, {one.shape[0]}});
+  if (is_per_tensor(parsed.problem.config.recipe)) specs.push_back({"columnwise_scale_inv", one.type, {one.shape[0]}});
   return specs;
 }
 
@@ -159,7 +157,7 @@ void write_outputs(const Request& request, Layer layer) {
   output.columnwise_amax = static_cast<float*>(to("columnwise_amax", shapes.columnwise_amax));
   if (shapes.scale.rank != 0) output.scale = static_cast<float*>(to("scale", shapes.scale));
   output.dbias = to("dbias", shapes.dbias);
-  const bool one_scale = per_tensor(config.recipe);
+  const bool one_scale = is_per_tensor(config.recipe);
   void* twin = one_scale ? to("columnwise_scale_inv", shapes.rowwise_scale_inv) : nullptr;
   if (twin != nullptr && output.rowwise_scale_inv == nullptr) output.rowwise_scale_inv = std::exchange(twin, nullptr);
   const bool delayed = config.recipe == Recipe::tensor_delayed;  // its scale is given, and goes out as it came in

@@ -13,10 +13,6 @@ enum class LinearTensor : std::uint32_t { activation = 0, gradient = 1, weight =
 
 // Whether products read codes, and not the tensors themselves.
 inline bool quantizes(const LinearConfig& config) { return config.recipe != LinearRecipe::none; }
-// Whether a group of a tensor has one scale.
-inline bool is_per_tensor(LinearRecipe recipe) {
-  return recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
-}
 
 // One direction of a quantized tensor, in device memory.
 struct QuantizedDirection {

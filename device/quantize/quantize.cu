@@ -12,7 +12,6 @@
 namespace assay::device {
 namespace {
 
-bool is_per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
 bool has_small_blocks(Recipe recipe) { return recipe == Recipe::mxfp8 || recipe == Recipe::nvfp4; }
 
 // Types, and options that another recipe owns.

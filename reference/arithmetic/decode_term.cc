@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-// What the largest exponent field means.
+// What codes with the largest exponent field stand for.
 enum class Top { ieee, all_ones_is_nan, finite };
 
 struct Fields {

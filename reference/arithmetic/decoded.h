@@ -10,8 +10,8 @@
 
 namespace assay {
 
-// Elements as an instruction multiplies them, one array a part. A finite element is significand * 2^(exponent - fraction);
-// of an infinity the significand says no more than the sign.
+// Elements as an instruction multiplies them, one array per part. A finite element is significand * 2^(exponent - fraction);
+// the significand of an infinity gives only its sign.
 struct DecodedElements {
   const std::int32_t* significand = nullptr;
   const std::int32_t* exponent = nullptr;
@@ -24,7 +24,7 @@ struct DecodedElements {
   }
 };
 
-// One element; returns its fraction, which is that of every element of this type.
+// One element. Returns its number of fraction bits, which is the same for every element of this type.
 int decode_element(const TensorCoreUnit& unit, Format type, std::uint32_t bits, std::int32_t& significand, std::int32_t& exponent,
                    Term::Kind& kind);
 
@@ -56,7 +56,7 @@ class DecodedLines {
   std::vector<Term::Kind> kind_;
 };
 
-// tensor_core_step() of decoded elements, whose types the unit takes.
+// tensor_core_step() of decoded elements. The unit must take their types.
 std::uint32_t tensor_core_step(const TensorCoreUnit& unit, const DecodedElements& a, const DecodedElements& b, std::uint32_t c,
                                std::span<const std::uint8_t> scale_a = {}, std::span<const std::uint8_t> scale_b = {});
 

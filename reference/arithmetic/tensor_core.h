@@ -18,7 +18,7 @@
 
 namespace assay {
 
-// How the exact sum leaves the fused step.
+// How the exact sum is rounded at the end of a fused step.
 enum class Accumulator : std::uint32_t {
   f32_truncated,    // 23 fraction bits, toward zero, gradual underflow, 2^128 and more becomes infinity
   e8m13_truncated,  // "FP22": the same with 13 fraction bits, held in an f32 whose low 10 bits are 0
@@ -32,9 +32,9 @@ enum class StepScaling : std::uint32_t {
   e4m3_per_16,   // kind::mxf4nvf4: 16 products are summed exactly, times both significands; e_max from the scales alone
 };
 
-// How an instruction is carried out.
+// How an instruction is executed.
 enum class Execution : std::uint32_t {
-  native,        // one fused step a block
+  native,        // one fused step per block
   emulated_fp8,  // mma.sync FP8 on SM90/SM100: two f16 steps over interleaved halves from zero, then an f32 (f16) add of C
 };
 

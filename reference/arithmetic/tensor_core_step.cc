@@ -13,12 +13,12 @@
 namespace assay {
 namespace {
 
-// Of any unit. A step allocates nothing: a product of 2048^3 takes 268 million of them.
-constexpr std::size_t kMostProducts = 64;
+// The largest products_per_step of any unit. Steps use arrays of this size and allocate nothing: 2048^3 takes 268 million steps.
+constexpr std::size_t kMaxProducts = 64;
 
 // One addend of the fused sum: significand * 2^(exponent - fraction). `has_exponent` is false where the term takes the floor
-// instead of its exponent. That is the same as significand == 0, but for a cancelled group of 16 FP4 products. `Addend{}` is a
-// term of zero.
+// instead of its exponent. That is the same as significand == 0, except for a group of 16 FP4 products that cancel. `Addend{}`
+// is a zero term.
 struct Addend {
   Term::Kind kind = Term::Kind::finite;
   bool has_exponent = false;
@@ -32,16 +32,16 @@ Addend addend(const Term& term) {
   return {term.kind, magnitude != 0, term.negative ? -magnitude : magnitude, term.exponent, term.fraction};
 }
 
-// The products of a step, one array a part. Exact: neither rounded nor normalised, so 1.5 * 1.5 keeps the exponent 0. A
+// The products of a step, one array per part. Exact: neither rounded nor normalised, so 1.5 * 1.5 keeps the exponent 0. A
 // product that is zero has the floor for its exponent.
 struct Products {
-  std::array<std::int64_t, kMostProducts> significand;
-  std::array<std::int32_t, kMostProducts> exponent;
+  std::array<std::int64_t, kMaxProducts> significand;
+  std::array<std::int32_t, kMaxProducts> exponent;
   std::size_t count = 0;
   int fraction = 0;
 };
 
-// What infinities and NaN make of a sum: they decide it, or there are none.
+// The result of a sum with infinities or NaN among its terms, if there are any.
 struct Specials {
   bool nan = false, plus = false, minus = false;
 
@@ -218,8 +218,8 @@ std::uint32_t add_nearest(Format type, std::uint32_t a, std::uint32_t b, const O
 std::uint32_t emulated_fp8_step(const TensorCoreUnit& unit, const DecodedElements& a, const DecodedElements& b, std::uint32_t c,
                                 Format c_type, const OutputForm& form) {
   struct Half {
-    std::array<std::int32_t, kMostProducts> significand, exponent;
-    std::array<Term::Kind, kMostProducts> kind;
+    std::array<std::int32_t, kMaxProducts> significand, exponent;
+    std::array<Term::Kind, kMaxProducts> kind;
     DecodedElements of(const DecodedElements& all, std::size_t half) {
       std::size_t count = 0;
       for (std::size_t k = 0; k < all.count; ++k) {
@@ -266,7 +266,7 @@ Addend group_of_16(const DecodedElements& a, const DecodedElements& b, std::uint
 std::uint32_t grouped_step(const TensorCoreUnit& unit, const DecodedElements& a, const DecodedElements& b, std::uint32_t c,
                            Format c_type, std::span<const std::uint8_t> scale_a, std::span<const std::uint8_t> scale_b,
                            bool is_short, const OutputForm& form) {
-  std::array<Addend, kMostProducts / 16 + 2> addends;
+  std::array<Addend, kMaxProducts / 16 + 2> addends;
   std::size_t count = 0;
   addends[count++] = addend(decode_term(c_type, c));
   for (std::size_t group = 0; group < scale_a.size(); ++group) {
@@ -286,7 +286,7 @@ void require_operands(const TensorCoreUnit& unit, Format a_type, std::span<const
   require(takes(b_type), "b_type", name_of(b_type), "an operand type of the unit");
   require(bits_of(a_type) < 16 || a_type == b_type, "b_type", name_of(b_type), "the type of a: wide operands do not mix");
   require(a.size() <= static_cast<std::size_t>(unit.products_per_step), "a", a.size(), "at most products_per_step elements");
-  require(a.size() <= kMostProducts, "a", a.size(), "at most 64 elements");
+  require(a.size() <= kMaxProducts, "a", a.size(), "at most 64 elements");
   require(a.size() == b.size(), "b", b.size(), "as many elements as a");
 }
 
@@ -308,14 +308,14 @@ int decode_element(const TensorCoreUnit& unit, Format type, std::uint32_t bits, 
 
 std::uint32_t tensor_core_step(const TensorCoreUnit& unit, const DecodedElements& a, const DecodedElements& b, std::uint32_t c,
                                std::span<const std::uint8_t> scale_a, std::span<const std::uint8_t> scale_b) {
-  const std::size_t length = std::min<std::size_t>(kMostProducts, static_cast<std::size_t>(unit.products_per_step));
+  const std::size_t length = std::min<std::size_t>(kMaxProducts, static_cast<std::size_t>(unit.products_per_step));
   require(a.count <= length, "a", a.count, "at most products_per_step elements, and 64");
   require(a.count == b.count, "b", b.count, "as many elements as a");
   const std::size_t scales = unit.scaling == StepScaling::none           ? 0
                              : unit.scaling == StepScaling::e8m0_per_32 ? 1
                                                                         : (a.count + 15) / 16;
-  require(scale_a.size() == scales, "scale_a", scale_a.size(), "one scale a block that holds an element");
-  require(scale_b.size() == scales, "scale_b", scale_b.size(), "one scale a block that holds an element");
+  require(scale_a.size() == scales, "scale_a", scale_a.size(), "one scale per block that holds an element");
+  require(scale_b.size() == scales, "scale_b", scale_b.size(), "one scale per block that holds an element");
   const OutputForm form = form_of(unit.accumulator);
   const Format c_type = unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32;
   const bool is_short = a.count < static_cast<std::size_t>(unit.products_per_step);
@@ -334,8 +334,8 @@ std::uint32_t tensor_core_step(const TensorCoreUnit& unit, Format a_type, std::s
                                std::span<const std::uint8_t> scale_b) {
   require_operands(unit, a_type, a, b_type, b);
   struct Operand {
-    std::array<std::int32_t, kMostProducts> significand, exponent;
-    std::array<Term::Kind, kMostProducts> kind;
+    std::array<std::int32_t, kMaxProducts> significand, exponent;
+    std::array<Term::Kind, kMaxProducts> kind;
     DecodedElements of(const TensorCoreUnit& unit, Format type, std::span<const std::uint32_t> codes) {
       int fraction = 0;
       for (std::size_t k = 0; k < codes.size(); ++k) {

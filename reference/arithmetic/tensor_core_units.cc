@@ -25,8 +25,8 @@ constexpr std::string_view kAmpere = "published A100/A2 outputs reproduced; MMA-
 constexpr std::string_view kAda = "published Ada and L40S outputs reproduced; MMA-Sim 2.1.1; arXiv 2512.07004";
 constexpr std::string_view kHopper = "published H100/H200 outputs reproduced; MMA-Sim 2.1.1; arXiv 2512.07004";
 constexpr std::string_view kHopperTf32 = "published H100/H200 outputs use 4 products; 8 products: MMA-Sim 2.1.1, arXiv 2512.07004";
-constexpr std::string_view kDisputed = 
-    "MMA-Sim 2.1.1; arXiv 2512.07004 has no floor here, which cannot show: products are multiples of 2^-32";
+constexpr std::string_view kDisputed =
+    "MMA-Sim 2.1.1; arXiv 2512.07004 has no floor here, which changes no result: products are multiples of 2^-32";
 constexpr std::string_view kEmulated = "instruction sequence read from compiled code; published H100/H200 and B200 outputs reproduced";
 constexpr std::string_view kB200 = "published B200 outputs reproduced; MMA-Sim 2.1.1";
 constexpr std::string_view kSimulator = "MMA-Sim 2.1.1 only: no public hardware output";

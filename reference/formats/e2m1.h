@@ -8,7 +8,7 @@
 namespace assay::scalar {
 
 // Nearest E2M1 to x, ties to even. Magnitudes past 6, infinity included, saturate to 6. NaN of either sign gives +6
-// (0x7), for want of a better code; zero, and what underflows to it, keeps its sign. spec formats-1.3.
+// (0x7), as E2M1 has no NaN; zero, and what underflows to it, keeps its sign. spec formats-1.3.
 inline std::uint8_t encode_e2m1(float x) {
   if (std::isnan(x)) return 0x7;
   const std::uint32_t sign = std::signbit(x) ? 0x8 : 0;

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// One loop a format, all in one function, so that the loader picks the instruction set once for all of them.
+// One loop per format, all in one function, so that the loader picks the instruction set once for all of them.
 
 ASSAY_CLONES void encode_bytes(Format format, const float* __restrict values, std::size_t count,
                                std::uint8_t* __restrict codes) {
@@ -31,7 +31,7 @@ ASSAY_CLONES void encode_bytes(Format format, const float* __restrict values, st
     case Format::e8m0:
       for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e8m0(values[i]);
       return;
-    default:  // e2m1: the caller has looked
+    default:  // e2m1: the caller has checked the format
       for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e2m1(values[i]);
       return;
   }

@@ -2,8 +2,8 @@
 // Whole arrays at a time: layer (b) of every conversion. The formats themselves are in e4m3.h, e5m2.h, ... beside this;
 // each element here equals theirs bit for bit.
 //
-// Sources and destinations must not overlap. Every call looks at its arguments before it writes anything, and writes
-// nothing past the elements asked for. Rounding is to nearest even, as long as the thread's floating-point environment
+// Sources and destinations must not overlap. Every call checks its arguments before it writes anything, and writes
+// nothing past the requested elements. Rounding is to nearest even, as long as the thread's floating-point environment
 // is the default one.
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace assay {
 
-// Nearest value of `format`, ties to even, saturating; NaN as the format says. One code an element, right-aligned:
-// 8-bit formats in bytes (e2m1 too: one code a byte, unpacked), bf16 and f16 in 16 bits. Vectorised, not threaded.
+// Nearest value of `format`, ties to even, saturating; NaN as the format says. One code per element, right-aligned:
+// 8-bit formats in bytes (e2m1 too: one code per byte, unpacked), bf16 and f16 in 16 bits. Vectorised, not threaded.
 // Errors: a format of another width; `codes` shorter than `values`.
 void encode(Format format, std::span<const float> values, std::span<std::uint8_t> codes);
 void encode(Format format, std::span<const float> values, std::span<std::uint16_t> codes);
@@ -33,10 +33,10 @@ void encode_scaled(Format format, std::span<const float> values, float scale, st
 float amax(std::span<const float> values);
 
 // Widens bf16, f16 or f32 storage to f32 exactly (NaN payloads are kept where they fit). `type` is the type of `source`.
-// A NaN is moved bit for bit, never made quiet. Errors: another type; `source` null or misaligned for `type`.
+// A NaN is copied bit for bit, never made quiet. Errors: another type; `source` null or misaligned for `type`.
 void widen(Format type, const void* source, std::span<float> values);
 
-// Two e2m1 codes a byte, lower index in the low nibble; an odd last code has the high nibble 0. Packing reads the low
+// Two e2m1 codes per byte, lower index in the low nibble; an odd last code has the high nibble 0. Packing reads the low
 // nibble of each code. The number of elements is codes.size() both ways. Errors: fewer bytes than half of that, rounded up.
 void pack_e2m1(std::span<const std::uint8_t> codes, std::span<std::uint8_t> bytes);
 void unpack_e2m1(std::span<const std::uint8_t> bytes, std::span<std::uint8_t> codes);

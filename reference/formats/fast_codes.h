@@ -1,7 +1,7 @@
 #pragma once
 // Layer (b) of the formats, one element at a time: integer arithmetic without branches, made to be inlined into loops
-// that the compiler vectorises (ASSAY_CLONES in reference/support/simd.h). What each code means is said in e4m3.h,
-// e5m2.h, ... beside this; these functions equal those for every input, and share no code with them.
+// that the compiler vectorises (ASSAY_CLONES in reference/support/simd.h). e4m3.h, e5m2.h, ... in this folder define each
+// code; these functions equal those for every input, and share no code with them.
 
 #include <algorithm>
 #include <bit>
@@ -39,7 +39,7 @@ ASSAY_INLINE float magnitude_of_rank(std::int32_t rank) { return std::bit_cast<f
 //   M = 2^(e-mantissa+23) with the first code of the binade, (e-emin) << mantissa, in its low bits (an even number)
 //   low bits of x + M = (e-emin) * 2^mantissa + RNE(x / 2^(e-mantissa)) = code
 //
-// What is above the code in the result is to be cut off.
+// The caller removes the bits above the code.
 template <int kMantissa, int kBias, std::uint32_t kLargest>
 ASSAY_INLINE std::uint32_t round_magnitude(std::uint32_t magnitude) {
   constexpr std::uint32_t kMinNormal = static_cast<std::uint32_t>(128 - kBias) << 23;  // 2^(1-bias)

@@ -1,5 +1,5 @@
 #pragma once
-// The number formats by name, and the facts about each that the rest of the reference asks for (spec formats-1.1).
+// The number formats: name, width and range of each (spec formats-1.1).
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Format : std::uint32_t {
   e4m3_fnuz = 5,  // bias 8, no infinity, no -0, NaN is 0x80, largest 240
   e5m2_fnuz = 6,  // bias 16, no infinity, no -0, NaN is 0x80, largest 57344
   e8m0 = 7,       // scale exponent: 2^(code-127), 0xFF is NaN
-  e2m1 = 8,       // OCP FP4: two codes a byte, lower column in the low nibble
+  e2m1 = 8,       // OCP FP4: two codes per byte, lower column in the low nibble
   i32 = 9,
   i64 = 10,
 };

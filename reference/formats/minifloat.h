@@ -18,7 +18,7 @@ inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();  // 0x7FC
 inline double power_of_two(int n) { return std::bit_cast<double>(static_cast<std::uint64_t>(n + 1023) << 52); }
 
 // |x| = significand * 2^exponent, exactly, with 24 bits of significand; floor(log2 |x|) is exponent + 23 but for f32's own
-// subnormals, which lie below every exponent that matters here. Infinity comes apart as 2^128, which saturates as it does.
+// subnormals, which lie below every exponent that matters here. Infinity is decomposed as 2^128, which saturates as infinity does.
 struct Magnitude {
   std::uint32_t significand;
   int exponent;
@@ -32,10 +32,10 @@ inline Magnitude magnitude(float x) {
 
 // Nearest integer to significand / 2^shift, shift >= 1; a half goes to the even neighbour.
 inline std::uint32_t divide_half_even(std::uint32_t significand, int shift) {
-  const int most = std::min(shift, 31);  // beyond 25 the quotient is below a half, however far
-  const std::uint32_t whole = significand >> most;
-  const std::uint32_t rest = significand - (whole << most);
-  const std::uint32_t half = 1u << (most - 1);
+  const int limited = std::min(shift, 31);  // from 26 on the quotient is below a half, whatever the shift
+  const std::uint32_t whole = significand >> limited;
+  const std::uint32_t rest = significand - (whole << limited);
+  const std::uint32_t half = 1u << (limited - 1);
   const bool up = rest > half || (rest == half && whole % 2 == 1);
   return whole + (up ? 1 : 0);
 }

@@ -5,7 +5,7 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kStretch = 128;  // K of the smallest tile of which several make a slice
+constexpr std::int64_t kShortStepInterval = 128;  // K of the smallest tile; a slice consists of several
 
 bool has(const TensorCoreUnit& unit, Format type) {
   return std::find(unit.operands.begin(), unit.operands.end(), type) != unit.operands.end();
@@ -13,7 +13,7 @@ bool has(const TensorCoreUnit& unit, Format type) {
 
 bool is_fp8(Format type) { return type == Format::e4m3 || type == Format::e5m2; }
 
-// The weaker of each number.
+// Takes the weaker value of each member.
 void widen(AnyOrder& weakest, const AnyOrder& other) {
   weakest.fraction_bits = std::min(weakest.fraction_bits, other.fraction_bits);
   weakest.step_fraction_bits = std::min(weakest.step_fraction_bits, other.step_fraction_bits);
@@ -28,8 +28,8 @@ AnyOrder any_order(const TensorCoreUnit& unit) {
   hardware.fraction_bits = unit.fraction_bits;
   hardware.zero_floor = unit.zero_floor;
   hardware.products_per_step = unit.products_per_step;
-  hardware.stretch = kStretch;
-  // Two steps an instruction, and an addition: of f32 values, or of f16 values, whose rounding is that of one more step.
+  hardware.short_step_interval = kShortStepInterval;
+  // Two steps per instruction, and an addition of f32 values, or of f16 values: that rounds as one more step does.
   const bool to_f16 = unit.accumulator == Accumulator::f16_nearest;
   if (unit.execution == Execution::emulated_fp8) hardware.products_per_step /= to_f16 ? 4 : 2;
   switch (unit.accumulator) {

@@ -1,5 +1,5 @@
 #pragma once
-// Layer (a): one element of a grouped product, for those who need no more than a few.
+// Layer (a): one element of a grouped product, for callers that need only a few elements.
 
 #include <cstdint>
 
@@ -8,10 +8,10 @@
 namespace assay::scalar {
 
 // The running value of D_t[i][j] after all products of the plan, before the epilogue; +0 without products. `view` and `group`
-// are as view_of() makes them, or changed: nothing is checked but what tensor_core_step() checks.
+// come from view_of() and may have been changed since: only tensor_core_step() checks its arguments.
 float accumulated(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j);
 
-// What multiplies it: alpha, and the scales of the whole sum.
+// The factor of the running value: alpha times the scales of the whole sum.
 float sum_factor(const GroupedGemmView& view, const GroupView& group);
 
 // The bits of D_t[i][j].

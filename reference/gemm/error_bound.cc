@@ -85,11 +85,12 @@ Operand operand_of(const OperandView& view, bool transposed) {
 struct BlockRow {
   std::vector<double> plus, minus, reference, unit;  // S+, -S-, max w_k, and the largest power of two in all products
   std::vector<double> grid, cut;                     // G, and what cutting the products loses
-  std::vector<double> error, most;                   // E and M, the largest over the hardware
+  std::vector<double> error, largest;                // E and M, the largest over the hardware
   std::vector<std::uint8_t> lossless;
   double operations = 0;                             // T, the largest
 
-  explicit BlockRow(std::size_t n) : plus(n), minus(n), reference(n), unit(n), grid(n), cut(n), error(n), most(n), lossless(n) {}
+  explicit BlockRow(std::size_t n)
+      : plus(n), minus(n), reference(n), unit(n), grid(n), cut(n), error(n), largest(n), lossless(n) {}
 };
 
 void sum_products(const Operand& rows, const Operand& columns, std::size_t row, std::size_t first, std::size_t last, BlockRow& block) {
@@ -139,12 +140,13 @@ void bound_block(std::span<const AnyOrder> hardware, const Operand& rows, const 
   const std::size_t n = block.plus.size();
   sum_products(rows, columns, row, first, last, block);
   std::fill(block.error.begin(), block.error.end(), 0);
-  std::fill(block.most.begin(), block.most.end(), 0);
+  std::fill(block.largest.begin(), block.largest.end(), 0);
   std::fill(block.lossless.begin(), block.lossless.end(), std::uint8_t{1});
   block.operations = 0;
   const auto count = static_cast<std::int64_t>(last - first);
   for (const AnyOrder& h : hardware) {
-    const double steps = static_cast<double>(ceil_div(count, h.products_per_step) + h.short_steps + (h.stretch > 0 ? ceil_div(count, h.stretch) : 0));
+    const std::int64_t short_steps = h.short_steps + (h.short_step_interval > 0 ? ceil_div(count, h.short_step_interval) : 0);
+    const auto steps = static_cast<double>(ceil_div(count, h.products_per_step) + short_steps);
     const double step_unit = std::ldexp(1.0, -h.step_fraction_bits - (h.step_nearest ? 1 : 0));
     const double smallest = std::ldexp(1.0, h.step_exponent_min), floor = std::max(smallest, std::ldexp(1.0, h.zero_floor));
     const double grown = (1 + growth(kU, steps)) * (1 + (h.step_nearest ? growth(step_unit, steps) : 0));
@@ -152,36 +154,37 @@ void bound_block(std::span<const AnyOrder> hardware, const Operand& rows, const 
     const double limit = std::ldexp(1.0, h.step_exponent_max);
     bool any_cut = false;
     for (std::size_t j = 0; j < n; ++j) {
-      const double most = std::max(block.plus[j], block.minus[j]), computed = most * grown;
-      const double at_most = cut_unit * std::max({block.reference[j], leading_bit(most), floor});
-      const bool lossless = most < limit && (block.unit[j] == kInfinite ||
-                                             (at_most <= block.unit[j] && most < fits * block.unit[j] && block.unit[j] >= smallest / fits * 2));
+      const double largest = std::max(block.plus[j], block.minus[j]), computed = largest * grown;
+      const double at_most = cut_unit * std::max({block.reference[j], leading_bit(largest), floor});
+      const bool lossless =
+          largest < limit && (block.unit[j] == kInfinite || (at_most <= block.unit[j] && largest < fits * block.unit[j] &&
+                                                             block.unit[j] >= smallest / fits * 2));
       block.grid[j] = lossless ? 0 : cut_unit * std::max({block.reference[j], leading_bit(computed), floor});
       any_cut = any_cut || !lossless;
     }
     const bool coarse = any_cut && h.fraction_bits <= kManyBits;
     if (coarse) sum_cuts(rows, columns, row, first, last, block);
     for (std::size_t j = 0; j < n; ++j) {
-      const double most = std::max(block.plus[j], block.minus[j]), all = block.plus[j] + block.minus[j], grid = block.grid[j];
+      const double largest = std::max(block.plus[j], block.minus[j]), all = block.plus[j] + block.minus[j], grid = block.grid[j];
       if (grid == 0) {
-        block.most[j] = std::max(block.most[j], most);
+        block.largest[j] = std::max(block.largest[j], largest);
         continue;
       }
-      const double computed = most * grown;
+      const double computed = largest * grown;
       double error = coarse ? block.cut[j] : std::min(all, static_cast<double>(count) * grid);
       error += 2 * steps * grid + steps * (step_unit * computed + std::ldexp(smallest, -h.step_fraction_bits)) + steps * kU * computed;
       error += static_cast<double>(count + 2) * 0x1p-51 * all;  // of the exact sum, which double rounds
       block.lossless[j] = 0;
-      block.most[j] = std::max(block.most[j], computed);
+      block.largest[j] = std::max(block.largest[j], computed);
       block.error[j] = computed < limit ? std::max(block.error[j], error) : kInfinite;
     }
     block.operations = std::max(block.operations, steps);
   }
 }
 
-// A block's sum times its scales, f32 values outside of the steps.
+// Adds a block's sum times its f32 scales, which multiply outside the steps.
 void scale_block(const BlockRow& block, std::size_t j, double s_rows, double s_columns, Sum& total) {
-  const double sum = block.plus[j] - block.minus[j], s = s_rows * s_columns, most = block.most[j];
+  const double sum = block.plus[j] - block.minus[j], s = s_rows * s_columns, largest = block.largest[j];
   if (!std::isfinite(s)) {
     // A NaN, or infinity times zero, is NaN in every association. What an infinite scale makes of a sum depends on the sum's
     // sign, and where that is lost, on whether it is zero: two orders may differ.
@@ -189,31 +192,31 @@ void scale_block(const BlockRow& block, std::size_t j, double s_rows, double s_c
     total.error = kInfinite;
     return;
   }
-  const bool safe = std::fabs(s) < 0x1p126 && std::fabs(s_rows) * most < 0x1p126 && std::fabs(s_columns) * most < 0x1p126;
+  const bool safe = std::fabs(s) < 0x1p126 && std::fabs(s_rows) * largest < 0x1p126 && std::fabs(s_columns) * largest < 0x1p126;
   total.exact += s * sum;
   if (block.lossless[j] != 0 && safe) {
     const double low_rows = lowest_bit(s_rows), low_columns = lowest_bit(s_columns);
     const double unit = block.unit[j] * low_rows * low_columns;
     const bool fits = s == 0 || (std::fabs(s) < low_rows * low_columns * 0x1p24 && low_rows * low_columns >= kUnderflow);
     const bool deep = std::min({unit, block.unit[j] * low_rows, block.unit[j] * low_columns}) >= kUnderflow;
-    if (fits && deep && (unit == kInfinite || std::fabs(s) * most < unit * 0x1p24)) {
-      total.most += std::fabs(s) * most;
+    if (fits && deep && (unit == kInfinite || std::fabs(s) * largest < unit * 0x1p24)) {
+      total.largest += std::fabs(s) * largest;
       total.unit = std::min(total.unit, unit);
       return;
     }
   }
   total.lossless = false;
   total.error += std::fabs(s) * block.error[j];
-  const double underflow = kUnderflow * (1 + std::fabs(s_rows) + std::fabs(s_columns) + most);
-  total.error += std::fabs(s) * most * 4 * kU + block.operations * underflow + std::fabs(s * sum) * 0x1p-50;
-  total.most += std::fabs(s) * most * (1 + 4 * kU) + block.operations * underflow;
+  const double underflow = kUnderflow * (1 + std::fabs(s_rows) + std::fabs(s_columns) + largest);
+  total.error += std::fabs(s) * largest * 4 * kU + block.operations * underflow + std::fabs(s * sum) * 0x1p-50;
+  total.largest += std::fabs(s) * largest * (1 + 4 * kU) + block.operations * underflow;
   if (!safe) total.error = kInfinite;
 }
 
-// A sum of which nothing is known but, where it is finite, its exact value.
+// A sum without an error bound; `exact` is its exact value where that is finite.
 Sum unknown(double exact) { return {exact, kInfinite, kInfinite, kInfinite, false}; }
 
-// What comes of the sum of the blocks.
+// Completes the bound of the sum of all blocks.
 void finish(const GroupedGemmView& view, double operations, double merges, Sum& total) {
   if (total.is_nan) total = {.exact = std::numeric_limits<double>::quiet_NaN(), .lossless = false};
   if (std::isnan(total.exact)) return;
@@ -221,13 +224,13 @@ void finish(const GroupedGemmView& view, double operations, double merges, Sum& 
     total = unknown(std::isfinite(total.exact) ? total.exact : 0);
     return;
   }
-  if (total.lossless && merges == 0 && (total.unit == kInfinite || total.most < total.unit * 0x1p24)) return;
+  if (total.lossless && merges == 0 && (total.unit == kInfinite || total.largest < total.unit * 0x1p24)) return;
   const OutputType output = output_of(view.d_type);
   total.lossless = false;
-  total.most *= (1 + growth(kU, operations)) * (1 + growth(output.unit, merges));
-  total.most += (operations + merges) * (kUnderflow + output.smallest);
-  total.error += operations * (kU * total.most + kUnderflow) + merges * (output.unit * total.most + output.smallest);
-  if (!(total.most < (merges > 0 ? output.largest * 0.5 : 0x1p126))) total.error = kInfinite;
+  total.largest *= (1 + growth(kU, operations)) * (1 + growth(output.unit, merges));
+  total.largest += (operations + merges) * (kUnderflow + output.smallest);
+  total.error += operations * (kU * total.largest + kUnderflow) + merges * (output.unit * total.largest + output.smallest);
+  if (!(total.largest < (merges > 0 ? output.largest * 0.5 : 0x1p126))) total.error = kInfinite;
 }
 
 // A sum with a NaN, an infinity, or infinity times zero among its products.
@@ -274,7 +277,7 @@ void bound_row(const GroupedGemmView& view, const GroupView& group, std::span<co
       if (scales_outside) {
         scale_block(block, j, s_rows, group.columns.scale.value(static_cast<std::int64_t>(j), k), sums[j]);
       } else {
-        sums[j] = {block.plus[j] - block.minus[j], block.error[j], block.most[j], block.unit[j], block.lossless[j] != 0};
+        sums[j] = {block.plus[j] - block.minus[j], block.error[j], block.largest[j], block.unit[j], block.lossless[j] != 0};
       }
     }
   }
@@ -294,7 +297,8 @@ void require_sound(const AnyOrder& hardware) {
   bits(hardware.step_fraction_bits, "hardware.step_fraction_bits");
   require(hardware.products_per_step >= 1, "hardware.products_per_step", hardware.products_per_step, "a value of at least 1");
   require(hardware.short_steps >= 0, "hardware.short_steps", hardware.short_steps, "a value of at least 0");
-  require(hardware.stretch >= 0, "hardware.stretch", hardware.stretch, "a value of at least 0");
+  require(hardware.short_step_interval >= 0, "hardware.short_step_interval", hardware.short_step_interval,
+          "a value of at least 0");
   require(hardware.output_merges >= 0, "hardware.output_merges", hardware.output_merges, "a value of at least 0");
   const bool exponents = hardware.step_exponent_min >= -1022 && hardware.step_exponent_min < hardware.step_exponent_max &&
                          hardware.step_exponent_max <= 127;

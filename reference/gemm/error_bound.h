@@ -56,8 +56,8 @@ namespace assay {
 // D lies in [lowest, highest], both values of the type of D; both are NaN where D must be NaN.
 struct CertifiedBound {
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  double exact = 0;           // the result without any rounding, to within a part of the radius
-  double radius = kInfinite;  // of what is rounded to the type of D at last; infinite too where the result is not finite
+  double exact = 0;           // the result without any rounding, to within a fraction of the radius
+  double radius = kInfinite;  // error bound before the final rounding to the type of D; infinite if the result is not finite
   double lowest = -kInfinite, highest = kInfinite;
 
   bool is_bounded() const { return !(lowest == -kInfinite && highest == kInfinite); }
@@ -66,9 +66,9 @@ struct CertifiedBound {
   bool contains(double value) const;
 };
 
-// One bound an element of D, row-major, for the whole problem (its plan plays no part, but must exist). It holds for each of
-// the `hardware`. Elements that the problem does not write are not bounded. Errors: those of grouped_gemm(); no hardware; a
-// member of it that is negative where it counts, products_per_step below 1, or F or P outside [1, 60].
+// One bound per element of D, row-major, for the whole problem (its plan is not used, but must exist). It holds for every
+// entry of `hardware`. Elements that the problem does not write have no bound. Errors: those of grouped_gemm(); an empty
+// `hardware`; a negative count, products_per_step below 1, or F or P outside [1, 60].
 std::vector<CertifiedBound> error_bounds(const GroupedGemmProblem& problem, std::span<const AnyOrder> hardware);
 std::vector<CertifiedBound> error_bounds(const GroupedGemmProblem& problem, const AnyOrder& hardware = {});
 

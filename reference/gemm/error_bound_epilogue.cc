@@ -27,7 +27,7 @@ double rounded(const OutputType& type, double x) {
   return std::fabs(result) > type.largest ? std::copysign(kInfinite, x) : result;
 }
 
-// What [low, high] is rounded to, at once or by way of f32.
+// Rounds [low, high] to the type of D, at once or first to f32.
 void round_ends(Format type, CertifiedBound& bound, double low, double high) {
   const OutputType f32 = output_of(Format::f32), output = output_of(type);
   bound.lowest = std::min(rounded(output, low), rounded(output, rounded(f32, low)));
@@ -43,7 +43,7 @@ CertifiedBound only(double value) { return {value, std::isfinite(value) ? 0 : kI
 struct Factors {
   double value[4] = {1, 1, 1, 1};
   double product = 1;
-  double most = 1;      // no product of some of them is larger
+  double largest = 1;   // no product of some of them is larger
   double unit = 1;      // every product of some of them is a multiple of it, or the smallest of them
   bool lossless = true; // each is an f32 value
 
@@ -66,7 +66,7 @@ Factors factors_of(const GroupedGemmView& view, const GroupView& group) {
   }
   for (const double each : factors.value) {
     factors.product *= each;
-    factors.most *= std::max(1.0, std::fabs(each));
+    factors.largest *= std::max(1.0, std::fabs(each));
     if (each != 0 && std::isfinite(each)) factors.unit *= std::min(1.0, lowest_bit(each));
   }
   return factors;
@@ -74,24 +74,24 @@ Factors factors_of(const GroupedGemmView& view, const GroupView& group) {
 
 // Whether f32 holds everything that factors, sum and C can become on the way, in any association.
 bool is_lossless(const Sum& sum, const Factors& factors, double beta, double c) {
-  if (!sum.lossless || !factors.lossless || factors.most * std::max(1.0, sum.most) >= 0x1p120) return false;
-  double unit = sum.unit, most = sum.most;
+  if (!sum.lossless || !factors.lossless || factors.largest * std::max(1.0, sum.largest) >= 0x1p120) return false;
+  double unit = sum.unit, largest = sum.largest;
   if (factors.unit < kUnderflow || (unit < kInfinite && unit * factors.unit < kUnderflow)) return false;
   for (const double each : factors.value) {
     if (each == 0) return beta == 0;  // 0 times anything: nothing to lose but for the sum with C, which the general rule covers
     unit *= lowest_bit(each);
-    most *= std::fabs(each);
+    largest *= std::fabs(each);
   }
   // The factors among themselves, and with the sum.
   double bits = 1;
   for (const double each : factors.value) bits *= std::fabs(each) / lowest_bit(each);
   if (bits >= 0x1p24) return false;
-  if (unit < kInfinite && most >= unit * 0x1p24) return false;
+  if (unit < kInfinite && largest >= unit * 0x1p24) return false;
   if (beta != 0 && c != 0) {
     const double c_unit = lowest_bit(beta) * lowest_bit(c), c_value = std::fabs(beta * c);
     if (c_value >= c_unit * 0x1p24 || c_unit < kUnderflow || c_value >= 0x1p120) return false;
     const double common = std::min(unit, c_unit);
-    if (most + c_value >= common * 0x1p24) return false;
+    if (largest + c_value >= common * 0x1p24) return false;
   }
   return true;
 }
@@ -114,7 +114,7 @@ void add_bias(Format type, double bias, CertifiedBound& bound) {
 // The sum is infinite or NaN in every order. Finite factors, none of them 0, and a finite C leave it so.
 CertifiedBound special_bound(const Sum& sum, const Factors& factors, double c) {
   if (std::isnan(sum.exact) || std::isnan(factors.product) || std::isnan(c)) return only(kNan);
-  bool plain = std::isfinite(c) && factors.most < 0x1p120;
+  bool plain = std::isfinite(c) && factors.largest < 0x1p120;
   for (const double each : factors.value) plain = plain && each != 0 && std::fabs(each) > 0x1p-120;
   if (!plain) return {};
   return only(factors.product < 0 ? -sum.exact : sum.exact);
@@ -157,11 +157,11 @@ CertifiedBound element_bound(const GroupedGemmView& view, const GroupView& group
   } else {
     // Four factors and the sum: at most five roundings, one of them the constant's, whatever the association.
     const double magnitude = std::fabs(factors.product);
-    const double computed = std::min(sum.most, std::fabs(sum.exact) + sum.error);
+    const double computed = std::min(sum.largest, std::fabs(sum.exact) + sum.error);
     double exact = sum.exact * factors.product;
-    double radius = sum.error * magnitude + computed * magnitude * 8 * kU + 8 * kUnderflow * factors.most * (1 + computed);
+    double radius = sum.error * magnitude + computed * magnitude * 8 * kU + 8 * kUnderflow * factors.largest * (1 + computed);
     if (group.depth == 0) exact = radius = 0;  // a finite factor leaves 0
-    if (!(factors.most * std::max(1.0, sum.most) < 0x1p120)) radius = kInfinite;
+    if (!(factors.largest * std::max(1.0, sum.largest) < 0x1p120)) radius = kInfinite;
     if (beta != 0) {
       exact += c;
       radius += 2 * kU * std::fabs(c) + 2 * kUnderflow;

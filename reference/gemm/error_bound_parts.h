@@ -14,11 +14,11 @@ constexpr double kU = 0x1p-24;  // f32, to nearest
 constexpr double kUnderflow = 0x1p-149;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// What is known of the sum of an element's products, scaled by the scales that enter within the sum.
+// The sum of an element's products, including the scales that enter within the sum.
 struct Sum {
   double exact = 0;    // infinite or NaN where every order gives that
-  double error = 0;    // of the computed value; infinite where nothing is known
-  double most = 0;     // no value on the way is larger
+  double error = 0;    // bound of the error of the computed value; infinite where there is none
+  double largest = 0;  // no intermediate value is larger
   double unit = kInfinite;  // every value on the way is a multiple of it, where `lossless`; infinite where all are zero
   bool lossless = true;     // no operation loses anything: error is 0
   bool is_nan = false;      // one of the scales, or their product, is NaN

@@ -115,8 +115,8 @@ void store(Format type, void* base, std::int64_t at, float value) {
   else static_cast<std::uint16_t*>(base)[at] = type == Format::bf16 ? scalar::encode_bf16(value) : scalar::encode_f16(value);
 }
 
-// What multiplies the sum, in f32 as every implementation is given it; a product that rounds is an error but for nvfp4,
-// whose factor is a rounded one by definition.
+// The factor of the sum, in f32 as every implementation receives it. A product that rounds is an error, except for nvfp4,
+// whose factor is rounded by definition.
 double sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (view.kind == GemmKind::nvfp4 && group.depth != 0) {
     return group.alpha * group.columns.amax * group.rows.amax * static_cast<float>(1.0 / 7225344.0);
@@ -144,8 +144,9 @@ std::vector<float> exact_group(const GroupedGemmView& view, const GroupView& gro
       require(exponent >= -100 && exponent <= 100, "rows operand", exponent, "a unit between 2^-100 and 2^100");
     }
     const Matrix magnitudes = rows.values.cwiseAbs() * columns.values.cwiseAbs().transpose();
-    const std::int64_t most = magnitudes.maxCoeff();
-    require(most <= std::int64_t{1} << kHeldBits, "rows operand", most, "magnitudes that sum to at most 2^13 units");
+    const std::int64_t largest_sum = magnitudes.maxCoeff();
+    require(largest_sum <= std::int64_t{1} << kHeldBits, "rows operand", largest_sum,
+            "magnitudes that sum to at most 2^13 units");
     exact_integer_gemm(group.m, group.n, group.depth, {rows.values.data(), static_cast<std::size_t>(rows.values.size())},
                        {columns.values.data(), static_cast<std::size_t>(columns.values.size())}, sums);
     unit = std::ldexp(1.0, exponent);
@@ -179,11 +180,11 @@ void exact_integer_gemm(std::int64_t m, std::int64_t n, std::int64_t depth, std:
   if (product.empty()) return;
 
   const auto largest = [](std::span<const std::int64_t> values) {
-    std::uint64_t most = 0;
+    std::uint64_t magnitude = 0;
     for (const std::int64_t value : values) {
-      most = std::max(most, value < 0 ? -static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value));
+      magnitude = std::max(magnitude, value < 0 ? -static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value));
     }
-    return most;
+    return magnitude;
   };
   std::uint64_t bound = 0;
   const bool fits = !__builtin_mul_overflow(largest(rows), largest(columns), &bound) &&

@@ -24,7 +24,7 @@ namespace assay::gemm {
 inline constexpr int kRowGroup = 8;      // rows of one kernel call
 inline constexpr int kPanel = 64;        // columns of one kernel call
 inline constexpr int kFp4Group = 16;     // products that a block-scaled FP4 step sums exactly
-inline constexpr int kFp4Groups = 4;     // such groups a step
+inline constexpr int kFp4Groups = 4;     // such groups per step
 
 // Largest |exponent| of an element, and |scale exponent| of an operand (mxfp8), that the narrow kernel takes.
 inline constexpr int kNarrowExponent = 42;
@@ -49,10 +49,10 @@ struct Step {
   int count = 0;               // products that exist from `k` on; further ones are zero terms
   Slots slots = Slots::contiguous;
   bool ends_link = false;      // emulated FP8: the two-step chain is added to the running value here
-  bool ends_stretch = false;   // the chain's value enters the partial sum here
+  bool ends_interval = false;  // end of a promotion interval: the chain's value enters the partial sum here
 };
 
-// What the unit and the plan ask of the kernel.
+// The rule of a chain of steps: from the unit and the plan.
 struct ChainRule {
   int products = 0;            // slots of a step, even
   int fraction_bits = 0;       // F
@@ -71,7 +71,7 @@ struct PackedLines {
   const std::int8_t* exponent_byte = nullptr;    // narrow, columns
   const float* significand = nullptr;            // wide: in (-2, 2), infinite or NaN
   const std::int32_t* exponent = nullptr;        // wide
-  // Promotion with scales: [step][line], the f32 scale of the step's stretch. FP4: [step][group][line].
+  // Promotion with scales: [step][line], the f32 scale of the step's promotion interval. FP4: [step][group][line].
   const float* scale = nullptr;
   // mxfp8: [step][line], the scale's exponent. FP4: [step][group][line], exponent of the e4m3 scale, kWideZero if it is 0.
   const std::int32_t* scale_exponent = nullptr;
@@ -83,7 +83,7 @@ struct PackedLines {
 struct ChainState {
   float* chain;    // the unit's accumulator (an f16 one is held as its exact value)
   float* link;     // emulated FP8: the sum over pairs of steps; otherwise not used
-  float* partial;  // what stretches have been added to
+  float* partial;  // the sum over promotion intervals
 };
 
 struct KernelCall {

@@ -1,5 +1,5 @@
-// The narrow kernel: AVX-512, 16 columns a register. For 16 products by 16 columns it issues about 64 + 8 + 17
-// instructions: four a product (two multiplications, conversion, addition), exponents for 64 columns at once in bytes, and
+// The narrow kernel: AVX-512, 16 columns per register. For 16 products by 16 columns it issues about 64 + 8 + 17
+// instructions: four per product (two multiplications, conversion, addition), exponents for 64 columns at once in bytes, and
 // the end of the step.
 //
 // What the ranges of fused_kernel.h give (e: exponent of a product, N = -86: what e_max is taken to be without products):
@@ -71,7 +71,7 @@ namespace {
 constexpr int kLanes = 16;
 constexpr int kNoProduct = -86;
 
-// How the sum becomes the accumulator.
+// How the sum is converted to the accumulator.
 enum class Rounding {
   f32,       // the sum fits int32
   f32_wide,  // it may need one bit more: 16 products of 16-bit formats, or 32 of FP8, with F = 25
@@ -99,7 +99,7 @@ ASSAY_AVX512_INLINE __m512 round_sum(__m512i first, __m512i second, __m512 unit)
   }
 }
 
-// The value of a finished stretch enters the partial sum.
+// The value of a finished promotion interval enters the partial sum.
 ASSAY_AVX512_INLINE __m512 promote(Promotion promotion, __m512 partial, __m512 value, float row_scale, const float* column_scale) {
   switch (promotion) {
     case Promotion::none: return value;
@@ -163,7 +163,7 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
         const __m512i c = _mm512_loadu_si512(call.state.chain + (first_row + r) * kPanel + column);
         const __m512i c_exponent = _mm512_and_epi32(c, exponent_mask);
         if constexpr (kScaled) {
-          // Without a product the scale means nothing, and C must come back unchanged: products of FP8 with scales are
+          // Without a product the scale has no effect, and C must come back unchanged: products of FP8 with scales are
           // multiples of 2^(-32 - 60 - F).
           constexpr int kNoScaledProduct = -95;
           const __mmask16 any = _mm512_cmpgt_epi32_mask(biased, _mm512_set1_epi32(kNoProduct + 127));
@@ -198,7 +198,7 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
       }
     }
 
-    if (!call.steps[step].ends_link && !call.steps[step].ends_stretch) continue;
+    if (!call.steps[step].ends_link && !call.steps[step].ends_interval) continue;
     for (int r = 0; r < kRows; ++r) {
       for (int column = 0; column < kPanel; column += kLanes) {
         const int at = (first_row + r) * kPanel + column;
@@ -210,7 +210,7 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
             _mm512_storeu_ps(call.state.chain + at, _mm512_setzero_ps());
           }
         }
-        if (!call.steps[step].ends_stretch) continue;
+        if (!call.steps[step].ends_interval) continue;
         const bool scaled = call.row_lines.scale != nullptr;
         const float row_scale = scaled ? call.row_lines.scale[step * kRowGroup + first_row + r] : 1.0f;
         const float* column_scale = scaled ? call.column_lines.scale + step * kPanel + column : nullptr;

@@ -11,18 +11,17 @@
 #include "reference/gemm/fused_kernel.h"
 #include "reference/gemm/packed_operand.h"
 #include "reference/gemm/problem.h"
+#include "reference/layout/sizes.h"
 #include "reference/support/parallel.h"
 
 namespace assay {
 namespace gemm {
 namespace {
 
-constexpr std::int64_t kTileRows = 256;      // an element of a column is decoded once a tile: rows pay for it
-constexpr std::int64_t kMostTileColumns = 256;
+constexpr std::int64_t kTileRows = 256;  // an element of a column is decoded once per tile: rows pay for it
+constexpr std::int64_t kMaxTileColumns = 256;
 constexpr std::int64_t kChunkSlots = 256;    // rows of a tile and one panel, decoded: 512 + 80 KiB, within a level-2 cache
 constexpr std::int64_t kBlock = kRowGroup * kPanel;
-
-constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return value / unit + (value % unit != 0); }
 
 ChainRule rule_of(const TensorCoreUnit& unit, const AccumulationPlan& plan) {
   ChainRule rule;
@@ -39,18 +38,18 @@ ChainRule rule_of(const TensorCoreUnit& unit, const AccumulationPlan& plan) {
 // The steps of one slice, in order, a chunk at a time.
 class StepWalk {
  public:
-  StepWalk(const ChainRule& rule, std::int64_t begin, std::int64_t end, std::int64_t stretch)
-      : rule_(rule), k_(begin), end_(end), stretch_(stretch), stretch_end_(end_of_stretch(begin)) {}
+  StepWalk(const ChainRule& rule, std::int64_t begin, std::int64_t end, std::int64_t promotion_interval)
+      : rule_(rule), k_(begin), end_(end), interval_(promotion_interval), interval_end_(end_of_interval(begin)) {}
 
   // The next steps, as many as a chunk holds; none when the slice is done.
   void next(std::vector<Step>& steps) {
-    const auto most = static_cast<std::size_t>(kChunkSlots / rule_.products);
+    const auto max_steps = static_cast<std::size_t>(kChunkSlots / rule_.products);
     const int advance = rule_.linked ? 2 * rule_.products : rule_.products;
     steps.clear();
-    while (k_ < end_ && steps.size() + (rule_.linked ? 2 : 1) <= most) {
+    while (k_ < end_ && steps.size() + (rule_.linked ? 2 : 1) <= max_steps) {
       Step step;
       step.k = k_;
-      step.count = static_cast<int>(std::min<std::int64_t>(advance, stretch_end_ - k_));
+      step.count = static_cast<int>(std::min<std::int64_t>(advance, interval_end_ - k_));
       if (rule_.linked) {
         step.slots = Slots::low_pairs;
         steps.push_back(step);
@@ -58,21 +57,21 @@ class StepWalk {
         step.ends_link = true;
       }
       k_ += step.count;
-      step.ends_stretch = k_ == stretch_end_;
+      step.ends_interval = k_ == interval_end_;
       steps.push_back(step);
-      if (step.ends_stretch) stretch_end_ = end_of_stretch(k_);
+      if (step.ends_interval) interval_end_ = end_of_interval(k_);
     }
   }
 
  private:
-  std::int64_t end_of_stretch(std::int64_t begin) const {
-    return stretch_ == 0 || stretch_ > end_ - begin ? end_ : begin + stretch_;
+  std::int64_t end_of_interval(std::int64_t begin) const {
+    return interval_ == 0 || interval_ > end_ - begin ? end_ : begin + interval_;
   }
   const ChainRule& rule_;
-  std::int64_t k_, end_, stretch_, stretch_end_;
+  std::int64_t k_, end_, interval_, interval_end_;
 };
 
-// What a thread keeps from tile to tile.
+// Buffers that a thread keeps from tile to tile.
 struct Workspace {
   std::vector<PackedOperand> rows = std::vector<PackedOperand>(kTileRows / kRowGroup);
   PackedOperand columns;
@@ -119,7 +118,7 @@ void run_chunk(const Tile& tile, Workspace& work) {
         run_fp4(call);
         continue;
       }
-      // The narrow kernel relies on what it left in the chain: after a wide chunk a block stays wide.
+      // The narrow kernel needs the chain that it wrote itself: after a wide chunk a block stays wide.
       char& wide = work.wide[static_cast<std::size_t>(block)];
       wide = wide || !narrow || !rows.narrow() || !work.columns.narrow();
       if (wide) {
@@ -196,8 +195,8 @@ void run_tile(const Tile& tile, void* d, Workspace& work) {
   const bool no_products = group.depth == 0;  // acc = +0, and the epilogue is that of every other group (plan.h)
   const float* sums = no_products ? nullptr : accumulate(tile, work);
   const Epilogue epilogue{view.d_type, sum_factor(view, group), group.beta};
-  float* line = work.line.take(static_cast<std::size_t>(kMostTileColumns));
-  if (no_products) std::fill_n(line, kMostTileColumns, 0.0f);
+  float* line = work.line.take(static_cast<std::size_t>(kMaxTileColumns));
+  if (no_products) std::fill_n(line, kMaxTileColumns, 0.0f);
   for (std::int64_t row = 0; row < tile.rows; ++row) {
     for (std::int64_t p = 0; p < tile.panels() && !no_products; ++p) {
       const std::int64_t block = p * tile.row_groups() + row / kRowGroup;
@@ -248,7 +247,7 @@ void grouped_gemm(const GroupedGemmProblem& problem, void* d) {
   const gemm::ChainRule rule = gemm::rule_of(*view.unit, *view.plan);
 
   // Narrower tiles where wide ones would leave threads without work.
-  std::int64_t tile_columns = gemm::kMostTileColumns;
+  std::int64_t tile_columns = gemm::kMaxTileColumns;
   while (tile_columns > gemm::kPanel && gemm::Tiling(view, tile_columns).count() < 4 * thread_count()) tile_columns /= 2;
   const gemm::Tiling tiling(view, tile_columns);
 

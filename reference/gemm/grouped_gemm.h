@@ -7,8 +7,9 @@
 //
 // x [R,K], dy [R,N] hold the groups one after another; w [G*N,K]; D is [R,N], [R,K] or [G*N,K].
 // D = alpha * product + beta * C, then the bias of the group (TN only) added to the rounded result and rounded again.
-// A group without rows writes nothing in TN and NN; in NT its product is +0 (plan.h: beta * C, or 0 when beta is 0, but for
-// -0 and for an alpha or scale that is not finite). Rows of D past the sum of the splits are not touched. C is not read when beta is 0; it may be D itself.
+// A group without rows writes nothing in TN and NN; in NT its product is +0 (plan.h: beta * C, or 0 when beta is 0, except for
+// -0 and for an alpha or scale that is not finite). Rows of D past the sum of the splits are not written. C is not read when
+// beta is 0; it may be D itself.
 //
 // The product is accumulated as `plan` says: plan.h.
 

@@ -1,4 +1,4 @@
-// Layer (a): one element of D at a time, in the order in which plan.h tells the rules.
+// Layer (a): one element of D at a time, in the order of the rules in plan.h.
 
 #include <algorithm>
 #include <bit>
@@ -93,7 +93,7 @@ float chain(const TensorCoreUnit& unit, const Line& row, const Line& column, std
   return value_of(unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32, accumulator);
 }
 
-// How the value t of a stretch that starts at k enters the running value.
+// How the value t of a promotion interval that starts at k enters the running value.
 float promote(Promotion promotion, float acc, float t, const Line& row, const Line& column, std::int64_t k) {
   switch (promotion) {
     case Promotion::none: return t;
@@ -109,10 +109,10 @@ float promote(Promotion promotion, float acc, float t, const Line& row, const Li
 
 float slice_sum(const GroupedGemmView& view, const Line& row, const Line& column, std::int64_t k_begin, std::int64_t k_end) {
   const AccumulationPlan& plan = *view.plan;
-  const std::int64_t stretch = plan.promotion_interval == 0 ? k_end - k_begin : plan.promotion_interval;
+  const std::int64_t interval = plan.promotion_interval == 0 ? k_end - k_begin : plan.promotion_interval;
   float acc = 0;
-  for (std::int64_t k = k_begin; k < k_end; k += stretch) {
-    const float t = chain(*view.unit, row, column, k, std::min(k + stretch, k_end));
+  for (std::int64_t k = k_begin; k < k_end; k += interval) {
+    const float t = chain(*view.unit, row, column, k, std::min(k + interval, k_end));
     acc = promote(plan.promotion, acc, t, row, column, k);
   }
   return acc;
@@ -146,7 +146,7 @@ float accumulated(const GroupedGemmView& view, const GroupView& group, std::int6
 
 // ---- The epilogue -------------------------------------------------------------------------------------------------
 
-// alpha with everything that multiplies the whole sum. A sum of no products is multiplied by alpha and by nothing else.
+// alpha times the scales of the whole sum. A sum of no products is multiplied by alpha alone.
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (group.depth == 0) return group.alpha;
   if (view.kind == GemmKind::tensor) {

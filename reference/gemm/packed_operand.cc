@@ -33,7 +33,7 @@ struct Decoder {
   ASSAY_INLINE static std::int32_t exponent(std::uint32_t code) {
     return std::max(static_cast<std::int32_t>((code & kMagnitude) >> kMantissaBits), 1) - kBias;
   }
-  // The value: fields moved to their f32 places, then the bias made good by a power of two, which is exact.
+  // The value: fields moved to their f32 places, then a power of two corrects the bias, which is exact.
   ASSAY_INLINE static float value(std::uint32_t code) {
     const float magnitude = std::bit_cast<float>((code & kMagnitude) << (23 - kMantissaBits));
     constexpr float kRebias = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - kBias) << 23);
@@ -120,7 +120,7 @@ ASSAY_CLONES void repeat_bytes(const std::int8_t* bytes, std::int64_t count, std
   for (std::int64_t i = 0; i < count; ++i) words[i] = static_cast<std::uint8_t>(bytes[i]) * 0x0101'0101u;
 }
 
-// Slots of as many lines as fit 8 bytes, one store a slot.
+// Slots of as many lines as fit 8 bytes, one store per slot.
 static_assert(std::endian::native == std::endian::little);
 template <class Code>
 ASSAY_INLINE void transpose_lines(const Code* in, std::int64_t row_stride, std::int64_t k_stride, const int* offsets, int slots,
@@ -290,7 +290,7 @@ void PackedOperand::pack_scales(const OperandView& view, std::int64_t first, int
     float* scale = scale_.take(size);
     std::fill_n(scale, size, 0.0f);
     for (std::int64_t step = 0; step < steps; ++step) {
-      if (!chunk_.steps[step].ends_stretch) continue;  // a stretch lies within one block of 128
+      if (!chunk_.steps[step].ends_interval) continue;  // a promotion interval lies within one block of 128
       for (int line = 0; line < count; ++line) scale[step * width_ + line] = view.scale.value(first + line, chunk_.steps[step].k);
     }
     lines_.scale = scale;

@@ -65,7 +65,7 @@ class PackedOperand {
   // Whether the narrow kernel can take these lines.
   bool narrow() const { return narrow_; }
 
-  // Makes the wide form too, from the codes read by pack(). Once is enough; further calls do nothing.
+  // Makes the wide form too, from the codes read by pack(). Further calls do nothing.
   void widen();
 
   const PackedLines& lines() const { return lines_; }

@@ -54,8 +54,8 @@ constexpr const AccumulationPlan* plan(std::string_view name) {
   return nullptr;  // a table row with this is rejected below, at compile time
 }
 
-// cuBLASLt on an H200. All that its heuristic offers is algorithm 66 with K undivided; tiles, stages, clusters, workspace,
-// average sizes and the number of SMs that it may use were varied, and no bit with them.
+// cuBLASLt on an H200. Its heuristic offers only algorithm 66 with K undivided. Tiles, stages, clusters, workspace, average
+// sizes and the number of SMs were varied; no bit changed.
 constexpr PlanKey measured(GemmKind kind) {
   return {.library = "cublaslt", .version_from = 130400, .version_to = 131099, .architecture = "sm90", .algorithm = 66,
           .split_k = 1, .kind = kind};

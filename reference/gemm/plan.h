@@ -3,13 +3,13 @@
 //
 //   for each slice of K, in order:
 //     partial = +0
-//     for each stretch of `promotion_interval` (or the whole slice when 0):
-//       t = chain of unit steps over the stretch, k upward, the accumulator carried from step to step
+//     for each interval of `promotion_interval` products (the whole slice when 0):
+//       t = chain of unit steps over the interval, k upward, the accumulator carried from step to step
 //       how t enters partial: `promotion` and `scale_association`
 //   slices are merged as `merge` says
 //   D = epilogue(acc): spec grouped-gemm-2.1
 //
-// A stretch or slice that ends inside a step is filled with zero terms. A slice past the end of K has no products: its
+// An interval or slice that ends inside a step is filled with zero terms. A slice past the end of K has no products: its
 // partial is +0 and is merged like the others. RN rounds to f32, to nearest even.
 
 #include <cstdint>
@@ -52,7 +52,7 @@ enum class GemmEpilogue : std::uint32_t {
   //   beta == 0, factor != 1    FMA(acc, factor, +0)   a product of -0 becomes +0
   //   beta == 0, factor == 1    acc                    -0 stays -0
   //
-  // factor is RN(RN(alpha * s_cols) * s_rows) with one scale a group, else alpha; for nvfp4
+  // factor is RN(RN(alpha * s_cols) * s_rows) with one scale per group, else alpha; for nvfp4
   // RN(RN(RN(alpha * amax_columns) * amax_rows) * RN(1 / 7225344)), the amax of the operands that supply the columns and
   // the rows of D (spec grouped-gemm-2.2). C is not read when beta is 0. NaN is stored as 0x7FFFFFFF (f32) or 0x7FFF (bf16, f16).
   //
@@ -62,7 +62,7 @@ enum class GemmEpilogue : std::uint32_t {
   // Measured (spec measured-1.3): kinds bf16, f16, tensor and block, alpha and scales among 1, -1, 0.5, 0, infinity and NaN. Only
   // where scales enter between the steps (Promotion::fma_*) can acc be -0, by a negative product that underflows: the chain of
   // a unit gives +0 for every zero, RN(acc + t) is -0 for none but two -0, and so is a sum of f32 slices. (sequential_output
-  // may round a slice to -0; no library is known to do so.) The third line therefore says nothing about the other kinds.
+  // may round a slice to -0; no library is known to do so.) The third line does not concern the other kinds.
   scaled_alpha_beta,
 };
 
@@ -105,8 +105,8 @@ const AccumulationPlan* find_accumulation_plan(std::string_view name);
 std::span<const PlanEntry> plan_table();
 
 // The plan for this request (library, version, ... as far as known; one version: version_from == version_to), or null
-// where none is known. An entry fits when every field that both it and the request state agrees; of those that fit, the one
-// with the most agreeing fields wins, and the first of equals.
+// where none is known. An entry matches when every field that both it and the request give is equal. Of the entries that
+// match, the one with the most equal fields is chosen, and the first of those with as many.
 const AccumulationPlan* plan_for(const PlanKey& request);
 
 }  // namespace assay

@@ -187,7 +187,7 @@ OperandView operand_view(const OperandSource& source, std::size_t group, ScaleLa
 }
 
 std::span<const float> checked_factors(std::span<const float> values, std::size_t groups, std::string_view name) {
-  require(values.size() <= 1 || values.size() == groups, name, values.size(), "none, 1 value or one a group");
+  require(values.size() <= 1 || values.size() == groups, name, values.size(), "none, 1 value or one per group");
   return values;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A grouped GEMM problem, checked and brought into one form: every operand of every group as rows along the contraction
-// index, whatever its recipe, storage and layout. Both layers compute from this view; it holds addresses and shapes, and
+// A grouped GEMM problem, checked and in one form: every operand of every group as rows along the contraction
+// index, for any recipe, storage and layout. Both layers compute from this view; it holds addresses and shapes, and
 // no rule of arithmetic. Which storage a layout reads: spec grouped-gemm-1.2; where scales lie: spec grouped-gemm-1.3.
 //
 //   D_t[i][j] = sum over k < depth of  rows.element(i, k) * columns.element(j, k)
@@ -93,7 +93,7 @@ struct GroupView {
 struct GroupedGemmView {
   GemmKind kind = GemmKind::bf16;
   Format d_type = Format::f32;
-  const void* c = nullptr;  // null when no group's beta asks for it
+  const void* c = nullptr;  // null when beta is 0 in all groups
   const AccumulationPlan* plan = nullptr;
   const TensorCoreUnit* unit = nullptr;
   std::vector<GroupView> groups;  // without those whose D_t has no element
@@ -101,8 +101,8 @@ struct GroupedGemmView {
   // D[i][j] of a group is element group.d_offset + i * group.n + j.
 };
 
-// Checks everything and resolves plan and unit. A view that this returns can be computed without a further check:
-//  - block kind: every stretch of `promotion_interval` lies within one block of 128 along k;
+// Checks everything and finds plan and unit. The returned view can be computed without a further check:
+//  - block kind: every promotion interval lies within one block of 128 along k;
 //  - mxfp8, nvfp4: every step starts on a multiple of the unit's products_per_step, counted from k = 0;
 //  - the plan's slices cover `depth`; a slice past the end of k has no products and contributes +0.
 // Errors: those of grouped_gemm(), naming the member of `problem` (or `d`) at fault.

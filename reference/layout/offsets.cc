@@ -5,8 +5,8 @@
 
 #include "reference/support/error.h"
 
-// One pass sums and collects what could be wrong; a request that looks wrong goes to the scalar version, which checks each
-// step and names the value at fault.
+// One pass sums and detects possible errors; a request that may be wrong goes to the scalar version, which checks each
+// step and names the wrong value.
 
 namespace assay {
 namespace {
@@ -26,10 +26,10 @@ bool prefix_of(std::span<const std::int64_t> splits, std::int64_t* prefix) {
   return signs >> 63 == 0;
 }
 
-// Offsets never fall, so the last one tells whether all fit.
-bool fits(std::int64_t total, std::int64_t stride, std::int64_t most) {
+// Offsets never decrease, so all fit if the last one does.
+bool fits(std::int64_t total, std::int64_t stride, std::int64_t max_value) {
   std::int64_t last = 0;
-  return !__builtin_mul_overflow(total, stride, &last) && last <= most;
+  return !__builtin_mul_overflow(total, stride, &last) && last <= max_value;
 }
 
 template <class Value>
@@ -67,12 +67,12 @@ void splits_to_offsets_multi(std::span<const std::int64_t> splits, std::span<con
   bool valid = prefix_of(splits, prefix.data());
   std::vector<Bytes> buffers;
   for (const OffsetsOutput& output : outputs) {
-    const std::int64_t most =
+    const std::int64_t max_value =
         output.is_int32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
     const std::size_t width = output.is_int32 ? 4 : 8;
     const std::size_t count = prefix.size() - (output.leading_zero ? 0 : 1);
     const auto begin = reinterpret_cast<std::uintptr_t>(output.values);
-    valid = valid && output.stride >= 0 && fits(prefix.back(), output.stride, most);
+    valid = valid && output.stride >= 0 && fits(prefix.back(), output.stride, max_value);
     valid = valid && (count == 0 || (begin != 0 && begin % width == 0));
     if (count > 0) buffers.push_back({begin, begin + count * width});
   }

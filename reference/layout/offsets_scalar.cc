@@ -62,9 +62,9 @@ void splits_to_offsets_multi(std::span<const std::int64_t> splits, std::span<con
     require(output.stride >= 0, argument + ".stride", output.stride, "a value of at least 0");
     for (const std::int64_t sum : prefix) {
       std::int64_t offset = 0;
-      const std::int64_t most = output.is_int32 ? std::numeric_limits<std::int32_t>::max()
-                                                : std::numeric_limits<std::int64_t>::max();
-      require(!__builtin_mul_overflow(sum, output.stride, &offset) && offset <= most, argument + ".stride", output.stride,
+      const std::int64_t max_value =
+          output.is_int32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
+      require(!__builtin_mul_overflow(sum, output.stride, &offset) && offset <= max_value, argument + ".stride", output.stride,
               "stride * " + show(sum) + " (a sum of splits) to fit " + (output.is_int32 ? "int32" : "int64"));
     }
     if (bytes_of(output, groups) == 0) continue;

@@ -11,7 +11,7 @@ namespace assay {
 // Extents are 0 or more, block sizes 1 or more.
 constexpr std::int64_t ceil_div(std::int64_t extent, std::int64_t block) { return extent / block + (extent % block != 0); }
 
-// `extent` raised to a multiple of `unit`.
+// `extent` rounded up to a multiple of `unit`.
 inline std::int64_t round_up(std::int64_t extent, std::int64_t unit, std::string_view argument, std::int64_t value) {
   std::int64_t rounded = 0;
   require(!__builtin_mul_overflow(ceil_div(extent, unit), unit, &rounded), argument, value,

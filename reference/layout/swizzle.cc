@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTilesPerRange = 512;
 
-// `compact` points to the tile's first element. Blocks lie along the stored row: words move whole.
+// `compact` points to the tile's first element. Blocks lie along the stored row: whole words are copied.
 void swizzle_rows(const std::uint8_t* compact, std::int64_t stride, std::uint8_t* tile) {
   for (int q = 0; q < 4; ++q) {
     for (int r = 0; r < 32; ++r) std::memcpy(tile + r * 16 + q * 4, compact + (q * 32 + r) * stride, 4);

@@ -1,5 +1,5 @@
 #pragma once
-// The 128x4 layout in which matrix instructions want block scales (spec layouts-3.1). A scale matrix is seen as
+// The 128x4 layout of block scales that matrix instructions read (spec layouts-3.1). A scale matrix is addressed as
 // (i, j), i along the unblocked dimension and j counting blocks, and stored as tiles of 128 x 4 of 512 bytes each.
 
 #include <cstdint>
@@ -14,8 +14,8 @@ constexpr std::int64_t swizzled_index(std::int64_t i, std::int64_t j, std::int64
   return ((i / 128) * tiles_j + j / 4) * 512 + (i % 32) * 16 + ((i % 128) / 32) * 4 + j % 4;
 }
 
-// A scale matrix as the swizzle sees it (spec layouts-3.2): (i, j) with i along the unblocked dimension and j counting blocks,
-// and where its compact form keeps (i, j). Errors: as swizzle_scales.
+// The extents of a scale matrix in the coordinates of the swizzle (spec layouts-3.2): (i, j) with i along the unblocked
+// dimension and j counting blocks; and the compact index of (i, j). Errors: as swizzle_scales.
 struct SwizzleView {
   std::int64_t used_i = 0, used_j = 0;      // extents in use
   std::int64_t tiles_i = 0, tiles_j = 0;    // tiles of 128 x 4

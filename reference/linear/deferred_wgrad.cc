@@ -22,7 +22,7 @@ struct DeferredWgrad::Work {
 
 void DeferredWgrad::store(const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw) {
   linear::check_wgrad(config, shape, operands, dw);
-  const std::int64_t rows = linear::used_rows(shape);  // what lies beyond the groups may not even exist
+  const std::int64_t rows = linear::used_rows(shape);  // rows beyond the groups may not exist
   const auto matrix = [&](const void* from, std::int64_t columns) {
     const auto* bytes = static_cast<const std::byte*>(from);
     return std::vector<std::byte>(bytes, bytes + bytes_of(config.type, rows * columns));
@@ -47,7 +47,7 @@ void DeferredWgrad::backward_dw() {
   require(!work_.empty(), "pending work", work_.size(), "a weight gradient that was stored and not yet carried out");
   const Work& oldest = *work_.front();
   linear_wgrad(oldest.config, oldest.shape, oldest.operands, oldest.dw);
-  work_.pop_front();  // only now: work that could not be done is not lost
+  work_.pop_front();  // only now: work that failed is not lost
 }
 
 }  // namespace assay

@@ -1,5 +1,5 @@
 #pragma once
-// Weight gradients put off: backward stores the work, backward_dw() carries it out later (spec grouped-linear-2.4).
+// Deferred weight gradients: backward stores the work, backward_dw() does it later (spec grouped-linear-2.4).
 
 #include <cstddef>
 #include <deque>
@@ -9,9 +9,9 @@
 
 namespace assay {
 
-// Work is carried out in the order in which it was stored, each piece once. Operands, splits and scales are copied, so
-// their buffers may be reused before it runs; dw is written, and read when accumulating, only then. Gradients of the bias
-// are no part of it: backward gives them at once, by linear_dbias().
+// Work is done in the order in which it was stored, each piece once. Operands, splits and scales are copied, so
+// their buffers may be reused before it runs; dw is written, and read when accumulating, only then. Bias gradients are
+// not deferred: backward computes them at once, by linear_dbias().
 class DeferredWgrad {
  public:
   DeferredWgrad() = default;
@@ -23,7 +23,7 @@ class DeferredWgrad {
 
   std::size_t pending() const { return work_.size(); }
 
-  // Carries out the oldest piece. Errors (InvalidArgument): there is none.
+  // Does the oldest piece. Errors (InvalidArgument): there is none.
   void backward_dw();
 
  private:

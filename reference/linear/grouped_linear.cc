@@ -1,6 +1,6 @@
 // The steps of a grouped linear layer, put together once from quantize(), grouped_gemm() and grouped_dbias(), and offered
-// over the fast and the scalar layer of these. What is said here is which storage, scaling and accumulation each step
-// takes; every rounding is theirs.
+// over the fast and the scalar layer of these. This file chooses the storage, scaling and accumulation of each step;
+// every rounding is in those functions.
 
 #include "reference/linear/grouped_linear.h"
 
@@ -25,7 +25,7 @@ GemmKind kind_of(const LinearConfig& config) {
   }
 }
 
-// The product of a step, but for its operands.
+// The product of a step, without its operands.
 GroupedGemmProblem product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout) {
   GroupedGemmProblem problem;
   problem.kind = kind_of(config);
@@ -35,7 +35,7 @@ GroupedGemmProblem product(const LinearConfig& config, const LinearShape& shape,
   problem.N = shape.N;
   problem.K = shape.K;
   problem.scale_layout = has_swizzled_scales(config.recipe) ? ScaleLayout::swizzled : ScaleLayout::compact;
-  problem.split_accumulator = config.recipe == LinearRecipe::block || (per_tensor(config.recipe) && layout != GemmLayout::TN);
+  problem.split_accumulator = config.recipe == LinearRecipe::block || (is_per_tensor(config.recipe) && layout != GemmLayout::TN);
   problem.d_type = config.type;
   problem.architecture = config.architecture;
   return problem;
@@ -63,7 +63,7 @@ void check_weight(const LinearConfig& config, const LinearShape& shape, const vo
                      : "a cache that keeps the rowwise direction, which forward reads");
 }
 
-// Quantizes into `own` unless the recipe or the cache makes that needless.
+// Quantizes into `own`, unless the recipe does not quantize or the cache already holds the result.
 GemmOperand operand(const Layer& layer, const LinearConfig& config, const Source& source, bool columnwise,
                     const LinearWeightCache* cache, QuantizedTensor& own) {
   if (config.recipe == LinearRecipe::none) return plain(config, source.x);

@@ -13,7 +13,7 @@
 //
 //   recipe           x, dy                          w                           accumulation
 //   none             as they are (bf16 or f16)      as it is                    one chain
-//   tensor_current   one scale a group              one scale a group           forward: fast; dgrad, wgrad: split
+//   tensor_current   one scale per group            one scale per group         forward: fast; dgrad, wgrad: split
 //   tensor_delayed   scales given                   scales given                the same
 //   block            1x128                          128x128                     split always (spec grouped-linear-1.3)
 //   mxfp8            1x32                           1x32                        arch sm100
@@ -22,9 +22,9 @@
 //
 // Scales of mxfp8 and nvfp4 lie swizzled. The wgrad of nvfp4 takes bf16 only, as the transform does.
 //
-// Whether a device sums the bias gradient within the quantization of dy (block scaling: only with dgrad,
-// spec grouped-linear-1.4) or by itself does not show here: either way it is the sum of dy itself, not of q(dy), in the order
-// of dbias.h, rounded once to the type of dy. linear_dbias() gives those bits whatever else is asked for.
+// A device may sum the bias gradient within the quantization of dy (block scaling: only with dgrad,
+// spec grouped-linear-1.4) or by itself. The bits are the same: the sum of dy, not of q(dy), in the order
+// of dbias.h, rounded once to the type of dy. linear_dbias() computes them.
 //
 // Rows of x, dy, y and dx beyond the sum of the splits are neither read nor written.
 //
@@ -44,8 +44,8 @@ struct LinearWeightCache;  // weight_cache.h
 
 struct LinearForward {
   const void* x = nullptr;                   // [R, K]
-  const void* w = nullptr;                   // [G*N, K]; not read, and may be null, where the cache serves
-  const LinearWeightCache* cache = nullptr;  // the quantized weights; null, or recipe none: w is quantized, or used, on the spot
+  const void* w = nullptr;                   // [G*N, K]; not read, and may be null, with a filled cache
+  const LinearWeightCache* cache = nullptr;  // the quantized weights; null, or recipe none: w is quantized, or used, directly
   const void* bias = nullptr;                // [G, N] or null
   const float* x_scale = nullptr;            // [G]: tensor_delayed
   const float* w_scale = nullptr;            // [G]: tensor_delayed, without cache
@@ -82,8 +82,8 @@ void linear_forward_by(const Multiply& multiply, const LinearConfig& config, con
 void linear_dgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands, void* dx);
 void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw);
 
-// The plan of the product of a step: `plan`, or if that is null the architecture's. Errors: those of the step, as far as they
-// do not concern buffers; a plan for other products.
+// The plan of the product of a step: `plan`, or if that is null the architecture's. Errors: those of the step, except for
+// buffers; a plan for other products.
 const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan = nullptr);
 
 namespace scalar {

@@ -1,5 +1,5 @@
 #pragma once
-// What every step of a grouped linear layer is given: the recipe with its options, and the shape.
+// The arguments that every step of a grouped linear layer has: the recipe with its options, and the shape.
 
 #include <cstdint>
 #include <optional>
@@ -12,22 +12,27 @@ namespace assay {
 
 enum class LinearRecipe : std::uint32_t { none = 0, tensor_current = 1, tensor_delayed = 2, block = 3, mxfp8 = 4, nvfp4 = 5 };
 
+// Whether one scale serves a whole tensor or group.
+constexpr bool is_per_tensor(LinearRecipe recipe) {
+  return recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
+}
+
 // "none", "tensor_current", ... Errors: a value that is no recipe.
 std::string_view name_of(LinearRecipe recipe);
 std::optional<LinearRecipe> linear_recipe_named(std::string_view name);
 
-// An option of another recipe is not looked at: mxfp8 does not react to powers of two or epsilon (spec grouped-linear-1.2).
+// Options of another recipe are ignored: mxfp8 does not use powers of two or epsilon (spec grouped-linear-1.2).
 struct LinearConfig {
   LinearRecipe recipe = LinearRecipe::none;
   Format type = Format::bf16;           // of x, w, bias, y, dy, dx, dbias: bf16 or f16
-  Format forward_code = Format::e4m3;   // of q(x) and q(w): e4m3 or e5m2 (nvfp4: e2m1, whatever stands here)
+  Format forward_code = Format::e4m3;   // of q(x) and q(w): e4m3 or e5m2 (nvfp4: always e2m1)
   Format backward_code = Format::e4m3;  // of q(dy)
   std::optional<bool> force_pow_2_scales;  // tensor_current, block; not set: powers_of_two()
   float amax_epsilon = 0;               // tensor_current, block: 0 or more
   std::uint16_t hadamard_sign_mask = 0;    // nvfp4: bit i set, element i of 16 is negated before the transform
   std::string_view architecture = "sm90";  // whose arithmetic; mxfp8 and nvfp4 need one that has them, such as "sm100"
 
-  // Unless it is set, as the frameworks' recipes have it: block scaling yes, current scaling no (spec per-tensor-1.1).
+  // If not set, the default of the frameworks: true for block scaling, false for current scaling (spec per-tensor-1.1).
   bool powers_of_two() const { return force_pow_2_scales.value_or(recipe == LinearRecipe::block); }
 };
 

@@ -76,7 +76,7 @@ void check_shape(const LinearShape& shape) {
   require(shape.N >= 0, "N", shape.N, "a value of at least 0");
   require(shape.K >= 0, "K", shape.K, "a value of at least 0");
   checked_group_rows(shape.rows, 1, true, shape.splits);
-  // Eight bytes an element, as quantize() and grouped_gemm() count.
+  // Eight bytes per element, as quantize() and grouped_gemm() count.
   const auto addressable = [](std::int64_t rows, std::int64_t columns, std::string_view name) {
     checked_product(checked_product(rows, columns, name, columns), 8, name, columns);
   };
@@ -174,14 +174,14 @@ void quantize_into(const Layer& layer, const LinearConfig& config, const Source&
   output.rowwise_scale_inv = to.rowwise_scale_inv.data();
   output.columnwise_data = to.columnwise_data.data();
   output.columnwise_scale_inv = to.columnwise_scale_inv.data();
-  // Weights have one amax for both directions; what has a transform is quantized in one direction at a time.
+  // Weights have one amax for both directions; tensors with a transform are quantized in one direction at a time.
   if (config.recipe == LinearRecipe::nvfp4) (rowwise ? output.amax : output.columnwise_amax) = to.amax.data();
   layer.quantize_with(problem, output);
 }
 
 GemmOperand operand_of(const LinearConfig& config, Tensor tensor, const QuantizedTensor& from, bool columnwise) {
   const auto& data = columnwise ? from.columnwise_data : from.rowwise_data;
-  const auto& scales = columnwise && !per_tensor(config.recipe) ? from.columnwise_scale_inv : from.rowwise_scale_inv;
+  const auto& scales = columnwise && !is_per_tensor(config.recipe) ? from.columnwise_scale_inv : from.rowwise_scale_inv;
   return {code_of(config, tensor), data.data(), scales.data(), columnwise, from.amax.empty() ? nullptr : from.amax.data()};
 }
 

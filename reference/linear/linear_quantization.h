@@ -1,6 +1,6 @@
 #pragma once
-// What the steps of a grouped linear layer share: the checks, which speak of the caller's arguments, and how each recipe
-// quantizes each tensor. Every rounding is quantize()'s.
+// Shared by the steps of a grouped linear layer: the checks of the caller's arguments, and how each recipe
+// quantizes each tensor. quantize() does every rounding.
 
 #include <cstdint>
 #include <string_view>
@@ -25,12 +25,9 @@ inline const Layer kScalar{scalar::quantize, scalar::grouped_gemm, scalar::group
 
 enum class Tensor { activation, gradient, weight };
 
-inline bool per_tensor(LinearRecipe recipe) {
-  return recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
-}
 inline bool has_swizzled_scales(LinearRecipe recipe) { return recipe == LinearRecipe::mxfp8 || recipe == LinearRecipe::nvfp4; }
 
-// Config and shape, by themselves. Errors (InvalidArgument): an enum that is none, a type that the recipe does not take,
+// Checks config and shape. Errors (InvalidArgument): an enum out of range, a type that the recipe does not take,
 // negative sizes or splits, splits that sum to more than rows, sizes past int64.
 void check_config(const LinearConfig& config);
 void check_shape(const LinearShape& shape);
@@ -42,12 +39,13 @@ void check_buffer(const void* buffer, std::int64_t elements, Format type, std::s
 // nvfp4 packs two codes of `extent` in a byte. Errors (InvalidArgument): an odd extent.
 void check_packing(const LinearConfig& config, std::int64_t extent, std::string_view name);
 
-// All the checks of linear_wgrad(); used before work is put off.
+// All the checks of linear_wgrad(); used before work is deferred.
 void check_wgrad(const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, const void* dw);
 
-// That the product has a plan (`plan`, or if that is null the architecture's), which is returned, and takes these types and sizes; its buffers are checked elsewhere. Errors:
-// those of grouped_gemm(), NotSupported among them.
-const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan = nullptr);
+// Returns the plan of the product (`plan`, or if that is null the architecture's) after checking that it takes these types
+// and sizes; buffers are checked elsewhere. Errors: those of grouped_gemm(), NotSupported among them.
+const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout,
+                                      const AccumulationPlan* plan = nullptr);
 
 // One tensor of all groups, about to be quantized.
 struct Source {

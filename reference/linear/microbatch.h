@@ -1,7 +1,7 @@
 #pragma once
-// What the position of a microbatch in its step decides (spec grouped-linear-2.2, grouped-linear-2.3). `is_first_microbatch` is
-// nothing where the caller does not count microbatches. Under a captured skip flag it plays no part within the graph: the
-// flag in device memory tells, replay by replay.
+// What depends on the position of a microbatch in its step (spec grouped-linear-2.2, grouped-linear-2.3).
+// `is_first_microbatch` is empty where the caller does not count microbatches. It has no effect within a graph captured with
+// a skip flag: there the flag in device memory decides, replay by replay.
 
 #include <cstdint>
 #include <optional>
@@ -16,19 +16,19 @@ enum class WeightUse : std::uint32_t {
   by_flag = 3,  // the cache, renewed unless the skip flag is 1
 };
 //   flag captured         by_flag
-//   nothing said          fresh
-//   first, or another     renewed, or kept
+//   not given             fresh
+//   true, or false        renewed, or kept
 WeightUse weight_use(std::optional<bool> is_first_microbatch, bool skip_flag_captured);
 
 // The skip flag to set before a replay: 0 (renew) for the first microbatch, 1 (skip) for the others.
-// Errors (InvalidArgument): nothing said.
+// Errors (InvalidArgument): not given.
 float weight_skip_flag(std::optional<bool> is_first_microbatch);
 
-// Whether wgrad adds to the main gradient: the first microbatch of a step overwrites, the others add, and nothing said
-// means add. Under a captured flag every microbatch adds, and the caller clears the gradient before a step.
+// Whether wgrad adds to the main gradient: the first microbatch of a step overwrites, the others add; if not given, wgrad
+// adds. With a captured flag every microbatch adds, and the caller clears the gradient before a step.
 struct MainGradient {
   bool fused = true;           // false: wgrad writes a gradient of its own
-  bool overwrite = false;      // the weight asks for it: never add
+  bool overwrite = false;      // an option of the weight: never add
   std::optional<bool> is_first_microbatch = {};
   bool skip_flag_captured = false;
 };

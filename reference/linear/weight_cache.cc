@@ -21,8 +21,8 @@ void check_packing(const LinearConfig& config, const LinearShape& shape, const L
 }
 
 void require_bytes(const std::vector<std::byte>& held, const OutputShape& shape, std::string_view name) {
-  const std::int64_t wanted = shape.bytes();
-  require(static_cast<std::int64_t>(held.size()) == wanted, name, held.size(), show(wanted) + " bytes for this shape and recipe");
+  const std::int64_t bytes = shape.bytes();
+  require(static_cast<std::int64_t>(held.size()) == bytes, name, held.size(), show(bytes) + " bytes for this shape and recipe");
 }
 
 void quantize_weights(const linear::Layer& layer, const LinearConfig& config, const LinearShape& shape, const void* w,

@@ -17,8 +17,8 @@ struct QuantizedTensor {
   std::vector<float> amax;  // nvfp4: [G]
 };
 
-// Recipe none keeps nothing. The caller chooses the directions before the first filling: forward reads the rowwise one,
-// dgrad the columnwise one. The other members say whose weights these are; linear_quantize_weights() sets them.
+// Recipe none caches nothing. The caller chooses the directions before the first call: forward reads the rowwise one,
+// dgrad the columnwise one. linear_quantize_weights() sets the other members, which identify the weights.
 struct LinearWeightCache : QuantizedTensor {
   bool rowwise = true, columnwise = true;
   bool filled = false;
@@ -29,16 +29,16 @@ struct LinearWeightCache : QuantizedTensor {
 
 // Quantizes w [G*N, K] into `cache`, in the directions that it keeps. `scale` [G]: tensor_delayed.
 //
-//   noop null, or any value but 1     all of the cache is renewed; one that does not fit is made anew
+//   noop null, or any value but 1     all of the cache is renewed; buffers of other sizes are replaced
 //   noop exactly 1.0                  all of it stays as it is: data, scales and amax of both directions; w is not read
 //
-// Padding of compact scales is never written in a cache that fits. Errors (InvalidArgument): as quantize(); a skip although
-// the cache does not fit, as check_weight_cache() says. The cache is then as it was.
+// Padding of compact scales is never written in a cache of the right sizes. Errors (InvalidArgument): as quantize(); a skip
+// with a cache that check_weight_cache() rejects. The cache is then unchanged.
 void linear_quantize_weights(const LinearConfig& config, const LinearShape& shape, const void* w, const float* scale,
                              const float* noop, LinearWeightCache& cache);
 
 // Errors (InvalidArgument), naming the member: a cache that was never filled, or was filled for another recipe, type of
-// code or shape, or whose buffers have other sizes than these call for. Recipe none fits every cache.
+// code or shape, or whose buffers have other sizes than these require. Recipe none accepts every cache.
 void check_weight_cache(const LinearConfig& config, const LinearShape& shape, const LinearWeightCache& cache);
 
 namespace scalar {

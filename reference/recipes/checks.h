@@ -1,5 +1,5 @@
 #pragma once
-// What quantize, dequantize and dbias check in common before they write: groups and pointers.
+// Checks that quantize, dequantize and dbias share: groups and pointers.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ inline std::vector<std::int64_t> checked_group_rows(std::int64_t rows, std::int6
                                                     std::span<const std::int64_t> splits) {
   require(rows >= 0, "rows", rows, "a value of at least 0");
   require(columns >= 0, "columns", columns, "a value of at least 0");
-  // Eight bytes an element: no buffer of this matrix can then be too large to address in bytes.
+  // Eight bytes per element: no buffer of this matrix can then be too large to address in bytes.
   checked_product(checked_product(rows, columns, "rows", rows), 8, "rows", rows);
   if (!grouped) return {rows};
   require(splits.empty() || splits.data() != nullptr, "splits", "null", "a pointer to the rows of each group");
@@ -43,7 +43,7 @@ inline void require_buffer(const void* buffer, std::int64_t elements, std::size_
           "an address that is a multiple of " + show(element_bytes));
 }
 
-// The same for a buffer that may be left out.
+// The same for an optional buffer.
 inline void require_aligned(const void* buffer, std::int64_t elements, std::size_t element_bytes,
                             std::string_view name) {
   if (buffer != nullptr) require_buffer(buffer, elements, element_bytes, name);

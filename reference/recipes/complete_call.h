@@ -1,6 +1,6 @@
 #pragma once
-// What the recipes are given: a direction is either off, or has both its data and its scales to write. quantize() also
-// takes calls that want only one of the two; the other then goes to memory of the call's own.
+// A call as the recipes take it: a direction is either off, or has buffers for both its data and its scales. quantize() also
+// takes calls that request only one of the two; the other is then written to memory of this object.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,19 +14,17 @@ struct CompleteCall {
   QuantizeProblem problem;
   QuantizeOutput output;
 
-  CompleteCall(const QuantizeProblem& asked, const QuantizeShapes& shapes, const QuantizeOutput& wanted)
-      : problem(asked), output(wanted) {
-    const bool per_tensor =
-        asked.config.recipe == Recipe::tensor_current || asked.config.recipe == Recipe::tensor_delayed;
-    if (per_tensor) {  // the one scale_inv belongs to no direction
-      problem.config.rowwise &= wanted.rowwise_data != nullptr;
-      problem.config.columnwise &= wanted.columnwise_data != nullptr;
+  CompleteCall(const QuantizeProblem& of, const QuantizeShapes& shapes, const QuantizeOutput& requested)
+      : problem(of), output(requested) {
+    if (is_per_tensor(problem.config.recipe)) {  // the one scale_inv belongs to no direction
+      problem.config.rowwise &= requested.rowwise_data != nullptr;
+      problem.config.columnwise &= requested.columnwise_data != nullptr;
       return;
     }
-    problem.config.rowwise &= wanted.rowwise_data != nullptr || wanted.rowwise_scale_inv != nullptr ||
-                              (shapes.amax.rank != 0 && wanted.amax != nullptr);
-    problem.config.columnwise &= wanted.columnwise_data != nullptr || wanted.columnwise_scale_inv != nullptr ||
-                                 (shapes.columnwise_amax.rank != 0 && wanted.columnwise_amax != nullptr);
+    problem.config.rowwise &= requested.rowwise_data != nullptr || requested.rowwise_scale_inv != nullptr ||
+                              (shapes.amax.rank != 0 && requested.amax != nullptr);
+    problem.config.columnwise &= requested.columnwise_data != nullptr || requested.columnwise_scale_inv != nullptr ||
+                                 (shapes.columnwise_amax.rank != 0 && requested.columnwise_amax != nullptr);
     if (problem.config.rowwise) {
       complete(output.rowwise_data, shapes.rowwise_data);
       complete(output.rowwise_scale_inv, shapes.rowwise_scale_inv);

@@ -60,7 +60,7 @@ void round_strip(Format type, const float* total, std::int64_t count, void* dbia
   }
 }
 
-// Of a group of each strip of columns.
+// Sums each strip of columns of a group.
 void sum_groups(const DbiasProblem& problem, std::span<const std::int64_t> groups, void* dbias) {
   std::vector<std::int64_t> first_row = {0};
   for (const std::int64_t rows : groups) first_row.push_back(first_row.back() + rows);

@@ -34,7 +34,7 @@ struct F16Output {
   static ASSAY_INLINE std::uint16_t round(float y) { return fast::encode_f16(y); }
 };
 
-// One row of a tile: either a scale for the row or, if `scales` is there, one for each column.
+// One row of a tile: one scale for the row or, if `scales` is not null, one for each column.
 template <class Output>
 ASSAY_INLINE void decode_row(bool e4m3, const std::uint8_t* __restrict codes, int count, float scale,
                              const float* __restrict scales, typename Output::Storage* __restrict y) {

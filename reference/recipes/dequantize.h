@@ -40,7 +40,7 @@ struct DequantizeProblem {
 void dequantize(const DequantizeProblem& problem, void* output);
 
 namespace scalar {
-// The same call as obvious code.
+// The same call in plain code.
 void dequantize(const DequantizeProblem& problem, void* output);
 }  // namespace scalar
 

@@ -1,5 +1,5 @@
 #pragma once
-// What both layers of dequantize check before they write.
+// The checks of both layers of dequantize.
 
 #include <cstdint>
 #include <vector>

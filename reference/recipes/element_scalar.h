@@ -26,7 +26,7 @@ inline float load(Format type, const void* x, std::int64_t i) {
   }
 }
 
-// A NaN of arithmetic has a sign and a payload that depend on the machine; what is stored has not (spec conventions-1.3).
+// A NaN of arithmetic has a sign and a payload that depend on the machine; a stored NaN does not (spec conventions-1.3).
 inline float canonical(float value) { return std::isnan(value) ? std::bit_cast<float>(0x7fff'ffffu) : value; }
 
 // Rounds to element `i` of y (bf16, f16 or f32).

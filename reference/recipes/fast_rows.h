@@ -71,8 +71,8 @@ ASSAY_INLINE void column_amaxes(const float (&x)[kRows][kWidth], int rows, std::
   for (int column = 0; column < kWidth; ++column) amax[column] = bits_of_order(largest[column]);
 }
 
-// Asks for `count` elements of a row that will be wanted soon. Rows of a matrix are too far apart for the processor to
-// foresee them. The address may lie past the end: nothing is read.
+// Prefetches `count` elements of a row. Rows of a matrix are too far apart for the processor's own prefetcher. The address
+// may lie past the end: nothing is read.
 ASSAY_INLINE void prefetch_row(Format type, const void* matrix, std::int64_t first, int count) {
   const int size = type == Format::f32 ? 4 : 2;
   const auto address = reinterpret_cast<std::uintptr_t>(matrix) + static_cast<std::uintptr_t>(first * size);

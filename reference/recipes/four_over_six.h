@@ -12,7 +12,7 @@
 // block lacks add nothing. With two_dimensional a tile chooses once in each direction. Rowwise: each of its 16 rows has an error,
 // summed along the row. Columnwise: each of its 16 columns has one, summed down the column. The 16 are added as a warp's
 // shuffle does with distances 8, 4, 2, 1: first e[i] + e[i+8] for i < 8, then those 8 values at distance 4, and so on; a row
-// or column that the tile lacks is 0. The sums of the two directions can round apart, so that near a tie one takes d4 and
+// or column that the tile lacks is 0. The sums of the two directions can round differently, so that near a tie one takes d4 and
 // the other d6; and each direction has its own G.
 
 #include <cstdint>

@@ -26,14 +26,14 @@ ASSAY_CLONES void scales_of(const float* __restrict amax, int count, float max, 
 
 // The matrices of one direction.
 struct Stored {
-  std::uint8_t* codes = nullptr;  // null: not wanted
+  std::uint8_t* codes = nullptr;  // null: not requested
   float* scales = nullptr;
   std::vector<std::int64_t> offsets;  // of each group's scales
 };
 
-Stored stored(const QuantizeProblem& problem, Direction direction, std::span<const std::int64_t> groups, bool wanted,
+Stored stored(const QuantizeProblem& problem, Direction direction, std::span<const std::int64_t> groups, bool requested,
               void* codes, void* scales) {
-  if (!wanted) return {};
+  if (!requested) return {};
   return {static_cast<std::uint8_t*>(codes), static_cast<float*>(scales),
           scale_offsets(problem.config.recipe, direction, groups, problem.columns)};
 }
@@ -52,7 +52,7 @@ class BlockQuantizer {
         columnwise_(stored(problem, Direction::columnwise, groups_, problem.config.columnwise, output.columnwise_data,
                            output.columnwise_scale_inv)) {}
 
-  // Tile by tile: each is read from memory once, and every code and scale of it is written by the thread that has it.
+  // Tile by tile: each is read from memory once, and one thread writes all its codes and scales.
   void run() const {
     const std::int64_t across = ceil_div(problem_.columns, kTile);
     if (across == 0 || (rowwise_.codes == nullptr && columnwise_.codes == nullptr)) return;

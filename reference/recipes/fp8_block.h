@@ -17,7 +17,7 @@
 
 namespace assay {
 
-// The checks of quantize() have been made; the outputs of each direction that is on are there.
+// The checks of quantize() have been made; each direction that is on has buffers for both outputs.
 void quantize_fp8_block(const QuantizeProblem& problem, const QuantizeOutput& output);
 
 namespace scalar {

@@ -1,5 +1,5 @@
 #pragma once
-// Layer (b) of what the FP8 recipes do to a tile of at most 128 x 128 elements that stays in the nearest caches, and to
+// Layer (b) of the FP8 recipes, for a tile of at most 128 x 128 elements that fits the first caches, and for
 // a plain run of elements: largest magnitudes, codes, transposition of codes. Vectorised, not threaded.
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Tile {
   const void* x;                 // its first element
   std::int64_t stride;           // elements from one row to the next
   int rows = 0, columns = 0;     // 1 to 128
-  const void* next_x = nullptr;  // first element of the tile to come after this: asked for from memory meanwhile
+  const void* next_x = nullptr;  // first element of the next tile, which is prefetched meanwhile
 };
 
 struct Fp8Cast {
@@ -27,7 +27,7 @@ struct Fp8Cast {
 // Element `i` of a buffer of bf16, f16 or f32.
 const void* element(Format type, const void* x, std::int64_t i);
 
-// max |x| of each row, of each column or of both; NaN passed over. Entries past the tile's extents are left alone.
+// max |x| of each row, of each column or of both; NaN passed over. Entries past the tile's extents are not written.
 void row_amaxes(const Tile& tile, float* rows);
 void row_and_column_amaxes(const Tile& tile, float* rows, float* columns);
 // max |x| of `count` elements.

@@ -78,7 +78,7 @@ ASSAY_INLINE void find_units(Lanes& lanes) {
 ASSAY_INLINE std::uint16_t finish(std::int32_t sum, std::uint32_t below, float unit) {
   const auto magnitude = static_cast<std::uint32_t>(sum < 0 ? -sum : sum);
   const auto kept = static_cast<std::int32_t>(magnitude >> below);
-  // Conversion rounds to nearest; where that went up, the truncated value is the float before.
+  // Conversion rounds to nearest; where it rounded up, the truncated value is the previous float.
   const float nearest = static_cast<float>(kept);
   const std::uint32_t up = static_cast<std::int32_t>(nearest) > kept ? 1 : 0;
   const float truncated = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - up);

@@ -10,7 +10,7 @@
 // sum, give 0x7FFF; another infinity wins. A zero sum is +0.
 //
 // Groups of rows that are not multiples of 16 (spec nvfp4-3.2): the terms beyond the last row are zeros, and of the 16 sums only
-// those that have a row are kept, so y has as many rows as x; the others count for no amax.
+// those that have a row are kept, so y has as many rows as x; the others do not enter any amax.
 
 #include <array>
 #include <cstdint>

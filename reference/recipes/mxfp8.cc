@@ -18,7 +18,7 @@
 namespace assay {
 namespace {
 
-// Work is cut into strips of one row of tiles by kWidth columns: widened to f32 once, 16 KB, it serves both directions.
+// Work is divided into strips of one row of tiles by kWidth columns: 16 KB as f32, widened once for both directions.
 constexpr int kBlock = 32;
 constexpr int kWidth = 128;
 constexpr int kBlocks = kWidth / kBlock;

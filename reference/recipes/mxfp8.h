@@ -5,8 +5,8 @@
 //   E    = encode_e8m0(fl(A * r))           r = fl(1/448) = 0x3B124925 (e4m3), fl(1/57344) = 0x37924925 (e5m2)
 //   q[i] = fp8(fl(x[i] * 2^(127 - E)))        nearest even, saturating, NaN becomes 0x7F
 //
-// The product with r is rounded to nearest before its exponent is rounded up, so dividing by 448 is not the same (one f32
-// value a format tells them apart). A = 0 gives E = 0; A = infinity gives E = 0xFE, whose multiplier 2^-127 turns infinity
+// The product with r is rounded to nearest before its exponent is rounded up, so dividing by 448 is not the same (the results
+// differ for one f32 value of each format). A = 0 gives E = 0; A = infinity gives E = 0xFE, whose multiplier 2^-127 turns infinity
 // into the largest code. E is at most 0xFE, and the multiplier at E = 0 is 2^127.
 //
 // Blocks (spec mxfp8-1.1) are 1x32 along a row (rowwise) or 32x1 down a column (columnwise), counted from each group's first row

@@ -74,7 +74,7 @@ void quantize_direction(const QuantizeProblem& problem, Direction direction, std
     for (std::int64_t row = 0; row < group.rows; row += height) {
       for (std::int64_t column = 0; column < group.columns; column += width) {
         const Rectangle block = {row, std::min(row + height, group.rows), column, std::min(column + width, group.columns)};
-        Rectangle tile = block;  // what shares the scale
+        Rectangle tile = block;  // the elements that share the scale
         if (config.two_dimensional) {
           tile.row = row / kBlock * kBlock;
           tile.row_end = std::min(tile.row + kBlock, group.rows);

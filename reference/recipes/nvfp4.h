@@ -14,7 +14,7 @@
 // Rowwise blocks (spec nvfp4-1.4) are 1x16 along a row, columnwise 16x1 down a column, counted from each group's first row and
 // from column 0; the last may be short. With two_dimensional one A, d8 and c serve a tile of 16x16, in both directions; the scale
 // byte is repeated for each row (column) of the tile.
-// Stored: rowwise [M, K/2] bytes, columnwise TRANSPOSED [K, M/2], two codes a byte, the lower column (row) in the low
+// Stored: rowwise [M, K/2] bytes, columnwise TRANSPOSED [K, M/2], two codes per byte, the lower column (row) in the low
 // nibble. M and K are those of the group; each group is transposed at its own place. Packed extents are even: quantize()
 // refuses others. Scales: rowwise [ru(M,128), ru(cd(K,16),4)], scale of (m, k) at [m][k/16]; columnwise
 // [ru(K,128), ru(cd(M,16),4)], scale at [k][m/16]; compact, or swizzled with (i, j) the same coordinates and all other bytes
@@ -26,7 +26,7 @@
 // With hadamard the columnwise input is y, the transform of x down the rows (hadamard.h); rowwise is of x itself.
 // With stochastic_rounding q is stochastic_e2m1(fl(x[i] * c), byte) (stochastic_rounding.h). The byte of element (m, k) is
 // rowwise_random[row * K + k] (row of the whole matrix) or columnwise_random[first * K + k * M + m], `first` and M being the
-// group's first row and rows: the order of the codes as stored, one byte a code.
+// group's first row and rows: the order of the codes as stored, one byte per code.
 // With four_over_six each block chooses between two scales (four_over_six.h); a 2-D tile chooses once rowwise, for its 16
 // rows, and once columnwise, for its 16 columns: the two may differ.
 // ZeroSign::positive: an exact -0 in x (in y) becomes +0 first.

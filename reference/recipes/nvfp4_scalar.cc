@@ -69,7 +69,7 @@ float amax_of(const Values& values) {
   return amax;
 }
 
-// What shares a scale, in coordinates of the stored matrix.
+// The elements that share a scale, in coordinates of the stored matrix.
 struct Tile {
   std::int64_t row, row_end, column, column_end;
 };
@@ -134,7 +134,7 @@ std::uint8_t quantize_code(float x, float multiplier, const QuantizeConfig& conf
   return config.stochastic_rounding ? stochastic_e2m1(product, *random) : encode_e2m1(product);
 }
 
-// Where one direction of one group goes. `random` is its first byte.
+// The outputs of one direction of one group. `random` is its first random byte.
 struct Destination {
   std::uint8_t* data = nullptr;
   std::uint8_t* scales = nullptr;

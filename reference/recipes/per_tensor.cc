@@ -58,7 +58,7 @@ void encode_rowwise(const QuantizeProblem& problem, const std::vector<Run>& runs
   });
 }
 
-// Columnwise, and rowwise with it if wanted: tile by tile.
+// Columnwise, and rowwise with it if requested: tile by tile.
 void encode_tiles(const QuantizeProblem& problem, std::span<const std::int64_t> groups,
                   const std::vector<float>& scales, std::uint8_t* rowwise, std::uint8_t* columnwise) {
   const fast::Fp8Cast cast = {problem.config.output, problem.config.zero_sign};

@@ -40,7 +40,7 @@ ASSAY_INLINE float scale_from_amax(float amax, float max, bool pow2, float epsil
   return std::bit_cast<float>(usable ? scale : kOne);
 }
 
-// The checks of quantize() have been made; null outputs are passed over.
+// The checks of quantize() have been made; null outputs are skipped.
 void quantize_per_tensor(const QuantizeProblem& problem, const QuantizeOutput& output);
 
 namespace scalar {

@@ -20,11 +20,10 @@ namespace {
 constexpr std::string_view kNames[] = {"tensor_current", "tensor_delayed", "block_1x128",
                                        "block_128x128",  "mxfp8",          "nvfp4"};
 
-bool is_per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
 bool is_transposing(Recipe recipe) { return recipe != Recipe::mxfp8; }
 bool has_small_blocks(Recipe recipe) { return recipe == Recipe::mxfp8 || recipe == Recipe::nvfp4; }
 
-// Types, and options that another recipe owns.
+// Types, and options that belong to another recipe.
 void check_config(const QuantizeConfig& config, Format x_type) {
   const Recipe recipe = config.recipe;
   const std::string name(name_of(recipe));
@@ -163,7 +162,7 @@ QuantizeShapes check_quantize(const QuantizeProblem& problem, const QuantizeOutp
   const QuantizeConfig& config = problem.config;
   const auto groups = group_rows(problem);
   const auto group_count = static_cast<std::int64_t>(groups.size());
-  std::int64_t used_rows = 0;  // what lies beyond the groups is not read, so x may end there
+  std::int64_t used_rows = 0;  // rows beyond the groups are not read, so x may end there
   for (const std::int64_t rows : groups) used_rows += rows;
 
   require_buffer(problem.x, used_rows * problem.columns, bytes_of_element(problem.x_type), "x");

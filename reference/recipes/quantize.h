@@ -1,6 +1,6 @@
 #pragma once
-// Quantization of one matrix or of the groups of a ragged one, for every recipe. The numbers of each recipe are stated
-// in the header that bears its name (per_tensor.h, fp8_block.h, mxfp8.h, nvfp4.h, dbias.h); this is the common call.
+// Quantization of one matrix or of the groups of a ragged one, for every recipe. The header named after each recipe states its
+// formulas (per_tensor.h, fp8_block.h, mxfp8.h, nvfp4.h, dbias.h); this is the common call.
 //
 // A grouped matrix x [R,K] (spec conventions-1.4) holds its groups one after another: group t is splits[t] rows. R may exceed the
 // sum of the splits; the rows beyond are neither read nor written, and the same holds for the outputs that belong to them.
@@ -16,13 +16,16 @@
 namespace assay {
 
 enum class Recipe : std::uint32_t {
-  tensor_current = 0,  // one scale a tensor or group, from its own amax
-  tensor_delayed = 1,  // one scale a tensor or group, given
+  tensor_current = 0,  // one scale per tensor or group, from its own amax
+  tensor_delayed = 1,  // one scale per tensor or group, given
   block_1x128 = 2,     // FP8, f32 scale for 128 elements along K (rowwise) or along the rows (columnwise)
   block_128x128 = 3,   // FP8, f32 scale for a tile of 128 x 128
   mxfp8 = 4,           // FP8, E8M0 scale for 32 elements
   nvfp4 = 5,           // E2M1, E4M3 scale for 16 elements, f32 scale for the tensor
 };
+
+// Whether one scale serves a whole tensor or group.
+constexpr bool is_per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
 
 std::string_view name_of(Recipe recipe);
 std::optional<Recipe> recipe_named(std::string_view name);
@@ -71,13 +74,14 @@ struct QuantizeProblem {
   const float* columnwise_amax =
       nullptr;                  // [G]: nvfp4 columnwise; null: `amax`, or with hadamard the amax after the transform
   const float* noop = nullptr;  // [1]: exactly 1.0 means that nothing is written (spec conventions-1.5)
-  const std::uint8_t* rowwise_random = nullptr;     // nvfp4 stochastic rounding: one byte an element of rowwise data
+  const std::uint8_t* rowwise_random = nullptr;     // nvfp4 stochastic rounding: one byte per element of rowwise data
   const std::uint8_t* columnwise_random = nullptr;  // the same for columnwise data, in its stored order
 };
 
-// Where results go. A null pointer: this output is not written (spec conventions-1.6). The outputs of a direction
-// are written only if `config` asks for that direction. Sizes come from `quantize_outputs`; a pointer to an output that the problem
-// does not have is not used. Padding (spec layouts-2.3): of compact scales it keeps what it held, of swizzled ones it becomes 0.
+// Output pointers. A null pointer: this output is not written (spec conventions-1.6). The outputs of a direction
+// are written only if `config` requests that direction. Sizes come from `quantize_outputs`; a pointer to an output that the
+// problem does not have is not used. Padding (spec layouts-2.3): of compact scales it is not written, of swizzled ones it
+// becomes 0.
 struct QuantizeOutput {
   void* rowwise_data = nullptr;
   void* columnwise_data = nullptr;    // transposed, but for mxfp8: spec layouts-1.1, layouts-1.2
@@ -107,7 +111,7 @@ struct QuantizeShapes {
 // sizes that overflow int64.
 QuantizeShapes quantize_outputs(const QuantizeProblem& problem);
 
-// All that quantize() checks before it writes: the errors above; null x, scale (tensor_delayed) or random bytes (nvfp4
+// All checks of quantize(): the errors above; null x, scale (tensor_delayed) or random bytes (nvfp4
 // with stochastic rounding) where there are elements; a pointer that is not aligned to its elements.
 QuantizeShapes check_quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
 
@@ -118,7 +122,7 @@ std::vector<std::int64_t> group_rows(const QuantizeProblem& problem);
 void quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
 
 namespace scalar {
-// The same call as obvious code, one element at a time, to be read against the specification.
+// The same call in plain code, one element at a time, to be compared with the specification.
 void quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
 }  // namespace scalar
 

@@ -1,6 +1,6 @@
 #pragma once
-// The rows of ragged groups cut into bands of at most `height` rows, none of which straddles two groups. Work is shared
-// out by band, so that it depends on the shapes alone.
+// The rows of ragged groups divided into bands of at most `height` rows, each within one group. Threads take bands, so that
+// the division of work depends on the shapes alone.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,7 @@ class RowBands {
 
   std::int64_t count() const { return first_band_.back(); }
 
-  // 0 <= band < count(). Groups without rows own no band.
+  // 0 <= band < count(). Groups without rows have no band.
   RowBand operator[](std::int64_t band) const {
     const auto after = std::upper_bound(first_band_.begin(), first_band_.end(), band);
     const auto group = static_cast<std::size_t>(after - first_band_.begin()) - 1;

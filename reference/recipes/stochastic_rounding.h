@@ -6,7 +6,7 @@
 //   magnitude = min(floor(t / step(t)) * step(t), 6)      infinity gives 6
 //   sign of v; NaN gives +6
 //
-// A value that is a code stays what it is for every byte.
+// A value that E2M1 represents exactly keeps its code for every byte.
 
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
-// Layer (b): the types that x can have, as loops that the compiler vectorises want them: no branch, no select that it
-// might turn into one.
+// Layer (b): the types that x can have, in the form that the compiler can vectorise: no branch, and no select that it
+// may turn into one.
 
 #include <algorithm>
 #include <bit>
@@ -12,21 +12,19 @@
 
 namespace assay::fast {
 
-// Rank: an integer that sorts as |x| does, with every NaN below zero's. It is the magnitude's bits, raised so that
+// Rank: an integer that sorts as |x| does, with every NaN below zero's. It is the magnitude's bits, offset so that
 // infinity becomes the largest signed integer: NaN, being above infinity, wraps round to the negative ones.
 template <class Signed, class Unsigned, Unsigned kInfinityBits>
 struct Ranking {
   using Rank = Signed;
   static constexpr Unsigned kMagnitudeBits = static_cast<Unsigned>(~Unsigned{0}) >> 1;
-  static constexpr Unsigned kRaise = kMagnitudeBits - kInfinityBits;
-  static constexpr Rank kZero = static_cast<Rank>(kRaise);  // the rank of 0, where a maximum starts
+  static constexpr Unsigned kOffset = kMagnitudeBits - kInfinityBits;
+  static constexpr Rank kZero = static_cast<Rank>(kOffset);  // the rank of 0, where a maximum starts
   static ASSAY_INLINE Rank rank(Unsigned bits) {
-    return static_cast<Rank>(static_cast<Unsigned>((bits & kMagnitudeBits) + kRaise));
+    return static_cast<Rank>(static_cast<Unsigned>((bits & kMagnitudeBits) + kOffset));
   }
   // Of a rank of at least kZero.
-  static ASSAY_INLINE Unsigned magnitude(Rank rank) {
-    return static_cast<Unsigned>(static_cast<Unsigned>(rank) - kRaise);
-  }
+  static ASSAY_INLINE Unsigned magnitude(Rank rank) { return static_cast<Unsigned>(static_cast<Unsigned>(rank) - kOffset); }
 };
 
 struct Bf16 : Ranking<std::int16_t, std::uint16_t, 0x7F80> {

@@ -24,7 +24,7 @@ class NotSupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Overloads show the value as a person would write it; numbers in the shortest exact form, whatever the locale.
+// A value as text: numbers in the shortest exact form, in every locale.
 std::string show(std::string_view text);
 std::string show(const char* text);
 std::string show(const void* pointer);

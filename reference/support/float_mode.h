@@ -1,6 +1,7 @@
 #pragma once
 // The floating-point mode of a thread: rounding, denormals, traps. All results of the reference are those of the default mode
-// (spec conventions-1.1), and a thread inherits another one from whoever made it, or from a library linked with -ffast-math.
+// (spec conventions-1.1). A thread can inherit another mode from the thread that created it, or from a library linked with
+// -ffast-math.
 
 #include <cstdint>
 
@@ -12,7 +13,7 @@
 
 namespace assay {
 
-// Control bits alone; flags that say what has happened are no part of it.
+// Control bits only, without the status flags.
 struct FloatMode {
 #if defined(__x86_64__)
   std::uint32_t vector = 0x1F80;  // MXCSR
@@ -52,7 +53,7 @@ inline void set_float_mode(const FloatMode& mode) {
 #endif
 }
 
-// The default mode while this lives, then the thread's own again.
+// Sets the default mode for its lifetime, then restores the thread's mode.
 class DefaultFloatMode {
  public:
   DefaultFloatMode() : before_(current_float_mode()) {

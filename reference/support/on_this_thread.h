@@ -1,5 +1,5 @@
 #pragma once
-// Work beside the pool of parallel.h.
+// Work outside the thread pool of parallel.h.
 
 #include <functional>
 

@@ -68,9 +68,9 @@ class Pool {
       threads_.reserve(static_cast<std::size_t>(helpers));
       for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { serve(); });
     } catch (const std::system_error&) {
-      // The system gives no more threads: those that run, and the caller, do the work.
+      // No more threads can be created: the running threads and the caller do the work.
     } catch (const std::bad_alloc&) {
-      // Nor memory for one.
+      // Memory for a thread is missing: the same.
     }
   }
   ~Pool() {
@@ -102,7 +102,7 @@ class Pool {
  private:
   void serve() {
     inside_body = true;
-    set_float_mode({});  // a thread starts in the mode of the one that made it
+    set_float_mode({});  // a thread starts in the mode of the thread that created it
     std::uint64_t seen = 0;
     for (;;) {
       Job* job;

@@ -1,6 +1,6 @@
 #pragma once
-// What this was compiled with. Both sanitizers keep terabytes of shadow memory: a process that has them cannot be given a limit of
-// address space or of data, and a test that sets one proves nothing there.
+// Whether this code is compiled with a sanitizer. Both sanitizers reserve terabytes of shadow memory: such a process cannot run
+// under a limit of address space or of data, and a test that sets one proves nothing there.
 
 namespace assay {
 

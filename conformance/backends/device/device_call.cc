@@ -64,8 +64,6 @@ const std::uint8_t* random_bytes(const Request& request, const char* name, std::
   return static_cast<const std::uint8_t*>(tensor->data);
 }
 
-bool is_per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
-
 // Bytes that hold the codes of `elements` elements.
 std::int64_t code_bytes(Recipe recipe, std::int64_t elements) { return recipe == Recipe::nvfp4 ? elements / 2 : elements; }
 

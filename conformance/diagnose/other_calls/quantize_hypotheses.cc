@@ -113,7 +113,7 @@ std::optional<golden::Tensor> quantized_by(const QuantizeRules& rules, const Sus
   const bool swizzled = scale_layout_of(suspect.request) == ScaleLayout::swizzled;
   const std::int64_t columns = x.shape.at(1);
   const std::vector<std::int64_t> groups = group_rows(suspect.request, x.shape.at(0));
-  const bool per_tensor = call->recipe == Recipe::tensor_current || call->recipe == Recipe::tensor_delayed;
+  const bool per_tensor = is_per_tensor(call->recipe);
   const Direction direction = rowwise || per_tensor ? Direction::rowwise : Direction::columnwise;
   const auto offsets = scale_offsets(call->recipe, direction, groups, columns);
   const TensorView* given = call->recipe == Recipe::tensor_delayed ? &suspect.request.input("scale") : nullptr;

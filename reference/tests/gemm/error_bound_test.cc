@@ -91,7 +91,7 @@ Drawn draw(const TensorCoreUnit& unit, Random& random) {
     plan.merge = random.from_to(0, 2) == 0 ? SliceMerge::sequential_output : SliceMerge::sequential_f32;
   }
   drawn.hardware = any_order(unit);
-  drawn.hardware.stretch = 0;
+  drawn.hardware.short_step_interval = 0;
   // Every stretch of every slice may end in a short step; in an emulated instruction both halves may be short.
   const std::int64_t stretches = plan.promotion_interval == 0 ? 1 : (depth + plan.promotion_interval - 1) / plan.promotion_interval + 1;
   drawn.hardware.short_steps = 4 * (plan.slices + 1) * stretches;
@@ -190,7 +190,7 @@ TEST(error_bound, is_nearly_reached) {
   scalar::grouped_gemm(problem, &d);
   EXPECT_EQ(d, 16384);
   AnyOrder hardware = any_order(*find_tensor_core_unit("sm90.wgmma.fp8"));
-  hardware.stretch = 0;  // 32 products are one step
+  hardware.short_step_interval = 0;  // 32 products are one step
   const CertifiedBound bound = error_bounds(problem, hardware).front();
   EXPECT_EQ(bound.exact, 16384 + 31 * 1.75);
   EXPECT_TRUE(bound.contains(d));
