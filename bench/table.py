@@ -9,8 +9,8 @@
 Input files may also be result files made by --merge. Everything of a device benchmark is read from its label, KEY=VALUE words,
 and its counters; nothing is guessed from its name. Of two figures of one label the later counts; of repetitions in one run the
 one with the median time. Benchmarks without a label, as those of the CPU are, have a table of times by name: the median of the
-repetitions, their coefficient of variation (cv, standard deviation over mean), and the bytes, elements or products a second.
-What could not be read is named on stderr, one line a file or benchmark; the rest is still printed.
+repetitions, their coefficient of variation (cv, standard deviation over mean), and the bytes, elements or products per second.
+What could not be read is named on stderr, one line per file or benchmark; the rest is still printed.
 
 Labels (bench/device/device_bench.h):
   kernel=1x128 [options=dbias+swizzled] direction=both input=bf16 groups=64 rows=32768 columns=7168    groups=0: one tensor

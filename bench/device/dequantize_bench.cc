@@ -45,7 +45,7 @@ struct Case {
 void dequantize_case(benchmark::State& state, const Case& each) {
   const bool fp4 = each.recipe == Recipe::nvfp4, per_tensor = each.recipe == Recipe::tensor_current;
   std::vector<std::int64_t> splits{kRows};
-  if (each.groups != 0) splits = zipf_splits(each.groups, kRows, fp4 ? 2 : 1);  // NVFP4 down the rows: two codes a byte
+  if (each.groups != 0) splits = zipf_splits(each.groups, kRows, fp4 ? 2 : 1);  // NVFP4 down the rows: two codes per byte
   const auto groups = static_cast<std::int64_t>(splits.size());
   const std::int64_t code_bytes = bytes_of(fp4 ? Format::e2m1 : Format::e4m3, kRows * kColumns);
   std::int64_t scale_bytes = groups * 4;

@@ -89,7 +89,7 @@ struct DevicePart {
   }
 };
 
-// Normal bf16 values, of which `copy` 0, 1, ... have none in common. Parts of one buffer of 2 GiB that is made once a process:
+// Normal bf16 values, of which `copy` 0, 1, ... have none in common. Parts of one buffer of 2 GiB that is made once per process:
 // they lie where they lie whichever sizes were asked for before.
 inline DevicePart shared_x(std::int64_t elements, int copy) {
   static const DeviceBuffer values = normal_values(Format::bf16, std::int64_t{1} << 30, 1, Lifetime::process);
@@ -182,7 +182,7 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Bytes a second, read plus written, of a device-to-device copy of 4 GiB (of less where memory is short): the median of
+// Bytes per second, read plus written, of a device-to-device copy of 4 GiB (of less where memory is short): the median of
 // `times` rows of `in_a_row` copies.
 inline double measure_copy(int times, int in_a_row) {
   static const std::int64_t bytes = std::min(std::int64_t{4} << 30, Arena::get().bytes() / 8);
@@ -234,7 +234,7 @@ struct Figure {
   std::int64_t bytes = 0;  // that a launch must move
   std::string label{};     // what was measured, as KEY=VALUE words that bench/table.py reads
   double seconds = 0;      // median of one launch
-  double copy_rate = 0;    // bytes a second that it is a share of; 0: that of the process
+  double copy_rate = 0;    // bytes per second that it is a share of; 0: that of the process
 
   double rate() const { return static_cast<double>(bytes) / seconds; }
   double of_copy() const { return rate() / (copy_rate == 0 ? bench::copy_rate() : copy_rate); }

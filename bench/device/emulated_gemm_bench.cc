@@ -1,4 +1,4 @@
-// The emulated GEMM: products a second of each kernel, by kind, layout and plan, on 4 groups of unequal rows, quantized
+// The emulated GEMM: products per second of each kernel, by kind, layout and plan, on 4 groups of unequal rows, quantized
 // normal data. MAC/s counts the products of the problem, whatever the kernel computes at its edges.
 
 #include <benchmark/benchmark.h>

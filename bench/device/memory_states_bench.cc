@@ -3,7 +3,7 @@
 //
 //   device_memory_states_bench
 //
-// Prints a line a step: what was done, where x and the codes lie (in MiB of one allocation), and the time of one launch in five
+// Prints a line per step: what was done, where x and the codes lie (in MiB of one allocation), and the time of one launch in five
 // rows of 8. No memory is taken on the way, and no benchmark library decides how often anything runs.
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace assay::bench {
 
 class TransformerEngine {
  public:
-  // The library that the environment names, loaded once a process; null where it names none. Errors: std::runtime_error, with
+  // The library that the environment names, loaded once per process; null where it names none. Errors: std::runtime_error, with
   // what the loader said or the entry point that is missing.
   static const TransformerEngine* get();
 
@@ -35,7 +35,7 @@ class TransformerEngine {
 enum class VendorRoute {
   ragged,  // one call; rows of the groups are read on the device, from offsets that were written before
   alike,   // one call; groups of equal rows, which the host knows
-  each,    // a call a group
+  each,    // a call per group
   whole,   // one call; all rows as one tensor: other columnwise bytes than those of groups
 };
 const char* name_of(VendorRoute route);

@@ -1,6 +1,6 @@
 #pragma once
 // What the benchmarks of MXFP8 and NVFP4 have in common: a matrix larger than the nearest caches, its outputs, and the
-// counters (elements of x a second, bytes read and written). ASSAY_THREADS=1 measures one core.
+// counters (elements of x per second, bytes read and written). ASSAY_THREADS=1 measures one core.
 
 #include <benchmark/benchmark.h>
 

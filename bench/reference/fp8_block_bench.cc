@@ -1,4 +1,4 @@
-// FP8 block scaling on the CPU: elements of x a second, and bytes read and written. One matrix, 256 x 1024, stays in
+// FP8 block scaling on the CPU: elements of x per second, and bytes read and written. One matrix, 256 x 1024, stays in
 // the caches of a core; the other, 2048 x 4096, comes from memory and goes there. ASSAY_THREADS=1 measures one core.
 
 #include <benchmark/benchmark.h>

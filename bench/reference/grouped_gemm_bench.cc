@@ -1,4 +1,4 @@
-// Grouped GEMM on the CPU: multiply-adds a second ("MAC/s"), by unit and plan. The one-thread rows cover one 8 x 64 block
+// Grouped GEMM on the CPU: multiply-adds per second ("MAC/s"), by unit and plan. The one-thread rows cover one 8 x 64 block
 // after another of a problem whose operands do not fit the caches; ASSAY_THREADS sets how many threads the call uses, so
 //
 //   ASSAY_THREADS=1 grouped_gemm_bench      gives the speed of one core

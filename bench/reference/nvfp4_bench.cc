@@ -44,7 +44,7 @@ void nvfp4_back(benchmark::State& state, Direction direction) {
   count(state, static_cast<std::int64_t>(codes.size() + scales.size() + 4 * y.size()));
 }
 
-// The transform alone, in cache: elements of x a second.
+// The transform alone, in cache: elements of x per second.
 void hadamard(benchmark::State& state) {
   const std::vector<std::uint8_t> x = ordinary_values(Format::bf16);
   std::vector<std::uint16_t> y(16 * 1024);

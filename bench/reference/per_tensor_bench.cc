@@ -1,4 +1,4 @@
-// FP8 with one scale a tensor on the CPU: elements of x a second, and bytes of x and of the codes. The matrix, 2048 x
+// FP8 with one scale per tensor on the CPU: elements of x per second, and bytes of x and of the codes. The matrix, 2048 x
 // 4096, is larger than the nearest caches. ASSAY_THREADS=1 measures one core.
 
 #include <benchmark/benchmark.h>

@@ -1,6 +1,6 @@
 // D += bias of the group, rounded once more.
 //
-//   traffic   D read and written once: 4 B an element of bf16, 8 B of f32; the bias comes from L2
+//   traffic   D read and written once: 4 B per element of bf16, 8 B of f32; the bias comes from L2
 //   ceiling   HBM
 //   layout    a block has 32 rows of one group and 256 vectors of 16 bytes of columns; a thread keeps its piece of the bias and
 //             walks down the rows, 8 loads in flight

@@ -97,7 +97,7 @@ void require_row_bytes(std::int64_t elements, Format type, const std::string& na
                      type_name(type) + ") that are a multiple of 16 bytes");
 }
 
-// Arrays of scales, by blocks, are read 16 bytes at a time. One scale a tensor is copied by the set-up.
+// Arrays of scales, by blocks, are read 16 bytes at a time. One scale per tensor is copied by the set-up.
 void require_aligned_scales(const GroupedGemmCall& call, const GemmSide& side) {
   if (call.kind != GemmKind::block && call.kind != GemmKind::mxfp8 && call.kind != GemmKind::nvfp4) return;
   const std::string name = std::string(side.name) + ".scale_inv";

@@ -46,7 +46,7 @@ std::string described(GemmKind kind) {
   switch (kind) {
     case GemmKind::bf16: return "grouped GEMM of bf16";
     case GemmKind::f16: return "grouped GEMM of f16";
-    case GemmKind::tensor: return "grouped GEMM of FP8 with one scale a tensor";
+    case GemmKind::tensor: return "grouped GEMM of FP8 with one scale per tensor";
     case GemmKind::block: return "grouped GEMM of block-scaled FP8";
     case GemmKind::mxfp8: return "grouped GEMM of MXFP8";
     default: return "grouped GEMM of NVFP4";

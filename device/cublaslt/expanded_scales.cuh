@@ -1,5 +1,5 @@
 #pragma once
-// 128x128 scales of w written out as scales of 1x128: a warp a tile, one scale read, up to 512 bytes written.
+// 128x128 scales of w written out as scales of 1x128: a warp per tile, one scale read, up to 512 bytes written.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Copies of groups of transposed storage, which has the rows of its group as its pitch, where that is no multiple of 16 bytes:
-// the copy's pitch is. 16 bytes a thread and step, several steps in flight.
+// the copy's pitch is. 16 bytes per thread and step, several steps in flight.
 
 #include <cstdint>
 
@@ -27,7 +27,7 @@ __device__ inline std::uint64_t row_bytes(const TransposedStorage& storage, std:
 __device__ inline bool is_copied(const TransposedStorage& storage, std::uint32_t rows) {
   return storage.aligned != nullptr && row_bytes(storage, rows) % 16 != 0;
 }
-// Each group begins 16 bytes a row later than the rows before it ask for, so that rounding up never meets the next group.
+// Each group begins 16 bytes per row later than the rows before it ask for, so that rounding up never meets the next group.
 __device__ inline char* copy_of(const TransposedStorage& storage, int group, std::uint32_t first_row) {
   const std::int64_t at = (row_bytes(storage, first_row) + 15) / 16 * 16 + 16 * static_cast<std::uint64_t>(group);
   return storage.aligned + at * storage.columns;

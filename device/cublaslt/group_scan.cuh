@@ -1,6 +1,6 @@
 #pragma once
 // Where each group of a call begins: the sums of its rows and of its scales over the groups before it, and whether the
-// splits are sound. A thread a group, one barrier; none where one warp is enough.
+// splits are sound. A thread per group, one barrier; none where one warp is enough.
 
 #include <cstdint>
 

@@ -1,11 +1,11 @@
 // Everything about the groups that a library wants in device memory, from the splits.
 //
-//   bound     latency: launch, one read of the splits, one scan, 19 values a group; the other blocks, where there are any,
+//   bound     latency: launch, one read of the splits, one scan, 19 values per group; the other blocks, where there are any,
 //             write memory at its speed
-//   layout    blocks 0 to 3 write the arrays, a thread a group (group_arrays.cuh). The others, where there are any, do one of
+//   layout    blocks 0 to 3 write the arrays, a thread per group (group_arrays.cuh). The others, where there are any, do one of
 //             two things that do not wait for it: groups that are more than addresses (each such block scans the splits by
 //             itself): those without products get +0 * alpha + beta * C, those with a pitch that is no multiple of 16 bytes
-//             are copied, 16 bytes a thread and step; or 128x128 scales are written out, a warp a tile: one scale read, up to
+//             are copied, 16 bytes per thread and step; or 128x128 scales are written out, a warp per tile: one scale read, up to
 //             512 bytes written. From SM90 on it is launched while the kernel before it ends
 //   matches   reference/gemm/problem.h (which memory belongs to which group), epilogue.h (without products)
 

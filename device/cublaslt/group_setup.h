@@ -37,7 +37,7 @@ GemmSides gemm_sides(const GroupedGemmCall& call);
 // Whether its storage has the rows of each group as its pitch: x and dy, transposed.
 inline bool pitch_is_of_group(const GemmSide& side) { return !side.weight && side.k_major == side.along_rows; }
 
-// Device arrays with one entry a group, each at a multiple of 256 bytes.
+// Device arrays with one entry per group, each at a multiple of 256 bytes.
 struct GroupArrays {
   const void** a = nullptr;
   const void** b = nullptr;

@@ -3,7 +3,7 @@
 //   traffic   2 B read per bf16 element, 4 B written and read again per 128
 //   ceiling   HBM
 //   layout    first every tile of 128 rows: a thread adds 64 rows of 16 B of columns, 8 loads in flight; then the
-//             tiles of a few groups: a block brings 256 of them to shared memory at a time, a thread a column adds
+//             tiles of a few groups: a block brings 256 of them to shared memory at a time, a thread per column adds
 //   order     rows one after the other in halves of 64, half + half, tiles one after the other: as the reference does
 //             it, and no thread but the one that owns a sum adds to it
 //   matches   reference/recipes/dbias.h

@@ -3,7 +3,7 @@
 //   traffic   1 B read (NVFP4: half) and 2 or 4 B written per element, and the scales
 //   ceiling   HBM
 //   layout    tiles of 128 x 128, read by 16 B of a column at any alignment, turned in shared memory; 256 or 512 B of
-//             a row stored at a time. Factors of 1x128 and NVFP4 are made once a tile, in shared memory
+//             a row stored at a time. Factors of 1x128 and NVFP4 are made once per tile, in shared memory
 //   order     each value is made by itself
 //   matches   reference/recipes/dequantize.h
 

@@ -39,7 +39,7 @@ __device__ float decode(const DequantizeCall& call, std::uint32_t code) {
   }
 }
 
-// Code `at` of codes that are stored one or two a byte.
+// Code `at` of codes that are stored one or two per byte.
 template <Recipe kRecipe>
 __device__ std::uint32_t load_code(const void* data, std::int64_t at) {
   const auto* const bytes = static_cast<const std::uint8_t*>(data);

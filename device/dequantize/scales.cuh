@@ -12,7 +12,7 @@
 
 namespace assay::device::dequantization {
 
-struct TensorScaleLayout {  // one scale a group
+struct TensorScaleLayout {  // one scale per group
   using Measure = RowCount;
 };
 template <Recipe kRecipe, Direction kDirection>
@@ -77,7 +77,7 @@ struct Scales {
     }
   }
 
-  // MXFP8 columnwise: the scales of row r of as many columns as four a word make, c the first of them, a multiple of
+  // MXFP8 columnwise: the scales of row r of as many columns as four per word make, c the first of them, a multiple of
   // that.
   template <int kWords>
   __device__ void pack_columns(std::uint32_t r, std::uint32_t c, std::uint32_t (&words)[kWords]) const {

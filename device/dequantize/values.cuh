@@ -13,7 +13,7 @@ namespace assay::device::dequantization {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
-// Two codes a byte down the rows: a group of an odd number of them cannot be. The same in all threads.
+// Two codes per byte down the rows: a group of an odd number of them cannot be. The same in all threads.
 __device__ inline bool has_odd_split(const DequantizeCall& call) {
   if (call.rows.splits == nullptr) return false;
   int odd = 0;

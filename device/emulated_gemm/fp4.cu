@@ -1,11 +1,11 @@
-// Block-scaled FP4 (kind::mxf4nvf4): 64 products a step, sixteen at a time summed exactly and scaled by a pair of
+// Block-scaled FP4 (kind::mxf4nvf4): 64 products per step, sixteen at a time summed exactly and scaled by a pair of
 // e4m3.
 //
 // The exact sum of sixteen is one bf16 matrix instruction: products are multiples of 1/4 below 2^6, so its f32 result
 // is exact whatever the architecture. A second one over magnitudes tells whether all sixteen products are zero. The
 // five terms of a step (four groups and C) are then added in 64-bit integers.
 //
-//   bound     integer instructions: about 250 a step, 4 a product
+//   bound     integer instructions: about 250 per step, 4 per product
 //   layout    8 warps of 32 x 32 elements; a thread's are those of its matrix-instruction fragments, kept in shared
 //             memory. 64 k at a time are decoded into shared memory; the next 64 are loaded into registers meanwhile
 //   matches   reference/gemm/grouped_gemm_scalar.cc

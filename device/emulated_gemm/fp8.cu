@@ -1,6 +1,6 @@
-// FP8 with a grid of 13 fraction bits and an FP22 accumulator: wgmma of SM90 (32 products a step), mma.sync of SM89 (16).
+// FP8 with a grid of 13 fraction bits and an FP22 accumulator: wgmma of SM90 (32 products per step), mma.sync of SM89 (16).
 //
-//   bound     f32 instructions: 3 a product and about half of one for the rest; 8 TMAC/s of an H200
+//   bound     f32 instructions: 3 per product and about half of one for the rest; 8 TMAC/s of an H200
 //   matches   reference/gemm/grouped_gemm_scalar.cc
 
 #include "device/emulated_gemm/tile.cuh"

@@ -1,6 +1,6 @@
 // Any unit, any operands, any plan: the table's formula in 64-bit integers.
 //
-//   bound     integer instructions, about 40 a product
+//   bound     integer instructions, about 40 per product
 //   layout    a block owns 16 x 16 elements of D, a thread one of them; a step of up to 64 products is decoded once into
 //             shared memory, 16 rows and 16 columns of it, and then used 16 times
 //   order     sums are exact, so only the order of steps matters, and each thread walks them alone

@@ -1,4 +1,4 @@
-// Groups of a call from the splits, one thread a group: where each operand, its scales and D lie, how many tiles D_t has.
+// Groups of a call from the splits, one thread per group: where each operand, its scales and D lie, how many tiles D_t has.
 // One block; every value is an integer sum, so no order matters. With splits at fault there are no tiles, and nothing is
 // written.
 

@@ -44,7 +44,7 @@ struct Chain {
   static constexpr Format kRow = kRowFormat, kColumn = kColumnFormat;
   static constexpr int kProducts = kL;        // of a fused step
   static constexpr bool kWideSum = kWide;     // hi and lo
-  static constexpr bool kScaled = kMx;        // a pair of e8m0 scales a step
+  static constexpr bool kScaled = kMx;        // a pair of e8m0 scales per step
   // Exponents of two e4m3 values add to -12 to 16: 32 products fit powers of 2^6. Otherwise -28 to 30, 8 at a time.
   static constexpr int kBase = kRow == Format::e4m3 && kColumn == Format::e4m3 ? 6 : 4;
   using Code = typename FastFormat<kRowFormat>::Code;

@@ -1,7 +1,7 @@
 // f32 accumulators and 24 or 25 fraction bits: bf16 and f16 of every architecture, FP8 of SM100 and SM120 with and without
 // e8m0 scales. Sums need up to 33 bits and are kept in two f32 values.
 //
-//   bound     f32 instructions: 6 a product and about one for the rest; 4 TMAC/s of an H200
+//   bound     f32 instructions: 6 per product and about one for the rest; 4 TMAC/s of an H200
 //   matches   reference/gemm/grouped_gemm_scalar.cc
 
 #include "device/emulated_gemm/tile.cuh"

@@ -1,5 +1,5 @@
 #pragma once
-// Largest magnitudes in one instruction a word, for kernels that take the sign off at the end only.
+// Largest magnitudes in one instruction per word, for kernels that take the sign off at the end only.
 
 #include <cstdint>
 

@@ -52,7 +52,7 @@ struct GroupedGemmCall {
   ScaleLayout scale_layout = ScaleLayout::compact;   // mxfp8, nvfp4
   const float* alpha = nullptr;  // device; null: 1
   const float* beta = nullptr;   // device; null: 0
-  bool scalars_per_group = false;  // alpha and beta hold one value a group; otherwise one for the call
+  bool scalars_per_group = false;  // alpha and beta hold one value per group; otherwise one for the call
   bool split_accumulator = false;  // tensor kind; block scaling always has it (spec grouped-linear-1.3)
   Format d_type = Format::f32;   // f32, bf16, f16
   void* d = nullptr;             // device

@@ -2,7 +2,7 @@
 //
 //   bound     latency: launch, one read, one scan, one write; the bytes are few
 //   layout    a block an output, so that eight take the time of one; each block reads and scans everything. Up to 1024
-//             values: a thread a value, sums in 32 bits (of products in 64), a warp scan by shuffles and one barrier, none
+//             values: a thread per value, sums in 32 bits (of products in 64), a warp scan by shuffles and one barrier, none
 //             for up to 32 values. From SM90 on it is launched while the kernel before it ends, and waits for its results
 //   errors    n values up to most / n cannot make a sum past `most`. All threads vote, beside the scan, whether a value is
 //             larger; then, and past 1024 values, the block starts again with 64 bits and every check. Prefixes never fall,
@@ -236,7 +236,7 @@ __device__ void wait_for_work_before() {
 #endif
 }
 
-// A thread a value.
+// A thread per value.
 template <bool kProduct, bool kOneWarp, class Call>
 __global__ void __launch_bounds__(kOneWarp ? 32 : kFew) offsets_of_few(const __grid_constant__ Call call) {
   using Sum = typename Call::Sum;

@@ -10,7 +10,7 @@
 
 namespace assay::device {
 
-// In shared memory, one a block of at least kSegmentRows threads. See scale_layout.cuh for Measure.
+// In shared memory, one per block of at least kSegmentRows threads. See scale_layout.cuh for Measure.
 template <class Measure, int kSegmentRows>
 struct SegmentGroups {
   struct Group {

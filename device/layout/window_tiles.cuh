@@ -32,7 +32,7 @@ struct WindowTile {
   std::uint32_t group;
 };
 
-// In shared memory, one a block. See scale_layout.cuh for Measure.
+// In shared memory, one per block. See scale_layout.cuh for Measure.
 template <class Measure>
 struct WindowTiles {
   using Sums = group_detail::Sums<Blocks<kWindowRows>, Measure>;

@@ -132,7 +132,7 @@ class GroupedLinear {
   GroupedLinear& operator=(const GroupedLinear&) = delete;
   ~GroupedLinear();
 
-  // Makes room for `rows` rows a call; what is smaller changes nothing. Not while a microbatch is in flight, and not while
+  // Makes room for `rows` rows per call; what is smaller changes nothing. Not while a microbatch is in flight, and not while
   // a stream is captured.
   void reserve(std::int64_t rows);
   // Makes room for eager calls on this stream and for the next `captures` captures on it, some KiB each; path emulated needs

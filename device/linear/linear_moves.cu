@@ -23,7 +23,7 @@ struct Pieces {
   std::uint16_t* address[kPiecesALaunch];
 };
 
-// blockIdx.y is the piece. Biases are short: 2 bytes a thread is enough.
+// blockIdx.y is the piece. Biases are short: 2 bytes per thread is enough.
 template <bool kGather>
 __global__ void __launch_bounds__(kThreads) move_pieces(Pieces pieces, std::uint16_t* all, std::int64_t length) {
   std::uint16_t* const piece = pieces.address[blockIdx.y];

@@ -24,7 +24,7 @@ struct LinearSource {
   void* dbias = nullptr;              // summed in the same pass, if wanted
 };
 
-// Calls of quantize() that write `storage` in the directions that it has: one, or one a group for a list. Their workspace
+// Calls of quantize() that write `storage` in the directions that it has: one, or one per group for a list. Their workspace
 // is not yet in them.
 std::vector<QuantizeCall> quantize_calls(const LinearConfig& config, const LinearSource& source, const QuantizedStorage& storage,
                                          std::uint32_t* status);

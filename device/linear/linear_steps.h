@@ -45,7 +45,7 @@ enum class DbiasRoute : std::uint32_t { none = 0, fused = 1, separate = 2 };
 // Which kernels a call used. Every step returns one; what it did not do keeps the values below.
 struct LinearReport {
   struct Quantized {
-    int calls = 0;  // of quantize(): one a step, or one a group for a list of weights
+    int calls = 0;  // of quantize(): one per step, or one per group for a list of weights
     bool rowwise = false, columnwise = false;
   };
   struct Product {

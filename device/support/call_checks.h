@@ -46,7 +46,7 @@ inline void check_alignment(const void* pointer, const char* argument, std::uint
   if (!is_aligned(pointer, alignment)) require_pointer(pointer, argument, alignment);
 }
 
-// Rows and columns of a call. Eight bytes an element: no buffer of this matrix is then too large to address.
+// Rows and columns of a call. Eight bytes per element: no buffer of this matrix is then too large to address.
 inline void check_matrix(const Rows& rows, std::int64_t columns) {
   if (columns < 0) require(false, "columns", columns, "a value of at least 0");
   std::int64_t bytes;

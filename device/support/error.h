@@ -33,7 +33,7 @@ enum Status : std::uint32_t {
   kStatusNegativeSplit = 1u << 0,
   kStatusSplitsExceedRows = 1u << 1,  // the splits sum to more rows than the buffer has
   kStatusOverflow = 1u << 2,          // an offset does not fit its type
-  kStatusOddPackedExtent = 1u << 3,   // NVFP4 codes are packed two a byte along a direction with an odd extent
+  kStatusOddPackedExtent = 1u << 3,   // NVFP4 codes are packed two per byte along a direction with an odd extent
   kStatusUnalignedRows = 1u << 4,     // rows of a group that are no multiple of what the caller promised
 };
 

@@ -6,8 +6,8 @@
 //   ceiling   not HBM: about two thirds of the rate of a copy, half of it with dbias, less with hundreds of groups.
 //             Whole lines of 128 B as windows, or clusters of 8, gain nothing. What is left is the time of a tile from
 //             barrier to barrier (5 reads of shared memory and 4 shifts for 16 codes; several tiles one after another
-//             where groups meet), of which 4 tiles an SM (3 with dbias) do not hide enough.
-//   layout    a tile a block as in tile.cuh; kCluster blocks with tiles one below another are a cluster
+//             where groups meet), of which 4 tiles per SM (3 with dbias) do not hide enough.
+//   layout    a tile per block as in tile.cuh; kCluster blocks with tiles one below another are a cluster
 //   columns   a column of codes is stored by whole aligned windows of kWindow bytes. Codes of a tile that are of the
 //             same window as the next tile's first go to that tile's block, into its shared memory, and are stored by
 //             it; only where a cluster or a group begins or ends is a window not whole. Of a group of one tile the

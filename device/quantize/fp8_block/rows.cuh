@@ -7,7 +7,7 @@
 //             rate of a copy
 //   1x128     a row's 128 elements lie in 16 lanes: strips of rows, no barrier, no tiles. Ragged: codes lie where x
 //             lies, only scales are placed by groups
-//   128x128   a tile a block of 512 threads, 4 rows x 8 columns a thread, one barrier for its amax; 3 tiles an SM.
+//   128x128   a tile a block of 512 threads, 4 rows x 8 columns per thread, one barrier for its amax; 3 tiles per SM.
 //             Ragged: quantize_tiles() of 256 threads, of whose blocks 4 share an SM. Where groups meet, a block has
 //             several tiles one after another, and more blocks fill the gaps between them
 //   order     amax is a maximum of magnitudes: no order can change it
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_ragged_strips(const __gr
   }
 }
 
-// 128x128 of one tensor: kSquareRows rows x 8 columns a thread.
+// 128x128 of one tensor: kSquareRows rows x 8 columns per thread.
 constexpr int kSquareRows = 4;
 constexpr int kSquareThreads = kBlock / kSquareRows * 16;
 constexpr int squares_an_sm() {

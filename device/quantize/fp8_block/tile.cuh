@@ -1,15 +1,15 @@
 #pragma once
-// FP8 block scaling, one tile of 128 x 128 elements a block of threads: x is read once, and everything requested
+// FP8 block scaling, one tile of 128 x 128 elements per block of threads: x is read once, and everything requested
 // of it (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading.
 //
 //   traffic   16-bit x: 2 B read, 1 B written per element and direction, 4 B of scale per 128 (1x128) or per 16384;
 //             dbias adds 4 B written per 128:  3.03, 4.06 and 4.09 B/element for 1x128
-//   ceiling   HBM: one aligned tensor goes at about nine tenths of the rate of a copy. More tiles an SM (6, with x
+//   ceiling   HBM: one aligned tensor goes at about nine tenths of the rate of a copy. More tiles per SM (6, with x
 //             kept in shared memory for few registers) go no faster.
 //   layout    256 threads; a thread holds 8 rows x 8 columns in registers: 16 threads side by side make the 128
 //             columns, 16 groups of them the 128 rows. All 8 loads of a thread (16 B each) are in flight at once; 4
-//             tiles an SM.
-//   rowwise   amax of a row over 16 lanes by shuffles; 8 codes a lane, 128 B of each row in one store
+//             tiles per SM.
+//   rowwise   amax of a row over 16 lanes by shuffles; 8 codes per lane, 128 B of each row in one store
 //   columnwise  amax of a column within a thread, then over 16 groups through shared memory; codes of 8 rows packed in
 //             a thread, transposed through shared memory (16 KiB, 8-byte chunks exchanged by xor so that no two lanes
 //             of a store meet in a bank), stored as 128 B of each column
@@ -268,7 +268,7 @@ __device__ __forceinline__ void store_columns_unaligned(const unsigned char* sha
   }
 }
 
-// In shared memory, one a block.
+// In shared memory, one per block.
 struct TileScratch {
   std::uint32_t warp_amax[kWarps];
   __align__(16) float column_scale[kBlock];

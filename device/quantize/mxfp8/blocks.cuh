@@ -1,5 +1,5 @@
 #pragma once
-// MXFP8 of 16-bit elements where columns are requested, without dbias and 2-D tiles: 32 rows x 512 columns a block of
+// MXFP8 of 16-bit elements where columns are requested, without dbias and 2-D tiles: 32 rows x 512 columns per block of
 // threads, that is one block of the columnwise direction high, so that short groups leave no warp idle and no group
 // shares a block's time.
 //

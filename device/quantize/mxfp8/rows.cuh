@@ -6,7 +6,7 @@
 //   bound     HBM: one tensor is at the rate of a copy. Splits are read by every block before its first load, and cost
 //             the same few hundredths for 8 groups as for 256
 //   layout    a warp has 1024 columns of a row: 4 loads of 512 B, all in flight together, 4 stores of 256 B and one of
-//             32 scales; 6 blocks of 8 warps an SM, 40 registers a thread. 4 lanes have a block of 32 columns.
+//             32 scales; 6 blocks of 8 warps per SM, 40 registers per thread. 4 lanes have a block of 32 columns.
 //   matches   reference/recipes/mxfp8.h
 
 #include "device/layout/segment_groups.cuh"

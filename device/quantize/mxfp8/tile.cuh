@@ -1,5 +1,5 @@
 #pragma once
-// MXFP8, one tile of 128 x 128 elements a block of threads: x is read once, and everything requested of it
+// MXFP8, one tile of 128 x 128 elements per block of threads: x is read once, and everything requested of it
 // (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading. It does every call;
 // those of 16-bit x without dbias, 2-D tiles and odd addresses have faster kernels (rows.cuh, blocks.cuh).
 //
@@ -10,11 +10,11 @@
 //             of about 128 rows, and dbias, half of the rate is left
 //   layout    4 warps; a warp holds 32 rows of 128 columns, a lane 4 columns of all its 32 rows: a column's block of
 //             32 lies within a lane, a row's block in 8 lanes. All 32 loads of a lane (8 B each, 256 B of a row at
-//             once) are in flight together: 8 KiB a warp, and 4 tiles an SM (16-bit x).
-//   rowwise   amax over 8 lanes by shuffles that halve, each time, the rows a lane looks after: a lane ends with 4
+//             once) are in flight together: 8 KiB per warp, and 4 tiles per SM (16-bit x).
+//   rowwise   amax over 8 lanes by shuffles that halve, each time, the rows that a lane handles: a lane ends with 4
 //             rows, makes their scales, and the 8 lanes share the multipliers (16 bits hold a power of two). 128 B of
-//             codes a store
-//   columnwise  amax, scale and codes within a lane; data are not transposed. 128 B of codes a store
+//             codes per store
+//   columnwise  amax, scale and codes within a lane; data are not transposed. 128 B of codes per store
 //   dbias     a lane adds its 32 rows from where the warp above it in the half of 64 rows ended
 //   order     amax is a maximum of magnitudes: no order can change it. dbias: the order of reference/recipes/dbias.h
 //   matches   reference/recipes/mxfp8.h
@@ -87,7 +87,7 @@ enum Parts : unsigned { kRowPart = 1, kColumnPart = 2, kDbiasPart = 4 };
 
 struct Shared {
   float sums[2][kTile];                             // of a half of 64 rows
-  std::uint32_t column_scale[kTile / kBlock][32];  // 4 columns a word
+  std::uint32_t column_scale[kTile / kBlock][32];  // 4 columns per word
 };
 
 // The 32 rows x 4 columns of a lane.
@@ -161,7 +161,7 @@ __device__ __forceinline__ void exchange_halves(std::uint32_t (&maximum)[kCount]
 template <Format X>
 __device__ __forceinline__ void row_amaxes(const Strip<X>& strip, int lane, std::uint32_t (&amax_bits)[4]) {
   using E = Element<X>;
-  // Two rows a word where elements have 16 bits.
+  // Two rows per word where elements have 16 bits.
   constexpr int kRows = E::kPerWord, kCount = kBlock / kRows;
   std::uint32_t maximum[kCount];
 #pragma unroll
@@ -350,7 +350,7 @@ __device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& 
     }
     if (a.column_scale != nullptr) {
       if (a.swizzled) {
-        // A thread a column: its 4 blocks of rows are neighbours.
+        // A thread per column: its 4 blocks of rows are neighbours.
         if (columns_inside < 4) scales &= (1u << (8 * (max(columns_inside, 0) & 3))) - 1;
         shared.column_scale[warp][lane] = scales;
         __syncthreads();

@@ -14,7 +14,7 @@ constexpr int kTile = 128;
 constexpr int kBlock = 16;
 constexpr int kThreads = 256;
 constexpr int kTileColumns = 64;
-constexpr int kBlocksAnSm = 5;  // of 16-bit elements: 48 registers a thread; with 40, for 6 blocks, rows spill
+constexpr int kBlocksAnSm = 5;  // of 16-bit elements: 48 registers per thread; with 40, for 6 blocks, rows spill
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
 struct Lane {

@@ -4,12 +4,12 @@
 //
 //   traffic   2 B read, 1/2 B written per element, 1 B of scale per 16:  2.56 B/element; stochastic 1 B more
 //   bound     HBM, within a twentieth of the rate of a copy for one tensor whose amax is given. The issue of
-//             instructions (16 an element: no conversion to E2M1 in SM90) alone would take nine tenths of that time;
+//             instructions (16 per element: no conversion to E2M1 in SM90) alone would take nine tenths of that time;
 //             stochastic (24) the two are even. Groups add a look-up before (nvfp4.cu) and what is loaded of them from
 //             row to row
 //   layout    a warp has 1024 columns of a row: 4 loads of 512 B, all in flight together, 4 stores of 128 B; 2 lanes
 //             have a block of 16 columns and make the scales of two of their four blocks each. No shared memory. 5
-//             blocks of 8 warps an SM, 48 registers a thread; stochastic 4.
+//             blocks of 8 warps per SM, 48 registers per thread; stochastic 4.
 //   matches   reference/recipes/nvfp4.h
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
 #pragma once
-// NVFP4, one tile of 128 x 64 elements a block of threads: x is read once, and everything requested of it comes
+// NVFP4, one tile of 128 x 64 elements per block of threads: x is read once, and everything requested of it comes
 // from that one reading, once the amax of the group is known. It does every call; rows of 16-bit elements alone,
 // without 2-D tiles, 4over6 and odd addresses, have a faster kernel (rows.cuh).
 //
@@ -14,7 +14,7 @@
 //             ... 8g + 7 (q = lane % 4, g = lane / 4): a row's block lies in 2 lanes, a column's in 4. These are also
 //             the elements that the lane holds of an operand and of the result of mma.m16n8k16, if the 16 rows of the
 //             operand are numbered to suit: so the Hadamard transform is 8 instructions on registers, in place.
-//   codes     eight a word; words of rows and halves of words of columns go through shared memory and leave it as 32 B
+//   codes     eight per word; words of rows and halves of words of columns go through shared memory and leave it as 32 B
 //             of a row, 64 B of a (transposed) column. A column of a ragged group begins at any byte: whole words are
 //             then put together from two, and only the ends are stored by bytes.
 //   multipliers  c of nvfp4.h from the scale's code and the group's 1/S, by the lanes that made the scale

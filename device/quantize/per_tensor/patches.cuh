@@ -70,7 +70,7 @@ __device__ void store_row(std::uint8_t* to, const std::uint32_t (&codes)[kSpan<k
   }
 }
 
-// Four rows of four codes, a row a word, to four columns, a column a word.
+// Four rows of four codes, a row per word, to four columns, a column per word.
 __device__ inline void transpose_four(const std::uint32_t (&row)[4], std::uint32_t (&column)[4]) {
   const std::uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[0], row[1], 0x7362);
   const std::uint32_t c = __byte_perm(row[2], row[3], 0x5140), d = __byte_perm(row[2], row[3], 0x7362);

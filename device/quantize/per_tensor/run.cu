@@ -2,7 +2,7 @@
 //
 //   traffic   2 B read + 1 B written per bf16 element; the amax alone reads
 //   ceiling   HBM
-//   layout    a block takes 8 vectors of 16 B a thread (4 where one tensor is cast), asked for all at once: a warp
+//   layout    a block takes 8 vectors of 16 B per thread (4 where one tensor is cast), asked for all at once: a warp
 //   takes
 //             512 B of x and writes 256 B of codes at a time
 //   ragged    where a block's part lies does not depend on the groups: its group is looked up while its elements come

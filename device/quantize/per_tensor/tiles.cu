@@ -5,7 +5,7 @@
 //   ceiling   HBM
 //   layout    a thread holds one vector of 16 B of 8 rows: the rowwise codes leave from registers, the transposed ones
 //             through shared memory, 128 B of a column at a time. With column sums x itself is staged too
-//   occupancy 4 blocks an SM, each with all of its tile's loads in flight
+//   occupancy 4 blocks per SM, each with all of its tile's loads in flight
 //   order     column sums have the order of dbias.h
 //   matches   reference/recipes/per_tensor.h
 

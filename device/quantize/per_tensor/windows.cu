@@ -8,7 +8,7 @@
 //   sectors   columns of a group of M rows begin M bytes apart, where sectors of 32 bytes do not: the rows above
 //             complete the sectors that end in the own rows. Stores are of whole sectors, by 16 B, and of parts only
 //             where a group begins or ends. A group that lies within the own rows is one range of bytes
-//   occupancy 3 blocks an SM, 10 warps each; blocks go across, then down
+//   occupancy 3 blocks per SM, 10 warps each; blocks go across, then down
 //   order     amax is a maximum of magnitudes, so no order can change it; column sums have the order of dbias.h
 //   matches   reference/recipes/per_tensor.h
 
