@@ -370,6 +370,10 @@ void require_consistent(const CaseLine& line) {
       }
     }
   }
+  if (known("scales") && line.has("scales") && line.text("scales") == "negative") {
+    const bool e8m0 = line.op == "grouped_gemm" ? line.text("kind") == "mxfp8" : line.op == "dequantize" && line.text("recipe") == "mxfp8";
+    require(!e8m0, "scales", "negative", "scales of a type with a sign: E8M0, of mxfp8, has none");
+  }
   if (line.op == "dequantize" && line.text("scales") == "two_roundings") {
     require(line.text("recipe") != "mxfp8" && line.text("recipe") != "nvfp4", "scales", "two_roundings", "a recipe with f32 scales");
   }

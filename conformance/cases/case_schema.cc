@@ -19,7 +19,7 @@ constexpr std::string_view kOperandPatterns =
     "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes";
 constexpr std::string_view kLayerPatterns = "uniform normal full_exponent near_underflow every_special sparse one_hot clustered integers block_scales";
 // Scales that are inputs (generator_scales.h).
-constexpr std::string_view kScales = "plain pow2 edge ones specials opposed two_roundings";
+constexpr std::string_view kScales = "plain pow2 edge ones specials opposed negative two_roundings";
 
 constexpr std::string_view kRecipes = "tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4";
 constexpr std::string_view kInputTypes = "bf16 f16 f32";
@@ -68,7 +68,7 @@ std::vector<OpSchema> make_schema() {
      {"amax", choice, "own", "own given misfit apart single", "recipe=nvfp4",
       "given: the tensor amax is an input, twice the largest value; misfit: too small, 0, infinite, subnormal, huge or NaN, from group to group; "
       "apart: given, and for the columns another, 8 times the largest value; single: the same two, one value each for all groups"},
-     {"scales", choice, "plain", "plain pow2 edge ones specials two_roundings", "recipe=tensor_delayed", "the given scales"},
+     {"scales", choice, "plain", "plain pow2 edge ones specials negative two_roundings", "recipe=tensor_delayed", "the given scales"},
      {"dbias", integer, "0", "0 1", "", "1: the columns of each group are summed too"},
      {"noop", real, "none", "", "", "value of the skip flag; exactly 1 means that nothing is written"},
      {"zero_sign", choice, "kept", "kept positive free", "", "what becomes of -0; free: either is right"},
@@ -142,7 +142,7 @@ std::vector<OpSchema> make_schema() {
      {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
-     {"scales", choice, "plain", "plain pow2 edge ones specials two_roundings", "", "the scales"},
+     {"scales", choice, "plain", "plain pow2 edge ones specials negative two_roundings", "", "the scales"},
      {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_special every_code", "", "pattern of the codes"},
      kSeed, kReplay, kContract, kFaultPacked}});
 

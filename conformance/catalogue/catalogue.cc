@@ -75,6 +75,8 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, remaining_lines(lines));
     append(lines, option_lines(lines));
     append(lines, output_lines());
+    append(lines, negative_scale_lines());
+    append(lines, thin_lines());
   }
   if (profile == Profile::full) {
     append_written(lines, Profile::full);

@@ -29,6 +29,12 @@ std::vector<CaseLine> input_lines();
 // Outputs that are left out: each alone, in every op that has several; of standard.
 std::vector<CaseLine> output_lines();
 
+// Scales of which some are negative, beside every option; of standard.
+std::vector<CaseLine> negative_scale_lines();
+
+// One long length beside others of at most 8, in every op; of standard.
+std::vector<CaseLine> thin_lines();
+
 // Products over data=wide_sums; part of standard.
 std::vector<CaseLine> order_free_lines();
 

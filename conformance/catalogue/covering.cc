@@ -1,7 +1,9 @@
 #include "conformance/catalogue/covering.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "conformance/cases/counter_random.h"
 #include "conformance/generate/generator.h"
@@ -86,6 +88,41 @@ std::vector<CaseLine> covering_lines(const std::string& prefix, const std::vecto
     lines.push_back(std::move(*best));
   }
   return lines;
+}
+
+bool is_case_line(const std::string& text) {
+  try {
+    parse_case_line(text);
+    return true;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
+void SeededLines::add(const std::string& text) { made_.push_back(parse_case_line(text + " seed=" + show(seed_++))); }
+
+void SeededLines::add_each(const std::string& prefix, const std::vector<Axis>& axes) {
+  constexpr std::size_t kMost = 64;  // more than any axis has words
+  std::set<std::pair<std::size_t, std::string>> met;
+  for (std::size_t turn = 0; turn < kMost; ++turn) {
+    std::string text = prefix;
+    bool is_new = false;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      Axis fits;
+      for (const std::string& word : axes[i]) {
+        if (is_case_line(text + " " + word)) fits.push_back(word);
+      }
+      if (fits.empty()) continue;
+      auto word = std::find_if(fits.begin(), fits.end(), [&](const std::string& each) { return met.count({i, each}) == 0; });
+      is_new |= word != fits.end();
+      if (word == fits.end()) word = std::find(fits.begin(), fits.end(), "");
+      if (word == fits.end()) word = fits.begin() + static_cast<std::ptrdiff_t>(turn % fits.size());
+      met.insert({i, *word});
+      if (!word->empty()) text += " " + *word;
+    }
+    if (!is_new) return;
+    add(text);
+  }
 }
 
 }  // namespace assay::conformance

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conformance/cases/case_line.h"
@@ -21,5 +22,22 @@ struct CoveringLimits {
 };
 std::vector<CaseLine> covering_lines(const std::string& prefix, const std::vector<Axis>& axes, int first_seed,
                                      const CoveringLimits& limits = {});
+
+bool is_case_line(const std::string& text);
+
+// Lines with one seed after another.
+class SeededLines {
+ public:
+  explicit SeededLines(int first_seed) : seed_(first_seed) {}
+  void add(const std::string& text);
+  // Lines "PREFIX word ..." in which every word of every axis is met that goes with the prefix: in each as many new words as go
+  // together. Where no new one does, "" if the axis has it, else another in each line. The first axis makes a line.
+  void add_each(const std::string& prefix, const std::vector<Axis>& axes);
+  std::vector<CaseLine> take() { return std::move(made_); }
+
+ private:
+  int seed_;
+  std::vector<CaseLine> made_;
+};
 
 }  // namespace assay::conformance

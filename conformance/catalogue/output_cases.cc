@@ -1,11 +1,8 @@
 // The part of the catalogue in which outputs are left out. An output that is absent is not requested: each is requested alone, beside
 // every option of its op, and beside lengths at which another kernel may take over.
 
-#include <algorithm>
-#include <set>
-
-#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
+#include "conformance/catalogue/catalogue_parts.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
@@ -15,52 +12,7 @@ constexpr const char* kRecipes[] = {"tensor_current", "tensor_delayed", "block_1
 const Axis kParts{"outputs=codes", "outputs=scale_inv", "outputs=scale", "outputs=amax", "outputs=dbias dbias=1"};
 const Axis kDirections{"direction=both", "direction=rowwise", "direction=columnwise"};
 
-bool is_possible(const std::string& line) {
-  try {
-    parse_case_line(line);
-    return true;
-  } catch (const InvalidArgument&) {
-    return false;
-  }
-}
-
-class Lines {
- public:
-  explicit Lines(int first_seed) : seed_(first_seed) {}
-  void add(const std::string& text) { made_.push_back(parse_case_line(text + " seed=" + show(seed_++))); }
-
-  // Lines "PREFIX word ..." in which every word of every axis is met that goes with the prefix: in each as many new words as go
-  // together. Where no new one does, "", which is no word, if the axis has it, else another in each line. The first axis makes a line.
-  void add_each(const std::string& prefix, const std::vector<Axis>& axes) {
-    std::set<std::pair<std::size_t, std::string>> met;
-    for (std::size_t turn = 0; turn < 32; ++turn) {
-      std::string text = prefix;
-      bool is_new = false;
-      for (std::size_t i = 0; i < axes.size(); ++i) {
-        Axis fits;
-        for (const std::string& word : axes[i]) {
-          if (is_possible(text + " " + word)) fits.push_back(word);
-        }
-        if (fits.empty()) continue;
-        auto word = std::find_if(fits.begin(), fits.end(), [&](const std::string& each) { return met.count({i, each}) == 0; });
-        is_new |= word != fits.end();
-        if (word == fits.end()) word = std::find(fits.begin(), fits.end(), "");
-        if (word == fits.end()) word = fits.begin() + static_cast<std::ptrdiff_t>(turn % fits.size());
-        met.insert({i, *word});
-        if (!word->empty()) text += " " + *word;
-      }
-      if (!is_new) return;
-      add(text);
-    }
-  }
-  std::vector<CaseLine> take() { return std::move(made_); }
-
- private:
-  int seed_;
-  std::vector<CaseLine> made_;
-};
-
-void parts_of_quantize(Lines& lines) {
+void parts_of_quantize(SeededLines& lines) {
   const Axis shape{"R=32 K=48", "splits=16,0,34,2 K=48", "splits=16,34,0 K=48", "splits=16,34 K=48", "splits=3x0 K=48"};
   const std::vector<Axis> common{kDirections, {"itype=f32", "itype=bf16", "itype=f16"}, {"", "dbias=1"}, {"", "noop=0"},
                                  {"", "zero_sign=positive", "zero_sign=free"}, {"extra_rows=2", ""}};
@@ -76,14 +28,14 @@ void parts_of_quantize(Lines& lines) {
     if (recipe != "mxfp8" && recipe != "nvfp4") axes.insert(axes.end(), {codes, {"", "pow2=1"}, {"eps=0.01", ""}});
     for (const std::string& part : kParts) {
       const std::string prefix = "quantize recipe=" + recipe + " " + part;
-      if (!is_possible(prefix + " R=16 K=16")) continue;
+      if (!is_case_line(prefix + " R=16 K=16")) continue;
       lines.add_each(prefix, axes);
       lines.add(prefix + " splits=16,32 K=48 noop=1");
     }
   }
 }
 
-void parts_of_layers(Lines& lines) {
+void parts_of_layers(SeededLines& lines) {
   const std::vector<Axis> common{{"recipe=block splits=16,0,32 N=32 K=16", "recipe=tensor_current splits=16,32,0 N=16 K=32",
                                   "recipe=tensor_delayed splits=16,16 N=32 K=16", "recipe=mxfp8 splits=3x0 N=32 K=16",
                                   "recipe=nvfp4 splits=32,0,16 N=16 K=32", "recipe=none splits=16,0,16 N=32 K=16",
@@ -105,7 +57,7 @@ void parts_of_layers(Lines& lines) {
   for (const char* part : {"dw", "dbias"}) add(std::string("linear_wgrad bias=1 outputs=") + part, {gradients, results, {"", "accumulate=1"}, {"", "deferred=1"}});
 }
 
-void parts_of_small_ops(Lines& lines) {
+void parts_of_small_ops(SeededLines& lines) {
   for (const char* part : {"amax_history", "scale"}) {
     lines.add_each(std::string("delayed_update tensors=33 length=3 outputs=") + part,
                    {{"", "algorithm=most_recent"}, {"", "bulk=0"}, {"", "otype=e5m2"}, {"", "margin=3", "margin=-2"}, {"", "reduced=1"}});
@@ -115,12 +67,12 @@ void parts_of_small_ops(Lines& lines) {
 }
 
 // Each beside large lengths, with another direction from line to line; and in graphs whose data change.
-void long_parts(Lines& lines) {
+void long_parts(SeededLines& lines) {
   std::size_t turn = 0;
   for (const char* recipe : kRecipes) {
     for (const std::string& part : kParts) {
       const std::string prefix = std::string("quantize recipe=") + recipe + " " + part;
-      if (!is_possible(prefix + " R=16 K=16")) continue;
+      if (!is_case_line(prefix + " R=16 K=16")) continue;
       for (const char* shape : {" splits=1040,0,16 K=16 ", " splits=16 K=1040 ", " splits=66x16 K=16 "}) {
         lines.add(prefix + shape + kDirections[turn++ % kDirections.size()]);
       }
@@ -150,7 +102,7 @@ void offsets_apart(std::vector<CaseLine>& lines) {
 }  // namespace
 
 std::vector<CaseLine> output_lines() {
-  Lines lines(90000);
+  SeededLines lines(90000);
   parts_of_quantize(lines);
   parts_of_layers(lines);
   parts_of_small_ops(lines);

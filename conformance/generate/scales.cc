@@ -51,6 +51,12 @@ std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std
     plain.kind = ScaleKind::plain;
     return special_code(r.type, (g + i + j) % 8, scale_code(plain, random, g, i, j, at_end, index));
   }
+  if (r.kind == ScaleKind::negative) {
+    ScaleRequest plain = r;
+    plain.kind = ScaleKind::plain;
+    const std::uint32_t code = scale_code(plain, random, g, i, j, at_end, index), sign = r.type == Format::f32 ? 0x8000'0000 : 0x80;
+    return g + i + j == 0 || w[1] % 2 != 0 ? code | sign : code;
+  }
   if (r.kind == ScaleKind::opposed) {
     if (r.type == Format::e8m0) return r.opposed_low ? 0x01 : 0xFE;
     if (r.type == Format::e4m3) return r.opposed_low ? 0x08 : 0x7E;
@@ -91,6 +97,7 @@ ScaleKind scale_kind_of(const std::string& word) {
          : word == "ones"     ? ScaleKind::ones
          : word == "specials" ? ScaleKind::specials
          : word == "opposed"  ? ScaleKind::opposed
+         : word == "negative" ? ScaleKind::negative
                               : ScaleKind::two_roundings;
 }
 

@@ -14,6 +14,7 @@ enum class ScaleKind {
   plain, pow2, edge, ones,
   specials,       // infinite, NaN, negative, -0, 0 and subnormal ones in turn along groups and blocks, plain ones between
   opposed,        // of the first operand the largest finite, of the second the smallest normal: `opposed_low`
+  negative,       // plain ones, of which the first and about half of the others are negative: none of E8M0
   two_roundings,  // f32: three times the scale lies beside a tie of bf16, by less than f32 holds, in every other block
 };
 ScaleKind scale_kind_of(const std::string& word);

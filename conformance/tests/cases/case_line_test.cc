@@ -96,6 +96,8 @@ const Bad kBad[] = {
     {"grouped_gemm kind=bf16 addends=every_special splits=4 N=8 K=8", "addends is every_special: expected plain where there is neither beta nor bias"},
     {"grouped_gemm kind=mxfp8 scales=two_roundings splits=4 N=8 K=8", "scales is two_roundings: expected kind=tensor or kind=block"},
     {"quantize recipe=mxfp8 outputs=all K=16 R=16", "outputs is all: expected a recipe with further outputs"},
+    {"grouped_gemm kind=mxfp8 scales=negative splits=16 N=16 K=32", "scales is negative: expected scales of a type with a sign"},
+    {"dequantize recipe=mxfp8 scales=negative R=16 K=32", "scales is negative: expected scales of a type with a sign"},
     {"quantize recipe=mxfp8 outputs=amax K=16 R=16", "outputs is amax: expected a recipe with an amax: tensor_current, tensor_delayed or nvfp4"},
     {"quantize recipe=tensor_delayed outputs=scale K=16 R=16", "outputs is scale: expected a recipe that makes a scale: tensor_current"},
     {"quantize recipe=mxfp8 outputs=dbias K=16 R=16", "outputs is dbias: expected dbias=1"},

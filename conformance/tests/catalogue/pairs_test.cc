@@ -114,6 +114,7 @@ const LeftOut kLeftOut[] = {
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
     {"grouped_gemm", "addends", "*", "data|scales", "*", "C and the bias are added to the rounded or scaled sum"},
     {"grouped_gemm", "alpha|beta", "one a group", "data|scales|split_accumulator|weight_block|kind", "*", "factors are applied to the whole sum"},
+    {"grouped_gemm|dequantize|quantize", "scales", "negative", "data|addends|recipe", "*", "a sign is multiplied, whatever the values are; four patterns meet it"},
     {"grouped_gemm", "scales", "ones", "data|addends|groups|arch|alpha|beta|bias|x_type|w_type|dy_type", "*",
      "scales of 1 are what ties and promotion need"},
     {"grouped_gemm", "data", "adversarial_output_ties|adversarial_promotion|integers", "scales", "*", "these need scales of 1 or powers of two"},
