@@ -24,7 +24,7 @@ namespace {
 
 // A view of a case for reading: a request does not write to its inputs.
 Request request_of(const golden::Case& problem, const std::map<std::string, golden::Attribute>& attributes) {
-  Request request = Request::of(const_cast<golden::Case&>(problem));
+  Request request = Request::read_only(problem);
   request.attributes = attributes;
   request.out.clear();
   return request;
@@ -33,7 +33,7 @@ Request request_of(const golden::Case& problem, const std::map<std::string, gold
 // Outputs of these specs in `storage`.
 void give_outputs(Request& request, const std::vector<OutputSpec>& specs, std::map<std::string, std::vector<std::byte>>& storage) {
   for (const OutputSpec& spec : specs) {
-    TensorView view{spec.type, spec.shape, nullptr, 0};
+    OutputView view{spec.type, spec.shape, nullptr, 0};
     view.bytes = spec.type == Format::e2m1 ? view.elements() : bytes_of(spec.type, view.elements());
     std::vector<std::byte>& bytes = storage[spec.name];
     bytes.resize(static_cast<std::size_t>(view.bytes));

@@ -18,8 +18,7 @@ std::string headed(const JudgeOptions& options, const std::string& body) {
 }
 
 std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::Case* expected, const std::vector<std::string>* wanted) {
-  // A request could be written to, but is only read here.
-  const std::vector<OutputSpec> all = outputs_of(Request::of(const_cast<golden::Case&>(problem)));
+  const std::vector<OutputSpec> all = outputs_of(Request::read_only(problem));
   std::vector<OutputSpec> specs;
   for (const OutputSpec& spec : all) {
     if (expected != nullptr && expected->out.count(spec.name) == 0) continue;

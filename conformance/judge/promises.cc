@@ -42,7 +42,7 @@ std::string changed_among_others(const MadeCall& call, const assay_numerics& sta
   const std::string product = product_output(call.problem.op);
   if (!alone || call.first.count(product) == 0) return "";
   std::vector<OutputSpec> specs;
-  for (const OutputSpec& spec : outputs_of(Request::of(const_cast<golden::Case&>(alone->problem)))) {
+  for (const OutputSpec& spec : outputs_of(Request::read_only(alone->problem))) {
     for (const OutputSpec& asked : call.specs) {
       if (asked.name == spec.name) specs.push_back(spec);
     }

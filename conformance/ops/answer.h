@@ -24,7 +24,7 @@ struct OutputSpec {
 // Ops that the reference answers, in a fixed order.
 std::vector<std::string_view> known_ops();
 
-// Every output that the op can give for these inputs; the request's own `out` is not looked at.
+// Every output that the op can give for these inputs. Of the request's own `out` only the names matter: a requested dbias is one.
 // Errors: as `answer`.
 std::vector<OutputSpec> outputs_of(const Request& request);
 

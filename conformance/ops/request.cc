@@ -14,17 +14,22 @@ std::string shown(const golden::Attribute& value) {
   return "'" + std::get<std::string>(value) + "'";
 }
 
-TensorView view_of(golden::Tensor& tensor) {
+TensorView view_of(const golden::Tensor& tensor) {
   return {tensor.type, tensor.shape, tensor.bytes.empty() ? nullptr : tensor.bytes.data(),
           static_cast<std::int64_t>(tensor.bytes.size())};
 }
 
-TensorView view_of(const assay_tensor& tensor) {
+OutputView output_view_of(golden::Tensor& tensor) {
+  return {tensor.type, tensor.shape, tensor.bytes.empty() ? nullptr : tensor.bytes.data(),
+          static_cast<std::int64_t>(tensor.bytes.size())};
+}
+
+OutputView output_view_of(const assay_tensor& tensor) {
   require(tensor.name != nullptr, "tensor name", "null", "a name");
   require(tensor.rank >= 0 && tensor.rank <= 4, tensor.name + std::string(".rank"), tensor.rank, "0 to 4");
   require(static_cast<std::uint32_t>(tensor.dtype) <= ASSAY_I64, tensor.name + std::string(".dtype"),
           static_cast<int>(tensor.dtype), "an assay_dtype");
-  TensorView view{static_cast<Format>(tensor.dtype), {tensor.shape, tensor.shape + tensor.rank}, tensor.data, tensor.bytes};
+  OutputView view{static_cast<Format>(tensor.dtype), {tensor.shape, tensor.shape + tensor.rank}, tensor.data, tensor.bytes};
   for (const std::int64_t extent : view.shape) require(extent >= 0, tensor.name + std::string(".shape"), extent, "0 or more");
   const std::int64_t elements = view.elements();
   std::int64_t bytes = elements;  // an e2m1 tensor is shaped in bytes
@@ -34,9 +39,22 @@ TensorView view_of(const assay_tensor& tensor) {
   return view;
 }
 
+TensorView view_of(const assay_tensor& tensor) {
+  OutputView view = output_view_of(tensor);
+  return {view.type, std::move(view.shape), view.data, view.bytes};
+}
+
+template <class Address>
+std::string described(const View<Address>& tensor) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(tensor.shape[i]);
+  return text + "] " + std::string(name_of(tensor.type));
+}
+
 }  // namespace
 
-std::int64_t TensorView::elements() const {
+template <class Address>
+std::int64_t View<Address>::elements() const {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) {
     require(!__builtin_mul_overflow(count, extent, &count), "shape", extent, "a number of elements within int64");
@@ -44,17 +62,25 @@ std::int64_t TensorView::elements() const {
   return count;
 }
 
-std::string describe(const TensorView& tensor) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < tensor.shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(tensor.shape[i]);
-  return text + "] " + std::string(name_of(tensor.type));
+template struct View<const void*>;
+template struct View<void*>;
+
+std::string describe(const TensorView& tensor) { return described(tensor); }
+std::string describe(const OutputView& tensor) { return described(tensor); }
+
+Request Request::read_only(const golden::Case& with) {
+  Request request(with.op);
+  request.attributes = with.attributes;
+  for (const auto& [name, tensor] : with.in) request.in.emplace(name, view_of(tensor));
+  for (const auto& [name, tensor] : with.out) {
+    request.out.emplace(name, OutputView{tensor.type, tensor.shape, nullptr, static_cast<std::int64_t>(tensor.bytes.size())});
+  }
+  return request;
 }
 
 Request Request::of(golden::Case& with) {
-  Request request(with.op);
-  request.attributes = with.attributes;
-  for (auto& [name, tensor] : with.in) request.in.emplace(name, view_of(tensor));
-  for (auto& [name, tensor] : with.out) request.out.emplace(name, view_of(tensor));
+  Request request = read_only(with);
+  for (auto& [name, tensor] : with.out) request.out.at(name) = output_view_of(tensor);
   return request;
 }
 
@@ -80,7 +106,7 @@ Request Request::of(const assay_call& call) {
     request.in.emplace(tensor.name, view);
   }
   for (const assay_tensor& tensor : output_items(call)) {
-    const TensorView view = view_of(tensor);
+    const OutputView view = output_view_of(tensor);
     request.out.emplace(tensor.name, view);
   }
   return request;
@@ -182,12 +208,12 @@ std::vector<std::int64_t> Request::splits() const {
 void* Request::output(const std::string& name, Format type, std::int64_t elements) const {
   const auto found = out.find(name);
   if (found == out.end()) return nullptr;
-  const TensorView& tensor = found->second;
+  const OutputView& tensor = found->second;
   if (tensor.type != type) throw InvalidArgument("out/" + name, describe(tensor), "type " + std::string(name_of(type)));
   if (tensor.elements() != elements) {
     throw InvalidArgument("out/" + name, describe(tensor), std::to_string(elements) + " elements");
   }
-  alignas(16) static std::byte nothing;  // an output without elements is still wanted
+  alignas(16) static std::byte nothing;  // an output without elements is requested all the same
   return tensor.data == nullptr && elements == 0 ? &nothing : tensor.data;
 }
 

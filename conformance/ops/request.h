@@ -15,15 +15,18 @@
 
 namespace assay::conformance {
 
-// A tensor in memory of the caller. `data` is null when there are no elements.
-struct TensorView {
+// A tensor in memory of the caller: an input is read, an output is written. `data` is null when there are no elements.
+template <class Address>
+struct View {
   Format type = Format::f32;
   std::vector<std::int64_t> shape;  // elements as stored: e2m1 counts bytes
-  void* data = nullptr;
+  Address data = nullptr;
   std::int64_t bytes = 0;
 
   std::int64_t elements() const;
 };
+using TensorView = View<const void*>;
+using OutputView = View<void*>;
 
 class Request {
  public:
@@ -31,12 +34,15 @@ class Request {
 
   // Views of a case's own memory: the case must outlive the request.
   static Request of(golden::Case& with);
+  // The same for questions: its outputs are named and have no memory, so that it cannot be answered.
+  static Request read_only(const golden::Case& with);
   // Views of the caller's memory. Errors: a dtype or rank that does not exist, null names.
   static Request of(const assay_call& call);
 
   const std::string& op() const { return op_; }
   std::map<std::string, golden::Attribute> attributes;
-  std::map<std::string, TensorView> in, out;
+  std::map<std::string, TensorView> in;
+  std::map<std::string, OutputView> out;
 
   // Attribute values. Errors name the attribute, its value and what was expected. Reading marks an attribute as known.
   std::int64_t integer(const std::string& name) const;
@@ -74,5 +80,6 @@ class Request {
 
 // "[33,272] bf16"
 std::string describe(const TensorView& tensor);
+std::string describe(const OutputView& tensor);
 
 }  // namespace assay::conformance

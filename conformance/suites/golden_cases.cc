@@ -53,7 +53,7 @@ void require_room(const golden::Case& each) {
   const std::int64_t by_file = (std::int64_t{64} << 20) + 1024 * std::min(stored, INT64_MAX / 2048);
   const std::int64_t most = std::min({golden::ReadLimits{}.bytes, golden::memory_left() / golden::kShareOfMemory, by_file});
   std::int64_t left = most;
-  const Request request = Request::of(const_cast<golden::Case&>(each));  // which is only read here
+  const Request request = Request::read_only(each);
   for (const OutputSpec& spec : outputs_of(request)) {
     std::int64_t bytes = 0;
     const bool fits = !__builtin_mul_overflow(golden::element_count(spec.shape), golden::stored_bytes(spec.type), &bytes) && bytes <= left;

@@ -16,7 +16,7 @@ namespace assay::conformance::planted {
 // What the scalar layer gives for a call whose parameters or inputs `change` has changed. Views of the call's own memory.
 inline golden::Tensor scalar_words(const assay_call& call, const std::string& output, const std::function<void(Request&)>& change) {
   Request request = Request::of(call);
-  const TensorView like = request.out.at(output);
+  const OutputView like = request.out.at(output);
   golden::Tensor made{like.type, like.shape, std::vector<std::byte>(static_cast<std::size_t>(like.bytes))};
   if (like.bytes > 0) std::memcpy(made.bytes.data(), like.data, made.bytes.size());
   request.out.clear();

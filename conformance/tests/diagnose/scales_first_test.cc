@@ -22,7 +22,7 @@ class ScalesFirst : public testing::Test {
     expectation_ = std::make_unique<Expectation>(problem_, nullptr, specs_, stated, JudgeOptions{});
     request.out.clear();
     for (const OutputSpec& spec : specs_) {
-      TensorView view{spec.type, spec.shape, nullptr, 0};
+      OutputView view{spec.type, spec.shape, nullptr, 0};
       view.bytes = spec.type == Format::e2m1 ? view.elements() : bytes_of(spec.type, view.elements());
       std::vector<std::byte>& bytes = outputs_[spec.name];
       bytes.resize(static_cast<std::size_t>(view.bytes), std::byte{0xA5});

@@ -226,7 +226,7 @@ TEST(Contracts, NoListedAlgorithmIsCalledUnknown) {
 TEST(Contracts, NoWrongCallIsMissing) {
   const golden::Case problem = generate(parse_case_line(kProduct));
   Backend backend(*reference_backend());
-  Trial trial(backend, problem, outputs_of(Request::of(const_cast<golden::Case&>(problem))), -1, 1000);
+  Trial trial(backend, problem, outputs_of(Request::read_only(problem)), -1, 1000);
   std::set<std::string> names;
   for (const WrongCall& wrong : wrong_calls(trial.call())) names.insert(wrong.what);
   for (const char* name : {"the unknown op 'no_such_op'", "the unknown parameter 'no_such_parameter'", "the unknown input 'no_such_input'",

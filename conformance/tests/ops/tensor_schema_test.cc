@@ -213,7 +213,7 @@ TEST(TensorSchema, SaysHowManyElementsAreCompared) {
     for (const auto& [name, mask] : written_bytes(request)) {
       const TensorSchema* schema = find_tensor(tensors_of(each.op).out, name, request);
       ASSERT_NE(schema, nullptr) << each.name << " " << name;
-      const TensorView& tensor = request.out.at(name);
+      const OutputView& tensor = request.out.at(name);
       const std::int64_t elements = written_elements(*schema, request).value_or(tensor.elements());
       const std::int64_t width = tensor.elements() == 0 ? 1 : tensor.bytes / tensor.elements();
       EXPECT_EQ(std::count(mask.begin(), mask.end(), 1), elements * width) << each.name << " " << name << ": " << schema->written;
