@@ -299,6 +299,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   std::string_view nearest;
   std::size_t least = 3;
   for (const std::string_view candidate : candidates) {
+    if (word.size() >= candidate.size() + least) continue;  // as many edits at least; a word of a file may be very long
     const std::size_t edits = distance(word, candidate);
     if (edits < least && edits < candidate.size()) {
       least = edits;

@@ -12,6 +12,7 @@
 #include "conformance/cases/wrap.h"
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/program/backend_options.h"
+#include "conformance/program/case_files.h"
 #include "conformance/levels/levels.h"
 #include "conformance/program/list_schema.h"
 #include "conformance/report/report.h"
@@ -27,7 +28,7 @@ namespace assay::conformance {
 namespace {
 
 struct ListOptions {
-  std::vector<std::string> words;
+  std::vector<std::string> words, case_files;
   std::string profile = "standard";
   std::string op;
   std::string json;
@@ -124,8 +125,12 @@ ExitCode list_axes(const ListOptions& options) {
 }
 
 ExitCode list_cases(const ListOptions& options) {
-  const Selection selection = select(catalogue(*profile_named(options.profile)), options.words);
-  for (const std::string& word : selection.unmatched) warn("no case of profile {} matches '{}'\n", options.profile, word);
+  const Profile profile = *profile_named(options.profile);
+  const bool of_files = !options.case_files.empty();
+  const Selection selection = select(of_files ? cases_of_files(options.case_files, profile) : catalogue(profile), options.words);
+  const std::string source = (of_files ? names_of_files(options.case_files) + " in " : "") + "profile " + options.profile;
+  for (const std::string& word : selection.unmatched) warn("no case of {} matches '{}'\n", source, word);
+  if (selection.unmatched.empty() && selection.cases.empty()) warn("no case of {}\n", source);
   if (!selection.unmatched.empty() || selection.cases.empty()) return ExitCode::nothing_selected;
   if (options.reach) {
     say("{}", describe_reach(reach_of(selection.cases)));
@@ -147,6 +152,7 @@ Action add_list(CLI::App& verb) {
   verb.add_option("WORDS", options->words, "Only cases whose name or line contains every word");
   verb.add_option("--profile", options->profile, "smoke, standard or full")->capture_default_str()->check(CLI::IsMember({"smoke", "standard",
       "full"}));
+  verb.add_option("--cases", options->case_files, "The cases of this file in place of the catalogue's; again for more (run --help)")->allow_extra_args(false);
   verb.add_flag("--reach", options->reach, "What these cases reach: the words that each op has compared, and the lengths that it meets");
   verb.add_flag("--names", options->names, "Names instead of case lines");
   verb.add_option("--json", options->json, "Write names and lines, or with --schema the schema, to this file");

@@ -15,6 +15,7 @@
 #include "conformance/suites/interrupt.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/program/backend_options.h"
+#include "conformance/program/case_files.h"
 #include "conformance/program/run_selection.h"
 #include "conformance/suites/self_check.h"
 #include "conformance/suites/standard_error.h"
@@ -28,6 +29,8 @@ namespace {
 
 struct RunOptions {
   std::vector<std::string> words;
+  std::vector<std::string> case_files;
+  bool fixtures = false;  // with case_files: the recorded cases too
   BackendChoice backend;
   std::string profile = "standard";
   std::string shard;
@@ -40,10 +43,16 @@ struct RunOptions {
   int show = 10;
   bool quiet = false;
 
+  bool of_catalogue() const { return random == 0 && case_files.empty(); }
   // What the cases are drawn from; runs of one kind can be compared.
-  std::string kind() const { return random > 0 ? fmt::format("run --random {} --seed {}", random, seed) : "run --profile " + profile; }
+  std::string kind() const {
+    if (random > 0) return fmt::format("run --random {} --seed {}", random, seed);
+    std::string text = "run";
+    for (const std::string& each : case_files) text += " --cases " + quoted(each);
+    return text + " --profile " + profile;
+  }
   std::string verb() const {
-    std::string text = kind();
+    std::string text = kind() + (fixtures ? " --fixtures" : "");
     for (const std::string& word : words) text += " " + quoted(word);
     return shard.empty() ? text : text + " --shard " + shard;
   }
@@ -168,18 +177,52 @@ void check_paths(const RunOptions& options) {
   if (!options.results.empty()) check_output(options.results);
 }
 
+std::vector<CaseLine> cases_of(const RunOptions& options, const std::string& architecture) {
+  if (options.random > 0) return random_cases(options.random, options.seed, options.words, architecture);
+  const Profile profile = *profile_named(options.profile);
+  return options.case_files.empty() ? catalogue(profile) : cases_of_files(options.case_files, profile);
+}
+
+// Whether what was asked for is there; if not, a line says so.
+bool is_there(const RunOptions& options, const RunSelection& selection) {
+  const std::string files = names_of_files(options.case_files);
+  for (const std::string& word : selection.unmatched) {
+    if (options.case_files.empty()) {
+      say("no case of profile {} and no fixture matches '{}' (assay list --profile {} shows the names)\n", options.profile, word, options.profile);
+    } else {
+      say("no case of {} in profile {}{} matches '{}'\n", files, options.profile, options.fixtures ? " and no fixture" : "", word);
+    }
+  }
+  if (selection.unmatched.empty() && selection.all.empty() && !options.fixtures) say("no case of {} is in profile {}\n", files, options.profile);
+  return selection.unmatched.empty() && (!selection.all.empty() || options.fixtures);
+}
+
+// A level says which cases of the catalogue it requires. Errors: CLI::ValidationError where other cases would stand for them.
+void check_levels(const RunOptions& options, const std::vector<Level>& requirements) {
+  if (options.of_catalogue()) return;
+  for (const Level& each : requirements) {
+    for (const Level& level : levels()) {
+      if (each.title() != level.title()) continue;
+      throw CLI::ValidationError("--require", fmt::format("{} is a level of the catalogue's cases: expected words or a file of words with {}",
+                                                          level.title(), options.random > 0 ? "--random" : "--cases"));
+    }
+  }
+}
+
 std::string plural(std::size_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
 
 ExitCode run(const RunOptions& options, const std::string& no_device) {
   const ShardChoice shard = shard_of(options.shard);
   check_paths(options);
-  const bool random = options.random > 0, unnarrowed = !random && options.words.empty();
-  if (const std::string missing = random ? "" : missing_fixtures(); !missing.empty()) {
+  const bool random = options.random > 0, with_fixtures = options.of_catalogue() || options.fixtures;
+  const bool unnarrowed = options.of_catalogue() && options.words.empty();
+  if (const std::string missing = with_fixtures ? missing_fixtures() : ""; !missing.empty()) {
     warn("assay run: the fixtures that belong to the program are not there: {} (ASSAY_GOLDEN names another folder)\n", missing);
     return ExitCode::machine_failed;
   }
   Claimed claimed;
   for (const std::string& each : options.require) claimed.requirements.push_back(required(each));
+  check_levels(options, claimed.requirements);
   const std::optional<EarlierResults> baseline = options.baseline.empty() ? std::nullopt : std::optional(baseline_of(options));
 
   std::unique_ptr<Backend> opened = options.backend.open();
@@ -190,15 +233,10 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   if (const std::string note = backend.note(); !note.empty()) report.note(note);
   const SettingsToTry settings = settings_of(options, backend);
   if (random || settings.any()) report.tell_settings();
-  const RunSelection selection = select_for_run(
-      random ? random_cases(options.random, options.seed, options.words, report.subject().architecture) : catalogue(*profile_named(options.profile)), random,
-      options.words, shard);
-  for (const std::string& word : selection.unmatched) {
-    say("no case of profile {} and no fixture matches '{}' (assay list --profile {} shows the names)\n", options.profile, word, options.profile);
-  }
-  if (!selection.unmatched.empty()) return ExitCode::nothing_selected;
+  const RunSelection selection = select_for_run(cases_of(options, report.subject().architecture), with_fixtures, options.words, shard);
+  if (!is_there(options, selection)) return ExitCode::nothing_selected;
 
-  claimed.profile = random ? "" : options.profile;
+  claimed.profile = options.of_catalogue() ? options.profile : "";
   claimed.whole_run = unnarrowed && shard.total == 1;
   claimed.sharded = shard.total > 1;
   claimed.shard = selection.other_shards;
@@ -216,7 +254,8 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
     }
   }
 
-  SelectionText text{claimed.profile, options.words, shard.text(), options.random, random ? options.seed : 0, options.algorithms, 0, {}, ""};
+  SelectionText text{random ? "" : options.profile, options.case_files, options.words, shard.text(),
+                     options.random, random ? options.seed : 0, options.algorithms, 0, {}, ""};
   for (const std::string& each : options.try_axes) text.settings += " " + each;
   text.cases = static_cast<std::int64_t>(selection.cases.size());
   for (const std::filesystem::path& file : selection.files) text.fixtures.push_back(file.filename().string());
@@ -256,6 +295,13 @@ void add_evidence_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--resume", options.resume, "Go on with a run that --results has recorded: cases with a verdict are not judged again");
 }
 
+void add_case_files(CLI::App& verb, RunOptions& options) {
+  CLI::Option* cases = verb.add_option("--cases", options.case_files,
+      "The cases of this file in place of the catalogue's: a case line a line, # comments, sections [smoke], [standard], [full] or none; again for more")
+      ->allow_extra_args(false)->excludes(verb.get_option("--random"));
+  verb.add_flag("--fixtures", options.fixtures, "With --cases: the recorded cases too, which are else not run")->needs(cases);
+}
+
 }  // namespace
 
 Action add_run(CLI::App& verb) {
@@ -273,6 +319,7 @@ Action add_run(CLI::App& verb) {
   verb.add_option("--axes", options->try_axes, "Each case also under these settings: all, or a comma list of NAME and NAME=VALUE (assay list --axes)")
       ->delimiter(',')->allow_extra_args(false);
   verb.add_option("--shard", options->shard, "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
+  add_case_files(verb, *options);
   add_evidence_options(verb, *options);
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");

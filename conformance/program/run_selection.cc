@@ -67,16 +67,11 @@ std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const 
   return cases;
 }
 
-RunSelection select_for_run(std::vector<CaseLine> cases, bool random, const std::vector<std::string>& words, const ShardChoice& shard) {
+RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, const std::vector<std::string>& words, const ShardChoice& shard) {
   RunSelection made;
   made.all = std::move(cases);
-  Selection selection;
-  if (random) {
-    selection.cases = made.all;
-  } else {
-    selection = select(made.all, words);
-    selection_of_fixtures(words, selection, made.files, made.fixture_words);
-  }
+  Selection selection = select(made.all, words);
+  if (with_fixtures) selection_of_fixtures(words, selection, made.files, made.fixture_words);
   made.unmatched = selection.unmatched;
   made.selected = !selection.cases.empty() || !made.files.empty();
   made.cases = assay::conformance::shard(selection.cases, shard.index, shard.total);

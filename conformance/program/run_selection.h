@@ -1,5 +1,5 @@
 #pragma once
-// Which cases `assay run` takes: a profile's or random ones, those that words choose, those of a shard.
+// Which cases `assay run` takes: a profile's, those of files or random ones, those that words choose, those of a shard.
 
 #include <filesystem>
 #include <string>
@@ -32,8 +32,8 @@ struct RunSelection {
   std::vector<std::string> other_shards;         // texts of cases that were chosen and belong to other shards
   bool selected = false;                         // anything, of all shards together
 };
-// `cases`: the profile's, or random ones, which words have chosen already (`random`).
-RunSelection select_for_run(std::vector<CaseLine> cases, bool random, const std::vector<std::string>& words, const ShardChoice& shard);
+// `cases`: the profile's, those of files, or random ones. `with_fixtures`: of the recorded ones too.
+RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, const std::vector<std::string>& words, const ShardChoice& shard);
 
 // SHA-256 of the cases' lines and of the fixtures' names and bytes. Errors: golden::FixtureError for a file that cannot be read.
 std::string digest_of(const RunSelection& selection);

@@ -69,6 +69,7 @@ json run_header(const std::string& verb, const Subject& subject, const BackendCh
   header["selection"] = {{"profile", selection->profile}, {"words", selection->words},       {"shard", selection->shard},
                          {"random", selection->random},   {"seed", selection->seed},         {"settings", selection->settings},
                          {"cases", selection->cases},     {"fixtures", selection->fixtures}, {"sha256", selection->sha256}};
+  if (!selection->case_files.empty()) header["selection"]["case_files"] = selection->case_files;
   return header;
 }
 
@@ -80,8 +81,8 @@ std::string header_difference(const json& there, const json& here) {
   const auto shown = [](const json& header, const json::json_pointer& place) { return header.contains(place) ? line_of(header.at(place)) : "absent"; };
   for (const char* field : {"/assay", "/commit", "/format", "/verb", "/backend/name", "/backend/device", "/backend/architecture", "/backend/software",
                             "/backend/library/sha256", "/backend/options", "/backend/axes", "/backend/algorithm", "/backend/expect_by", "/selection/profile",
-                            "/selection/words", "/selection/shard", "/selection/random", "/selection/seed", "/selection/settings", "/selection/cases",
-                            "/selection/fixtures", "/selection/sha256"}) {
+                            "/selection/case_files", "/selection/words", "/selection/shard", "/selection/random", "/selection/seed",
+                            "/selection/settings", "/selection/cases", "/selection/fixtures", "/selection/sha256"}) {
     const json::json_pointer place(field);
     const std::string one = shown(there, place), other = shown(here, place);
     if (one != other) return fmt::format("{}: {} there, {} here", std::string(field + 1), one, other);

@@ -20,6 +20,7 @@ const char* build_commit();
 // Which cases: everything that decides what a verdict of this run is a verdict on.
 struct SelectionText {
   std::string profile;             // "smoke"; empty for random products and for fixtures alone
+  std::vector<std::string> case_files;  // --cases; empty: the catalogue
   std::vector<std::string> words;
   std::string shard = "0/1";
   std::int64_t random = 0, seed = 0;
