@@ -73,12 +73,24 @@ inline std::uint32_t uniform_bits(const Source& s, const Words& w, int shift = 0
   return compose(s.fields, w[1] >> 31, w[0] >> 8, s.scale + shift - 24);
 }
 
+// One peak in every `block` neighbours along a row and along a column, wherever the count starts.
+inline bool is_peak(const Source& s, std::int64_t row, std::int64_t column) { return (row + column) % s.request.block == 0; }
+
 // Special values and edges of the number range: special_patterns.cc.
 std::uint32_t special(const Source& s, const Words& w, bool with_infinity);
 std::uint32_t first_specials(const Source& s, std::int64_t row, std::int64_t column);
 std::uint32_t subnormals(const Source& s, std::int64_t row, std::int64_t column);
 std::uint32_t adversarial_infinities(const Source& s, std::int64_t row, std::int64_t column);
 std::uint32_t adversarial_cancelling(const Source& s, std::int64_t row, std::int64_t column);
+
+// adversarial_patterns.cc
+std::uint32_t adversarial_amax(const Source& s, std::int64_t row, std::int64_t column);
+std::uint32_t adversarial_eps(const Source& s, std::int64_t row, std::int64_t column);
+std::uint32_t adversarial_four_over_six(const Source& s, std::int64_t row, std::int64_t column);
+std::uint32_t adversarial_dbias(const Source& s, std::int64_t row, std::int64_t column);
+std::uint32_t adversarial_output_ties(const Source& s, std::int64_t row, std::int64_t column);
+std::uint32_t adversarial_alignment(const Source& s, std::int64_t row, std::int64_t column);
+std::uint32_t adversarial_promotion(const Source& s, std::int64_t row, std::int64_t column);
 
 // unit_probes.cc
 std::uint32_t unit_probe(const Source& s, std::int64_t row, std::int64_t column);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
-#include <set>
+#include <cstring>
 
-#include "conformance/cases/wrap.h"
+#include "conformance/judge/compare/touched.h"
+#include "conformance/judge/compare/ulp_buckets.h"
 #include "conformance/ops/elements.h"
 #include "conformance/diagnose/hints/hints.h"
 #include "reference/support/error.h"
@@ -17,120 +17,10 @@ namespace {
 using golden::Case;
 using golden::Tensor;
 
-constexpr std::int64_t kTile = 128;
-constexpr std::size_t kLastBucket = 17;         // distances above 2^16 are counted together
-
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (const std::int64_t extent : shape) text += (text.size() > 1 ? "," : "") + show(extent);
   return text + "]";
-}
-
-// "0-3,7,9-12": at most `most` ranges, then how many values are left.
-std::string ranges_text(const std::set<std::int64_t>& values, int most = 6) {
-  std::string text;
-  std::int64_t told = 0;
-  int ranges = 0;
-  for (auto at = values.begin(); at != values.end() && ranges < most; ++ranges) {
-    const std::int64_t begin = *at;
-    std::int64_t end = begin;
-    while (at != values.end() && *at <= end + 1) end = *at++, ++told;
-    text += (text.empty() ? "" : ",") + show(begin) + (end > begin ? "-" + show(end) : "");
-  }
-  const std::int64_t left = static_cast<std::int64_t>(values.size()) - told;
-  return left > 0 ? text + " and " + show(left) + " more" : text;
-}
-
-// A set of whole numbers that lie close together, for millions of insertions.
-class Marks {
- public:
-  void add(std::int64_t value) {
-    if (value == last_ && !flags_.empty()) return;
-    last_ = value;
-    if (flags_.empty()) first_ = value;
-    if (value < first_) {
-      flags_.insert(flags_.begin(), static_cast<std::size_t>(first_ - value), std::uint8_t{0});
-      first_ = value;
-    }
-    const auto at = static_cast<std::size_t>(value - first_);
-    if (at >= flags_.size()) flags_.resize(at + 1);
-    flags_[at] = 1;
-  }
-  void move_into(std::set<std::int64_t>& values) const {
-    for (std::size_t i = 0; i < flags_.size(); ++i) {
-      if (flags_[i] != 0) values.insert(first_ + static_cast<std::int64_t>(i));
-    }
-  }
-
- private:
-  std::int64_t first_ = 0, last_ = 0;
-  std::vector<std::uint8_t> flags_;
-};
-
-std::string plural(const std::string& name) { return name == "index" ? "indices" : name == "k" ? "k" : name + "s"; }
-
-// Groups, rows, columns and tiles that hold mismatches.
-struct Touched {
-  std::set<std::int64_t> groups, rows, columns;
-  std::set<std::pair<std::int64_t, std::int64_t>> tiles;
-  bool has_tiles = false;
-
-  std::string text(const OutputMap& map) const {
-    std::vector<std::string> parts;
-    const auto part = [&](const std::string& name, const std::set<std::int64_t>& values) {
-      if (!name.empty() && !values.empty()) parts.push_back((values.size() > 1 ? plural(name) : name) + " " + ranges_text(values));
-    };
-    if (map.grouped) part("group", groups);
-    part(map.row_name, rows);
-    part(map.column_name, columns);
-    if (has_tiles && !map.is_scale && !map.row_name.empty()) {
-      std::string list;
-      int told = 0;
-      for (const auto& [i, j] : tiles) {
-        if (told == 8) break;
-        list += (told++ > 0 ? " (" : "(") + show(i) + "," + show(j) + ")";
-      }
-      if (told < static_cast<int>(tiles.size())) list += " and " + show(tiles.size() - static_cast<std::size_t>(told)) + " more";
-      parts.push_back("tiles 128x128 " + list);
-    }
-    std::string text;
-    for (const std::string& each : parts) text += (text.empty() ? "" : "; ") + each;
-    return text;
-  }
-};
-
-// The same of one piece of one segment.
-struct TouchedPiece {
-  Marks rows, columns;
-  std::set<std::pair<std::int64_t, std::int64_t>> tiles;
-  std::pair<std::int64_t, std::int64_t> last_tile{-1, -1};
-
-  void add(Coordinates at) {
-    rows.add(at.row);
-    columns.add(at.column);
-    const std::pair tile{at.row / kTile, at.column / kTile};
-    if (tile != last_tile) tiles.insert(last_tile = tile);
-  }
-  void move_into(Touched& touched, const Segment& segment) const {
-    if (tiles.empty()) return;
-    touched.groups.insert(segment.group);
-    rows.move_into(touched.rows);
-    columns.move_into(touched.columns);
-    touched.tiles.insert(tiles.begin(), tiles.end());
-    if (segment.rows > kTile || segment.columns > kTile) touched.has_tiles = true;
-  }
-};
-
-std::string place_text(const OutputMap& map, const Segment& segment, Coordinates at) {
-  std::string text;
-  const auto part = [&](const std::string& name, std::int64_t value) {
-    if (!name.empty()) text += (text.empty() ? "" : ", ") + name + " " + show(value);
-  };
-  if (map.grouped) part("group", segment.group);
-  part(map.row_name, at.row);
-  part(map.column_name, at.column);
-  if (at.row >= segment.used_rows || at.column >= segment.used_columns) text += " (padding)";
-  return text.empty() ? "the only element" : text;
 }
 
 bool nan_equals_nan(Format type) { return type == Format::f32 || type == Format::bf16 || type == Format::f16; }
@@ -231,7 +121,7 @@ class Comparison {
       ++ulp.zero_sign;
       return;
     }
-    const auto bucket = std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(distance - 1)), kLastBucket);
+    const auto bucket = std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(distance - 1)), kLastUlpBucket);
     if (ulp.buckets.size() <= bucket) ulp.buckets.resize(bucket + 1);
     ++ulp.buckets[bucket];
   }
@@ -388,52 +278,6 @@ bool zero_sign_free(const Case& problem) {
   const auto found = problem.attributes.find("zero_sign");
   return found != problem.attributes.end() && std::holds_alternative<std::string>(found->second) &&
          std::get<std::string>(found->second) == "free";
-}
-
-std::string show_element(Format type, std::uint64_t bits) {
-  if (type == Format::i32) return show(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits)));
-  if (type == Format::i64) return show(static_cast<std::int64_t>(bits));
-  char hex[24];
-  std::snprintf(hex, sizeof hex, "0x%0*llX", bits_of(type) / 4, static_cast<unsigned long long>(bits));
-  if (is_nan(type, bits)) return std::string(hex) + " (NaN)";
-  const double value = value_of(type, bits);
-  return std::string(hex) + " (" + (type == Format::f32 ? show(static_cast<float>(value)) : show(value)) + ")";
-}
-
-std::string difference_text(const Difference& d) {
-  std::string text;
-  const auto line = [&](std::string_view label, std::string_view value) {
-    std::string head = "  " + std::string(label);
-    head.resize(10, ' ');
-    text += head + wrapped(value, 10) + "\n";
-  };
-  line("output", d.output + ": " + show(d.count) + " of " + show(d.total) + " differ");
-  line("first", d.first_place + ": got " + d.got_text + ", want " + d.want_text);
-  if (!d.where.empty()) line("where", d.where);
-  if (d.has_ulp) {
-    std::string histogram;
-    for (std::size_t b = 0; b < d.ulp.buckets.size(); ++b) {
-      if (d.ulp.buckets[b] == 0) continue;
-      const std::uint64_t high = std::uint64_t{1} << b, low = high / 2 + 1;
-      const std::string range = b == 0 ? "1" : low == high ? show(high) : b == kLastBucket ? ">" + show(high / 2) : show(low) + "-" + show(high);
-      histogram += (histogram.empty() ? "" : "  ") + range + ": " + show(d.ulp.buckets[b]);
-    }
-    if (d.ulp.zero_sign > 0) histogram += (histogram.empty() ? "" : "  ") + std::string("sign of zero: ") + show(d.ulp.zero_sign);
-    if (d.ulp.special > 0) histogram += (histogram.empty() ? "" : "  ") + std::string("NaN or infinity: ") + show(d.ulp.special);
-    text += "  ulp     " + histogram + "\n";
-  }
-  for (const std::string& hint : d.hints) line("hint", hint);
-  return text;
-}
-
-std::string failure_text(std::string_view case_line, std::string_view body, std::string_view repro_command) {
-  std::string text = "FAILED  " + wrapped(case_line, 8) + "\n" + std::string(body);
-  if (!repro_command.empty()) text += "  repro   " + std::string(repro_command) + "\n";
-  return text;
-}
-
-std::string failure_text(std::string_view case_line, const Difference& difference, std::string_view repro_command) {
-  return failure_text(case_line, difference_text(difference), repro_command);
 }
 
 }  // namespace assay::conformance
