@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kThreads = 256, kTileRows = 32, kUnroll = 8;
 
-// What a thread has of a row: 16 bytes, or one element where rows do not begin at multiples of 16 bytes.
+// A thread's part of a row: 16 bytes, or one element where rows do not begin at multiples of 16 bytes.
 template <Format kType, bool kVectors>
 struct Piece {
   using E = Element<kType>;

@@ -5,8 +5,8 @@
 
 namespace assay::device {
 
-// Layout TN: D [R,N] of the call, bias [G,N]. One launch; rows past the sum of the splits are not touched, and nothing where
-// the splits are at fault.
+// Layout TN: D [R,N] of the call, bias [G,N]. One launch. Rows past the sum of the splits are not written; with invalid splits
+// nothing is.
 void add_group_bias(const GroupedGemmCall& call, Stream stream);
 
 }  // namespace assay::device

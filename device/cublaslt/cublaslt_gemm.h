@@ -2,9 +2,9 @@
 // Grouped GEMM through cuBLASLt. Shapes, pointers and scales of the groups are set up on the device from the splits by one
 // kernel before the library's; the host reads nothing from the device.
 //
-// The library as it is has a defect (spec measured-3.1): FP8 block scaling with 128x128 weights and f32 output multiplies by
-// scales of other blocks where reads_wrong_scales() says. The production path (`bare` false) avoids it: CublasLtRoute says
-// how. `bare` hands the call to the library as it is, to be judged.
+// The library has a defect (spec measured-3.1): FP8 block scaling with 128x128 weights and f32 output multiplies by
+// scales of other blocks where reads_wrong_scales() holds. The production path (`bare` false) avoids it by the routes of
+// CublasLtRoute. `bare` passes the call to the library unchanged, to judge the library itself.
 
 #include <cstdint>
 #include <optional>
@@ -16,29 +16,29 @@
 
 namespace assay::device {
 
-// Which kernels a call of the production path is made of. They apply the scales of a block in different orders (plan.h,
-// Promotion), so that the bits of D (f32) depend on the route, and by it on rows.capacity, groups and multiprocessors: rows of
-// padding may change them. Settings name the route where that must not be.
+// The kernels of a call of the production path. They apply the scales of a block in different orders (plan.h, Promotion), so
+// the bits of D (f32) depend on the route, and through it on rows.capacity, groups and multiprocessors: padding rows may
+// change them. Set CublasLtSettings::route to fix the bits.
 enum class CublasLtRoute : std::uint32_t {
   direct = 0,           // set-up, the library
   expanded_scales = 1,  // 128x128 weight scales written out as 1x128 first, then the library's 1x128 by 1x128 kernel: where
                         // reads_wrong_scales() holds. The plan is then that of 1x128 by 1x128
 };
-// What may change how a call is carried out but not what it means.
+// Options that change how a call runs, not what it means.
 struct CublasLtSettings {
   std::int64_t workspace_bytes = std::int64_t{32} << 20;  // the library's own part of the workspace
   void* library_workspace = nullptr;  // where that part is, 256-byte aligned; null: the end of the call's workspace
   void* group_arrays = nullptr;       // where the set-up arrays are, group_arrays_bytes(groups), 256-byte aligned; null: its beginning
   int sm_target = 0;                  // SMs to use; 0: all
-  int multiprocessors = 0;            // that the stream of the call has, where a green context gives it a part; 0: those of the
+  int multiprocessors = 0;            // those of the call's stream, if a green context restricts them; 0: those of the
                                       // current context
   std::int64_t average_rows = -1, average_columns = -1, average_depth = -1;  // hints for the heuristic, of D and of the sum; -1: derived
                                       // from capacity, N, K and groups; 0: not given
   bool host_scalars = false;          // alpha and beta passed by pointer to the host (bare only; both must be 1 and 0)
-  bool bare = false;                  // the library as it is
-  int tile = -1;                      // to try: this tile in place of the one that the heuristic chose, where the library takes it
-  std::optional<CublasLtRoute> route; // to measure: this route in place of the one that cublaslt_route() chooses (not bare)
-  bool skip_set_up = false;           // to measure the library alone: the workspace holds what a call like this one left there
+  bool bare = false;                  // the library without the production path around it
+  int tile = -1;                      // for experiments: this tile instead of the heuristic's, where the library accepts it
+  std::optional<CublasLtRoute> route; // for experiments: this route instead of cublaslt_route()'s (not bare)
+  bool skip_set_up = false;           // to measure the library alone: the workspace still holds the arrays of an equal call
 };
 
 // One candidate of the heuristic.
@@ -55,30 +55,30 @@ struct CublasLtAlgorithm {
 // groups in order, and are
 //   wrong where   ceil(depth / 128) % 8 = 0   and   a cluster's number >= multiprocessors / 2   (the second wave on)
 //   clusters      sum over groups of ceil(rows / 128) * ceil(columns / 128)
-// with columns of D N in TN and K in NN, and depth, that of the sums, K in TN and N in NN. So with cuBLASLt 13.10.0 on the 132
-// multiprocessors of an H200, without exception; taken to hold for other versions too, and for no more than 66 clusters anywhere.
+// where D has N columns in TN and K in NN, and depth is K in TN and N in NN. Measured with cuBLASLt 13.10.0 on the 132
+// multiprocessors of an H200, without exception; assumed for other versions, with at most 66 clusters on any device.
 bool reads_wrong_scales(const GroupedGemmCall& call, int multiprocessors);
 
-// Of a call on the current device. Not bare: expanded_scales where reads_wrong_scales() holds, and, where the settings choose
-// tile or multiprocessors and clusters are not those of the rule, for every depth that can be wrong.
+// The route of a call on the current device. Not bare: expanded_scales where reads_wrong_scales() holds; if the settings choose
+// the tile or the SMs, so that clusters may differ from those of the rule, for every depth that can be wrong.
 CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
 // Candidates for the call, best first. Needs a device, reads no device memory, launches nothing; call.workspace may be null.
 // Errors: InvalidArgument; NotSupported where the library or the architecture lacks the path, or the heuristic has no candidate.
 std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings, int at_most = 64);
 
-// Set-up arrays, the library's workspace, what the route needs, and, not bare, room for the groups that the library could not
-// read in place: NT, transposed x and dy (FP8 per tensor and by blocks, NVFP4), rows of a group that are no multiple of 16
-// bytes. That is about R * (K + N) elements' bytes; a call with rows_multiple 16 (NVFP4: 32) needs none. Depends on sizes,
-// types, rows_multiple, settings and the number of multiprocessors only.
+// Bytes for the set-up arrays, the library's workspace, the memory of the route, and, not bare, for copies of groups that the
+// library cannot read in place: NT, transposed x and dy (FP8 per tensor and by blocks, NVFP4), rows of a group that are not a
+// multiple of 16 bytes. The copies take about R * (K + N) elements' bytes; a call with rows_multiple 16 (NVFP4: 32) needs none.
+// Depends only on sizes, types, rows_multiple, settings and the number of multiprocessors.
 std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
-// Operands and their scales as the library's kernels take them for granted: rows at multiples of 16 bytes, and arrays of scales by
-// blocks too, each one of a list. Errors: NotSupported for storages and rows, InvalidArgument for addresses.
+// Checks what the library's kernels assume of operands: rows at multiples of 16 bytes, and the same for arrays of block scales,
+// in lists too. Errors: NotSupported for storages and rows, InvalidArgument for addresses.
 void require_aligned_operands(const GroupedGemmCall& call);
 
-// D and C as the library's kernels take them for granted: they and their rows at multiples of 16 bytes. Where they are not, a
-// kernel may fault or leave parts of D unwritten, also where the sums of D have no terms: a caller of the bare library asks first.
+// Checks what the library's kernels assume of D and C: they and their rows begin at multiples of 16 bytes. Otherwise a kernel
+// may fault or leave parts of D unwritten, also without products: callers of the bare library should check first.
 // Errors: NotSupported for rows, InvalidArgument for addresses.
 void require_aligned_output(const GroupedGemmCall& call);
 
@@ -86,9 +86,9 @@ void require_aligned_output(const GroupedGemmCall& call);
 void cublaslt_prepare();
 
 // `algorithm` null: the heuristic's first, remembered for calls of the same kind, types, groups and hints. Errors: as
-// cublaslt_algorithms(); CudaError, naming what the library said and the call. Not bare, any rows of a group will do, unless they
-// break the promise of rows_multiple (kStatusUnalignedRows, and nothing is written); and more is checked: operands, C and D and
-// their rows at multiples of 16 bytes, which the library's kernels take for granted.
+// cublaslt_algorithms(); CudaError, with the library's status and the call. Not bare: groups may have any number of rows that
+// keeps the promise of rows_multiple (else kStatusUnalignedRows, and nothing is written), and operands, C and D and their rows
+// must begin at multiples of 16 bytes, which the library's kernels assume.
 void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm, Stream stream);
 
 }  // namespace assay::device

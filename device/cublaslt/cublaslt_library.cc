@@ -41,7 +41,7 @@ void find_or_throw(void* library, const std::string& path, const char* name, Fun
   if (function == nullptr) throw NotSupported(path + " has no " + name + ": expected libcublasLt of CUDA 13");
 }
 
-// What a call is, in words: "FP8 block-scaled grouped GEMM".
+// A call in words: "grouped GEMM of block-scaled FP8".
 std::string described(GemmKind kind) {
   switch (kind) {
     case GemmKind::bf16: return "grouped GEMM of bf16";
@@ -98,7 +98,7 @@ std::atomic<const CublasLtLibrary*> in_use = nullptr;  // never destroyed
 
 }  // namespace
 
-// `path` empty: whatever there is, or the default. With a handle the library is loaded already.
+// `path` empty: the library in use, else the default. With a handle the library is already loaded.
 const CublasLtLibrary& CublasLtLibrary::adopt(const std::string& path, void* handle) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -158,7 +158,7 @@ std::string CublasLtLibrary::missing(const GroupedGemmCall& call, int architectu
   }
   const bool f16_refused = call.kind == GemmKind::bf16 || call.kind == GemmKind::nvfp4;
   if ((f16_refused && call.d_type == Format::f16) || (call.kind == GemmKind::f16 && call.d_type == Format::bf16)) {
-    return what + " into " + type_name(call.d_type) + " is not in cuBLASLt (" + version_text() + "); it needs an output of " +
+    return what + " into " + format_name(call.d_type) + " is not in cuBLASLt (" + version_text() + "); it needs an output of " +
            (call.kind == GemmKind::f16 ? "f16 or f32" : "bf16 or f32");
   }
   if ((call.kind == GemmKind::mxfp8 || call.kind == GemmKind::nvfp4) && call.scale_layout != ScaleLayout::swizzled) {

@@ -8,15 +8,15 @@
 
 namespace assay::device {
 
-// The library of a process: what use() was given, else what ASSAY_CUBLASLT names, else libcublasLt.so.13 where the loader finds
-// it. Once loaded it stays the same.
+// The library of a process: the one passed to use(), else the file that ASSAY_CUBLASLT names, else libcublasLt.so.13 as the
+// loader finds it. It does not change once loaded.
 class CublasLtLibrary {
  public:
-  // Errors: NotSupported, naming the file and what the loader said; a later call tries again.
+  // Errors: NotSupported, with the file and the loader's message; a later call tries again.
   static const CublasLtLibrary& get();
   // Loads this file, or takes a library that the program has loaded (`handle` of dlopen, `name` for messages), as the library
-  // of the process. It does nothing where that is the library already.
-  // Errors: InvalidArgument where another one is in use; NotSupported as get(), and the choice is then as it was.
+  // of the process. Does nothing if it already is.
+  // Errors: InvalidArgument if another one is in use; NotSupported as get(), and the choice is then unchanged.
   static void use(const std::string& path);
   static void use(void* handle, const std::string& name);
 
@@ -29,8 +29,8 @@ class CublasLtLibrary {
   std::string version_text() const;         // "13.10.0"
   bool has_grouped_layouts() const;         // the entry points of 13.2 and newer are there
 
-  // Empty if this library on this architecture ("sm90") has the path; else one sentence: what is there, what it needs
-  // (spec measured-2.1). Looks at kind, layout, types, scale layout and scalars of the call, at no memory and no size.
+  // Empty if this library has the path on this architecture; else one sentence: what is present, what is needed
+  // (spec measured-2.1). Depends on kind, layout, types, scale layout and scalars of the call, not on memory or sizes.
   std::string missing(const GroupedGemmCall& call, int architecture) const;  // architecture: 90, 100, ...
 
   // Entry points as cublasLt.h declares them; the grouped ones are null in old libraries. Used by device/gemm only.

@@ -1,6 +1,6 @@
 #pragma once
-// What device/gemm uses of libcublasLt, stated without its header: an older header lacks the grouped entry points, and in
-// newer ones the descriptors have grown, so they are made by the library and held by pointer. Enumerations travel as int.
+// The part of libcublasLt that this folder uses, declared without its header: older headers lack the grouped entry points, and
+// descriptors are larger in newer ones, so the library creates them and they are held by pointer. Enumerations are passed as int.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ inline constexpr std::int32_t kScaleVector16E4m3 = 1, kScaleVector32E8m0 = 2, kS
                               kScaleOneAGroup = 6;
 
 // Attributes of a preference.
-inline constexpr int kMostWorkspaceBytes = 1;                                      // uint64
+inline constexpr int kMaxWorkspaceBytes = 1;                                      // uint64
 inline constexpr int kAverageDepth = 13, kAverageRows = 14, kAverageColumns = 15;  // int64
 
 // Attributes of an algorithm: the first seven 32 bits wide, the last two 16.

@@ -9,8 +9,8 @@
 
 namespace assay::device::group_setup {
 
-template <int kMost>
-__device__ void expand_scales(const Arguments& arguments, const Lists<kMost>& lists) {
+template <int kCapacity>
+__device__ void expand_scales(const Arguments& arguments, const Lists<kCapacity>& lists) {
   const int lane = static_cast<int>(threadIdx.x % 32), warps = static_cast<int>(blockDim.x / 32);
   const std::int64_t tiles_of_group = static_cast<std::int64_t>(arguments.extent_tiles) * arguments.depth_blocks;
   const std::int64_t tiles = tiles_of_group * arguments.rows.groups;
@@ -21,7 +21,7 @@ __device__ void expand_scales(const Arguments& arguments, const Lists<kMost>& li
     const auto tile = static_cast<std::int32_t>(at - group * tiles_of_group);
     const std::int32_t block = tile / arguments.extent_tiles, row_tile = tile - block * arguments.extent_tiles;
     const char* scales = arguments.a.scale + group * arguments.scale_bytes;
-    if constexpr (kMost != 0) scales = static_cast<const char*>(list_entry(lists, true, group));
+    if constexpr (kCapacity != 0) scales = static_cast<const char*>(list_entry(lists, true, group));
     const float scale = reinterpret_cast<const float*>(scales)[static_cast<std::int64_t>(row_tile) * arguments.scale_pitch + block];
     const std::int64_t row = static_cast<std::int64_t>(row_tile) * 128 + lane * 4;
     if (row >= pitch) continue;

@@ -16,11 +16,11 @@ struct GemmWorkspaces::Taken {
   static void give_back(void* argument) {
     const std::unique_ptr<Taken> taken(static_cast<Taken*>(argument));
     const std::shared_ptr<Setups> setups = taken->setups.lock();
-    if (setups == nullptr) return;  // the owner has gone, and its memory with it
+    if (setups == nullptr) return;  // the owner was destroyed, and its memory with it
     const std::lock_guard<std::mutex> lock(setups->mutex);
     Setup& setup = setups->of.at(taken->key);
     const auto held = setup.of_capture.find(taken->capture);
-    setup.spare.push_back(held->second);  // there is room: taken_by_capture()
+    setup.spare.push_back(held->second);  // taken_by_capture() has reserved room
     setup.of_capture.erase(held);
   }
 };

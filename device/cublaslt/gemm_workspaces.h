@@ -1,16 +1,17 @@
 #pragma once
 // Memory of the cuBLASLt path that outlives its calls, for an owner that captures graphs: a module, say. The rule:
 //
-//   set-up buffer      the arrays that set_up_groups() writes and the library's kernels read, some KiB: one a device, stream
+//   set-up buffer      the arrays that set_up_groups() writes and the library's kernels read, some KiB: one per device, stream
 //                      and group count, and one for each graph captured on that stream, so that no graph writes into
 //                      another's (fault C18). A graph's buffer serves a later capture once the graph and all
 //                      executable graphs made of it have been destroyed
-//   library workspace  the library's own part, 32 MiB: one a device and layout, since cuBLASLt up to 13.7 leaves descriptors
-//                      behind that a product of another layout must not find (fault C19)
+//   library workspace  the library's own part, 32 MiB: one per device and layout, since cuBLASLt up to 13.7 leaves descriptors
+//                      there that a product of another layout must not read (fault C19)
 //
-// Memory stays where it is until the owner goes, which must be after its graphs, and two owners share nothing. It never comes
-// from a graph's own memory pool: what a capture finds missing is allocated beside the graph (fault C20), and eager calls
-// allocate ahead, so that captures rarely have to. Graphs of one owner that use the same layout are replayed one after another.
+// Memory keeps its address until the owner is destroyed, which must be after its graphs; two owners share nothing. It never
+// comes from a graph's own memory pool: memory that is missing during a capture is allocated outside the graph (fault C20), and
+// eager calls allocate in advance, so that captures rarely have to. Replay graphs of one owner that use the same layout one
+// after another.
 
 #include <cstdint>
 #include <map>
@@ -27,7 +28,7 @@ namespace assay::device {
 class GemmWorkspaces {
  public:
   static constexpr std::int64_t kLibraryBytes = std::int64_t{32} << 20;
-  static constexpr int kCapturesAhead = 4;  // that an eager call allocates for: forward, backward and wgrad by themselves, and one
+  static constexpr int kCapturesAhead = 4;  // captures that an eager call allocates for: forward, backward, wgrad, and one
 
   // `source` must outlive this; `library_bytes` for each layout. What `allocator` allocates is for the stream of the call, and
   // the library's workspaces for the stream that needs them first: with an allocator, use one stream.
@@ -36,16 +37,16 @@ class GemmWorkspaces {
   GemmWorkspaces(const GemmWorkspaces&) = delete;
   GemmWorkspaces& operator=(const GemmWorkspaces&) = delete;
 
-  // The library's workspace of this layout on the current device; it does nothing where there is one. Errors: CudaError.
+  // Allocates the library's workspace of this layout on the current device, if it is missing. Errors: CudaError.
   void reserve_library(GemmLayout layout, Stream stream = nullptr);
-  // What products of `groups` groups on this stream of the current device need: the set-up buffer of eager calls, and one
-  // for each of the next `captures` captures, so far as they are not there yet.
+  // Allocates what products of `groups` groups on this stream of the current device need, if it is missing: the set-up buffer
+  // of eager calls, and one for each of the next `captures` captures.
   // Errors: InvalidArgument; CudaError.
   void reserve_setup(Stream stream, int groups, int captures = kCapturesAhead);
 
-  // Puts the memory of a call, launched on `stream` now, into its settings: group_arrays, library_workspace and
-  // workspace_bytes. Within one capture it is always the same. What is missing is allocated, outside a capture with room for
-  // the next kCapturesAhead captures.
+  // Sets the memory of a call that is launched on `stream` now in its settings: group_arrays, library_workspace and
+  // workspace_bytes. Within one capture it is always the same. Missing memory is allocated; outside a capture also for the
+  // next kCapturesAhead captures.
   // Errors: InvalidArgument; CudaError.
   void give(CublasLtSettings& settings, Stream stream, GemmLayout layout, int groups);
 
@@ -59,7 +60,7 @@ class GemmWorkspaces {
     std::vector<void*> spare;  // for captures to come
     std::map<std::uint64_t, void*> of_capture;
   };
-  // What the end of a graph changes, which may come after the end of the owner.
+  // The state that the end of a graph changes; a graph may outlive the owner.
   struct Setups {
     std::mutex mutex;
     std::map<SetupKey, Setup> of;

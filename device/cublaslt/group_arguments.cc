@@ -69,7 +69,7 @@ void set_dimension(GroupMatrix& matrix, Dimension dimension, std::int64_t size) 
   }
 }
 
-// A or B. `extent` is what is shown of its extent: `hidden`, nothing in groups without products.
+// A or B. Its extent is passed to the library as it is, or as 0 in groups without products (`hidden`).
 GroupMatrix operand_matrix(const GroupedGemmCall& call, const GemmSide& from, std::int64_t extent, bool hidden, void* aligned) {
   GroupMatrix matrix{};
   const Dimension of_extent = from.k_major ? kWidth : kHeight;
@@ -94,7 +94,7 @@ GroupMatrix operand_matrix(const GroupedGemmCall& call, const GemmSide& from, st
   return matrix;
 }
 
-// D and, with the same shapes, C. `rows` is what is shown of its rows.
+// D and, with the same shapes, C.
 GroupMatrix output_matrix(const GroupedGemmCall& call, const GemmSides& sides, std::int64_t rows, bool hidden) {
   GroupMatrix matrix{};
   const std::int64_t n = sides.columns.extent, all_rows = sides.rows.extent, row = n * (type_bits(call.d_type) / 4);
@@ -112,7 +112,7 @@ GroupMatrix output_matrix(const GroupedGemmCall& call, const GemmSides& sides, s
   return matrix;
 }
 
-// Groups without products may come, or there are no others, and they are not the library's.
+// There may be groups without products, or only such groups; the library does not handle them.
 bool fills(const GemmSides& sides, const GroupSetupOptions& options) {
   const std::int64_t depth = sides.columns.depth;
   return !options.keep_empty && (depth == GemmSide::kOfGroup || depth == 0);

@@ -8,7 +8,7 @@ namespace assay::device::group_setup {
 
 ArrayArguments array_arguments(const GroupedGemmCall& call, const GroupArrays& to, const GroupSetupOptions& options);
 
-// `fill` where groups without products, or copies, may come; else `expanded` is where scales are written out, if they are.
+// `fill`: there may be groups without products, or copies. Otherwise `expanded` is where expanded scales are written, if any.
 Arguments work_arguments(const GroupedGemmCall& call, const GroupSetupOptions& options);
 
 }  // namespace assay::device::group_setup

@@ -1,7 +1,7 @@
 #pragma once
-// The 19 arrays that a library is shown (GroupArrays), written by four blocks side by side: one for each matrix, A, B and D,
-// and one for the scalars. A block's part of the arguments is one or two lines of the constant cache, and what differs
-// between matrices is data, not code: a short program, since neither the one nor the other is at hand when a launch begins.
+// The 19 arrays that the library reads (GroupArrays), written by four blocks side by side: one for each matrix, A, B and D,
+// and one for the scalars. A block's part of the arguments is one or two lines of the constant cache, and the differences
+// between matrices are data, not code: neither code nor arguments are cached when a launch begins, so both are kept short.
 
 #include <cstdint>
 #include <cstring>
@@ -13,7 +13,7 @@
 
 namespace assay::device::group_setup {
 
-// What the addresses of an array count.
+// The unit of the addresses of an array.
 enum class Counted : std::uint32_t { groups = 0, rows = 1, scales = 2 };
 
 // base + half_bytes * (groups, rows or scales before) / 2; half bytes, since elements may be as small.
@@ -60,19 +60,19 @@ struct ArrayArguments : GroupRows {
 };
 
 // Addresses that the caller holds on the host.
-template <int kMost>
+template <int kCapacity>
 struct Lists {
-  const void* data[kMost];
-  const void* scale[kMost];
+  const void* data[kCapacity];
+  const void* scale[kCapacity];
 };
 template <>
 struct Lists<0> {};
 
 #if defined(__CUDACC__)
 
-template <int kMost>
-__device__ const void* list_entry(const Lists<kMost>& lists, bool scale, int group) {
-  if constexpr (kMost == 0) {
+template <int kCapacity>
+__device__ const void* list_entry(const Lists<kCapacity>& lists, bool scale, int group) {
+  if constexpr (kCapacity == 0) {
     return nullptr;
   } else {
     return scale ? lists.scale[group] : lists.data[group];
@@ -83,8 +83,8 @@ __device__ inline float scalar(const float* values, bool per_group, int group, f
   return values == nullptr ? absent : values[per_group ? group : 0];
 }
 
-// Launched early, the kernel reads nothing, and writes nothing, before what came before it is done. It does not let the next
-// one come early: that is the library's, which reads the arrays.
+// Launched early, the kernel reads and writes nothing before the kernels before it have finished. It does not start the next
+// kernel early: that is the library's, which reads the arrays.
 __device__ inline void wait_for_work_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -106,8 +106,8 @@ __device__ inline void write_scalars(const GroupScalars& scalars, int groups) {
   scalars.to_beta_of[t] = scalars.to_beta + t;
 }
 
-// The arguments of a matrix, in registers from here on: left to itself, the compiler reads them when the scan is over, and
-// waits for the constant cache after the splits, not meanwhile.
+// Loads the arguments of a matrix into registers here: otherwise the compiler reads them after the scan, and waits for the
+// constant cache after the splits instead of at the same time.
 __device__ inline GroupMatrix read_now(const GroupMatrix& matrix) {
   constexpr int kWords = sizeof(GroupMatrix) / 8;
   unsigned long long words[kWords];
@@ -121,8 +121,8 @@ __device__ inline GroupMatrix read_now(const GroupMatrix& matrix) {
   return read;
 }
 
-template <bool kOneWarp, bool kCopies, int kMost>
-__device__ void write_matrix(const ArrayArguments& arguments, const Lists<kMost>& lists, GroupScratch& scratch) {
+template <bool kOneWarp, bool kCopies, int kCapacity>
+__device__ void write_matrix(const ArrayArguments& arguments, const Lists<kCapacity>& lists, GroupScratch& scratch) {
   const int t = static_cast<int>(threadIdx.x), which = static_cast<int>(blockIdx.x);
   const GroupMatrix matrix = read_now(arguments.matrix[which]);
   prefetch_splits(arguments);
@@ -157,7 +157,7 @@ __device__ void write_matrix(const ArrayArguments& arguments, const Lists<kMost>
   if (copied) address[0] = copy_of(matrix, t, before.value[0]);
 
   if (t < arguments.rows.groups) {
-    if constexpr (kMost != 0) {
+    if constexpr (kCapacity != 0) {
       if (which == (arguments.list_is_d ? kD : kA)) {
         address[0] = list_entry(lists, false, t);
         if (arguments.list_is_d) address[1] = address[0];
@@ -172,10 +172,10 @@ __device__ void write_matrix(const ArrayArguments& arguments, const Lists<kMost>
   if (faults != 0 && t == 0) group_detail::tell(arguments.status, faults);
 }
 
-// Blocks 0 to kArrayBlocks - 1, with a thread for each group. They wait for the work before by themselves, after reading
+// Blocks 0 to kArrayBlocks - 1, with a thread for each group. They wait for the earlier kernels themselves, after reading
 // their arguments.
-template <bool kCopies, int kMost>
-__device__ void write_arrays(const ArrayArguments& arguments, const Lists<kMost>& lists, GroupScratch& scratch) {
+template <bool kCopies, int kCapacity>
+__device__ void write_arrays(const ArrayArguments& arguments, const Lists<kCapacity>& lists, GroupScratch& scratch) {
   if (blockIdx.x == kMatrices) return write_scalars(arguments.scalars, arguments.rows.groups);
   if (arguments.rows.groups > 32) return write_matrix<false, kCopies>(arguments, lists, scratch);
   if (threadIdx.x < 32) write_matrix<true, kCopies>(arguments, lists, scratch);

@@ -1,12 +1,12 @@
 #pragma once
-// Copies of groups of transposed storage, which has the rows of its group as its pitch, where that is no multiple of 16 bytes:
-// the copy's pitch is. 16 bytes per thread and step, several steps in flight.
+// Copies of groups of transposed storage whose pitch, the rows of the group, is not a multiple of 16 bytes. The pitch of the
+// copy is. 16 bytes per thread and step, several steps in flight.
 
 #include <cstdint>
 
 namespace assay::device::group_setup {
 
-// Storage of x or dy, transposed: of each group, `columns` rows of M_t elements. Groups for which these rows are no multiple
+// Transposed storage of x or dy: of each group, `columns` rows of M_t elements. Groups for which these rows are not a multiple
 // of 16 bytes are copied, with a pitch that is.
 struct TransposedStorage {
   char* aligned;                       // null: no copies are made
@@ -27,7 +27,7 @@ __device__ inline std::uint64_t row_bytes(const TransposedStorage& storage, std:
 __device__ inline bool is_copied(const TransposedStorage& storage, std::uint32_t rows) {
   return storage.aligned != nullptr && row_bytes(storage, rows) % 16 != 0;
 }
-// Each group begins 16 bytes per row later than the rows before it ask for, so that rounding up never meets the next group.
+// Each group begins 16 bytes per row later than the rows before it require, so that rounded-up rows never overlap the next group.
 __device__ inline char* copy_of(const TransposedStorage& storage, int group, std::uint32_t first_row) {
   const std::int64_t at = (row_bytes(storage, first_row) + 15) / 16 * 16 + 16 * static_cast<std::uint64_t>(group);
   return storage.aligned + at * storage.columns;
@@ -55,7 +55,7 @@ __device__ inline uint4 read_unaligned(const char* row, std::uint32_t bytes, std
   return make_uint4(made[0], made[1], made[2], made[3]);
 }
 
-// A group of transposed storage, `columns` rows of M_t elements, with each row at a multiple of 16 bytes. Shared out over
+// Copies a group of transposed storage, `columns` rows of M_t elements, with each row at a multiple of 16 bytes. Divided among
 // `threads` threads.
 __device__ inline void copy_aligned(const CopiedOperand& side, int group, std::uint32_t first_row, std::uint32_t rows,
                                     std::int64_t thread, std::int64_t threads) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a group without products gets: what the library gives for a sum of +0 that alpha multiplies (plan.h, GemmEpilogue).
+// D of a group without products: the library's result for alpha times a sum of +0 (plan.h, GemmEpilogue).
 
 #include <cstdint>
 
@@ -22,7 +22,7 @@ __device__ std::uint32_t scaled(std::uint32_t code, float product, float beta) {
   }
 }
 
-// `count` elements of D, shared out over `threads` threads.
+// `count` elements of D, divided among `threads` threads.
 template <Format type>
 __device__ void fill_elements(char* d, const char* c, std::int64_t count, float alpha, float beta, std::int64_t thread,
                               std::int64_t threads) {

@@ -1,4 +1,4 @@
-// The memory that the set-up writes: arrays, expanded scales, copies.
+// Memory that the set-up kernel writes: arrays, expanded scales, copies.
 
 #include <string>
 

@@ -1,10 +1,10 @@
-// Everything about the groups that a library wants in device memory, from the splits.
+// The arrays of groups that the library reads in device memory, from the splits.
 //
 //   bound     latency: launch, one read of the splits, one scan, 19 values per group; the other blocks, where there are any,
 //             write memory at its speed
 //   layout    blocks 0 to 3 write the arrays, a thread per group (group_arrays.cuh). The others, where there are any, do one of
-//             two things that do not wait for it: groups that are more than addresses (each such block scans the splits by
-//             itself): those without products get +0 * alpha + beta * C, those with a pitch that is no multiple of 16 bytes
+//             two things that do not wait for it. Groups that need more than addresses (each such block scans the splits by
+//             itself): those without products get +0 * alpha + beta * C, those with a pitch that is not a multiple of 16 bytes
 //             are copied, 16 bytes per thread and step; or 128x128 scales are written out, a warp per tile: one scale read, up to
 //             512 bytes written. From SM90 on it is launched while the kernel before it ends
 //   matches   reference/gemm/problem.h (which memory belongs to which group), epilogue.h (without products)
@@ -32,17 +32,17 @@ constexpr int kFewThreads = 256;
 constexpr int kFillBlocks = 132, kExpandBlocks = 1056;
 
 // The arrays, and nothing else.
-template <int kMost>
+template <int kCapacity>
 __global__ void __launch_bounds__(kMaxGroups)
-    set_up_arrays(const __grid_constant__ ArrayArguments arrays, const __grid_constant__ Lists<kMost> lists) {
+    set_up_arrays(const __grid_constant__ ArrayArguments arrays, const __grid_constant__ Lists<kCapacity> lists) {
   __shared__ GroupScratch scratch;
   write_arrays<false>(arrays, lists, scratch);
 }
 
-template <int kMost>
+template <int kCapacity>
 __global__ void __launch_bounds__(kMaxGroups)
     set_up(const __grid_constant__ ArrayArguments arrays, const __grid_constant__ Arguments arguments,
-           const __grid_constant__ Lists<kMost> lists) {
+           const __grid_constant__ Lists<kCapacity> lists) {
   __shared__ GroupScratch scratch;
   __shared__ GroupsWithWork work;
   if (blockIdx.x < kArrayBlocks) return write_arrays<true>(arrays, lists, scratch);
@@ -68,11 +68,11 @@ bool can_launch_early() {
   return major >= 9;
 }
 
-// `arguments` null: there are no blocks but those which write the arrays.
-template <int kMost>
+// `arguments` null: only the blocks that write the arrays.
+template <int kCapacity>
 void launch(const GroupedGemmCall& call, const ArrayArguments& arrays, const Arguments* arguments, int helpers, Stream stream) {
-  Lists<kMost> lists;
-  if constexpr (kMost != 0) {
+  Lists<kCapacity> lists;
+  if constexpr (kCapacity != 0) {
     std::memset(&lists, 0, sizeof lists);
     const void* const* data = arrays.list_is_d ? call.d_list : call.w.data_list;
     for (int t = 0; t < call.rows.groups; ++t) {
@@ -90,8 +90,8 @@ void launch(const GroupedGemmCall& call, const ArrayArguments& arrays, const Arg
   config.stream = stream;
   config.attrs = &early;
   config.numAttrs = can_launch_early() ? 1 : 0;
-  check_cuda(arguments == nullptr ? cudaLaunchKernelEx(&config, set_up_arrays<kMost>, arrays, lists)
-                                  : cudaLaunchKernelEx(&config, set_up<kMost>, arrays, *arguments, lists),
+  check_cuda(arguments == nullptr ? cudaLaunchKernelEx(&config, set_up_arrays<kCapacity>, arrays, lists)
+                                  : cudaLaunchKernelEx(&config, set_up<kCapacity>, arrays, *arguments, lists),
              "set_up_groups");
 }
 

@@ -1,17 +1,17 @@
 #pragma once
-// What a vendor library wants to know of every group, written on the device from the splits by one kernel: shapes, leading
-// dimensions, addresses, scales, alpha and beta. Column-major, as that library sees row-major memory:
+// The description of every group that the vendor library reads, written on the device from the splits by one kernel: shapes,
+// leading dimensions, addresses, scales, alpha and beta. Column-major, as the library addresses row-major memory:
 //
 //   D_t [m,n] row-major is n x m column-major = op(A_t) [n,depth] . op(B_t) [depth,m]
 //
 // so A is the operand that supplies the columns of D_t, and B the one that supplies its rows. An operand whose memory runs
 // along the contraction (`k_major`) is `depth` x `extent`, any other `extent` x `depth`.
 //
-// The kernel also does by itself what no product is needed for: groups without products get what the library gives for a
-// product of +0 (plan.h, GemmEpilogue), and are left out of what it sees. Splits at fault leave every group out, and nothing is written.
+// The kernel also completes groups without products, with the library's result for a product of +0 (plan.h, GemmEpilogue); the
+// library then skips them. With invalid splits the library skips every group, and nothing is written.
 //
-// Transposed storage of x or dy has the rows of its group as its pitch. Where that is no multiple of 16 bytes, which the
-// library's kernels need, the group is copied with a pitch that is, and the library is shown the copy.
+// The pitch of transposed storage of x or dy is the rows of its group. Where that is not a multiple of 16 bytes, as the
+// library's kernels require, the group is copied with a pitch that is, and the library reads the copy.
 
 #include <cstdint>
 
@@ -57,22 +57,22 @@ std::int64_t group_arrays_bytes(int groups);
 GroupArrays group_arrays(void* memory, int groups);
 
 struct GroupSetupOptions {
-  bool keep_empty = false;          // groups without products are shown to the library as they are, and not written here
+  bool keep_empty = false;          // groups without products are passed to the library, and not written here
   std::int64_t row_unit = 1;        // rows of every group must be a multiple (kStatusUnalignedRows otherwise)
   void* aligned_a = nullptr;        // where unaligned groups are copied to, aligned_copy_bytes() at a multiple of 16; null:
-  void* aligned_b = nullptr;        // they are shown to the library as they are
+  void* aligned_b = nullptr;        // they are passed to the library as they are
   float* expanded_scales = nullptr; // kind block: 128x128 scales of w are written here as scales of 1x128, for A
 };
 
 // Floats of expanded_scales for all groups, and the scales of a group: [depth / 128, up][extent, up to 4].
 std::int64_t expanded_scale_floats(const GroupedGemmCall& call);
 
-// Bytes that copies of the unaligned groups of an operand may take, whatever the splits; 0 where there can be none: layouts
-// other than NT, storage that is not transposed, call.rows_multiple rows of which fill 16 bytes.
+// The most bytes that copies of the unaligned groups of an operand take for any splits. 0 where there are none: layouts other
+// than NT, storage that is not transposed, or call.rows_multiple rows that are a multiple of 16 bytes.
 //   columns * (ru(bytes of `capacity` rows, 16) + 16 * groups)
 std::int64_t aligned_copy_bytes(const GroupedGemmCall& call, const GemmSide& side);
 
-// One launch. The call is one that check_grouped_gemm() accepts, with groups.
+// One launch. check_grouped_gemm() has accepted the call, which has groups.
 void set_up_groups(const GroupedGemmCall& call, const GroupArrays& arrays, const GroupSetupOptions& options, Stream stream);
 
 }  // namespace assay::device

@@ -1,6 +1,6 @@
 #pragma once
-// Groups that are more than addresses: those without products are written, unaligned ones copied. Each block scans the splits
-// by itself, and all blocks share each such group.
+// Groups that need more than addresses: D of those without products is written, unaligned ones are copied. Each block scans the
+// splits by itself, and all blocks share the work of each such group.
 
 #include <cstdint>
 
@@ -26,8 +26,8 @@ struct GroupsWithWork {
   } list[kMaxGroups];
 };
 
-template <int kMost>
-__device__ void prepare_groups(const Arguments& arguments, const Lists<kMost>& lists, group_detail::BlockScratch<Sums>& scratch,
+template <int kCapacity>
+__device__ void prepare_groups(const Arguments& arguments, const Lists<kCapacity>& lists, group_detail::BlockScratch<Sums>& scratch,
                                GroupsWithWork& work) {
   if (threadIdx.x == 0) work.count = 0;
   std::uint32_t rows;
@@ -56,7 +56,7 @@ __device__ void prepare_groups(const Arguments& arguments, const Lists<kMost>& l
     const std::int64_t at = d_row * n * arguments.d_half_bytes / 2;
     char* d = arguments.d + at;
     const char* c = arguments.c + at;
-    if constexpr (kMost != 0) {
+    if constexpr (kCapacity != 0) {
       if (arguments.list_is_d) {
         d = static_cast<char*>(const_cast<void*>(list_entry(lists, false, group)));
         c = d;

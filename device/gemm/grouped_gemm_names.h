@@ -1,9 +1,10 @@
 #pragma once
-// Names and widths that the device half states for itself: it is used without the reference's library.
+// Names in messages about a grouped GEMM, also for values out of range, and widths of elements.
 
 #include <cstdint>
 #include <iterator>
 
+#include "device/support/format_name.h"
 #include "reference/formats/format.h"
 #include "reference/gemm/plan.h"
 
@@ -18,17 +19,6 @@ inline const char* layout_name(GemmLayout layout) {
   constexpr const char* kNames[] = {"TN", "NN", "NT"};
   const auto index = static_cast<std::uint32_t>(layout);
   return index < std::size(kNames) ? kNames[index] : "an unknown layout";
-}
-inline const char* type_name(Format type) {
-  switch (type) {
-    case Format::f32: return "f32";
-    case Format::bf16: return "bf16";
-    case Format::f16: return "f16";
-    case Format::e4m3: return "e4m3";
-    case Format::e5m2: return "e5m2";
-    case Format::e2m1: return "e2m1";
-    default: return "a type that no GEMM takes";
-  }
 }
 // Bits of an element of an operand or of D.
 inline std::int64_t type_bits(Format type) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the calls of this folder check in common on the host, beside check_rows().
+// Checks that the calls of assay::device share, on the host, beside check_rows().
 
 #include <charconv>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/layout/check_rows.h"
+#include "device/support/format_name.h"
 #include "reference/formats/format.h"
 #include "reference/recipes/quantize.h"
 
@@ -14,12 +15,6 @@ namespace assay::device {
 
 inline constexpr std::int64_t kMaxColumns = kMaxRows;
 
-inline const char* format_name(Format format) {
-  constexpr const char* kNames[] = {"f32",       "bf16",      "f16",  "e4m3", "e5m2", "e4m3_fnuz",
-                                    "e5m2_fnuz", "e8m0", "e2m1", "i32",  "i64"};
-  const auto index = static_cast<std::uint32_t>(format);
-  return index < std::size(kNames) ? kNames[index] : "an unknown format";
-}
 inline const char* recipe_name(Recipe recipe) {
   constexpr const char* kNames[] = {"tensor_current", "tensor_delayed", "block_1x128",
                                     "block_128x128",  "mxfp8",          "nvfp4"};

@@ -1,0 +1,16 @@
+#pragma once
+// The name of a format in messages.
+
+#include <cstdint>
+#include <string>
+
+#include "reference/formats/format.h"
+
+namespace assay::device {
+
+// Also for a value that is no format, as a caller may pass.
+inline std::string format_name(Format format) {
+  return format <= Format::i64 ? std::string(name_of(format)) : std::string("an unknown format");
+}
+
+}  // namespace assay::device
