@@ -1,5 +1,5 @@
 #pragma once
-// What a block is given: its tile of D, found in what the set-up kernel left in the workspace, and its shared memory.
+// A block's tile of D, found in the arrays that the set-up kernel left in the workspace, and its shared memory.
 
 #include <cuda_runtime.h>
 
@@ -46,22 +46,22 @@ __device__ inline bool find_shared_tile(const GemmCall& call, std::int64_t tile_
   return true;
 }
 
-// Dynamic shared memory that a block of the current device can have: consumer devices have 99 KiB.
-inline int most_dynamic_shared() {
+// The most dynamic shared memory of a block on the current device: consumer devices have 99 KiB.
+inline int max_dynamic_shared() {
   constexpr int kStatic = 1024;
-  int device = 0, most = 0;
+  int device = 0, limit = 0;
   check_cuda(cudaGetDevice(&device), "emulated GEMM: cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+  check_cuda(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
              "emulated GEMM: shared memory of a block");
-  return most - kStatic;
+  return limit - kStatic;
 }
-inline bool fits_block(int bytes) { return bytes <= most_dynamic_shared(); }
+inline bool fits_block(int bytes) { return bytes <= max_dynamic_shared(); }
 
-// Allows a kernel all that a block of this device can have. The limit belongs to the kernel, not to the launch: one
-// made for this launch could be lowered by another thread's before it takes place.
+// Sets the limit of a kernel to that maximum. The limit belongs to the kernel, not to the launch: another thread could
+// lower a limit set for this launch before the launch happens.
 template <class Kernel>
 void allow_dynamic_shared(Kernel* kernel, const char* name) {
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_dynamic_shared()), name);
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_dynamic_shared()), name);
 }
 
 }  // namespace assay::device::emulated

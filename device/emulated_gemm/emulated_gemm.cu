@@ -1,4 +1,4 @@
-// The call: checked, brought into the form of problem.h, set up on the device, and given to the fastest kernel that
+// The call: checked, converted to the form of problem.h, set up on the device, and passed to the fastest kernel that
 // computes its arithmetic.
 
 #include "device/emulated_gemm/emulated_gemm.h"
@@ -72,12 +72,12 @@ SetupCall setup_of(const GroupedGemmCall& call) {
   setup.d_listed = call.d_list != nullptr;
   setup.c = call.c;
   setup.bias = call.bias;
-  setup.most_depth = std::numeric_limits<std::int64_t>::max();
+  setup.max_depth = std::numeric_limits<std::int64_t>::max();
   setup.status = call.status;
   return setup;
 }
 
-// The unit takes these operands, and the plan can be carried out with it.
+// Checks that the unit takes these operands, and that the plan fits the unit.
 void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan, const TensorCoreUnit& unit,
                       const SetupCall& setup) {
   const auto name = [](std::string_view text) { return std::string(text); };
@@ -116,7 +116,7 @@ void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan,
   const bool scales_inside = plan.promotion >= Promotion::fma_scales_first;
   require(scales_inside == (call.kind == GemmKind::block), "plan.promotion", static_cast<std::int64_t>(plan.promotion),
           "an fma promotion for kind block, and for no other");
-  std::int64_t unit_of_k = 1;  // stretches and slices start on multiples of it
+  std::int64_t unit_of_k = 1;  // promotion intervals and slices start on multiples of it
   if (call.kind == GemmKind::block) {
     require(plan.promotion_interval > 0 && 128 % plan.promotion_interval == 0, "plan.promotion_interval", plan.promotion_interval,
             "a divisor of 128 for kind block");
@@ -158,7 +158,7 @@ Prepared prepare(const GroupedGemmCall& call, const EmulatedArithmetic& arithmet
   if (plan.slices > 1) {
     std::int64_t covered = 0;
     if (__builtin_mul_overflow(plan.slices, plan.slice_length, &covered)) covered = std::numeric_limits<std::int64_t>::max();
-    prepared.setup.most_depth = covered;
+    prepared.setup.max_depth = covered;
     if (call.layout != GemmLayout::NT) {
       const std::int64_t depth = call.layout == GemmLayout::TN ? call.K : call.N;
       require(depth <= covered, "plan.slices", plan.slices,
@@ -203,8 +203,8 @@ void grouped_gemm_by(Route route, const GroupedGemmCall& call, const EmulatedAri
   setup.tile_columns = kernel.tile_columns;
   setup.workspace = static_cast<std::uint8_t*>(call.workspace);
   prepared.gemm.workspace = setup.workspace;
-  const std::int64_t tiles = most_tiles(setup);
-  launch_setup(setup, call, stream);  // also without tiles: it looks at the splits
+  const std::int64_t tiles = max_tiles_of(setup);
+  launch_setup(setup, call, stream);  // also without tiles: it checks the splits
   if (tiles > 0) kernel.launch(prepared.gemm, tiles, stream);
 }
 

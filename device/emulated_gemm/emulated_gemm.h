@@ -1,24 +1,24 @@
 #pragma once
 // Grouped GEMM of any recipe with the arithmetic of any row of the tensor-core table, in integers on CUDA cores: bits that a
 // tensor core of another architecture would give, on any SM80 or newer. The plan and the unit are data
-// (reference/gemm/plan.h, reference/arithmetic/tensor_core.h); the arithmetic is written here anew.
+// (reference/gemm/plan.h, reference/arithmetic/tensor_core.h); the arithmetic is a second implementation.
 
 #include "device/gemm/grouped_gemm.h"
 #include "reference/arithmetic/tensor_core.h"
 
 namespace assay::device {
 
-// How every element is accumulated. Both must outlive the call only.
+// How every element is accumulated. Both must live until the call returns.
 struct EmulatedArithmetic {
   const AccumulationPlan* plan = nullptr;
   const TensorCoreUnit* unit = nullptr;  // the one that the plan names
 };
 
-// Device memory that the call needs besides its tensors; depends on sizes and types only.
+// Bytes of device memory that the call needs besides its tensors; depends on sizes and types only.
 std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic);
 
-// Errors: InvalidArgument (the call, or a unit that does not take these operands), before anything is launched; faults in
-// device-side values through the status word, and then nothing is written.
+// Errors: InvalidArgument (the call, or a unit that does not take these operands), before anything is launched; invalid
+// device-side values are reported in the status word, and then nothing is written.
 void emulated_grouped_gemm(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic, Stream stream);
 
 }  // namespace assay::device

@@ -2,7 +2,7 @@
 // e4m3.
 //
 // The exact sum of sixteen is one bf16 matrix instruction: products are multiples of 1/4 below 2^6, so its f32 result
-// is exact whatever the architecture. A second one over magnitudes tells whether all sixteen products are zero. The
+// is exact on every architecture. A second one, over magnitudes, shows whether all sixteen products are zero. The
 // five terms of a step (four groups and C) are then added in 64-bit integers.
 //
 //   bound     integer instructions: about 250 per step, 4 per product
@@ -132,17 +132,17 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
   const auto row_of = [&](int e) { return warp_row + e / 16 * 16 + (e & 2) * 4 + g; };
   const auto column_of = [&](int e) { return warp_column + e / 4 % 4 * 8 + 2 * q + e % 2; };
 
-  Kept<kThreads> kept;
-  kept.begin(plan, reinterpret_cast<float*>(dynamic_shared + sizeof(Stage)), kElements);
+  RunningSums<kThreads> running;
+  running.begin(plan, reinterpret_cast<float*>(dynamic_shared + sizeof(Stage)), kElements);
   for (int e = 0; e < kElements; ++e) stage.chain[e][thread] = 0;
 
   Walk<kStep> walk;
   walk.begin(plan, depth);
   Codes codes[kUnits];
   const auto load_stage = [&]() {
-    codes[0] = load(group.rows, tile_i, group.m, 0, walk.k, walk.stretch_end);
-    codes[1] = load(group.rows, tile_i, group.m, 1, walk.k, walk.stretch_end);
-    codes[2] = load(group.columns, tile_j, group.n, 0, walk.k, walk.stretch_end);
+    codes[0] = load(group.rows, tile_i, group.m, 0, walk.k, walk.interval_end);
+    codes[1] = load(group.rows, tile_i, group.m, 1, walk.k, walk.interval_end);
+    codes[2] = load(group.columns, tile_j, group.n, 0, walk.k, walk.interval_end);
   };
   if (walk.any) load_stage();
 
@@ -189,29 +189,29 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
       }
     }
 
-    if (!now.ends_stretch() || !kept.any()) continue;
+    if (!now.ends_interval() || !running.any()) continue;
 #pragma unroll 1
     for (int e = 0; e < kElements; ++e) {
       const std::int64_t i = tile_i + row_of(e), j = tile_j + column_of(e);
       if (i < group.m && j < group.n) {
-        kept.end_stretch(call, group, e, i, j, now.stretch_begin, now.ends_slice(), stage.chain[e][thread]);
+        running.end_interval(call, group, e, i, j, now.interval_begin, now.ends_slice(), stage.chain[e][thread]);
       }
       stage.chain[e][thread] = 0;
     }
-    if (now.ends_slice()) ++kept.slices;
+    if (now.ends_slice()) ++running.slices;
   }
 
 #pragma unroll 1
   for (int e = 0; e < kElements; ++e) {
     const std::int64_t i = tile_i + row_of(e), j = tile_j + column_of(e);
     if (i < group.m && j < group.n) {
-      write_element(group, call.d_type, i, j, kept.result(call, e, stage.chain[e][thread]));
+      write_element(group, call.d_type, i, j, running.result(call, e, stage.chain[e][thread]));
     }
   }
 }
 
 int block_bytes(const Arithmetic& plan) {
-  return static_cast<int>(sizeof(Stage)) + Kept<kThreads>::bytes(plan, kElements);
+  return static_cast<int>(sizeof(Stage)) + RunningSums<kThreads>::bytes(plan, kElements);
 }
 
 bool takes(const GemmCall& call) {

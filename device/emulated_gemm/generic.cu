@@ -16,11 +16,11 @@
 namespace assay::device::emulated {
 namespace {
 
-constexpr int kEdge = 16, kThreads = kEdge * kEdge, kMostProducts = 64, kMostScales = 4;
+constexpr int kEdge = 16, kThreads = kEdge * kEdge, kMaxProducts = 64, kMaxScales = 4;
 
 struct Stage {
-  Term term[kEdge][kMostProducts + 1];
-  std::uint8_t scale[kEdge][kMostScales];
+  Term term[kEdge][kMaxProducts + 1];
+  std::uint8_t scale[kEdge][kMaxScales];
 };
 
 __device__ std::uint32_t element(Format type, const GroupOperand& operand, std::int64_t i, std::int64_t k) {
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
       partial = promoted(plan.promotion, partial, value_of_code(chain_type, chain), row_scale, column_scale);
     }
     total = merged(plan, call.d_type, total, partial, slice == 0);
-    if (length == 0) break;  // what follows adds +0 again, which changes nothing more
+    if (length == 0) break;  // later slices add +0 again, which changes nothing
   }
   if (mine) write_element(group, call.d_type, i, j, total);
 }

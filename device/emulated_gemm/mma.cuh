@@ -1,6 +1,6 @@
 #pragma once
 // bf16 matrix instructions of a warp, D += A * B with f32 D. The fast kernels use them where their sums are exact, or
-// where only the size of a sum matters, so that no architecture's own rounding enters a result.
+// where only the size of a sum matters, so that no rounding of an architecture enters a result.
 //
 //   lane 4 * g + q holds   d[0], d[1]: row g, columns 2q and 2q + 1; d[2], d[3]: row g + 8, the same columns
 //                          a, b: pairs along k from 2q; of 16 k, from 2q + 8 too. a: rows g, g + 8; b: column g

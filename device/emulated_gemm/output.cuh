@@ -1,5 +1,5 @@
 #pragma once
-// What follows the chain of steps (plan.h): promotion, slices, the epilogue. f32 arithmetic, each operation rounded once.
+// After the chain of steps (plan.h): promotion, slices, the epilogue. f32 arithmetic, each operation rounded once.
 
 #include <cuda_fp16.h>
 
@@ -53,7 +53,7 @@ __device__ inline std::uint8_t scale_code(const GroupOperand& operand, std::int6
   return static_cast<const std::uint8_t*>(operand.scale)[scale_index(operand, i, k)];
 }
 
-// The value t of a finished stretch enters the partial sum.
+// The value t of a finished promotion interval enters the partial sum.
 __device__ inline float promoted(Promotion promotion, float partial, float t, float row_scale, float column_scale) {
   switch (promotion) {
     case Promotion::none: return t;
@@ -64,7 +64,7 @@ __device__ inline float promoted(Promotion promotion, float partial, float t, fl
   }
 }
 
-// The sum of a finished slice joins those before it.
+// Adds the sum of a finished slice to those before it.
 __device__ inline float merged(const Arithmetic& plan, Format d_type, float total, float slice, bool first) {
   if (plan.slices == 1) return slice;
   const auto kept = [&](float value) {

@@ -1,8 +1,8 @@
 #pragma once
-// What the kernels of emulated_gemm.h share: the call as data that fits kernel arguments, and the groups as a set-up kernel
-// lays them out in the workspace. Internal to this folder.
+// Shared by the kernels of emulated_gemm.h: the call as kernel arguments, and the groups as the set-up kernel
+// writes them to the workspace. Internal to this folder.
 //
-// Every operand of every group is seen as rows along the contraction index, whatever its recipe, storage and layout:
+// Every operand of every group is addressed as rows along the contraction index, for any recipe, storage and layout:
 //
 //   D_t[i][j] = sum over k < depth of  rows(i, k) * columns(j, k)
 //
@@ -64,7 +64,7 @@ struct Header {
   std::int32_t groups;
 };
 
-// Where things lie in the workspace; offsets in bytes.
+// The parts of the workspace; offsets in bytes.
 struct WorkspaceLayout {
   static constexpr std::int64_t kHeader = 256;
   std::int64_t groups, first_tile, data_list, scale_list, d_list, end;
@@ -93,7 +93,7 @@ struct SetupCall {
   bool d_listed;
   const void* c;
   const void* bias;
-  std::int64_t most_depth;     // products that the plan's slices cover
+  std::int64_t max_depth;     // products that the plan's slices cover
   std::int64_t tile_rows, tile_columns;
   std::uint8_t* workspace;
   std::uint32_t* status;
@@ -120,12 +120,12 @@ struct GemmCall {
   const std::uint8_t* workspace;
 };
 
-// Most tiles that any splits can give: the launch. Past what a launch can hold: throws InvalidArgument.
-std::int64_t most_tiles(const SetupCall& setup);
+// The most tiles of any splits, which is the size of the launch. Errors: InvalidArgument for more than a launch can have.
+std::int64_t max_tiles_of(const SetupCall& setup);
 
 void launch_setup(const SetupCall& setup, const GroupedGemmCall& call, Stream stream);
 
-// One way to compute: its tile of D, and whether and how it runs.
+// One kernel: its tile of D, whether it takes a call, and its launch.
 struct Kernel {
   const char* name;
   std::int64_t tile_rows, tile_columns;
@@ -138,14 +138,14 @@ extern const Kernel kFp8Kernel;
 extern const Kernel kWideSumKernel;
 extern const Kernel kFp4Kernel;
 
-// Which kernel a call would use.
+// The kernel that a call uses.
 enum class Route { fastest, generic };
 const Kernel& kernel_for(const GemmCall& call, Route route);
 
-// emulated_grouped_gemm() by a given route, for tests that compare the two.
+// emulated_grouped_gemm() with a given kernel, for tests that compare kernels.
 void grouped_gemm_by(Route route, const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic, Stream stream);
 
-// "generic", "fp8", ...: what emulated_grouped_gemm() would use for this call.
+// "generic", "fp8", ...: the kernel that emulated_grouped_gemm() uses for this call.
 const char* kernel_name(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic);
 
 }  // namespace assay::device::emulated

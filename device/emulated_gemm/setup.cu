@@ -1,5 +1,5 @@
 // Groups of a call from the splits, one thread per group: where each operand, its scales and D lie, how many tiles D_t has.
-// One block; every value is an integer sum, so no order matters. With splits at fault there are no tiles, and nothing is
+// One block; every value is an integer sum, so no order matters. With invalid splits there are no tiles, and nothing is
 // written.
 
 #include <cuda_runtime.h>
@@ -55,7 +55,7 @@ __device__ std::int64_t bytes_of_elements(Format type, std::int64_t elements) {
   return type == Format::bf16 || type == Format::f16 ? 2 * elements : elements;
 }
 
-// `rows_before` and `scales_before`: of the groups before, in rows and in scales; of no use for listed operands.
+// `rows_before` and `scales_before`: of the groups before, in rows and in scales; not used for listed operands.
 __device__ GroupOperand group_operand(const OperandSource& source, ScaleLayout layout, int t, std::int64_t rows,
                                       std::int64_t rows_before, std::int64_t scales_before, const void* const* data_list,
                                       const void* const* scale_list) {
@@ -123,8 +123,7 @@ __device__ std::int64_t sum_before(std::int64_t value, std::int64_t* scratch, st
   return before;
 }
 
-// alpha with everything that multiplies the whole sum (plan.h, GemmEpilogue). Without products alpha alone: there may be no
-// scales and no amax to read.
+// alpha times the scales of the whole sum (plan.h, GemmEpilogue). Without products alpha alone: scales and amax may not exist.
 __device__ float sum_factor(const SetupCall& call, const Group& group, int t, float alpha) {
   if (group.depth == 0) return alpha;
   if (call.kind == GemmKind::tensor) {
@@ -155,7 +154,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
     if (own != 0) split = 0;
     const bool wgrad = call.layout == GemmLayout::NT, work = split > 0 && call.N > 0 && call.K > 0;
     if (wgrad && work && call.kind == GemmKind::nvfp4 && split % 2 != 0) own |= kStatusOddPackedExtent;
-    if (wgrad && work && split > call.most_depth) own |= kStatusOverflow;
+    if (wgrad && work && split > call.max_depth) own |= kStatusOverflow;
     if (own != 0) atomicOr(&faults, own);
   }
   std::int64_t all_rows, all_tiles, ignored;
@@ -237,7 +236,7 @@ void store_list(const void* const* list, int groups, void* out, Stream stream) {
 
 }  // namespace
 
-std::int64_t most_tiles(const SetupCall& setup) {
+std::int64_t max_tiles_of(const SetupCall& setup) {
   const bool wgrad = setup.layout == GemmLayout::NT;
   const std::int64_t groups = setup.rows.groups, n = setup.layout == GemmLayout::TN ? setup.N : setup.K;
   const std::int64_t across = ceil_div(n, setup.tile_columns);
@@ -246,9 +245,9 @@ std::int64_t most_tiles(const SetupCall& setup) {
     const std::int64_t occupied = groups < setup.rows.capacity ? groups : setup.rows.capacity;
     down = setup.rows.capacity / setup.tile_rows + occupied;
   }
-  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t kMaxTiles = (std::int64_t{1} << 31) - 1;
   std::int64_t tiles = 0;
-  if (__builtin_mul_overflow(down, across, &tiles) || tiles > kMost) {
+  if (__builtin_mul_overflow(down, across, &tiles) || tiles > kMaxTiles) {
     throw InvalidArgument("D is " + std::to_string(down) + " by " + std::to_string(across) + " tiles of " +
                           std::to_string(setup.tile_rows) + " by " + std::to_string(setup.tile_columns) +
                           ": expected at most 2147483647 tiles");

@@ -1,7 +1,7 @@
 #pragma once
 // The fused step of a matrix instruction in integers, for any unit and any operand (spec tensor-core-1.1). Terms are
-// gathered one at a time into a Sum, in two passes: the first finds the exponent on which all are cut, the second adds what
-// is left of each.
+// added one at a time to a Sum, in two passes: the first finds the exponent at which all are cut, the second adds the
+// cut terms.
 
 #include <cstdint>
 
@@ -176,9 +176,9 @@ __device__ inline void see_special(Sum& sum, Term a, Term b) {
 }
 
 // One step over products (a(p), b(p)), p < count, for units that scale nothing, or each product by 2^scale. `fractions` is
-// the sum of both operands' fraction bits. Slots for which wanted(p) is false are passed over.
-template <class A, class B, class Wanted>
-__device__ std::uint32_t fused_products(const Arithmetic& unit, A&& a, B&& b, Wanted&& wanted, int count, int fractions, int scale,
+// the sum of both operands' fraction bits. Slots for which present(p) is false are skipped.
+template <class A, class B, class Present>
+__device__ std::uint32_t fused_products(const Arithmetic& unit, A&& a, B&& b, Present&& present, int count, int fractions, int scale,
                                         bool scale_is_nan, std::uint32_t c_bits) {
   Sum sum;
   sum.begin(unit.zero_floor);
@@ -186,7 +186,7 @@ __device__ std::uint32_t fused_products(const Arithmetic& unit, A&& a, B&& b, Wa
   see_accumulator(sum, c);
   if (scale_is_nan) sum.nan = true;
   for (int p = 0; p < count; ++p) {
-    if (!wanted(p)) continue;
+    if (!present(p)) continue;
     const Term left = a(p), right = b(p);
     if (left.special() || right.special()) {
       see_special(sum, left, right);
@@ -197,7 +197,7 @@ __device__ std::uint32_t fused_products(const Arithmetic& unit, A&& a, B&& b, Wa
   sum.set_unit(unit.fraction_bits);
   add_accumulator(sum, c);
   for (int p = 0; p < count; ++p) {
-    if (!wanted(p)) continue;
+    if (!present(p)) continue;
     const Term left = a(p), right = b(p);
     if (left.special() || right.special()) continue;
     sum.add(left.significand() * right.significand(), left.exponent() + right.exponent() + scale - fractions);
@@ -210,15 +210,15 @@ __device__ std::uint32_t fused_products(const Arithmetic& unit, A&& a, B&& b, Wa
 template <class A, class B, class ScaleA, class ScaleB>
 __device__ std::uint32_t fused_groups_of_16(const Arithmetic& unit, A&& a, B&& b, ScaleA&& scale_a, ScaleB&& scale_b, int count,
                                             std::uint32_t c_bits) {
-  constexpr int kGroup = 16, kMostGroups = 4;
-  std::int64_t significand[kMostGroups];
-  int exponent[kMostGroups];
+  constexpr int kGroup = 16, kMaxGroupsOfStep = 4;
+  std::int64_t significand[kMaxGroupsOfStep];
+  int exponent[kMaxGroupsOfStep];
   Sum sum;
   sum.begin(unit.zero_floor);
   const AccumulatorTerm c = AccumulatorTerm::of(c_bits, unit.accumulator);
   see_accumulator(sum, c);
 #pragma unroll
-  for (int g = 0; g < kMostGroups; ++g) {
+  for (int g = 0; g < kMaxGroupsOfStep; ++g) {
     significand[g] = 0;
     exponent[g] = 0;
     if (g * kGroup >= count) continue;
@@ -245,7 +245,7 @@ __device__ std::uint32_t fused_groups_of_16(const Arithmetic& unit, A&& a, B&& b
   sum.set_unit(unit.fraction_bits);
   add_accumulator(sum, c);
 #pragma unroll
-  for (int g = 0; g < kMostGroups; ++g) {
+  for (int g = 0; g < kMaxGroupsOfStep; ++g) {
     sum.add(significand[g], exponent[g] - 8);  // quarters, and 3 fraction bits of each scale
   }
   return sum.result(unit.accumulator);

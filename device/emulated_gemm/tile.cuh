@@ -1,5 +1,5 @@
 #pragma once
-// The fast kernels: 128 x 64 elements of D a block, f32 arithmetic without a rounding that is not meant. For one step
+// The fast kernels: 128 x 64 elements of D per block, in f32 arithmetic that rounds only where the unit does. For one step
 // of L products a_k * b_k and the accumulator C of an element, on a grid of 2^(e_max - F):
 //
 //   e_max     on tensor cores (tile_exponents.cuh)
@@ -11,7 +11,7 @@
 //                      lo += t - (hi' - hi)
 //   round     RZ(hi + lo), or acc, back to its place by a power of two; e8m13 drops the lowest 10 bits
 //
-// so 3 instructions a product (F = 13) or 6, all f32, and about half of one for the rest of the step.
+// so 3 instructions per product (F = 13) or 6, all f32, and about half of one for the rest of the step.
 //
 // Elements are prescaled so that q and s stay normal (tile_formats.cuh says for which). A step that holds
 // anything else, infinities and NaN included, is computed in integers from the operands in memory
@@ -38,7 +38,7 @@
 
 namespace assay::device::emulated {
 
-// Which chain is computed.
+// The chain that a kernel computes.
 template <Format kRowFormat, Format kColumnFormat, int kL, bool kWide, bool kMx>
 struct Chain {
   static constexpr Format kRow = kRowFormat, kColumn = kColumnFormat;
@@ -66,6 +66,144 @@ __device__ inline void take_back(const float (&aside)[kRows * kColumns], float (
   }
 }
 
+// The e8m0 scales of a stage of 32 k, as exponents. Without scales the arrays are not used.
+template <class C>
+struct BlockScales {
+  int row[C::kScaled ? kRows : 1] = {}, column[C::kScaled ? kColumns : 1] = {};
+
+  // Returns whether one of them is outside the range of the f32 steps.
+  template <class RowOf, class ColumnOf>
+  __device__ __forceinline__ bool read(const Group& group, std::int64_t tile_i, std::int64_t tile_j, const RowOf& row_of,
+                                       const ColumnOf& column_of, int k) {
+    bool special = false;
+    const auto exponent = [&](const GroupOperand& operand, std::int64_t line, std::int64_t extent) {
+      const int code = line < extent ? scale_code(operand, line, k) : 127;
+      special |= code < 127 - 30 || code > 127 + 8;
+      return code - 127;
+    };
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) row[r] = exponent(group.rows, tile_i + row_of(r), group.m);
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) column[c] = exponent(group.columns, tile_j + column_of(c), group.n);
+    return special;
+  }
+};
+
+using Accumulators = float[kRows][kColumns];
+
+__device__ __forceinline__ void clear(Accumulators& acc) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
+  }
+}
+
+// e_max of a step, as `scale`: the f32 bits of s times the block scales. Returns whether it is unknown for an element.
+template <class C, class RowOf, class ColumnOf>
+__device__ __forceinline__ bool find_grid(const TileStage& stage, int step, int warp_row, int warp_column, const RowOf& row_of,
+                                          const ColumnOf& column_of, int fraction_bits, const BlockScales<C>& scales_of,
+                                          const Accumulators& acc, std::uint32_t (&scale)[kRows][kColumns]) {
+  bool unknown = false;
+#pragma unroll
+  for (int tile = 0; tile < kColumns / 2; ++tile) {
+    float sums[kRows][2];
+    power_sums<C::kBase, C::kProducts>(stage, step, warp_row, warp_column, tile, sums);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int c = 2 * tile + e;
+        int level = level_of<C::kBase>(sums[r][e]);
+        if constexpr (C::kRow == Format::bf16) {
+          const int tops = stage.tops[step][row_of(r)] + stage.tops[step][kTileRows + column_of(c)];
+          constexpr float kLowest = power_of_two(-124);  // B^-31: smaller sums do not determine the level
+          unknown |= sums[r][e] < kLowest && tops > kNoTerm / 2;
+          level = max(level + tops, -126);
+        }
+        int scales = 0;
+        if constexpr (C::kScaled) {
+          scales = scales_of.row[r] + scales_of.column[c];
+          level = sums[r][e] == 0 ? -126 : level + scales;
+        }
+        // Without a product the level is below every bit of C; C comes back unchanged.
+        const int top = max((level + 127) << 23, static_cast<int>(bits_of_float(acc[r][c]) & 0x7F800000u));
+        const int s = ((kPrescale - 22 + 127 + fraction_bits) << 23) - top;
+        scale[r][c] = static_cast<std::uint32_t>(s);
+      }
+    }
+  }
+  return unknown;
+}
+
+constexpr float kMagic = power_of_two(34 - 149) * 1.5f;
+
+// C on the grid, in acc, or in acc and low. It is cut twice; the second grid is the coarser, so the result is that of one cut.
+template <class C>
+__device__ __forceinline__ void place_accumulators(const BlockScales<C>& scales_of, std::uint32_t (&scale)[kRows][kColumns],
+                                                   Accumulators& acc, float (&low)[C::kWideSum ? kRows : 1][kColumns]) {
+  constexpr float kUnprescale = power_of_two(-kPrescale);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      const float own = __fmul_rz(__fmul_rz(acc[r][c], float_of(scale[r][c])), kUnprescale);
+      if constexpr (C::kWideSum) {
+        const float high = __fadd_rn(kMagic, own);
+        low[r][c] = __fsub_rn(own, __fsub_rn(high, kMagic));
+        if constexpr (C::kScaled) {
+          const int s = static_cast<int>(scale[r][c]) + ((scales_of.row[r] + scales_of.column[c]) << 23);
+          if (s > 0) acc[r][c] = high;  // otherwise every product is cut to 0, and C does not change
+          else low[r][c] = 0;
+          scale[r][c] = static_cast<std::uint32_t>(max(s, 0));
+        } else {
+          acc[r][c] = high;
+        }
+      } else {
+        acc[r][c] = own;
+      }
+    }
+  }
+}
+
+// Rounds the sums and takes them off the grid, by 2^100 and 2^(e_max - F + 49).
+template <class C>
+__device__ __forceinline__ void round_sums(const BlockScales<C>& scales_of, const std::uint32_t (&scale)[kRows][kColumns],
+                                           const float (&low)[C::kWideSum ? kRows : 1][kColumns], std::uint32_t kept_bits,
+                                           Accumulators& acc) {
+  constexpr float kUp = power_of_two(100);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      std::uint32_t s = scale[r][c];
+      float sum = acc[r][c];
+      if constexpr (C::kWideSum) sum = __fadd_rz(__fsub_rn(sum, kMagic), low[r][c]);
+      if constexpr (C::kScaled) s -= static_cast<std::uint32_t>((scales_of.row[r] + scales_of.column[c]) << 23);
+      const float back = float_of(((kPrescale + 154u) << 23) - s);
+      const float value = __fmul_rn(__fmul_rn(sum, kUp), back);
+      const float rounded = float_of(bits_of_float(value) & kept_bits);
+      if constexpr (C::kScaled) {
+        if (scale[r][c] != 0) acc[r][c] = rounded;
+      } else {
+        acc[r][c] = rounded;
+      }
+    }
+  }
+}
+
+// The lines of an operand that a tile reads.
+template <class Code>
+__device__ __forceinline__ Lines<Code> lines_of(const GroupOperand& operand, std::int64_t first, std::int64_t extent, int max_lines) {
+  Lines<Code> lines;
+  lines.data = reinterpret_cast<const Code*>(operand.data) + first * operand.row_stride;
+  lines.row_stride = operand.row_stride;
+  lines.k_stride = operand.k_stride;
+  lines.lines = static_cast<int>(extent - first < max_lines ? extent - first : max_lines);
+  lines.k_major = operand.k_stride == 1;
+  return lines;
+}
+
 template <class C>
 __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
     compute_tile(const __grid_constant__ GemmCall call) {
@@ -80,45 +218,33 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
   const int warp = thread / 32, g = thread % 32 / 4, q = thread % 4;
   const int warp_row = warp % 4 * 32, warp_column = warp / 4 * 32;
   const int depth = static_cast<int>(group.depth);
-  Kept<kTileThreads> kept;
-  kept.begin(plan, reinterpret_cast<float*>(dynamic_shared + sizeof(TileStage)), kRows * kColumns);
+  RunningSums<kTileThreads> running;
+  running.begin(plan, reinterpret_cast<float*>(dynamic_shared + sizeof(TileStage)), kRows * kColumns);
 
   using Code = typename C::Code;
-  const auto lines_of = [&](const GroupOperand& operand, std::int64_t first, std::int64_t extent, int most) {
-    Lines<Code> lines;
-    lines.data = reinterpret_cast<const Code*>(operand.data) + first * operand.row_stride;
-    lines.row_stride = operand.row_stride;
-    lines.k_stride = operand.k_stride;
-    lines.lines = static_cast<int>(extent - first < most ? extent - first : most);
-    lines.k_major = operand.k_stride == 1;
-    return lines;
-  };
-  const Lines<Code> row_lines = lines_of(group.rows, tile_i, group.m, kTileRows);
-  const Lines<Code> column_lines = lines_of(group.columns, tile_j, group.n, kTileColumns);
+  const Lines<Code> row_lines = lines_of<Code>(group.rows, tile_i, group.m, kTileRows);
+  const Lines<Code> column_lines = lines_of<Code>(group.columns, tile_j, group.n, kTileColumns);
 
   // acc: the accumulator between steps; the sum, or its upper part, within one.
   float acc[kRows][kColumns], aside[kRows * kColumns];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
-  }
-
+  clear(acc);
   const int fraction_bits = plan.fraction_bits;
   const std::uint32_t kept_bits = plan.accumulator == Accumulator::e8m13_truncated ? 0xFFFFFC00u : 0xFFFFFFFFu;
   const auto row_of = [&](int r) { return warp_row + 8 * r + g; };
   const auto column_of = [&](int c) { return warp_column + c / 2 * 8 + 2 * q + c % 2; };
+  const auto i_of = [&](int o) { return tile_i + row_of(o / kColumns); };  // of element o = r * kColumns + c, in D
+  const auto j_of = [&](int o) { return tile_j + column_of(o % kColumns); };
 
   Walk<kChunk> walk;
   walk.begin(plan, depth);
   Codes<Code> codes[kUnits];
   const auto load_stage = [&]() {
-    codes[0] = row_lines.load(0, walk.k, walk.stretch_end);
-    codes[1] = row_lines.load(1, walk.k, walk.stretch_end);
-    codes[2] = column_lines.load(0, walk.k, walk.stretch_end);
+    codes[0] = row_lines.load(0, walk.k, walk.interval_end);
+    codes[1] = row_lines.load(1, walk.k, walk.interval_end);
+    codes[2] = column_lines.load(0, walk.k, walk.interval_end);
   };
   if (walk.any) load_stage();
-  bool out_of_range = false;  // some accumulator of this thread is
+  bool out_of_range = false;  // of an accumulator of this thread
 
   while (walk.any) {
     const Walk<kChunk> now = walk;
@@ -130,19 +256,8 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
     decode<C::kRow, C::kBase, C::kProducts>(stage, codes[0], 0, 0, row_lines.k_major, kRowPlace);
     decode<C::kRow, C::kBase, C::kProducts>(stage, codes[1], 1, 0, row_lines.k_major, kRowPlace);
     decode<C::kColumn, C::kBase, C::kProducts>(stage, codes[2], 0, kTileRows, column_lines.k_major, kColumnPlace);
-
-    int row_scale[C::kScaled ? kRows : 1] = {}, column_scale[C::kScaled ? kColumns : 1] = {};
-    if constexpr (C::kScaled) {
-      const auto read = [&](const GroupOperand& operand, std::int64_t line, std::int64_t extent) {
-        const int code = line < extent ? scale_code(operand, line, now.k) : 127;
-        special |= code < 127 - 30 || code > 127 + 8;
-        return code - 127;
-      };
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) row_scale[r] = read(group.rows, tile_i + row_of(r), group.m);
-#pragma unroll
-      for (int c = 0; c < kColumns; ++c) column_scale[c] = read(group.columns, tile_j + column_of(c), group.n);
-    }
+    BlockScales<C> scales_of;
+    if constexpr (C::kScaled) special |= scales_of.read(group, tile_i, tile_j, row_of, column_of, now.k);
     const bool in_integers = __syncthreads_or(special) != 0;
     walk.advance(plan, depth);
     if (walk.any) load_stage();
@@ -150,79 +265,28 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
 #pragma unroll 1
     for (int step = 0; step < kChunk / C::kProducts; ++step) {
       const int k = now.k + step * C::kProducts;
-      if (k >= now.stretch_end) break;
-      std::uint32_t scale[kRows][kColumns];  // f32 bits of s, times the block scales
+      if (k >= now.interval_end) break;
+      std::uint32_t scale[kRows][kColumns];
       bool unknown = false;
-      if (!in_integers) {
-#pragma unroll
-        for (int tile = 0; tile < kColumns / 2; ++tile) {
-          float sums[kRows][2];
-          power_sums<C::kBase, C::kProducts>(stage, step, warp_row, warp_column, tile, sums);
-#pragma unroll
-          for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-              const int c = 2 * tile + e;
-              int level = level_of<C::kBase>(sums[r][e]);
-              if constexpr (C::kRow == Format::bf16) {
-                const int tops = stage.tops[step][row_of(r)] + stage.tops[step][kTileRows + column_of(c)];
-                constexpr float kLowest = power_of_two(-124);  // B^-31; what lies below is not told apart
-                unknown |= sums[r][e] < kLowest && tops > kNoTerm / 2;
-                level = max(level + tops, -126);
-              }
-              int scales = 0;
-              if constexpr (C::kScaled) {
-                scales = row_scale[r] + column_scale[c];
-                level = sums[r][e] == 0 ? -126 : level + scales;
-              }
-              // Without a product the level is below all that C can be a multiple of; C comes back unchanged.
-              const int top = max((level + 127) << 23, static_cast<int>(bits_of_float(acc[r][c]) & 0x7F800000u));
-              const int s = ((kPrescale - 22 + 127 + fraction_bits) << 23) - top;
-              scale[r][c] = static_cast<std::uint32_t>(s);
-            }
-          }
-        }
-      }
+      if (!in_integers) unknown = find_grid(stage, step, warp_row, warp_column, row_of, column_of, fraction_bits, scales_of, acc, scale);
       if (in_integers || __any_sync(0xFFFFFFFFu, unknown || out_of_range)) {
         out_of_range = false;
         const SlowLines lines = {&group.rows, &group.columns, C::kRow, C::kColumn};
-        const int count = min(C::kProducts, now.stretch_end - k);
+        const int count = min(C::kProducts, now.interval_end - k);
         put_aside(acc, aside);
 #pragma unroll 1
         for (int o = 0; o < kRows * kColumns; ++o) {
-          const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
+          const std::int64_t i = i_of(o), j = j_of(o);
           if (i < group.m && j < group.n) aside[o] = slow_step(plan, lines, i, j, k, count, aside[o]);
           out_of_range |= !in_range(aside[o]);
         }
         take_back(aside, acc);
         continue;
       }
-
-      // C on the grid. Cut twice, on grids of which the second is the coarser: that is cut once.
-      constexpr float kMagic = power_of_two(34 - 149) * 1.5f, kUnprescale = power_of_two(-kPrescale);
       float low[C::kWideSum ? kRows : 1][kColumns];
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
-          const float own = __fmul_rz(__fmul_rz(acc[r][c], float_of(scale[r][c])), kUnprescale);
-          if constexpr (C::kWideSum) {
-            const float high = __fadd_rn(kMagic, own);
-            low[r][c] = __fsub_rn(own, __fsub_rn(high, kMagic));
-            if constexpr (C::kScaled) {
-              const int s = static_cast<int>(scale[r][c]) + ((row_scale[r] + column_scale[c]) << 23);
-              if (s > 0) acc[r][c] = high;  // otherwise every product is cut to 0, and C stays what it is
-              else low[r][c] = 0;
-              scale[r][c] = static_cast<std::uint32_t>(max(s, 0));
-            } else {
-              acc[r][c] = high;
-            }
-          } else {
-            acc[r][c] = own;
-          }
-        }
-      }
-
+      place_accumulators(scales_of, scale, acc, low);
+      // The products, each cut to the grid. (Written out, as are the integer steps above: with functions for them ptxas orders
+      // the instructions differently.)
       const float* a_values = &stage.values[warp_row + g][step * C::kProducts];
       const float* b_values = &stage.values[kTileRows + warp_column + 2 * q][step * C::kProducts];
 #pragma unroll 1
@@ -250,58 +314,34 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
           }
         }
       }
-
-      // Back to its place, by 2^100 and 2^(e_max - F + 49).
-      constexpr float kUp = power_of_two(100);
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
-          std::uint32_t s = scale[r][c];
-          float sum = acc[r][c];
-          if constexpr (C::kWideSum) sum = __fadd_rz(__fsub_rn(sum, kMagic), low[r][c]);
-          if constexpr (C::kScaled) s -= static_cast<std::uint32_t>((row_scale[r] + column_scale[c]) << 23);
-          const float back = float_of(((kPrescale + 154u) << 23) - s);
-          const float value = __fmul_rn(__fmul_rn(sum, kUp), back);
-          const float rounded = float_of(bits_of_float(value) & kept_bits);
-          if constexpr (C::kScaled) {
-            if (scale[r][c] != 0) acc[r][c] = rounded;
-          } else {
-            acc[r][c] = rounded;
-          }
-        }
-      }
+      round_sums(scales_of, scale, low, kept_bits, acc);
     }
 
-    if (!now.ends_stretch() || !kept.any()) continue;  // one chain: acc is the result
+    if (!now.ends_interval() || !running.any()) continue;  // one chain: acc is the result
     put_aside(acc, aside);
 #pragma unroll 1
     for (int o = 0; o < kRows * kColumns; ++o) {
-      const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
+      const std::int64_t i = i_of(o), j = j_of(o);
       if (i < group.m && j < group.n) {
-        kept.end_stretch(call, group, o, i, j, now.stretch_begin, now.ends_slice(), aside[o]);
+        running.end_interval(call, group, o, i, j, now.interval_begin, now.ends_slice(), aside[o]);
       }
     }
-    if (now.ends_slice()) ++kept.slices;
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-      for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
-    }
+    if (now.ends_slice()) ++running.slices;
+    clear(acc);
     out_of_range = false;
   }
 
   put_aside(acc, aside);
 #pragma unroll 1
   for (int o = 0; o < kRows * kColumns; ++o) {
-    const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
-    if (i < group.m && j < group.n) write_element(group, call.d_type, i, j, kept.result(call, o, aside[o]));
+    const std::int64_t i = i_of(o), j = j_of(o);
+    if (i < group.m && j < group.n) write_element(group, call.d_type, i, j, running.result(call, o, aside[o]));
   }
 }
 
 // Dynamic shared memory of a block.
 inline int tile_bytes(const Arithmetic& plan) {
-  return static_cast<int>(sizeof(TileStage)) + Kept<kTileThreads>::bytes(plan, kRows * kColumns);
+  return static_cast<int>(sizeof(TileStage)) + RunningSums<kTileThreads>::bytes(plan, kRows * kColumns);
 }
 inline bool tiles_fit(const Arithmetic& plan) { return fits_block(tile_bytes(plan)); }
 

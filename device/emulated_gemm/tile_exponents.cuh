@@ -2,8 +2,8 @@
 // e_max of the kernels of tile.cuh, on tensor cores: the largest e_a + e_b of a step's products.
 //
 // Each operand has a second form, B^e for an element of exponent e (0 for a zero), B = 2^6 or 2^4. A sum of fewer than
-// B such products, each B^(e_a + e_b), lies in [B^m, B^(m+1)) for the largest m of e_a + e_b: its f32 exponent tells
-// m, however the instruction rounds.
+// B such products, each B^(e_a + e_b), lies in [B^m, B^(m+1)) for the largest m of e_a + e_b: its f32 exponent gives
+// m for any rounding of the instruction.
 
 #include <cuda_runtime.h>
 
@@ -35,7 +35,7 @@ __device__ void power_sums(const TileStage& stage, int step, int warp_row, int w
     const std::uint32_t* lower = stage.powers[warp_row + 16 * half + 8 + g];
     float d[4] = {0, 0, 0, 0};
     if constexpr (kBase == 6) {
-      // Which k an instruction's slots hold does not matter while both operands agree.
+      // The order of k in an instruction's slots does not matter as long as both operands have the same.
 #pragma unroll
       for (int part = 0; part < kProducts / 16; ++part) {
         const int at = step * (kProducts / 2) + part * 8 + 2 * q;

@@ -1,6 +1,6 @@
 #pragma once
-// The step that f32 cannot take, for the kernels of tile.cuh: one element in integers (step.cuh), from
-// the operands in memory; and which accumulators may go back to f32 steps.
+// A step outside the range of the f32 path, for the kernels of tile.cuh: one element in integers (step.cuh), from
+// the operands in memory; and which accumulators may return to f32 steps.
 
 #include <cstdint>
 
@@ -39,7 +39,7 @@ __device__ __noinline__ inline float slow_step(const Arithmetic& unit, const Slo
       fused_products(unit, left, right, all, count, fractions, scale, scale_is_nan, bits_of_float(c)));
 }
 
-// Whether an accumulator can have come from f32 steps alone, or may enter one: 0 or within 2^-110 to 2^70.
+// Whether an accumulator is in the range of f32 steps: 0 or within 2^-110 to 2^70.
 __device__ inline bool in_range(float c) {
   const std::uint32_t magnitude = bits_of_float(c) & 0x7FFFFFFF;
   return magnitude == 0 || (magnitude >= (127u - 110) << 23 && magnitude < (127u + 70) << 23);

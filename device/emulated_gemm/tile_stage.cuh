@@ -1,6 +1,6 @@
 #pragma once
 // The stage of the kernels of tile.cuh: 32 k of a block's rows and columns in shared memory, as values and as
-// powers of B, and how they come there. Codes are loaded into registers first and decoded from there.
+// powers of B, and how they are loaded. Codes are loaded into registers first and decoded from there.
 
 #include <cuda_runtime.h>
 

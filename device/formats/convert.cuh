@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kF32StoredNan = 0x7FFF'FFFFu;  // what is stored 
 
 ASSAY_BOTH bool is_nan_bits(std::uint32_t bits) { return (bits & kF32Magnitude) > kF32Infinity; }
 
-// A NaN of arithmetic has a sign and a payload that depend on the machine; what is stored has not.
+// A NaN of arithmetic has a sign and a payload that depend on the machine; a stored NaN does not.
 ASSAY_BOTH float stored_float(float x) { return is_nan_bits(bits_of_float(x)) ? float_of_bits(kF32StoredNan) : x; }
 
 // Arithmetic that is never contracted nor flushed, whatever the compiler's flags.
@@ -160,7 +160,7 @@ ASSAY_BOTH std::uint8_t encode_fp8(float x) {
 }
 
 // The exact value; NaN codes give the quiet NaN with their sign, e5m2 infinities are infinities. The code is read as an f32
-// whose exponent is too small by the difference of the biases, subnormals included; a power of two puts that right.
+// whose exponent is too small by the difference of the biases, subnormals included; a power of two corrects that.
 template <Format format>
 ASSAY_BOTH float decode_fp8(std::uint32_t code) {
   const std::uint32_t sign = (code & 0x80u) << 24, magnitude = code & 0x7Fu;
@@ -248,11 +248,12 @@ ASSAY_BOTH std::uint16_t encode_f16(float x) {
 //   kPerWord       elements of a word
 //   kMaxBits       the largest finite value, as f32
 //   widen(word, i) element i of a word as f32, exact; i is a compile-time constant after unrolling
-//   raise(m, word) `m` starts at 0 and gathers the magnitudes seen, NaN passed over; as many maxima as elements in a word
+//   accumulate_absmax(m, word)  the maximum of m and the magnitudes of a word, NaN passed over; as many maxima as elements in
+//                  a word; starts from 0
 //   merge(a, b)    of two such
 //   amax_bits(m)   the largest of them as the bits of an f32, which order as unsigned integers do
 //
-// raise() is a maximum of magnitudes: it selects and never rounds, so its order cannot matter. The instruction's maximum
+// accumulate_absmax() is a maximum: it selects and never rounds, so its order cannot matter. The instruction's maximum
 // returns the other operand for a NaN.
 template <Format type>
 struct Element;
@@ -263,7 +264,7 @@ struct Element<Format::f32> {
   static constexpr std::uint32_t kMaxBits = 0x7F7F'FFFFu;
   static ASSAY_BOTH float widen_one(std::uint32_t bits) { return float_of_bits(bits); }
   static ASSAY_BOTH float widen(std::uint32_t word, int) { return float_of_bits(word); }
-  static ASSAY_BOTH std::uint32_t raise(std::uint32_t m, std::uint32_t word) {
+  static ASSAY_BOTH std::uint32_t accumulate_absmax(std::uint32_t m, std::uint32_t word) {
 #ifdef __CUDA_ARCH__
     return __float_as_uint(fmaxf(__uint_as_float(m), fabsf(__uint_as_float(word))));
 #else
@@ -279,7 +280,7 @@ struct Element<Format::f32> {
 template <std::uint32_t kInfinity>
 struct HalfWord {
   static constexpr int kBytes = 2, kPerWord = 2;
-  static ASSAY_BOTH std::uint32_t raise_on_host(std::uint32_t m, std::uint32_t word) {
+  static ASSAY_BOTH std::uint32_t accumulate_absmax_on_host(std::uint32_t m, std::uint32_t word) {
     std::uint32_t low = m & 0xFFFFu, high = m >> 16;
     const std::uint32_t a = word & 0x7FFFu, b = word >> 16 & 0x7FFFu;
     if (a <= kInfinity && a > low) low = a;
@@ -298,11 +299,11 @@ struct Element<Format::bf16> : HalfWord<0x7F80> {
   static ASSAY_BOTH float widen(std::uint32_t word, int i) {
     return float_of_bits(i == 0 ? word << 16 : word & 0xFFFF'0000u);
   }
-  static ASSAY_BOTH std::uint32_t raise(std::uint32_t m, std::uint32_t word) {
+  static ASSAY_BOTH std::uint32_t accumulate_absmax(std::uint32_t m, std::uint32_t word) {
 #ifdef __CUDA_ARCH__
     return merge(m, word & 0x7FFF'7FFFu);
 #else
-    return raise_on_host(m, word);
+    return accumulate_absmax_on_host(m, word);
 #endif
   }
   static ASSAY_BOTH std::uint32_t merge(std::uint32_t a, std::uint32_t b) {
@@ -311,7 +312,7 @@ struct Element<Format::bf16> : HalfWord<0x7F80> {
     asm("max.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
     return larger;
 #else
-    return raise_on_host(a, b);
+    return accumulate_absmax_on_host(a, b);
 #endif
   }
   static ASSAY_BOTH std::uint32_t amax_bits(std::uint32_t m) { return larger_half(m) << 16; }
@@ -322,11 +323,11 @@ struct Element<Format::f16> : HalfWord<0x7C00> {
   static constexpr std::uint32_t kMaxBits = 0x477F'E000u;
   static ASSAY_BOTH float widen_one(std::uint32_t code) { return widen_f16(code); }
   static ASSAY_BOTH float widen(std::uint32_t word, int i) { return widen_f16(i == 0 ? word & 0xFFFFu : word >> 16); }
-  static ASSAY_BOTH std::uint32_t raise(std::uint32_t m, std::uint32_t word) {
+  static ASSAY_BOTH std::uint32_t accumulate_absmax(std::uint32_t m, std::uint32_t word) {
 #ifdef __CUDA_ARCH__
     return merge(m, word & 0x7FFF'7FFFu);
 #else
-    return raise_on_host(m, word);
+    return accumulate_absmax_on_host(m, word);
 #endif
   }
   static ASSAY_BOTH std::uint32_t merge(std::uint32_t a, std::uint32_t b) {
@@ -335,7 +336,7 @@ struct Element<Format::f16> : HalfWord<0x7C00> {
     asm("max.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
     return larger;
 #else
-    return raise_on_host(a, b);
+    return accumulate_absmax_on_host(a, b);
 #endif
   }
   static ASSAY_BOTH std::uint32_t amax_bits(std::uint32_t m) { return bits_of_float(widen_f16(larger_half(m))); }

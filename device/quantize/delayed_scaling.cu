@@ -1,4 +1,4 @@
-// Scale updates. The numbers are few: what they cost is the launch.
+// Scale updates. The numbers are few: the launch takes most of the time.
 //
 //   matches   reference/recipes/delayed_scaling.h, reference/recipes/per_tensor.h
 

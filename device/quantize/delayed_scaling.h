@@ -1,5 +1,5 @@
 #pragma once
-// The scale updates on the device: reference/recipes/delayed_scaling.h, and amax and scale of current scaling by themselves.
+// The scale updates on the device: reference/recipes/delayed_scaling.h, and amax and scale of current scaling separately.
 
 #include <cstdint>
 

@@ -9,8 +9,8 @@
 
 namespace assay::device {
 
-// amax_bits [groups]: the bits of an f32, written by two launches. The checks of the call have been made; `noop` and faulty
-// splits leave everything as it was.
+// amax_bits [groups]: the bits of an f32, written by two launches. The checks of the call have been made; with `noop` or invalid
+// splits nothing is written.
 void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
                        std::uint32_t* amax_bits, std::uint32_t* status, Stream stream);
 

@@ -32,10 +32,10 @@ __device__ __forceinline__ void load_patch(MatrixPatch<X, kRows>& patch, const v
   for (int i = 0; i < kRows; ++i, row += columns * kBytes) {
     const bool inside = i < rows_inside;
     if constexpr (kAligned) {  // the columns are a multiple of 8: all inside or none
-      const bool wanted = inside && columns_inside > 0;
+      const bool present = inside && columns_inside > 0;
 #pragma unroll
       for (int v = 0; v < kWords / 4; ++v) {
-        const uint4 vector = wanted ? __ldcs(reinterpret_cast<const uint4*>(row) + v) : uint4{0, 0, 0, 0};
+        const uint4 vector = present ? __ldcs(reinterpret_cast<const uint4*>(row) + v) : uint4{0, 0, 0, 0};
         patch.word[i][4 * v] = vector.x;
         patch.word[i][4 * v + 1] = vector.y;
         patch.word[i][4 * v + 2] = vector.z;

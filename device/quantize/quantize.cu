@@ -1,4 +1,4 @@
-// The common part of quantization on the device: checks, which directions are requested, and which recipe serves them.
+// The common part of quantization on the device: checks, the requested directions, and the recipe.
 
 #include "device/quantize/quantize.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 bool has_small_blocks(Recipe recipe) { return recipe == Recipe::mxfp8 || recipe == Recipe::nvfp4; }
 
-// Types, and options that another recipe owns.
+// Types, and options that belong to another recipe.
 void check_config(const QuantizeConfig& config, Format x_type) {
   const Recipe recipe = config.recipe;
   if (recipe > Recipe::nvfp4) {
@@ -138,8 +138,8 @@ void quantize(const QuantizeCall& call, Stream stream) {
                                    {"status", call.status}});
 
   // A direction of which nothing is requested is off. The one scale_inv of per-tensor recipes belongs to no direction.
-  QuantizeCall wanted = call;
-  QuantizeConfig& config = wanted.config;
+  QuantizeCall active = call;
+  QuantizeConfig& config = active.config;
   const QuantizeOutput& output = call.output;
   const bool per_tensor = is_per_tensor(config.recipe), nvfp4 = config.recipe == Recipe::nvfp4;
   config.rowwise &= output.rowwise_data != nullptr || (!per_tensor && output.rowwise_scale_inv != nullptr) ||
@@ -150,7 +150,7 @@ void quantize(const QuantizeCall& call, Stream stream) {
 
   if (!config.rowwise && !config.columnwise && !per_tensor) {
     if (!config.dbias) return;
-    const DbiasCall dbias = dbias_of(wanted);
+    const DbiasCall dbias = dbias_of(active);
     auto* const tile_sums = static_cast<float*>(call.workspace);
     sum_tiles(dbias, tile_sums, call.noop, stream);
     finish_dbias(dbias, tile_sums, call.noop, stream);
@@ -159,14 +159,14 @@ void quantize(const QuantizeCall& call, Stream stream) {
   switch (config.recipe) {
     case Recipe::tensor_current:
     case Recipe::tensor_delayed:
-      return quantize_per_tensor(wanted, stream);
+      return quantize_per_tensor(active, stream);
     case Recipe::block_1x128:
     case Recipe::block_128x128:
-      return quantize_fp8_block(wanted, stream);
+      return quantize_fp8_block(active, stream);
     case Recipe::mxfp8:
-      return quantize_mxfp8(wanted, stream);
+      return quantize_mxfp8(active, stream);
     case Recipe::nvfp4:
-      return quantize_nvfp4(wanted, stream);
+      return quantize_nvfp4(active, stream);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Quantization on the device: the call of reference/recipes/quantize.h over device memory, every bit the same. The enums and
-// the configuration are the reference's; no rounding rule is.
+// Quantization on the device: the call of reference/recipes/quantize.h over device memory, with the same bits. It shares enums
+// and the configuration with the reference, but no rounding rule.
 //
 // One call quantizes one tensor or all groups of a ragged one, rowwise, columnwise or both in one pass over x. It reads the
 // splits on the device only, allocates nothing, does not synchronise and may be captured in a CUDA graph: data, splits,
@@ -30,7 +30,7 @@ struct QuantizeCall {
   const float* noop = nullptr;             // device [1]: exactly 1.0 and nothing is written
   const std::uint8_t* rowwise_random = nullptr;     // device: nvfp4 stochastic rounding
   const std::uint8_t* columnwise_random = nullptr;
-  QuantizeOutput output;                   // device pointers; null: not wanted
+  QuantizeOutput output;                   // device pointers; null: not requested
   void* workspace = nullptr;               // device, 256-byte aligned, quantize_workspace_bytes(); contents undefined
   std::int64_t workspace_bytes = 0;
   std::uint32_t* status = nullptr;         // device [1], or null
@@ -39,7 +39,7 @@ struct QuantizeCall {
 // Device memory that a call needs besides its tensors. Depends on sizes and configuration only, not on splits.
 std::int64_t quantize_workspace_bytes(const QuantizeCall& call);
 
-// Errors: InvalidArgument and NotSupported before anything is launched; faults in device-side values through the status word.
+// Errors: InvalidArgument and NotSupported before anything is launched; invalid device-side values in the status word.
 void quantize(const QuantizeCall& call, Stream stream);
 
 // The recipes, called by quantize() after its checks. Each serves both directions, all input and output types.

@@ -4,14 +4,14 @@
 //
 //   traffic   as in tile.cuh
 //   ceiling   not HBM: about two thirds of the rate of a copy, half of it with dbias, less with hundreds of groups.
-//             Whole lines of 128 B as windows, or clusters of 8, gain nothing. What is left is the time of a tile from
-//             barrier to barrier (5 reads of shared memory and 4 shifts for 16 codes; several tiles one after another
+//             Whole lines of 128 B as windows, or clusters of 8, are not faster. The rest is the time of a tile between
+//             barriers (5 reads of shared memory and 4 shifts for 16 codes; several tiles one after another
 //             where groups meet), of which 4 tiles per SM (3 with dbias) do not hide enough.
 //   layout    a tile per block as in tile.cuh; kCluster blocks with tiles one below another are a cluster
-//   columns   a column of codes is stored by whole aligned windows of kWindow bytes. Codes of a tile that are of the
-//             same window as the next tile's first go to that tile's block, into its shared memory, and are stored by
-//             it; only where a cluster or a group begins or ends is a window not whole. Of a group of one tile the
-//             columns follow one another without a gap: they are put together to aligned 16 bytes.
+//   columns   a column of codes is stored by whole aligned windows of kWindow bytes. Codes of a tile in the same window
+//             as the next tile's first code go to the shared memory of that tile's block, which stores them; only where a
+//             cluster or a group begins or ends are windows partial. The columns of a group of one tile follow one
+//             another without a gap: they are combined to aligned 16 bytes.
 //   order     as in tile.cuh
 //   matches   reference/recipes/fp8_block.h
 
@@ -192,7 +192,7 @@ struct ClusterShared {
 // Windows of the buffer are shared out so that a cluster has kCluster of them, one below another, of one column of
 // tiles.
 template <Format X, Format F, bool kSquare, unsigned kParts>
-__global__ void __launch_bounds__(kThreads, tiles_an_sm<X>())
+__global__ void __launch_bounds__(kThreads, tiles_per_sm<X>())
     quantize_clusters(const __grid_constant__ Fp8BlockTiles a) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   using Memory = ClusterShared<kSquare, kParts>;

@@ -1,5 +1,5 @@
-// FP8 block scaling on the device: what a call wants, as one launch over tiles of 128 x 128
-// (tile.cuh), and the end of dbias from the sums that the launch leaves in the workspace.
+// FP8 block scaling on the device: a call as one launch over tiles of 128 x 128
+// (tile.cuh), and the second half of dbias from the sums that the launch leaves in the workspace.
 
 #include <cstdint>
 #include <limits>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;
 
-// What the launch relies on: columnwise codes of every group in columns of whole vectors. Of one tensor it is seen here
-// what its rows are; the kernel reports that they break the promise.
+// The multiple of rows that the launch relies on: columnwise codes of every group in columns of whole vectors. For one tensor
+// the rows are known here; the kernel reports a broken promise.
 std::uint32_t relied_on(const QuantizeCall& call, bool columns) {
   const bool seen = call.rows.splits == nullptr && call.rows.capacity % call.rows_multiple == 0;
   return columns && call.rows_multiple % 16 == 0 && !seen ? static_cast<std::uint32_t>(call.rows_multiple) : 1;

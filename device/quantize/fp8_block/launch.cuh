@@ -1,5 +1,5 @@
 #pragma once
-// Which kernel a call of FP8 block scaling takes.
+// The kernel of a call of FP8 block scaling.
 
 #include <limits>
 
@@ -11,7 +11,7 @@
 
 namespace assay::device::fp8_block {
 
-// Whether columns of codes begin in the middle of 16 bytes, as far as the host knows.
+// Whether columns of codes may begin in the middle of 16 bytes, as far as the host knows.
 inline bool has_ragged_columns(const Fp8BlockTiles& tiles) {
   return tiles.column_data != nullptr && tiles.rows_multiple == 1 &&
          (tiles.rows.splits != nullptr || tiles.rows.capacity % 16 != 0 ||
@@ -27,7 +27,7 @@ void launch_columns(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   launch<X, F, kSquare, kParts, true>(tiles, stream);
 }
 
-// The kernel with the least parts that has those wanted.
+// The kernel with the fewest parts that has the requested ones.
 template <Format X, Format F, bool kSquare>
 void launch_parts(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   const bool row = tiles.row_data != nullptr || tiles.row_scale != nullptr;

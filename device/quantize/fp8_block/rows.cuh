@@ -3,13 +3,12 @@
 // more of them share an SM than in tile.cuh.
 //
 //   traffic   2 B read, 1 B written per element, 4 B of scale per 128 (1x128) or per 16384 (128x128):  3.03 B/element
-//   ceiling   HBM: 1x128 goes within a few percent of the rate of a copy, ragged or not; 128x128 of one tensor at the
-//             rate of a copy
+//   ceiling   HBM: 1x128 reaches the rate of a copy within a few percent, ragged or not; 128x128 of one tensor reaches it
 //   1x128     a row's 128 elements lie in 16 lanes: strips of rows, no barrier, no tiles. Ragged: codes lie where x
 //             lies, only scales are placed by groups
 //   128x128   a tile a block of 512 threads, 4 rows x 8 columns per thread, one barrier for its amax; 3 tiles per SM.
-//             Ragged: quantize_tiles() of 256 threads, of whose blocks 4 share an SM. Where groups meet, a block has
-//             several tiles one after another, and more blocks fill the gaps between them
+//             Ragged: quantize_tiles() of 256 threads, 4 blocks per SM. Where groups meet, a block has
+//             several tiles one after another, and more blocks hide the gaps between them
 //   order     amax is a maximum of magnitudes: no order can change it
 //   matches   reference/recipes/fp8_block.h
 
@@ -41,7 +40,7 @@ __device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int6
   std::uint32_t maximum[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    maximum[i] = E::raise(E::raise(E::raise(E::raise(0, word[i].x), word[i].y), word[i].z), word[i].w);
+    maximum[i] = E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(0, word[i].x), word[i].y), word[i].z), word[i].w);
   }
   // Two rows in the halves of a word; then a lane has row (lane >> 2) & 3.
   std::uint32_t pair[2];
@@ -86,8 +85,8 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_strips(const __grid_cons
       [&](int row) { return column_tile * Layout::pitch(a.rows.capacity, a.columns) + first_row + row; });
 }
 
-// Ragged: codes lie where x lies, whatever the groups; only where a row's scale goes depends on its group. A block
-// looks that up once for a segment of some strips, a thread for a row.
+// Ragged: codes lie where x lies, regardless of the groups; only the place of a row's scale depends on its group. A block
+// finds that once for a segment of some strips, a thread for each row.
 constexpr int kSegmentRows = 128;
 static_assert(kSegmentRows <= kThreads);
 
@@ -119,7 +118,7 @@ constexpr int kSquareRows = 4;
 constexpr int kSquareThreads = kBlock / kSquareRows * 16;
 constexpr int squares_an_sm() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
-  return 2;  // without FP8 instructions the codes take registers to make
+  return 2;  // without FP8 instructions the conversion needs more registers
 #else
   return 3;
 #endif
@@ -149,7 +148,7 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm())
   std::uint32_t maximum = 0;
 #pragma unroll
   for (int i = 0; i < kSquareRows; ++i) {
-    maximum = E::raise(E::raise(E::raise(E::raise(maximum, word[i].x), word[i].y), word[i].z), word[i].w);
+    maximum = E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(maximum, word[i].x), word[i].y), word[i].z), word[i].w);
   }
   const std::uint32_t of_warp = __reduce_max_sync(0xFFFFFFFFu, E::amax_bits(maximum));
   if (thread % 32 == 0) warp_amax[thread / 32] = of_warp;

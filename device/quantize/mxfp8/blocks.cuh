@@ -1,11 +1,10 @@
 #pragma once
 // MXFP8 of 16-bit elements where columns are requested, without dbias and 2-D tiles: 32 rows x 512 columns per block of
-// threads, that is one block of the columnwise direction high, so that short groups leave no warp idle and no group
-// shares a block's time.
+// threads, one columnwise block high, so that no warp is idle in short groups and no block of threads has several groups.
 //
 //   traffic   2 B read, 1 B written per element and direction, 1 B of scale per 32:  4.06 B/element for both
 //   bound     HBM, at nine tenths and more of the rate of a copy, with 256 groups almost as with none. A block reads
-//             all it has before it writes: only the other blocks of an SM fill the time between
+//             everything before it writes: only the other blocks of an SM fill the time between
 //   layout    8 warps side by side, 64 columns each; a lane has 8 rows x 8 columns, which take 32 of its 64 registers:
 //             4 blocks share an SM. 8 lanes make 128 B of a row, 4 groups of 8 lanes the 32 rows: a row's block of 32
 //             lies in 4 lanes, a column's in 4. All 8 loads of a lane (16 B each) are in flight together.
@@ -26,7 +25,7 @@ constexpr int kPieceThreads = 256;
 template <Format X>
 __device__ __forceinline__ std::uint32_t keep_half(std::uint32_t low, std::uint32_t high, bool upper, int step) {
   const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper ? low : high, step);
-  return raise<X>(upper ? high : low, other);
+  return accumulate_absmax<X>(upper ? high : low, other);
 }
 
 // Scales of two amaxes in the halves of `both`, in bytes 0 and 1; `multipliers` likewise in halves.
@@ -46,7 +45,7 @@ __device__ __forceinline__ float multiplier_of(std::uint32_t pair, int half) {
 }
 
 template <Format X, Format F, unsigned kParts>
-__global__ void __launch_bounds__(kPieceThreads, blocks_an_sm(4))
+__global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4))
     quantize_blocks(const __grid_constant__ Mxfp8Tiles a) {
   using E = Element<X>;
   using RowLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
@@ -54,7 +53,7 @@ __global__ void __launch_bounds__(kPieceThreads, blocks_an_sm(4))
   __shared__ LocateTile<kBlock, Blocks<kTile>> locate;
   __shared__ uint4 row_scales[kBlock];                         // [row][16 blocks]
   __shared__ std::uint8_t column_scales[kPieceColumns];
-  __shared__ GroupTile<1> place;  // for the end, so that no registers wait for it
+  __shared__ GroupTile<1> place;  // read again at the end, so that no registers hold it meanwhile
 
   if (is_skipped(a.noop)) return;
   const std::uint32_t number = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - number * a.column_tiles;
@@ -96,9 +95,9 @@ __global__ void __launch_bounds__(kPieceThreads, blocks_an_sm(4))
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
 #pragma unroll
-        for (int w = 0; w < 4; ++w) of_row[h] = raise<X>(of_row[h], word[2 * q + h][w]);
+        for (int w = 0; w < 4; ++w) of_row[h] = accumulate_absmax<X>(of_row[h], word[2 * q + h][w]);
       }
-      pair[q] = raise<X>(__byte_perm(of_row[0], of_row[1], 0x5410), __byte_perm(of_row[0], of_row[1], 0x7632));
+      pair[q] = accumulate_absmax<X>(__byte_perm(of_row[0], of_row[1], 0x5410), __byte_perm(of_row[0], of_row[1], 0x7632));
     }
     const bool upper2 = lane & 2, upper1 = lane & 1;
     pair[0] = keep_half<X>(pair[0], pair[2], upper2, 2);
@@ -131,7 +130,7 @@ __global__ void __launch_bounds__(kPieceThreads, blocks_an_sm(4))
     for (int w = 0; w < 4; ++w) {
       maximum[w] = 0;
 #pragma unroll
-      for (int i = 0; i < 8; ++i) maximum[w] = raise<X>(maximum[w], word[i][w]);
+      for (int i = 0; i < 8; ++i) maximum[w] = accumulate_absmax<X>(maximum[w], word[i][w]);
     }
     const bool upper2 = lane & 16, upper1 = lane & 8;
     maximum[0] = keep_half<X>(maximum[0], maximum[2], upper2, 16);

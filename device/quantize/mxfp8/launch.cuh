@@ -10,8 +10,8 @@ namespace assay::device::mxfp8 {
 template <Format X, Format F>
 void launch_way(const Mxfp8Tiles& tiles, cudaStream_t stream) {
   if constexpr (Element<X>::kBytes == 2) {
-    if (tiles.way == Mxfp8Way::rows) return launch_rows<X, F>(tiles, stream);
-    if (tiles.way == Mxfp8Way::blocks) return launch_blocks<X, F>(tiles, stream);
+    if (tiles.variant == Mxfp8Variant::rows) return launch_rows<X, F>(tiles, stream);
+    if (tiles.variant == Mxfp8Variant::blocks) return launch_blocks<X, F>(tiles, stream);
   }
   launch_parts<X, F>(tiles, stream);
 }

@@ -1,5 +1,5 @@
-// MXFP8 on the device: what a call wants, as one launch (rows.cuh for rows alone, blocks.cuh where columns
-// are requested, tile.cuh for all else), and the end of dbias from the sums that the launch leaves in the
+// MXFP8 on the device: a call as one launch (rows.cuh for rows alone, blocks.cuh where columns
+// are requested, tile.cuh for all else), and the second half of dbias from the sums that the launch leaves in the
 // workspace.
 
 #include <cstdint>
@@ -57,13 +57,13 @@ void quantize_mxfp8(const QuantizeCall& call, Stream stream) {
   const bool vectors = call.x_type != Format::f32 && call.columns % 8 == 0 && is_aligned(call.x, 16) &&
                        is_aligned(tiles.row_data, 8) && is_aligned(tiles.column_data, 8);
   if (vectors && !dbias && !config.two_dimensional && (rows || columns))
-    tiles.way = columns ? Mxfp8Way::blocks : Mxfp8Way::rows;
+    tiles.variant = columns ? Mxfp8Variant::blocks : Mxfp8Variant::rows;
 
   // Without columns, or without rows, one block still checks the splits.
   const bool ragged = call.rows.splits != nullptr;
   std::int64_t wide = kTile, strips = max_tiles(call.rows, kTile);
-  if (tiles.way == Mxfp8Way::blocks) wide = mxfp8::kPieceColumns, strips = max_tiles(call.rows, kBlock);
-  if (tiles.way == Mxfp8Way::rows) {
+  if (tiles.variant == Mxfp8Variant::blocks) wide = mxfp8::kPieceColumns, strips = max_tiles(call.rows, kBlock);
+  if (tiles.variant == Mxfp8Variant::rows) {
     wide = mxfp8::kRowColumns;
     strips = ceil_div(call.rows.capacity, ragged ? mxfp8::kSegmentRows : mxfp8::kRowWarps);
     if (ragged && strips == 0 && call.rows.groups != 0) strips = 1;

@@ -1,6 +1,6 @@
 #pragma once
-// MXFP8, rows of 16-bit elements alone: nothing is shared between rows, so blocks of threads take rows of the buffer
-// as they come, whatever the groups; only where a row's scales go depends on its group.
+// MXFP8, rows of 16-bit elements alone: rows are independent, so blocks of threads take rows of the buffer
+// in order, regardless of the groups; only the place of a row's scales depends on its group.
 //
 //   traffic   2 B read, 1 B written per element, 1 B of scale per 32:  3.03 B/element
 //   bound     HBM: one tensor is at the rate of a copy. Splits are read by every block before its first load, and cost
@@ -41,18 +41,18 @@ __device__ __forceinline__ void quantize_row(const Mxfp8Tiles& a, std::uint32_t 
   std::uint32_t maximum[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    maximum[i] = raise<X>(raise<X>(raise<X>(raise<X>(0, word[i].x), word[i].y), word[i].z), word[i].w);
+    maximum[i] = accumulate_absmax<X>(accumulate_absmax<X>(accumulate_absmax<X>(accumulate_absmax<X>(0, word[i].x), word[i].y), word[i].z), word[i].w);
   }
   // Two chunks of 256 columns in the halves of a word; then a lane has the block of chunk lane % 4.
   std::uint32_t pair[2];
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
-    pair[q] = raise<X>(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
+    pair[q] = accumulate_absmax<X>(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
                        __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
   }
   const bool upper = lane & 2;
-  std::uint32_t both = raise<X>(upper ? pair[1] : pair[0], __shfl_xor_sync(kAllLanes, upper ? pair[0] : pair[1], 2));
-  both = without_sign<X>(raise<X>(both, __shfl_xor_sync(kAllLanes, both, 1)));
+  std::uint32_t both = accumulate_absmax<X>(upper ? pair[1] : pair[0], __shfl_xor_sync(kAllLanes, upper ? pair[0] : pair[1], 2));
+  both = without_sign<X>(accumulate_absmax<X>(both, __shfl_xor_sync(kAllLanes, both, 1)));
   const std::uint32_t scale = scale_of<F>(E::amax_bits(lane & 1 ? both >> 16 : both & 0xFFFFu));
   if (a.row_scale != nullptr) {
     const std::uint32_t block = column_tile * static_cast<std::uint32_t>(kRowColumns / kBlock) +
@@ -91,7 +91,7 @@ __device__ __forceinline__ void pad_rows(const Mxfp8Tiles& a, std::int64_t scale
 
 // Of one tensor: a warp has a row.
 template <Format X, Format F>
-__global__ void __launch_bounds__(kRowThreads, blocks_an_sm(6)) quantize_rows(const __grid_constant__ Mxfp8Tiles a) {
+__global__ void __launch_bounds__(kRowThreads, blocks_per_sm(6)) quantize_rows(const __grid_constant__ Mxfp8Tiles a) {
   if (is_skipped(a.noop) || a.columns == 0) return;
   const std::uint32_t strip = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - strip * a.column_tiles;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -103,9 +103,9 @@ __global__ void __launch_bounds__(kRowThreads, blocks_an_sm(6)) quantize_rows(co
   }
 }
 
-// Ragged: a block looks up once where the rows of a segment have their scales, a thread for a row.
+// Ragged: a block finds the places of the scales of a segment's rows once, a thread for each row.
 template <Format X, Format F>
-__global__ void __launch_bounds__(kRowThreads, blocks_an_sm(6))
+__global__ void __launch_bounds__(kRowThreads, blocks_per_sm(6))
     quantize_ragged_rows(const __grid_constant__ Mxfp8Tiles a) {
   using Layout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
   __shared__ SegmentGroups<Layout::Measure, kSegmentRows> groups;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kRowThreads, blocks_an_sm(6))
 #pragma unroll 1
   for (int i = warp; i < rows; i += kRowWarps) {
     int own_lane = lane;
-    asm volatile("" : "+r"(own_lane));  // what follows from it is not to be held in registers from row to row
+    asm volatile("" : "+r"(own_lane));  // so that values derived from it are not held in registers from row to row
     quantize_row<X, F>(a, begin + i, scale_row[i], column_tile, own_lane);
     if (a.swizzled && a.row_scale != nullptr && padding[i] != 0) {
       pad_rows(a, std::int64_t{scale_row[i]} + 1, padding[i], column_tile, own_lane);

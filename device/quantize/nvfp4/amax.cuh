@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "device/formats/convert.cuh"
-#include "device/formats/raise.cuh"
+#include "device/formats/absmax.cuh"
 #include "device/quantize/nvfp4/patch.cuh"
 #include "device/quantize/nvfp4/place.cuh"
 
@@ -22,24 +22,24 @@ __device__ __forceinline__ uint2 row_amaxes(const Patch<X>& patch, const Lane& l
   for (int i = 0; i < 4; ++i) {
     maximum[i] = 0;
 #pragma unroll
-    for (int w = 0; w < Patch<X>::kWords; ++w) maximum[i] = raise<X>(maximum[i], patch.word[i][w]);
+    for (int w = 0; w < Patch<X>::kWords; ++w) maximum[i] = accumulate_absmax<X>(maximum[i], patch.word[i][w]);
   }
   const bool upper = lane.g % 2;
   if constexpr (E::kPerWord == 2) {
     std::uint32_t pair[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      pair[i] = raise<X>(__byte_perm(maximum[2 * i], maximum[2 * i + 1], 0x5410),
+      pair[i] = accumulate_absmax<X>(__byte_perm(maximum[2 * i], maximum[2 * i + 1], 0x5410),
                          __byte_perm(maximum[2 * i], maximum[2 * i + 1], 0x7632));
     }
     const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper ? pair[0] : pair[1], 4);
-    const std::uint32_t own = without_sign<X>(raise<X>(upper ? pair[1] : pair[0], other));
+    const std::uint32_t own = without_sign<X>(accumulate_absmax<X>(upper ? pair[1] : pair[0], other));
     return {E::amax_bits(own & 0xFFFFu), E::amax_bits(own >> 16)};
   } else {
     const std::uint32_t first = __shfl_xor_sync(kAllLanes, upper ? maximum[0] : maximum[2], 4);
     const std::uint32_t second = __shfl_xor_sync(kAllLanes, upper ? maximum[1] : maximum[3], 4);
-    return {E::amax_bits(raise<X>(upper ? maximum[2] : maximum[0], first)),
-            E::amax_bits(raise<X>(upper ? maximum[3] : maximum[1], second))};
+    return {E::amax_bits(accumulate_absmax<X>(upper ? maximum[2] : maximum[0], first)),
+            E::amax_bits(accumulate_absmax<X>(upper ? maximum[3] : maximum[1], second))};
   }
 }
 
@@ -53,19 +53,19 @@ __device__ __forceinline__ uint2 column_amaxes(const Patch<X>& patch, const Lane
   for (int w = 0; w < kWords; ++w) {
     maximum[w] = 0;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) maximum[w] = raise<X>(maximum[w], patch.word[i][w]);
+    for (int i = 0; i < 4; ++i) maximum[w] = accumulate_absmax<X>(maximum[w], patch.word[i][w]);
   }
   // Each exchange halves the columns that a lane still looks after.
   const bool upper2 = lane.q & 2, upper1 = lane.q & 1;
 #pragma unroll
   for (int w = 0; w < kWords / 2; ++w) {
     const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper2 ? maximum[w] : maximum[w + kWords / 2], 2);
-    maximum[w] = raise<X>(upper2 ? maximum[w + kWords / 2] : maximum[w], other);
+    maximum[w] = accumulate_absmax<X>(upper2 ? maximum[w + kWords / 2] : maximum[w], other);
   }
 #pragma unroll
   for (int w = 0; w < kWords / 4; ++w) {
     const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper1 ? maximum[w] : maximum[w + kWords / 4], 1);
-    maximum[w] = without_sign<X>(raise<X>(upper1 ? maximum[w + kWords / 4] : maximum[w], other));
+    maximum[w] = without_sign<X>(accumulate_absmax<X>(upper1 ? maximum[w + kWords / 4] : maximum[w], other));
   }
   if constexpr (E::kPerWord == 2) {
     return {E::amax_bits(maximum[0] & 0xFFFFu), E::amax_bits(maximum[0] >> 16)};
@@ -82,7 +82,7 @@ __device__ __forceinline__ std::uint32_t own_amax(const Patch<X>& patch) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
 #pragma unroll
-    for (int w = 0; w < Patch<X>::kWords; ++w) maximum = raise<X>(maximum, patch.word[i][w]);
+    for (int w = 0; w < Patch<X>::kWords; ++w) maximum = accumulate_absmax<X>(maximum, patch.word[i][w]);
   }
   maximum = without_sign<X>(maximum);
   return E::amax_bits(E::kPerWord == 2 ? max(maximum & 0xFFFFu, maximum >> 16) : maximum);

@@ -1,5 +1,5 @@
 #pragma once
-// A call of NVFP4 as its kernels take it, and the launches by type of x: what nvfp4.cu fills in and asks for.
+// A call of NVFP4 as its kernels take it, and the launches by type of x: nvfp4.cu fills it in.
 
 #include <cuda_runtime.h>
 
@@ -17,13 +17,13 @@ struct Nvfp4Group {
   std::uint32_t columns_before;  // blocks of 16 rows, rounded up to 4 in each group
 };
 
-// What follows from the G of a group, nvfp4.h.
+// Values that depend on the G of a group, nvfp4.h.
 struct alignas(16) Nvfp4Scaling {
   float amax, scale, inverse, sixth;  // G, S, 1/S, S/6
 };
 
-// Which kernel: that of rows has its file.
-enum class Nvfp4Way { tiles, rows };
+// The kernel: rows.cuh says which calls `rows` takes.
+enum class Nvfp4Variant { tiles, rows };
 
 inline constexpr std::uint32_t kNvfp4NoGroup = 0xFFFF'FFFFu;
 inline constexpr int kNvfp4SegmentRows = 16;
@@ -34,7 +34,7 @@ struct Nvfp4Tiles {
   std::int64_t columns;
   std::uint32_t column_tiles;  // at least 1, also where there are no columns
   std::uint32_t blocks;        // of the launch
-  Nvfp4Way way;
+  Nvfp4Variant variant;
   // Where there are splits: the groups, then the group of each tile of 128 rows and of the first of each 16 rows of
   // the buffer, or kNvfp4NoGroup.
   const Nvfp4Group* groups;
@@ -51,10 +51,10 @@ struct Nvfp4Tiles {
   bool stochastic;
   bool four_over_six;
   bool squared;   // 4over6 by the squares of errors
-  bool backward;  // last tiles first: what an earlier pass read last may still be in L2
+  bool reversed;  // last tiles first: what an earlier pass read last may still be in L2
   bool aligned;   // x allows vectors of 8 elements in every row
   const float* skip;
-  std::uint32_t* row_amax_bits;     // [groups], raised by find_amaxes
+  std::uint32_t* row_amax_bits;     // [groups], accumulated by find_amaxes
   std::uint32_t* column_amax_bits;
   std::uint8_t* row_data;
   std::uint8_t* column_data;

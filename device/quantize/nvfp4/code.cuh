@@ -17,11 +17,11 @@ namespace assay::device::nvfp4 {
 inline constexpr std::uint32_t kBitsOfCodeZero = 0x4AFF'FFFCu;  // of 2^23 - 2
 inline constexpr float kLargest = 6;
 
-ASSAY_BOTH float at_most(float a, float most) {  // a NaN becomes `most`
+ASSAY_BOTH float at_most(float a, float limit) {  // a NaN becomes `limit`
 #ifdef __CUDA_ARCH__
-  return fminf(a, most);
+  return fminf(a, limit);
 #else
-  return a < most ? a : most;
+  return a < limit ? a : limit;
 #endif
 }
 ASSAY_BOTH float magnitude(float x) {

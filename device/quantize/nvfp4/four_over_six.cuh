@@ -41,7 +41,7 @@ __device__ __forceinline__ std::uint32_t candidates_of(std::uint32_t amax_bits, 
 __device__ __forceinline__ float error_of(float x, bool inside, std::uint32_t scale, const Tables& tables,
                                           bool squared) {
   const std::uint32_t code = count_nearest(multiply(x, tables.multiplier[scale])) - kBitsOfCodeZero;
-  const float difference = add(tables.value[scale * 8 + code], -magnitude(x));  // signs agree: that of x makes no odds
+  const float difference = add(tables.value[scale * 8 + code], -magnitude(x));  // the signs agree, so that of x does not matter
   return !inside ? 0.0f : squared ? multiply(difference, difference) : magnitude(difference);
 }
 
@@ -93,7 +93,7 @@ __device__ __forceinline__ float tile_error_of_rows(const Patch<X>& patch, int r
   return add(add(error[0], error[2]), add(error[1], error[3]));
 }
 
-// The same as columns sum it: the other order rounds otherwise.
+// The same as columns sum it: the other order rounds differently.
 template <Format X>
 __device__ __forceinline__ float tile_error_of_columns(const Patch<X>& patch, int rows_inside, int columns_inside, std::uint32_t scale,
                                                        const Tables& tables, bool squared, const Lane& lane) {

@@ -129,7 +129,7 @@ __device__ __forceinline__ void transform(Patch<Format::bf16>& patch, const Fact
 
 #endif
 
-// Sums that have no row count for nothing and go nowhere.
+// Sums without a row enter no amax and are not stored.
 __device__ __forceinline__ void drop_rows(Patch<Format::bf16>& patch, int rows_inside) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {

@@ -49,7 +49,7 @@ ASSAY_BOTH std::uint32_t finish_sum(std::int32_t sum, std::uint32_t largest) {
   return bits == 0 ? 0 : encode_bf16(float_of_bits(sign | bits));
 }
 
-// Where one of the 16 is an infinity or NaN, terms are +-1 for infinities and 0 for all else: sums that all agree.
+// Where one of the 16 is an infinity or NaN, terms are +-1 for infinities and 0 otherwise; all sums then agree.
 ASSAY_BOTH std::int32_t special_term(std::uint32_t x) {
   return (x & 0x7FFF) != 0x7F80 ? 0 : x & 0x8000 ? -1 : 1;
 }

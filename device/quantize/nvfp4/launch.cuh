@@ -12,7 +12,7 @@ namespace assay::device::nvfp4 {
 template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix>
 void launch_kind(const Nvfp4Tiles& tiles, cudaStream_t stream) {
   if constexpr (Element<X>::kBytes == 2 && !kHadamard && !kFourOverSix) {
-    if (tiles.way == Nvfp4Way::rows) return launch_rows<X, kStochastic>(tiles, stream);
+    if (tiles.variant == Nvfp4Variant::rows) return launch_rows<X, kStochastic>(tiles, stream);
   }
   const bool rows = tiles.row_data != nullptr || tiles.row_scale != nullptr;
   void (*kernel)(Nvfp4Tiles) = quantize_tiles<X, kHadamard, kStochastic, kFourOverSix, false, kRowPart | kColumnPart>;

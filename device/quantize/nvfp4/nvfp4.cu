@@ -1,4 +1,4 @@
-// NVFP4 on the device: what a call wants, as a look at the splits, a pass for the amaxes that were not given, and a
+// NVFP4 on the device: a call as a launch that reads the splits, a pass for the amaxes that were not given, and a
 // pass over rows (rows.cuh) or tiles (tile.cuh).
 
 #include <cfloat>
@@ -19,10 +19,10 @@ namespace {
 constexpr std::int64_t kTile = 128, kTileColumns = nvfp4::kTileColumns;
 constexpr int kPrepareThreads = 1024;
 
-// The workspace: what a call notes for its later launches, then the groups of tiles and of rows, then the tile sums of
+// The workspace: notes for later launches of the call, then the groups of tiles and of rows, then the tile sums of
 // dbias.
 struct Notes {
-  float skip;  // 1.0: the caller's flag says so, or the splits are at fault; nothing is to be written
+  float skip;  // 1.0: the caller's flag is set, or the splits are invalid; nothing is written
   std::uint32_t unused[63];
   std::uint32_t row_amax_bits[kMaxGroups];
   std::uint32_t column_amax_bits[kMaxGroups];
@@ -32,7 +32,7 @@ struct Notes {
 };
 static_assert(sizeof(Notes) % 256 == 0);
 
-// Of a size that does not ask whether there are splits.
+// Their size does not depend on whether there are splits.
 struct Lists {
   std::int64_t tiles, segments;  // how many
   std::int64_t bytes;
@@ -43,7 +43,7 @@ struct Lists {
         bytes(round_up((tiles + segments) * std::int64_t{sizeof(std::uint32_t)}, 256)) {}
 };
 
-// What follows from the amaxes of the groups; and what is reported to the caller.
+// The amaxes of the groups, and where they are reported to the caller.
 struct Amaxes {
   const float *row, *column;  // either may be null
   float *row_output, *column_output;
@@ -83,9 +83,8 @@ __device__ std::uint32_t find_group(const std::uint32_t* before, int groups, std
   return static_cast<std::uint32_t>(low);
 }
 
-// The faults of splits that keep every group from being written, odd ones included where codes are packed down the
-// rows; zeros for amaxes to be raised from; which groups tiles and rows have; and scalings if the amaxes are there
-// already.
+// Checks the splits, also for odd ones where codes are packed down the rows: with faults no group is written. Clears the
+// amaxes to be found, notes the groups of tiles and rows, and the scalings of amaxes that are given.
 __global__ void __launch_bounds__(kPrepareThreads)
     prepare(const Rows rows, bool packed_rows, const float* noop, const Amaxes amaxes, std::uint32_t tiles,
             std::uint32_t segments, Notes* notes, std::uint32_t* status) {
@@ -136,23 +135,13 @@ __global__ void __launch_bounds__(kPrepareThreads) note_found(const Amaxes amaxe
   if (!is_skipped(&notes->skip)) note_scalings(amaxes, groups, notes);
 }
 
-}  // namespace
-
-std::int64_t nvfp4_workspace_bytes(const QuantizeCall& call) {
-  const std::int64_t sums = call.config.dbias ? dbias_workspace_bytes(dbias_of(call)) : 0;
-  return static_cast<std::int64_t>(sizeof(Notes)) + Lists(call.rows).bytes + sums;
-}
-
-void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
+// The arguments of the kernels that follow from the call alone.
+Nvfp4Tiles tiles_of(const QuantizeCall& call) {
   const QuantizeConfig& config = call.config;
   const QuantizeOutput& output = call.output;
-  const Rows& rows = call.rows;
-  if (rows.groups == 0) return;
-  auto* const notes = static_cast<Notes*>(call.workspace);
-
   Nvfp4Tiles tiles{};
   tiles.x = call.x;
-  tiles.rows = rows;
+  tiles.rows = call.rows;
   tiles.columns = call.columns;
   tiles.zero = zero_addend(config.zero_sign == ZeroSign::kept);
   tiles.e4m3_max = config.nvfp4_e4m3_max;
@@ -164,7 +153,6 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
   tiles.four_over_six = config.four_over_six != FourOverSix::off;
   tiles.squared = config.four_over_six == FourOverSix::mean_squared_error;
   tiles.aligned = call.columns % 8 == 0 && is_aligned(call.x, 16);
-  tiles.skip = &notes->skip;
   tiles.status = call.status;
   if (config.rowwise) {
     tiles.row_data = static_cast<std::uint8_t*>(output.rowwise_data);
@@ -176,73 +164,106 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
     tiles.column_scale = static_cast<std::uint8_t*>(output.columnwise_scale_inv);
     tiles.column_random = call.columnwise_random;
   }
+  return tiles;
+}
 
-  const bool columns = tiles.column_data != nullptr || tiles.column_scale != nullptr;
-  const bool in_rows = tiles.aligned && call.x_type != Format::f32 && !columns && !tiles.hadamard &&
-                       !tiles.two_dimensional && !tiles.four_over_six && is_aligned(tiles.row_data, 4) &&
-                       is_aligned(tiles.row_random, 8);
-  const Lists lists(rows);
-  const std::int64_t strips = max_tiles(rows, kTile);
+// Blocks of a launch over tiles, and where the notes of the call are. Errors: NotSupported for too many tiles.
+void set_tiles(const QuantizeCall& call, const Lists& lists, Notes* notes, Nvfp4Tiles& tiles) {
+  const std::int64_t strips = max_tiles(call.rows, kTile);
   const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kTileColumns);
   if (strips > std::numeric_limits<std::int32_t>::max() / column_tiles) {
-    throw NotSupported("rows.capacity is " + std::to_string(rows.capacity) + " with columns " +
+    throw NotSupported("rows.capacity is " + std::to_string(call.rows.capacity) + " with columns " +
                        std::to_string(call.columns) + ": more than 2^31 - 1 tiles of 128 x 64");
   }
   tiles.column_tiles = static_cast<std::uint32_t>(column_tiles);
   tiles.blocks = static_cast<std::uint32_t>(strips * column_tiles);
+  tiles.skip = &notes->skip;
   tiles.groups = notes->groups;
   tiles.group_of_tile = reinterpret_cast<const std::uint32_t*>(notes + 1);
   tiles.group_of_rows = tiles.group_of_tile + lists.tiles;
   tiles.row_scaling = notes->row_scaling;
   tiles.column_scaling = notes->column_scaling;
+}
 
-  // G of x and of its transform, nvfp4.h: given, or found here.
-  const auto* const found_row = reinterpret_cast<const float*>(notes->row_amax_bits);
-  const auto* const found_column = reinterpret_cast<const float*>(notes->column_amax_bits);
-  const bool transformed = tiles.hadamard && call.columnwise_amax == nullptr;
-  const bool plain_columns = config.columnwise && !tiles.hadamard && call.columnwise_amax == nullptr;
-  const bool plain = call.amax == nullptr && (config.rowwise || plain_columns);
+// Whether the kernel of rows.cuh takes the call.
+bool takes_rows_kernel(const QuantizeCall& call, const Nvfp4Tiles& tiles) {
+  const bool columns = tiles.column_data != nullptr || tiles.column_scale != nullptr;
+  return tiles.aligned && call.x_type != Format::f32 && !columns && !tiles.hadamard && !tiles.two_dimensional &&
+         !tiles.four_over_six && is_aligned(tiles.row_data, 4) && is_aligned(tiles.row_random, 8);
+}
+
+// G of x and of its transform, nvfp4.h: given, or found by a pass over x.
+struct TensorAmaxes {
   Amaxes amaxes{};
-  if (config.rowwise) amaxes.row = call.amax != nullptr ? call.amax : found_row;
-  if (config.columnwise) {
-    amaxes.column = call.columnwise_amax != nullptr ? call.columnwise_amax
-                    : tiles.hadamard                ? found_column
-                    : call.amax != nullptr          ? call.amax
-                                                    : found_row;
+  bool transformed, plain;  // found: of the transform, of x
+
+  TensorAmaxes(const QuantizeCall& call, bool hadamard, const Notes* notes) {
+    const QuantizeConfig& config = call.config;
+    const auto* const found_row = reinterpret_cast<const float*>(notes->row_amax_bits);
+    const auto* const found_column = reinterpret_cast<const float*>(notes->column_amax_bits);
+    transformed = hadamard && call.columnwise_amax == nullptr;
+    const bool plain_columns = config.columnwise && !hadamard && call.columnwise_amax == nullptr;
+    plain = call.amax == nullptr && (config.rowwise || plain_columns);
+    if (config.rowwise) amaxes.row = call.amax != nullptr ? call.amax : found_row;
+    if (config.columnwise) {
+      amaxes.column = call.columnwise_amax != nullptr ? call.columnwise_amax
+                      : hadamard                      ? found_column
+                      : call.amax != nullptr          ? call.amax
+                                                      : found_row;
+    }
+    amaxes.row_output = config.rowwise ? call.output.amax : nullptr;
+    amaxes.column_output = config.columnwise ? call.output.columnwise_amax : nullptr;
+    amaxes.e4m3_max = config.nvfp4_e4m3_max;
   }
-  amaxes.row_output = config.rowwise ? output.amax : nullptr;
-  amaxes.column_output = config.columnwise ? output.columnwise_amax : nullptr;
-  amaxes.e4m3_max = config.nvfp4_e4m3_max;
-  const bool all_given = !transformed && !plain;
+  bool all_given() const { return !transformed && !plain; }
+};
+
+}  // namespace
+
+std::int64_t nvfp4_workspace_bytes(const QuantizeCall& call) {
+  const std::int64_t sums = call.config.dbias ? dbias_workspace_bytes(dbias_of(call)) : 0;
+  return static_cast<std::int64_t>(sizeof(Notes)) + Lists(call.rows).bytes + sums;
+}
+
+void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
+  const QuantizeConfig& config = call.config;
+  const Rows& rows = call.rows;
+  if (rows.groups == 0) return;
+  auto* const notes = static_cast<Notes*>(call.workspace);
+  const Lists lists(rows);
+  Nvfp4Tiles tiles = tiles_of(call);
+  set_tiles(call, lists, notes, tiles);
+
+  const TensorAmaxes tensor(call, tiles.hadamard, notes);
   launch_kernel("nvfp4: prepare", prepare, 1, kPrepareThreads, 0, stream,
-                rows, config.columnwise, call.noop, all_given ? amaxes : Amaxes{}, static_cast<std::uint32_t>(lists.tiles),
-                static_cast<std::uint32_t>(lists.segments), notes, call.status);
+                rows, config.columnwise, call.noop, tensor.all_given() ? tensor.amaxes : Amaxes{},
+                static_cast<std::uint32_t>(lists.tiles), static_cast<std::uint32_t>(lists.segments), notes, call.status);
 
   const bool elements = rows.capacity != 0 && call.columns != 0;
-  if (transformed && elements) {
-    tiles.row_amax_bits = plain ? notes->row_amax_bits : nullptr;
+  if (tensor.transformed && elements) {
+    tiles.row_amax_bits = tensor.plain ? notes->row_amax_bits : nullptr;
     tiles.column_amax_bits = notes->column_amax_bits;
     launch_nvfp4_hadamard_amax(tiles, stream);
-  } else if (plain && elements) {
+  } else if (tensor.plain && elements) {
     launch_group_amax(call.x_type, call.x, rows, call.columns, tiles.skip, notes->row_amax_bits, call.status, stream);
   }
-  tiles.backward = (transformed || plain) && elements;
-  if (!all_given) {
-    launch_kernel("nvfp4: note_found", note_found, 1, kPrepareThreads, 0, stream, amaxes, rows.groups, notes);
+  tiles.reversed = !tensor.all_given() && elements;
+  if (!tensor.all_given()) {
+    launch_kernel("nvfp4: note_found", note_found, 1, kPrepareThreads, 0, stream, tensor.amaxes, rows.groups, notes);
   }
 
+  if (takes_rows_kernel(call, tiles)) {
+    tiles.variant = Nvfp4Variant::rows;
+    tiles.column_tiles = static_cast<std::uint32_t>(ceil_div(call.columns, nvfp4::kRowColumns));
+    tiles.blocks = static_cast<std::uint32_t>(ceil_div(rows.capacity, kNvfp4SegmentRows) * tiles.column_tiles);
+  }
   const auto launch = tiles.hadamard                 ? launch_nvfp4_hadamard
                       : call.x_type == Format::bf16 ? launch_nvfp4_bf16
                       : call.x_type == Format::f16  ? launch_nvfp4_f16
                                                     : launch_nvfp4_f32;
-  if (in_rows) {
-    tiles.way = Nvfp4Way::rows;
-    tiles.column_tiles = static_cast<std::uint32_t>(ceil_div(call.columns, nvfp4::kRowColumns));
-    tiles.blocks = static_cast<std::uint32_t>(ceil_div(rows.capacity, kNvfp4SegmentRows) * tiles.column_tiles);
-  }
   if (elements) launch(tiles, stream);
 
-  if (config.dbias && output.dbias != nullptr) {
+  if (config.dbias && call.output.dbias != nullptr) {
     auto* const tile_sums = reinterpret_cast<float*>(reinterpret_cast<unsigned char*>(notes + 1) + lists.bytes);
     const DbiasCall dbias = dbias_of(call);
     sum_tiles(dbias, tile_sums, tiles.skip, stream);

@@ -1,6 +1,12 @@
 #pragma once
-// NVFP4, who has what: the sizes of tiles and blocks, the tile that a block of threads has and the group it is of, the
-// square of 16 x 64 that a warp has of the tile, and the lane's place in that.
+// NVFP4, who holds what: the sizes of tiles and blocks, the tile of a block of threads and its group, the
+// square of 16 x 64 of a warp within the tile, and the lane's place in that.
+//
+//               columns 0 .. 7    8 .. 15          48 .. 55   56 .. 63         g = lane / 4: columns 8g .. 8g + 7
+//   rows  0- 3 | lane 0          | lane 4  | ... | lane 24   | lane 28   |     q = lane % 4: rows 4q .. 4q + 3
+//   rows  4- 7 | lane 1          | lane 5  | ... | lane 25   | lane 29   |
+//   rows  8-11 | lane 2          | lane 6  | ... | lane 26   | lane 30   |     a row's block of 16: 2 lanes, 4 apart
+//   rows 12-15 | lane 3          | lane 7  | ... | lane 27   | lane 31   |     a column's block of 16: 4 neighbouring lanes
 
 #include <cstdint>
 
@@ -14,7 +20,7 @@ constexpr int kTile = 128;
 constexpr int kBlock = 16;
 constexpr int kThreads = 256;
 constexpr int kTileColumns = 64;
-constexpr int kBlocksAnSm = 5;  // of 16-bit elements: 48 registers per thread; with 40, for 6 blocks, rows spill
+constexpr int kBlocksPerSm = 5;  // of 16-bit elements: 48 registers per thread; with 40, for 6 blocks, rows spill
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
 struct Lane {
@@ -22,7 +28,7 @@ struct Lane {
   __device__ Lane() : lane(static_cast<int>(threadIdx.x) % 32), q(lane % 4), g(lane / 4) {}
 };
 
-// Where a square lies, and what of the lane's patch lies inside.
+// Where a square lies, and how much of the lane's patch lies inside.
 struct Place {
   int row, column;  // the patch's first, in the tile
   int rows_inside, columns_inside;

@@ -1,6 +1,6 @@
 #pragma once
-// NVFP4, rows of 16-bit elements alone: nothing is shared between rows, so blocks of threads take rows of the buffer
-// as they come; the group of a row says which amax is its own and where its scales go.
+// NVFP4, rows of 16-bit elements alone: rows are independent, so blocks of threads take rows of the buffer
+// in order; the group of a row determines its amax and the place of its scales.
 //
 //   traffic   2 B read, 1/2 B written per element, 1 B of scale per 16:  2.56 B/element; stochastic 1 B more
 //   bound     HBM, within a twentieth of the rate of a copy for one tensor whose amax is given. The issue of
@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "device/formats/convert.cuh"
-#include "device/formats/raise.cuh"
+#include "device/formats/absmax.cuh"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
 #include "device/quantize/nvfp4/call.h"
@@ -59,24 +59,24 @@ __device__ __forceinline__ void quantize_row(const Nvfp4Tiles& a, std::uint32_t 
       random[i] = i * 256 < left ? __ldcs(reinterpret_cast<const uint2*>(a.row_random + begin) + i * 32) : uint2{0, 0};
     }
   }
-  if (skipped) return;  // asked only now, so that x is on its way meanwhile
+  if (skipped) return;  // tested only now, so that x is loading meanwhile
   std::uint32_t maximum[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     maximum[i] = 0;
 #pragma unroll
-    for (int w = 0; w < 4; ++w) maximum[i] = raise<X>(maximum[i], word[i][w]);
+    for (int w = 0; w < 4; ++w) maximum[i] = accumulate_absmax<X>(maximum[i], word[i][w]);
   }
   // Two chunks of 256 columns in the halves of a word: of its two lanes, one has chunks 0 and 1, the other 2 and 3.
   std::uint32_t pair[2];
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
-    pair[q] = raise<X>(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
+    pair[q] = accumulate_absmax<X>(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
                        __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
   }
   const bool upper = lane & 1;
   const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper ? pair[0] : pair[1], 1);
-  const std::uint32_t both = without_sign<X>(raise<X>(upper ? pair[1] : pair[0], other));
+  const std::uint32_t both = without_sign<X>(accumulate_absmax<X>(upper ? pair[1] : pair[0], other));
   const std::uint32_t scales = scales_of(uint2{E::amax_bits(both & 0xFFFFu), E::amax_bits(both >> 16)}, scaling);
   if (a.row_scale != nullptr) {
     const auto pitch = static_cast<std::uint32_t>(Layout::pitch(0, a.columns));
@@ -132,10 +132,10 @@ __device__ __forceinline__ void pad_rows(const Nvfp4Tiles& a, std::int64_t scale
 
 // A block has 16 rows of the buffer, a warp two of them, one after the other.
 template <Format X, bool kStochastic>
-__global__ void __launch_bounds__(kThreads, kStochastic ? 4 : kBlocksAnSm)
+__global__ void __launch_bounds__(kThreads, kStochastic ? 4 : kBlocksPerSm)
     quantize_rows_alone(const __grid_constant__ Nvfp4Tiles a) {
   const bool skipped = is_skipped(a.skip);
-  const std::uint32_t block = a.backward ? a.blocks - 1 - blockIdx.x : blockIdx.x;
+  const std::uint32_t block = a.reversed ? a.blocks - 1 - blockIdx.x : blockIdx.x;
   const std::uint32_t segment = block / a.column_tiles, column_tile = block - segment * a.column_tiles;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const auto capacity = static_cast<std::uint32_t>(a.rows.capacity);
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(kThreads, kStochastic ? 4 : kBlocksAnSm)
       load_group();
     }
     int own_lane = lane;
-    asm volatile("" : "+r"(own_lane));  // what follows from it is not to be held in registers from row to row
+    asm volatile("" : "+r"(own_lane));  // so that values derived from it are not held in registers from row to row
     const std::uint32_t in_group = row - of_group.first_row;
     const std::uint32_t scale_row = of_group.tiles_before * kTile + in_group;
     quantize_row<X, kStochastic>(a, row, scale_row, load_scaling(a.row_scaling, group), column_tile, own_lane,

@@ -1,6 +1,6 @@
 #pragma once
 // NVFP4, scales: the E4M3 scale of a block from its amax, and from the scale c of nvfp4.h, by which the elements of
-// the block are multiplied. What follows from the amax of the group has been noted before (nvfp4.cu).
+// the block are multiplied. Values that depend on the amax of the group have been noted before (nvfp4.cu).
 
 #include <cfloat>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// NVFP4, codes and scales on their way out: how they lie in shared memory, where lanes that hold neighbours meet, and
+// NVFP4, stores of codes and scales: how they lie in shared memory, where neighbours of different lanes are combined, and
 // from there to memory, in rows, transposed columns and matrices of scales.
 
 #include <cstdint>
@@ -12,8 +12,7 @@
 
 namespace assay::device::nvfp4 {
 
-// Codes and scales of a tile on their way out. Rows and columns are kept so that lanes which store together meet in no
-// bank.
+// Codes and scales of a tile before they are stored. The order of rows and columns avoids bank conflicts.
 struct Stage {
   uint4 row_codes[kTile * 2];                 // [slot of row][2 units of 16 B]
   std::uint32_t column_codes[kTileColumns * 16];  // [column][16 words]
@@ -61,8 +60,8 @@ __device__ __forceinline__ void store_column(const Stage& stage, int column, std
   if (lane >= 8) return;
   const int end = (past + bytes & ~3) - past;  // of whole words; below 0: the first bytes are all
   const int byte = lane < 4 ? lane : end + lane - 4;
-  const bool wanted = lane < 4 ? past != 0 && byte < 4 - past : end >= 0;
-  if (wanted && byte < bytes) {
+  const bool stored = lane < 4 ? past != 0 && byte < 4 - past : end >= 0;
+  if (stored && byte < bytes) {
     __stcs(to + byte,
            static_cast<std::uint8_t>(stage.column_codes[Stage::column_word(column, byte / 4)] >> (8 * (byte % 4))));
   }

@@ -1,7 +1,7 @@
 #pragma once
 // NVFP4, one tile of 128 x 64 elements per block of threads: x is read once, and everything requested of it comes
-// from that one reading, once the amax of the group is known. It does every call; rows of 16-bit elements alone,
-// without 2-D tiles, 4over6 and odd addresses, have a faster kernel (rows.cuh).
+// from that one reading, once the amax of the group is known. It takes every call; rows of 16-bit elements alone,
+// without 2-D tiles, 4over6 and unaligned addresses, have a faster kernel (rows.cuh).
 //
 //   traffic   16-bit x: 2 B read, 1/2 B written per element and direction, 1 B of scale per 16:  2.56 B/element for
 //             one direction, 3.13 for both; and 2 B more where the amax has to be found first
@@ -60,12 +60,12 @@ __global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes =
                                             : kHadamard && !ASSAY_NVFP4_MMA ? 2
                                             : kHadamard && kStochastic      ? 3
                                             : kHadamard || kStochastic      ? 4
-                                                                            : kBlocksAnSm)
+                                                                            : kBlocksPerSm)
     quantize_tiles(const __grid_constant__ Nvfp4Tiles a) {
   const bool skipped = is_skipped(a.skip);
   __shared__ Shared<kFourOverSix> shared;
   Tile at;
-  if (!at.find(a, a.backward ? a.blocks - 1 - blockIdx.x : blockIdx.x, skipped)) return;
+  if (!at.find(a, a.reversed ? a.blocks - 1 - blockIdx.x : blockIdx.x, skipped)) return;
   const Lane lane;
   const bool with_rows = (kParts & kRowPart) && (a.row_data != nullptr || a.row_scale != nullptr);
   const bool with_columns = a.column_data != nullptr || a.column_scale != nullptr;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes =
   load_patch<X, kAligned>(patch,
                           static_cast<const unsigned char*>(a.x) + at.begin(place, a.columns) * Element<X>::kBytes,
                           a.columns, place.rows_inside, place.columns_inside);
-  if (skipped) return;  // asked only now, so that x is on its way meanwhile
+  if (skipped) return;  // tested only now, so that x is loading meanwhile
   static_assert(!kFourOverSix || kThreads == 2 * kTile);
   const Tables *row_tables = nullptr, *column_tables = nullptr;
   if constexpr (kFourOverSix) {

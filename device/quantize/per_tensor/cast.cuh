@@ -1,5 +1,5 @@
 #pragma once
-// FP8 with one scale for each group: what the kernels of this folder share, and their launches.
+// FP8 with one scale for each group: shared parts of the kernels of this folder, and their launches.
 
 #include <cuda_runtime.h>
 
@@ -11,8 +11,8 @@
 
 namespace assay::device::per_tensor {
 
-// The scale of each group: as given, or from its amax. Told in two steps, so that a kernel can ask for its elements in
-// between: what is in memory, and what that means.
+// The scale of each group: given, or from its amax. Read in two steps, so that a kernel can start other loads in
+// between: the word in memory, and the scale that it stands for.
 struct TensorScales {
   const std::uint32_t* in_memory = nullptr;  // [groups] bits of f32
   bool given = false;
@@ -36,12 +36,12 @@ struct CastArguments {
   float zero;                 // addend of the product: the sign of zeros
   std::uint8_t* rowwise;      // any output may be null
   std::uint8_t* columnwise;
-  std::uint32_t* amax_bits;   // raised
+  std::uint32_t* amax_bits;   // accumulated
   float* scale_inv;
   float* scale;
   float* tile_sums;           // of dbias
   bool vectors;               // rows of x and of rowwise codes begin at whole vectors
-  bool backward;              // the last part first
+  bool reversed;              // the last part first
 };
 
 // scale_inv and scale of all groups, by one block.
@@ -53,9 +53,9 @@ __device__ inline void write_scales(const TensorScales& scales, int groups, floa
   }
 }
 
-// Raises *amax_bits to the largest of a warp's gathered maxima. Most warps find that it is there already.
+// Accumulates the largest of a warp's gathered maxima in *amax_bits. Most warps find it already large enough.
 template <Format kX>
-__device__ void raise_amax(std::uint32_t* amax_bits, std::uint32_t gathered) {
+__device__ void accumulate_amax(std::uint32_t* amax_bits, std::uint32_t gathered) {
   const std::uint32_t bits = __reduce_max_sync(0xFFFFFFFFu, Element<kX>::amax_bits(gathered));
   if (threadIdx.x % 32 == 0 && bits > *static_cast<volatile std::uint32_t*>(amax_bits)) atomicMax(amax_bits, bits);
 }
@@ -85,9 +85,9 @@ __device__ float element_of(const uint4& vector, int i) {
 }
 
 template <Format kX>
-__device__ std::uint32_t raise_vector(std::uint32_t gathered, const uint4& vector) {
+__device__ std::uint32_t accumulate_absmax_vector(std::uint32_t gathered, const uint4& vector) {
   using E = Element<kX>;
-  return E::raise(E::raise(E::raise(E::raise(gathered, vector.x), vector.y), vector.z), vector.w);
+  return E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(gathered, vector.x), vector.y), vector.z), vector.w);
 }
 
 // Codes of elements first, ..., first + 3 of a vector, the first in the lowest byte.

@@ -1,5 +1,5 @@
 #pragma once
-// FP8 with one scale for each group, tiles of 128 rows: what a thread holds of a tile, and column sums.
+// FP8 with one scale for each group, tiles of 128 rows: the part of a tile that a thread holds, and column sums.
 
 #include <cuda_runtime.h>
 
@@ -136,7 +136,7 @@ void start_blocks(Kernel kernel, const char* name, const CastArguments& a, int t
                 a, static_cast<std::uint32_t>(across));
 }
 
-// launch<kX, kOut, kSums, kVectors>() of what the call wants.
+// launch<kX, kOut, kSums, kVectors>() for the call.
 template <class Launch>
 void with_parts(Format x_type, Format output, const CastArguments& a, const Launch& launch) {
   with_types(x_type, output, [&]<Format kX, Format kOut>() {

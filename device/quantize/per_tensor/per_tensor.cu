@@ -1,7 +1,7 @@
-// FP8 with one scale for each group, given (delayed scaling) or from the group's amax (current scaling): what a call
-// wants, as launches of the kernels of run.cu, tiles.cu and windows.cu.
+// FP8 with one scale for each group, given (delayed scaling) or from the group's amax (current scaling): a call
+// as launches of the kernels of run.cu, tiles.cu and windows.cu.
 //
-//   launches  current scaling: clear the amaxes, raise them, cast. Delayed: the cast alone; its amax output adds the
+//   launches  current scaling: clear the amaxes, accumulate them, cast. Delayed: the cast alone; its amax output adds the
 //             clearing
 //   L2        current scaling reads x upward for the amax and downward for the cast: what was read last is still there
 //   matches   reference/recipes/per_tensor.h
@@ -25,7 +25,7 @@ namespace {
 using per_tensor::CastArguments;
 using per_tensor::TensorScales;
 
-// One block: the start of a call whose amaxes are raised, and a call without elements.
+// One block: the start of a call that accumulates amaxes, and a call without elements.
 __global__ void __launch_bounds__(1024) clear_amaxes(const Rows rows, const float* noop, std::uint32_t* status,
                                                      std::uint32_t* amax_bits) {
   if (is_skipped(noop)) return;
@@ -87,7 +87,7 @@ void quantize_per_tensor(const QuantizeCall& call, Stream stream) {
   a.scales.max = config.output == Format::e4m3 ? Fp8<Format::e4m3>::kMax : Fp8<Format::e5m2>::kMax;
   a.scales.epsilon = config.amax_epsilon;
   a.scales.pow2 = config.force_pow_2_scales;
-  a.backward = current;
+  a.reversed = current;
 
   auto* workspace = static_cast<std::uint8_t*>(call.workspace);
   auto* amax_bits = reinterpret_cast<std::uint32_t*>(output.amax);
@@ -106,7 +106,7 @@ void quantize_per_tensor(const QuantizeCall& call, Stream stream) {
   const bool casts = elements && (a.rowwise != nullptr || a.columnwise != nullptr || sums);
   if (current || (amax_bits != nullptr && !casts)) {
     launch_group_amax(call.x_type, call.x, call.rows, call.columns, call.noop, amax_bits, call.status, stream);
-  } else if (amax_bits != nullptr) {  // raised by the cast
+  } else if (amax_bits != nullptr) {  // accumulated by the cast
     launch_kernel("per_tensor: clear_amaxes", clear_amaxes, 1, 1024, 0, stream,
                   call.rows, call.noop, call.status, amax_bits);
     a.amax_bits = amax_bits;

@@ -2,11 +2,10 @@
 //
 //   traffic   2 B read + 1 B written per bf16 element; the amax alone reads
 //   ceiling   HBM
-//   layout    a block takes 8 vectors of 16 B per thread (4 where one tensor is cast), asked for all at once: a warp
-//   takes
-//             512 B of x and writes 256 B of codes at a time
-//   ragged    where a block's part lies does not depend on the groups: its group is looked up while its elements come
-//   order     amax is a maximum of magnitudes, so no order can change it; a block of one group looks at it once
+//   layout    a block takes 8 vectors of 16 B per thread (4 where one tensor is cast), all loads in flight at once: a warp
+//             reads 512 B of x and writes 256 B of codes at a time
+//   ragged    where a block's part lies does not depend on the groups: its group is found while its elements are loaded
+//   order     amax is a maximum of magnitudes, so no order can change it; a block of one group accumulates once
 //   matches   reference/recipes/per_tensor.h
 
 #include <cuda_runtime.h>
@@ -23,7 +22,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Of each thread: a block that looks its group up first has more to do.
+// Of each thread: a block that finds its group first has more to do.
 template <bool kRagged, bool kCast>
 constexpr int kVectorsInFlight = kRagged || !kCast ? 8 : 4;
 template <Format kX, bool kRagged, bool kCast>
@@ -44,7 +43,7 @@ __device__ inline int group_of_element(const GroupTable<>& table, int groups, st
 }
 
 // A block takes a chunk of the buffer, which is whole groups or parts of groups. Where a chunk lies does not depend on
-// the groups: its elements are asked for first, and its group is looked up while they come.
+// the groups: its loads start first, and its group is found meanwhile.
 template <Format kX, bool kRagged, bool kCast, bool kAmax>
 constexpr int kChunkBlocks = kVectorsInFlight<kRagged, kCast> != 4 || kAmax ? 4 : kX == Format::f32 ? 5 : 6;
 
@@ -55,7 +54,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
   constexpr int kCount = kVectorsInFlight<kRagged, kCast>;
   constexpr std::int64_t kElements = kChunk<kX, kRagged, kCast>;
   const std::int64_t capacity = a.rows.capacity * a.columns;
-  const std::int64_t first = (a.backward ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * kElements;
+  const std::int64_t first = (a.reversed ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * kElements;
   const std::int64_t first_vector = first / kSpan<kX> + threadIdx.x;
   const bool whole = a.vectors && first + kElements <= capacity;
 
@@ -87,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
                                                                   encode_four<kX, kOut>(vector, 4, scale, a.zero)));
     }
   };
-  const auto raise = [&](int group, std::uint32_t bits) {  // most find that it is there already
+  const auto accumulate = [&](int group, std::uint32_t bits) {  // most find it already large enough
     if (bits > *static_cast<volatile std::uint32_t*>(a.amax_bits + group)) atomicMax(a.amax_bits + group, bits);
   };
 
@@ -96,7 +95,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
     std::uint32_t gathered = 0;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      if (kAmax) gathered = raise_vector<kX>(gathered, vectors[i]);
+      if (kAmax) gathered = accumulate_absmax_vector<kX>(gathered, vectors[i]);
       if (kCast) cast_vector(first_vector + i * kThreads, vectors[i], scale);
     }
     if constexpr (kAmax) {
@@ -107,7 +106,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
       if (threadIdx.x < 32) {
         const std::uint32_t of_block =
             __reduce_max_sync(0xFFFFFFFFu, threadIdx.x < kThreads / 32 ? of_warp[threadIdx.x] : 0);
-        if (threadIdx.x == 0) raise(t, of_block);
+        if (threadIdx.x == 0) accumulate(t, of_block);
       }
     }
     return;
@@ -118,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
   const auto element = [&](std::int64_t i) {
     while (group_end <= i) group_end = table.first_row(++t + 1) * a.columns;
     const std::uint32_t bits = load_element<kX>(a.x, i);
-    if (kAmax) raise(t, Element<kX>::amax_bits(Element<kX>::raise(0, bits)));
+    if (kAmax) accumulate(t, Element<kX>::amax_bits(Element<kX>::accumulate_absmax(0, bits)));
     if (kCast) {
       const float scale = a.scales.scale(a.scales.read(t));
       __stcs(a.rowwise + i, encode_fp8<kOut>(multiply_with_zero(Element<kX>::widen_one(bits), scale, a.zero)));
@@ -130,7 +129,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
     if (begin >= end) break;
     while (group_end <= begin) group_end = table.first_row(++t + 1) * a.columns;
     if (whole && begin + kSpan<kX> <= group_end) {
-      if (kAmax) raise(t, Element<kX>::amax_bits(raise_vector<kX>(0, vectors[v])));
+      if (kAmax) accumulate(t, Element<kX>::amax_bits(accumulate_absmax_vector<kX>(0, vectors[v])));
       if (kCast) cast_vector(first_vector + v * kThreads, vectors[v], a.scales.scale(a.scales.read(t)));
     } else {
       const std::int64_t next = min(begin + kSpan<kX>, end);

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads, 4) cast_tiles(const CastArguments a,
   auto& shared = *reinterpret_cast<SharedTileWithSums<kX>*>(dynamic_shared);
   if (blockIdx.x == 0) write_scales(a.scales, 1, a.scale, a.scale_inv);
 
-  const std::uint32_t index = a.backward ? gridDim.x - 1 - blockIdx.x : blockIdx.x, down = index / across;
+  const std::uint32_t index = a.reversed ? gridDim.x - 1 - blockIdx.x : blockIdx.x, down = index / across;
   const std::int64_t first_row = std::int64_t{down} * kTile,
                      first_column = std::int64_t{index - down * across} * kTileColumns<kX>;
   const auto rows = static_cast<unsigned>(min(a.rows.capacity - first_row, std::int64_t{kTile}));
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kThreads, 4) cast_tiles(const CastArguments a,
       for (unsigned f = 0; f < kFours; ++f)
         of_row[f] = by_row[f][q] = encode_four<kX, kOut>(x[h][q], 4 * f, scale, a.zero);
       if constexpr (kSums) shared.staged.at(row + q, threadIdx.x % 16) = x[h][q];
-      if (a.amax_bits != nullptr) gathered = raise_vector<kX>(gathered, x[h][q]);
+      if (a.amax_bits != nullptr) gathered = accumulate_absmax_vector<kX>(gathered, x[h][q]);
       if (a.rowwise != nullptr && row + q < rows && column < columns) {
         store_row<kX, kVectors>(a.rowwise + first + (row + q) * a.columns + column, of_row, columns - column);
       }
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, 4) cast_tiles(const CastArguments a,
       if (own < columns && 16 * v < rows) __stcs(reinterpret_cast<uint4*>(to + own * a.rows.capacity), vector);
     }
   }
-  if (a.amax_bits != nullptr) raise_amax<kX>(a.amax_bits, gathered);
+  if (a.amax_bits != nullptr) accumulate_amax<kX>(a.amax_bits, gathered);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 //
 //   traffic   both directions: 2 B read + 2 B written per bf16 element, and a quarter of x again from L2
 //   ceiling   HBM
-//   layout    a block takes 128 rows of the buffer, of whatever groups, and the 32 above; a thread takes one vector of
-//             16 B of 8 rows, asked for before the groups are looked up. With column sums its rows are a tile of one
+//   layout    a block takes 128 rows of the buffer, of any groups, and the 32 above; a thread takes one vector of
+//             16 B of 8 rows, loaded before the groups are found. With column sums its rows are a tile of one
 //             group instead
 //   sectors   columns of a group of M rows begin M bytes apart, where sectors of 32 bytes do not: the rows above
 //             complete the sectors that end in the own rows. Stores are of whole sectors, by 16 B, and of parts only
@@ -34,8 +34,8 @@ struct Segment {
   std::uint32_t tiles_before;  // of 128 rows, of all groups before
 };
 
-// The transposed codes of all rows held, a column after another. Rows are read from anywhere, also up to 16 before and
-// after those held, which then mean nothing.
+// The transposed codes of all rows held, one column after another. Reads may begin at any row, also up to 16 before and
+// after those held; such codes are not used.
 template <Format kX>
 struct HeldCodes {
   static constexpr unsigned kPitch = kHeldRows / 4 + 1, kMargin = 4, kSkew = kX == Format::f32 ? 6 : 2;
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
   auto& shared = *reinterpret_cast<SharedWindowWithSums<kX>*>(dynamic_shared);
   using Sums = group_detail::Sums<Blocks<kTile>>;
 
-  const std::uint32_t index = a.backward ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+  const std::uint32_t index = a.reversed ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const std::uint32_t down = index / across, strip = index - down * across, window = down * kTile;
   const std::int64_t first_column = std::int64_t{strip} * kTileColumns<kX>;
   const auto columns = static_cast<unsigned>(min(a.columns - first_column, std::int64_t{kTileColumns<kX>}));
@@ -274,9 +274,9 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
         }
         if (a.amax_bits != nullptr && own_row >= 0 && own_row < own) {
           if (one_group) {
-            gathered = raise_vector<kX>(gathered, x[h][q]);
+            gathered = accumulate_absmax_vector<kX>(gathered, x[h][q]);
           } else {
-            const std::uint32_t bits = Element<kX>::amax_bits(raise_vector<kX>(0, x[h][q]));
+            const std::uint32_t bits = Element<kX>::amax_bits(accumulate_absmax_vector<kX>(0, x[h][q]));
             std::uint32_t* const to = a.amax_bits + shared.group[held + q];
             if (bits > *static_cast<volatile std::uint32_t*>(to)) atomicMax(to, bits);
           }
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
       }
     }
     if (a.amax_bits != nullptr && one_group) {
-      raise_amax<kX>(a.amax_bits + shared.segments[segment_begin].group, gathered);
+      accumulate_amax<kX>(a.amax_bits + shared.segments[segment_begin].group, gathered);
     }
   };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Largest magnitudes in one instruction per word, for kernels that take the sign off at the end only.
+// Largest magnitudes in one instruction per word, for kernels that clear the sign only at the end.
 
 #include <cstdint>
 
@@ -7,10 +7,10 @@
 
 namespace assay::device {
 
-// Element<X>::raise in one instruction, but for a sign that is to be ignored (spec conventions-1.2). Magnitudes of their own
-// would be held in registers beside the elements.
+// Element<X>::accumulate_absmax in one instruction, with a sign that is to be ignored (spec conventions-1.2). Magnitudes
+// computed first would be held in registers beside the elements.
 template <Format X>
-__device__ __forceinline__ std::uint32_t raise(std::uint32_t maximum, std::uint32_t word) {
+__device__ __forceinline__ std::uint32_t accumulate_absmax(std::uint32_t maximum, std::uint32_t word) {
 #if __CUDA_ARCH__ >= 860
   if constexpr (X == Format::bf16) {
     asm("max.xorsign.abs.bf16x2 %0, %0, %1;" : "+r"(maximum) : "r"(word));
@@ -20,7 +20,7 @@ __device__ __forceinline__ std::uint32_t raise(std::uint32_t maximum, std::uint3
     return maximum;
   }
 #endif
-  return Element<X>::raise(maximum, word);
+  return Element<X>::accumulate_absmax(maximum, word);
 }
 template <Format X>
 __device__ __forceinline__ std::uint32_t without_sign(std::uint32_t maximum) {
