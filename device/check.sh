@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds for one architecture on the machine at hand and judges the device backend there.
+# Builds for one architecture on this machine and judges the device backend here.
 #
 #   device/check.sh OUT [--arch 90a-real] [--profile full] [--sanitize] [WORDS ...]
 #
-# OUT receives the logs and verdicts as JSON. --sanitize adds compute-sanitizer, every buffer being an allocation of its own:
+# OUT receives the logs and verdicts as JSON. --sanitize adds compute-sanitizer, with a separate allocation for every buffer:
 # memcheck, initcheck and synccheck on the smoke profile, and racecheck on the cases of racecheck.txt. WORDS select cases of
 # the profiles. Exit code: the worst of all parts.
 set -uo pipefail
@@ -30,7 +30,7 @@ cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DASSA
 cmake --build "$build" --parallel "$(nproc)" --target assay >"$out/build.log" 2>&1 || { tail -60 "$out/build.log"; exit 9; }
 
 worst=0
-part() {  # part NAME COMMAND...: its output goes to OUT/NAME.log, and the end of it here
+part() {  # part NAME COMMAND...: writes its output to OUT/NAME.log and prints the end of it
   local name=$1 status=0
   shift
   "$@" >"$out/$name.log" 2>&1 || status=$?

@@ -3,9 +3,9 @@
 #
 #   device/racecheck.sh OUT ASSAY [--seconds 140] [--each 100] [--jobs N]
 #
-# OUT receives a log a case and summary.txt; ASSAY is the program. Every case is a process of its own with one CPU thread, so
-# that a tool that is slow or fails takes no other case along. A process ends after --each seconds, the whole after
-# --seconds. Prints a line a case, and the kernels with shared memory that racecheck.txt does not name.
+# OUT receives a log per case and summary.txt; ASSAY is the program. Every case is a process of its own with one CPU thread, so
+# that a tool that is slow or fails affects no other case. A process ends after --each seconds, the whole after
+# --seconds. Prints a line per case, and the kernels with shared memory that racecheck.txt does not name.
 #
 # Exit code: 1 for a hazard, a case that fails or a kernel without a case; else 5 where a case did not finish; else 0.
 set -uo pipefail

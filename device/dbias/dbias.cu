@@ -4,8 +4,8 @@
 //   ceiling   HBM
 //   layout    first every tile of 128 rows: a thread adds 64 rows of 16 B of columns, 8 loads in flight; then the
 //             tiles of a few groups: a block brings 256 of them to shared memory at a time, a thread per column adds
-//   order     rows one after the other in halves of 64, half + half, tiles one after the other: as the reference does
-//             it, and no thread but the one that owns a sum adds to it
+//   order     rows one after the other in halves of 64, half + half, tiles one after the other, as in the reference; only the
+//             thread that owns a sum adds to it
 //   matches   reference/recipes/dbias.h
 
 #include "device/dbias/dbias.h"
@@ -31,7 +31,7 @@ constexpr int kTileRows = 128, kHalfRows = 64;
 constexpr int kTileThreads = 128;                       // 64 a half
 constexpr int kColumnThreads = kTileThreads / 2;
 
-// What a thread reads of a row: 16 bytes, or one element where rows do not begin at multiples of 16 bytes.
+// A thread's part of a row: 16 bytes, or one element where rows do not begin at multiples of 16 bytes.
 template <Format kX, bool kVectors>
 struct RowPart {
   static constexpr int kColumns = kVectors ? 16 / Element<kX>::kBytes : 1;
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kTileThreads)
     for (int c = 0; c < Part::kColumns; ++c) sums[c] = add(sums[c], part.column(c));
   };
   int r = 0;
-  if (count >= kInFlight) {  // each part is asked for again as soon as it has been added
+  if (count >= kInFlight) {  // each register is loaded again as soon as it has been added
     Part parts[kInFlight];
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) parts[i].load(x, first + i * columns);
@@ -155,8 +155,7 @@ __global__ void __launch_bounds__(kFinishThreads)
   const std::int64_t column = std::int64_t{blockIdx.x} * kFinishColumns + lane;
   const bool present = column < call.columns;
 
-  // The groups whose first tile lies in this block's share of the tiles; the last share has those after the last tile
-  // too.
+  // The groups whose first tile lies in this block's share of the tiles; the last share also has those after the last tile.
   const int groups = call.rows.groups;
   const std::uint32_t tiles = table.total(0, groups);
   const auto first_group = [&](std::uint32_t tile) {  // the first that begins at or after a tile
@@ -225,7 +224,7 @@ void check_sizes(const DbiasCall& call) {
   check_matrix(call.rows, call.columns);
 }
 
-// The sums that the call asks for; false: there is none.
+// Checks the requested output. False: nothing to do.
 bool check_outputs(const DbiasCall& call) {
   check_sizes(call);
   std::int64_t bytes;
@@ -282,12 +281,12 @@ void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* no
 }
 
 void grouped_dbias(const DbiasCall& call, Stream stream) {
-  const bool wanted = check_outputs(call);
+  const bool requested = check_outputs(call);
   if (call.rows.capacity != 0 && call.columns != 0) {
     require_pointer(call.x, "x", static_cast<std::uintptr_t>(wide_bytes(call.x_type)));
   }
   check_workspace(call.workspace, call.workspace_bytes, tile_sums_bytes(call));
-  if (!wanted) return;
+  if (!requested) return;
   const CallDevice device(stream, {{"x", call.x}, {"dbias", call.dbias}, {"rows.splits", call.rows.splits}, {"status", call.status}});
   auto* const tile_sums = static_cast<float*>(call.workspace);
   sum_tiles(call, tile_sums, nullptr, stream);

@@ -1,6 +1,6 @@
 #pragma once
 // Column sums of each group on the device, in the order of reference/recipes/dbias.h: halves of 64 rows, tiles of 128,
-// tiles in sequence, all in f32. Deterministic, whatever the launch.
+// tiles in sequence, all in f32. The result does not depend on the launch.
 
 #include <cstdint>
 
@@ -27,8 +27,8 @@ std::int64_t dbias_workspace_bytes(const DbiasCall& call);
 void grouped_dbias(const DbiasCall& call, Stream stream);
 
 // The second half alone: from the tile sums that a quantize kernel left in the workspace ([tiles, columns] f32, tile i of
-// group t at row sum over s<t of ceil(splits[s]/128), plus i), with the same noop flag. Groups of which one is no multiple of
-// `rows_multiple` rows have left none, and nothing is written.
+// group t at row sum over s<t of ceil(splits[s]/128), plus i), with the same noop flag. If a group is not a multiple of
+// `rows_multiple` rows there are no tile sums, and nothing is written.
 void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* noop, Stream stream,
                   std::uint32_t rows_multiple = 1);
 

@@ -1,13 +1,13 @@
 #pragma once
-// What the quantize kernels share of grouped_dbias(): its call, and its first half for a quantization that wants column sums
-// and no codes, or whose kernels leave none.
+// The parts of grouped_dbias() that quantization uses: its call, and its first half where only column sums are requested
+// or the quantize kernels compute none.
 
 #include "device/dbias/dbias.h"
 #include "device/quantize/quantize.h"
 
 namespace assay::device {
 
-// The column sums of a quantize call, in the type of x. Where tile sums lie is said by itself.
+// The column sums of a quantize call, in the type of x. The place of tile sums is passed separately.
 inline DbiasCall dbias_of(const QuantizeCall& call) {
   DbiasCall dbias;
   dbias.x_type = dbias.output_type = call.x_type;
@@ -19,7 +19,7 @@ inline DbiasCall dbias_of(const QuantizeCall& call) {
   return dbias;
 }
 
-// tile_sums [tiles, columns] as finish_dbias() wants them. The checks of the call have been made.
+// tile_sums [tiles, columns] as finish_dbias() reads them. The checks of the call have been made.
 void sum_tiles(const DbiasCall& call, float* tile_sums, const float* noop, Stream stream);
 
 }  // namespace assay::device

@@ -4,7 +4,7 @@
 //   ceiling   HBM
 //   layout    tiles of 128 x 128, read by 16 B of a column at any alignment, turned in shared memory; 256 or 512 B of
 //             a row stored at a time. Factors of 1x128 and NVFP4 are made once per tile, in shared memory
-//   order     each value is made by itself
+//   order     each value is computed by itself
 //   matches   reference/recipes/dequantize.h
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ namespace assay::device::dequantization {
 namespace {
 
 // Transposed data: columns of a group lie one after the other, and begin at any byte. A block turns 128 rows of 128
-// columns in shared memory: it comes by whole vectors of 16 bytes, and is shifted into place on the way to the rows.
+// columns in shared memory: it is loaded by whole vectors of 16 bytes, and shifted into place when rows are read.
 constexpr unsigned kTurnedColumns = 128;
 
 template <Recipe kRecipe, Format kData, Format kOut>
@@ -27,8 +27,7 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, Direction
     dequantize_columns(const DequantizeCall call, unsigned across, float nvfp4_factor) {
   constexpr unsigned kBits = kData == Format::e2m1 ? 4 : 8, kWordRows = 32 / kBits, kWords = kWindowRows / kWordRows;
   constexpr unsigned kVectors = kWords / 4, kValues = kLaneValues<kOut>, kLanes = kTurnedColumns / kValues;
-  // Neither threads that write (8 vectors of 4 columns) nor those that read (a word of 8 or 4 columns each) meet in a
-  // bank.
+  // Neither threads that write (8 vectors of 4 columns) nor those that read (a word of 8 or 4 columns each) have bank conflicts.
   constexpr unsigned kPitch = kWords + 5, kSkew = kValues == 8 ? 2 : 1;
   __shared__ std::uint32_t turned[kTurnedColumns * kPitch + kLanes * kSkew];
   const auto place = [](unsigned column) { return column * kPitch + column / kValues * kSkew; };

@@ -1,4 +1,4 @@
-// Values of codes and scales, for every recipe and both directions: the call, its checks, and which kernel takes it.
+// Values of codes and scales, for every recipe and both directions: the call, its checks, and the choice of the kernel.
 //
 //   matches   reference/recipes/dequantize.h
 

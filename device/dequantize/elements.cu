@@ -1,10 +1,10 @@
 // Values of codes where rows do not allow vectors: any recipe and direction.
 //
 //   traffic   1 B read (NVFP4: half) and 2 or 4 B written per element, and the scales
-//   ceiling   the instructions of a value. The format is chosen at run time: a kernel for each would be many, and
-//             this one is seldom wanted
+//   ceiling   the instructions of a value. The format is chosen at run time, which saves many kernels: this one is rarely
+//             used
 //   layout    tiles of 64 x 64; transposed data are turned in shared memory
-//   order     each value is made by itself
+//   order     each value is computed by itself
 //   matches   reference/recipes/dequantize.h
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 #pragma once
-// The kernels of dequantize(), each compiled by itself. The checks of the call have been made. Without rows a block is
-// launched all the same where there are groups: it looks at their splits.
+// The kernels of dequantize(), each compiled by itself. The checks of the call have been made. Without rows one block is
+// still launched if there are groups: it checks their splits.
 
 #include "device/dequantize/dequantize.h"
 

@@ -2,10 +2,10 @@
 //
 //   traffic   1 B read (NVFP4: half) and 2 or 4 B written per element, and the scales
 //   ceiling   HBM
-//   layout    a lane takes the codes of 16 B of output, 8 times, all asked for at once; a warp stores 512 B of a row
+//   layout    a lane takes the codes of 16 B of output, 8 times, all loads in flight at once; a warp stores 512 B of a row
 //             at a time
-//   ragged    where a block's rows lie does not depend on the groups: they are looked up while the codes come
-//   order     each value is made by itself
+//   ragged    where a block's rows lie does not depend on the groups: they are found while the codes are loaded
+//   order     each value is computed by itself
 //   matches   reference/recipes/dequantize.h
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@
 namespace assay::device::dequantization {
 namespace {
 
-// A block takes some rows of the buffer, 512 columns of them, whatever the groups.
+// A block takes some rows of the buffer, 512 columns of them, regardless of the groups.
 constexpr int kStripColumns = 512;  // 32 bytes of NVFP4's scales
 
 template <Format kOut>
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, kDirectio
     if (found == 0) return;
     own = segments[0];
   }
-  const auto find_group = [&](std::uint32_t row) {  // one of those here has it
+  const auto find_group = [&](std::uint32_t row) {  // it belongs to one of these groups
     for (unsigned s = 0; row - own.first_row >= own.rows && s < found; ++s) own = segments[s];
   };
   const auto store = [&](int k, int p, const float (&factors)[kValues]) {

@@ -1,5 +1,5 @@
 #pragma once
-// The factors of codes, by recipe and direction: where the scale of an element lies, and what it stands for.
+// The factors of codes, by recipe and direction: where the scale of an element lies, and its value.
 
 #include <cuda_runtime.h>
 
@@ -24,7 +24,7 @@ struct LayoutOf<Recipe::tensor_current, kDirection> {
   using Type = TensorScaleLayout;
 };
 
-// Factor of element (r, c) of a group, which its scale stands for.
+// Factor of element (r, c) of a group: the value of its scale.
 template <Recipe kRecipe, Direction kDirection>
 struct Scales {
   using Layout = typename LayoutOf<kRecipe, kDirection>::Type;

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernels of this folder share: the values of 16 bytes of output at a time, and how they are launched.
+// Shared by the kernels of this folder: the values of 16 bytes of output at a time, and the launches.
 
 #include <cuda_runtime.h>
 
@@ -13,7 +13,7 @@ namespace assay::device::dequantization {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
-// Two codes per byte down the rows: a group of an odd number of them cannot be. The same in all threads.
+// Whether the splits are valid for two codes per byte down the rows: no group has an odd number of rows. The same in all threads.
 __device__ inline bool has_odd_split(const DequantizeCall& call) {
   if (call.rows.splits == nullptr) return false;
   int odd = 0;
@@ -29,8 +29,7 @@ __device__ inline bool has_odd_split(const DequantizeCall& call) {
 template <Format kOut>
 constexpr int kLaneValues = kOut == Format::f32 ? 4 : 8;
 
-// Values of the two FP8 codes in the low bytes. Which NaN comes of a NaN code does not matter: only one kind is
-// stored.
+// Values of the two FP8 codes in the low bytes. A NaN code may give any NaN: only one kind is stored.
 template <Format kData>
 __device__ void decode_pair(std::uint32_t codes, float (&values)[2]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -116,7 +115,7 @@ struct LaneCodes {
   }
 };
 
-// On an SM: registers are shared out accordingly.
+// Blocks per SM, which sets the registers of a thread.
 template <Recipe kRecipe, Direction kDirection>
 constexpr int kDequantizeBlocks = kRecipe == Recipe::mxfp8 ||
                                           (kRecipe == Recipe::nvfp4 && kDirection == Direction::columnwise)

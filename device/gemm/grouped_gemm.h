@@ -11,7 +11,7 @@
 // -0 and for an alpha that is not finite; its scales are not read). Rows of D past the sum of the splits are not touched. C is
 // not read when beta is 0.
 //
-// Two paths carry it out, with the same meaning and each with arithmetic of its own:
+// Two paths compute it, with the same meaning and each with its own arithmetic:
 //   cublaslt_grouped_gemm()  the vendor library, where its version and the architecture have the path: cublaslt_gemm.h
 //   emulated_grouped_gemm()   the arithmetic of any row of the tensor-core table, in integers, anywhere: emulated_gemm/emulated_gemm.h
 // Both read splits, scales, alpha and beta on the device only, allocate nothing, do not synchronise, and may be captured.
@@ -44,7 +44,7 @@ struct GroupedGemmCall {
   GemmLayout layout = GemmLayout::TN;
   Rows rows;                     // of x and dy; splits on the device
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm()
-                                   // workspace in NT (cublaslt_gemm.h), which sees to it that the promise holds
+                                   // workspace in NT (cublaslt_gemm.h), which checks the promise
   std::int64_t N = 0;
   std::int64_t K = 0;
   GemmOperand x, w, dy;          // the two that the layout names
@@ -64,7 +64,7 @@ struct GroupedGemmCall {
   std::uint32_t* status = nullptr;  // device [1], or null
 };
 
-// Checks what both paths take: types of the kind, storages of the layout, sizes, pointers, lists.
+// The checks of both paths: types of the kind, storages of the layout, sizes, pointers, lists.
 // Errors: InvalidArgument, naming the member; nothing is launched.
 void check_grouped_gemm(const GroupedGemmCall& call);
 

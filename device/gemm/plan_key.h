@@ -1,5 +1,5 @@
 #pragma once
-// What a grouped GEMM says of its accumulation plan: kind, layout, scaling and type of D, on an architecture ("sm90").
+// The key of a grouped GEMM's accumulation plan: kind, layout, scaling and type of D, on an architecture ("sm90").
 
 #include <string_view>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What every call on a ragged matrix checks on the host before it launches.
+// Checks of a call on a ragged matrix, on the host.
 
 #include <cstdint>
 #include <string>

@@ -1,17 +1,17 @@
 #pragma once
-// Which group a tile of rows belongs to, on the device. A kernel over a ragged matrix is launched for the most tiles that
-// its capacity allows; each block asks which rows are its own. Two ways:
+// The group of a tile of rows, on the device. A kernel over a ragged matrix is launched for the most tiles that
+// its capacity allows; each block finds its own rows. Two ways:
 //
-//   locate_tile   for a block that handles one tile: reads the splits, sums them over the block, and tells the group,
+//   locate_tile   for a block that handles one tile: reads the splits, sums them over the block, and returns the group,
 //                 its rows, and the sums over the groups before it. 2 barriers; none for up to 32 groups.
-//   GroupTable    for a block that handles many tiles, or looks at all groups: the same sums of every group, kept in
+//   GroupTable    for a block that handles many tiles, or all groups: the same sums of every group, kept in
 //                 shared memory, with a binary search.
 //
 // The sums are of measures of a group's row count: its rows, its tiles, and what the recipes' scale offsets count (see
 // scale_layout.cuh). Rows and sums are 32 bits: check_rows() refuses buffers of more than kMaxRows rows.
 //
-// Faults (a negative split, splits that sum to more than the buffer's rows) are seen by every block, which then has
-// nothing to do, and told through the status word by block 0.
+// Every block detects faults (a negative split, splits that sum to more than the buffer's rows) and then does nothing; block 0
+// reports them in the status word.
 
 #include <cstdint>
 
@@ -22,8 +22,8 @@ namespace assay::device {
 
 inline constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - (std::int64_t{1} << 18);  // padding must fit as well
 
-// Most tiles of `tile_rows` rows that any splits can give, for the launch: each group may add one that is not full. At
-// least 1 where there are splits, so that a block checks them.
+// The most tiles of `tile_rows` rows of any splits, for the launch: each group may add one that is not full. At
+// least 1 with splits, so that a block checks them.
 inline std::int64_t max_tiles(const Rows& rows, std::int64_t tile_rows) {
   if (rows.splits == nullptr) return (rows.capacity + tile_rows - 1) / tile_rows;
   if (rows.groups == 0) return 0;
@@ -82,8 +82,8 @@ struct Sums {
   }
   static __device__ Sums of(std::uint32_t rows) { return Sums{{rows, Measures::of(rows)...}}; }
 
-  __device__ void add(const Sums& other, std::uint32_t most_rows) {
-    value[0] = min(value[0] + other.value[0], most_rows + 1);
+  __device__ void add(const Sums& other, std::uint32_t max_rows) {
+    value[0] = min(value[0] + other.value[0], max_rows + 1);
 #pragma unroll
     for (int i = 1; i < kCount; ++i) value[i] += other.value[i];
   }
@@ -91,19 +91,19 @@ struct Sums {
 
 // Inclusive over the lanes of a warp.
 template <class SumsOfGroups>
-__device__ SumsOfGroups scan_warp(SumsOfGroups sums, std::uint32_t most_rows) {
+__device__ SumsOfGroups scan_warp(SumsOfGroups sums, std::uint32_t max_rows) {
   const unsigned lane = threadIdx.x % 32;
 #pragma unroll
   for (unsigned step = 1; step < 32; step *= 2) {
     SumsOfGroups lower;
 #pragma unroll
     for (int i = 0; i < SumsOfGroups::kCount; ++i) lower.value[i] = __shfl_up_sync(0xFFFFFFFFu, sums.value[i], step);
-    if (lane >= step) sums.add(lower, most_rows);
+    if (lane >= step) sums.add(lower, max_rows);
   }
   return sums;
 }
 
-// Rows of group t; a split that cannot be is 0 and sets its bits in `faults`.
+// Rows of group t; an invalid split counts as 0 and sets its bits in `faults`.
 __device__ inline std::uint32_t read_split(const Rows& rows, int t, unsigned& faults) {
   const std::int64_t split = rows.splits_are_int32 ? __ldg(reinterpret_cast<const int*>(rows.splits) + t)
                                                    : __ldg(reinterpret_cast<const long long*>(rows.splits) + t);
@@ -124,11 +124,11 @@ struct BlockScratch {
 };
 
 // All threads of a block (one-dimensional, whole warps): the sums over the groups before this thread's own `count`
-// groups, which begin at `first`, and the sums over all groups. False, in every thread: the splits are at fault.
+// groups, which begin at `first`, and the sums over all groups. False, in every thread: the splits are invalid.
 template <class SumsOfGroups>
 __device__ bool scan_block(const Rows& rows, BlockScratch<SumsOfGroups>& scratch, std::uint32_t* status, int& first, int& last,
                            SumsOfGroups& before, SumsOfGroups& total) {
-  const auto most_rows = static_cast<std::uint32_t>(rows.capacity);
+  const auto max_rows = static_cast<std::uint32_t>(rows.capacity);
   const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x), warp = thread / 32;
   const int each = (rows.groups + threads - 1) / threads;
   first = min(thread * each, rows.groups);
@@ -136,8 +136,8 @@ __device__ bool scan_block(const Rows& rows, BlockScratch<SumsOfGroups>& scratch
 
   unsigned faults = 0;
   SumsOfGroups own = SumsOfGroups::zero();
-  for (int t = first; t < last; ++t) own.add(SumsOfGroups::of(read_split(rows, t, faults)), most_rows);
-  const SumsOfGroups through = scan_warp(own, most_rows);
+  for (int t = first; t < last; ++t) own.add(SumsOfGroups::of(read_split(rows, t, faults)), max_rows);
+  const SumsOfGroups through = scan_warp(own, max_rows);
 #pragma unroll
   for (int i = 0; i < SumsOfGroups::kCount; ++i) {  // exclusive: lane 0 has nothing before it
     const std::uint32_t lower = __shfl_up_sync(0xFFFFFFFFu, through.value[i], 1);
@@ -155,11 +155,11 @@ __device__ bool scan_block(const Rows& rows, BlockScratch<SumsOfGroups>& scratch
   SumsOfGroups of_warps_before = SumsOfGroups::zero();
   for (int w = 0; w < threads / 32; ++w) {
     if (w == warp) of_warps_before = total;
-    total.add(scratch.of_warp[w], most_rows);
+    total.add(scratch.of_warp[w], max_rows);
     faults |= scratch.faults[w];
   }
-  before.add(of_warps_before, most_rows);
-  if (total.value[0] > most_rows) faults |= kStatusSplitsExceedRows;
+  before.add(of_warps_before, max_rows);
+  if (total.value[0] > max_rows) faults |= kStatusSplitsExceedRows;
   if (thread == 0) tell(status, faults);
   return faults == 0;
 }
@@ -182,16 +182,16 @@ __device__ bool locate_tile(const Rows& rows, std::uint32_t tile, LocateTile<kTi
                             std::uint32_t* status, GroupTile<static_cast<int>(sizeof...(Measures))>& found) {
   using Sums = typename LocateTile<kTileRows, Measures...>::Sums;
   constexpr int kMeasures = static_cast<int>(sizeof...(Measures));
-  const auto most_rows = static_cast<std::uint32_t>(rows.capacity);
+  const auto max_rows = static_cast<std::uint32_t>(rows.capacity);
 
   if (rows.splits == nullptr) {
     found.group = 0;
     found.first_row = 0;
-    found.rows = most_rows;
+    found.rows = max_rows;
     found.tile = tile;
 #pragma unroll
     for (int i = 0; i < kMeasures; ++i) found.before[i] = 0;
-    return tile < Blocks<kTileRows>::of(most_rows);
+    return tile < Blocks<kTileRows>::of(max_rows);
   }
 
   if (rows.groups <= 32) {  // each warp by itself: lane t holds group t
@@ -199,9 +199,9 @@ __device__ bool locate_tile(const Rows& rows, std::uint32_t tile, LocateTile<kTi
     const int lane = static_cast<int>(threadIdx.x % 32);
     const std::uint32_t own_rows = lane < rows.groups ? group_detail::read_split(rows, lane, faults) : 0;
     const Sums own = Sums::of(own_rows);
-    const Sums through = group_detail::scan_warp(own, most_rows);
+    const Sums through = group_detail::scan_warp(own, max_rows);
     faults = __reduce_or_sync(0xFFFFFFFFu, faults);
-    if (__shfl_sync(0xFFFFFFFFu, through.value[0], 31) > most_rows) faults |= kStatusSplitsExceedRows;
+    if (__shfl_sync(0xFFFFFFFFu, through.value[0], 31) > max_rows) faults |= kStatusSplitsExceedRows;
     if (faults != 0) {
       if (threadIdx.x == 0) group_detail::tell(status, faults);
       return false;
@@ -235,7 +235,7 @@ __device__ bool locate_tile(const Rows& rows, std::uint32_t tile, LocateTile<kTi
 #pragma unroll
       for (int i = 0; i < kMeasures; ++i) shared.found.before[i] = sums.value[2 + i];
     }
-    sums.add(own, most_rows);
+    sums.add(own, max_rows);
   }
   __syncthreads();
   found = shared.found;
@@ -266,7 +266,7 @@ struct GroupTable {
       __syncthreads();
       return true;
     }
-    const auto most_rows = static_cast<std::uint32_t>(rows.capacity);
+    const auto max_rows = static_cast<std::uint32_t>(rows.capacity);
     int first, last;
     Sums running, total;
     if (!group_detail::scan_block(rows, scratch, status, first, last, running, total)) return false;
@@ -274,7 +274,7 @@ struct GroupTable {
     for (int t = first; t < last; ++t) {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) sums[i][t] = running.value[i];
-      running.add(Sums::of(group_detail::read_split(rows, t, no_faults)), most_rows);
+      running.add(Sums::of(group_detail::read_split(rows, t, no_faults)), max_rows);
     }
     if (threadIdx.x == 0) {
 #pragma unroll

@@ -1,6 +1,6 @@
 #pragma once
 // A ragged matrix on the device: its groups lie one after another, group t having splits[t] rows. Only kernels read the
-// splits. The buffer may have more rows than the splits sum to; what lies beyond is neither read nor written.
+// splits. The buffer may have more rows than the splits sum to; the rows beyond are neither read nor written.
 
 #include <cstdint>
 

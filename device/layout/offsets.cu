@@ -4,10 +4,10 @@
 //   layout    a block an output, so that eight take the time of one; each block reads and scans everything. Up to 1024
 //             values: a thread per value, sums in 32 bits (of products in 64), a warp scan by shuffles and one barrier, none
 //             for up to 32 values. From SM90 on it is launched while the kernel before it ends, and waits for its results
-//   errors    n values up to most / n cannot make a sum past `most`. All threads vote, beside the scan, whether a value is
-//             larger; then, and past 1024 values, the block starts again with 64 bits and every check. Prefixes never fall,
-//             so the total times a stride is the largest offset: one comparison with the total covers all outputs, and every
-//             thread knows it before anyone writes
+//   errors    n values of at most limit / n cannot have a sum past `limit`. All threads vote, beside the scan, whether a value
+//             is larger; then, and past 1024 values, the block starts again with 64 bits and every check. Prefixes never
+//             decrease, so the total times a stride is the largest offset: one comparison with the total covers all outputs,
+//             and every thread knows it before any thread writes
 //   matches   reference/layout/offsets.h
 
 #include <limits>
@@ -33,21 +33,21 @@ struct Output {
 };
 
 // Arguments of a launch. The short way reads the first 48 bytes, which are one line of the constant cache.
-template <class Element, class Sum_, int kMostOutputs>
+template <class Element, class Sum_, int kMaxOutputs>
 struct Call {
   using Sum = Sum_;  // of the short way
-  static constexpr int kMost = kMostOutputs;
+  static constexpr int kOutputs = kMaxOutputs;
   const Element* first;
   const Element* last;              // of products; null otherwise
   int n;
   Sum short_value;                  // no n values up to this have a sum past Sum
   Sum short_total;                  // the largest total, within Sum, that every output can hold
   std::uint32_t kinds;              // bit o: output o is int32; bit 16 + o: it has a leading zero
-  Output output[kMostOutputs];
-  std::int64_t most_total;          // the largest total that every output can hold
+  Output output[kMaxOutputs];
+  std::int64_t max_total;          // the largest total that every output can hold
   std::uint32_t* status;
 
-  __device__ unsigned own_output() const { return kMost == 1 ? 0 : blockIdx.x; }
+  __device__ unsigned own_output() const { return kOutputs == 1 ? 0 : blockIdx.x; }
   __device__ bool is_int32(unsigned o) const { return (kinds >> o & 1) != 0; }
   __device__ bool has_leading_zero(unsigned o) const { return (kinds >> (16 + o) & 1) != 0; }
 };
@@ -62,7 +62,7 @@ __device__ void store(const Output& output, bool is_int32, std::int64_t at, std:
   }
 }
 
-// ---- the long way: 64 bits, any values, all faults told ------------------------------------------------------------------
+// ---- the long way: 64 bits, any values, all faults reported --------------------------------------------------------------
 
 // Sum of two values of 0 or more; past int64 it is negative, which `signs` keeps.
 __device__ std::int64_t add(std::int64_t a, std::int64_t b, std::int64_t& signs) {
@@ -71,7 +71,7 @@ __device__ std::int64_t add(std::int64_t a, std::int64_t b, std::int64_t& signs)
   return sum;
 }
 
-// Value i, 0 from n on. 0 and its bits in `faults` where it is none.
+// Value i, 0 from n on. An invalid one is 0 and sets its bits in `faults`.
 template <bool kProduct, class Call>
 __device__ std::int64_t value_at(const Call& call, std::int64_t i, unsigned& faults) {
   if (i >= call.n) return 0;
@@ -142,7 +142,7 @@ __device__ void offsets_with_checks(const Call& call, unsigned o, Scratch& scrat
   }
   if (signs < 0) faults |= kStatusOverflow;
   scan_block(own, scratch, faults, before, total);
-  if (faults == 0 && total > call.most_total) faults = kStatusOverflow;
+  if (faults == 0 && total > call.max_total) faults = kStatusOverflow;
   if (faults != 0) {
     if (threadIdx.x == 0 && o == 0 && call.status != nullptr) atomicOr(call.status, faults);
     return;
@@ -177,12 +177,12 @@ __global__ void __launch_bounds__(kManyThreads) offsets_of_many(const __grid_con
 
 // ---- the short way -------------------------------------------------------------------------------------------------------
 
-// Of the values that were looked at. Negative ones have high bits.
+// The largest of the values that were read. Negative ones have high bits.
 template <class Sum>
 struct Seen {
   std::uint32_t high = 0;
   Sum largest = 0;
-  __device__ bool beyond(Sum most) const { return high != 0 || largest > most; }
+  __device__ bool beyond(Sum limit) const { return high != 0 || largest > limit; }
 };
 
 // Value i, 0 from n on; of a value past 32 bits, or a product of such, only the low part.
@@ -228,7 +228,7 @@ __device__ void sum_warps(unsigned long long of_lane, unsigned warp, unsigned lo
   total = __shfl_sync(kAllLanes, through, 31);
 }
 
-// Launched early, the kernel lets the next one come early too, and reads nothing before what came before it is done.
+// Launched early, the kernel lets the next one start early too, and reads nothing before the kernels before it have finished.
 __device__ void wait_for_work_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(kOneWarp ? 32 : kFew) offsets_of_few(const __g
   }
   const unsigned o = call.own_output();
   const Output output = call.output[o];
-  if (Call::kMost > 1 && output.after == nullptr) return;
+  if (Call::kOutputs > 1 && output.after == nullptr) return;
   if (i < call.n) store(output, call.is_int32(o), i, static_cast<std::int64_t>(through));
   if (i == 0 && call.has_leading_zero(o)) store(output, call.is_int32(o), -1, 0);
 }
@@ -294,34 +294,34 @@ void launch_few(const Call& call, int outputs, Stream stream) {
 
 // ---- the calls -----------------------------------------------------------------------------------------------------------
 
-template <class Element, bool kProduct, int kMostOutputs>
+template <class Element, bool kProduct, int kMaxOutputs>
 void launch(const void* first, const void* last, int n, std::span<const OffsetsOutput> outputs, std::uint32_t* status, Stream stream) {
   using Sum = std::conditional_t<kProduct, unsigned long long, std::uint32_t>;
-  constexpr Sum kMostSum = std::numeric_limits<Sum>::max();
-  Call<Element, Sum, kMostOutputs> call{};
+  constexpr Sum kMaxSum = std::numeric_limits<Sum>::max();
+  Call<Element, Sum, kMaxOutputs> call{};
   call.first = static_cast<const Element*>(first);
   call.last = static_cast<const Element*>(last);
   call.n = n;
-  call.short_value = kMostSum / static_cast<Sum>(n == 0 ? 1 : n);
+  call.short_value = kMaxSum / static_cast<Sum>(n == 0 ? 1 : n);
   call.status = status;
-  call.most_total = INT64_MAX;
+  call.max_total = INT64_MAX;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const OffsetsOutput& output = outputs[o];
     const std::int64_t bytes = output.is_int32 ? 4 : 8;
     call.output[o] = {static_cast<char*>(output.values) + (output.leading_zero ? bytes : 0), output.stride};
     call.kinds |= (output.is_int32 ? 1u : 0u) << o | (output.leading_zero ? 0x10000u : 0u) << o;
     if (output.stride > 0) {
-      const std::int64_t most = (output.is_int32 ? std::int64_t{INT32_MAX} : INT64_MAX) / output.stride;
-      if (most < call.most_total) call.most_total = most;
+      const std::int64_t limit = (output.is_int32 ? std::int64_t{INT32_MAX} : INT64_MAX) / output.stride;
+      if (limit < call.max_total) call.max_total = limit;
     }
   }
-  call.short_total = static_cast<std::uint64_t>(call.most_total) < kMostSum ? static_cast<Sum>(call.most_total) : kMostSum;
+  call.short_total = static_cast<std::uint64_t>(call.max_total) < kMaxSum ? static_cast<Sum>(call.max_total) : kMaxSum;
 
   const int blocks = outputs.empty() ? 1 : static_cast<int>(outputs.size());
   if (n <= kFew) {
     launch_few<kProduct>(call, blocks, stream);
   } else {
-    launch_kernel("offsets_of_many", offsets_of_many<kProduct, Call<Element, Sum, kMostOutputs>>, blocks, kManyThreads, 0, stream,
+    launch_kernel("offsets_of_many", offsets_of_many<kProduct, Call<Element, Sum, kMaxOutputs>>, blocks, kManyThreads, 0, stream,
                   call);
   }
 }

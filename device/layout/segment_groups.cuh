@@ -1,6 +1,6 @@
 #pragma once
-// The groups that have rows in a segment of the buffer: for kernels that take rows as they come, whatever the groups, and
-// ask only where the scales of a row go. A block looks that up once, a thread for a row.
+// The groups that have rows in a segment of the buffer: for kernels that take the rows of the buffer in order, regardless of
+// the groups, and need a group only for the place of a row's scales. A block finds that once, a thread for each row.
 
 #include <cstdint>
 

@@ -2,7 +2,7 @@
 //
 //   traffic   1 B read and 1 B written per scale
 //   layout    a warp moves one tile of 512 bytes: lane l holds rows l, l+32, l+64, l+96 of the tile, 4 scales each, which
-//             are 16 consecutive bytes of swizzled order. A block moves the tiles of one tile of rows, so that it looks for
+//             are 16 consecutive bytes of swizzled order. A block moves the tiles of one tile of rows, so that it finds
 //             its group once, and neighbouring warps share the sectors of compact order
 //   matches   reference/layout/swizzle.h
 
@@ -18,8 +18,8 @@ namespace {
 constexpr int kWarps = 8, kThreads = 32 * kWarps;
 constexpr int kTilesPerBlock = 4 * kWarps;
 
-// How a scale matrix is seen: i along the unblocked dimension, j counts blocks of kBlock. One tile of rows is 128 rows, or
-// 4 blocks of them.
+// The coordinates of a scale matrix: i along the unblocked dimension, j counts blocks of kBlock. One tile of rows is 128 rows,
+// or 4 blocks of them.
 template <Recipe kRecipe, Direction kDirection>
 struct View {
   static constexpr bool kRowwise = kDirection == Direction::rowwise;

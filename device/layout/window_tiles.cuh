@@ -3,8 +3,8 @@
 // A launch has as many windows as a dense matrix has tiles, whatever the splits, so no block is launched for a tile that the
 // splits do not have. In a long group every window has one tile; where groups meet it has more, at most one of each group.
 //
-// Faults in the splits are seen by every block, which then has no tiles, and told through the status word by block 0. So is
-// a group whose rows are no multiple of what was promised.
+// Every block detects invalid splits, and groups whose rows are not a multiple of the promised number, and then has no tiles;
+// block 0 reports them in the status word.
 
 #include <cstdint>
 
@@ -45,14 +45,14 @@ struct WindowTiles {
   // no multiple of `rows_multiple` (kStatusUnalignedRows). Called by all threads of a one-dimensional block of whole
   // warps; one barrier for up to 32 groups, else two.
   __device__ unsigned find(const Rows& rows, std::uint32_t window, std::uint32_t* status, std::uint32_t rows_multiple = 1) {
-    const auto most_rows = static_cast<std::uint32_t>(rows.capacity);
+    const auto max_rows = static_cast<std::uint32_t>(rows.capacity);
     if (rows.splits == nullptr) {
-      if (rows_multiple != 1 && most_rows % rows_multiple != 0) {
+      if (rows_multiple != 1 && max_rows % rows_multiple != 0) {
         if (threadIdx.x == 0) group_detail::tell(status, kStatusUnalignedRows);
         return 0;
       }
-      if (window >= Blocks<kWindowRows>::of(most_rows)) return 0;
-      if (threadIdx.x == 0) list[0] = {0, most_rows, window, window, 0, 0};
+      if (window >= Blocks<kWindowRows>::of(max_rows)) return 0;
+      if (threadIdx.x == 0) list[0] = {0, max_rows, window, window, 0, 0};
       __syncthreads();
       return 1;
     }
@@ -62,9 +62,9 @@ struct WindowTiles {
       const int lane = static_cast<int>(threadIdx.x % 32);
       const std::uint32_t own_rows = lane < rows.groups ? group_detail::read_split(rows, lane, faults) : 0;
       const Sums own = Sums::of(own_rows);
-      const Sums through = group_detail::scan_warp(own, most_rows);
+      const Sums through = group_detail::scan_warp(own, max_rows);
       faults = __reduce_or_sync(0xFFFFFFFFu, faults);
-      if (__shfl_sync(0xFFFFFFFFu, through.value[0], 31) > most_rows) faults |= kStatusSplitsExceedRows;
+      if (__shfl_sync(0xFFFFFFFFu, through.value[0], 31) > max_rows) faults |= kStatusSplitsExceedRows;
       if (rows_multiple != 1 && faults == 0 && __any_sync(0xFFFFFFFFu, own_rows % rows_multiple != 0)) {
         faults = kStatusUnalignedRows;
       }
@@ -98,7 +98,7 @@ struct WindowTiles {
       const std::uint32_t own_rows = group_detail::read_split(rows, t, no_faults);
       WindowTile found;
       if (find_in_group(running, own_rows, t, window, found)) list[atomicAdd(&count, 1u)] = found;  // in any order
-      running.add(Sums::of(own_rows), most_rows);
+      running.add(Sums::of(own_rows), max_rows);
     }
     __syncthreads();
     if (rows_multiple != 1 && broken != 0) {

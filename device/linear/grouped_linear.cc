@@ -10,7 +10,7 @@
 namespace assay::device {
 namespace {
 
-// Where forward takes its weights from: spec grouped-linear-2.2, as reference/linear/microbatch.h has them.
+// Where forward takes its weights from: spec grouped-linear-2.2, as in reference/linear/microbatch.h.
 WeightUse use_of(const GroupedLinearForward& call) {
   if (call.skip_weight_update != nullptr) return WeightUse::by_flag;
   if (!call.is_first_microbatch.has_value()) return WeightUse::fresh;
@@ -61,8 +61,8 @@ const CublasLtAlgorithm* GroupedLinear::known_algorithm(const AlgorithmKey& key,
 
 void GroupedLinear::learn_algorithm(const AlgorithmKey& key, const LinearReport::Product& product) {
   if (!product.ran || product.path != GemmPath::cublaslt) return;
-  constexpr std::size_t kMost = 256;  // a caller with ever new row counts asks the heuristic each time
-  if (algorithms_.size() < kMost) algorithms_.emplace(key, product.algorithm);
+  constexpr std::size_t kMaxRemembered = 256;  // with more row counts than that, the heuristic is called each time
+  if (algorithms_.size() < kMaxRemembered) algorithms_.emplace(key, product.algorithm);
 }
 
 void GroupedLinear::check_forward(const GroupedLinearForward& call, WeightUse use, bool capturing) const {
@@ -186,11 +186,8 @@ GroupedLinear::Microbatch& GroupedLinear::at(int microbatch, State state) {
   return microbatches_[static_cast<std::size_t>(microbatch)];
 }
 
-GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward& call, Stream stream) {
-  const DeviceScope on = begin(stream);
+void GroupedLinear::check_backward(const GroupedLinearBackward& call) const {
   const GroupedLinearOptions& o = options_;
-  Microbatch& of = at(call.microbatch, State::forwarded);
-  const bool wants_dw = call.dw != nullptr || call.dw_list != nullptr, wants_dx = call.dx != nullptr;
   if (!o.dgrad) require_null(call.dx, "dx", "options.dgrad is off");
   if (!o.wgrad) {
     require_null(call.dw, "dw", "options.wgrad is off");
@@ -201,6 +198,47 @@ GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward&
   for (int t = 0; call.dbias_list != nullptr && t < o.groups && o.N != 0; ++t) {
     require_pointer(call.dbias_list[t], "dbias_list[" + std::to_string(t) + "]", 2);
   }
+}
+
+LinearDgradCall GroupedLinear::dgrad_call(const GroupedLinearBackward& call, const Microbatch& of,
+                                          const QuantizedDirection& dy_columnwise, void* dbias, Stream stream) {
+  LinearDgradCall dgrad = start<LinearDgradCall>(of.rows);
+  dgrad.dy = call.dy;
+  dgrad.w = of.w;
+  if (of.w.list != nullptr) dgrad.w.list = of.w_list.data();
+  dgrad.cache = !quantizes(options_.config) ? nullptr : of.weights == WeightUse::fresh ? &of.fresh : &cache_;
+  dgrad.dy_scale = call.dy_scale;
+  dgrad.dy_amax = call.dy_amax;
+  dgrad.dy_columnwise = dy_columnwise;
+  dgrad.dbias = dbias;
+  dgrad.dx = call.dx;
+  dgrad.path.dgrad.algorithm = known_algorithm(dgrad_key(of), options_.path.dgrad.algorithm);
+  give(dgrad, dgrad_space_);
+  give_path(dgrad.path, GemmLayout::NN, stream);
+  return dgrad;
+}
+
+// Stores what backward_dw() needs and the caller may change.
+void GroupedLinear::defer(const GroupedLinearBackward& call, Microbatch& of, Stream stream) {
+  const GroupedLinearOptions& o = options_;
+  if (!quantizes(o.config)) {
+    kernels_.copy(of.x_copy, of.x_given, 2 * of.rows.capacity * o.K, stream);
+    kernels_.copy(of.dy_copy, call.dy, 2 * of.rows.capacity * o.N, stream);
+  }
+  of.dw = call.dw;
+  of.dw_list.clear();
+  if (call.dw_list != nullptr) of.dw_list.assign(call.dw_list, call.dw_list + o.groups);
+  of.dw_is_list = call.dw_list != nullptr;
+  of.state = State::deferred;
+  deferred_.push_back(call.microbatch);
+}
+
+GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward& call, Stream stream) {
+  const DeviceScope on = begin(stream);
+  const GroupedLinearOptions& o = options_;
+  Microbatch& of = at(call.microbatch, State::forwarded);
+  const bool wants_dw = call.dw != nullptr || call.dw_list != nullptr, wants_dx = call.dx != nullptr;
+  check_backward(call);
   void* const dbias = call.dbias_list != nullptr ? dbias_ : call.dbias;
   const bool quantized = quantizes(o.config);
   const QuantizedDirection dy_columnwise = !quantized || !wants_dw ? QuantizedDirection{} : o.defer_wgrad ? of.dy : dy_;
@@ -209,24 +247,12 @@ GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward&
   result.accumulated = wants_dw && of.accumulate;
   result.deferred = wants_dw && o.defer_wgrad;
 
-  LinearDgradCall dgrad = start<LinearDgradCall>(of.rows);
+  LinearDgradCall dgrad;
   LinearGradientCall gradient = start<LinearGradientCall>(of.rows);
   LinearDbiasCall sums = start<LinearDbiasCall>(of.rows);
-  const AlgorithmKey key{GemmLayout::NN, of.rows.capacity, false, of.w.list != nullptr};
   PreparedStep first;  // reads dy
   if (wants_dx) {
-    dgrad.dy = call.dy;
-    dgrad.w = of.w;
-    if (of.w.list != nullptr) dgrad.w.list = of.w_list.data();
-    dgrad.cache = !quantized ? nullptr : of.weights == WeightUse::fresh ? &of.fresh : &cache_;
-    dgrad.dy_scale = call.dy_scale;
-    dgrad.dy_amax = call.dy_amax;
-    dgrad.dy_columnwise = dy_columnwise;
-    dgrad.dbias = dbias;
-    dgrad.dx = call.dx;
-    dgrad.path.dgrad.algorithm = known_algorithm(key, o.path.dgrad.algorithm);
-    give(dgrad, dgrad_space_);
-    give_path(dgrad.path, GemmLayout::NN, stream);
+    dgrad = dgrad_call(call, of, dy_columnwise, dbias, stream);
     first = PreparedStep(dgrad, kernels_);
   } else if (wants_dw && quantized) {
     gradient.dy = call.dy;
@@ -243,40 +269,31 @@ GroupedLinearBackwardResult GroupedLinear::backward(const GroupedLinearBackward&
     first = PreparedStep(sums, kernels_);
   }
 
-  // What is put off is checked all the same, as if it were done now.
+  // A deferred wgrad is checked now too, as if it ran now.
   const bool copies = result.deferred && !quantized;
   if (copies && of.rows.capacity != 0 && o.N != 0) require_pointer(call.dy, "dy", 16);
   LinearWgradCall wgrad;
   PreparedStep second;
-  AlgorithmKey wgrad_key{GemmLayout::NT, of.rows.capacity, of.accumulate, call.dw_list != nullptr};
   if (wants_dw) {
+    const AlgorithmKey key{GemmLayout::NT, of.rows.capacity, of.accumulate, call.dw_list != nullptr};
     wgrad = wgrad_call(of, dy_columnwise, copies ? of.dy_copy : call.dy, copies ? of.x_copy : of.x_given);
     wgrad.dw = call.dw;
     wgrad.dw_list = call.dw_list;
     if (!result.deferred) give_path(wgrad.path, GemmLayout::NT, stream);
-    wgrad.path.wgrad.algorithm = known_algorithm(wgrad_key, o.path.wgrad.algorithm);
+    wgrad.path.wgrad.algorithm = known_algorithm(key, o.path.wgrad.algorithm);
     second = PreparedStep(wgrad, kernels_);
-    learn_algorithm(wgrad_key, second.product());
+    learn_algorithm(key, second.product());
   }
 
   merge(result.report, first.launch(stream));
-  if (wants_dx) learn_algorithm(key, result.report.dgrad);
+  if (wants_dx) learn_algorithm(dgrad_key(of), result.report.dgrad);
   if (call.dbias_list != nullptr) kernels_.scatter(dbias_, call.dbias_list, o.groups, 2 * o.N, stream);
-  if (!result.deferred) {
+  if (result.deferred) {
+    defer(call, of, stream);
+  } else {
     merge(result.report, second.launch(stream));
     of.state = State::free;
-    return result;
   }
-  if (copies) {
-    kernels_.copy(of.x_copy, of.x_given, 2 * of.rows.capacity * o.K, stream);
-    kernels_.copy(of.dy_copy, call.dy, 2 * of.rows.capacity * o.N, stream);
-  }
-  of.dw = call.dw;
-  of.dw_list.clear();
-  if (call.dw_list != nullptr) of.dw_list.assign(call.dw_list, call.dw_list + o.groups);
-  of.dw_is_list = call.dw_list != nullptr;
-  of.state = State::deferred;
-  deferred_.push_back(call.microbatch);
   return result;
 }
 
@@ -297,7 +314,7 @@ LinearWgradCall GroupedLinear::wgrad_call(const Microbatch& of, const QuantizedD
 
 LinearReport GroupedLinear::backward_dw(Stream stream) {
   const DeviceScope on = begin(stream);
-  require(!deferred_.empty(), "pending", pending(), "a weight gradient that was put off and not yet carried out");
+  require(!deferred_.empty(), "pending", pending(), "a weight gradient that was deferred and has not run yet");
   Microbatch& of = microbatches_[static_cast<std::size_t>(deferred_.front())];
   LinearWgradCall call = wgrad_call(of, of.dy, of.dy_copy, of.x_copy);
   call.dw = of.dw;
@@ -306,7 +323,7 @@ LinearReport GroupedLinear::backward_dw(Stream stream) {
   give_path(call.path, GemmLayout::NT, stream);
   call.path.wgrad.algorithm = known_algorithm(key, options_.path.wgrad.algorithm);
   const LinearReport report = linear_wgrad(call, stream, kernels_);
-  of.state = State::free;  // only now: work that could not be done is not lost
+  of.state = State::free;  // only now: work that failed is not lost
   deferred_.pop_front();
   return report;
 }

@@ -1,50 +1,50 @@
 #pragma once
-// A grouped linear layer as a module: the steps of linear_steps.h with the memory that they need, the quantized weights kept
-// from one microbatch to the next, and what forward leaves for backward.
+// A grouped linear layer as a module: the steps of linear_steps.h with the memory that they need, the quantized weights cached
+// from one microbatch to the next, and the tensors that forward saves for backward.
 //
 //   GroupedLinear layer(options);                       // allocates; so do reserve(), reserve_setup() and a first call on a stream
 //   auto forward = layer.forward({...}, stream);        // y
-//   layer.backward({.microbatch = forward.microbatch, ...}, stream);  // dx, dbias, dw, each if asked for
+//   layer.backward({.microbatch = forward.microbatch, ...}, stream);  // dx, dbias, dw, each if requested
 //   layer.backward_dw(stream);                          // with defer_wgrad: dw, later
 //
 // Memory. Without options.pool all of it belongs to the module, two modules share none, and its addresses stay until reserve()
-// has to enlarge it. With a pool (linear_pool.h) the modules of one stream share what a call needs while it runs; what has to
-// last, from forward to backward or longer, is the module's own. Sizes depend on rows_capacity, never on splits. What the
-// cuBLASLt path keeps from call to call follows the rule of gemm_workspaces.h: a library workspace for each layout, set-up
-// buffers for each stream and each capture. Calls of a module, and replays of graphs of them, follow one another in stream
-// order; on several streams the caller orders them. Without a pool backward_dw() may run beside forward() and backward() of
-// other microbatches that were in flight before it: the place that it frees is free at once for the host, and the next
-// forward() may write there, so that what that forward() is launched on must wait for it.
+// has to enlarge it. With a pool (linear_pool.h) the modules of one stream share the memory that a call needs while it runs;
+// tensors that live from forward to backward or longer belong to the module. Sizes depend on rows_capacity, never on splits.
+// Memory that the cuBLASLt path keeps from call to call follows the rule of gemm_workspaces.h: a library workspace for each
+// layout, set-up buffers for each stream and each capture. Calls of a module, and replays of graphs of them, run in stream
+// order; on several streams the caller orders them. Without a pool backward_dw() may run at the same time as forward() and
+// backward() of other microbatches that were in flight before it. The host reuses the buffers that backward_dw() frees at once:
+// the stream of the next forward(), which may write to them, must wait for backward_dw().
 //
 // Device. A module belongs to the device that was current when it was made, and works there whatever device is current when
 // it is called. Streams and tensors must be of that device; a stream that is not is refused.
 //
 // Threads. One thread calls a module at a time. Modules that share nothing may be called from several threads at once.
 //
-// Capture. Any call may be captured, forward and backward into graphs of their own. Eager calls on a stream allocate ahead for a
-// few captures on it, and reserve_setup() for more; a capture that still finds a set-up buffer missing allocates it beside the
-// graph. Splits, data, scales and the skip flag may change between replays. A graph goes on using the place of the microbatch
-// that its capture took: replay them in the order in which they were captured, backward after its forward. An enlarging
-// reserve() ends the use of earlier graphs. Run a step before the first capture: CUDA and the library load kernels when they
-// are first used.
+// Capture. Any call may be captured, forward and backward into separate graphs. Eager calls on a stream allocate set-up buffers
+// for a few captures on it, and reserve_setup() for more; a capture that still lacks one allocates it outside the graph.
+// Splits, data, scales and the skip flag may change between replays. A graph keeps using the buffers of the microbatch that
+// its capture took: replay graphs in the order of their captures, backward after its forward. After a reserve() that enlarges
+// memory, earlier graphs must not be replayed. Run a step before the first capture: CUDA and the library load kernels when
+// they are first used.
 //
-// Splits. forward() copies them: backward uses those of its forward, whatever the caller's hold then (spec grouped-linear-2.5).
+// Splits. forward() copies them: backward uses those of its forward, even if the caller's have changed (spec grouped-linear-2.5).
 //
-// Weights (spec grouped-linear-2.1). With is_first_microbatch said, the first one quantizes w into the cache, in both
-// directions in one pass, and the others use it as it is; nothing said, w is quantized for this forward and its backward, and
-// the cache stays as it was: each microbatch in flight keeps the codes that its dgrad reads. The cache is not renewed while the
-// dgrad of a microbatch that read it is still to come. A captured forward fills the cache when its graph is replayed, which the
-// module cannot see: note_cache_filled() says so before an eager call that uses it. With a skip flag the device decides at each
-// run: exactly 1.0 keeps the cache, anything else renews it; the first run must renew, and no run may while a dgrad is to come.
-// Recipe none uses w as it is, and backward reads it again.
+// Weights (spec grouped-linear-2.1). With is_first_microbatch given, the first microbatch quantizes w into the cache, in both
+// directions in one pass, and the others use the cache. Without it, w is quantized for this forward and its backward, and
+// the cache does not change: each microbatch in flight keeps the codes that its dgrad reads. The cache may not be renewed
+// before the dgrad of every microbatch that reads it. A captured forward fills the cache when its graph is replayed, which
+// the module cannot detect: call note_cache_filled() before an eager call that uses it. With a skip flag the device decides at
+// each run: exactly 1.0 keeps the cache, anything else renews it; the first run must renew, and no run may renew before a
+// pending dgrad. Recipe none uses w itself, and backward reads it again.
 //
 // Main gradients (spec grouped-linear-2.3). dw += ... unless: fuse_accumulation is off, overwrite_main_grad is on, or it is the
 // first microbatch and no skip flag is given. With a skip flag every microbatch adds, and the caller clears dw before a step.
 //
 // Deferred weight gradients (spec grouped-linear-2.4). With defer_wgrad, backward() keeps what wgrad needs and backward_dw()
-// carries out the oldest; each once. x and dy may be reused after backward(). Gradients of the bias come from backward() itself.
+// computes the oldest one; each once. x and dy may be reused after backward(). backward() itself computes bias gradients.
 //
-// Errors: InvalidArgument and NotSupported as the steps throw them; a call that throws leaves the module as it was.
+// Errors: InvalidArgument and NotSupported as the steps throw them; a call that throws does not change the module.
 
 #include <cstdint>
 #include <deque>
@@ -64,36 +64,36 @@
 namespace assay::device {
 
 struct GroupedLinearOptions {
-  LinearConfig config;                // config.architecture is not looked at: arithmetic is the path's
+  LinearConfig config;                // config.architecture is not used: the path has its own arithmetic
   int groups = 0;                     // G, 0 to 1024
   std::int64_t N = 0, K = 0;          // output and input features
-  std::int64_t rows_capacity = 0;     // the most rows that a call may bring
+  std::int64_t rows_capacity = 0;     // the largest rows.capacity of a call
   std::int64_t rows_multiple = 1;     // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 its copies,
                                       // and time for columnwise codes of block
-  LinearPath path;                    // what it points to must outlive the module; settings.library_workspace and
+  LinearPath path;                    // its pointers must outlive the module; settings.library_workspace and
                                       // settings.group_arrays null: the module or the pool has them
   LinearPool* pool = nullptr;         // shares scratch and workspaces with other modules, outlives this one; null: its own.
                                       // With a pool settings.workspace_bytes is the pool's
-  bool dgrad = true, wgrad = true;    // what backward() may be asked for
+  bool dgrad = true, wgrad = true;    // what calls of backward() may request
   Format dw_type = Format::f32;
-  bool fuse_accumulation = true;      // dw is a main gradient; false: one that wgrad writes
+  bool fuse_accumulation = true;      // dw is a main gradient; false: wgrad overwrites it
   bool overwrite_main_grad = false;
   bool defer_wgrad = false;
   int microbatches = 1;               // forwards whose weight gradient may be outstanding at the same time
-  bool cache_weights = true;          // is_first_microbatch or a skip flag may be given
-  bool fresh_weights = true;          // or nothing
-  std::uint32_t* status = nullptr;    // device [1]: faults that only the device sees; null: not told
+  bool cache_weights = true;          // calls may give is_first_microbatch or a skip flag
+  bool fresh_weights = true;          // calls may give neither
+  std::uint32_t* status = nullptr;    // device [1]: faults in device memory; null: not reported
 };
 
 struct GroupedLinearForward {
   const void* x = nullptr;                    // [rows.capacity, K]; recipe none: backward reads it again
   Rows rows;                                  // groups as in the options
-  LinearWeights w;                            // always given: a flag may ask for them
+  LinearWeights w;                            // always given: a skip flag may renew the cache
   const void* bias = nullptr;                 // [G, N], or
   const void* const* bias_list = nullptr;     // host array [G] of device pointers, each [N]; both null: none
   const float* x_scale = nullptr;             // [G]: tensor_delayed
   const float* w_scale = nullptr;
-  float* x_amax = nullptr;                    // [G], written: per-tensor recipes; null: not wanted
+  float* x_amax = nullptr;                    // [G], written: per-tensor recipes; null: not requested
   float* w_amax = nullptr;                    // where w is quantized
   std::optional<bool> is_first_microbatch = {};
   const float* skip_weight_update = nullptr;  // device [1]: 1.0 keeps the cached weights
@@ -111,15 +111,15 @@ struct GroupedLinearBackward {
   const void* dy = nullptr;                   // [rows.capacity, N]
   const float* dy_scale = nullptr;            // [G]: tensor_delayed
   float* dy_amax = nullptr;
-  void* dx = nullptr;                         // [rows.capacity, K]; null: dgrad is not wanted
+  void* dx = nullptr;                         // [rows.capacity, K]; null: dgrad is not requested
   void* dbias = nullptr;                      // [G, N], or
-  void* const* dbias_list = nullptr;          // host array [G] of device pointers, each [N]; both null: not wanted
+  void* const* dbias_list = nullptr;          // host array [G] of device pointers, each [N]; both null: not requested
   void* dw = nullptr;                         // [G*N, K], or
-  void* const* dw_list = nullptr;             // host array [G] of device pointers, each [N, K]; both null: not wanted
+  void* const* dw_list = nullptr;             // host array [G] of device pointers, each [N, K]; both null: not requested
 };
 struct GroupedLinearBackwardResult {
-  bool deferred = false;    // the weight gradient is put off
-  bool accumulated = false;  // it is added to what dw holds (later, if it is put off)
+  bool deferred = false;     // the weight gradient is deferred
+  bool accumulated = false;  // it is added to dw (later, if deferred)
   LinearReport report;
 };
 
@@ -132,30 +132,30 @@ class GroupedLinear {
   GroupedLinear& operator=(const GroupedLinear&) = delete;
   ~GroupedLinear();
 
-  // Makes room for `rows` rows per call; what is smaller changes nothing. Not while a microbatch is in flight, and not while
-  // a stream is captured.
+  // Allocates memory for `rows` rows per call; a smaller number changes nothing. Not allowed while a microbatch is in flight or a
+  // stream is captured.
   void reserve(std::int64_t rows);
-  // Makes room for eager calls on this stream and for the next `captures` captures on it, some KiB each; path emulated needs
-  // none. An eager call does it by itself, with kCapturesAhead.
+  // Allocates set-up buffers for eager calls on this stream and for the next `captures` captures on it, some KiB each; path
+  // emulated needs none. An eager call does it too, for kCapturesAhead captures.
   // Errors: InvalidArgument; CudaError.
   void reserve_setup(Stream stream, int captures = GemmWorkspaces::kCapturesAhead);
 
   GroupedLinearForwardResult forward(const GroupedLinearForward& call, Stream stream);
-  // Ends the microbatch, unless its weight gradient is put off.
+  // Ends the microbatch, unless its weight gradient is deferred.
   GroupedLinearBackwardResult backward(const GroupedLinearBackward& call, Stream stream);
-  // The oldest weight gradient that was put off. Errors: InvalidArgument if there is none.
+  // Computes the oldest deferred weight gradient. Errors: InvalidArgument if there is none.
   LinearReport backward_dw(Stream stream);
-  // Says that a graph whose forward renews the cache has been replayed since it was captured. Errors: InvalidArgument where no
-  // such forward was captured.
+  // To be called when a graph whose forward renews the cache has been replayed. Errors: InvalidArgument if no such forward was
+  // captured.
   void note_cache_filled();
-  // Ends a microbatch whose backward will not come. Errors: InvalidArgument if it is not in flight, or put off.
+  // Ends a microbatch without its backward. Errors: InvalidArgument if it is not in flight, or deferred.
   void drop(int microbatch);
 
-  const GroupedLinearOptions& options() const { return options_; }  // rows_capacity as it is now
+  const GroupedLinearOptions& options() const { return options_; }  // with the current rows_capacity
   int in_flight() const;                     // microbatches between forward and the end of their backward
-  std::int64_t pending() const { return static_cast<std::int64_t>(deferred_.size()); }  // weight gradients put off
-  std::int64_t memory_bytes() const;         // of the module; what lies in a pool is the pool's
-  // The quantized weights that are kept, to look at: device memory; null where there are none.
+  std::int64_t pending() const { return static_cast<std::int64_t>(deferred_.size()); }  // deferred weight gradients
+  std::int64_t memory_bytes() const;         // of the module, without its pool
+  // The cached quantized weights, for inspection: device memory; null where there are none.
   const QuantizedStorage& weight_cache() const { return cache_; }
 
  private:
@@ -198,15 +198,20 @@ class GroupedLinear {
   void size_spaces(std::int64_t rows);
   void check_options() const;
   DeviceMemory allocate(std::int64_t bytes) const;
-  // What a call begins with: the device is made current, the stream is checked, and the scratch is where it now is.
+  // The beginning of every call: makes the device current, checks the stream, and finds the scratch memory.
   DeviceScope begin(Stream stream);
   void check_forward(const GroupedLinearForward& call, WeightUse use, bool capturing) const;
   LinearWeightsCall weights_call(const GroupedLinearForward& call, WeightUse use) const;
   Microbatch& at(int microbatch, State state);
+  void check_backward(const GroupedLinearBackward& call) const;
+  void defer(const GroupedLinearBackward& call, Microbatch& of, Stream stream);
+  LinearDgradCall dgrad_call(const GroupedLinearBackward& call, const Microbatch& of, const QuantizedDirection& dy_columnwise, void* dbias,
+                             Stream stream);
   LinearWgradCall wgrad_call(const Microbatch& of, const QuantizedDirection& dy, const void* plain_dy, const void* plain_x) const;
 
-  // The heuristic is asked once for what does not change from call to call.
+  // The heuristic is called once for each key.
   using AlgorithmKey = std::tuple<GemmLayout, std::int64_t, bool, bool>;  // layout, rows, accumulating, lists
+  static AlgorithmKey dgrad_key(const Microbatch& of) { return {GemmLayout::NN, of.rows.capacity, false, of.w.list != nullptr}; }
   const CublasLtAlgorithm* known_algorithm(const AlgorithmKey& key, const CublasLtAlgorithm* pinned) const;
   void learn_algorithm(const AlgorithmKey& key, const LinearReport::Product& product);
 
@@ -217,19 +222,19 @@ class GroupedLinear {
   const int device_;
   std::optional<GemmWorkspaces> workspaces_;  // without a pool
 
-  DeviceMemory lasting_;      // what does not depend on rows
+  DeviceMemory lasting_;      // memory that does not depend on rows
   LinearConstants constants_;
   QuantizedStorage cache_;
   bool cache_filled_ = false, cache_filled_by_graph_ = false;
   void *bias_ = nullptr, *dbias_ = nullptr;  // [G, N], for lists
 
-  DeviceMemory of_rows_;      // what does, and lasts longer than a call
+  DeviceMemory of_rows_;      // memory that does, and lives longer than a call
   DeviceMemory own_scratch_;  // without a pool
-  void* scratch_ = nullptr;   // where the following lies now
-  QuantizedStorage fresh_;    // weights of a forward that keeps nothing: rowwise
+  void* scratch_ = nullptr;   // the current address of the following
+  QuantizedStorage fresh_;    // weights of a forward without backward: rowwise
   QuantizedDirection dy_;     // columnwise, where wgrad follows at once
   Workspace weights_space_, forward_space_, dgrad_space_, gradient_space_;
-  Workspace wgrad_space_;     // put off: in of_rows_, as it may run beside other calls; else in the scratch
+  Workspace wgrad_space_;     // deferred: in of_rows_, as it may run at the same time as other calls; else in the scratch
   std::vector<Microbatch> microbatches_;
   std::deque<int> deferred_;
   std::map<AlgorithmKey, CublasLtAlgorithm> algorithms_;

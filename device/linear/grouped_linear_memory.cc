@@ -1,11 +1,11 @@
 // The memory of the module GroupedLinear. Three blocks, each laid out by one function that also counts it:
 //
 //   lasting   constants | bias, dbias for lists | weight cache | per microbatch: fresh columnwise weights
-//   rows      per microbatch: splits, x, and put off: dy, copies | put off: wgrad's workspace
+//   rows      per microbatch: splits, x, and if deferred: dy, copies | if deferred: wgrad's workspace
 //   scratch   forward   fresh rowwise weights | max(quantization of w, forward's workspace)
 //             backward  dy columnwise         | max(dgrad's, wgrad's, gradient's workspace)       the two overlap
 //
-// The scratch is the module's own or, with a pool, that of all modules of the stream.
+// The scratch belongs to the module or, with a pool, to all modules of the stream.
 
 #include <algorithm>
 #include <utility>
@@ -165,14 +165,14 @@ std::int64_t GroupedLinear::lay_out_scratch(void* memory, std::int64_t capacity)
   return std::max(forward.bytes(), backward.bytes());
 }
 
-// How much each step needs beside what it reads and writes: the most over the ways in which it may be called.
+// The workspace of each step: the maximum over all ways in which it may be called.
 void GroupedLinear::size_spaces(std::int64_t capacity) {
   const GroupedLinearOptions& o = options_;
   const bool quantized = quantizes(o.config);
   const Rows rows{capacity, constants_.weight_splits, o.groups};  // any splits: sizes do not depend on them
   const auto larger = [](Workspace& workspace, std::int64_t bytes) { workspace.bytes = std::max(workspace.bytes, bytes); };
   weights_space_ = forward_space_ = dgrad_space_ = wgrad_space_ = gradient_space_ = {};
-  lay_out_rows(nullptr, capacity);     // addresses to be given, not read
+  lay_out_rows(nullptr, capacity);     // addresses that are passed on, not read
   lay_out_scratch(nullptr, capacity);
   const QuantizedStorage any_weights = o.cache_weights ? cache_ : microbatches_.front().fresh;
   const QuantizedDirection x = microbatches_.front().x, dy = o.defer_wgrad ? microbatches_.front().dy : dy_;

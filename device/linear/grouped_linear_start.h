@@ -1,5 +1,5 @@
 #pragma once
-// What every call of the module's steps begins with. Internal to GroupedLinear.
+// Shared by all calls of the module's steps. Internal to GroupedLinear.
 
 #include <string>
 
@@ -13,7 +13,7 @@ inline void require_null(const void* pointer, const char* argument, const std::s
   require(pointer == nullptr, argument, "a pointer", "null, as " + why);
 }
 
-// An address where none is known yet, for what is not read while sizes are computed.
+// Stands for an address that is not known yet, while sizes are computed; not read.
 template <class Pointer>
 void stand_in(Pointer*& pointer) {
   pointer = Parts(nullptr).take<Pointer>(0);
@@ -28,7 +28,7 @@ Call GroupedLinear::start(const Rows& rows) const {
   call.K = options_.K;
   call.path = options_.path;
   call.rows_multiple = options_.rows_multiple;
-  // Sizes leave out what the workspaces hold; give_path() passes the addresses to a product.
+  // Sizes exclude the memory of GemmWorkspaces; give_path() passes its addresses to a product.
   stand_in(call.path.settings.library_workspace);
   stand_in(call.path.settings.group_arrays);
   call.constants = constants_;

@@ -62,7 +62,7 @@ void check_packing(const LinearConfig& config, std::int64_t extent, const char* 
   require(false, argument, extent, "an even number, as nvfp4 packs two codes in a byte");
 }
 
-// What wgrad reads of x or dy: nvfp4 transforms it, and packs it along its rows.
+// x or dy for wgrad: nvfp4 transforms it, and packs it along its rows.
 void check_columnwise_rows(const LinearCall& call) {
   if (call.config.recipe != LinearRecipe::nvfp4) return;
   if (call.config.type != Format::bf16) {
@@ -95,7 +95,7 @@ void check_matrix_pointer(const void* pointer, std::int64_t rows, std::int64_t c
                           std::uintptr_t alignment) {
   if (rows != 0 && columns != 0) require_pointer(pointer, argument, alignment);
 }
-constexpr std::uintptr_t kReadAlignment = 16;  // of what quantize() and the products read
+constexpr std::uintptr_t kReadAlignment = 16;  // of tensors that quantize() and the products read
 
 void check_scale(const LinearCall& call, const float* scale, const char* argument) {
   if (call.config.recipe == LinearRecipe::tensor_delayed) require_pointer(scale, argument, alignof(float));
@@ -107,14 +107,14 @@ void check_amax(const LinearCall& call, const float* amax, const char* argument)
   require(is_per_tensor(call.config.recipe), argument, "a pointer", "null for a recipe without a scale for the tensor");
 }
 
-// Of y, dx and dw: the library's kernels take 16 bytes for granted.
+// Of y, dx and dw: the library's kernels assume 16 bytes.
 std::uintptr_t write_alignment(const LinearCall& call, Format type) {
   return call.path.path == GemmPath::cublaslt ? 16 : static_cast<std::uintptr_t>(wide_bytes(type));
 }
 
 std::string member(const char* of, const char* name) { return std::string(of) + "." + name; }
 
-// A direction that is there: all its parts, and the recipe must have it.
+// A direction that is given: it must have all its parts, and the recipe must have that direction.
 void check_direction(const LinearCall& call, const QuantizedDirection& direction, const char* argument) {
   if (direction.data == nullptr) return;
   require(quantizes(call.config), member(argument, "data"), "a pointer", "null, as recipe none quantizes nothing");

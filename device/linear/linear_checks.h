@@ -1,6 +1,6 @@
 #pragma once
-// What is looked at before a step is laid out, on the host: each function throws what linear_steps.h says, and names the
-// member of the call. `Call` is a call of linear_steps.h.
+// Checks of a step on the host, before it is laid out. The errors are those of linear_steps.h, and name the member of the call.
+// `Call` is a call of linear_steps.h.
 
 #include "device/linear/linear_steps.h"
 
@@ -9,11 +9,11 @@ namespace assay::device {
 // Rows whose splits may still be missing: sizes do not depend on them.
 Rows with_any_splits(const Rows& rows);
 
-// What a size depends on: config, extents, types. No pointer is looked at but for whether it is null.
+// Everything that a size depends on: config, extents, types. Of pointers only whether they are null.
 template <class Call>
 void check_shape(const Call& call);
 
-// All the rest of a call whose shape is good, but for its workspace: what must be there, alignment, what excludes what.
+// The rest of a call whose shape is valid, without its workspace: required members, alignment, members that exclude each other.
 template <class Call>
 void check_pointers(const Call& call);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Everything that the steps of a grouped linear layer launch or ask the library, as a table: one place tells what a layer is
-// made of, and another table can carry the same steps out elsewhere.
+// Everything that the steps of a grouped linear layer launch or call in the library, as a table of functions. Another table can
+// run the same steps elsewhere.
 
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ struct LinearKernels {
   decltype(&emulated_gemm_workspace_bytes) emulated_bytes;
   decltype(&emulated_grouped_gemm) multiply_by_emulated;
 
-  // Why the library has not this product on `architecture` (90, 100, ...); empty: it has. Says so too if there is no library.
+  // Why the library lacks this product on `architecture` (90, 100, ...), also if there is no library; empty: it has it.
   std::string (*missing)(const GroupedGemmCall& call, int architecture);
   std::string (*missing_code)();  // why this build's kernels cannot run on the current device; empty: they can
   int (*architecture)();     // of the current device

@@ -10,7 +10,7 @@ namespace assay::device {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPiecesALaunch = 128;  // their addresses travel as arguments of the kernel, which may take 4 KiB
+constexpr int kPiecesPerLaunch = 128;  // their addresses are kernel arguments, which may have 4 KiB
 
 __global__ void __launch_bounds__(kThreads)
     make_constants(std::int64_t* splits, int groups, std::int64_t rows, float* one) {
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 struct Pieces {
-  std::uint16_t* address[kPiecesALaunch];
+  std::uint16_t* address[kPiecesPerLaunch];
 };
 
 // blockIdx.y is the piece. Biases are short: 2 bytes per thread is enough.
@@ -44,8 +44,8 @@ void move(void* const* pieces, int count, std::int64_t bytes, void* all, Stream 
   const std::int64_t length = bytes / 2;
   if (length == 0) return;
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((length + kThreads - 1) / kThreads, 64));
-  for (int first = 0; first < count; first += kPiecesALaunch) {
-    const int here = std::min(count - first, kPiecesALaunch);
+  for (int first = 0; first < count; first += kPiecesPerLaunch) {
+    const int here = std::min(count - first, kPiecesPerLaunch);
     Pieces table{};
     for (int i = 0; i < here; ++i) table.address[i] = static_cast<std::uint16_t*>(pieces[first + i]);
     const dim3 grid(blocks, static_cast<unsigned>(here));

@@ -1,6 +1,6 @@
 #pragma once
-// Memory handed out piece by piece, each on a boundary of 256 bytes. Without memory the same code counts: its addresses then
-// are not null and may be looked at, but not read.
+// Allocates pieces of a buffer, each on a boundary of 256 bytes. Without a buffer the same code counts bytes: the addresses are
+// then not null, but must not be read.
 
 #include <cstdint>
 

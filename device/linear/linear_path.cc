@@ -27,7 +27,7 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
         {}};
   }
   if (const std::string why = kernels.missing_code(); !why.empty()) return {LinearVerdict::refused, "refused: " + why, {}};
-  static constexpr float kOnDevice = 1;  // an address to tell "given"; not read
+  static constexpr float kOnDevice = 1;  // stands for an address that is given; not read
   std::string missing;
   const auto ask = [&](bool needed, GemmLayout layout, Format d_type) {
     if (!needed || !missing.empty()) return;
@@ -45,7 +45,7 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
                 std::to_string(architecture),
             {}};
   }
-  // Whose arithmetic the emulated GEMM can follow: block scaling is Hopper's only, MXFP8 and NVFP4 came after it.
+  // The architecture whose arithmetic the emulated GEMM uses: only Hopper has block scaling, only later ones MXFP8 and NVFP4.
   const bool later = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
   return {LinearVerdict::emulated, "emulated: " + missing, later ? "sm100" : "sm90"};
 }

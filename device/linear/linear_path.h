@@ -1,6 +1,6 @@
 #pragma once
-// Which grouped GEMM carries out the products of a grouped linear layer. The path is the caller's, said in full: what was
-// asked for runs, or an error tells why it cannot. Nothing is tried in its place.
+// The grouped GEMM that computes the products of a grouped linear layer. The caller chooses the path: exactly that path runs, or
+// an error says why it cannot. There is no fallback.
 
 #include <string>
 #include <string_view>
@@ -17,21 +17,21 @@ const LinearKernels& device_kernels();  // linear_kernels.h
 enum class GemmPath : std::uint32_t { cublaslt = 0, emulated = 1 };
 const char* name_of(GemmPath path);
 
-// How one product is carried out.
+// How one product is computed.
 struct LinearProduct {
   const CublasLtAlgorithm* algorithm = nullptr;  // cublaslt; null: the heuristic's first
   EmulatedArithmetic arithmetic;                  // emulated
 };
 
-// A layer's three products share a path; each has an algorithm or an arithmetic of its own. What the pointers name must
-// outlive every call that is given the path.
+// A layer's three products share a path; each has an algorithm or an arithmetic of its own. The objects that the pointers name
+// must outlive every call with this path.
 struct LinearPath {
   GemmPath path = GemmPath::cublaslt;
   CublasLtSettings settings;             // cublaslt
   LinearProduct forward, dgrad, wgrad;   // TN, NN, NT
 };
 
-// What a layer will be asked for, as far as it decides which path can serve it.
+// What a layer will compute, as far as the choice of the path depends on it.
 struct LinearNeeds {
   bool dgrad = true, wgrad = true;
   Format dw_type = Format::f32;
@@ -39,7 +39,7 @@ struct LinearNeeds {
 
 enum class LinearVerdict : std::uint32_t { cublaslt = 0, emulated = 1, refused = 2 };
 
-// A verdict and why, in one line that begins with it: "emulated: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)".
+// A choice and its reason, in one line that begins with it: "emulated: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)".
 struct LinearChoice {
   LinearVerdict verdict = LinearVerdict::refused;
   std::string reason;
@@ -47,13 +47,14 @@ struct LinearChoice {
 };
 
 // cublaslt if the library has all the products that are needed, else emulated; refused where no path can run, also because this
-// build has no code for the current device. `architecture` is the device's: 80, 90, 100, ... Only types are looked at. A size that the library does not take (rows of a matrix that
-// are no multiple of 16 bytes, mostly) is reported by the step that meets it, as NotSupported.
+// build has no code for the current device. `architecture` is the device's: 80, 90, 100, ... The choice depends on types only. A
+// size that the library does not take (mostly rows of a matrix that are not a multiple of 16 bytes) is reported by the step, as
+// NotSupported.
 // Errors: InvalidArgument for a configuration that no path takes.
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
                                 const LinearKernels& kernels = device_kernels());
 
-// The path of a choice, as a layer's options take it: for emulated with the plan of each product on choice.arithmetic.
+// The path of a choice, for a layer's options: for emulated with the plan of each product on choice.arithmetic.
 // Errors: NotSupported with the reason where the choice is refused, or where a product has no known plan.
 LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs);
 

@@ -54,7 +54,7 @@ GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format
   call.d_type = d_type;
   const bool swizzled = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
   call.scale_layout = swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
-  // Block scaling has no fast accumulation, whatever is asked for (spec grouped-linear-1.3); per-tensor has it in forward.
+  // Block scaling never has fast accumulation (spec grouped-linear-1.3); per-tensor has it in forward.
   call.split_accumulator = call.kind == GemmKind::block || (call.kind == GemmKind::tensor && layout != GemmLayout::TN);
   call.x.type = code_of(config, LinearTensor::activation);
   call.w.type = code_of(config, LinearTensor::weight);
@@ -104,7 +104,7 @@ PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& 
     if (!missing.empty()) throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: " + missing);
   }
   kernels.check_product(call);
-  // Without a product the library is not asked; an empty group of wgrad is cleared all the same.
+  // Without a product the library is not called; an empty group of wgrad is still cleared.
   const bool has_products = call.rows.groups > 0 && call.rows.capacity > 0 && call.N > 0 && call.K > 0;
   if (path.path != GemmPath::cublaslt || !has_products) return;
   has_algorithm_ = true;

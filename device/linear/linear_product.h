@@ -1,5 +1,5 @@
 #pragma once
-// The product of each step but for its operands, and how a path carries it out.
+// The product of each step, without its operands, and how a path computes it.
 
 #include <string>
 
@@ -10,7 +10,7 @@
 
 namespace assay::device {
 
-// Errors: InvalidArgument for a recipe, a type or an epsilon that is none; options of other recipes are not looked at.
+// Errors: InvalidArgument for an invalid recipe, type or epsilon; options of other recipes are ignored.
 void check_linear_config(const LinearConfig& config);
 
 GemmKind product_kind(const LinearConfig& config);
@@ -28,7 +28,7 @@ const LinearProduct& product_settings(const LinearPath& path, GemmLayout layout)
 // Bytes of the path's own workspace. Errors: InvalidArgument for an arithmetic that is missing.
 std::int64_t product_workspace_bytes(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels);
 
-// Checks the call, finds the algorithm, and can then launch without a further reason to refuse.
+// Checks the call and finds the algorithm; launch() then only fails if CUDA or the library does.
 class PreparedProduct {
  public:
   // Errors: InvalidArgument, NotSupported with the reason; nothing is launched.

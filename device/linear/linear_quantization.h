@@ -19,9 +19,9 @@ struct LinearSource {
   std::int64_t rows_multiple = 1;     // promised: QuantizeCall::rows_multiple
   std::int64_t columns = 0;
   const float* scale = nullptr;       // tensor_delayed
-  float* amax = nullptr;              // per-tensor recipes: written, if wanted
+  float* amax = nullptr;              // per-tensor recipes: written, if not null
   const float* noop = nullptr;
-  void* dbias = nullptr;              // summed in the same pass, if wanted
+  void* dbias = nullptr;              // summed in the same pass, if not null
 };
 
 // Calls of quantize() that write `storage` in the directions that it has: one, or one per group for a list. Their workspace
@@ -29,7 +29,7 @@ struct LinearSource {
 std::vector<QuantizeCall> quantize_calls(const LinearConfig& config, const LinearSource& source, const QuantizedStorage& storage,
                                          std::uint32_t* status);
 
-// The most that one of them needs; they run one after another.
+// The workspace of the largest of them; they run one after another.
 std::int64_t quantize_bytes(const std::vector<QuantizeCall>& calls, const LinearKernels& kernels);
 
 // A direction of a quantized tensor, as the product reads it.

@@ -7,21 +7,21 @@
 //   wgrad    dw_t [N, K]  (+)= q(dy_t)^T . q(x_t)                layout NT
 //   dbias_t  [N] = sum of the rows of dy_t                       dbias/dbias.h
 //
-// Each step is quantize() of what it reads, then one grouped GEMM by the path that the call names (linear_path.h). Forward
+// Each step is quantize() of its operands, then one grouped GEMM by the path that the call names (linear_path.h). Forward
 // and dgrad can, in the same pass, quantize x and dy in the direction that wgrad reads, so that either is read once.
 //
-// The gradient of the bias is summed within the quantization of dy where dy is quantized by a kernel that can do it: always
+// The bias gradient is summed within the quantization of dy where the quantize kernel can do it: always
 // for mxfp8 and the per-tensor recipes, for block only when dy is quantized rowwise (spec grouped-linear-1.4), never for nvfp4
-// and none. Elsewhere grouped_dbias() does it. The bits are the same; LinearReport tells which it was.
+// and none. Otherwise grouped_dbias() does it. The bits are the same; LinearReport says which it was.
 //
 // No call allocates, synchronises or reads device memory on the host; all may be captured in a graph. Splits, data, scales,
-// and the skip flag may change between replays. A step throws before it launches anything, but for what CUDA or the library
-// themselves refuse at a launch.
+// and the skip flag may change between replays. A step throws before it launches anything, except for errors of CUDA or the
+// library at a launch.
 //
-// Give each layout a workspace of its own, or keep what outlives a call elsewhere (path.settings): gemm_workspaces.h. Matrices
-// that are read are 16-byte aligned; those that are written too, on the path cublaslt.
+// Give each layout its own workspace, or use path.settings for memory that outlives a call: gemm_workspaces.h. Matrices that are
+// read must be 16-byte aligned; on the path cublaslt also those that are written.
 //
-// config.architecture is not looked at: what multiplies, and with which arithmetic, is the path's.
+// config.architecture is not used: the path determines the arithmetic.
 //
 // Errors: InvalidArgument, naming the member of the call; NotSupported where the path cannot run, with the reason; on the
 // device, through the status word, as quantize() and the GEMM tell them (bad splits; nvfp4 with an odd extent that is
@@ -65,19 +65,19 @@ struct LinearReport {
   std::string description() const;
 };
 
-// Device values that never change; a step whose call does not bring them makes them in its workspace.
+// Device values that never change; a step whose call does not have them creates them in its workspace.
 struct LinearConstants {
   const std::int64_t* weight_splits = nullptr;  // [G], each N
   const float* one = nullptr;                   // [1]: 1.0
 };
 
-// The weights as the caller has them: all in one buffer, or each in its own.
+// The caller's weights: all in one buffer, or each in its own.
 struct LinearWeights {
   const void* data = nullptr;         // device [G*N, K], 16-byte aligned
   const void* const* list = nullptr;  // in place of data: host array [G] of device pointers, each [N, K], 16-byte aligned
 };
 
-// What every step is given.
+// The arguments of every step.
 struct LinearCall {
   LinearConfig config;
   Rows rows;                // of x, dy, y and dx; splits on the device
@@ -98,12 +98,12 @@ struct LinearCall {
 
 struct LinearForwardCall : LinearCall {
   const void* x = nullptr;              // [R, K]
-  LinearWeights w;                      // not read where the cache serves
-  const QuantizedStorage* cache = nullptr;  // quantized weights, rowwise; null, or recipe none: w is quantized, or used, on the spot
+  LinearWeights w;                      // not read with a cache
+  const QuantizedStorage* cache = nullptr;  // quantized weights, rowwise; null, or recipe none: w is quantized, or used, directly
   const void* bias = nullptr;           // [G, N] or null
   const float* x_scale = nullptr;       // [G]: tensor_delayed
   const float* w_scale = nullptr;       // [G]: tensor_delayed, without cache
-  float* x_amax = nullptr;              // [G], written: per-tensor recipes; null: not wanted
+  float* x_amax = nullptr;              // [G], written: per-tensor recipes; null: not requested
   QuantizedDirection x_columnwise;      // where q(x) for wgrad goes as well; not for recipe none
   void* y = nullptr;                    // [R, N]
 };
@@ -116,26 +116,26 @@ struct LinearDgradCall : LinearCall {
   const float* w_scale = nullptr;
   float* dy_amax = nullptr;
   QuantizedDirection dy_columnwise;     // where q(dy) for wgrad goes as well
-  void* dbias = nullptr;                // [G, N] in config.type, overwritten; null: not wanted
+  void* dbias = nullptr;                // [G, N] in config.type, overwritten; null: not requested
   void* dx = nullptr;                   // [R, K]
 };
 
 struct LinearWgradCall : LinearCall {
   const void* dy = nullptr;             // [R, N]; with dy_columnwise not read, but for recipe none
   const void* x = nullptr;              // [R, K]; with x_columnwise not read, but for recipe none
-  QuantizedDirection dy_columnwise;     // quantized before; null data: dy is quantized on the spot
+  QuantizedDirection dy_columnwise;     // quantized before; null data: dy is quantized in this step
   QuantizedDirection x_columnwise;
-  const float* dy_scale = nullptr;      // tensor_delayed, where dy is quantized on the spot
+  const float* dy_scale = nullptr;      // tensor_delayed, where dy is quantized in this step
   const float* x_scale = nullptr;
-  float* dy_amax = nullptr;             // where dy is quantized on the spot
-  void* dbias = nullptr;                // only where dy is quantized on the spot, or recipe none
+  float* dy_amax = nullptr;             // where dy is quantized in this step
+  void* dbias = nullptr;                // only where dy is quantized in this step, or recipe none
   Format dw_type = Format::f32;         // f32 for a main gradient; bf16, f16
   bool accumulate = false;              // dw += ...; false: dw is not read
   void* dw = nullptr;                   // [G*N, K]
   void* const* dw_list = nullptr;       // in place of dw: host array [G] of device pointers, each [N, K]
 };
 
-// Quantizes dy for wgrad, which is done later, where dgrad is not requested.
+// Quantizes dy for a later wgrad, where dgrad is not requested.
 struct LinearGradientCall : LinearCall {
   const void* dy = nullptr;
   const float* dy_scale = nullptr;
@@ -150,7 +150,7 @@ struct LinearWeightsCall : LinearCall {  // rows.groups is G; splits and capacit
   LinearWeights w;
   const float* w_scale = nullptr;       // [G]: tensor_delayed
   float* w_amax = nullptr;              // [G], written: per-tensor recipes
-  const float* noop = nullptr;          // device [1]; null: renewed always
+  const float* noop = nullptr;          // device [1]; null: always renewed
   QuantizedStorage cache;
 };
 

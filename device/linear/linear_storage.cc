@@ -10,7 +10,7 @@ namespace {
 
 // The most blocks of `unit` rows that `groups` groups can have in `rows` rows, each padded by itself: every group has one row
 // at least, and each full block that is left adds one.
-std::int64_t most_blocks(std::int64_t rows, int groups, std::int64_t unit) {
+std::int64_t max_blocks(std::int64_t rows, int groups, std::int64_t unit) {
   const std::int64_t filled = std::min<std::int64_t>(rows, groups);
   return filled + (rows - filled) / unit;
 }
@@ -43,8 +43,8 @@ std::int64_t scale_bytes(LinearRecipe recipe, LinearTensor tensor, std::int64_t 
 QuantizedStorage lay_out(Parts& parts, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
                          std::int64_t columns, bool rowwise, bool columnwise) {
   QuantizedStorage storage;
-  const auto add = [&](QuantizedDirection& direction, bool wanted, bool along_rows, const QuantizedDirection& other) {
-    if (!wanted || !quantizes(config)) return;
+  const auto add = [&](QuantizedDirection& direction, bool requested, bool along_rows, const QuantizedDirection& other) {
+    if (!requested || !quantizes(config)) return;
     const QuantizedBytes bytes = quantized_bytes(config, tensor, rows, groups, columns, along_rows);
     direction.data = parts.take(bytes.data);
     const bool shares_scale = is_per_tensor(config.recipe), shares_amax = tensor == LinearTensor::weight;
@@ -77,7 +77,7 @@ QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, 
                                   [&](std::int64_t unit) { return groups * ceil_div(group_rows, unit); });
   } else {
     bytes.scale_inv = scale_bytes(config.recipe, tensor, columns, columnwise, groups,
-                                  [&](std::int64_t unit) { return most_blocks(rows, groups, unit); });
+                                  [&](std::int64_t unit) { return max_blocks(rows, groups, unit); });
   }
   return bytes;
 }

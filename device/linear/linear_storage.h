@@ -1,6 +1,6 @@
 #pragma once
 // Where the quantized tensors of a grouped linear layer lie, and how many bytes they need: what quantize() writes for a
-// grouped tensor (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1), for the worst splits that fit, so that no size depends on splits.
+// grouped tensor (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1), for the largest sizes of any splits, so that none depends on splits.
 
 #include <cstdint>
 
@@ -16,7 +16,7 @@ inline bool quantizes(const LinearConfig& config) { return config.recipe != Line
 
 // One direction of a quantized tensor, in device memory.
 struct QuantizedDirection {
-  void* data = nullptr;       // null: this direction is not there
+  void* data = nullptr;       // null: without this direction
   void* scale_inv = nullptr;
   float* amax = nullptr;      // [G]: nvfp4
 };
@@ -37,8 +37,8 @@ struct QuantizedBytes {
 QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups, std::int64_t columns,
                                bool columnwise);
 
-// Bytes of both directions, or of the one that is asked for, where what they share is counted once, and the storage in
-// memory of that size, 256-byte aligned.
+// Bytes of the requested directions, with shared parts counted once, and the storage in memory of that size, 256-byte
+// aligned.
 std::int64_t quantized_storage_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
                                      std::int64_t columns, bool rowwise, bool columnwise);
 QuantizedStorage quantized_storage(void* memory, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,

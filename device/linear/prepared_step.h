@@ -1,6 +1,6 @@
 #pragma once
-// A step in two halves: everything that can be refused, then everything that is launched. What consists of several steps
-// prepares all of them before it launches the first.
+// A step in two halves: first all checks, then all launches. A call of several steps prepares all of them before it launches
+// the first.
 
 #include <memory>
 
@@ -11,7 +11,7 @@ namespace assay::device {
 class PreparedStep {
  public:
   PreparedStep();  // nothing to do
-  // `Call`: a call of linear_steps.h, which must outlive this, and so must what its path points to. Errors: the step's.
+  // `Call`: a call of linear_steps.h, which must outlive this object, as must the objects of its path. Errors: the step's.
   template <class Call>
   PreparedStep(const Call& call, const LinearKernels& kernels);
   PreparedStep(PreparedStep&&) noexcept;

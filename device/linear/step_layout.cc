@@ -17,11 +17,11 @@ struct Step : StepLayout {
   std::int64_t scratch_bytes = 0;  // of the one quantization or sum that needs most
   bool sizing;
 
-  // Without a workspace everything is laid out all the same: check_workspace() then tells what is missing.
+  // Without a workspace the layout is the same: check_workspace() then reports what is missing.
   Step(const LinearCall& of, const LinearKernels& with, bool for_size)
       : StepLayout(of, with), parts(for_size ? nullptr : of.workspace), constants(of.constants), sizing(for_size) {}
 
-  // Addresses where a call that is only sized has none yet.
+  // Addresses for a call that is only sized and has none yet.
   static void fill_in(GroupedGemmCall& call) {
     const auto fill = [](auto& pointer) {
       if (pointer == nullptr) pointer = Parts(nullptr).take(0);
@@ -47,21 +47,21 @@ struct Step : StepLayout {
     return {groups * call.N, constants.weight_splits, groups};
   }
 
-  void quantize(const LinearSource& source, const QuantizedStorage& storage, LinearReport::Quantized& told) {
+  void quantize(const LinearSource& source, const QuantizedStorage& storage, LinearReport::Quantized& quantized) {
     const std::vector<QuantizeCall> calls = quantize_calls(call.config, source, storage, call.status);
     scratch_bytes = std::max(scratch_bytes, quantize_bytes(calls, kernels));
     quantizations.insert(quantizations.end(), calls.begin(), calls.end());
-    told.calls = static_cast<int>(calls.size());
-    told.rowwise = storage.rowwise.data != nullptr;
-    told.columnwise = storage.columnwise.data != nullptr;
+    quantized.calls = static_cast<int>(calls.size());
+    quantized.rowwise = storage.rowwise.data != nullptr;
+    quantized.columnwise = storage.columnwise.data != nullptr;
   }
 
   // Rows of x or dy, as one direction or both; recipe none reads them as they are.
   GemmOperand rows_operand(const LinearSource& source, const QuantizedStorage& storage, bool columnwise,
-                           LinearReport::Quantized& told) {
+                           LinearReport::Quantized& quantized) {
     if (!quantizes(call.config))
       return operand_of(call.config, source.tensor, {const_cast<void*>(source.x), nullptr, nullptr}, false);
-    quantize(source, storage, told);
+    quantize(source, storage, quantized);
     return operand_of(call.config, source.tensor, columnwise ? storage.columnwise : storage.rowwise, columnwise);
   }
 
@@ -102,7 +102,7 @@ struct Step : StepLayout {
                              columnwise);
   }
 
-  // Rowwise in the workspace, columnwise where the caller wants it, if anywhere.
+  // Rowwise in the workspace, columnwise in the caller's buffers, if any.
   QuantizedStorage rowwise_storage(LinearTensor tensor, std::int64_t columns, const QuantizedDirection& columnwise) {
     QuantizedStorage storage = own_storage(tensor, call.rows.capacity, columns, true, false);
     storage.columnwise = columnwise;
@@ -140,7 +140,7 @@ struct Step : StepLayout {
     return *product;
   }
 
-  // Once all the rest is laid out.
+  // After everything else is laid out.
   void lay_out_scratch() {
     void* const scratch = parts.take(scratch_bytes);
     for (QuantizeCall& each : quantizations) {
@@ -153,7 +153,7 @@ struct Step : StepLayout {
     }
     if (product) {
       if (sizing) fill_in(*product);
-      // Never where anything else lies: the library may keep things there from one call to the next.
+      // It never overlaps anything else: the library may keep data there from one call to the next.
       product->workspace_bytes = product_workspace_bytes(call.path, *product, kernels);
       product->workspace = parts.take(product->workspace_bytes);
     }
@@ -197,12 +197,12 @@ void lay_out_parts(Step& step, const LinearDgradCall& call) {
 void lay_out_parts(Step& step, const LinearWgradCall& call) {
   GroupedGemmCall& product = step.start_product(GemmLayout::NT, call.dw_type);
   const auto operand = [&](LinearTensor tensor, const void* x, const QuantizedDirection& before, const float* scale,
-                           float* amax, void* dbias, LinearReport::Quantized& told) {
+                           float* amax, void* dbias, LinearReport::Quantized& quantized) {
     if (before.data != nullptr) return operand_of(call.config, tensor, before, true);
     LinearSource source = rows_source(step, tensor, x, scale, amax);
     QuantizedStorage storage = step.own_storage(tensor, call.rows.capacity, source.columns, false, true);
     if (tensor == LinearTensor::gradient) step.add_dbias(x, dbias, &source, false, true);
-    return step.rows_operand(source, storage, true, told);
+    return step.rows_operand(source, storage, true, quantized);
   };
   product.dy =
       operand(LinearTensor::gradient, call.dy, call.dy_columnwise, call.dy_scale, call.dy_amax, call.dbias, step.report.dy);

@@ -11,7 +11,7 @@
 
 namespace assay::device {
 
-// What a step launches: constants, quantizations, sums, product, in this order.
+// The launches of a step: constants, quantizations, sums, product, in this order.
 struct StepLayout {
   const LinearCall& call;
   const LinearKernels& kernels;
@@ -26,8 +26,8 @@ struct StepLayout {
   StepLayout(const LinearCall& of, const LinearKernels& with) : call(of), kernels(with) {}
 };
 
-// `Call`: a call of linear_steps.h, checked (linear_checks.h: its shape alone, if `for_size`) and with something to do, which
-// must outlive what is returned, and so must `kernels`. Whether the call's workspace is large enough is not looked at.
+// `Call`: a call of linear_steps.h, checked (linear_checks.h: its shape alone, if `for_size`) and with something to do. It and
+// `kernels` must outlive the returned layout. The size of the call's workspace is not checked.
 template <class Call>
 StepLayout lay_out(const Call& call, const LinearKernels& kernels, bool for_size);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The device that a call belongs to: that of its tensors and of its stream, whatever device is current.
+// The device of a call: that of its tensors and of its stream, not the current device.
 
 #include <initializer_list>
 
@@ -9,7 +9,7 @@ namespace assay::device {
 
 struct NamedTensor {
   const char* name;
-  const void* data;  // null, and memory that belongs to no device, are passed over
+  const void* data;  // null, and memory that belongs to no device, are skipped
 };
 
 // Makes the device of the tensors current until the end of the scope. The null stream is then that device's.

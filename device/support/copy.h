@@ -1,5 +1,5 @@
 #pragma once
-// A copy within the device that obeys the skip flag, for callers that want an output twice.
+// A copy within the device that obeys the skip flag, for callers that need an output twice.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Errors that the host can see before a launch, and the status word for those that only the device can.
+// Errors that the host detects before a launch, and the status word for those that only the device detects.
 
 #include <cstdint>
 #include <stdexcept>
@@ -7,26 +7,26 @@
 
 namespace assay::device {
 
-// A call that makes no sense: what() names the argument, its value and what was expected. Nothing was launched.
+// An invalid call: what() names the argument, its value and what was expected. Nothing was launched.
 class InvalidArgument : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// A path that this device or build lacks; what() says what it needs. Nothing was launched.
+// A path that this device or build lacks; what() names what is needed. Nothing was launched.
 class NotSupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// CUDA said no to a launch or a query.
+// CUDA returned an error for a launch or a query.
 class CudaError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Faults in values that live on the device: split sizes, mostly. A kernel that meets one writes nothing to any output and
-// sets bits of the caller's status word (one uint32 in device memory, cleared by the caller; null: faults are not told,
+// Faults in values in device memory, mostly split sizes. A kernel that detects one writes no output and
+// sets bits of the caller's status word (one uint32 in device memory, cleared by the caller; null: faults are not reported,
 // and still nothing is written).
 enum Status : std::uint32_t {
   kStatusOk = 0,
@@ -34,7 +34,7 @@ enum Status : std::uint32_t {
   kStatusSplitsExceedRows = 1u << 1,  // the splits sum to more rows than the buffer has
   kStatusOverflow = 1u << 2,          // an offset does not fit its type
   kStatusOddPackedExtent = 1u << 3,   // NVFP4 codes are packed two per byte along a direction with an odd extent
-  kStatusUnalignedRows = 1u << 4,     // rows of a group that are no multiple of what the caller promised
+  kStatusUnalignedRows = 1u << 4,     // rows of a group are not a multiple of the number that the caller promised
 };
 
 // "splits_exceed_rows, overflow", or "ok".

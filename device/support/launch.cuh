@@ -1,7 +1,6 @@
 #pragma once
-// A kernel launch that reports its own error. `kernel<<<...>>>(...)` reports by cudaGetLastError(), which also returns an
-// error that some earlier call of the program left behind, and clears it: a launch that worked would then be taken for one
-// that failed.
+// A kernel launch that reports its own error. `kernel<<<...>>>(...)` reports by cudaGetLastError(), which also returns, and
+// clears, an error of an earlier call of the program: a launch that worked would then be reported as failed.
 
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Turns what CUDA returned into an exception.
+// Converts a CUDA error code to an exception.
 
 #include <cuda_runtime_api.h>
 

@@ -9,7 +9,7 @@
 namespace assay::device {
 namespace {
 
-// Lets this thread allocate and copy while a stream captures, its own or another thread's: CUDA refuses that in the other
+// Lets this thread allocate and copy while a stream of this or another thread captures: CUDA refuses that in the other
 // modes, because such a call could wait for work that is only being recorded. Nothing here waits for another stream.
 class RelaxedCapture {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// Device memory that outlives calls, and what has to be known before any is allocated.
+// Device memory that outlives calls, and queries about devices, streams and captures.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace assay::device {
 
-// Where the memory comes from; tests bring their own. allocate and upload wait for no other stream of the device, and may be
+// Where the memory comes from; tests use their own. allocate and upload wait for no other stream of the device, and may be
 // called while any stream captures: neither becomes part of a graph.
 struct MemorySource {
   void* (*allocate)(std::int64_t bytes);  // of the current device, 256-byte aligned, all 0. Errors: CudaError
@@ -36,7 +36,7 @@ struct Allocator {
   void (*release)(void* context, void* memory, std::int64_t bytes, int device, Stream stream) noexcept = nullptr;
 };
 
-// Device memory that goes with its owner.
+// Device memory, released with its owner.
 class DeviceMemory {
  public:
   DeviceMemory() = default;

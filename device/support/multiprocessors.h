@@ -1,5 +1,5 @@
 #pragma once
-// How many multiprocessors work really has: all of the device's, or the part that a green context gives.
+// The number of multiprocessors that work can use: all of the device's, or the part of a green context.
 
 #include "device/support/stream.h"
 
