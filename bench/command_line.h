@@ -57,7 +57,7 @@ class CommandLine {
 
   bool lists() const { return lists_; }
 
-  // Hands the options over to Google Benchmark.
+  // Passes the options to Google Benchmark.
   void initialize() {
     pointers_.clear();
     for (std::string& argument : arguments_) pointers_.push_back(argument.data());
@@ -67,7 +67,7 @@ class CommandLine {
     if (benchmark::ReportUnrecognizedArguments(count, pointers_.data())) throw std::invalid_argument("an option of Google Benchmark is unknown");
   }
 
-  // Runs what was chosen. The file of --out appears when all is measured. 0, or 4 when nothing has these words.
+  // Runs the chosen benchmarks. The file of --out appears when all are measured. Returns 0, or 4 when no name has these words.
   int run() {
     const std::size_t measured = benchmark::RunSpecifiedBenchmarks();
     if (measured == 0) {

@@ -32,19 +32,15 @@ Exit code: 0; 2 for wrong usage, or where something could not be read.
 """
 
 import argparse
-import json
-import statistics
-import subprocess
 import sys
 
-FIELDS = ("bytes", "median_us", "of_copy", "of_bound", "flops", "library_us", "of_library", "set_up_us", "alone_us", "eager_us",
-          "eager_alone_us", "host_us", "quantize_us", "products_us", "vendor_us", "vendor_quantize_us", "vendor_products_us",
-          "vendor_of_copy", "of_vendor")
-WANTED = {  # counters that every figure of a kind has; by the first word of its label
+from figures import BadFile, NANOSECONDS, latest, merge, read, readable, words
+
+REQUIRED = {  # counters that every figure of a kind has; by the first word of its label
     "gemm": ("flops", "median_us", "library_us", "of_library", "set_up_us"),
     "step": ("flops", "median_us", "alone_us", "eager_us", "eager_alone_us", "products_us"),
 }
-WANTED_OF_BYTES = ("bytes", "median_us", "of_copy")
+REQUIRED_OF_BYTES = ("bytes", "median_us", "of_copy")
 NO_VENDOR = {"none": "", "absent": "not measured", "failed": "failed"}
 GROUPS = (8, 64, 256)
 RAGGED_GOAL = 0.97   # rate of ragged groups over that of one tensor
@@ -55,86 +51,6 @@ COPY_GOAL = {"both": 0.92, "rowwise": 0.97}
 LIBRARY_GOAL = 0.99  # grouped GEMM: time of the library alone over that of the production path
 HELD_TO_COPY = ("1x128", "128x128", "mxfp8", "delayed")
 READS_TWICE = ("current", "nvfp4")
-
-
-class BadFile(Exception):
-    pass
-
-
-def words(label):
-    """{'kernel': '1x128', ...} of 'kernel=1x128 ...'."""
-    pairs = [word.partition("=") for word in label.split()]
-    if any(not equals or not key for key, equals, _ in pairs):
-        raise BadFile(f"label {label!r}: expected KEY=VALUE words")
-    return {key: value for key, _, value in pairs}
-
-
-NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
-RATES = (("bytes_per_second", 1e-9, "GB/s"), ("items_per_second", 1e-6, "Mitems/s"), ("elements", 1e-6, "Melements/s"), ("MAC/s", 1e-9, "GMAC/s"))
-
-
-def plain_name(run):
-    """The name without what the runner appends to it."""
-    return run.get("run_name", run["name"]).split("/iterations:")[0].split("/repeats:")[0]
-
-
-def figure_of(repetitions):
-    """One figure of the runs of one benchmark in one file: that with the median time."""
-    def time(run):
-        return run["median_us"] if "median_us" in run else run.get("real_time", 0)
-
-    run = sorted(repetitions, key=time)[len(repetitions) // 2]
-    figure = {"name": plain_name(run), "label": run.get("label", "")}
-    figure.update({field: run[field] for field in FIELDS if field in run})
-    if not figure["label"] and "real_time" in run:
-        times = [each["real_time"] for each in repetitions]
-        figure["ns"] = statistics.median(times) * NANOSECONDS[run["time_unit"]]
-        if len(times) > 1:
-            figure["cv"] = statistics.stdev(times) / statistics.mean(times)
-        figure["rates"] = [f"{run[key] * scale:.4g} {unit}" for key, scale, unit in RATES if key in run]
-    return figure
-
-
-def figures_of(text, path, unread):
-    """Figures of one file's JSON."""
-    if "figures" in text:
-        return [{"name": figure["name"], "label": figure["label"], **figure} for figure in text["figures"]]
-    by_name = {}
-    for run in text["benchmarks"]:
-        if run.get("run_type") == "aggregate":
-            continue
-        if run.get("error_occurred"):
-            unread.append(f"{path}: {run['name']}: {run.get('error_message', 'failed')}")
-            continue
-        by_name.setdefault((plain_name(run), run.get("label", "")), []).append(run)
-    return [figure_of(repetitions) for repetitions in by_name.values()]
-
-
-def read(paths):
-    """Figures (dicts of 'name', 'label' and FIELDS) and contexts of all files, in their order; lines about what is unreadable."""
-    figures, contexts, unread = [], [], []
-    for path in paths:
-        try:
-            with open(path, encoding="utf-8") as file:
-                text = json.load(file)
-            context, of_file = text["context"], figures_of(text, path, unread)
-        except OSError as error:
-            unread.append(f"{path}: {error.strerror}")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            unread.append(f"{path}: no JSON of a benchmark: {type(error).__name__}: {error}")
-        else:
-            figures += of_file
-            contexts.append(context)
-    return figures, contexts, unread
-
-
-def latest(figures):
-    """The last figure of each label, where the first one stood."""
-    by_label = {}
-    for figure in figures:
-        if figure["label"]:
-            by_label[figure["label"]] = figure
-    return list(by_label.values())
 
 
 def markdown(header, rows, left):
@@ -288,7 +204,7 @@ def plain_table(figures):
     """Markdown of the figures without a label: times by name; nothing where there are none."""
     rows = [[figure["name"], shown_time(figure["ns"]), f"{100 * figure['cv']:.1f} %" if "cv" in figure else "", ", ".join(figure["rates"])]
             for figure in figures if not figure["label"] and "ns" in figure]
-    return markdown(["benchmark", "time", "cv", "a second"], rows, 1) if rows else ""
+    return markdown(["benchmark", "time", "cv", "per second"], rows, 1) if rows else ""
 
 
 def tables(figures):
@@ -296,7 +212,7 @@ def tables(figures):
     shapes, nodes, yardsticks, products, steps, pairs = {}, {}, [], {}, {}, {}
     for figure in latest(figures):
         label = words(figure["label"])
-        for field in WANTED.get(next(iter(label)), WANTED_OF_BYTES):
+        for field in REQUIRED.get(next(iter(label)), REQUIRED_OF_BYTES):
             if field not in figure:
                 raise BadFile(f"{figure['name']}: no counter {field}")
         if "gemm" in label:
@@ -371,51 +287,6 @@ def tables(figures):
                      "device; alike: equal sizes), by a call each, or all rows as a whole. Of vendor: its time over ours, pair by pair."
                      + vendor_remark({vendor for vendor, _ in pairs.values()}) + "\n\n" + markdown(header, beside_rows(pairs), 3))
     return "\n\n".join(parts)
-
-
-def command_output(*command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return "unknown"
-
-
-def one_value(contexts, key):
-    values = sorted({str(context[key]) for context in contexts if key in context})
-    return ", ".join(values) if values else "unknown"
-
-
-def cuda_version(text):
-    """'13.0' of '13000'."""
-    return f"{int(text) // 1000}.{int(text) % 1000 // 10}" if text.isdigit() and int(text) >= 1000 else text
-
-
-def short(value):
-    """Four digits, and no fraction on bytes."""
-    return value if isinstance(value, str) else int(value) if value >= 1e6 or value == int(value) else float(f"{value:.4g}")
-
-
-def merge(figures, contexts, arguments):
-    kept = {figure["label"] or figure["name"]: figure for figure in figures}
-    return {
-        "context": {
-            "device": one_value(contexts, "device"),
-            "driver": arguments.driver or command_output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
-            "cuda": ", ".join(sorted({cuda_version(str(c[k])) for c in contexts for k in ("cuda_runtime", "cuda") if k in c})) or "unknown",
-            "commit": arguments.commit or command_output("git", "rev-parse", "--short", "HEAD"),
-            "command": arguments.command or one_value(contexts, "executable" if any("executable" in c for c in contexts) else "command"),
-            "copy_TB/s": one_value(contexts, "copy_TB/s"),
-            "date": one_value(contexts, "date"),
-        },
-        "figures": [{key: short(figure[key]) for key in ("name", "label") + FIELDS if key in figure} for figure in kept.values()],
-    }
-
-
-def readable(result):
-    """JSON with one line a figure."""
-    head = json.dumps({"context": result["context"]}, indent=1, ensure_ascii=False)[:-2]
-    lines = ",\n".join("  " + json.dumps(figure, ensure_ascii=False) for figure in result["figures"])
-    return head + ",\n \"figures\": [\n" + lines + "\n ]\n}\n"
 
 
 def main():

@@ -164,7 +164,7 @@ class TableTest(unittest.TestCase):
         done = self.table(self.file("cpu.json", {"context": CONTEXT, "benchmarks": runs}))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, """\
-| benchmark            |     time |     cv |                   a second |
+| benchmark            |     time |     cv |                 per second |
 |----------------------|---------:|-------:|---------------------------:|
 | quantize/a/real_time |     8 ms | 12.5 % | 2.75 GB/s, 150 Melements/s |
 | once/real_time       | 12.35 us |        |                   4 GMAC/s |

@@ -1,14 +1,14 @@
 #pragma once
 // Where buffers lie in one range of device memory.
 //
-// What a kernel costs depends by a few percent on the pages that its buffers lie in. A place is therefore a function of what
-// lies in the range already, and of nothing else: a case that takes the same buffers in the same order finds them in the same
-// places, whatever ran before, as every case gives back what it took.
+// The time of a kernel varies by a few percent with the pages of its buffers. A place is therefore a function of the buffers
+// that are in the range already, and of nothing else: a case that takes the same buffers in the same order gets the same
+// places, regardless of earlier cases, as every case releases its buffers.
 //
 //   | small ->      | large ->                                              <- kept |
 //
 // Small buffers (less than a page) have a part of their own, so that large ones do not move when a case has one more of them.
-// What is kept for the whole process (inputs that many cases share) comes from the end. Each buffer begins a page.
+// Buffers kept for the whole process (inputs that many cases share) are placed at the end. Each buffer begins on a page.
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +25,7 @@ class BufferPlaces {
 
   // Of a range of `bytes` bytes, counted in whole pages.
   explicit BufferPlaces(std::int64_t bytes)
-      : end_(bytes / kPage * kPage), large_begin_(std::min(kMostSmall, end_ / 8 / kPage * kPage)) {}
+      : end_(bytes / kPage * kPage), large_begin_(std::min(kMaxSmall, end_ / 8 / kPage * kPage)) {}
 
   std::int64_t bytes() const { return end_; }
 
@@ -48,7 +48,7 @@ class BufferPlaces {
   bool give_back(std::int64_t offset) { return end_of_.erase(offset) == 1; }
 
  private:
-  static constexpr std::int64_t kMostSmall = std::int64_t{256} << 20;
+  static constexpr std::int64_t kMaxSmall = std::int64_t{256} << 20;
 
   // The first `size` free bytes within [begin, end).
   std::optional<std::int64_t> first_gap(std::int64_t begin, std::int64_t end, std::int64_t size) const {

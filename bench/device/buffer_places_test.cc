@@ -37,13 +37,13 @@ TEST(BufferPlaces, AGapOfJustTheSizeIsTaken) {
   EXPECT_EQ(places.take(2 * kMiB, kProcess), *last_but_one - 2 * kMiB);
 }
 
-// What a case takes and gives back, in whatever order, does not show in the places of the next one; what is kept stays.
+// The buffers that a case takes and releases, in any order, do not affect the places of the next case; kept ones stay.
 TEST(BufferPlaces, ACaseFindsItsPlacesWhateverRanBefore) {
   using Take = std::pair<std::int64_t, Lifetime>;
-  const std::vector<Take> wanted = {{kGiB, kCase}, {100, kCase}, {7 * kMiB, kCase}, {64, kCase}, {kGiB / 2, kCase}};
+  const std::vector<Take> requested = {{kGiB, kCase}, {100, kCase}, {7 * kMiB, kCase}, {64, kCase}, {kGiB / 2, kCase}};
   const auto places_of_case = [&](BufferPlaces& places) {
     std::vector<std::optional<std::int64_t>> found;
-    for (const auto& [bytes, lifetime] : wanted) found.push_back(places.take(bytes, lifetime));
+    for (const auto& [bytes, lifetime] : requested) found.push_back(places.take(bytes, lifetime));
     return found;
   };
   BufferPlaces fresh(8 * kGiB);

@@ -1,4 +1,4 @@
-// Column sums and amaxes of groups on the device: x is read, and next to nothing is written.
+// Column sums and amaxes of groups on the device: x is read, and little is written.
 
 #include <cstdint>
 #include <string>

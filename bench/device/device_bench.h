@@ -1,8 +1,8 @@
 #pragma once
-// What the device benchmarks share: buffers of random normal data, ragged splits, times from CUDA events, and the copy of
-// the same run that every figure is a share of.
+// Shared by the device benchmarks: buffers of random normal data, ragged splits, times from CUDA events, and the copy of
+// the same run, of which every figure is a share.
 //
-// A benchmark hands over a launch and the bytes that it must move (each input read once, each output written once):
+// A benchmark passes a launch and the bytes that it must move (each input read once, each output written once):
 //
 //   void rowwise(benchmark::State& state) {
 //     const Subject subject{.kernel = "1x128", .rowwise = true, .rows = rows, .columns = columns};
@@ -13,9 +13,9 @@
 // Launches follow one another within a pair of events, so that the gap between host and device is not counted; the time of
 // an iteration is that of one launch. Inputs should be larger than L2 or rotate with `i`.
 //
-// A case should not tell what ran before it in the process: its buffers lie in the same places with the same contents
-// (device_buffer.h), a copy of 4 GiB, a memset and some milliseconds of its own launches run before its time is taken, and its
-// share is of that copy and the one after it.
+// A case should not depend on earlier cases of the process: its buffers lie in the same places with the same contents
+// (device_buffer.h), a copy of 4 GiB, a memset and some milliseconds of its own launches run before its time is measured, and
+// its share is of that copy and the one after it.
 
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
@@ -46,7 +46,7 @@ inline std::uint64_t scramble(std::uint64_t counter) {
   return z ^ z >> 31;
 }
 
-// Standard normal values in bf16, f16 or f32. A few million different ones, repeated: more random than any code looks.
+// Standard normal values in bf16, f16 or f32. A few million different ones, repeated.
 inline DeviceBuffer normal_values(Format type, std::int64_t elements, std::uint64_t seed = 1,
                                   Lifetime lifetime = Lifetime::one_case) {
   const std::int64_t element_bytes = bytes_of(type, 1), distinct = std::min<std::int64_t>(elements, 4'000'037);
@@ -61,7 +61,7 @@ inline DeviceBuffer normal_values(Format type, std::int64_t elements, std::uint6
       reinterpret_cast<std::uint32_t*>(host.data())[i] = bits;
     } else if (type == Format::bf16) {
       reinterpret_cast<std::uint16_t*>(host.data())[i] = static_cast<std::uint16_t>(bits >> 16);
-    } else {  // truncated, and what is below 2^-14 is 0
+    } else {  // truncated, and values below 2^-14 are 0
       const std::uint32_t exponent = bits >> 23 & 0xFF;
       const std::uint32_t magnitude = exponent < 113 ? 0 : (exponent - 112) << 10 | (bits >> 13 & 0x3FF);
       reinterpret_cast<std::uint16_t*>(host.data())[i] = static_cast<std::uint16_t>((bits >> 16 & 0x8000) | magnitude);
@@ -90,7 +90,7 @@ struct DevicePart {
 };
 
 // Normal bf16 values, of which `copy` 0, 1, ... have none in common. Parts of one buffer of 2 GiB that is made once per process:
-// they lie where they lie whichever sizes were asked for before.
+// their places do not depend on the sizes requested before.
 inline DevicePart shared_x(std::int64_t elements, int copy) {
   static const DeviceBuffer values = normal_values(Format::bf16, std::int64_t{1} << 30, 1, Lifetime::process);
   const std::int64_t bytes = round_up(2 * elements, BufferPlaces::kPage), first = copy * bytes;
@@ -126,7 +126,7 @@ inline std::vector<std::int64_t> zipf_splits(int groups, std::int64_t rows, std:
 
 // Seconds of one launch: the mean over `launches` that follow one another in a stream.
 template <class Launch>
-double seconds_a_launch(int launches, Launch&& launch) {
+double seconds_per_launch(int launches, Launch&& launch) {
   static cudaEvent_t events[2] = {};
   for (cudaEvent_t& event : events) {
     if (event == nullptr) check(cudaEventCreate(&event), "cudaEventCreate");
@@ -155,8 +155,8 @@ class GraphOf {
     cudaGraphExecDestroy(replay_);
     cudaGraphDestroy(graph_);
   }
-  double seconds_a_node() const {
-    return seconds_a_launch(1, [&](int) { check(cudaGraphLaunch(replay_, stream()), "cudaGraphLaunch"); }) / nodes_;
+  double seconds_per_node() const {
+    return seconds_per_launch(1, [&](int) { check(cudaGraphLaunch(replay_, stream()), "cudaGraphLaunch"); }) / nodes_;
   }
 
  private:
@@ -189,21 +189,21 @@ inline double measure_copy(int times, int in_a_row) {
   static const DeviceBuffer from = normal_values(Format::bf16, bytes / 2, 1, Lifetime::process), to(bytes, Lifetime::process);
   std::vector<double> seconds;
   for (int i = 0; i < times; ++i) {
-    seconds.push_back(seconds_a_launch(in_a_row, [&](int) {
+    seconds.push_back(seconds_per_launch(in_a_row, [&](int) {
       check(cudaMemcpyAsync(to.as(), from.as(), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream()),
             "cudaMemcpyAsync");
     }));
   }
   return 2.0 * static_cast<double>(bytes) / median(seconds);
 }
-// Of the process, which is in its context: measured once, before the first benchmark.
+// Of the process: measured once, before the first benchmark, and printed in its context.
 inline double copy_rate() {
   static const double rate = (measure_copy(2, 3), measure_copy(11, 3));  // the first ones wake the device
   return rate;
 }
 // Beside a case: a median over 12 ms or so, and then a memset of 256 MiB. An H200 was seen in two states, in one of which every
-// kernel that reads and writes at the rate of memory takes 3 to 8 % longer, wherever its buffers lie and however often it runs;
-// some copies on the device lead into it, and a memset out of it (bench/results/h200_memory_states.json). Clocks, and the rate
+// kernel that reads and writes at the rate of memory takes 3 to 8 % longer, for any place of its buffers and any number of runs;
+// some copies on the device cause that state, and a memset ends it (bench/results/h200_memory_states.json). Clocks, and the rate
 // of the copy itself, are the same in both; the cause is not known.
 inline double copy_rate_now() {
   static const DeviceBuffer settled(std::int64_t{256} << 20, Lifetime::process);
@@ -244,7 +244,7 @@ inline std::vector<Figure>& figures() {
   return all;
 }
 
-// Keeps the latest figure of this name for the table.
+// Stores the latest figure of this name for the table.
 inline void record(const Figure& figure) {
   for (Figure& known : figures()) {
     if (known.name == figure.name) {
@@ -273,10 +273,10 @@ Figure measure(benchmark::State& state, Figure figure, Launch&& launch, int laun
   constexpr double kWarmUp = 5e-3;  // seconds
   copy_rate();
   const double before = copy_rate_now();
-  for (double warm = 0; warm < kWarmUp;) warm += launches * seconds_a_launch(launches, launch);
+  for (double warm = 0; warm < kWarmUp;) warm += launches * seconds_per_launch(launches, launch);
   std::vector<double> seconds;
   for (auto _ : state) {
-    seconds.push_back(seconds_a_launch(launches, launch));
+    seconds.push_back(seconds_per_launch(launches, launch));
     state.SetIterationTime(seconds.back());
   }
   check(cudaGetLastError(), figure.name.c_str());
@@ -305,8 +305,8 @@ inline void print_table() {
   }
 }
 
-// The rest of main(): runs what was added and prints the table (bench/command_line.h says what the words are). 2 for wrong usage,
-// 4 where nothing has the words, 9 where there is no device.
+// The rest of main(): runs the registered benchmarks and prints the table (bench/command_line.h describes the words). 2 for
+// wrong usage, 4 where no name has the words, 9 without a device.
 inline int run_benchmarks(int argc, char** argv) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {

@@ -1,6 +1,6 @@
 #pragma once
-// Device memory of the benchmarks: one arena a process, in which a case finds its buffers in the same places, filled with
-// zeros, whatever ran before.
+// Device memory of the benchmarks: one arena per process, in which a case gets its buffers in the same places, filled with
+// zeros, regardless of earlier cases.
 
 #include <cuda_runtime_api.h>
 
@@ -30,8 +30,8 @@ inline cudaStream_t stream() {
   return made;
 }
 
-// A single allocation of 32 GiB, or of three quarters of what is free where that is less. What does not fit is allocated by
-// itself, with a note, as such a buffer has whatever pages what ran before has left.
+// A single allocation of 32 GiB, or of three quarters of the free memory if that is less. A buffer that does not fit is allocated
+// separately, with a note, since its pages then depend on earlier cases.
 class Arena {
  public:
   static Arena& get() {

@@ -1,5 +1,5 @@
 // The emulated GEMM: products per second of each kernel, by kind, layout and plan, on 4 groups of unequal rows, quantized
-// normal data. MAC/s counts the products of the problem, whatever the kernel computes at its edges.
+// normal data. MAC/s counts the products of the problem, without what the kernel computes past its edges.
 
 #include <benchmark/benchmark.h>
 
@@ -80,7 +80,7 @@ DeviceBuffer repeated(const std::vector<std::uint8_t>& distinct, std::int64_t by
   return buffer;
 }
 
-// Normal values that fill the range of the type as a quantizer would have them.
+// Normal values that fill the range of the type, as after quantization.
 DeviceBuffer elements(Format type, std::int64_t count, std::uint64_t seed) {
   if (type == bf16 || type == f16) return normal_values(type, count, seed);
   std::vector<std::uint8_t> codes(1'000'003);
@@ -182,16 +182,16 @@ void run(benchmark::State& state, const Case& c, const Size& size) {
   call.workspace_bytes = workspace.bytes();
 
   const auto launch = [&](int) { device::emulated::grouped_gemm_by(c.route, call, arithmetic, stream()); };
-  seconds_a_launch(1, launch);
+  seconds_per_launch(1, launch);
   std::vector<double> seconds;
   for (auto _ : state) {
-    seconds.push_back(seconds_a_launch(1, launch));
+    seconds.push_back(seconds_per_launch(1, launch));
     state.SetIterationTime(seconds.back());
   }
   check(cudaGetLastError(), "emulated GEMM");
   std::uint32_t faults = 0;
   check(cudaMemcpy(&faults, status.as(), sizeof faults, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  if (faults != 0) state.SkipWithError("the status word tells a fault in the splits");
+  if (faults != 0) state.SkipWithError("the status word reports a fault in the splits");
 
   const double products = static_cast<double>(size.rows) * static_cast<double>(size.N) * static_cast<double>(size.K);
   const char* kernel = c.route == Route::generic ? "generic" : device::emulated::kernel_name(call, arithmetic);

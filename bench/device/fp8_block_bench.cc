@@ -2,7 +2,7 @@
 // ragged groups (rows falling as 1/rank, one group in eight empty; no multiple of anything, or promised multiples of 16).
 // Random normal bf16, e4m3 out.
 //
-// One case by itself: --benchmark_filter='^1x128 both 32768x7168/'.
+// A single case: --benchmark_filter='^1x128 both 32768x7168/'.
 
 #include <cstdint>
 #include <string>

@@ -5,18 +5,18 @@
 //   library     the library's kernels alone, from a graph: the arrays of the groups were written beforehand
 //   set-up      the set-up kernel alone, as a node of a graph
 //
-// A case is a row of pairs of replays, production and library in turn, each pair in the other order than the one before, as
+// A case is a series of pairs of replays, production and library in turn, with the order reversed from pair to pair, as
 // clocks drift with power. "of library" is the median over the pairs of library time / production time: goal 0.99. A replay
-// is several calls over two sets of operands in turn; x and w of one call are larger than L2 together.
+// is several calls that alternate between two sets of operands; x and w of one call together are larger than L2.
 //
 // Block scaling with 128x128 scales of w and f32 output has three lines: `expanded`, the production path, which writes the
-// scales out as 1x128 first; its library time is that of the 1x128 by 1x128 kernel; and `faulty`, the library as it is, which
+// scales out as 1x128 first; its library time is that of the 1x128 by 1x128 kernel; and `faulty`, the bare library, which
 // multiplies by scales of other blocks, for its time only.
 //
 // x, w and dy are random normal bf16, or e4m3 made of it by the kernels of this library; D is bf16 unless stated. Rows of
 // ragged groups are any, but multiples of 16 in NT, whose FP8 operands have them as their pitch, and that is promised; lines
-// `copied` have any rows there, and the set-up copies the groups first. What production writes is compared with what the
-// library alone writes.
+// `copied` have any rows there, and the set-up copies the groups first. The output of production is compared with that of the
+// library alone.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "bench/device/device_bench.h"
+#include "bench/device/grouped_gemm_cases.h"
 #include "device/cublaslt/cublaslt_gemm.h"
 #include "device/cublaslt/group_setup.h"
 #include "device/quantize/quantize.h"
@@ -38,59 +39,6 @@ namespace {
 
 using device::CublasLtRoute;
 using device::CublasLtSettings;
-
-struct Shape {
-  int groups;
-  std::int64_t rows, N, K;
-};
-constexpr Shape kShapes[] = {{4, 32768, 4096, 7168}, {4, 32768, 7168, 2048}, {8, 32768, 4096, 7168},
-                             {8, 32768, 7168, 2048}, {32, 8192, 4096, 7168}, {64, 65536, 2048, 2048}};
-
-struct Kind {
-  const char* name;  // of the tables
-  GemmKind kind;
-  bool split_accumulator = false;
-  Format d_type = Format::bf16;
-};
-constexpr Kind kBf16{"bf16", GemmKind::bf16}, kFast{"tensor_fast", GemmKind::tensor}, kSplit{"tensor_split", GemmKind::tensor, true},
-    kBlock{"block", GemmKind::block}, kBlockF32{"block", GemmKind::block, false, Format::f32};
-constexpr Kind kKinds[] = {kBf16, kFast, kSplit, kBlock, kBlockF32};
-
-struct Case {
-  Kind kind;
-  GemmLayout layout;
-  Shape shape;
-  bool ragged = false;
-  bool faulty = false;  // the library as it is, where production goes around it
-  bool copied = false;  // NT: groups of any rows
-
-  bool weight_gradient() const { return layout == GemmLayout::NT; }
-  std::int64_t rows_multiple() const { return weight_gradient() && !copied ? 16 : 1; }
-  double flops() const {
-    return 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.N) * static_cast<double>(shape.K);
-  }
-  const char* route() const {
-    if (faulty) return "faulty";
-    if (copied) return "copied";
-    const bool tiles = kind.kind == GemmKind::block && !weight_gradient();
-    return tiles && kind.d_type == Format::f32 ? "expanded" : "direct";
-  }
-  std::string label() const {
-    return std::string("gemm=") + kind.name + " layout=" + std::string(name_of(layout)) +
-           " output=" + std::string(name_of(kind.d_type)) + " route=" + route() + " splits=" + (ragged ? "ragged" : "even") +
-           " groups=" + std::to_string(shape.groups) + " rows=" + std::to_string(shape.rows) + " N=" + std::to_string(shape.N) +
-           " K=" + std::to_string(shape.K);
-  }
-  std::string name() const {
-    return std::string(kind.name) + " " + std::string(name_of(layout)) + " " + std::string(name_of(kind.d_type)) + " " + route() + " " +
-           std::to_string(shape.groups) + " groups" + (ragged ? " ragged" : "") + " " + std::to_string(shape.rows) + "x" +
-           std::to_string(shape.N) + "x" + std::to_string(shape.K);
-  }
-  std::vector<std::int64_t> splits() const {
-    if (ragged) return zipf_splits(shape.groups, shape.rows, rows_multiple());
-    return std::vector<std::int64_t>(static_cast<std::size_t>(shape.groups), shape.rows / shape.groups);
-  }
-};
 
 // One row of the table.
 struct Line {
@@ -143,13 +91,13 @@ Operand make_operand(GemmKind kind, bool weight, bool along_rows, const char* x,
   call.status = status.as<std::uint32_t>();
 
   const Direction direction = along_rows ? Direction::columnwise : Direction::rowwise;
-  const bool one_a_group = kind == GemmKind::tensor;
-  const std::int64_t scales = one_a_group ? call.rows.groups : scale_offsets(call.config.recipe, direction, groups_rows, columns).back();
+  const bool one_per_group = kind == GemmKind::tensor;
+  const std::int64_t scales = one_per_group ? call.rows.groups : scale_offsets(call.config.recipe, direction, groups_rows, columns).back();
   made.data = DeviceBuffer(call.rows.capacity * columns);
   made.scales = DeviceBuffer(4 * scales);
   check(cudaMemsetAsync(made.scales.as(), 0, static_cast<std::size_t>(made.scales.bytes()), stream()), "cudaMemsetAsync");  // padding
   (along_rows ? call.output.columnwise_data : call.output.rowwise_data) = made.data.as();
-  (along_rows && !one_a_group ? call.output.columnwise_scale_inv : call.output.rowwise_scale_inv) = made.scales.as();
+  (along_rows && !one_per_group ? call.output.columnwise_scale_inv : call.output.rowwise_scale_inv) = made.scales.as();
   const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
   call.workspace = workspace.as();
   call.workspace_bytes = workspace.bytes();
@@ -162,7 +110,7 @@ Operand make_operand(GemmKind kind, bool weight, bool along_rows, const char* x,
   return made;
 }
 
-// A call a set, the same twice: once with a workspace for production, once with one for the library alone.
+// Calls for each set of operands: one with a workspace for production, and the same with one for the library alone.
 class Subjects {
  public:
   explicit Subjects(const Case& c) : status_(on_device(std::vector<std::uint32_t>{0})) {
@@ -204,7 +152,7 @@ class Subjects {
     }
     check_status("quantization");
 
-    // What is made once is made here, and the arrays for the library alone are written.
+    // First calls: they create what is created once, and write the arrays for the library alone.
     device::cublaslt_prepare();
     CublasLtSettings writes_arrays = library_settings_;
     writes_arrays.skip_set_up = false;
@@ -220,7 +168,7 @@ class Subjects {
   void run_production(int set) const { device::cublaslt_grouped_gemm(production_[index(set)], production_settings_, nullptr, stream()); }
   void run_library(int set) const { device::cublaslt_grouped_gemm(library_call(set), library_settings_, nullptr, stream()); }
 
-  // Into the arrays of the production call; what the set-up writes besides goes to `scratch`.
+  // Writes the arrays of the production call; the other output of the set-up goes to `scratch`.
   void run_set_up(int set, char* scratch) const {
     const device::GroupedGemmCall& call = production_[index(set)];
     const Scratch parts = scratch_of(call);
@@ -304,7 +252,7 @@ void compare(benchmark::State& state, const Case& c, Line& line) {
   const GraphOf library(calls, [&](int i) { subjects.run_library(i); });
   const auto output_of = [&](const GraphOf& graph) {
     subjects.clear();
-    graph.seconds_a_node();
+    graph.seconds_per_node();
     return subjects.output();
   };
   const bool differs = output_of(production) != output_of(library);
@@ -313,9 +261,9 @@ void compare(benchmark::State& state, const Case& c, Line& line) {
   bool production_first = true;
   for (auto _ : state) {
     double a = 0, b = 0;
-    if (production_first) a = production.seconds_a_node();
-    b = library.seconds_a_node();
-    if (!production_first) a = production.seconds_a_node();
+    if (production_first) a = production.seconds_per_node();
+    b = library.seconds_per_node();
+    if (!production_first) a = production.seconds_per_node();
     production_first = !production_first;
     of_production.push_back(a);
     of_library.push_back(b);
@@ -326,7 +274,7 @@ void compare(benchmark::State& state, const Case& c, Line& line) {
   const DeviceBuffer scratch(subjects.scratch_bytes());
   const GraphOf set_up(kSetUps, [&](int i) { subjects.run_set_up(i, scratch.as<char>()); });
   std::vector<double> of_set_up;
-  for (int i = 0; i < 7; ++i) of_set_up.push_back(set_up.seconds_a_node());
+  for (int i = 0; i < 7; ++i) of_set_up.push_back(set_up.seconds_per_node());
   subjects.check_status("the replays");
 
   line.production = median(of_production);
@@ -365,7 +313,7 @@ void add_all() {
         c.name(), [c](benchmark::State& state) { run(state, c); }, kPairs);
   };
   constexpr int kWithAllLayouts = 2;  // shapes
-  for (const bool faulty : {false, true}) {  // the faulty kernel last: it reads what is not its own
+  for (const bool faulty : {false, true}) {  // the faulty kernel last: it reads memory of other blocks
     int shapes = 0;
     for (const Shape& shape : kShapes) {
       ++shapes;
@@ -383,7 +331,7 @@ void add_all() {
 }
 
 void print_lines() {
-  std::printf("\nGrouped GEMM, us a call; of library: library / production, goal 0.99\n\n");
+  std::printf("\nGrouped GEMM, us per call; of library: library / production, goal 0.99\n\n");
   std::printf("| %-62s | %10s | %8s | %10s | %10s | %8s |\n", "case", "production", "TFLOP/s", "library", "of library", "set-up");
   std::printf("|%s|%s:|%s:|%s:|%s:|%s:|\n", std::string(64, '-').c_str(), std::string(11, '-').c_str(), std::string(9, '-').c_str(),
               std::string(11, '-').c_str(), std::string(11, '-').c_str(), std::string(9, '-').c_str());

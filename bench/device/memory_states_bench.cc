@@ -1,10 +1,10 @@
 // The two states of the card (device_bench.h, bench/results/h200_memory_states.json): one quantization, timed again and again,
-// with copies, memsets and other kernels between. The same kernel, the same data; only what ran before differs.
+// with copies, memsets and other kernels between. Kernel and data are the same; only the work before differs.
 //
 //   device_memory_states_bench
 //
 // Prints a line per step: what was done, where x and the codes lie (in MiB of one allocation), and the time of one launch in five
-// rows of 8. No memory is taken on the way, and no benchmark library decides how often anything runs.
+// rows of 8. Nothing is allocated meanwhile, and the number of runs is fixed.
 
 #include <cstdint>
 #include <cstdio>
@@ -44,7 +44,7 @@ class Card {
     std::printf("%-44s %-7s %-9s x %5lld codes %5lld  ", after, kernel, both ? "both" : "rowwise", static_cast<long long>(x),
                 static_cast<long long>(codes));
     for (int row = 0; row < 5; ++row) {
-      std::printf(" %6.1f", 1e6 * seconds_a_launch(8, [&](int) { device::quantize(call, stream()); }));
+      std::printf(" %6.1f", 1e6 * seconds_per_launch(8, [&](int) { device::quantize(call, stream()); }));
     }
     std::printf("\n");
   }

@@ -51,8 +51,8 @@ struct Case {
 
 // Instructions that a thread issues for an element: to read it and to find its code in one direction or in two, and to
 // find the amax of the group. Counted in the machine code for SM90 (SASS) along the main path: one tensor, full tiles,
-// compact scales. Those of the Hadamard transform and of stochastic rounding are estimates, and what ragged groups add
-// is left out. They are counts of these kernels, not of the recipe: fewer instructions make another bound. Measured on
+// compact scales. Those of the Hadamard transform and of stochastic rounding are estimates, without the extra instructions of
+// ragged groups. They are counts of these kernels, not of the recipe: fewer instructions give another bound. Measured on
 // an H200 at 32768 x 7168 with the amax given, "of bound" is 0.95 rowwise (memory) and 0.905 for both (issue).
 struct Slots {
   double rowwise, columnwise, both, amax;

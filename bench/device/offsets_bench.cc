@@ -1,6 +1,6 @@
 // Offsets as a node of a graph: the time of a node, in a graph of 1000 that follow one another, beside those of kernels that
 // do nothing, that store a word, and that store the word they load. No kernel that reads splits and writes offsets is faster
-// than the last; what an offsets kernel takes beyond it is its own.
+// than the last; the time of an offsets kernel beyond it is the kernel's own.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kNodes = 1000;
 
-// The yardsticks, for the driver to compile: this file is for a host compiler.
+// The kernels to compare with, compiled by the driver: this file is for a host compiler.
 constexpr char kYardsticks[] = R"(
 .version 7.0
 .target sm_80
@@ -57,10 +57,10 @@ template <class Launch>
 void measure_node(benchmark::State& state, Figure figure, Launch&& launch) {
   copy_rate();
   const GraphOf graph(kNodes, launch);
-  graph.seconds_a_node();
+  graph.seconds_per_node();
   std::vector<double> seconds;
   for (auto _ : state) {
-    seconds.push_back(graph.seconds_a_node());
+    seconds.push_back(graph.seconds_per_node());
     state.SetIterationTime(seconds.back());
   }
   check(cudaGetLastError(), figure.name.c_str());
@@ -100,7 +100,7 @@ void run_yardstick(benchmark::State& state, const Figure& figure, const Yardstic
 DeviceBuffer on_device_as(bool int32, const std::vector<std::int64_t>& values) {
   return int32 ? on_device(std::vector<std::int32_t>(values.begin(), values.end())) : on_device(values);
 }
-// Splits of a router that hands out 65536 rows.
+// Splits of a router that distributes 65536 rows.
 DeviceBuffer splits_on_device(int groups, bool are_int32) { return on_device_as(are_int32, zipf_splits(groups, 65536)); }
 DeviceBuffer columns_on_device(int groups, bool are_int32) {
   return on_device_as(are_int32, std::vector<std::int64_t>(static_cast<std::size_t>(groups), 7168));
@@ -112,8 +112,8 @@ Figure figure_of(const char* what, bool are_int32, int groups, std::int64_t byte
           std::string("node=") + what + " input=" + type + " n=" + n};
 }
 
-// `outputs` alternate between exclusive and inclusive prefixes; every fourth of several is int32. Eight are what a grouped
-// linear layer wants.
+// `outputs` alternate between exclusive and inclusive prefixes; every fourth of several is int32. A grouped linear
+// layer needs eight.
 void add_outputs(int outputs, bool are_int32, int groups) {
   const std::int64_t bytes = groups * (are_int32 ? 4 : 8) + outputs * (groups + 1) * 8;
   add_node(figure_of(outputs == 1 ? "offsets" : "8_offsets", are_int32, groups, bytes), [=](benchmark::State& state, const Figure& figure) {
@@ -137,7 +137,7 @@ void add_two_dimensional(bool are_int32, int groups) {
     measure_node(state, figure, [&](int) {
       device::splits_to_offsets_2d(first.as(), last.as(), are_int32, groups, offsets.as(), status.as<std::uint32_t>(), stream());
     });
-    std::uint32_t faults = 0;  // a call at fault writes nothing, which is no figure
+    std::uint32_t faults = 0;  // a call with a fault writes nothing, so its time is not valid
     check(cudaMemcpy(&faults, status.as(), 4, cudaMemcpyDeviceToHost), "cudaMemcpy");
     if (faults != 0) state.SkipWithError("the products do not fit");
   });

@@ -1,5 +1,5 @@
-// FP8 with one scale per group on the device. Delayed scaling reads x once; current scaling reads it twice, and both readings
-// are counted: its bound is the time of those bytes at the rate of the copy.
+// FP8 with one scale per group on the device. Delayed scaling reads x once; current scaling reads it twice, and both reads
+// count: its bound is the time of those bytes at the rate of the copy.
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 #pragma once
-// A quantization with all its buffers, of one tensor or of ragged groups, as the benchmarks of the recipes time it.
+// A quantization with all its buffers, of one tensor or of ragged groups, for the benchmarks of the recipes.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ inline std::vector<std::int64_t> splits_of(int groups, std::int64_t rows, std::i
 
 class QuantizeCalls {
  public:
-  // `call`: configuration, columns, and what is read besides x. `groups`: 0, one tensor. `scale_block`: elements of a scale.
+  // `call`: configuration, columns, and the inputs besides x. `groups`: 0, one tensor. `scale_block`: elements of a scale.
   QuantizeCalls(device::QuantizeCall call, int groups, const std::vector<std::int64_t>& splits, std::int64_t scale_block) {
     const QuantizeConfig& config = call.config;
     const auto parts = static_cast<std::int64_t>(splits.size());

@@ -103,8 +103,8 @@ const char* name_of(VendorRoute route) {
 }
 
 QuantizedBuffers::QuantizedBuffers(const device::QuantizeCall& call, const std::vector<std::int64_t>& splits) {
-  const auto make = [&](bool wanted, Direction direction, DeviceBuffer& data, DeviceBuffer& scales) {
-    if (!wanted) return;
+  const auto make = [&](bool requested, Direction direction, DeviceBuffer& data, DeviceBuffer& scales) {
+    if (!requested) return;
     data = DeviceBuffer(call.rows.capacity * call.columns);
     scales = DeviceBuffer(4 * scale_offsets(call.config.recipe, direction, splits, call.columns).back());
     for (const DeviceBuffer* buffer : {&data, &scales}) {
@@ -124,7 +124,7 @@ QuantizeOutput QuantizedBuffers::output() const {
   return output;
 }
 
-// Pairs of what is read and what is written, and the device arrays that they point to.
+// Pairs of inputs and outputs, and the device arrays that they point to.
 struct VendorQuantization::Handles {
   const TransformerEngine::EntryPoints& vendor;
   std::vector<std::pair<Handle, Handle>> tensors, groups;
@@ -314,7 +314,7 @@ VendorChoice choose_route(const TransformerEngine& library, const device::Quanti
 
     const GraphOf graph(4, [&](int) { vendor.launch(stream()); });
     std::vector<double> seconds;
-    for (int i = 0; i < 7; ++i) seconds.push_back(graph.seconds_a_node());
+    for (int i = 0; i < 7; ++i) seconds.push_back(graph.seconds_per_node());
     choice.seconds = median(seconds);
     if (!best || choice.seconds < best->seconds) best = choice;
   }

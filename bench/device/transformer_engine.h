@@ -20,7 +20,7 @@ namespace assay::bench {
 class TransformerEngine {
  public:
   // The library that the environment names, loaded once per process; null where it names none. Errors: std::runtime_error, with
-  // what the loader said or the entry point that is missing.
+  // the loader's message or the missing entry point.
   static const TransformerEngine* get();
 
   struct EntryPoints;
@@ -31,7 +31,7 @@ class TransformerEngine {
   const EntryPoints* entry_points_;  // never freed, as the library is never closed
 };
 
-// How the vendor is handed the groups of a matrix.
+// How the groups of a matrix are passed to the vendor.
 enum class VendorRoute {
   ragged,  // one call; rows of the groups are read on the device, from offsets that were written before
   alike,   // one call; groups of equal rows, which the host knows
@@ -48,7 +48,7 @@ struct QuantizedBuffers {
   QuantizeOutput output() const;
 };
 
-// A quantization ready to be launched by the vendor. `call`: as device::quantize() takes it; its outputs are written, and its
+// A quantization by the vendor, ready to be launched. `call`: as device::quantize() takes it; its outputs are written, and its
 // workspace, splits and status are not used. `splits`: rows of its groups, on the host, which sum to its capacity.
 // Errors: std::exception of the vendor's, or std::invalid_argument.
 class VendorQuantization {
@@ -64,13 +64,13 @@ class VendorQuantization {
   std::unique_ptr<Handles> handles_;
 };
 
-// The fastest route of those that give the codes that device::quantize() gives, every byte of both compared.
+// The fastest of the routes with the codes of device::quantize(), every byte compared.
 struct VendorChoice {
   VendorRoute route = VendorRoute::whole;
   double seconds = 0;       // of a launch, a node of a graph
-  bool same_scales = true;  // they too have the same bytes, so that a product may read the outputs
+  bool same_scales = true;  // the scales are equal too, so that a product may read the outputs
 };
-// Errors: std::runtime_error if no route gives these codes, with what each gave; those of the vendor.
+// Errors: std::runtime_error if no route gives these codes, with the difference of each; those of the vendor.
 VendorChoice choose_route(const TransformerEngine& library, const device::QuantizeCall& call, const std::vector<std::int64_t>& splits);
 
 }  // namespace assay::bench

@@ -2,7 +2,7 @@
 // rows, 32768 x 7168, random normal bf16, e4m3 out. The vendor is TransformerEngine (transformer_engine.h), by its fastest
 // route; every code of it is compared with that of this library first.
 //
-// Both are launched in turn, each pair in the other order than the one before; `of_vendor` is the median of the vendor's time
+// Both are launched in turn, with the order reversed from pair to pair; `of_vendor` is the median of the vendor's time
 // over that of this library in the same pair.
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void quantize_beside(benchmark::State& state, const Case& c) {
   if (c.groups != 0) {
     call.rows.splits = device_splits.as<std::int64_t>();
     call.rows.groups = c.groups;
-    call.rows_multiple = 128;  // as the vendor demands
+    call.rows_multiple = 128;  // as the vendor requires
   }
   call.columns = c.columns;
   const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
@@ -74,8 +74,8 @@ void quantize_beside(benchmark::State& state, const Case& c) {
   }
 
   constexpr int kInARow = 10;
-  const auto ours = [&] { return seconds_a_launch(kInARow, [&](int) { device::quantize(call, stream()); }); };
-  const auto theirs = [&] { return vendor ? seconds_a_launch(kInARow, [&](int) { vendor->launch(stream()); }) : 0; };
+  const auto ours = [&] { return seconds_per_launch(kInARow, [&](int) { device::quantize(call, stream()); }); };
+  const auto theirs = [&] { return vendor ? seconds_per_launch(kInARow, [&](int) { vendor->launch(stream()); }) : 0; };
   const double before = copy_rate_now();
   ours(), theirs();
   std::vector<double> of_ours, of_theirs, ratios;

@@ -1,5 +1,5 @@
 #pragma once
-// What the benchmarks of MXFP8 and NVFP4 have in common: a matrix larger than the nearest caches, its outputs, and the
+// Shared by the benchmarks of MXFP8 and NVFP4: a matrix larger than the first caches, its outputs, and the
 // counters (elements of x per second, bytes read and written). ASSAY_THREADS=1 measures one core.
 
 #include <benchmark/benchmark.h>

@@ -38,7 +38,7 @@ std::vector<float> inputs(std::int64_t count) {
   return values;
 }
 
-// Processor time, not the wall's: what else runs on the machine then matters less.
+// Processor time, not wall-clock time, so that other work on the machine matters less.
 double seconds_since(std::clock_t start) { return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC; }
 
 // Bytes per second, read plus written, of a copy whose two sides together are `bytes`: the best of a few.
@@ -132,7 +132,7 @@ void unpack_bench(benchmark::State& state) {
   measure(state, state.range(0), 1.5, [&] { unpack_e2m1(bytes, codes); });
 }
 
-// Layer (a), for the ratio: what believing costs.
+// Layer (a), for the ratio between the layers.
 void scalar_bench(benchmark::State& state) {
   const std::vector<float> values = inputs(state.range(0));
   std::vector<std::uint8_t> codes(values.size());

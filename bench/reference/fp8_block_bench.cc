@@ -1,5 +1,5 @@
 // FP8 block scaling on the CPU: elements of x per second, and bytes read and written. One matrix, 256 x 1024, stays in
-// the caches of a core; the other, 2048 x 4096, comes from memory and goes there. ASSAY_THREADS=1 measures one core.
+// the caches of a core; the other, 2048 x 4096, is read from and written to memory. ASSAY_THREADS=1 measures one core.
 
 #include <benchmark/benchmark.h>
 
@@ -20,7 +20,7 @@ struct Size {
 };
 constexpr Size kSizes[] = {{"cache", 256, 1024}, {"memory", 2048, 4096}};
 
-// Buffers begin where an allocator of device memory would let them begin.
+// Buffers begin at multiples of 256 bytes, as from a device allocator.
 struct Buffer {
   explicit Buffer(std::int64_t size) : bytes(static_cast<std::size_t>(size) + kAlignment) {}
   void* data() {

@@ -1,6 +1,6 @@
 // Steps of a grouped linear layer on the CPU, quantization included: multiply-adds per second ("MAC/s") by recipe and step.
 // The weights of forward and dgrad come from a cache, as in every microbatch but the first; quantize_weights renews it.
-// ASSAY_THREADS sets how many threads a step uses.
+// ASSAY_THREADS sets the number of threads.
 
 #include <benchmark/benchmark.h>
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kRows = 2048, kColumns = 4096, kElements = kRows * kColumns;
 
 void quantize_tensor(benchmark::State& state, Recipe recipe, Format type, bool columnwise) {
-  // Every bit pattern of a positive value below 2: ordinary data, whatever the type.
+  // Bit patterns of positive values below 2: ordinary data for every type.
   const auto size = static_cast<std::size_t>(bytes_of(type, kElements));
   std::vector<std::uint32_t> x(size / 4);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint32_t>(i * 2654435761u) & 0x3bff'3bff;

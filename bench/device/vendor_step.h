@@ -1,0 +1,100 @@
+#pragma once
+// A training step by the vendor's kernels, to be timed beside that of the layer (grouped_linear_bench.cc).
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/device/linear_layer.h"
+#include "bench/device/transformer_engine.h"
+
+namespace assay::bench {
+
+// The launches of a step, in order, as recorded from the module.
+struct Launches {
+  std::vector<device::QuantizeCall> quantizations;
+  std::vector<device::GroupedGemmCall> products;
+  std::vector<bool> is_product;
+};
+inline Launches& noted() {
+  static Launches launches;
+  return launches;
+}
+inline void note_product(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings, const device::CublasLtAlgorithm* algorithm,
+                  device::Stream stream) {
+  noted().products.push_back(call);
+  noted().is_product.push_back(true);
+  device::device_kernels().multiply_by_cublaslt(call, settings, algorithm, stream);
+}
+inline void note_quantization(const device::QuantizeCall& call, device::Stream stream) {
+  noted().quantizations.push_back(call);
+  noted().is_product.push_back(false);
+  device::device_kernels().quantize_with(call, stream);
+}
+
+// The step of a layer by the vendor's kernels: the same operands in the same memory.
+class VendorStep {
+ public:
+  // Errors: std::exception, the vendor's; std::runtime_error for codes that differ.
+  VendorStep(const TransformerEngine& library, Layer& layer) {
+    noted() = {};
+    active_kernels().multiply_by_cublaslt = note_product;
+    active_kernels().quantize_with = note_quantization;
+    layer.step();
+    active_kernels() = device::device_kernels();
+    check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+    launches_ = noted();
+
+    for (const device::QuantizeCall& call : launches_.quantizations) {
+      std::vector<std::int64_t> splits{call.rows.capacity};
+      if (call.rows.splits != nullptr) {
+        splits.resize(static_cast<std::size_t>(call.rows.groups));
+        check(cudaMemcpy(splits.data(), call.rows.splits, splits.size() * sizeof splits[0], cudaMemcpyDeviceToHost), "cudaMemcpy");
+      }
+      const VendorChoice choice = choose_route(library, call, splits);
+      if (!routes_.empty()) routes_ += '+';
+      routes_ += name_of(choice.route);
+      device::QuantizeCall own = call;
+      if (choice.route == VendorRoute::whole || !choice.same_scales) {  // the products keep their operands
+        buffers_.push_back(std::make_unique<QuantizedBuffers>(call, splits));
+        own.output = buffers_.back()->output();
+      }
+      quantizations_.emplace_back(library, own, splits, choice.route);
+    }
+    settings_.bare = true;
+    for (device::GroupedGemmCall& product : launches_.products) {
+      workspaces_.emplace_back(device::cublaslt_gemm_workspace_bytes(product, settings_));
+      product.workspace = workspaces_.back().as();
+      product.workspace_bytes = workspaces_.back().bytes();
+      device::cublaslt_grouped_gemm(product, settings_, nullptr, stream());  // writes its arrays
+    }
+    settings_.skip_set_up = true;
+    launch(true, true);
+    check(cudaStreamSynchronize(stream()), "the vendor's step");
+  }
+
+  void launch(bool quantizations, bool products) const {
+    std::size_t quantization = 0, product = 0;
+    for (const bool is_product : launches_.is_product) {
+      if (is_product) {
+        const device::GroupedGemmCall& one = launches_.products[product++];
+        if (products) device::cublaslt_grouped_gemm(one, settings_, nullptr, stream());
+      } else {
+        const VendorQuantization& one = quantizations_[quantization++];
+        if (quantizations) one.launch(stream());
+      }
+    }
+  }
+  const std::string& routes() const { return routes_; }
+
+ private:
+  Launches launches_;
+  device::CublasLtSettings settings_;
+  std::vector<VendorQuantization> quantizations_;
+  std::vector<std::unique_ptr<QuantizedBuffers>> buffers_;
+  std::vector<DeviceBuffer> workspaces_;
+  std::string routes_;
+};
+
+}  // namespace assay::bench
