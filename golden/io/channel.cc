@@ -18,7 +18,7 @@ namespace assay::golden {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 16;
-constexpr std::uint64_t kEnd = 0x646e652079617373;  // after a fixture: nothing was lost on the way
+constexpr std::uint64_t kEnd = 0x646e652079617373;  // after a fixture: the message is complete
 constexpr std::uint64_t kAttributeKinds = 3;
 
 }  // namespace
@@ -118,9 +118,9 @@ void Receiver::raw(void* data, std::size_t size) {
     pollfd ready{socket_, POLLIN, 0};
     const int events = ::poll(&ready, 1, milliseconds);
     if (events < 0 && errno != EINTR) throw ChannelClosed();
-    if (events <= 0) continue;  // the deadline is looked at again
+    if (events <= 0) continue;  // the deadline is checked again
 
-    // Large pieces go straight to where they belong.
+    // Large pieces are read directly to their destination.
     const bool direct = size >= kBuffer;
     if (!direct) buffer_.resize(kBuffer);
     const ssize_t got = ::recv(socket_, direct ? to : buffer_.data(), direct ? size : kBuffer, 0);
@@ -171,7 +171,7 @@ Tensor Receiver::tensor(std::int64_t& room) {
 std::string Receiver::text_of(std::int64_t limit, std::int64_t& room, bool (*is_valid)(std::string_view)) {
   std::string value = text(std::min(limit, room));
   room -= static_cast<std::int64_t>(value.size());
-  if (!is_valid(value)) throw ChannelNonsense("a text that is none");
+  if (!is_valid(value)) throw ChannelNonsense("an invalid text");
   return value;
 }
 
@@ -216,7 +216,7 @@ LeftOut Receiver::left_out() {
   constexpr std::int64_t kLongestLine = 1000;
   LeftOut made;
   made.count = static_cast<std::int64_t>(number(INT64_MAX));
-  for (std::uint64_t left = number(LeftOut::kMostNamed); left > 0; --left) {
+  for (std::uint64_t left = number(LeftOut::kMaxNamed); left > 0; --left) {
     std::int64_t room = kLongestLine;
     made.named.push_back(text_of(kLongestLine, room, is_printable_utf8));
   }

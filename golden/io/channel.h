@@ -1,6 +1,6 @@
 #pragma once
-// What the reading process and its parent say to each other over a socket: numbers, texts and fixtures, each bounded
-// before it is believed.
+// Messages between the reading process and its parent over a socket: numbers, texts and fixtures. Every size is checked
+// before it is used.
 
 #include <chrono>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace assay::golden {
 
-// The other side is gone, too slow, or talks nonsense.
+// The other side has ended, is too slow, or sends invalid messages.
 struct ChannelClosed : std::runtime_error {
   ChannelClosed() : runtime_error("the other side has closed the channel") {}
 };
@@ -31,7 +31,7 @@ class Sender {
   explicit Sender(int socket) : socket_(socket) {}
   void number(std::uint64_t value);
   void text(std::string_view value);
-  void tensor(Tensor tensor);  // by value: it is gone when it was sent
+  void tensor(Tensor tensor);  // by value: its memory is released once it is sent
   void fixture(Fixture fixture);
   void left_out(const LeftOut& left_out);
   void flush();
@@ -59,7 +59,7 @@ class Receiver {
 
  private:
   void raw(void* data, std::size_t size);
-  // What may still come of one fixture.
+  // The limits of what one fixture may still send.
   struct Room {
     std::int64_t bytes, text, objects;
   };

@@ -12,12 +12,12 @@
 namespace assay::golden {
 namespace {
 
-// gzip turns at most 1032 bytes into one; the rest leaves room for chunks that reach over the edge and for small
-// datasets which were never written.
+// gzip compresses at most 1032 bytes to one; the rest allows for chunks that extend over the edge and for small
+// datasets that were never written.
 constexpr std::int64_t kBestRatio = 1100;
 constexpr std::int64_t kUnwritten = std::int64_t{64} << 20;
 
-// Bytes that the tensors of the file can have together, at the most; file_size is at most 2^50.
+// The most bytes that all tensors of the file can have together; file_size is at most 2^50.
 std::int64_t capacity(const ReadContext& context) { return context.file_size() * kBestRatio + kUnwritten; }
 
 void read_shape(const ReadContext& context, hid_t dataset, const std::string& path, Dataset& found) {
@@ -75,7 +75,7 @@ void check_chunks(const ReadContext& context, hid_t creation, const std::string&
                                                name.size() - 1, name.data(), &config);
     if (filter < 0) context.fail_hdf5(path, "its filters cannot be read");
     const std::string shown = "filter " + show(filter) + (name[0] == 0 ? "" : std::string(" (") + name.data() + ")");
-    // 1 to 6 come with HDF5; asking about another would make it look for a plug-in to load.
+    // 1 to 6 come with HDF5; a query about another would make it search for a plug-in to load.
     if (filter < H5Z_FILTER_DEFLATE || filter > H5Z_FILTER_SCALEOFFSET) {
       context.fail(path, "is stored through " + shown + ": expected one that HDF5 itself brings, such as gzip");
     }
@@ -107,7 +107,7 @@ void check_storage(const ReadContext& context, hid_t dataset, const std::string&
   }
 }
 
-// What the attribute `dtype` says, or what the stored type says by itself where there is none.
+// The type by the attribute `dtype` or, without it, by the stored type.
 Format format_of(ReadContext& context, hid_t dataset, hid_t type, const std::string& path) {
   const std::string expected = "expected one of " + dtype_names();
   if (!has_attribute(context, dataset, path, "dtype")) {

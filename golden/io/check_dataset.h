@@ -1,5 +1,5 @@
 #pragma once
-// What a dataset claims to be, checked before memory is taken for it.
+// Type, shape and storage of a dataset, checked before memory is allocated for it.
 
 #include <hdf5.h>
 

@@ -62,7 +62,7 @@ void ReadingProcess::start() {
   is_short_of_memory_ = std::min(memory / 2, address_space_left()) < kSpareAddressSpace;
 
   int ends[2];
-  // No fork of another reader may come between: its child would hold this channel open.
+  // Another reader must not fork in between: its child would hold this channel open.
   std::unique_lock<std::mutex> lock(hdf5_mutex());
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail_to_start(errno);
   const int size = 1 << 20;
@@ -86,9 +86,9 @@ void ReadingProcess::start() {
 void ReadingProcess::stop() {
   if (child_ < 0) return;
   ::close(channel_);
-  ::kill(child_, SIGKILL);  // it owes nothing any more
+  ::kill(child_, SIGKILL);  // it has no work left
   int status = 0;
-  // One that waits for a disk that does not answer cannot be ended, and is left behind.
+  // A child that waits for a disk that does not respond cannot be killed; it is abandoned.
   wait_for(child_, status, std::chrono::seconds(5));
   child_ = -1;
 }
@@ -114,7 +114,7 @@ void ReadingProcess::fail_ended(const std::string& name) {
   if (signal == SIGALRM) throw FixtureError(name, object, "reading it takes too long: the file is damaged or the machine too slow");
   if (signal != 0) throw FixtureError(name, object, "libhdf5 crashed on this file (signal " + show(signal) + "): the file is damaged");
   if (WEXITSTATUS(status) == kLackedMemoryStatus) {
-    throw FixtureError(name, object, "needs more memory than a sound file: the file is damaged");
+    throw FixtureError(name, object, "needs more memory than a valid file: the file is damaged");
   }
   throw FixtureError(name, object, "libhdf5 ended the reading process (exit status " + show(WEXITSTATUS(status)) + "): the file is damaged");
 }
@@ -155,7 +155,7 @@ Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_ou
         stop();
         throw MachineError(name + ": out of memory while this file was read: " + reason);
       }
-      if (is_limited_) {  // libraries that find no room fail in ways of their own, which look like damage
+      if (is_limited_) {  // libraries that lack memory fail in various ways, which look like damage
         stop();
         throw MachineError(name + ": out of memory while this file was read, or damaged: under so low a limit (ulimit -v) one looks like the other: " + reason);
       }

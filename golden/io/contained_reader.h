@@ -1,6 +1,6 @@
 #pragma once
-// Reads fixture files of unknown origin: libhdf5 can crash, hang or ask for all memory on a damaged file, so it meets the
-// file in a process of its own. What goes wrong there becomes a FixtureError here.
+// Reads fixture files of unknown origin: libhdf5 can crash, hang or allocate all memory on a damaged file, so it reads the
+// file in a process of its own. Failures there become a FixtureError here.
 
 #include <sys/types.h>
 
@@ -15,41 +15,41 @@
 
 namespace assay::golden {
 
-// The bounds of one reading, whatever the file says.
+// The limits of reading one file.
 //
-// Time: kReadSeconds, and one second for each kReadBytesPerSecond that the file occupies, until every claim of it is
+// Time: kReadSeconds, and one second for each kReadBytesPerSecond that the file occupies, until all its sizes are
 // checked; then as much again for its tensors. A file of 15 MB takes 0.2 s, and one of 100,000 cases 6 s.
 inline constexpr double kReadSeconds = 10;
 inline constexpr double kReadBytesPerSecond = 16 << 20;
 // Memory: of the reading process, kSpareAddressSpace beyond three times the tensors (half of the memory that the machine has
-// left, where that is less). Of this one, what the tensors take; together they may take ReadLimits::bytes, and no more than
-// one part in kShareOfMemory of the memory that the machine has left: what is done with them takes several times as much.
+// left, where that is less). Of this one, the size of the tensors; together they may have ReadLimits::bytes, and no more than
+// one part in kShareOfMemory of the memory that the machine has left: judging them takes several times as much.
 inline constexpr std::int64_t kSpareAddressSpace = std::int64_t{1} << 30;
 inline constexpr std::int64_t kShareOfMemory = 8;
 
 struct Containment {
   ReadLimits limits;
   double seconds = kReadSeconds;
-  // Where stderr of the reading process goes, or -1 for nowhere: libhdf5 and the C library write about crashes there.
+  // The file descriptor for stderr of the reading process, or -1 to discard it: libhdf5 and the C library report crashes there.
   int log = -1;
 };
 
 // read_fixture in a child process that ends with the call. Errors: those of read_fixture, and FixtureError if the child
-// dies by a signal or ends otherwise without an answer, takes too long, or sends what is no fixture; the error names the
-// object that the child worked on, where it had come to one. MachineError if there is no memory or process for a child, or
-// if the child was short of memory, failed in whatever way or took too long where this process has less than kSpareAddressSpace
-// left (ulimit -v), or was killed.
+// dies by a signal or ends otherwise without an answer, takes too long, or sends invalid data; the error names the
+// object that the child worked on, if any. MachineError if there is no memory or process for a child, if the child ran out of
+// memory or was killed, or if it failed in any way or took too long while this process has less than kSpareAddressSpace left
+// (ulimit -v).
 //
 // The child is forked without exec, so it may be called from any thread; the child has no core dump, no output, loads no
-// code, and (except under AddressSanitizer, whose shadow takes terabytes of address space) has no more address space
-// than stands above. It ends by itself if this process dies.
+// code, and (except under AddressSanitizer, whose shadow takes terabytes of address space) has the limit of address space
+// given above. It ends by itself if this process dies.
 Fixture read_fixture_contained(const std::filesystem::path& path, const Containment& containment = {}, LeftOut* left_out = nullptr);
 
 struct WorkingOn;
 
-// The same for many files one after another: the child is kept until it dies, and started anew when it is needed.
-// A file that corrupts the child without killing it can make a later one fail, so this is for files that are all
-// suspect to the same degree. Not for use by several threads at once.
+// The same for many files one after another: the child is kept until it dies, and started again when it is needed.
+// A file that corrupts the child without killing it can make a later one fail, so use this only for files that are
+// equally trusted. Not for use by several threads at once.
 class ReadingProcess {
  public:
   explicit ReadingProcess(Containment containment = {});

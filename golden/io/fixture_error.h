@@ -1,5 +1,5 @@
 #pragma once
-// What every trouble with a fixture file is reported as: one line that names the file, the object in it and the reason.
+// Errors with a fixture file: one line that names the file, the object in it and the reason.
 
 #include <stdexcept>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace assay::golden {
 
-// `text` fit for one line of output: what is_printable_utf8 (utf8.h) refuses becomes \xNN, and what is longer than `limit`
+// `text` for one line of output: bytes that is_printable_utf8 (utf8.h) rejects become \xNN, and a text longer than `limit`
 // bytes is cut.
 std::string one_line(std::string_view text, std::size_t limit = 400);
 

@@ -12,7 +12,7 @@ herr_t keep_first(unsigned, const H5E_error2_t* error, void* reason) {
     if (text.empty() && error->desc != nullptr) text = error->desc;
     return 0;
   } catch (const std::exception&) {
-    return -1;  // no exception may pass through C
+    return -1;  // an exception must not pass through C code
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// HDF5 identifiers that close themselves, and what the library says when a call fails.
+// HDF5 identifiers that close themselves, and the library's message when a call fails.
 
 #include <hdf5.h>
 

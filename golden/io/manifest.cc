@@ -136,7 +136,7 @@ class Canonical {
   Sha256 hash_;
 };
 
-// An object is kept as such, so that the manifest is pleasant to read; other text is a string.
+// A JSON object stays an object, so that the manifest is readable; other text becomes a string.
 Json provenance_json(const std::string& text) {
   Json json = Json::parse(text, nullptr, false);
   return json.is_object() ? json : Json(text);

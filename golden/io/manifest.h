@@ -1,5 +1,5 @@
 #pragma once
-// golden/manifest.json: which fixtures there are, the digest of each, and where they come from.
+// golden/manifest.json: the list of fixtures, with the digest and the origin of each.
 //
 // A fixture that the reference made is rebuilt and compared (`origin` is "reference"); one recorded from another
 // library cannot be, and is pinned by its digest ("outside").
@@ -28,9 +28,9 @@ struct ManifestEntry {
 // In the order of the files' names.
 using Manifest = std::vector<ManifestEntry>;
 
-// SHA-256 of what a fixture says, however its file is laid out: of schema, provenance and cases in the order of their
-// names, each number as 8 little-endian bytes, each text and tensor preceded by its length. Two files with one contents
-// digest give the same fixture, also where another version of libhdf5 or zlib wrote other bytes.
+// SHA-256 of the contents of a fixture, independent of the layout of its file: of schema, provenance and cases in the order of
+// their names, each number as 8 little-endian bytes, each text and tensor preceded by its length. Two files with the same
+// contents digest give the same fixture, also if another version of libhdf5 or zlib wrote other bytes.
 std::string contents_digest(const Fixture& fixture);
 
 // The entry for a fixture file. Errors: FixtureError if it cannot be read.

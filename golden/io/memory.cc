@@ -12,7 +12,7 @@
 namespace assay::golden {
 namespace {
 
-// The beginning of a file of the system's, into `room`; empty if it cannot be read. Takes no memory.
+// The beginning of a system file, read into `room`; empty if it cannot be read. Allocates nothing.
 template <std::size_t kSize>
 std::string_view beginning(const char* path, char (&room)[kSize]) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);

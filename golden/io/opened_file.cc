@@ -44,7 +44,7 @@ std::int64_t check_signature(const ReadContext& context) {
 OpenedFile::OpenedFile(ReadContext& context) : context_(context) {
   context.set_file_size(check_signature(context));
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_fapl_sec2(access.get());  // whatever HDF5_DRIVER says
+  H5Pset_fapl_sec2(access.get());  // regardless of HDF5_DRIVER
   H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
 #if H5_VERSION_GE(1, 10, 7)
   H5Pset_file_locking(access.get(), false, true);  // reading must work where locks do not

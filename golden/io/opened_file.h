@@ -10,14 +10,14 @@ namespace assay::golden {
 
 class OpenedFile {
  public:
-  // Opens the file and tells `context` its size. Errors: FixtureError unless it is a regular file with an HDF5 signature that
+  // Opens the file and sets its size in `context`. Errors: FixtureError unless it is a regular file with an HDF5 signature that
   // HDF5 opens.
   explicit OpenedFile(ReadContext& context);
 
   hid_t id() const { return file_.get(); }
 
-  // Errors: FixtureError if the file is not the one that was opened, byte for byte as far as size and times tell: HDF5 takes
-  // what lies past the end for zeros, so values of a file that became shorter would be read as such.
+  // Errors: FixtureError if the file has changed since it was opened, as far as size and times show: HDF5 reads
+  // zeros past the end, so values of a file that became shorter would be read as zeros.
   void check_unchanged() const;
 
  private:

@@ -54,7 +54,7 @@ Attribute read_number(const ReadContext& context, hid_t attribute, hid_t type, c
   if (!fits || (number->is_float && number->bytes < 4)) {
     context.fail(path, what + " is " + class_name(type) + ": expected int64, float64 or a string");
   }
-  // Read as stored and widened here, so that no conversion of the library is asked to handle a strange type.
+  // Read as stored and widened here, so that the library does not convert an unusual type.
   std::vector<std::byte> raw(static_cast<std::size_t>(number->bytes));
   if (H5Aread(attribute, type, raw.data()) < 0) context.fail_hdf5(path, what + " cannot be read");
   if (number->swapped) swap_bytes(raw, raw.size());

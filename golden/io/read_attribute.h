@@ -12,7 +12,7 @@
 
 namespace assay::golden {
 
-// "int64", "a compound", ...: what a stored type is, for messages.
+// "int64", "a compound", ...: a stored type in messages.
 std::string class_name(hid_t type);
 
 // Errors: FixtureError unless `name` is UTF-8 without '/' and control characters, and not empty or ".". `kind` is "a link"

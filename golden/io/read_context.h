@@ -1,5 +1,5 @@
 #pragma once
-// What every part of the reader needs: the file's name for errors, the limits, and how much text may still come.
+// Shared by all parts of the reader: the file's name for errors, the limits, and how much text may still be read.
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ class ReadContext {
   std::int64_t file_size() const { return file_size_; }
   void set_file_size(std::int64_t bytes) { file_size_ = bytes; }
 
-  // Before HDF5 works on an object: what it breaks on can then be named.
+  // Called before HDF5 works on an object, so that the object can be named if HDF5 crashes on it.
   void begin(std::string_view object) const {
     if (begins_) begins_(object);
   }

@@ -131,10 +131,10 @@ class Reader {
   }
 
   void leave_out(const std::string& what) {
-    if (++left_out_.count <= static_cast<std::int64_t>(LeftOut::kMostNamed)) left_out_.named.push_back(one_line(what));
+    if (++left_out_.count <= static_cast<std::int64_t>(LeftOut::kMaxNamed)) left_out_.named.push_back(one_line(what));
   }
 
-  // All but those that the schema knows there.
+  // All except those of the schema.
   void leave_out_attributes(hid_t object, const std::string& path) {
     bool is_all = false;
     for (const std::string& name : raw_attribute_names(context_, object, path, is_all)) {

@@ -24,10 +24,10 @@ struct ReadLimits {
   int depth = 64;                              // of groups in groups
 };
 
-// What a file holds beside its fixture and is left unread: attributes of groups that are no case and of datasets, datasets and
-// types outside cases.
+// Objects of a file that are not part of the fixture and are not read: attributes of groups that are not cases and of datasets,
+// datasets and types outside cases.
 struct LeftOut {
-  static constexpr std::size_t kMostNamed = 20;
+  static constexpr std::size_t kMaxNamed = 20;
   std::int64_t count = 0;
   std::vector<std::string> named;  // the first of them, fit for a line of output: "attribute author of /", "dataset /raw/x"
 };
@@ -39,7 +39,7 @@ struct LeftOut {
 //   with nothing but datasets in them, and may hold further cases. Anything else in a case is an error, as is a group
 //   that holds an `in` or `out` with datasets but has no `op`: a misspelt attribute must not hide a case.
 //   A case at the root of the file is named "/".
-// - Groups outside cases only give names. Datasets outside cases are left alone: they may be link targets.
+// - Groups outside cases only give names. Datasets outside cases are ignored: they may be link targets.
 // - Attributes: integers of 1 to 8 bytes (enumerations of them included, which is how numpy stores bool) become int64,
 //   float32 and float64 become float64, strings (UTF-8) may be fixed or variable in length. A scalar or one element.
 // - Datasets: at most 8 extents; storage exactly as the schema says for the `dtype`, in either byte order (bytes are
@@ -53,12 +53,12 @@ struct LeftOut {
 // ratio of gzip, and all of them together no more than `limits.bytes`. Then `admitted` is called with the bytes of all
 // tensors; it may throw. `begins` is called with each object before HDF5
 // works on it, so that the object can be named should the process end there.
-// `left_out` receives what of the file is not in the fixture.
+// `left_out` receives the objects of the file that are not in the fixture.
 //
-// A file that changes while it is read is refused.
+// A file that changes while it is read is an error.
 //
-// Errors: FixtureError, always of one line (LacksMemory where memory was refused). libhdf5 itself may crash on a damaged file: see contained_reader.h, which
-// is what to call for a file of unknown origin.
+// Errors: FixtureError, always one line (LacksMemory if an allocation failed). libhdf5 itself may crash on a damaged file: use
+// contained_reader.h for a file of unknown origin.
 Fixture read_fixture(const std::filesystem::path& path, const ReadLimits& limits = {},
                      const std::function<void(std::int64_t bytes)>& admitted = {},
                      const std::function<void(std::string_view object)>& begins = {}, LeftOut* left_out = nullptr);

@@ -29,7 +29,7 @@ void limit_address_space(std::int64_t used, std::int64_t more) {
   ::setrlimit(RLIMIT_AS, &limit);
 }
 
-// The wall clock ends the child by SIGALRM should the parent be gone; the parent itself looks a little earlier.
+// A timer ends the child by SIGALRM if the parent has died; the parent's own deadline is a little earlier.
 void arm(double seconds) { ::alarm(static_cast<unsigned>(std::min(std::ceil(seconds) + 5, 1e9))); }
 
 void confine(int log) {
@@ -45,7 +45,7 @@ void confine(int log) {
 
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  ::prctl(PR_SET_DUMPABLE, 0);      // a core handler that is a pipe does not look at the limit
+  ::prctl(PR_SET_DUMPABLE, 0);      // a core handler that is a pipe ignores the limit
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,5 +1,5 @@
 #pragma once
-// The half of the contained reader that meets the file: what runs in the child process.
+// The part of the contained reader that runs in the child process and reads the file.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ enum Answer : std::uint64_t { kError = 1, kLacksMemory = 2, kAdmitted = 3, kFixt
 
 inline constexpr std::int64_t kPathLimit = 1 << 16;
 
-// Exit status of a child that found no memory for an answer.
+// Exit status of a child without memory for an answer.
 inline constexpr int kLackedMemoryStatus = 9;
 
 // Memory that both processes share: the object that the child works on, which outlives the child.
@@ -28,8 +28,8 @@ struct WorkingOn {
 // Wall-clock seconds for `bytes` of a file or of tensors.
 double time_for(const Containment& containment, std::int64_t bytes);
 
-// Bytes that the file at this path occupies: what the time to read its structure is counted by. A hole in a file costs its
-// maker nothing, and is not counted. 0 if the system does not say.
+// Bytes that the file at this path occupies, from which the time to read its structure is computed. Holes do not count: they
+// cost nothing to create. 0 if unknown.
 std::int64_t stored_size(const char* path);
 
 }  // namespace assay::golden

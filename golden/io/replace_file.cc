@@ -19,7 +19,7 @@
 namespace assay::golden {
 namespace {
 
-// A file descriptor and the name of its file, which goes with it unless it was renamed.
+// A file descriptor and its file, which is removed with it unless it was renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& beside) : target_(beside.string()) {
@@ -29,7 +29,7 @@ class TemporaryFile {
       descriptor_ = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0) fail("cannot be written");
-    // What replaces a file is open to those that it was open to.
+    // The new file has the permissions of the one that it replaces.
     struct stat replaced {};
     if (stat(target_.c_str(), &replaced) == 0 && fchmod(descriptor_, replaced.st_mode & 07777) != 0) fail("cannot be written");
   }
@@ -94,7 +94,7 @@ std::filesystem::path link_target(const std::filesystem::path& path) {
 
 namespace {
 
-// Where the bytes go. Errors: as replace_file.
+// The file to write. Errors: as replace_file.
 std::filesystem::path checked_target(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::is_symlink(std::filesystem::symlink_status(path, error)) ? link_target(path) : path;

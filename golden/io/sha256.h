@@ -15,7 +15,7 @@ class Sha256 {
  public:
   void update(std::span<const std::byte> bytes);
 
-  // The digest of what came so far. The object cannot be used afterwards.
+  // The digest of the message so far. The object cannot be used afterwards.
   std::array<std::uint8_t, 32> digest();
 
  private:

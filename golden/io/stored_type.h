@@ -1,5 +1,5 @@
 #pragma once
-// How a number lies in an HDF5 file: the table of golden/schema.md that gives each `dtype` its storage.
+// The storage of a number in an HDF5 file: the table of golden/schema.md that gives each `dtype` its storage.
 
 #include <hdf5.h>
 
@@ -41,7 +41,7 @@ struct StoredNumber {
   bool swapped;  // in the other byte order than this machine's
 };
 
-// What `type` is, or nothing if it is not a plain number.
+// The properties of `type`, or nothing if it is not a plain number.
 std::optional<StoredNumber> stored_number(hid_t type);
 
 // Reverses the bytes of each number of `width` bytes.

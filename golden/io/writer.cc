@@ -27,7 +27,7 @@ constexpr int kLargestRank = 8;
 constexpr std::size_t kGrowth = std::size_t{1} << 20;       // of the image in memory
 constexpr unsigned kCompactAttributes = 64;                 // more than these go to an indexed heap
 
-// ---- what a fixture must be to be read back as it is
+// ---- checks that the fixture can be read back unchanged
 
 bool is_name(std::string_view name) {
   return !name.empty() && name != "." && name.find('/') == name.npos && is_printable_utf8(name);
@@ -85,7 +85,7 @@ void check(const Fixture& fixture) {
     check_tensors(what + "/in", each.in);
     check_tensors(what + "/out", each.out);
   }
-  // A case in `in` or `out` of another would be taken for one of its tensors; a plain group in a case is an error.
+  // A case in `in` or `out` of another would be read as one of its tensors; a plain group in a case is an error.
   for (const std::string& name : names) {
     std::string prefix;
     std::vector<std::string> parts = parts_of(name);
@@ -101,9 +101,9 @@ void check(const Fixture& fixture) {
 
 // ---- the file
 
-// The memory in which HDF5 makes the file. H5Fget_file_image would be the short way to it, but in 1.10.8 it breaks the
-// checksum of the superblock; so the memory is ours, through the callbacks of the core driver, and is complete when the
-// file was closed.
+// The memory in which HDF5 creates the file. H5Fget_file_image would be simpler, but in 1.10.8 it breaks the
+// checksum of the superblock; so the memory is allocated here, through the callbacks of the core driver, and is complete when
+// the file has been closed.
 class Image {
  public:
   Image() = default;
@@ -143,7 +143,7 @@ class Image {
     void* grown = std::realloc(self.memory_, std::max<std::size_t>(size, 1));
     if (grown == nullptr) return nullptr;
     self.memory_ = static_cast<std::byte*>(grown);
-    if (size > self.size_) std::memset(self.memory_ + self.size_, 0, size - self.size_);  // gaps must not be chance
+    if (size > self.size_) std::memset(self.memory_ + self.size_, 0, size - self.size_);  // gaps must not have random contents
     self.size_ = size;
     return grown;
   }
@@ -177,7 +177,7 @@ class Writer {
     if (status < 0) throw std::runtime_error("HDF5 cannot make the file: " + hdf5_reason());
   }
 
-  // The file is made in memory: a full disk is then an error of one write of ours, not of a library half way through.
+  // The file is created in memory: a full disk is then an error of one write here, not within the library.
   void open() {
     const Handle creation = ok(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
     set_group_properties(creation.get());
@@ -275,7 +275,7 @@ class Writer {
                                    : ok(H5Screate_simple(rank, extents.data(), nullptr), H5Sclose);
     const Handle creation = ok(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     ok(H5Pset_obj_track_times(creation.get(), false));
-    // Else the rest of a last chunk would be chance; without chunks there is none.
+    // Otherwise the rest of a last chunk would have random contents.
     const bool is_left = options_.leaves_large_uncompressed && tensor.bytes.size() > static_cast<std::size_t>(kLargestChunk);
     ok(H5Pset_fill_time(creation.get(), is_left ? H5D_FILL_TIME_NEVER : H5D_FILL_TIME_ALLOC));
     if (rank > 0 && tensor.bytes.size() >= kSmallestCompressed && !is_left) {

@@ -12,14 +12,14 @@
 namespace assay::golden {
 
 struct WriteOptions {
-  // Equal tensors are one dataset with several links. Outputs among them: where false, each output is an object of its own,
-  // so that who changes one in place changes no other.
+  // Equal tensors are one dataset with several links, outputs too. If false, each output is an object of its own, so that a
+  // change to one in place changes no other.
   bool shares_outputs = true;
-  // Tensors of more than 1 MiB are stored as they are: gzip takes most of the time to write them and gains a quarter.
+  // Tensors of more than 1 MiB are stored uncompressed: gzip takes most of the time to write them and saves a quarter.
   bool leaves_large_uncompressed = false;
 };
 
-// The bytes of the file that holds `fixture`, in the order of the names of its cases whatever their order here.
+// The bytes of the file that holds `fixture`, with its cases in the order of their names.
 //
 // The same fixture gives the same bytes on every machine with the same libhdf5 and zlib: no times are stored, the file
 // format version, chunk shapes and compression are fixed, numbers are little-endian. Another version may lay the file
@@ -27,7 +27,7 @@ struct WriteOptions {
 // Tensors that are the same are stored once and linked. Tensors of 1 KiB and more are shuffled and gzipped in chunks of
 // at most 1 MiB. Strings are variable-length UTF-8, so h5py gives them as str.
 //
-// Errors: InvalidArgument if the fixture would not be read back as it is: no case, a schema that is not known, two cases
+// Errors: InvalidArgument if the fixture could not be read back unchanged: no case, an unknown schema, two cases
 // of one name, a name that is no path (empty parts, ".", control characters, not UTF-8), a case named as the `in` or
 // `out` of another, an attribute `op`, a dtype without storage, bytes that do not fill the shape, text with NUL or not
 // UTF-8, expected values without provenance.
