@@ -92,7 +92,8 @@ Operand make_operand(GemmKind kind, bool weight, bool along_rows, const char* x,
 
   const Direction direction = along_rows ? Direction::columnwise : Direction::rowwise;
   const bool one_per_group = kind == GemmKind::tensor;
-  const std::int64_t scales = one_per_group ? call.rows.groups : scale_offsets(call.config.recipe, direction, groups_rows, columns).back();
+  const std::int64_t scales =
+      one_per_group ? call.rows.groups : scale_offsets(call.config.recipe, direction, groups_rows, columns).back();
   made.data = DeviceBuffer(call.rows.capacity * columns);
   made.scales = DeviceBuffer(4 * scales);
   check(cudaMemsetAsync(made.scales.as(), 0, static_cast<std::size_t>(made.scales.bytes()), stream()), "cudaMemsetAsync");  // padding

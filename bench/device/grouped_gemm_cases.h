@@ -15,7 +15,7 @@ struct Shape {
   std::int64_t rows, N, K;
 };
 inline constexpr Shape kShapes[] = {{4, 32768, 4096, 7168}, {4, 32768, 7168, 2048}, {8, 32768, 4096, 7168},
-                             {8, 32768, 7168, 2048}, {32, 8192, 4096, 7168}, {64, 65536, 2048, 2048}};
+                                    {8, 32768, 7168, 2048}, {32, 8192, 4096, 7168}, {64, 65536, 2048, 2048}};
 
 struct Kind {
   const char* name;  // of the tables
@@ -23,8 +23,9 @@ struct Kind {
   bool split_accumulator = false;
   Format d_type = Format::bf16;
 };
-inline constexpr Kind kBf16{"bf16", GemmKind::bf16}, kFast{"tensor_fast", GemmKind::tensor}, kSplit{"tensor_split", GemmKind::tensor, true},
-    kBlock{"block", GemmKind::block}, kBlockF32{"block", GemmKind::block, false, Format::f32};
+inline constexpr Kind kBf16{"bf16", GemmKind::bf16}, kFast{"tensor_fast", GemmKind::tensor},
+    kSplit{"tensor_split", GemmKind::tensor, true}, kBlock{"block", GemmKind::block},
+    kBlockF32{"block", GemmKind::block, false, Format::f32};
 inline constexpr Kind kKinds[] = {kBf16, kFast, kSplit, kBlock, kBlockF32};
 
 struct Case {
@@ -53,8 +54,8 @@ struct Case {
            " K=" + std::to_string(shape.K);
   }
   std::string name() const {
-    return std::string(kind.name) + " " + std::string(name_of(layout)) + " " + std::string(name_of(kind.d_type)) + " " + route() + " " +
-           std::to_string(shape.groups) + " groups" + (ragged ? " ragged" : "") + " " + std::to_string(shape.rows) + "x" +
+    return std::string(kind.name) + " " + std::string(name_of(layout)) + " " + std::string(name_of(kind.d_type)) + " " + route() +
+           " " + std::to_string(shape.groups) + " groups" + (ragged ? " ragged" : "") + " " + std::to_string(shape.rows) + "x" +
            std::to_string(shape.N) + "x" + std::to_string(shape.K);
   }
   std::vector<std::int64_t> splits() const {

@@ -47,7 +47,9 @@ constexpr int kInARow = 5;
 // Subjects of a case that are timed in turn, round after round.
 class Rounds {
  public:
-  void add(const char* counter, int in_a_row, std::function<void()> launch) { all_.push_back({counter, in_a_row, std::move(launch)}); }
+  void add(const char* counter, int in_a_row, std::function<void()> launch) {
+    all_.push_back({counter, in_a_row, std::move(launch)});
+  }
   void add(const char* counter, int in_a_row, const Replay& subject) {
     add(counter, in_a_row, [&subject] { subject.launch(); });
   }
@@ -183,9 +185,9 @@ void measure_step(benchmark::State& state, const Case& c) {
   if (vendor.whole) state.counters["of_vendor"] = median(ratios);
   if (quantize) record({c.name() + " quantize", c.quantized_bytes(), "", of("quantize_us")});
   if (vendor.whole) record({c.name() + " quantize, vendor", c.quantized_bytes(), "", of("vendor_quantize_us")});
-  lines().push_back({c.name(), layer.report.description() + "; vendor " + vendor.label, of("eager_us"), of("eager_alone_us"), host,
-                     of("median_us"), of("alone_us"), of("quantize_us"), of("products_us"), c.flops(), of("vendor_quantize_us"),
-                     of("vendor_products_us"), of("vendor_us"), median(ratios)});
+  lines().push_back({c.name(), layer.report.description() + "; vendor " + vendor.label, of("eager_us"), of("eager_alone_us"),
+                     host, of("median_us"), of("alone_us"), of("quantize_us"), of("products_us"), c.flops(),
+                     of("vendor_quantize_us"), of("vendor_products_us"), of("vendor_us"), median(ratios)});
 }
 
 void add_all() {

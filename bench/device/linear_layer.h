@@ -25,8 +25,8 @@ struct Case {
   int groups = 8;
 
   std::string name() const {
-    return std::string(recipe_name) + (bias ? " bias" : "") + (ragged ? " ragged" : "") + " " + std::to_string(groups) +
-           "x" + std::to_string(rows / groups) + " " + std::to_string(N) + "x" + std::to_string(K);
+    return std::string(recipe_name) + (bias ? " bias" : "") + (ragged ? " ragged" : "") + " " + std::to_string(groups) + "x" +
+           std::to_string(rows / groups) + " " + std::to_string(N) + "x" + std::to_string(K);
   }
   double flops() const { return 3 * 2.0 * static_cast<double>(rows) * static_cast<double>(N) * static_cast<double>(K); }
   bool quantizes() const { return recipe != LinearRecipe::none; }
@@ -46,7 +46,7 @@ struct Case {
 };
 
 inline void no_product(const device::GroupedGemmCall&, const device::CublasLtSettings&, const device::CublasLtAlgorithm*,
-                device::Stream) {}
+                       device::Stream) {}
 inline void no_quantization(const device::QuantizeCall&, device::Stream) {}
 inline void no_sums(const device::DbiasCall&, device::Stream) {}
 

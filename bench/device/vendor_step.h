@@ -21,8 +21,8 @@ inline Launches& noted() {
   static Launches launches;
   return launches;
 }
-inline void note_product(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings, const device::CublasLtAlgorithm* algorithm,
-                  device::Stream stream) {
+inline void note_product(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings,
+                         const device::CublasLtAlgorithm* algorithm, device::Stream stream) {
   noted().products.push_back(call);
   noted().is_product.push_back(true);
   device::device_kernels().multiply_by_cublaslt(call, settings, algorithm, stream);
@@ -50,7 +50,8 @@ class VendorStep {
       std::vector<std::int64_t> splits{call.rows.capacity};
       if (call.rows.splits != nullptr) {
         splits.resize(static_cast<std::size_t>(call.rows.groups));
-        check(cudaMemcpy(splits.data(), call.rows.splits, splits.size() * sizeof splits[0], cudaMemcpyDeviceToHost), "cudaMemcpy");
+        check(cudaMemcpy(splits.data(), call.rows.splits, splits.size() * sizeof splits[0], cudaMemcpyDeviceToHost),
+              "cudaMemcpy");
       }
       const VendorChoice choice = choose_route(library, call, splits);
       if (!routes_.empty()) routes_ += '+';

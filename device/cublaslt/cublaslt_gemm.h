@@ -37,8 +37,8 @@ struct CublasLtSettings {
   bool host_scalars = false;          // alpha and beta passed by pointer to the host (bare only; both must be 1 and 0)
   bool bare = false;                  // the library without the production path around it
   int tile = -1;                      // for experiments: this tile instead of the heuristic's, where the library accepts it
-  std::optional<CublasLtRoute> route; // for experiments: this route instead of cublaslt_route()'s (not bare)
-  bool skip_set_up = false;           // to measure the library alone: the workspace still holds the arrays of an equal call
+  std::optional<CublasLtRoute> route;  // for experiments: this route instead of cublaslt_route()'s (not bare)
+  bool skip_set_up = false;            // to measure the library alone: the workspace still holds the arrays of an equal call
 };
 
 // One candidate of the heuristic.

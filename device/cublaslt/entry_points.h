@@ -43,7 +43,7 @@ inline constexpr std::int32_t kScaleVector16E4m3 = 1, kScaleVector32E8m0 = 2, kS
                               kScaleOneAGroup = 6;
 
 // Attributes of a preference.
-inline constexpr int kMaxWorkspaceBytes = 1;                                      // uint64
+inline constexpr int kMaxWorkspaceBytes = 1;                                       // uint64
 inline constexpr int kAverageDepth = 13, kAverageRows = 14, kAverageColumns = 15;  // int64
 
 // Attributes of an algorithm: the first seven 32 bits wide, the last two 16.

@@ -21,7 +21,8 @@ void require_aligned_scales(const GroupedGemmCall& call, const GemmSide& side) {
   const std::string name = std::string(side.name) + ".scale_inv";
   if (side.operand->scale_inv != nullptr) require_pointer(side.operand->scale_inv, name, 16);
   if (side.operand->scale_inv_list == nullptr) return;
-  for (int t = 0; t < call.rows.groups; ++t) require_pointer(side.operand->scale_inv_list[t], name + "_list[" + std::to_string(t) + "]", 16);
+  for (int t = 0; t < call.rows.groups; ++t)
+    require_pointer(side.operand->scale_inv_list[t], name + "_list[" + std::to_string(t) + "]", 16);
 }
 
 }  // namespace
@@ -76,12 +77,14 @@ void check_settings(const GroupedGemmCall& call, const CublasLtSettings& setting
     require(call.alpha == nullptr && call.beta == nullptr, "host_scalars", "1", "0 with alpha or beta on the device");
   }
   if (settings.route == CublasLtRoute::expanded_scales) {
-    const bool tiles = call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
+    const bool tiles =
+        call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
     require(tiles, "route", "expanded_scales", "direct, but for 128x128 scales of w");
   }
 }
 
-void check_call(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtLibrary& library, const Device& device) {
+void check_call(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtLibrary& library,
+                const Device& device) {
   check_grouped_gemm(call);
   check_settings(call, settings);
   const std::string missing = library.missing(call, device.architecture);

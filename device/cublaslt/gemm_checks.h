@@ -13,6 +13,7 @@ bool has_products(const GroupedGemmCall& call);
 void check_settings(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
 // All checks that need no call of the library. Errors: InvalidArgument, NotSupported.
-void check_call(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtLibrary& library, const Device& device);
+void check_call(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtLibrary& library,
+                const Device& device);
 
 }  // namespace assay::device::cublaslt

@@ -27,8 +27,8 @@ struct GroupsWithWork {
 };
 
 template <int kCapacity>
-__device__ void prepare_groups(const Arguments& arguments, const Lists<kCapacity>& lists, group_detail::BlockScratch<Sums>& scratch,
-                               GroupsWithWork& work) {
+__device__ void prepare_groups(const Arguments& arguments, const Lists<kCapacity>& lists,
+                               group_detail::BlockScratch<Sums>& scratch, GroupsWithWork& work) {
   if (threadIdx.x == 0) work.count = 0;
   std::uint32_t rows;
   Sums before;

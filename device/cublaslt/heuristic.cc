@@ -68,7 +68,8 @@ AlgorithmKey key_of(const Device& device, const GroupedGemmCall& call, const Cub
   key.workspace_bytes = settings.workspace_bytes;
   key.device = device.ordinal;
   key.kind = static_cast<std::int32_t>(call.kind), key.layout = static_cast<std::int32_t>(call.layout);
-  key.a_type = static_cast<std::int32_t>(sides.columns.operand->type), key.b_type = static_cast<std::int32_t>(sides.rows.operand->type);
+  key.a_type = static_cast<std::int32_t>(sides.columns.operand->type),
+  key.b_type = static_cast<std::int32_t>(sides.rows.operand->type);
   key.d_type = static_cast<std::int32_t>(call.d_type);
   key.a_major = sides.columns.k_major, key.b_major = sides.rows.k_major;
   key.weight_block = static_cast<std::int32_t>(call.weight_block), key.route = static_cast<std::int32_t>(route);
@@ -145,8 +146,8 @@ CublasLtAlgorithm chosen_algorithm(const CublasLtLibrary& library, const Device&
 
 std::string CublasLtAlgorithm::description() const {
   return "id " + std::to_string(id) + ", tile " + std::to_string(tile) + ", stages " + std::to_string(stages) + ", split-K " +
-         std::to_string(split_k) + ", reduction " + std::to_string(reduction) + ", swizzle " + std::to_string(swizzle) + ", custom " +
-         std::to_string(custom) + ", inner shape " + std::to_string(inner_shape) + ", cluster shape " +
+         std::to_string(split_k) + ", reduction " + std::to_string(reduction) + ", swizzle " + std::to_string(swizzle) +
+         ", custom " + std::to_string(custom) + ", inner shape " + std::to_string(inner_shape) + ", cluster shape " +
          std::to_string(cluster_shape) + ", workspace " + std::to_string(workspace_bytes);
 }
 

@@ -11,7 +11,9 @@
 
 namespace assay::device::cublaslt {
 
-std::string version_of(const CublasLtLibrary& library) { return "cuBLASLt " + library.version_text() + " (" + library.path() + ")"; }
+std::string version_of(const CublasLtLibrary& library) {
+  return "cuBLASLt " + library.version_text() + " (" + library.path() + ")";
+}
 
 std::string described(const GroupedGemmCall& call) {
   const GemmSides sides = gemm_sides(call);
@@ -19,7 +21,8 @@ std::string described(const GroupedGemmCall& call) {
                      std::to_string(call.rows.groups) + " groups, " + std::to_string(call.rows.capacity) + " rows, N " +
                      std::to_string(call.N) + ", K " + std::to_string(call.K);
   for (const GemmSide* side : {&sides.rows, &sides.columns}) {
-    text += std::string(", ") + side->name + " " + format_name(side->operand->type) + (side->operand->columnwise ? " columnwise" : "");
+    text += std::string(", ") + side->name + " " + format_name(side->operand->type) +
+            (side->operand->columnwise ? " columnwise" : "");
   }
   if (call.kind == GemmKind::block && call.layout != GemmLayout::NT) {
     text += call.weight_block == WeightBlock::b128x128 ? ", w scaled 128x128" : ", w scaled 1x128";

@@ -37,7 +37,8 @@ void describe(const CublasLtLibrary& library, const Device& device, const Groupe
               CublasLtRoute route, const GroupArrays& arrays, Product& product) {
   const CublasLtLibrary::EntryPoints& entry = library.entry_points();
   const GemmSides sides = gemm_sides(call);
-  const auto layout = [&](Owned& owned, Format type, const std::int32_t* rows, const std::int32_t* columns, const std::int32_t* leading) {
+  const auto layout = [&](Owned& owned, Format type, const std::int32_t* rows, const std::int32_t* columns,
+                          const std::int32_t* leading) {
     check_library(entry.grouped_layout_create(owned.address(), library_type(type), call.rows.groups, rows, columns, leading),
                   "cublasLtGroupedMatrixLayoutCreate", library, &call);
   };
@@ -46,12 +47,12 @@ void describe(const CublasLtLibrary& library, const Device& device, const Groupe
   layout(product.c, call.d_type, arrays.d_rows, arrays.d_columns, arrays.d_leading);
   layout(product.d, call.d_type, arrays.d_rows, arrays.d_columns, arrays.d_leading);
 
-  check_library(entry.product_create(product.product.address(), kComputeF32, kF32), "cublasLtMatmulDescCreate",
-                library, &call);
+  check_library(entry.product_create(product.product.address(), kComputeF32, kF32), "cublasLtMatmulDescCreate", library, &call);
   const auto set = [&](int attribute, auto value) {
     const int status = entry.product_set(product.product.get(), attribute, &value, sizeof value);
     if (status != kSuccess) {
-      const std::string what = "cublasLtMatmulDescSetAttribute(" + std::to_string(attribute) + ", " + std::to_string(sizeof value) + " bytes)";
+      const std::string what =
+          "cublasLtMatmulDescSetAttribute(" + std::to_string(attribute) + ", " + std::to_string(sizeof value) + " bytes)";
       check_library(status, what.c_str(), library, &call);
     }
   };

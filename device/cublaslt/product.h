@@ -28,7 +28,10 @@ struct Product {
   Owned product, a, b, c, d;
 
   explicit Product(const CublasLtLibrary::EntryPoints& entry)
-      : product(entry.product_destroy), a(entry.layout_destroy), b(entry.layout_destroy), c(entry.layout_destroy),
+      : product(entry.product_destroy),
+        a(entry.layout_destroy),
+        b(entry.layout_destroy),
+        c(entry.layout_destroy),
         d(entry.layout_destroy) {}
 };
 

@@ -93,7 +93,7 @@ struct SetupCall {
   bool d_listed;
   const void* c;
   const void* bias;
-  std::int64_t max_depth;     // products that the plan's slices cover
+  std::int64_t max_depth;  // products that the plan's slices cover
   std::int64_t tile_rows, tile_columns;
   std::uint8_t* workspace;
   std::uint32_t* status;

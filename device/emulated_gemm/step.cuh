@@ -178,8 +178,8 @@ __device__ inline void see_special(Sum& sum, Term a, Term b) {
 // One step over products (a(p), b(p)), p < count, for units that scale nothing, or each product by 2^scale. `fractions` is
 // the sum of both operands' fraction bits. Slots for which present(p) is false are skipped.
 template <class A, class B, class Present>
-__device__ std::uint32_t fused_products(const Arithmetic& unit, A&& a, B&& b, Present&& present, int count, int fractions, int scale,
-                                        bool scale_is_nan, std::uint32_t c_bits) {
+__device__ std::uint32_t fused_products(const Arithmetic& unit, A&& a, B&& b, Present&& present, int count, int fractions,
+                                        int scale, bool scale_is_nan, std::uint32_t c_bits) {
   Sum sum;
   sum.begin(unit.zero_floor);
   const AccumulatorTerm c = AccumulatorTerm::of(c_bits, unit.accumulator);

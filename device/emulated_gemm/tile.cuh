@@ -153,8 +153,10 @@ __device__ __forceinline__ void place_accumulators(const BlockScales<C>& scales_
         low[r][c] = __fsub_rn(own, __fsub_rn(high, kMagic));
         if constexpr (C::kScaled) {
           const int s = static_cast<int>(scale[r][c]) + ((scales_of.row[r] + scales_of.column[c]) << 23);
-          if (s > 0) acc[r][c] = high;  // otherwise every product is cut to 0, and C does not change
-          else low[r][c] = 0;
+          if (s > 0)
+            acc[r][c] = high;  // otherwise every product is cut to 0, and C does not change
+          else
+            low[r][c] = 0;
           scale[r][c] = static_cast<std::uint32_t>(max(s, 0));
         } else {
           acc[r][c] = high;
@@ -194,7 +196,8 @@ __device__ __forceinline__ void round_sums(const BlockScales<C>& scales_of, cons
 
 // The lines of an operand that a tile reads.
 template <class Code>
-__device__ __forceinline__ Lines<Code> lines_of(const GroupOperand& operand, std::int64_t first, std::int64_t extent, int max_lines) {
+__device__ __forceinline__ Lines<Code> lines_of(const GroupOperand& operand, std::int64_t first, std::int64_t extent,
+                                                int max_lines) {
   Lines<Code> lines;
   lines.data = reinterpret_cast<const Code*>(operand.data) + first * operand.row_stride;
   lines.row_stride = operand.row_stride;
@@ -268,7 +271,8 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
       if (k >= now.interval_end) break;
       std::uint32_t scale[kRows][kColumns];
       bool unknown = false;
-      if (!in_integers) unknown = find_grid(stage, step, warp_row, warp_column, row_of, column_of, fraction_bits, scales_of, acc, scale);
+      if (!in_integers)
+        unknown = find_grid(stage, step, warp_row, warp_column, row_of, column_of, fraction_bits, scales_of, acc, scale);
       if (in_integers || __any_sync(0xFFFFFFFFu, unknown || out_of_range)) {
         out_of_range = false;
         const SlowLines lines = {&group.rows, &group.columns, C::kRow, C::kColumn};

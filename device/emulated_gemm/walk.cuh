@@ -13,7 +13,7 @@ namespace assay::device::emulated {
 // Stages of up to kLength k, through intervals and slices. Slices and intervals without products have no stages.
 template <int kLength>
 struct Walk {
-  int k, interval_end, slice_end;   // this stage begins at k
+  int k, interval_end, slice_end;  // this stage begins at k
   int slice, interval_begin;
   bool any;                        // there is a stage
 
@@ -28,8 +28,7 @@ struct Walk {
   }
   __device__ void enter_interval(const Arithmetic& plan) {
     interval_begin = k;
-    interval_end =
-        plan.interval == 0 || slice_end - k < plan.interval ? slice_end : k + static_cast<int>(plan.interval);
+    interval_end = plan.interval == 0 || slice_end - k < plan.interval ? slice_end : k + static_cast<int>(plan.interval);
   }
   __device__ void begin(const Arithmetic& plan, int depth) {
     slice = 0;
@@ -77,7 +76,7 @@ struct RunningSums {
 
   // Adds the chain's value of element e, at (i, j) of D, at the end of a promotion interval.
   __device__ void end_interval(const GemmCall& call, const Group& group, int e, std::int64_t i, std::int64_t j,
-                              std::int64_t interval_begin, bool ends_slice, float chain) {
+                               std::int64_t interval_begin, bool ends_slice, float chain) {
     const Arithmetic& plan = call.arithmetic;
     float value = __fadd_rn(chain, 0.0f);  // no -0
     if (partials != nullptr) {

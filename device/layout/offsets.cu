@@ -44,7 +44,7 @@ struct Call {
   Sum short_total;                  // the largest total, within Sum, that every output can hold
   std::uint32_t kinds;              // bit o: output o is int32; bit 16 + o: it has a leading zero
   Output output[kMaxOutputs];
-  std::int64_t max_total;          // the largest total that every output can hold
+  std::int64_t max_total;  // the largest total that every output can hold
   std::uint32_t* status;
 
   __device__ unsigned own_output() const { return kOutputs == 1 ? 0 : blockIdx.x; }
@@ -295,7 +295,8 @@ void launch_few(const Call& call, int outputs, Stream stream) {
 // ---- the calls -----------------------------------------------------------------------------------------------------------
 
 template <class Element, bool kProduct, int kMaxOutputs>
-void launch(const void* first, const void* last, int n, std::span<const OffsetsOutput> outputs, std::uint32_t* status, Stream stream) {
+void launch(const void* first, const void* last, int n, std::span<const OffsetsOutput> outputs, std::uint32_t* status,
+            Stream stream) {
   using Sum = std::conditional_t<kProduct, unsigned long long, std::uint32_t>;
   constexpr Sum kMaxSum = std::numeric_limits<Sum>::max();
   Call<Element, Sum, kMaxOutputs> call{};

@@ -76,7 +76,7 @@ struct GroupedLinearOptions {
                                       // With a pool settings.workspace_bytes is the pool's
   bool dgrad = true, wgrad = true;    // what calls of backward() may request
   Format dw_type = Format::f32;
-  bool fuse_accumulation = true;      // dw is a main gradient; false: wgrad overwrites it
+  bool fuse_accumulation = true;  // dw is a main gradient; false: wgrad overwrites it
   bool overwrite_main_grad = false;
   bool defer_wgrad = false;
   int microbatches = 1;               // forwards whose weight gradient may be outstanding at the same time
@@ -154,7 +154,7 @@ class GroupedLinear {
   const GroupedLinearOptions& options() const { return options_; }  // with the current rows_capacity
   int in_flight() const;                     // microbatches between forward and the end of their backward
   std::int64_t pending() const { return static_cast<std::int64_t>(deferred_.size()); }  // deferred weight gradients
-  std::int64_t memory_bytes() const;         // of the module, without its pool
+  std::int64_t memory_bytes() const;                                                    // of the module, without its pool
   // The cached quantized weights, for inspection: device memory; null where there are none.
   const QuantizedStorage& weight_cache() const { return cache_; }
 
@@ -205,8 +205,8 @@ class GroupedLinear {
   Microbatch& at(int microbatch, State state);
   void check_backward(const GroupedLinearBackward& call) const;
   void defer(const GroupedLinearBackward& call, Microbatch& of, Stream stream);
-  LinearDgradCall dgrad_call(const GroupedLinearBackward& call, const Microbatch& of, const QuantizedDirection& dy_columnwise, void* dbias,
-                             Stream stream);
+  LinearDgradCall dgrad_call(const GroupedLinearBackward& call, const Microbatch& of, const QuantizedDirection& dy_columnwise,
+                             void* dbias, Stream stream);
   LinearWgradCall wgrad_call(const Microbatch& of, const QuantizedDirection& dy, const void* plain_dy, const void* plain_x) const;
 
   // The heuristic is called once for each key.
@@ -222,7 +222,7 @@ class GroupedLinear {
   const int device_;
   std::optional<GemmWorkspaces> workspaces_;  // without a pool
 
-  DeviceMemory lasting_;      // memory that does not depend on rows
+  DeviceMemory lasting_;  // memory that does not depend on rows
   LinearConstants constants_;
   QuantizedStorage cache_;
   bool cache_filled_ = false, cache_filled_by_graph_ = false;
@@ -234,7 +234,7 @@ class GroupedLinear {
   QuantizedStorage fresh_;    // weights of a forward without backward: rowwise
   QuantizedDirection dy_;     // columnwise, where wgrad follows at once
   Workspace weights_space_, forward_space_, dgrad_space_, gradient_space_;
-  Workspace wgrad_space_;     // deferred: in of_rows_, as it may run at the same time as other calls; else in the scratch
+  Workspace wgrad_space_;  // deferred: in of_rows_, as it may run at the same time as other calls; else in the scratch
   std::vector<Microbatch> microbatches_;
   std::deque<int> deferred_;
   std::map<AlgorithmKey, CublasLtAlgorithm> algorithms_;

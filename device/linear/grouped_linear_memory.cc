@@ -172,7 +172,7 @@ void GroupedLinear::size_spaces(std::int64_t capacity) {
   const Rows rows{capacity, constants_.weight_splits, o.groups};  // any splits: sizes do not depend on them
   const auto larger = [](Workspace& workspace, std::int64_t bytes) { workspace.bytes = std::max(workspace.bytes, bytes); };
   weights_space_ = forward_space_ = dgrad_space_ = wgrad_space_ = gradient_space_ = {};
-  lay_out_rows(nullptr, capacity);     // addresses that are passed on, not read
+  lay_out_rows(nullptr, capacity);  // addresses that are passed on, not read
   lay_out_scratch(nullptr, capacity);
   const QuantizedStorage any_weights = o.cache_weights ? cache_ : microbatches_.front().fresh;
   const QuantizedDirection x = microbatches_.front().x, dy = o.defer_wgrad ? microbatches_.front().dy : dy_;

@@ -21,7 +21,7 @@ struct LinearSource {
   const float* scale = nullptr;       // tensor_delayed
   float* amax = nullptr;              // per-tensor recipes: written, if not null
   const float* noop = nullptr;
-  void* dbias = nullptr;              // summed in the same pass, if not null
+  void* dbias = nullptr;  // summed in the same pass, if not null
 };
 
 // Calls of quantize() that write `storage` in the directions that it has: one, or one per group for a list. Their workspace

@@ -125,7 +125,7 @@ struct LinearWgradCall : LinearCall {
   const void* x = nullptr;              // [R, K]; with x_columnwise not read, but for recipe none
   QuantizedDirection dy_columnwise;     // quantized before; null data: dy is quantized in this step
   QuantizedDirection x_columnwise;
-  const float* dy_scale = nullptr;      // tensor_delayed, where dy is quantized in this step
+  const float* dy_scale = nullptr;  // tensor_delayed, where dy is quantized in this step
   const float* x_scale = nullptr;
   float* dy_amax = nullptr;             // where dy is quantized in this step
   void* dbias = nullptr;                // only where dy is quantized in this step, or recipe none

@@ -16,7 +16,7 @@ inline bool quantizes(const LinearConfig& config) { return config.recipe != Line
 
 // One direction of a quantized tensor, in device memory.
 struct QuantizedDirection {
-  void* data = nullptr;       // null: without this direction
+  void* data = nullptr;  // null: without this direction
   void* scale_inv = nullptr;
   float* amax = nullptr;      // [G]: nvfp4
 };

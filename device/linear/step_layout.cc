@@ -196,8 +196,8 @@ void lay_out_parts(Step& step, const LinearDgradCall& call) {
 
 void lay_out_parts(Step& step, const LinearWgradCall& call) {
   GroupedGemmCall& product = step.start_product(GemmLayout::NT, call.dw_type);
-  const auto operand = [&](LinearTensor tensor, const void* x, const QuantizedDirection& before, const float* scale,
-                           float* amax, void* dbias, LinearReport::Quantized& quantized) {
+  const auto operand = [&](LinearTensor tensor, const void* x, const QuantizedDirection& before, const float* scale, float* amax,
+                           void* dbias, LinearReport::Quantized& quantized) {
     if (before.data != nullptr) return operand_of(call.config, tensor, before, true);
     LinearSource source = rows_source(step, tensor, x, scale, amax);
     QuantizedStorage storage = step.own_storage(tensor, call.rows.capacity, source.columns, false, true);

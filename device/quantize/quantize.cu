@@ -158,15 +158,11 @@ void quantize(const QuantizeCall& call, Stream stream) {
   }
   switch (config.recipe) {
     case Recipe::tensor_current:
-    case Recipe::tensor_delayed:
-      return quantize_per_tensor(active, stream);
+    case Recipe::tensor_delayed: return quantize_per_tensor(active, stream);
     case Recipe::block_1x128:
-    case Recipe::block_128x128:
-      return quantize_fp8_block(active, stream);
-    case Recipe::mxfp8:
-      return quantize_mxfp8(active, stream);
-    case Recipe::nvfp4:
-      return quantize_nvfp4(active, stream);
+    case Recipe::block_128x128: return quantize_fp8_block(active, stream);
+    case Recipe::mxfp8: return quantize_mxfp8(active, stream);
+    case Recipe::nvfp4: return quantize_nvfp4(active, stream);
   }
 }
 

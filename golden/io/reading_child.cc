@@ -45,7 +45,7 @@ void confine(int log) {
 
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  ::prctl(PR_SET_DUMPABLE, 0);      // a core handler that is a pipe ignores the limit
+  ::prctl(PR_SET_DUMPABLE, 0);  // a core handler that is a pipe ignores the limit
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);

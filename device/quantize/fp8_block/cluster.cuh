@@ -192,8 +192,7 @@ struct ClusterShared {
 // Windows of the buffer are shared out so that a cluster has kCluster of them, one below another, of one column of
 // tiles.
 template <Format X, Format F, bool kSquare, unsigned kParts>
-__global__ void __launch_bounds__(kThreads, tiles_per_sm<X>())
-    quantize_clusters(const __grid_constant__ Fp8BlockTiles a) {
+__global__ void __launch_bounds__(kThreads, tiles_per_sm<X>()) quantize_clusters(const __grid_constant__ Fp8BlockTiles a) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   using Memory = ClusterShared<kSquare, kParts>;
   extern __shared__ __align__(16) unsigned char shared[];

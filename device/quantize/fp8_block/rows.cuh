@@ -40,7 +40,8 @@ __device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int6
   std::uint32_t maximum[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    maximum[i] = E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(0, word[i].x), word[i].y), word[i].z), word[i].w);
+    maximum[i] = E::accumulate_absmax(
+        E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(0, word[i].x), word[i].y), word[i].z), word[i].w);
   }
   // Two rows in the halves of a word; then a lane has row (lane >> 2) & 3.
   std::uint32_t pair[2];
@@ -148,7 +149,8 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm())
   std::uint32_t maximum = 0;
 #pragma unroll
   for (int i = 0; i < kSquareRows; ++i) {
-    maximum = E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(maximum, word[i].x), word[i].y), word[i].z), word[i].w);
+    maximum = E::accumulate_absmax(
+        E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(maximum, word[i].x), word[i].y), word[i].z), word[i].w);
   }
   const std::uint32_t of_warp = __reduce_max_sync(0xFFFFFFFFu, E::amax_bits(maximum));
   if (thread % 32 == 0) warp_amax[thread / 32] = of_warp;

@@ -15,8 +15,8 @@ __device__ __forceinline__ int code_chunk(int column, int chunk) { return column
 // Columns of codes to memory that allows only bytes: whole aligned 8 bytes where there are, 16 lanes a column, each
 // put together from two neighbouring chunks; the bytes at both ends one by one, 8 lanes a column. `to` is the tile's
 // first code.
-__device__ __forceinline__ void store_columns_unaligned(const unsigned char* shared, std::uint8_t* to,
-                                                        std::uint32_t pitch, int rows, int columns, int thread) {
+__device__ __forceinline__ void store_columns_unaligned(const unsigned char* shared, std::uint8_t* to, std::uint32_t pitch,
+                                                        int rows, int columns, int thread) {
   const auto* chunks = reinterpret_cast<const uint2*>(shared);
   const auto past_multiple = [&](const std::uint8_t* column) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(column) & 7);
@@ -30,8 +30,7 @@ __device__ __forceinline__ void store_columns_unaligned(const unsigned char* sha
     const uint2 own = chunks[code_chunk(column, j)], before = chunks[code_chunk(column, max(j - 1, 0))];
     const bool far = past >= 4;
     const std::uint32_t low = far ? before.x : before.y, middle = far ? before.y : own.x, high = far ? own.x : own.y;
-    const uint2 codes = {__funnelshift_l(low, middle, 8 * past),
-                         __funnelshift_l(middle, high, 8 * past)};  // modulo 32
+    const uint2 codes = {__funnelshift_l(low, middle, 8 * past), __funnelshift_l(middle, high, 8 * past)};  // modulo 32
     if (first >= 0 && first + 8 <= rows) __stcs(reinterpret_cast<uint2*>(destination + first), codes);
   }
 
@@ -54,8 +53,8 @@ __device__ __forceinline__ std::uint8_t* column_codes_of(const Fp8BlockTiles& a,
          std::int64_t{tile.tile} * kBlock;
 }
 
-__device__ __forceinline__ void store_columns(const Fp8BlockTiles& a, const WindowTile& tile,
-                                              std::uint32_t column_tile, const unsigned char* shared) {
+__device__ __forceinline__ void store_columns(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
+                                              const unsigned char* shared) {
   const int thread = static_cast<int>(threadIdx.x);
   const int rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
   const int columns = static_cast<int>(min(a.columns - std::int64_t{column_tile} * kBlock, std::int64_t{kBlock}));

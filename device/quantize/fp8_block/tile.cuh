@@ -185,9 +185,9 @@ __device__ __forceinline__ void put_column_codes(const Fp8BlockTiles& a, const P
 // `raw` receives a copy of the tile's elements if dbias is requested; TileCodes may use the same memory afterwards. `maxima`
 // has Shared::kMaximaBytes.
 template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned, class Codes>
-__device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const WindowTile& tile,
-                                              std::uint32_t column_tile, unsigned char* raw, unsigned char* maxima,
-                                              TileScratch& scratch, const Codes& column_codes) {
+__device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
+                                              unsigned char* raw, unsigned char* maxima, TileScratch& scratch,
+                                              const Codes& column_codes) {
   const Place place(a, tile, column_tile);
   Patch<X> patch;
   load_patch<X, kAligned>(patch, static_cast<const unsigned char*>(a.x) + place.patch_begin * Element<X>::kBytes, a.columns,
@@ -222,8 +222,7 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
 }
 
 template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned>
-__global__ void __launch_bounds__(kThreads, tiles_per_sm<X>())
-    quantize_tiles(const __grid_constant__ Fp8BlockTiles a) {
+__global__ void __launch_bounds__(kThreads, tiles_per_sm<X>()) quantize_tiles(const __grid_constant__ Fp8BlockTiles a) {
   // Scales that are kept by tiles of rows need no other sum than the tile's number.
   constexpr Recipe kRecipe = kSquare ? Recipe::block_128x128 : Recipe::block_1x128;
   constexpr Direction kSummed = kSquare ? Direction::columnwise : Direction::rowwise;

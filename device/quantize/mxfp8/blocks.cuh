@@ -45,8 +45,7 @@ __device__ __forceinline__ float multiplier_of(std::uint32_t pair, int half) {
 }
 
 template <Format X, Format F, unsigned kParts>
-__global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4))
-    quantize_blocks(const __grid_constant__ Mxfp8Tiles a) {
+__global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_blocks(const __grid_constant__ Mxfp8Tiles a) {
   using E = Element<X>;
   using RowLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
   using ColumnLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::columnwise>;

@@ -20,7 +20,7 @@ struct Mxfp8Tiles {
   std::uint32_t column_tiles;  // at least 1, also without columns
   std::uint32_t blocks;        // of the launch
   Mxfp8Variant variant;
-  float zero;                  // see multiply_with_zero()
+  float zero;  // see multiply_with_zero()
   bool swizzled;
   bool two_dimensional;
   bool aligned;        // x and codes allow vectors of 4 elements in every row

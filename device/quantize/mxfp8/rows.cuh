@@ -41,14 +41,15 @@ __device__ __forceinline__ void quantize_row(const Mxfp8Tiles& a, std::uint32_t 
   std::uint32_t maximum[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    maximum[i] = accumulate_absmax<X>(accumulate_absmax<X>(accumulate_absmax<X>(accumulate_absmax<X>(0, word[i].x), word[i].y), word[i].z), word[i].w);
+    maximum[i] = accumulate_absmax<X>(
+        accumulate_absmax<X>(accumulate_absmax<X>(accumulate_absmax<X>(0, word[i].x), word[i].y), word[i].z), word[i].w);
   }
   // Two chunks of 256 columns in the halves of a word; then a lane has the block of chunk lane % 4.
   std::uint32_t pair[2];
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
     pair[q] = accumulate_absmax<X>(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
-                       __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
+                                   __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
   }
   const bool upper = lane & 2;
   std::uint32_t both = accumulate_absmax<X>(upper ? pair[1] : pair[0], __shfl_xor_sync(kAllLanes, upper ? pair[0] : pair[1], 2));
@@ -105,8 +106,7 @@ __global__ void __launch_bounds__(kRowThreads, blocks_per_sm(6)) quantize_rows(c
 
 // Ragged: a block finds the places of the scales of a segment's rows once, a thread for each row.
 template <Format X, Format F>
-__global__ void __launch_bounds__(kRowThreads, blocks_per_sm(6))
-    quantize_ragged_rows(const __grid_constant__ Mxfp8Tiles a) {
+__global__ void __launch_bounds__(kRowThreads, blocks_per_sm(6)) quantize_ragged_rows(const __grid_constant__ Mxfp8Tiles a) {
   using Layout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
   __shared__ SegmentGroups<Layout::Measure, kSegmentRows> groups;
   __shared__ std::uint32_t scale_row[kSegmentRows];

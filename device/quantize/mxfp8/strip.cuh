@@ -99,8 +99,7 @@ struct Place {
     warp = static_cast<int>(threadIdx.x) / 32;
     const std::int64_t first_row = std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kTile + warp * kBlock;
     column = std::int64_t{column_tile} * kTile + lane * 4;
-    rows_inside =
-        kFull ? kBlock : static_cast<int>(min(tile.rows - tile.tile * kTile, std::uint32_t{kTile})) - warp * kBlock;
+    rows_inside = kFull ? kBlock : static_cast<int>(min(tile.rows - tile.tile * kTile, std::uint32_t{kTile})) - warp * kBlock;
     columns_inside = kFull ? 4 : static_cast<int>(min(a.columns - column, std::int64_t{4}));
     begin = first_row * a.columns + column;
   }

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "device/formats/convert.cuh"
 #include "device/formats/absmax.cuh"
+#include "device/formats/convert.cuh"
 #include "device/quantize/nvfp4/patch.cuh"
 #include "device/quantize/nvfp4/place.cuh"
 
@@ -30,7 +30,7 @@ __device__ __forceinline__ uint2 row_amaxes(const Patch<X>& patch, const Lane& l
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       pair[i] = accumulate_absmax<X>(__byte_perm(maximum[2 * i], maximum[2 * i + 1], 0x5410),
-                         __byte_perm(maximum[2 * i], maximum[2 * i + 1], 0x7632));
+                                     __byte_perm(maximum[2 * i], maximum[2 * i + 1], 0x7632));
     }
     const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper ? pair[0] : pair[1], 4);
     const std::uint32_t own = without_sign<X>(accumulate_absmax<X>(upper ? pair[1] : pair[0], other));

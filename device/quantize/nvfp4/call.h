@@ -54,7 +54,7 @@ struct Nvfp4Tiles {
   bool reversed;  // last tiles first: what an earlier pass read last may still be in L2
   bool aligned;   // x allows vectors of 8 elements in every row
   const float* skip;
-  std::uint32_t* row_amax_bits;     // [groups], accumulated by find_amaxes
+  std::uint32_t* row_amax_bits;  // [groups], accumulated by find_amaxes
   std::uint32_t* column_amax_bits;
   std::uint8_t* row_data;
   std::uint8_t* column_data;

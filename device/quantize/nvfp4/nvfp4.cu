@@ -235,9 +235,9 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
   set_tiles(call, lists, notes, tiles);
 
   const TensorAmaxes tensor(call, tiles.hadamard, notes);
-  launch_kernel("nvfp4: prepare", prepare, 1, kPrepareThreads, 0, stream,
-                rows, config.columnwise, call.noop, tensor.all_given() ? tensor.amaxes : Amaxes{},
-                static_cast<std::uint32_t>(lists.tiles), static_cast<std::uint32_t>(lists.segments), notes, call.status);
+  launch_kernel("nvfp4: prepare", prepare, 1, kPrepareThreads, 0, stream, rows, config.columnwise, call.noop,
+                tensor.all_given() ? tensor.amaxes : Amaxes{}, static_cast<std::uint32_t>(lists.tiles),
+                static_cast<std::uint32_t>(lists.segments), notes, call.status);
 
   const bool elements = rows.capacity != 0 && call.columns != 0;
   if (tensor.transformed && elements) {
@@ -257,7 +257,7 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
     tiles.column_tiles = static_cast<std::uint32_t>(ceil_div(call.columns, nvfp4::kRowColumns));
     tiles.blocks = static_cast<std::uint32_t>(ceil_div(rows.capacity, kNvfp4SegmentRows) * tiles.column_tiles);
   }
-  const auto launch = tiles.hadamard                 ? launch_nvfp4_hadamard
+  const auto launch = tiles.hadamard                ? launch_nvfp4_hadamard
                       : call.x_type == Format::bf16 ? launch_nvfp4_bf16
                       : call.x_type == Format::f16  ? launch_nvfp4_f16
                                                     : launch_nvfp4_f32;

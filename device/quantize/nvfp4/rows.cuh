@@ -16,8 +16,8 @@
 
 #include <cstdint>
 
-#include "device/formats/convert.cuh"
 #include "device/formats/absmax.cuh"
+#include "device/formats/convert.cuh"
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
 #include "device/quantize/nvfp4/call.h"
@@ -72,7 +72,7 @@ __device__ __forceinline__ void quantize_row(const Nvfp4Tiles& a, std::uint32_t 
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
     pair[q] = accumulate_absmax<X>(__byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x5410),
-                       __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
+                                   __byte_perm(maximum[2 * q], maximum[2 * q + 1], 0x7632));
   }
   const bool upper = lane & 1;
   const std::uint32_t other = __shfl_xor_sync(kAllLanes, upper ? pair[0] : pair[1], 1);

@@ -56,11 +56,11 @@ struct Shared<true> {
 };
 
 template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix, bool kAligned, unsigned kParts>
-__global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes == 4                        ? 2
-                                            : kHadamard && !ASSAY_NVFP4_MMA ? 2
-                                            : kHadamard && kStochastic      ? 3
-                                            : kHadamard || kStochastic      ? 4
-                                                                            : kBlocksPerSm)
+__global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes == 4 ? 2
+                                            : kHadamard && !ASSAY_NVFP4_MMA         ? 2
+                                            : kHadamard && kStochastic              ? 3
+                                            : kHadamard || kStochastic              ? 4
+                                                                                    : kBlocksPerSm)
     quantize_tiles(const __grid_constant__ Nvfp4Tiles a) {
   const bool skipped = is_skipped(a.skip);
   __shared__ Shared<kFourOverSix> shared;

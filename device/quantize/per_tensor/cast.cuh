@@ -36,7 +36,7 @@ struct CastArguments {
   float zero;                 // addend of the product: the sign of zeros
   std::uint8_t* rowwise;      // any output may be null
   std::uint8_t* columnwise;
-  std::uint32_t* amax_bits;   // accumulated
+  std::uint32_t* amax_bits;  // accumulated
   float* scale_inv;
   float* scale;
   float* tile_sums;           // of dbias
@@ -87,7 +87,8 @@ __device__ float element_of(const uint4& vector, int i) {
 template <Format kX>
 __device__ std::uint32_t accumulate_absmax_vector(std::uint32_t gathered, const uint4& vector) {
   using E = Element<kX>;
-  return E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(gathered, vector.x), vector.y), vector.z), vector.w);
+  return E::accumulate_absmax(
+      E::accumulate_absmax(E::accumulate_absmax(E::accumulate_absmax(gathered, vector.x), vector.y), vector.z), vector.w);
 }
 
 // Codes of elements first, ..., first + 3 of a vector, the first in the lowest byte.
