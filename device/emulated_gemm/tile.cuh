@@ -1,5 +1,5 @@
 #pragma once
-// The fast kernels: 128 x 64 elements of D per block, in f32 arithmetic that rounds only where the unit does. For one step
+// The fast kernels: 128 x 64 elements of D a block, f32 arithmetic without a rounding that is not meant. For one step
 // of L products a_k * b_k and the accumulator C of an element, on a grid of 2^(e_max - F):
 //
 //   e_max     on tensor cores (tile_exponents.cuh)
@@ -11,7 +11,7 @@
 //                      lo += t - (hi' - hi)
 //   round     RZ(hi + lo), or acc, back to its place by a power of two; e8m13 drops the lowest 10 bits
 //
-// so 3 instructions per product (F = 13) or 6, all f32, and about half of one for the rest of the step.
+// so 3 instructions a product (F = 13) or 6, all f32, and about half of one for the rest of the step.
 //
 // Elements are prescaled so that q and s stay normal (tile_formats.cuh says for which). A step that holds
 // anything else, infinities and NaN included, is computed in integers from the operands in memory
@@ -22,6 +22,12 @@
 //   layout    8 warps of 32 x 32, a thread 4 rows by 8 columns: those of its matrix-instruction fragments. 32 k at a
 //             time are decoded into shared memory (tile_stage.cuh); the next 32 are loaded into registers
 //             meanwhile.
+//
+//     columns     0 .. 31 | 32 .. 63     of D, by warp        of a warp's 32 x 32, thread 4 g + q holds
+//     rows  0- 31 warp 0  | warp 4                            rows    g, g + 8, g + 16, g + 24
+//     rows 32- 63 warp 1  | warp 5                            columns 2q, 2q + 1, then the same 8, 16 and 24 further
+//     rows 64- 95 warp 2  | warp 6
+//     rows 96-127 warp 3  | warp 7
 
 #include <cuda_runtime.h>
 
@@ -38,13 +44,13 @@
 
 namespace assay::device::emulated {
 
-// The chain that a kernel computes.
+// Which chain is computed.
 template <Format kRowFormat, Format kColumnFormat, int kL, bool kWide, bool kMx>
 struct Chain {
   static constexpr Format kRow = kRowFormat, kColumn = kColumnFormat;
-  static constexpr int kProducts = kL;        // of a fused step
-  static constexpr bool kWideSum = kWide;     // hi and lo
-  static constexpr bool kScaled = kMx;        // a pair of e8m0 scales per step
+  static constexpr int kProducts = kL;     // of a fused step
+  static constexpr bool kWideSum = kWide;  // hi and lo
+  static constexpr bool kScaled = kMx;     // a pair of e8m0 scales per step
   // Exponents of two e4m3 values add to -12 to 16: 32 products fit powers of 2^6. Otherwise -28 to 30, 8 at a time.
   static constexpr int kBase = kRow == Format::e4m3 && kColumn == Format::e4m3 ? 6 : 4;
   using Code = typename FastFormat<kRowFormat>::Code;
@@ -66,28 +72,9 @@ __device__ inline void take_back(const float (&aside)[kRows * kColumns], float (
   }
 }
 
-// The e8m0 scales of a stage of 32 k, as exponents. Without scales the arrays are not used.
-template <class C>
-struct BlockScales {
-  int row[C::kScaled ? kRows : 1] = {}, column[C::kScaled ? kColumns : 1] = {};
-
-  // Returns whether one of them is outside the range of the f32 steps.
-  template <class RowOf, class ColumnOf>
-  __device__ __forceinline__ bool read(const Group& group, std::int64_t tile_i, std::int64_t tile_j, const RowOf& row_of,
-                                       const ColumnOf& column_of, int k) {
-    bool special = false;
-    const auto exponent = [&](const GroupOperand& operand, std::int64_t line, std::int64_t extent) {
-      const int code = line < extent ? scale_code(operand, line, k) : 127;
-      special |= code < 127 - 30 || code > 127 + 8;
-      return code - 127;
-    };
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) row[r] = exponent(group.rows, tile_i + row_of(r), group.m);
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) column[c] = exponent(group.columns, tile_j + column_of(c), group.n);
-    return special;
-  }
-};
+// The e8m0 scales of a stage of 32 k for the rows or columns of a thread, as exponents; not used without scales.
+template <class C, int kCount>
+using ScaleExponents = int[C::kScaled ? kCount : 1];
 
 using Accumulators = float[kRows][kColumns];
 
@@ -99,49 +86,14 @@ __device__ __forceinline__ void clear(Accumulators& acc) {
   }
 }
 
-// e_max of a step, as `scale`: the f32 bits of s times the block scales. Returns whether it is unknown for an element.
-template <class C, class RowOf, class ColumnOf>
-__device__ __forceinline__ bool find_grid(const TileStage& stage, int step, int warp_row, int warp_column, const RowOf& row_of,
-                                          const ColumnOf& column_of, int fraction_bits, const BlockScales<C>& scales_of,
-                                          const Accumulators& acc, std::uint32_t (&scale)[kRows][kColumns]) {
-  bool unknown = false;
-#pragma unroll
-  for (int tile = 0; tile < kColumns / 2; ++tile) {
-    float sums[kRows][2];
-    power_sums<C::kBase, C::kProducts>(stage, step, warp_row, warp_column, tile, sums);
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int c = 2 * tile + e;
-        int level = level_of<C::kBase>(sums[r][e]);
-        if constexpr (C::kRow == Format::bf16) {
-          const int tops = stage.tops[step][row_of(r)] + stage.tops[step][kTileRows + column_of(c)];
-          constexpr float kLowest = power_of_two(-124);  // B^-31: smaller sums do not determine the level
-          unknown |= sums[r][e] < kLowest && tops > kNoTerm / 2;
-          level = max(level + tops, -126);
-        }
-        int scales = 0;
-        if constexpr (C::kScaled) {
-          scales = scales_of.row[r] + scales_of.column[c];
-          level = sums[r][e] == 0 ? -126 : level + scales;
-        }
-        // Without a product the level is below every bit of C; C comes back unchanged.
-        const int top = max((level + 127) << 23, static_cast<int>(bits_of_float(acc[r][c]) & 0x7F800000u));
-        const int s = ((kPrescale - 22 + 127 + fraction_bits) << 23) - top;
-        scale[r][c] = static_cast<std::uint32_t>(s);
-      }
-    }
-  }
-  return unknown;
-}
-
 constexpr float kMagic = power_of_two(34 - 149) * 1.5f;
 
 // C on the grid, in acc, or in acc and low. It is cut twice; the second grid is the coarser, so the result is that of one cut.
 template <class C>
-__device__ __forceinline__ void place_accumulators(const BlockScales<C>& scales_of, std::uint32_t (&scale)[kRows][kColumns],
-                                                   Accumulators& acc, float (&low)[C::kWideSum ? kRows : 1][kColumns]) {
+__device__ __forceinline__ void place_accumulators(const ScaleExponents<C, kRows>& row_scale,
+                                                   const ScaleExponents<C, kColumns>& column_scale,
+                                                   std::uint32_t (&scale)[kRows][kColumns], Accumulators& acc,
+                                                   float (&low)[C::kWideSum ? kRows : 1][kColumns]) {
   constexpr float kUnprescale = power_of_two(-kPrescale);
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
@@ -152,7 +104,7 @@ __device__ __forceinline__ void place_accumulators(const BlockScales<C>& scales_
         const float high = __fadd_rn(kMagic, own);
         low[r][c] = __fsub_rn(own, __fsub_rn(high, kMagic));
         if constexpr (C::kScaled) {
-          const int s = static_cast<int>(scale[r][c]) + ((scales_of.row[r] + scales_of.column[c]) << 23);
+          const int s = static_cast<int>(scale[r][c]) + ((row_scale[r] + column_scale[c]) << 23);
           if (s > 0)
             acc[r][c] = high;  // otherwise every product is cut to 0, and C does not change
           else
@@ -170,7 +122,9 @@ __device__ __forceinline__ void place_accumulators(const BlockScales<C>& scales_
 
 // Rounds the sums and takes them off the grid, by 2^100 and 2^(e_max - F + 49).
 template <class C>
-__device__ __forceinline__ void round_sums(const BlockScales<C>& scales_of, const std::uint32_t (&scale)[kRows][kColumns],
+__device__ __forceinline__ void round_sums(const ScaleExponents<C, kRows>& row_scale,
+                                           const ScaleExponents<C, kColumns>& column_scale,
+                                           const std::uint32_t (&scale)[kRows][kColumns],
                                            const float (&low)[C::kWideSum ? kRows : 1][kColumns], std::uint32_t kept_bits,
                                            Accumulators& acc) {
   constexpr float kUp = power_of_two(100);
@@ -181,7 +135,7 @@ __device__ __forceinline__ void round_sums(const BlockScales<C>& scales_of, cons
       std::uint32_t s = scale[r][c];
       float sum = acc[r][c];
       if constexpr (C::kWideSum) sum = __fadd_rz(__fsub_rn(sum, kMagic), low[r][c]);
-      if constexpr (C::kScaled) s -= static_cast<std::uint32_t>((scales_of.row[r] + scales_of.column[c]) << 23);
+      if constexpr (C::kScaled) s -= static_cast<std::uint32_t>((row_scale[r] + column_scale[c]) << 23);
       const float back = float_of(((kPrescale + 154u) << 23) - s);
       const float value = __fmul_rn(__fmul_rn(sum, kUp), back);
       const float rounded = float_of(bits_of_float(value) & kept_bits);
@@ -207,9 +161,10 @@ __device__ __forceinline__ Lines<Code> lines_of(const GroupOperand& operand, std
   return lines;
 }
 
+// Clearing, C on the grid and rounding are functions; the other steps are written out, since ptxas gives other code for them as
+// functions.
 template <class C>
-__global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
-    compute_tile(const __grid_constant__ GemmCall call) {
+__global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_tile(const __grid_constant__ GemmCall call) {
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
   __shared__ Tile own;
   TileStage& stage = *reinterpret_cast<TileStage*>(dynamic_shared);
@@ -259,8 +214,19 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
     decode<C::kRow, C::kBase, C::kProducts>(stage, codes[0], 0, 0, row_lines.k_major, kRowPlace);
     decode<C::kRow, C::kBase, C::kProducts>(stage, codes[1], 1, 0, row_lines.k_major, kRowPlace);
     decode<C::kColumn, C::kBase, C::kProducts>(stage, codes[2], 0, kTileRows, column_lines.k_major, kColumnPlace);
-    BlockScales<C> scales_of;
-    if constexpr (C::kScaled) special |= scales_of.read(group, tile_i, tile_j, row_of, column_of, now.k);
+    ScaleExponents<C, kRows> row_scale = {};
+    ScaleExponents<C, kColumns> column_scale = {};
+    if constexpr (C::kScaled) {
+      const auto read = [&](const GroupOperand& operand, std::int64_t line, std::int64_t extent) {
+        const int code = line < extent ? scale_code(operand, line, now.k) : 127;
+        special |= code < 127 - 30 || code > 127 + 8;
+        return code - 127;
+      };
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) row_scale[r] = read(group.rows, tile_i + row_of(r), group.m);
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c) column_scale[c] = read(group.columns, tile_j + column_of(c), group.n);
+    }
     const bool in_integers = __syncthreads_or(special) != 0;
     walk.advance(plan, depth);
     if (walk.any) load_stage();
@@ -269,11 +235,41 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
     for (int step = 0; step < kChunk / C::kProducts; ++step) {
       const int k = now.k + step * C::kProducts;
       if (k >= now.interval_end) break;
-      std::uint32_t scale[kRows][kColumns];
+      // The grid: e_max from the largest exponents of the products, and C.
+      std::uint32_t scale[kRows][kColumns];  // f32 bits of s, times the block scales
       bool unknown = false;
-      if (!in_integers)
-        unknown = find_grid(stage, step, warp_row, warp_column, row_of, column_of, fraction_bits, scales_of, acc, scale);
+      if (!in_integers) {
+#pragma unroll
+        for (int tile = 0; tile < kColumns / 2; ++tile) {
+          float sums[kRows][2];
+          power_sums<C::kBase, C::kProducts>(stage, step, warp_row, warp_column, tile, sums);
+#pragma unroll
+          for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              const int c = 2 * tile + e;
+              int level = level_of<C::kBase>(sums[r][e]);
+              if constexpr (C::kRow == Format::bf16) {
+                const int tops = stage.tops[step][row_of(r)] + stage.tops[step][kTileRows + column_of(c)];
+                constexpr float kLowest = power_of_two(-124);  // B^-31: smaller sums do not determine the level
+                unknown |= sums[r][e] < kLowest && tops > kNoTerm / 2;
+                level = max(level + tops, -126);
+              }
+              int scales = 0;
+              if constexpr (C::kScaled) {
+                scales = row_scale[r] + column_scale[c];
+                level = sums[r][e] == 0 ? -126 : level + scales;
+              }
+              // Without a product the level is below every bit of C; C comes back unchanged.
+              const int top = max((level + 127) << 23, static_cast<int>(bits_of_float(acc[r][c]) & 0x7F800000u));
+              const int s = ((kPrescale - 22 + 127 + fraction_bits) << 23) - top;
+              scale[r][c] = static_cast<std::uint32_t>(s);
+            }
+          }
+        }
+      }
       if (in_integers || __any_sync(0xFFFFFFFFu, unknown || out_of_range)) {
+        // A step in integers.
         out_of_range = false;
         const SlowLines lines = {&group.rows, &group.columns, C::kRow, C::kColumn};
         const int count = min(C::kProducts, now.interval_end - k);
@@ -288,9 +284,8 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
         continue;
       }
       float low[C::kWideSum ? kRows : 1][kColumns];
-      place_accumulators(scales_of, scale, acc, low);
-      // The products, each cut to the grid. (Written out, as are the integer steps above: with functions for them ptxas orders
-      // the instructions differently.)
+      place_accumulators<C>(row_scale, column_scale, scale, acc, low);
+      // The products, each cut to the grid.
       const float* a_values = &stage.values[warp_row + g][step * C::kProducts];
       const float* b_values = &stage.values[kTileRows + warp_column + 2 * q][step * C::kProducts];
 #pragma unroll 1
@@ -318,7 +313,7 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2)
           }
         }
       }
-      round_sums(scales_of, scale, low, kept_bits, acc);
+      round_sums<C>(row_scale, column_scale, scale, low, kept_bits, acc);
     }
 
     if (!now.ends_interval() || !running.any()) continue;  // one chain: acc is the result
