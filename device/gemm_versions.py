@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges several versions of cuBLASLt, each by itself, and tells which version fails which case.
+"""Judges several versions of cuBLASLt and reports which version fails which case.
 
   device/gemm_versions.py OUT build/bin/assay 13.4=/opt/lt134/libcublasLt.so.13 13.10=/opt/lt1310/libcublasLt.so.13
 
@@ -10,9 +10,9 @@ A version is NAME=PATH; assay finds it through ASSAY_CUBLASLT. Of each version:
   suite     assay run --backend cublaslt grouped_gemm, in shards: a process each
 
 in that order; when the --seconds of a version are over, the rest is reported as not tried. A process that does not end in
-time is ended, and told as not finished: it may only be slow. A HANG is what assay itself says: that a call of the library did
-not finish within --call seconds. A process that dies takes no other along: cases of a shard that were left without a verdict
-are asked again, a process each.
+time is killed and reported as not finished: it may only be slow. A HANG is reported by assay itself: a call of the library did
+not finish within --call seconds. A process that dies affects no other: cases of a shard that have no verdict are run again, a
+process each.
 
 Every version is judged by bits, by the plan of cuBLASLt 13.10 (--backend-options), which others are not known to follow.
 
@@ -36,11 +36,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 JUDGED = ("passed", "failed", "not_run")
-SETTLED = JUDGED + ("unfinished",)  # assay gives up a call that does not finish; asking again would give it up again
+SETTLED = JUDGED + ("unfinished",)  # assay stops waiting for a call that does not finish; another run would do the same
 NOT_FINISHED = "not finished in"
 STEPS = {"TN", "NN", "NT"}
-KEPT_LETTERS = 300  # of a hint
-MOST_SHOWN = 80     # failing cases
+MAX_HINT_LENGTH = 300  # of a hint
+MAX_SHOWN = 80     # failing cases
 
 
 def read_known(path):
@@ -60,12 +60,12 @@ def read_known(path):
 
 
 def hint_of(text):
-    """What a failure says first: its hint if it has one, else the first line with a label ("  call    ...") that tells more
-    than the time and place."""
+    """The most useful line of a failure: its hint if it has one, else the first line with a label ("  call    ...") other than
+    the time and place."""
     labelled = [match.groups() for match in re.finditer(r"^  ([a-z]+) +(\S.*)$", text, re.MULTILINE)]
-    told = [f"{label}: {rest}" for wanted in (("hint",), None) for label, rest in labelled
-            if (label in wanted if wanted else label not in ("when", "reproduce"))]
-    return re.sub(r"\s+", " ", (told + text.strip().splitlines()[:1] + [""])[0])[:KEPT_LETTERS]
+    lines = [f"{label}: {rest}" for labels in (("hint",), None) for label, rest in labelled
+             if (label in labels if labels else label not in ("when", "reproduce"))]
+    return re.sub(r"\s+", " ", (lines + text.strip().splitlines()[:1] + [""])[0])[:MAX_HINT_LENGTH]
 
 
 def last_words(path):
@@ -74,7 +74,7 @@ def last_words(path):
             lines = [line.strip() for line in file if line.strip()]
     except OSError:
         return ""
-    return lines[-1][:KEPT_LETTERS] if lines else ""
+    return lines[-1][:MAX_HINT_LENGTH] if lines else ""
 
 
 def verdict_word(word):
@@ -166,11 +166,11 @@ class Version:
 
     def doctor(self):
         found, ended = self.process("doctor", ["doctor", *self.backend_words()], 60)
-        told = [each["text"] for each in found or [] if each["subject"] in ("cublaslt", "backend")]
+        lines = [each["text"] for each in found or [] if each["subject"] in ("cublaslt", "backend")]
         if ended:
             self.troubles.append(f"doctor: {ended}")
-        version = next((match.group(0) for text in told for match in [re.match(r"\d+\.\d+\.\d+", text)] if match), "")
-        return version, told
+        version = next((match.group(0) for text in lines for match in [re.match(r"\d+\.\d+\.\d+", text)] if match), "")
+        return version, lines
 
     def listed(self, *words):
         """[(name, line)] of the cases that assay lists, or an error."""
@@ -184,7 +184,7 @@ class Version:
 
     def judge(self):
         started = time.monotonic()
-        version, told = self.doctor()
+        version, lines = self.doctor()
         options = self.options
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             alone = [pool.submit(self.alone, "known", name, line, more, options.case_seconds, name=name)
@@ -199,9 +199,9 @@ class Version:
                       for name, line in self.listed("grouped_gemm") if name not in judged and not line.startswith("scenario ")]
             for each in alone:
                 each.result()
-        return self.summary(version, told, time.monotonic() - started)
+        return self.summary(version, lines, time.monotonic() - started)
 
-    def summary(self, version, told, seconds):
+    def summary(self, version, lines, seconds):
         by_part = {}
         for case in self.cases.values():
             part = by_part.setdefault(case["part"], {"passed": 0, "failed": 0, "not_run": 0, "other": 0})
@@ -212,7 +212,7 @@ class Version:
                 reasons[case["hint"]] = reasons.get(case["hint"], 0) + 1
         keep = ("part", "name", "case", "verdict", "hint")
         return {
-            "name": self.name, "library": os.path.basename(self.path), "version": version, "doctor": told, "seconds": round(seconds, 1),
+            "name": self.name, "library": os.path.basename(self.path), "version": version, "doctor": lines, "seconds": round(seconds, 1),
             "counts": by_part, "not_run": reasons, "troubles": self.troubles,
             "known": {case["name"]: {"verdict": case["verdict"], "hint": case["hint"]} for case in self.cases.values() if case["part"] == "known"},
             "failing": [{key: case[key] for key in keep if key in case}
@@ -255,14 +255,14 @@ def markdown(versions):
             failing.setdefault(case["case"], []).append((version["name"], case["verdict"], case["hint"]))
     if failing:
         text.append("\nWhat failed, where, and what was reported first\n")
-        for case, told in list(failing.items())[:MOST_SHOWN]:
+        for case, results in list(failing.items())[:MAX_SHOWN]:
             text.append(f"- `{case}`")
             by_hint = {}
-            for name, verdict, hint in told:
+            for name, verdict, hint in results:
                 by_hint.setdefault((verdict, hint), []).append(name)
             text += [f"  - {', '.join(names)}: {verdict}{': ' + hint if hint else ''}" for (verdict, hint), names in by_hint.items()]
-        if len(failing) > MOST_SHOWN:
-            text.append(f"- and {len(failing) - MOST_SHOWN} more cases: versions.json")
+        if len(failing) > MAX_SHOWN:
+            text.append(f"- and {len(failing) - MAX_SHOWN} more cases: versions.json")
     for version in versions:
         for reason, number in sorted(version["not_run"].items()):
             text.append(f"\n{version['name']}: not run, {number} case{'' if number == 1 else 's'}: {reason}")

@@ -1,4 +1,4 @@
-"""gemm_versions.py with a program in assay's place, whose library is sound, wrong, stuck, slow or dying."""
+"""gemm_versions.py with a program in assay's place, whose library is right, wrong, stuck, slow or crashing."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def entry(line):
         made.update(verdict="machine failed", text="FAILED  " + line + "\\n  when    capture\\n  call    returned 'device lost'\\n")
     if fault == "old":
         made.update(verdict="not run", text="needs 13.4\\nmore")
-    if fault == "stuck" and "kind=b" in line:  # as assay tells a call that it gave up
+    if fault == "stuck" and "kind=b" in line:  # as assay reports a call that did not finish
         made.update(verdict="unfinished", text="FAILED  " + line + "\\n  call    returned 'timeout': not finished after 15000 ms\\n")
     if fault == "slow" and "replay" in line:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -117,7 +117,7 @@ class GemmVersionsTest(unittest.TestCase):
         code, text, errors = self.judge("t=slow", "d=dies", "l=lost", "s=sound", more=short)
         self.assertEqual(code, 5, errors)
         result = self.result()
-        # b is alone in its shard; c takes a along, which is asked again.
+        # b is alone in its shard; c crashes the process of a, which is run again.
         self.assertEqual([(f["case"], f["verdict"], f["hint"]) for f in result["t"]["failing"]],
                          [("grouped_gemm kind=b replay=4:data", "not_finished", "not finished in 3 s")])
         self.assertEqual([(f["case"], f["verdict"], f["hint"]) for f in result["d"]["failing"]],
@@ -139,7 +139,7 @@ class GemmVersionsTest(unittest.TestCase):
         hint = "call: returned 'timeout': not finished after 15000 ms"
         self.assertEqual({(f["part"], f["case"], f["verdict"], f["hint"]) for f in failing},
                          {(part, "grouped_gemm kind=b replay=4:data", "hang", hint) for part in ("known", "suite")})
-        # It is not asked a second time.
+        # It is not run a second time.
         logs = [name for name in os.listdir(os.path.join(self.out, "h")) if re.fullmatch(r"suite-.*\.log", name)]
         self.assertEqual(len(logs), 2, logs)
 

@@ -32,10 +32,10 @@
 #include "bench/command_line.h"
 #include "bench/device/device_buffer.h"
 #include "reference/formats/format.h"
+#include "reference/layout/sizes.h"
 
 namespace assay::bench {
 
-constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceil_div(value, unit) * unit; }
 
 // A counter turned into 64 bits that look random (the finalizer of splitmix64).
