@@ -44,7 +44,7 @@
 
 namespace assay::device::emulated {
 
-// Which chain is computed.
+// The chain that a kernel computes.
 template <Format kRowFormat, Format kColumnFormat, int kL, bool kWide, bool kMx>
 struct Chain {
   static constexpr Format kRow = kRowFormat, kColumn = kColumnFormat;
@@ -72,97 +72,7 @@ __device__ inline void take_back(const float (&aside)[kRows * kColumns], float (
   }
 }
 
-// The e8m0 scales of a stage of 32 k for the rows or columns of a thread, as exponents; not used without scales.
-template <class C, int kCount>
-using ScaleExponents = int[C::kScaled ? kCount : 1];
-
-using Accumulators = float[kRows][kColumns];
-
-__device__ __forceinline__ void clear(Accumulators& acc) {
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
-  }
-}
-
-constexpr float kMagic = power_of_two(34 - 149) * 1.5f;
-
-// C on the grid, in acc, or in acc and low. It is cut twice; the second grid is the coarser, so the result is that of one cut.
-template <class C>
-__device__ __forceinline__ void place_accumulators(const ScaleExponents<C, kRows>& row_scale,
-                                                   const ScaleExponents<C, kColumns>& column_scale,
-                                                   std::uint32_t (&scale)[kRows][kColumns], Accumulators& acc,
-                                                   float (&low)[C::kWideSum ? kRows : 1][kColumns]) {
-  constexpr float kUnprescale = power_of_two(-kPrescale);
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) {
-      const float own = __fmul_rz(__fmul_rz(acc[r][c], float_of(scale[r][c])), kUnprescale);
-      if constexpr (C::kWideSum) {
-        const float high = __fadd_rn(kMagic, own);
-        low[r][c] = __fsub_rn(own, __fsub_rn(high, kMagic));
-        if constexpr (C::kScaled) {
-          const int s = static_cast<int>(scale[r][c]) + ((row_scale[r] + column_scale[c]) << 23);
-          if (s > 0)
-            acc[r][c] = high;  // otherwise every product is cut to 0, and C does not change
-          else
-            low[r][c] = 0;
-          scale[r][c] = static_cast<std::uint32_t>(max(s, 0));
-        } else {
-          acc[r][c] = high;
-        }
-      } else {
-        acc[r][c] = own;
-      }
-    }
-  }
-}
-
-// Rounds the sums and takes them off the grid, by 2^100 and 2^(e_max - F + 49).
-template <class C>
-__device__ __forceinline__ void round_sums(const ScaleExponents<C, kRows>& row_scale,
-                                           const ScaleExponents<C, kColumns>& column_scale,
-                                           const std::uint32_t (&scale)[kRows][kColumns],
-                                           const float (&low)[C::kWideSum ? kRows : 1][kColumns], std::uint32_t kept_bits,
-                                           Accumulators& acc) {
-  constexpr float kUp = power_of_two(100);
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) {
-      std::uint32_t s = scale[r][c];
-      float sum = acc[r][c];
-      if constexpr (C::kWideSum) sum = __fadd_rz(__fsub_rn(sum, kMagic), low[r][c]);
-      if constexpr (C::kScaled) s -= static_cast<std::uint32_t>((row_scale[r] + column_scale[c]) << 23);
-      const float back = float_of(((kPrescale + 154u) << 23) - s);
-      const float value = __fmul_rn(__fmul_rn(sum, kUp), back);
-      const float rounded = float_of(bits_of_float(value) & kept_bits);
-      if constexpr (C::kScaled) {
-        if (scale[r][c] != 0) acc[r][c] = rounded;
-      } else {
-        acc[r][c] = rounded;
-      }
-    }
-  }
-}
-
-// The lines of an operand that a tile reads.
-template <class Code>
-__device__ __forceinline__ Lines<Code> lines_of(const GroupOperand& operand, std::int64_t first, std::int64_t extent,
-                                                int max_lines) {
-  Lines<Code> lines;
-  lines.data = reinterpret_cast<const Code*>(operand.data) + first * operand.row_stride;
-  lines.row_stride = operand.row_stride;
-  lines.k_stride = operand.k_stride;
-  lines.lines = static_cast<int>(extent - first < max_lines ? extent - first : max_lines);
-  lines.k_major = operand.k_stride == 1;
-  return lines;
-}
-
-// Clearing, C on the grid and rounding are functions; the other steps are written out, since ptxas gives other code for them as
-// functions.
+// One function with a comment for each step: with functions for the steps ptxas gives other code.
 template <class C>
 __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_tile(const __grid_constant__ GemmCall call) {
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
@@ -180,18 +90,30 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
   running.begin(plan, reinterpret_cast<float*>(dynamic_shared + sizeof(TileStage)), kRows * kColumns);
 
   using Code = typename C::Code;
-  const Lines<Code> row_lines = lines_of<Code>(group.rows, tile_i, group.m, kTileRows);
-  const Lines<Code> column_lines = lines_of<Code>(group.columns, tile_j, group.n, kTileColumns);
+  const auto lines_of = [&](const GroupOperand& operand, std::int64_t first, std::int64_t extent, int size) {
+    Lines<Code> lines;
+    lines.data = reinterpret_cast<const Code*>(operand.data) + first * operand.row_stride;
+    lines.row_stride = operand.row_stride;
+    lines.k_stride = operand.k_stride;
+    lines.lines = static_cast<int>(extent - first < size ? extent - first : size);
+    lines.k_major = operand.k_stride == 1;
+    return lines;
+  };
+  const Lines<Code> row_lines = lines_of(group.rows, tile_i, group.m, kTileRows);
+  const Lines<Code> column_lines = lines_of(group.columns, tile_j, group.n, kTileColumns);
 
   // acc: the accumulator between steps; the sum, or its upper part, within one.
   float acc[kRows][kColumns], aside[kRows * kColumns];
-  clear(acc);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
+  }
+
   const int fraction_bits = plan.fraction_bits;
   const std::uint32_t kept_bits = plan.accumulator == Accumulator::e8m13_truncated ? 0xFFFFFC00u : 0xFFFFFFFFu;
   const auto row_of = [&](int r) { return warp_row + 8 * r + g; };
   const auto column_of = [&](int c) { return warp_column + c / 2 * 8 + 2 * q + c % 2; };
-  const auto i_of = [&](int o) { return tile_i + row_of(o / kColumns); };  // of element o = r * kColumns + c, in D
-  const auto j_of = [&](int o) { return tile_j + column_of(o % kColumns); };
 
   Walk<kChunk> walk;
   walk.begin(plan, depth);
@@ -214,8 +136,8 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
     decode<C::kRow, C::kBase, C::kProducts>(stage, codes[0], 0, 0, row_lines.k_major, kRowPlace);
     decode<C::kRow, C::kBase, C::kProducts>(stage, codes[1], 1, 0, row_lines.k_major, kRowPlace);
     decode<C::kColumn, C::kBase, C::kProducts>(stage, codes[2], 0, kTileRows, column_lines.k_major, kColumnPlace);
-    ScaleExponents<C, kRows> row_scale = {};
-    ScaleExponents<C, kColumns> column_scale = {};
+
+    int row_scale[C::kScaled ? kRows : 1] = {}, column_scale[C::kScaled ? kColumns : 1] = {};
     if constexpr (C::kScaled) {
       const auto read = [&](const GroupOperand& operand, std::int64_t line, std::int64_t extent) {
         const int code = line < extent ? scale_code(operand, line, now.k) : 127;
@@ -276,15 +198,41 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
         put_aside(acc, aside);
 #pragma unroll 1
         for (int o = 0; o < kRows * kColumns; ++o) {
-          const std::int64_t i = i_of(o), j = j_of(o);
+          const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
           if (i < group.m && j < group.n) aside[o] = slow_step(plan, lines, i, j, k, count, aside[o]);
           out_of_range |= !in_range(aside[o]);
         }
         take_back(aside, acc);
         continue;
       }
+
+      // C on the grid. It is cut twice; the second grid is the coarser, so the result is that of one cut.
+      constexpr float kMagic = power_of_two(34 - 149) * 1.5f, kUnprescale = power_of_two(-kPrescale);
       float low[C::kWideSum ? kRows : 1][kColumns];
-      place_accumulators<C>(row_scale, column_scale, scale, acc, low);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+          const float own = __fmul_rz(__fmul_rz(acc[r][c], float_of(scale[r][c])), kUnprescale);
+          if constexpr (C::kWideSum) {
+            const float high = __fadd_rn(kMagic, own);
+            low[r][c] = __fsub_rn(own, __fsub_rn(high, kMagic));
+            if constexpr (C::kScaled) {
+              const int s = static_cast<int>(scale[r][c]) + ((row_scale[r] + column_scale[c]) << 23);
+              if (s > 0)
+                acc[r][c] = high;  // otherwise every product is cut to 0, and C does not change
+              else
+                low[r][c] = 0;
+              scale[r][c] = static_cast<std::uint32_t>(max(s, 0));
+            } else {
+              acc[r][c] = high;
+            }
+          } else {
+            acc[r][c] = own;
+          }
+        }
+      }
+
       // The products, each cut to the grid.
       const float* a_values = &stage.values[warp_row + g][step * C::kProducts];
       const float* b_values = &stage.values[kTileRows + warp_column + 2 * q][step * C::kProducts];
@@ -313,27 +261,51 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
           }
         }
       }
-      round_sums<C>(row_scale, column_scale, scale, low, kept_bits, acc);
+
+      // The sums rounded and taken off the grid, by 2^100 and 2^(e_max - F + 49).
+      constexpr float kUp = power_of_two(100);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+          std::uint32_t s = scale[r][c];
+          float sum = acc[r][c];
+          if constexpr (C::kWideSum) sum = __fadd_rz(__fsub_rn(sum, kMagic), low[r][c]);
+          if constexpr (C::kScaled) s -= static_cast<std::uint32_t>((row_scale[r] + column_scale[c]) << 23);
+          const float back = float_of(((kPrescale + 154u) << 23) - s);
+          const float value = __fmul_rn(__fmul_rn(sum, kUp), back);
+          const float rounded = float_of(bits_of_float(value) & kept_bits);
+          if constexpr (C::kScaled) {
+            if (scale[r][c] != 0) acc[r][c] = rounded;
+          } else {
+            acc[r][c] = rounded;
+          }
+        }
+      }
     }
 
     if (!now.ends_interval() || !running.any()) continue;  // one chain: acc is the result
     put_aside(acc, aside);
 #pragma unroll 1
     for (int o = 0; o < kRows * kColumns; ++o) {
-      const std::int64_t i = i_of(o), j = j_of(o);
+      const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
       if (i < group.m && j < group.n) {
         running.end_interval(call, group, o, i, j, now.interval_begin, now.ends_slice(), aside[o]);
       }
     }
     if (now.ends_slice()) ++running.slices;
-    clear(acc);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
+    }
     out_of_range = false;
   }
 
   put_aside(acc, aside);
 #pragma unroll 1
   for (int o = 0; o < kRows * kColumns; ++o) {
-    const std::int64_t i = i_of(o), j = j_of(o);
+    const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
     if (i < group.m && j < group.n) write_element(group, call.d_type, i, j, running.result(call, o, aside[o]));
   }
 }

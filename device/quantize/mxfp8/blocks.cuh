@@ -35,8 +35,7 @@ __device__ __forceinline__ std::uint32_t scales_of_pair(std::uint32_t both, std:
   both = without_sign<X>(both);
   const std::uint32_t low = scale_of<F>(E::amax_bits(both & 0xFFFFu)), high = scale_of<F>(E::amax_bits(both >> 16));
   // Exact: powers of two.
-  multipliers =
-      __byte_perm(bits_of_float(e8m0_quantize_multiplier(low)), bits_of_float(e8m0_quantize_multiplier(high)), 0x7632);
+  multipliers = __byte_perm(bits_of_float(e8m0_quantize_multiplier(low)), bits_of_float(e8m0_quantize_multiplier(high)), 0x7632);
   return low | high << 8;
 }
 
@@ -44,13 +43,95 @@ __device__ __forceinline__ float multiplier_of(std::uint32_t pair, int half) {
   return float_of_bits(half == 0 ? pair << 16 : pair & 0xFFFF'0000u);
 }
 
+// Columnwise: amaxes, scales to shared memory, codes to memory. codes_of(i, multiplier) are those of row i.
+template <Format X, Format F, class CodesOf>
+__device__ __forceinline__ void quantize_block_columns(const Mxfp8Tiles& a, const std::uint32_t (&word)[8][4], int lane, int warp,
+                                                       int p, int r, int own_rows, std::int64_t begin, const CodesOf& codes_of,
+                                                       std::uint8_t* column_scales) {
+  std::uint32_t maximum[4];  // of columns 2w and 2w + 1
+#pragma unroll
+  for (int w = 0; w < 4; ++w) {
+    maximum[w] = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) maximum[w] = accumulate_absmax<X>(maximum[w], word[i][w]);
+  }
+  const bool upper2 = lane & 16, upper1 = lane & 8;
+  maximum[0] = keep_half<X>(maximum[0], maximum[2], upper2, 16);
+  maximum[1] = keep_half<X>(maximum[1], maximum[3], upper2, 16);
+  std::uint32_t own;
+  const std::uint32_t scales = scales_of_pair<X, F>(keep_half<X>(maximum[0], maximum[1], upper1, 8), own);
+  // Columns 2r and 2r + 1 of the lane's 8. Those past the last column are 0.
+  *reinterpret_cast<std::uint16_t*>(column_scales + warp * 64 + p * 8 + r * 2) = static_cast<std::uint16_t>(scales);
+  if (a.column_data != nullptr) {
+    std::uint32_t pair[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) pair[w] = __shfl_sync(kAllLanes, own, p | w << 3);
+    std::uint8_t* to = a.column_data + begin;
+#pragma unroll
+    for (int i = 0; i < 8; ++i, advance(to, a.columns)) {
+      const uint2 codes = codes_of(i, [&](int c) { return multiplier_of(pair[c / 2], c % 2); });
+      if (i < own_rows) __stcs(reinterpret_cast<uint2*>(to), codes);
+    }
+  }
+}
+
+// Row scales of the block, by its first kTile threads. The last block of a group also writes the padding of swizzled scales.
+__device__ __forceinline__ void store_block_row_scales(const Mxfp8Tiles& a, std::uint32_t row_in_group, int rows, bool is_last,
+                                                       std::int64_t tiles_before, std::int64_t first_column, int thread,
+                                                       const uint4* row_scales) {
+  using RowLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
+  const std::int64_t pitch = RowLayout::pitch(0, a.columns), first_block = first_column / kBlock;
+  const int padded = a.swizzled && is_last ? kTile - static_cast<int>(row_in_group % kTile) : kBlock;
+  for (int task = thread; task < padded * 4; task += kTile) {  // 4 blocks of a row
+    const int row = task / 4, four = task % 4;
+    const bool inside = row < rows;
+    const std::uint32_t scales = inside ? reinterpret_cast<const std::uint32_t*>(row_scales)[row * 4 + four] : 0;
+    const std::int64_t block = first_block + four * 4, scale_row = tiles_before * kTile + row_in_group + row;
+    if (block >= pitch) continue;
+    if (a.swizzled) {
+      store_scales(a.row_scale + swizzled_scale_index(scale_row, block, pitch / 4), scales, 4, a.scale_vectors);
+    } else if (inside) {
+      store_scales(a.row_scale + scale_row * pitch + block, scales,
+                   static_cast<int>(min(ceil_div(a.columns, kBlock) - block, std::int64_t{4})), a.scale_vectors);
+    }
+  }
+}
+
+// Column scales of the block, by its other kTile threads, which `task` counts.
+__device__ __forceinline__ void store_block_column_scales(const Mxfp8Tiles& a, const GroupTile<1>& found, bool is_last,
+                                                          std::int64_t tiles_before, std::int64_t first_column, int task,
+                                                          const std::uint8_t* column_scales) {
+  using ColumnLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::columnwise>;
+  const std::int64_t pitch = ColumnLayout::pitch(0, a.columns);
+  if (!a.swizzled) {
+    const std::uint32_t scales = reinterpret_cast<const std::uint32_t*>(column_scales)[task];
+    const std::int64_t at = (tiles_before * 4 + found.tile) * pitch + first_column + task * 4;
+    store_scales(a.column_scale + at, scales, static_cast<int>(min(a.columns - first_column - task * 4, std::int64_t{4})),
+                 a.scale_vectors);
+  } else {
+    // Bytes that lie together: 4 columns that are 32 apart, then the next column.
+    std::uint8_t* const group = a.column_scale + tiles_before * 4 * ColumnLayout::factor(a.columns);
+    const std::int64_t tiles_j = ColumnLayout::tiles_j(found.rows, a.columns);
+#pragma unroll
+    for (int tile = 0; tile < kPieceColumns / kTile; ++tile) {
+      const int in_tile = task / 4 + task % 4 * 32;
+      if (first_column + tile * kTile >= pitch) break;
+      std::uint8_t* const to = group + ((first_column / kTile + tile) * tiles_j + found.tile / 4) * 512 + task * 4;
+      const int b = found.tile % 4;
+      __stcs(to + b, column_scales[tile * kTile + in_tile]);
+      if (is_last) {
+        for (int later = b + 1; later < 4; ++later) __stcs(to + later, std::uint8_t{0});
+      }
+    }
+  }
+}
+
+// The row part is written out: as a function ptxas gives other code for it.
 template <Format X, Format F, unsigned kParts>
 __global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_blocks(const __grid_constant__ Mxfp8Tiles a) {
   using E = Element<X>;
-  using RowLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
-  using ColumnLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::columnwise>;
   __shared__ LocateTile<kBlock, Blocks<kTile>> locate;
-  __shared__ uint4 row_scales[kBlock];                         // [row][16 blocks]
+  __shared__ uint4 row_scales[kBlock];  // [row][16 blocks]
   __shared__ std::uint8_t column_scales[kPieceColumns];
   __shared__ GroupTile<1> place;  // read again at the end, so that no registers hold it meanwhile
 
@@ -80,8 +161,7 @@ __global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_bloc
   const auto codes_of = [&](int i, const auto& multiplier) {
     float product[8];
 #pragma unroll
-    for (int c = 0; c < 8; ++c)
-      product[c] = multiply_with_zero(E::widen(word[i][c / 2], c % 2), multiplier(c), a.zero);
+    for (int c = 0; c < 8; ++c) product[c] = multiply_with_zero(E::widen(word[i][c / 2], c % 2), multiplier(c), a.zero);
     return uint2{encode_fp8x4<F>(product[0], product[1], product[2], product[3]),
                  encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
   };
@@ -123,33 +203,7 @@ __global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_bloc
     }
   }
 
-  {
-    std::uint32_t maximum[4];  // of columns 2w and 2w + 1
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-      maximum[w] = 0;
-#pragma unroll
-      for (int i = 0; i < 8; ++i) maximum[w] = accumulate_absmax<X>(maximum[w], word[i][w]);
-    }
-    const bool upper2 = lane & 16, upper1 = lane & 8;
-    maximum[0] = keep_half<X>(maximum[0], maximum[2], upper2, 16);
-    maximum[1] = keep_half<X>(maximum[1], maximum[3], upper2, 16);
-    std::uint32_t own;
-    const std::uint32_t scales = scales_of_pair<X, F>(keep_half<X>(maximum[0], maximum[1], upper1, 8), own);
-    // Columns 2r and 2r + 1 of the lane's 8. Those past the last column are 0.
-    *reinterpret_cast<std::uint16_t*>(column_scales + warp * 64 + p * 8 + r * 2) = static_cast<std::uint16_t>(scales);
-    if (a.column_data != nullptr) {
-      std::uint32_t pair[4];
-#pragma unroll
-      for (int w = 0; w < 4; ++w) pair[w] = __shfl_sync(kAllLanes, own, p | w << 3);
-      std::uint8_t* to = a.column_data + begin;
-#pragma unroll
-      for (int i = 0; i < 8; ++i, advance(to, a.columns)) {
-        const uint2 codes = codes_of(i, [&](int c) { return multiplier_of(pair[c / 2], c % 2); });
-        if (i < own_rows) __stcs(reinterpret_cast<uint2*>(to), codes);
-      }
-    }
-  }
+  quantize_block_columns<X, F>(a, word, lane, warp, p, r, own_rows, begin, codes_of, column_scales);
 
   // Scales. The last block of a group has the padding of swizzled ones to write as well.
   __syncthreads();
@@ -159,46 +213,10 @@ __global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_bloc
   const bool is_last = row_in_group + kBlock >= found.rows;
   const std::int64_t tiles_before = found.before[0];
   if ((kParts & kRowPart) && a.row_scale != nullptr && thread < kTile) {
-    const std::int64_t pitch = RowLayout::pitch(0, a.columns), first_block = first_column / kBlock;
-    const int padded = a.swizzled && is_last ? kTile - static_cast<int>(row_in_group % kTile) : kBlock;
-    for (int task = thread; task < padded * 4; task += kTile) {  // 4 blocks of a row
-      const int row = task / 4, four = task % 4;
-      const bool inside = row < rows;
-      const std::uint32_t scales = inside ? reinterpret_cast<const std::uint32_t*>(row_scales)[row * 4 + four] : 0;
-      const std::int64_t block = first_block + four * 4, scale_row = tiles_before * kTile + row_in_group + row;
-      if (block >= pitch) continue;
-      if (a.swizzled) {
-        store_scales(a.row_scale + swizzled_scale_index(scale_row, block, pitch / 4), scales, 4, a.scale_vectors);
-      } else if (inside) {
-        store_scales(a.row_scale + scale_row * pitch + block, scales,
-                     static_cast<int>(min(ceil_div(a.columns, kBlock) - block, std::int64_t{4})), a.scale_vectors);
-      }
-    }
+    store_block_row_scales(a, row_in_group, rows, is_last, tiles_before, first_column, thread, row_scales);
   }
   if ((kParts & kColumnPart) && a.column_scale != nullptr && thread >= kTile) {
-    const int task = thread - kTile;  // 4 columns
-    const std::int64_t pitch = ColumnLayout::pitch(0, a.columns);
-    if (!a.swizzled) {
-      const std::uint32_t scales = reinterpret_cast<const std::uint32_t*>(column_scales)[task];
-      const std::int64_t at = (tiles_before * 4 + found.tile) * pitch + first_column + task * 4;
-      store_scales(a.column_scale + at, scales,
-                   static_cast<int>(min(a.columns - first_column - task * 4, std::int64_t{4})), a.scale_vectors);
-    } else {
-      // Bytes that lie together: 4 columns that are 32 apart, then the next column.
-      std::uint8_t* const group = a.column_scale + tiles_before * 4 * ColumnLayout::factor(a.columns);
-      const std::int64_t tiles_j = ColumnLayout::tiles_j(found.rows, a.columns);
-#pragma unroll
-      for (int tile = 0; tile < kPieceColumns / kTile; ++tile) {
-        const int in_tile = task / 4 + task % 4 * 32;
-        if (first_column + tile * kTile >= pitch) break;
-        std::uint8_t* const to = group + ((first_column / kTile + tile) * tiles_j + found.tile / 4) * 512 + task * 4;
-        const int b = found.tile % 4;
-        __stcs(to + b, column_scales[tile * kTile + in_tile]);
-        if (is_last) {
-          for (int later = b + 1; later < 4; ++later) __stcs(to + later, std::uint8_t{0});
-        }
-      }
-    }
+    store_block_column_scales(a, found, is_last, tiles_before, first_column, thread - kTile, column_scales);
   }
 }
 
