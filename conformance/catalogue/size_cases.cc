@@ -340,6 +340,18 @@ void large_tiles(Lines& lines) {
   lines.add("grouped_dbias" + any + " K=17", {});
 }
 
+// Results of more than 2^20 elements, of few products each, in every layout; of more than 2^18 in every kind and step.
+void large_results(Lines& lines) {
+  for (const char* words :
+       {"grouped_gemm kind=bf16 splits=1040 N=1040 K=1", "grouped_gemm kind=f16 layout=NN dtype_d=f32 splits=1040 N=2 K=1040",
+        "grouped_gemm kind=tensor layout=NT splits=1 N=1040 K=1040", "grouped_gemm kind=block layout=NN splits=528 N=3 K=528",
+        "grouped_gemm kind=mxfp8 splits=528 N=528 K=16", "grouped_gemm kind=nvfp4 layout=NT dtype_d=f32 splits=16 N=528 K=528",
+        "linear_forward recipe=tensor_current bias=1 splits=1040 N=1040 K=1", "linear_dgrad recipe=none splits=528 N=2 K=528",
+        "linear_wgrad recipe=block splits=1 N=528 K=528"}) {
+    lines.add(words, {});
+  }
+}
+
 }  // namespace
 
 std::vector<CaseLine> size_lines() {
@@ -352,6 +364,7 @@ std::vector<CaseLine> size_lines() {
   single_values(lines);
   empty_runs(lines);
   large_tiles(lines);
+  large_results(lines);
   return lines.take();
 }
 

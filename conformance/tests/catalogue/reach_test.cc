@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/cases/case_schema.h"
@@ -81,10 +82,27 @@ TEST(Reach, HasManyGroupsElementsScalesAndTiles) {
     }
     const bool layer = op.starts_with("linear_"), product = layer || op == "grouped_gemm";
     if (each.lengths.count("elements") != 0 && !product) EXPECT_GT(largest("elements"), 1 << 20) << op;
-    if (op == "grouped_gemm") EXPECT_GT(largest("elements"), 1 << 16);
     if (each.lengths.count("scales") != 0) EXPECT_GT(largest("scales"), 128) << op;
     if (each.lengths.count("tiles") != 0) EXPECT_GT(largest("tiles"), 16) << op;
   }
+}
+
+// Results of more than 2^18 elements in every kind of product and every step of a layer, of more than 2^20 in every layout.
+TEST(Reach, HasLargeResultsOfProducts) {
+  std::map<std::string, std::int64_t> of_kind, of_layout;
+  for (const CaseLine& line : catalogue(Profile::standard)) {
+    if (line.op != "grouped_gemm" && !line.op.starts_with("linear_")) continue;
+    const std::vector<std::int64_t> splits = line.splits();
+    const std::int64_t rows = std::accumulate(splits.begin(), splits.end(), std::int64_t{0}), N = line.integer("N"), K = line.integer("K");
+    const bool product = line.op == "grouped_gemm";
+    const std::string layout = product ? line.text("layout") : line.op == "linear_forward" ? "TN" : line.op == "linear_dgrad" ? "NN" : "NT";
+    const std::int64_t elements = layout == "TN" ? rows * N : layout == "NN" ? rows * K : static_cast<std::int64_t>(splits.size()) * N * K;
+    for (std::int64_t* most : {&of_kind[product ? line.text("kind") : line.op], &of_layout[product ? layout : "a layer"]}) *most = std::max(*most, elements);
+  }
+  EXPECT_EQ(of_kind.size(), 9u);
+  for (const auto& [kind, most] : of_kind) EXPECT_GT(most, 1 << 18) << kind;
+  EXPECT_EQ(of_layout.size(), 4u);
+  for (const auto& [layout, most] : of_layout) EXPECT_GT(most, 1 << 20) << layout;
 }
 
 // One row, column or product an element, and none, in every kind and layout that may have so few.
