@@ -17,7 +17,7 @@ void state_null(const assay_call&, assay_numerics& numerics) {
   numerics.batch_invariant = -1;
 }
 
-constexpr HostBackend kNull{"null", "claims success and writes nothing: every case with a word to write must fail",
+constexpr HostBackend kNull{"null", "claims success and writes nothing: every case with an element to write must fail",
                             configure_null, perform_null, state_null};
 
 }  // namespace

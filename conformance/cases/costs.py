@@ -19,7 +19,7 @@ GROUPS = [
     ("order-free sums", lambda case, line: "data=wide_sums" in line, "narrow sums where no plan is stated"),
     ("outputs left out", lambda case, line: re.search(r" outputs=[a-z]|:absent", line) and seed(line) >= 90000 or ":absent" in line,
      "what is right only where another output is requested too"),
-    ("sizes", lambda case, line: seed(line) >= 60000, "thresholds and residues in every length, many groups, rare words"),
+    ("sizes", lambda case, line: seed(line) >= 60000, "thresholds and residues in every length, many groups, rare values"),
     ("pairs of options", lambda case, line: seed(line) >= 10000, "options that meet only in pairs"),
     ("written", lambda case, line: True, "one rule or one known fault each"),
 ]
@@ -46,12 +46,12 @@ def main():
         op = "linear_*" if op.startswith("linear_") else op
         row = rows.setdefault((name, op), [0, 0, 0.0, finds])
         row[0] += 1
-        row[1] += case["words"]
+        row[1] += case["elements"] if "elements" in case else case["words"]  # the former name
         row[2] += case["seconds"]
     total = sum(row[2] for row in rows.values()) or 1.0
-    print("| lines | op | cases | words | share of the time | there for |\n|---|---|---|---|---|---|")
-    for (name, op), (count, words, seconds, finds) in sorted(rows.items(), key=lambda item: -item[1][2]):
-        print(f"| {name} | {op} | {count} | {words:,} | {100 * seconds / total:.1f} % | {finds} |")
+    print("| lines | op | cases | elements | share of the time | there for |\n|---|---|---|---|---|---|")
+    for (name, op), (count, elements, seconds, finds) in sorted(rows.items(), key=lambda item: -item[1][2]):
+        print(f"| {name} | {op} | {count} | {elements:,} | {100 * seconds / total:.1f} % | {finds} |")
     print(f"| all | | {sum(row[0] for row in rows.values())} | {sum(row[1] for row in rows.values()):,} | 100 % | |")
 
 

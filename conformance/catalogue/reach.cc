@@ -44,7 +44,7 @@ void add_matrix(const CaseLine& line, Reach& reach) {
   const std::int64_t columns = line.integer("K"), elements = rows.active * columns;
   add_rows(rows, columns, reach);
   if (line.op == "grouped_dbias") {
-    reach.words["sums"] += static_cast<std::int64_t>(rows.splits.size()) * columns;
+    reach.elements["sums"] += static_cast<std::int64_t>(rows.splits.size()) * columns;
     return;
   }
   const Recipe recipe = *recipe_named(line.text("recipe"));
@@ -53,11 +53,11 @@ void add_matrix(const CaseLine& line, Reach& reach) {
     if (direction != "both" && direction != name) continue;
     const std::int64_t scales = add_scales(recipe, each, rows, columns, reach);
     if (line.op != "dequantize" && !(line.op == "quantize" && line.has("noop") &&
-                                     line.real("noop") == 1)) reach.words[type_of_scales(recipe)] += scales;
-    if (line.op == "quantize") reach.words["codes " + line.text("otype")] += elements;
+                                     line.real("noop") == 1)) reach.elements[type_of_scales(recipe)] += scales;
+    if (line.op == "quantize") reach.elements["codes " + line.text("otype")] += elements;
   }
-  if (line.op == "dequantize") reach.words["values"] += elements;
-  if (line.op == "quantize" && line.integer("dbias") == 1) reach.words["sums"] += static_cast<std::int64_t>(rows.splits.size()) * columns;
+  if (line.op == "dequantize") reach.elements["values"] += elements;
+  if (line.op == "quantize" && line.integer("dbias") == 1) reach.elements["sums"] += static_cast<std::int64_t>(rows.splits.size()) * columns;
 }
 
 void add_product(const CaseLine& line, Reach& reach) {
@@ -68,7 +68,7 @@ void add_product(const CaseLine& line, Reach& reach) {
   reach.lengths["N"].insert(N);
   const std::string step = line.op == "grouped_gemm" ? line.text("layout") : line.op == "linear_forward" ? "TN" : line.op == "linear_dgrad" ? "NN" : "NT";
   const std::string kind = line.op == "grouped_gemm" ? "d " + line.text("kind") : "values";
-  reach.words[kind] += step == "TN" ? rows.active * N : step == "NN" ? rows.active * K : groups * N * K;
+  reach.elements[kind] += step == "TN" ? rows.active * N : step == "NN" ? rows.active * K : groups * N * K;
 }
 
 void add(const CaseLine& line, std::map<std::string, Reach>& all) {
@@ -86,11 +86,11 @@ void add(const CaseLine& line, std::map<std::string, Reach>& all) {
     reach.lengths["tensors"].insert(tensors);
     reach.lengths["length"].insert(length);
     reach.lengths["elements"].insert(tensors * length);
-    reach.words["values"] += tensors * (length + 1);
+    reach.elements["values"] += tensors * (length + 1);
   } else if (line.op.starts_with("splits_to_offsets")) {
     const auto groups = static_cast<std::int64_t>(line.splits(line.op == "splits_to_offsets_2d" ? "first" : "splits").size());
     reach.lengths["groups"].insert(groups);
-    reach.words["offsets"] += (groups + 1) * (line.op == "splits_to_offsets_multi" ? static_cast<std::int64_t>(offsets_outputs(line).size()) : 1);
+    reach.elements["offsets"] += (groups + 1) * (line.op == "splits_to_offsets_multi" ? static_cast<std::int64_t>(offsets_outputs(line).size()) : 1);
   } else {
     add_matrix(line, reach);
   }
@@ -114,9 +114,9 @@ bool on_both_sides(const std::set<std::int64_t>& lengths, std::int64_t power) {
 std::string describe_reach(const std::map<std::string, Reach>& reach) {
   std::string text;
   for (const auto& [op, each] : reach) {
-    text += op + ": " + show(each.lines) + " lines\n  words ";
+    text += op + ": " + show(each.lines) + " lines\n  elements ";
     std::string separator;
-    for (const auto& [what, count] : each.words) text += std::exchange(separator, ", ") + what + " " + show(count);
+    for (const auto& [what, count] : each.elements) text += std::exchange(separator, ", ") + what + " " + show(count);
     text += '\n';
     for (const auto& [name, lengths] : each.lengths) {
       text += "  " + name + ": " + show(lengths.size()) + " values, to " + show(*lengths.rbegin());

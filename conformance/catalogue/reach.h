@@ -17,7 +17,7 @@ struct Reach {
   // "scales" (of one row or column), "tiles" (swizzled, of one tensor or group), "tensors", "length".
   std::map<std::string, std::set<std::int64_t>> lengths;
   // Words by what they are: "codes e4m3", "scales f32", "values", "sums", "offsets". Replays count once.
-  std::map<std::string, std::int64_t> words;
+  std::map<std::string, std::int64_t> elements;
 };
 
 // By op. A scenario counts as its calls.

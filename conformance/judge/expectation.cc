@@ -263,7 +263,7 @@ void Expectation::count(const Output& output, std::size_t bytes) {
 }
 
 void Expectation::count_elements(Judgement& judgement) const {
-  judgement.words += exact_ + bounded_;
+  judgement.elements += exact_ + bounded_;
   judgement.elements_exact += exact_;
   judgement.elements_bounded += bounded_;
   judgement.elements_unbounded += unbounded_;

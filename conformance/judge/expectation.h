@@ -31,7 +31,7 @@ class Expectation {
   Ground ground() const { return ground_; }
   // Adds the elements that will be compared, and those of which nothing can be said, to the judgement's counts.
   void count_elements(Judgement& judgement) const;
-  std::int64_t words() const { return exact_ + bounded_; }
+  std::int64_t elements() const { return exact_ + bounded_; }
   // Whose answer is expected, where it is not the reference's or a fixture's: a backend's name.
   const std::string& expected_by() const { return expected_by_; }
   // Not empty when the statement itself cannot be followed: a plan or a unit that is not in the tables.

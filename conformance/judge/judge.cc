@@ -120,7 +120,7 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
       return watch.stop(judgement);
     }
   }
-  if (is_made_late(trial.variety()) && expectation.words() <= kLateWords) {
+  if (is_made_late(trial.variety()) && expectation.elements() <= kLateElements) {
     for (const bool elsewhere : {false, true}) {
       const Trial::Way way{false, true, elsewhere};
       Attempt tried = trial.attempt(problem, kPoisons[0], way, std::move(outputs[1]));

@@ -45,7 +45,7 @@ struct Judgement {
   Verdict verdict = Verdict::unfinished;
   Ground ground = Ground::bits;
   std::string text;             // why it failed or was not run; empty for a pass. Several lines; the first says it all
-  std::int64_t words = 0;       // output elements compared: elements_exact + elements_bounded
+  std::int64_t elements = 0;    // output elements compared: elements_exact + elements_bounded
   std::int64_t elements_exact = 0;      // of which only one value is right
   std::int64_t elements_bounded = 0;    // of which any value within a computed interval passes
   std::int64_t elements_unbounded = 0;  // of which nothing can be said (an overflow that depends on the order): not compared

@@ -86,7 +86,7 @@ void list_levels() {
 void list_counts() {
   for (const Profile profile : kProfiles) say("profile {}: {} cases\n", name_of(profile), catalogue(profile).size());
   struct Fixtures {
-    std::int64_t files = 0, cases = 0, words = 0;
+    std::int64_t files = 0, cases = 0, elements = 0;
   };
   std::map<std::string, Fixtures> by_origin;
   for (const golden::ManifestEntry& entry : golden::read_manifest(golden_folder() / "manifest.json")) {
@@ -96,10 +96,10 @@ void list_counts() {
     ++of.files;
     for (const golden::Case& each : golden::read_fixture_contained(golden_folder() / entry.file).cases) {
       ++of.cases;
-      for (const auto& [name, tensor] : each.out) of.words += tensor.elements();
+      for (const auto& [name, tensor] : each.out) of.elements += tensor.elements();
     }
   }
-  for (const auto& [origin, of] : by_origin) say("fixtures, {}: {} files, {} cases, {} words\n", origin, of.files, of.cases, of.words);
+  for (const auto& [origin, of] : by_origin) say("fixtures, {}: {} files, {} cases, {} elements\n", origin, of.files, of.cases, of.elements);
   say("levels: {}\n", levels().size());
 }
 
@@ -153,7 +153,7 @@ Action add_list(CLI::App& verb) {
   verb.add_option("--profile", options->profile, "smoke, standard or full")->capture_default_str()->check(CLI::IsMember({"smoke", "standard",
       "full"}));
   verb.add_option("--cases", options->case_files, "The cases of this file in place of the catalogue's; again for more (run --help)")->allow_extra_args(false);
-  verb.add_flag("--reach", options->reach, "What these cases reach: the words that each op has compared, and the lengths that it meets");
+  verb.add_flag("--reach", options->reach, "What these cases reach: the elements that each op has compared, and the lengths that it meets");
   verb.add_flag("--names", options->names, "Names instead of case lines");
   verb.add_option("--json", options->json, "Write names and lines, or with --schema the schema, to this file");
   verb.add_flag("--backends", options->backends, "The built-in backends");

@@ -97,7 +97,7 @@ Action add_scale_map(CLI::App& verb) {
   verb.add_flag("--quiet", options->quiet, "No progress");
   verb.footer(
       "One call for each block of the contraction and each operand: the codes are 1 within that block and the operand's scales\n"
-      "encode their own places, so that D shows which scale each word used. Memory before and behind the scales encodes its place too.");
+      "encode their own places, so that D shows which scale each element used. Memory before and behind the scales encodes its place too.");
   return [options] {
     std::string words;
     for (const std::string& word : options->words) words += (words.empty() ? "" : " ") + word;
@@ -133,7 +133,7 @@ Action add_scale_map(CLI::App& verb) {
     CaseReport told{"generated", name_of(line), to_text(line), line.op, line.text("kind"), {}};
     told.judgement.verdict = map.verdict;
     told.judgement.text = text_of(map);
-    told.judgement.words = map.words;
+    told.judgement.elements = map.elements;
     if (map.verdict == Verdict::passed) {
       say("{}\n\n", told.judgement.text);
       told.judgement.text.clear();

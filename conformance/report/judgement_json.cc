@@ -66,8 +66,8 @@ Finding finding_from(const json& entry) {
 }  // namespace
 
 json to_json(const Judgement& judgement) {
-  json entry{{"verdict", name_of(judgement.verdict)}, {"words", judgement.words}, {"seconds", judgement.seconds}};
-  if (judgement.verdict == Verdict::passed || judgement.words > 0) entry["ground"] = name_of(judgement.ground);
+  json entry{{"verdict", name_of(judgement.verdict)}, {"elements", judgement.elements}, {"words", judgement.elements}, {"seconds", judgement.seconds}};
+  if (judgement.verdict == Verdict::passed || judgement.elements > 0) entry["ground"] = name_of(judgement.ground);
   if (judgement.elements_bounded > 0) entry["bounded"] = judgement.elements_bounded;
   if (judgement.elements_unbounded > 0) entry["unbounded"] = judgement.elements_unbounded;
   if (!judgement.expected_by.empty()) entry["expected_by"] = judgement.expected_by;
@@ -87,10 +87,10 @@ Judgement judgement_from(const json& entry) {
   if (!ground_named(ground)) throw std::runtime_error("ground is '" + ground + "': expected bits, order-free bits or bound");
   judgement.verdict = *verdict_named(verdict);
   judgement.ground = *ground_named(ground);
-  judgement.words = entry.at("words");
+  judgement.elements = entry.contains("elements") ? entry.at("elements") : entry.at("words");  // the former name
   judgement.elements_bounded = entry.value("bounded", std::int64_t{0});
   judgement.elements_unbounded = entry.value("unbounded", std::int64_t{0});
-  judgement.elements_exact = judgement.words - judgement.elements_bounded;
+  judgement.elements_exact = judgement.elements - judgement.elements_bounded;
   judgement.seconds = entry.at("seconds");
   judgement.expected_by = entry.value("expected_by", "");
   judgement.details = entry.value("details", std::vector<std::string>{});

@@ -15,7 +15,7 @@ void count(Counts& counts, const Judgement& judgement) {
     case Verdict::not_run: ++counts.not_run; break;
     default: ++counts.other;
   }
-  counts.words += judgement.words;
+  counts.elements += judgement.elements;
 }
 
 void Report::append_to(std::unique_ptr<ResultsFile> results) {

@@ -41,7 +41,7 @@ CaseReport report_from(const nlohmann::json& entry);
 inline constexpr const char *kGenerated = "generated", *kSelfCheck = "self-check";  // suites that are no fixture
 
 struct Counts {
-  std::int64_t passed = 0, failed = 0, not_run = 0, other = 0, words = 0;
+  std::int64_t passed = 0, failed = 0, not_run = 0, other = 0, elements = 0;
   std::int64_t cases() const { return passed + failed + not_run + other; }
 };
 void count(Counts& counts, const Judgement& judgement);

@@ -18,34 +18,34 @@ std::map<std::string, Basis> bases_of(const std::vector<CaseReport>& cases) {
     if (each.suite == kSelfCheck || each.judgement.verdict != Verdict::passed) continue;
     Basis& basis = bases[ground_text(each.judgement)];
     ++basis.cases;
-    basis.words += each.judgement.words;
+    basis.elements += each.judgement.elements;
     basis.bounded += each.judgement.elements_bounded;
     basis.unbounded += each.judgement.elements_unbounded;
   }
   return bases;
 }
 
-std::string words_text(const std::map<std::string, Basis>& bases) {
+std::string elements_text(const std::map<std::string, Basis>& bases) {
   std::map<std::string, std::int64_t> by;
   std::string text;
-  const auto add = [&](std::int64_t words, const std::string& how) { text += fmt::format("{}{} {}", text.empty() ? "" : ", ", words, how); };
+  const auto add = [&](std::int64_t elements, const std::string& how) { text += fmt::format("{}{} {}", text.empty() ? "" : ", ", elements, how); };
   std::int64_t unbounded = 0;
   const std::string bound(name_of(Ground::bound)), free(name_of(Ground::order_free_bits));
   for (const auto& [ground, basis] : bases) {
     const bool is_bound = ground.starts_with(bound);
     const std::string rest = is_bound ? ground.substr(bound.size()) : "";
     if (is_bound && basis.bounded > 0) by["within bounds" + rest] += basis.bounded;
-    if (!is_bound || basis.words > basis.bounded) by["by " + (is_bound ? free + rest : ground)] += basis.words - basis.bounded;
+    if (!is_bound || basis.elements > basis.bounded) by["by " + (is_bound ? free + rest : ground)] += basis.elements - basis.bounded;
     unbounded += basis.unbounded;
   }
-  for (const auto& [how, words] : by) add(words, how);
+  for (const auto& [how, elements] : by) add(elements, how);
   if (unbounded > 0) text += fmt::format("; {} unbounded, not compared", unbounded);
   return text;
 }
 
 std::string standing_text(const Judgement& judgement) {
   const std::string ground = ground_text(judgement);
-  const std::string by = judgement.words == 0 || ground == name_of(Ground::bits) ? "" : fmt::format("by {}", ground);
+  const std::string by = judgement.elements == 0 || ground == name_of(Ground::bits) ? "" : fmt::format("by {}", ground);
   return fmt::format("{}{}{}", by, by.empty() || judgement.way.empty() ? "" : "; ", judgement.way);
 }
 
@@ -64,7 +64,7 @@ std::map<std::string, SettingCounts> settings_of(const std::vector<CaseReport>& 
     SettingCounts& of = settings[each.setting.empty() ? "" : each.setting];
     count(of.counts, each.judgement);
     if (!each.judgement.plan.empty()) {
-      of.known_words += each.judgement.words;
+      of.known_elements += each.judgement.elements;
     } else if (each.judgement.verdict != Verdict::not_run) {
       ++of.unknown[each.variety];
     }

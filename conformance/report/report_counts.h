@@ -14,15 +14,15 @@ Counts count_cases(const std::vector<CaseReport>& cases);
 
 // What passes rest on: "bits", "order-free bits", "bound", each perhaps "expected by" another backend.
 struct Basis {
-  std::int64_t cases = 0, words = 0;
-  std::int64_t bounded = 0;    // of the words: any value within a computed interval passed; only one value did of the others
-  std::int64_t unbounded = 0;  // elements of which nothing could be said, so that they are no words
+  std::int64_t cases = 0, elements = 0;
+  std::int64_t bounded = 0;    // of the elements: any value within a computed interval passed; only one value did of the others
+  std::int64_t unbounded = 0;  // elements that were not compared, not counted in `elements`
 };
 std::map<std::string, Basis> bases_of(const std::vector<CaseReport>& cases);
 
 // "88 by bits, 12 by order-free bits, 5 within bounds; 3 unbounded, not compared". An element within bounds that every order of
 // sums gives the same value is one by order-free bits.
-std::string words_text(const std::map<std::string, Basis>& bases);
+std::string elements_text(const std::map<std::string, Basis>& bases);
 
 // "bound, expected by bringup; made eagerly instead of replayed, ...": what a verdict rests on, where that is not bits of the
 // reference or the case was judged in another way than it asks for; else empty.
@@ -34,7 +34,7 @@ std::map<std::string, std::int64_t> ways_of(const std::vector<CaseReport>& cases
 // What the products came to under one setting.
 struct SettingCounts {
   Counts counts;
-  std::int64_t known_words = 0;                  // of counts.words: the backend stated the plan
+  std::int64_t known_elements = 0;               // of counts.elements: the backend stated the plan
   std::map<std::string, std::int64_t> unknown;   // cases without a stated plan, by variety
 };
 // By setting; the backend's own choice first. Cases that are no product, or were not run to a comparison, have no plan.

@@ -1,4 +1,5 @@
-// A report as JSON: conformance/report/report.schema.json.
+// A report as JSON: conformance/report/report.schema.json. Counts of elements are written twice: as `elements`, and as `words`,
+// their former name, for programs that read reports of earlier versions.
 
 #include <algorithm>
 
@@ -83,17 +84,20 @@ nlohmann::json Report::outcome_json() const {
     nlohmann::json unknown = nlohmann::json::object();
     for (const auto& [variety, number] : all_of_it.unknown) unknown[variety] = number;
     settings.push_back({{"setting", setting}, {"passed", all_of_it.counts.passed}, {"failed", all_of_it.counts.failed},
-                        {"not_run", all_of_it.counts.not_run}, {"other", all_of_it.counts.other}, {"words", all_of_it.counts.words},
-                        {"words_with_known_plan", all_of_it.known_words}, {"unknown", unknown}});
+                        {"not_run", all_of_it.counts.not_run}, {"other", all_of_it.counts.other}, {"elements", all_of_it.counts.elements},
+                        {"words", all_of_it.counts.elements}, {"elements_with_known_plan", all_of_it.known_elements},
+                        {"words_with_known_plan", all_of_it.known_elements}, {"unknown", unknown}});
   }
   nlohmann::json bases = nlohmann::json::object();
   for (const auto& [ground, basis] : bases_of(cases_)) {
-    bases[ground] = {{"cases", basis.cases}, {"words", basis.words}, {"bounded", basis.bounded}, {"unbounded", basis.unbounded}};
+    bases[ground] = {{"cases", basis.cases}, {"elements", basis.elements}, {"words", basis.elements},
+                     {"bounded", basis.bounded}, {"unbounded", basis.unbounded}};
   }
   nlohmann::json made{{"exit", static_cast<int>(outcome_.exit_code())},
                       {"exits", exits},
                       {"verdict", verdict_line()},
-                      {"counts", {{"passed", all.passed}, {"failed", all.failed}, {"not_run", all.not_run}, {"other", all.other}, {"words", all.words}}},
+                      {"counts", {{"passed", all.passed}, {"failed", all.failed}, {"not_run", all.not_run}, {"other", all.other},
+                                  {"elements", all.elements}, {"words", all.elements}}},
                       {"bases", bases},
                       {"resumed", resumed_},
                       {"settings", settings},

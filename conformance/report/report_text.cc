@@ -16,7 +16,7 @@ std::string paint(const std::string& text, const char* colour) {
 }
 
 void say_row(const std::string& name, const Counts& counts) {
-  say("{:<24}{:>7}{:>7}{:>8}{:>6}{:>8}\n", name, counts.passed, counts.failed, counts.not_run, counts.other, short_number(counts.words));
+  say("{:<23}{:>7}{:>7}{:>8}{:>6}{:>9}\n", name, counts.passed, counts.failed, counts.not_run, counts.other, short_number(counts.elements));
 }
 
 // Ops, and their recipes below them.
@@ -24,7 +24,7 @@ void say_table(const std::vector<CaseReport>& cases) {
   std::map<std::string, std::map<std::string, Counts>> rows;
   for (const CaseReport& each : cases) count(rows[each.op][each.recipe], each.judgement);
   if (rows.empty()) return;
-  say("{:<24}{:>7}{:>7}{:>8}{:>6}{:>8}\n", "op and recipe", "passed", "failed", "not run", "other", "words");
+  say("{:<23}{:>7}{:>7}{:>8}{:>6}{:>9}\n", "op and recipe", "passed", "failed", "not run", "other", "elements");
   for (const auto& [op, recipes] : rows) {
     if (recipes.size() == 1 && recipes.begin()->first == "-") {
       say_row(op, recipes.begin()->second);
@@ -40,13 +40,13 @@ void say_table(const std::vector<CaseReport>& cases) {
 void Report::print_settings() const {
   constexpr std::size_t kMostNamed = 8;
   const std::map<std::string, SettingCounts> settings = settings_of(cases_);
-  std::int64_t words = 0, known = 0;
-  say("{:>7}{:>7}{:>8}{:>6}{:>8}{:>11}  {}\n", "passed", "failed", "not run", "other", "words", "plan known", "setting");
+  std::int64_t elements = 0, known = 0;
+  say("{:>7}{:>7}{:>8}{:>6}{:>9}{:>11}  {}\n", "passed", "failed", "not run", "other", "elements", "plan known", "setting");
   for (const auto& [setting, of] : settings) {
-    const double share = of.counts.words == 0 ? 0 : 100.0 * static_cast<double>(of.known_words) / static_cast<double>(of.counts.words);
-    say("{:>7}{:>7}{:>8}{:>6}{:>8}{:>10.1f}%  {}\n", of.counts.passed, of.counts.failed, of.counts.not_run, of.counts.other, short_number(of.counts.words),
+    const double share = of.counts.elements == 0 ? 0 : 100.0 * static_cast<double>(of.known_elements) / static_cast<double>(of.counts.elements);
+    say("{:>7}{:>7}{:>8}{:>6}{:>9}{:>10.1f}%  {}\n", of.counts.passed, of.counts.failed, of.counts.not_run, of.counts.other, short_number(of.counts.elements),
         share, setting.empty() ? "own choice" : setting);
-    words += of.counts.words, known += of.known_words;
+    elements += of.counts.elements, known += of.known_elements;
   }
   for (const auto& [setting, of] : settings) {
     if (of.unknown.empty()) continue;
@@ -59,7 +59,7 @@ void Report::print_settings() const {
     if (of.unknown.size() > kMostNamed) text += fmt::format(" and {} more", of.unknown.size() - kMostNamed);
     say("plan unknown, {}: {}\n", setting.empty() ? "the backend's own choice" : setting, text);
   }
-  if (words > 0) say("plan known for {:.2f}% of {} words of products\n", 100.0 * static_cast<double>(known) / static_cast<double>(words), words);
+  if (elements > 0) say("plan known for {:.2f}% of {} elements of products\n", 100.0 * static_cast<double>(known) / static_cast<double>(elements), elements);
 }
 
 // "PASS run --profile smoke: backend faulty of /x/faulty.so on CPU (x86-64), ...: 6 passed, ...".
@@ -68,13 +68,13 @@ std::string Report::verdict_line() const {
   const bool good = outcome_.exit_code() == ExitCode::passed;
   // What was declared absent, and proved to be, is no failure; but a pass says how much of the whole it is.
   const std::string word = !good ? "FAIL" : all.not_run == 0 ? "PASS" : fmt::format("PASS (partial: {} of {} cases absent)", all.not_run, all.cases());
-  const std::string bases = words_text(bases_of(cases_));
+  const std::string bases = elements_text(bases_of(cases_));
   std::string codes;
   for (const ExitCode code : outcome_.all()) codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
   std::string claimed;
   if (claims_ && claims_->tells_levels()) claimed = fmt::format("; levels passed: {}", claims_->passed_levels(true));
-  return fmt::format("{} {}: {}: {} passed, {} failed, {} not run, {} other{}, {} words compared{}{}, {:.1f} s{}", word, verb_, subject_.text(), all.passed,
-                     all.failed, all.not_run, all.other, resumed_ > 0 ? fmt::format(" ({} of an earlier run)", resumed_) : "", all.words,
+  return fmt::format("{} {}: {}: {} passed, {} failed, {} not run, {} other{}, {} elements compared{}{}, {:.1f} s{}", word, verb_, subject_.text(), all.passed,
+                     all.failed, all.not_run, all.other, resumed_ > 0 ? fmt::format(" ({} of an earlier run)", resumed_) : "", all.elements,
                      bases.empty() ? "" : " (passed: " + bases + ")", claimed, seconds_, codes.empty() ? "" : "; exit " + codes);
 }
 

@@ -288,8 +288,8 @@ void self_check(Report& report, bool progress, std::int64_t index, std::int64_t 
     CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], null, null_choice);
     CaseReport entry{kSelfCheck, judged.name, judged.line, kSelfCheck, "null", {}};
     entry.judgement.seconds = judged.judgement.seconds;
-    // A case with nothing to write passes on a backend that does nothing too; it says so by comparing no words.
-    const bool right = judged.judgement.verdict == Verdict::failed || (judged.judgement.verdict == Verdict::passed && judged.judgement.words == 0);
+    // A case with nothing to write passes on a backend that does nothing too; it compares no elements.
+    const bool right = judged.judgement.verdict == Verdict::failed || (judged.judgement.verdict == Verdict::passed && judged.judgement.elements == 0);
     entry.judgement.verdict = right ? Verdict::passed : Verdict::failed;
     if (!right) {
       entry.judgement.text = judged.line + "\n  self-check: a backend that writes nothing was judged '" +

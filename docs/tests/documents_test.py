@@ -30,15 +30,15 @@ def recorded_cases(manifest, file):
     return sum(sum(each["cases"].values()) for each in manifest["fixtures"] if each["file"] == file)
 
 
-# What a page that names one of these files says of the figures in it: the file, the words that it makes, the pages.
+# What a page that names one of these files says of the figures in it: the file, the text that it makes, the pages.
 README, MEASURED, RESULTS = "README.md", "docs/measured.md", "docs/results.md"
 FIGURES = [
     ("bench/results/h200_random_products.json",
      lambda f: commas(f["shapes"]["passed"] + f["shapes"]["failed"]) + " random shapes", [MEASURED, RESULTS]),
     ("bench/results/h200_random_products.json", lambda f: commas(f["runs_of_candidates"]), [MEASURED, RESULTS]),
-    ("bench/results/h200_random_products.json", lambda f: f"{f['words'] / 1e9:.1f} billion words", [MEASURED, RESULTS]),
+    ("bench/results/h200_random_products.json", lambda f: f"{f['words'] / 1e9:.1f} billion elements", [MEASURED, RESULTS]),
     ("bench/results/h200_suite_crossed.json", lambda f: commas(f["suite"]["counts"]["passed"]) + " cases", [RESULTS]),
-    ("bench/results/h200_suite_crossed.json", lambda f: f"{f['suite']['counts']['words'] / 1e6:.0f} million words", [RESULTS]),
+    ("bench/results/h200_suite_crossed.json", lambda f: f"{f['suite']['counts']['words'] / 1e6:.0f} million elements", [RESULTS]),
     ("golden/manifest.json", lambda f: f"{recorded_cases(f, 'transformer_engine_quantize.h5')} recorded cases", [MEASURED]),
     ("golden/manifest.json", lambda f: f"{recorded_cases(f, 'cublaslt_grouped_gemm.h5')} recorded cases", [MEASURED]),
     ("bench/results/h200_memory_states.json", lambda f: f"{min(us for _, us in f['in_order'])} us", [MEASURED]),

@@ -83,7 +83,7 @@ std::vector<Tally> count_all(const Evidence& e, const WrongWords& words, const s
   std::vector<Tally> all(chosen.size());
   for (const std::vector<Tally>& piece : pieces) {
     for (std::size_t h = 0; h < chosen.size(); ++h) {
-      all[h].words += piece[h].words;
+      all[h].elements += piece[h].elements;
       for (std::size_t k = 0; k < all[h].kinds.size(); ++k) all[h].kinds[k] += piece[h].kinds[k];
     }
   }
@@ -116,8 +116,8 @@ void explain_padding(const Evidence& e, std::vector<std::string>& hints, HintEff
   if (!tallies.empty() && tallies[0].explained() > 0) {
     hints.push_back("padding, which must be 0, is " + chosen[0]->text(tallies[0]));
   } else {
-    const std::string words = e.padding.count() == 1 ? " word is not" : " words are not";
-    hints.push_back("padding must be 0: " + show(e.padding.count()) + words);
+    const std::string elements = e.padding.count() == 1 ? " element is not" : " elements are not";
+    hints.push_back("padding must be 0: " + show(e.padding.count()) + elements);
   }
 }
 

@@ -48,15 +48,15 @@ std::uint64_t close_code(const Evidence& e, std::uint64_t want, std::uint64_t nu
 }  // namespace
 
 void Tally::add(std::span<const std::int8_t> found) {
-  words += static_cast<std::int64_t>(found.size());
+  elements += static_cast<std::int64_t>(found.size());
   for (const std::int8_t kind : found) {
     if (kind >= 0) ++kinds[static_cast<std::size_t>(kind)];
   }
 }
 
 std::string share_text(const Tally& tally) {
-  if (tally.words == 1) return "the only wrong word";
-  return tally.explained() == tally.words ? "all " + show(tally.words) : show(tally.explained()) + " of " + show(tally.words);
+  if (tally.elements == 1) return "the only wrong element";
+  return tally.explained() == tally.elements ? "all " + show(tally.elements) : show(tally.explained()) + " of " + show(tally.elements);
 }
 
 Chance::Chance(const Evidence& e, std::span<const Word> sample) : least_(std::min(0.5, std::ldexp(4.0, -e.want.bits))) {

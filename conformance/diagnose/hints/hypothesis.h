@@ -16,7 +16,7 @@ namespace assay::conformance {
 
 // How many wrong words a hypothesis explains, by kind.
 struct Tally {
-  std::int64_t words = 0;  // all that are wrong
+  std::int64_t elements = 0;  // all that are wrong
   std::array<std::int64_t, 4> kinds{};
   std::int64_t explained() const { return kinds[0] + kinds[1] + kinds[2] + kinds[3]; }
   // Whether all that are explained are of this kind.
@@ -24,7 +24,7 @@ struct Tally {
   void add(std::span<const std::int8_t> found);
 };
 
-// "all 12", "3 of 12", "the only wrong word".
+// "all 12", "3 of 12", "the only wrong element".
 std::string share_text(const Tally& tally);
 
 // Words that are wrong at random, to see what chance would explain.

@@ -66,7 +66,7 @@ void propose_one_difference(const Evidence& e, std::span<const Word> sample, Hyp
   propose(hypotheses, claim, [elements = e.want, by](const Word& w) { return excess(elements, w) == by ? 0 : -1; },
           [by, to_the_end, at = first.offset](const Tally& tally) {
             const std::string far = by < 0 ? show(-by) + " too small" : show(by) + " too large";
-            if (!to_the_end || tally.explained() != tally.words) return far + ": " + share_text(tally);
+            if (!to_the_end || tally.explained() != tally.elements) return far + ": " + share_text(tally);
             const std::string index = show(at), share = share_text(tally);
             return far + " from index " + index + " to the end: " + share + ": a carry that is wrong at index " + index;
           });

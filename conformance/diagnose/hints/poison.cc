@@ -75,7 +75,7 @@ void propose_poison(const Evidence& e, std::span<const Word>, Hypotheses& hypoth
   claim.leads = true;
   claim.chance = e.want.bits == 4 ? 1.0 / 256 : 1e-7;  // two nibbles may happen to be so; one word of both runs is enough
   const auto text = [](const Tally& tally) {
-    const std::string hold = tally.words == 1 ? " still holds" : " still hold";
+    const std::string hold = tally.elements == 1 ? " still holds" : " still hold";
     return "not written: " + share_text(tally) + hold + " what was there before the call";
   };
   propose(hypotheses, claim, [unwritten = Unwritten(e)](const Word& word) { return unwritten(word) ? 0 : -1; }, text);

@@ -34,7 +34,7 @@ void propose_one_step(const Evidence& e, Hypotheses& hypotheses) {
           },
           [](const Tally& tally) {
             const std::string share = share_text(tally);
-            if (tally.words == 1) return std::string("a rounding: the only wrong word is off by one unit in the last place");
+            if (tally.elements == 1) return std::string("a rounding: the only wrong element is off by one unit in the last place");
             if (tally.only(1) && tally.explained() >= kOneWay) {
               return "a truncation: off by one unit in the last place, always toward zero: " + share;
             }
@@ -142,11 +142,11 @@ void propose_byte_order(const Evidence& e, Hypotheses& hypotheses) {
     return other;
   };
   propose(hypotheses, {}, [=](const Word& w) { return w.got == reversed(w.want) ? 0 : -1; },
-          [](const Tally& tally) { return "the bytes of each word are in the other order: " + share_text(tally); });
+          [](const Tally& tally) { return "the bytes of each element are in the other order: " + share_text(tally); });
   if (bits == 16) return;
   const std::uint64_t half = bits / 2 == 32 ? 0xFFFF'FFFF : 0xFFFF;
   propose(hypotheses, {}, [=](const Word& w) { return w.got == ((w.want & half) << (bits / 2) | w.want >> (bits / 2)) ? 0 : -1; },
-          [](const Tally& tally) { return "the halves of each word are exchanged: " + share_text(tally); });
+          [](const Tally& tally) { return "the halves of each element are exchanged: " + share_text(tally); });
 }
 
 }  // namespace

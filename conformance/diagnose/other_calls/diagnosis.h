@@ -24,7 +24,7 @@ struct Suspect {
   std::span<const golden::Case* const> earlier = {};  // calls made before on the same memory, the latest last
 };
 
-// At most two lines, the more telling first: "all 39 wrong words are those of the same call with eps=0 in place of 0.5".
+// At most two lines, the more telling first: "all 39 wrong elements are those of the same call with eps=0 in place of 0.5".
 // Nothing where no hypothesis fits, or chance could make it fit. Bounded in work, and the same on every machine.
 std::vector<std::string> explanations(const Suspect& suspect);
 

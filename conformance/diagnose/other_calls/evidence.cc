@@ -151,8 +151,8 @@ Weight weigh(const Evidence& evidence, const Foretold& foretold) {
 std::string share_text(const Evidence& evidence, const Weight& weight) {
   const bool sampled = weight.looked_at < evidence.all_wrong;
   const std::string looked = sampled ? fmt::format(" that were looked at, of {},", evidence.all_wrong) : "";
-  const std::string part = weight.all ? fmt::format("all {} wrong words{}", weight.matched, looked)
-                                      : fmt::format("{} of {} wrong words{}", weight.matched, weight.looked_at, looked);
+  const std::string part = weight.all ? fmt::format("all {} wrong elements{}", weight.matched, looked)
+                                      : fmt::format("{} of {} wrong elements{}", weight.matched, weight.looked_at, looked);
   const char* near = evidence.within_bounds ? ", as far as the order of summation lets one tell," : "";
   return fmt::format("{} are{} those of the same call", part, near);
 }

@@ -53,7 +53,7 @@ struct Weight {
 // Asks for no more words than it takes to reject the hypothesis.
 Weight weigh(const Evidence& evidence, const Foretold& foretold);
 
-// "all 39 wrong words are those of the same call", "all 48 wrong words that were looked at, of 1234, are ...", "37 of 39 ...".
+// "all 39 wrong elements are those of the same call", "all 48 wrong elements that were looked at, of 1234, are ...", "37 of 39 ...".
 std::string share_text(const Evidence& evidence, const Weight& weight);
 
 }  // namespace assay::conformance::diagnosis

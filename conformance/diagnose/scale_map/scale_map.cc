@@ -36,7 +36,7 @@ ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOption
   ScaleMap map;
   if (product.tiles == 0) {
     map.verdict = Verdict::not_run;
-    map.trouble = "no word of D is a sum of products, so that no scale is used";
+    map.trouble = "no element of D is a sum of products, so that no scale is used";
     return map;
   }
   const auto caught = [&](auto&& body) {
@@ -73,7 +73,7 @@ ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOption
           if (interrupted) break;
           const std::vector<std::byte>& d = calls.ask(block);
           reads.look(block, reinterpret_cast<const float*>(d.data()));
-          map.words += static_cast<std::int64_t>(d.size() / 4);
+          map.elements += static_cast<std::int64_t>(d.size() / 4);
           ++side.calls;
           if (options.called) options.called(fmt::format("scales of {}, block {}", array->operand, block));
         }

@@ -28,13 +28,13 @@ struct ScaleRead {
   enum class Kind : std::uint8_t {
     place,    // of a scale; below 0 or past the array's end: of the memory around it
     nothing,  // D holds what no place gives
-    several,  // words of the piece do not agree
+    several,  // elements of the piece do not agree
   };
   Kind kind = Kind::place;
   std::int64_t place = 0;        // for the first line of the piece. Where lines have scales of their own, those of the next follow
   std::uint32_t bits = 0;        // nothing, several: a wrong word of D ...
   std::int64_t row = 0, column = 0;  // ... and where it is, in its group's matrix
-  std::int64_t wrong = 0;        // words
+  std::int64_t wrong = 0;        // elements
 };
 
 // A part of a tile of 128 x 128 in which at least one word is wrong in at least one block.
@@ -61,7 +61,7 @@ struct ScaleSide {
 struct ScaleMap {
   Verdict verdict = Verdict::unfinished;  // passed: every scale was the right one
   std::string trouble;                    // with a call, or why the backend does not make it; empty otherwise
-  std::int64_t words = 0;                 // of D, over all calls
+  std::int64_t elements = 0;              // of D, over all calls
   std::vector<ScaleSide> sides;           // rows, columns of D; those that were begun
 };
 

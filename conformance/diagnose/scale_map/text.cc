@@ -273,7 +273,7 @@ std::string pieces_text(const ScaleSide& side) {
     if (read.kind == ScaleRead::Kind::place) {
       text += fmt::format("    block {}: ({}) for ({})\n", first, side.array.place_text(read.place), side.array.place_text(piece.wanted[first]));
     } else {
-      text += fmt::format("    block {}: {}, first D[{}][{}] = {} (0x{:08x})\n", first, counted(read.wrong, "wrong word"), read.row, read.column,
+      text += fmt::format("    block {}: {}, first D[{}][{}] = {} (0x{:08x})\n", first, counted(read.wrong, "wrong element"), read.row, read.column,
                           std::bit_cast<float>(read.bits), read.bits);
     }
   }

@@ -92,7 +92,7 @@ std::string fault_under_capture(Backend& backend, Trial& trial, const std::vecto
 bool is_right_between_events(Backend& backend, Trial& trial, const golden::Case& problem, const Expectation& expectation,
                              const JudgeOptions& options, Judgement& judgement, std::vector<std::string>& faults) {
   if (backend.table().event_create == nullptr) return true;
-  const bool is_small = judgement.words <= kLateWords;
+  const bool is_small = judgement.elements <= kLateElements;
   Events events(backend);
   for (const bool late : {false, true}) {
     if (late && !is_small) continue;

@@ -7,7 +7,7 @@
 
 namespace assay::conformance {
 
-inline constexpr std::int64_t kLateWords = std::int64_t{1} << 18;   // what has more words is not made once more on a busy stream
+inline constexpr std::int64_t kLateElements = std::int64_t{1} << 18;   // what has more elements is not made once more on a busy stream
 inline constexpr std::int64_t kLatePiece = std::int64_t{32} << 10;  // copies of no more than this do not keep the caller waiting
 
 class LateStream {

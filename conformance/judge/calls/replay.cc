@@ -12,8 +12,8 @@ namespace {
 
 // How round `i` is carried out. Where there is a graph, every second round is made eagerly too: then what a backend keeps on the
 // host from one call to the next is as old as what it keeps in the graph. Two rounds of small calls are late.
-std::vector<Trial::Way> ways_of(std::size_t i, bool captures, std::int64_t words) {
-  const bool late = (i == 1 || i == 2) && words <= kLateWords, odd = i % 2 == 1;
+std::vector<Trial::Way> ways_of(std::size_t i, bool captures, std::int64_t elements) {
+  const bool late = (i == 1 || i == 2) && elements <= kLateElements, odd = i % 2 == 1;
   if (!captures) return {{false, late, odd}};
   std::vector<Trial::Way> ways{{true, late, odd}};
   if (odd) ways.push_back({false, late, false});
@@ -74,7 +74,7 @@ Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions&
     for (std::size_t before = 0; before < i; ++before) earlier.push_back(&steps[before]);
     expectation.after(std::move(earlier));
     if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
-    for (const Trial::Way& way : ways_of(i, captures, expectation.words())) {
+    for (const Trial::Way& way : ways_of(i, captures, expectation.elements())) {
       expectation.count_elements(judgement);
       const std::uint8_t poison = kPoisons[(i + (way.graph ? 0 : 1)) % 2];
       Attempt tried = trial.attempt(step, poison, way, std::move(memory));

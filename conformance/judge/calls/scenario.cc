@@ -174,7 +174,7 @@ class ScenarioJudge {
       const std::uint8_t poison = i == count ? kPoisons[0] : kPoisons[i % 2];
       const std::string when = i == count ? fmt::format("the first inputs again, after {} {}s", count, one) : fmt::format("{} {} of {}", one, i + 1, count);
       // The last two rounds of small calls are late, on one stream and on another.
-      const Late late = i == 0 || first.words - before.words > kLateWords || i < count - 1 ? Late::no : i < count ? Late::waited : Late::unwaited;
+      const Late late = i == 0 || first.elements - before.elements > kLateElements || i < count - 1 ? Late::no : i < count ? Late::waited : Late::unwaited;
       const std::string how = late == Late::no ? "" : ", " + ScenarioStage::text_of(late);
       const ScenarioRun made = run(round, poison, launched, late);
       if (i == count && made.status == ASSAY_OK && made.damage.empty() && digests(made) == replayed_[0]) {
@@ -208,7 +208,7 @@ class ScenarioJudge {
 
   // Adds what was compared between these two states of the judgement.
   void count_again(const Judgement& before, const Judgement& after) {
-    judgement_.words += after.words - before.words;
+    judgement_.elements += after.elements - before.elements;
     judgement_.elements_exact += after.elements_exact - before.elements_exact;
     judgement_.elements_bounded += after.elements_bounded - before.elements_bounded;
     judgement_.elements_unbounded += after.elements_unbounded - before.elements_unbounded;

@@ -7,7 +7,7 @@
 //   ASSAY_BACKEND_OPTIONS   text for the backend's open()
 //
 // A case that was not run, with proof, is a skipped test that says why. Filters, shards, repetition and reports are
-// GoogleTest's own. Properties of each test: case, ground, words. Exit codes: 0 and 1 as GoogleTest, 2 for an environment
+// GoogleTest's own. Properties of each test: case, ground, elements (also as words, the former name). Exit codes: 0 and 1 as GoogleTest, 2 for an environment
 // that makes no sense, 4 when nothing passed and nothing failed, 9 for a backend that cannot be opened.
 
 #include <fmt/format.h>
@@ -58,7 +58,8 @@ class CaseTest : public testing::Test {
   void TestBody() override {
     const Judgement judgement = judge_line(line_, {opened_->backend()}, choice_from_environment()).judgement;
     RecordProperty("case", to_text(line_));
-    RecordProperty("words", std::to_string(judgement.words));
+    RecordProperty("elements", std::to_string(judgement.elements));
+    RecordProperty("words", std::to_string(judgement.elements));  // the former name of elements
     if (judgement.verdict == Verdict::passed) RecordProperty("ground", std::string(name_of(judgement.ground)));
     if (judgement.verdict == Verdict::not_run) GTEST_SKIP() << judgement.text;
     if (judgement.verdict != Verdict::passed) FAIL() << judgement.text;

@@ -42,10 +42,10 @@ TEST(NullBackend, FailsEveryCaseWithAWordToWrite) {
       if (has_nothing_to_write(line)) {
         ++empty;
         EXPECT_EQ(judgement.verdict, Verdict::passed) << to_text(line);
-        EXPECT_EQ(judgement.words, 0) << to_text(line);
+        EXPECT_EQ(judgement.elements, 0) << to_text(line);
       } else {
         EXPECT_EQ(judgement.verdict, Verdict::failed) << to_text(line);
-        EXPECT_GT(judgement.words, 0) << to_text(line);
+        EXPECT_GT(judgement.elements, 0) << to_text(line);
       }
     }
   });

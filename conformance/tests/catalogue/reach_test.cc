@@ -315,16 +315,16 @@ TEST(Reach, PassesTwoToTheThirtyFirst) {
 TEST(Reach, FullComparesEnoughWords) {
   const std::map<std::string, Reach> full = reach_of(catalogue(Profile::full));
   const std::int64_t enough = 3 * (std::int64_t{1} << 22);
-  for (const char* codes : {"codes e4m3", "codes e5m2", "codes e2m1"}) EXPECT_GE(full.at("quantize").words.at(codes), enough) << codes;
-  for (const char* scales : {"scales f32", "scales e8m0", "scales e4m3"}) EXPECT_GE(full.at("quantize").words.at(scales), enough) << scales;
+  for (const char* codes : {"codes e4m3", "codes e5m2", "codes e2m1"}) EXPECT_GE(full.at("quantize").elements.at(codes), enough) << codes;
+  for (const char* scales : {"scales f32", "scales e8m0", "scales e4m3"}) EXPECT_GE(full.at("quantize").elements.at(scales), enough) << scales;
   for (const char* op : {"swizzle", "unswizzle"}) {
-    for (const char* scales : {"scales e8m0", "scales e4m3"}) EXPECT_GE(full.at(op).words.at(scales), enough) << op << " " << scales;
+    for (const char* scales : {"scales e8m0", "scales e4m3"}) EXPECT_GE(full.at(op).elements.at(scales), enough) << op << " " << scales;
   }
-  for (const char* op : {"quantize", "grouped_dbias"}) EXPECT_GE(full.at(op).words.at("sums"), enough) << op;
+  for (const char* op : {"quantize", "grouped_dbias"}) EXPECT_GE(full.at(op).elements.at("sums"), enough) << op;
   for (const char* op : {"dequantize", "delayed_update", "linear_forward", "linear_dgrad", "linear_wgrad"}) {
-    EXPECT_GE(full.at(op).words.at("values"), enough) << op;
+    EXPECT_GE(full.at(op).elements.at("values"), enough) << op;
   }
-  for (const char* kind : {"d bf16", "d f16", "d tensor", "d block", "d mxfp8", "d nvfp4"}) EXPECT_GE(full.at("grouped_gemm").words.at(kind),
+  for (const char* kind : {"d bf16", "d f16", "d tensor", "d block", "d mxfp8", "d nvfp4"}) EXPECT_GE(full.at("grouped_gemm").elements.at(kind),
       enough) << kind;
 }
 
@@ -332,11 +332,11 @@ TEST(Reach, IsDescribed) {
   const std::string text = describe_reach(reach_of({parse_case_line("quantize recipe=mxfp8 direction=rowwise splits=16,17,0 K=64"),
                                                     parse_case_line("splits_to_offsets splits=1,2,3")}));
   EXPECT_EQ(text,
-            "quantize: 1 lines\n  words codes e4m3 2112, scales e8m0 66\n  K: 1 values, to 64; not both sides of 16 32 64 128 256 512 1024 2048 4096\n"
+            "quantize: 1 lines\n  elements codes e4m3 2112, scales e8m0 66\n  K: 1 values, to 64; not both sides of 16 32 64 128 256 512 1024 2048 4096\n"
             "  R: 3 values, to 17; not both sides of 32 64 128 256 512 1024 2048 4096\n  elements: 1 values, to 2112\n"
             "  groups: 1 values, to 3\n  rows: 1 values, to 33\n"
             "  scales: 4 values, to 17\n  tiles: 2 values, to 1\n"
-            "splits_to_offsets: 1 lines\n  words offsets 4\n  groups: 1 values, to 3\n");
+            "splits_to_offsets: 1 lines\n  elements offsets 4\n  groups: 1 values, to 3\n");
 }
 
 }  // namespace

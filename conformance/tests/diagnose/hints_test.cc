@@ -319,7 +319,7 @@ const Plant kPlants[] = {
      Format::f32,
      {224, 256},
      changed([](std::uint64_t bits) { return std::uint64_t{__builtin_bswap32(static_cast<std::uint32_t>(bits))}; }),
-     {"the bytes of each word are in the other order: all $"}},
+     {"the bytes of each element are in the other order: all $"}},
     {"some_zeros",
      kShort,
      "d",

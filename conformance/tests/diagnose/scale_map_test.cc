@@ -185,7 +185,7 @@ const Shift kShifts[] = {
      {"group 0 tile 0,0 number 0 0 rows 0+128 columns 0+128 read -5..-3 wanted 0-2"}, 0, 0, 3, 0, {"5 before the array", "3 memory outside the array"}},
     {"w_one_word", kFprop, "w_rowwise_scale_inv", [](std::int64_t place) { return place + 4; }, {{70, 1, 1, 1}},
      {"group 0 tile 0,0 number 0 0 rows 64+64 columns 0+64 read 3xseveral wanted 0-2"}, 0, 0, 0, 3,
-     {"1 wrong word, first D[70][1] = 131712", "no wrong pair shows an index", "each wrong tile is one piece"}},
+     {"1 wrong element, first D[70][1] = 131712", "no wrong pair shows an index", "each wrong tile is one piece"}},
     {"x_of_the_next_block", kFprop, "x_rowwise_scale_inv", [](std::int64_t place) { return place + 260; }, {{130, 256, 128, 44}},
      {"group 2 tile 0,2 number 8 12 rows 0+128 columns 256+44 read 656-1176/260 wanted 396-916/260"}, 2, 0, 1, 0,
      {"(group 2, row 0, k-block 1) for (group 2, row 0, k-block 0)", "2 another scale; 1 memory outside the array"}},
@@ -195,7 +195,7 @@ const Shift kShifts[] = {
      {"group 0 tile 0,1 number 1 2 rows 64+64 columns 128+128 read 129-729/300 wanted 128-728/300"}, 3, 0, 0, 0,
      {"(group 0, n 129, k-block 0) for (group 0, n 128, k-block 0)", "read all scales of another n, each in its place"}},
     {"dy_of_dgrad", kDgrad, "dy_rowwise_scale_inv", [](std::int64_t place) { return place == 132 ? std::int64_t{130} : place; }, {{0, 0, 1, 64}},
-     {"group 0 tile 0,0 number 0 0 rows 0+64 columns 0+64 read 0,several,264 wanted 0-264/132"}, 0, 0, 0, 1, {"64 wrong words, first D[0][0]"}},
+     {"group 0 tile 0,0 number 0 0 rows 0+64 columns 0+64 read 0,several,264 wanted 0-264/132"}, 0, 0, 0, 1, {"64 wrong elements, first D[0][0]"}},
     {"x_of_wgrad", kWgrad, "x_columnwise_scale_inv", [](std::int64_t place) { return place < 400 ? place : place - 400; }, {{600 + 256, 128, 44, 72}},
      {"group 2 tile 2,1 number 11 11 rows 256+44 columns 128+72 read 128-528/200 wanted 528-928/200"}, 3, 0, 0, 0,
      {"27 of 30 pairs", "(group 0, k 128, row-block 0) for (group 2, k 128, row-block 0)", "numbers of these tiles among 12 over all groups: 11, all from there on"}},
@@ -238,7 +238,7 @@ const Fault kFaults[] = {
     {"written_once", "failed", "blocks 0-2 read 0,2xunwritten", [](Rogue& rogue) {
        rogue.execute = [&rogue](const assay_call& call) { return rogue.calls == 1 ? rogue.honest(call) : ASSAY_OK; };
      }},
-    {"last_word_nan", "failed", "1 wrong word, first D[259][299] = nan",
+    {"last_word_nan", "failed", "1 wrong element, first D[259][299] = nan",
      [](Rogue& rogue) { rogue.execute = [&rogue](const assay_call& call) { return with_word(rogue, call, 390 * 300 - 1, std::numeric_limits<float>::quiet_NaN()); }; }},
     {"a_fraction", "failed", "first D[0][0] = 0.5", [](Rogue& rogue) { rogue.execute = [&rogue](const assay_call& call) { return with_word(rogue, call, 0, 0.5f); }; }},
     {"fails", "failed", "returned 'failed': why not", [](Rogue& rogue) {

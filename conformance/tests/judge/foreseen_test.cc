@@ -76,7 +76,7 @@ TEST(Foreseen, ChangesNoVerdict) {
           SCOPED_TRACE(std::string(text) + ", stated '" + plan + "', guessed '" + (guess ? guess->plan : "nothing") + "'");
           EXPECT_EQ(seen.judgement.verdict, alone.verdict) << seen.judgement.text;
           EXPECT_EQ(seen.judgement.text, alone.text);
-          EXPECT_EQ(seen.judgement.words, alone.words);
+          EXPECT_EQ(seen.judgement.elements, alone.elements);
           EXPECT_EQ(seen.judgement.elements_exact, alone.elements_exact);
           EXPECT_EQ(seen.judgement.elements_bounded, alone.elements_bounded);
           EXPECT_EQ(seen.judgement.ground, alone.ground);

@@ -27,7 +27,7 @@ TEST(JudgeScenario, ComparesEveryOutputOfEveryReplay) {
   const Judgement judgement = judged(*reference_backend());
   EXPECT_EQ(name_of(judgement.verdict), "passed") << judgement.text;
   EXPECT_EQ(judgement.text, "");
-  EXPECT_EQ(judgement.words, kWords);
+  EXPECT_EQ(judgement.elements, kWords);
   EXPECT_EQ(judgement.ground, Ground::bits);
 }
 

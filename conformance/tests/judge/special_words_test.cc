@@ -19,7 +19,7 @@ TEST(SpecialWords, NanOfTheOtherSignIsNamedInOneWord) {
   Tensor got = want;
   const auto hints = [&] { return compare(problem, "d", want, got, {}).hints; };
   got.bytes[7] = std::byte{0xff};
-  EXPECT_EQ(hints(), (std::vector<std::string>{"NaN of negative sign where one of positive sign is expected: the only wrong word"}));
+  EXPECT_EQ(hints(), (std::vector<std::string>{"NaN of negative sign where one of positive sign is expected: the only wrong element"}));
   got.bytes[200] = std::byte{0xff};
   EXPECT_EQ(hints(), (std::vector<std::string>{"NaN of negative sign where one of positive sign is expected: all 2"}));
   std::swap(got, want);
@@ -28,7 +28,7 @@ TEST(SpecialWords, NanOfTheOtherSignIsNamedInOneWord) {
   want.bytes[7] = std::byte{0x7f};
   got = want;
   got.bytes[7] = std::byte{0x7d};
-  EXPECT_EQ(hints(), (std::vector<std::string>{"another NaN than the expected one: the only wrong word"}));
+  EXPECT_EQ(hints(), (std::vector<std::string>{"another NaN than the expected one: the only wrong element"}));
 }
 
 // ---- what is not written
@@ -82,7 +82,7 @@ TEST_F(Poison, OfOneWordInBothRunsIsEnough) {
   Tensor again = want;
   leave(got, 17, 1, 0xFF), leave(again, 17, 1, 0xA5);
   EXPECT_EQ(hints(first, &again, &second),
-            (std::vector<std::string>{"not written: the only wrong word still holds what was there before the call"}));
+            (std::vector<std::string>{"not written: the only wrong element still holds what was there before the call"}));
 }
 
 // Codes of four bits meet either poison in one word of 256.
@@ -136,7 +136,7 @@ TEST_F(Poison, InPaddingThatMustBeZero) {
       (std::vector<std::string>{"padding, which must be 0, is not written: all 413 still hold what was there before the call"}));
   again = got;
   EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got, options).hints,
-            (std::vector<std::string>{"padding must be 0: 413 words are not"}));
+            (std::vector<std::string>{"padding must be 0: 413 elements are not"}));
 }
 
 // ---- special values

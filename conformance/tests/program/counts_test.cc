@@ -47,10 +47,10 @@ TEST(Counts, OfTheReadmeAreThese) {
   // Cases are added often: the README gives whole hundreds.
   const std::int64_t cases = number(match(counts, "profile standard: ([0-9]+) cases")[1]);
   EXPECT_EQ(number(match(readme, "the standard profile: over ([0-9,]+) cases")[1]), cases / 100 * 100) << cases;
-  const std::smatch stated = match(readme, "in all ([0-9,]+) recorded\\s+cases, ([0-9]+\\.[0-9]) million words");
-  const std::smatch counted = match(counts, "fixtures, recorded on NVIDIA H200 [^:]*: [0-9]+ files, ([0-9]+) cases, ([0-9]+) words");
+  const std::smatch stated = match(readme, "in all ([0-9,]+) recorded\\s+cases, ([0-9]+\\.[0-9]) million elements");
+  const std::smatch counted = match(counts, "fixtures, recorded on NVIDIA H200 [^:]*: [0-9]+ files, ([0-9]+) cases, ([0-9]+) elements");
   EXPECT_EQ(number(stated[1]), number(counted[1]));
-  const std::int64_t tenths = (number(counted[2]) + 50'000) / 100'000;  // of a million words
+  const std::int64_t tenths = (number(counted[2]) + 50'000) / 100'000;  // of a million elements
   EXPECT_EQ(stated[2], std::to_string(tenths / 10) + "." + std::to_string(tenths % 10));
 }
 

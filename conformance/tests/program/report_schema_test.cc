@@ -132,7 +132,7 @@ TEST(ReportSchema, RefusesWhatIsNotInIt) {
   changed["cases"][0]["verdict"] = "good";
   EXPECT_EQ(faults(changed), 1u);
   changed = report;
-  changed["cases"][0]["words"] = "3";
+  changed["cases"][0]["elements"] = "3";
   EXPECT_EQ(faults(changed), 1u);
   changed["backend"]["library"]["sha256"] = "12";
   EXPECT_EQ(faults(changed), 2u);

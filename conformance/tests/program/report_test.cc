@@ -25,7 +25,7 @@ json read_json(const std::filesystem::path& path) {
 // Seconds are the only thing that two runs may differ in, beside what says when, where and how it was run.
 json without_seconds(json report) {
   for (const char* key : {"seconds", "date", "host", "arguments"}) report.erase(key);
-  for (json* place : {&report.at("verdict")}) *place = place->get<std::string>().substr(0, place->get<std::string>().find(" words compared"));
+  for (json* place : {&report.at("verdict")}) *place = place->get<std::string>().substr(0, place->get<std::string>().find(" elements compared"));
   for (json& each : report.at("cases")) each.erase("seconds");
   return report;
 }
@@ -66,7 +66,7 @@ TEST(Json, HoldsEveryVerdict) {
   EXPECT_EQ(report.at("troubles"), json::array());
   EXPECT_GT(report.at("seconds"), 0.0);
 
-  std::int64_t passed = 0, words = 0;
+  std::int64_t passed = 0, elements = 0;
   std::vector<std::pair<std::string, std::string>> order;
   for (const json& each : report.at("cases")) {
     EXPECT_EQ(each.at("verdict"), "passed") << each;
@@ -78,10 +78,11 @@ TEST(Json, HoldsEveryVerdict) {
     order.emplace_back(each.at("suite"), each.at("name"));
     if (each.at("suite") == "self-check") continue;
     ++passed;
-    words += each.at("words").get<std::int64_t>();
+    elements += each.at("elements").get<std::int64_t>();
+    EXPECT_EQ(each.at("words"), each.at("elements"));  // the former name
   }
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
-  EXPECT_EQ(report.at("counts"), json({{"passed", passed}, {"failed", 0}, {"not_run", 0}, {"other", 0}, {"words", words}}));
+  EXPECT_EQ(report.at("counts"), json({{"passed", passed}, {"failed", 0}, {"not_run", 0}, {"other", 0}, {"elements", elements}, {"words", elements}}));
   EXPECT_EQ(names_of(report, "self-check"), names_of(report, "generated"));
   EXPECT_GE(names_of(report, "offsets.h5").size(), 5u);
 }

@@ -57,9 +57,13 @@ TEST(Settings, EachAlgorithmAndAxisIsJudged) {
     EXPECT_EQ(settings.at(wrong).at("failed").get<std::int64_t>() + settings.at(wrong).at("passed").get<std::int64_t>(), cases);
   }
   // The algorithm with tile 7 states no plan, and says so; all others do.
-  EXPECT_EQ(settings.at("algorithm: tile 7").at("words_with_known_plan"), 0);
+  EXPECT_EQ(settings.at("algorithm: tile 7").at("elements_with_known_plan"), 0);
   EXPECT_FALSE(settings.at("algorithm: tile 7").at("unknown").empty());
-  EXPECT_EQ(settings.at("").at("words_with_known_plan"), settings.at("").at("words"));
+  EXPECT_EQ(settings.at("").at("elements_with_known_plan"), settings.at("").at("elements"));
+  for (const auto& [setting, of] : settings) {  // the former names
+    EXPECT_EQ(of.at("words"), of.at("elements")) << setting;
+    EXPECT_EQ(of.at("words_with_known_plan"), of.at("elements_with_known_plan")) << setting;
+  }
   for (const json& each : report.at("cases")) {
     if (each.at("verdict") != "failed") continue;
     const std::string text = each.at("text");

@@ -60,7 +60,8 @@ TEST(Suite, HasATestForEveryCase) {
     EXPECT_EQ(test.at("classname"), line.substr(0, line.find(' ')));
     EXPECT_EQ(test.at("result"), "COMPLETED");
     EXPECT_TRUE(test.at("ground") == "bits" || test.at("ground") == "bound") << test;
-    EXPECT_TRUE(test.contains("words")) << test;
+    EXPECT_TRUE(test.contains("elements")) << test;
+    EXPECT_EQ(test.at("words"), test.at("elements"));  // the former name
   }
   EXPECT_EQ(lines, smoke_lines());
 }

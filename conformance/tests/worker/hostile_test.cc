@@ -367,7 +367,7 @@ TEST(Workers, OneThatIsKilled) {
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   EXPECT_TRUE(contains(ran.out, "ended by signal 9 (SIGKILL)")) << ran.out;
   EXPECT_FALSE(contains(ran.out, " 0 failed, ")) << ran.out;
-  EXPECT_TRUE(contains(ran.out, " words compared")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, " elements compared")) << ran.out;
 }
 
 // The program is ended in a way that it cannot notice: nothing of it stays.
@@ -435,7 +435,7 @@ TEST(FastMath, ChangesNoExpectedBit) {
   EXPECT_TRUE(contains(fast.out, "note: loading backend fast_math set another floating-point mode (")) << fast.out;
   const auto counts = [](const std::string& out) {
     const std::size_t first = out.rfind(": ", out.rfind(" passed, "));  // of the verdict line
-    return out.substr(first, out.rfind(" words compared") - first);
+    return out.substr(first, out.rfind(" elements compared") - first);
   };
   const Ran plain = assay({"run", "--profile", "smoke", "--quiet", "--backend", "reference"});
   EXPECT_EQ(counts(fast.out), counts(plain.out));

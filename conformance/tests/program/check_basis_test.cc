@@ -11,7 +11,7 @@ CaseReport passed(Ground ground, std::int64_t exact, std::int64_t bounded, std::
   CaseReport made{kGenerated, "name", "line", "op", "-", {}};
   made.judgement.verdict = Verdict::passed;
   made.judgement.ground = ground;
-  made.judgement.words = exact + bounded;
+  made.judgement.elements = exact + bounded;
   made.judgement.elements_exact = exact;
   made.judgement.elements_bounded = bounded;
   made.judgement.elements_unbounded = unbounded;
@@ -22,16 +22,17 @@ CaseReport passed(Ground ground, std::int64_t exact, std::int64_t bounded, std::
 TEST(Ground, WordsAreToldByWhatTheyRestOn) {
   const std::vector<CaseReport> cases{passed(Ground::bits, 40, 0, 0), passed(Ground::bits, 48, 0, 0), passed(Ground::order_free_bits, 7, 0, 0),
                                       passed(Ground::bound, 5, 20, 3), passed(Ground::bound, 0, 4, 1), passed(Ground::bits, 9, 0, 0, "bringup")};
-  EXPECT_EQ(words_text(bases_of(cases)),
+  EXPECT_EQ(elements_text(bases_of(cases)),
             "88 by bits, 9 by bits, expected by bringup, 12 by order-free bits, 24 within bounds; 4 unbounded, not compared");
-  EXPECT_EQ(words_text(bases_of({cases[0]})), "40 by bits");
-  EXPECT_EQ(words_text(bases_of({})), "");
+  EXPECT_EQ(elements_text(bases_of({cases[0]})), "40 by bits");
+  EXPECT_EQ(elements_text(bases_of({})), "");
 }
 
 TEST(Ground, SurvivesTheWayThroughJson) {
   const CaseReport report = passed(Ground::bound, 5, 20, 3);
   const json entry = to_json(report);
-  EXPECT_EQ(entry.at("words"), 25);
+  EXPECT_EQ(entry.at("elements"), 25);
+  EXPECT_EQ(entry.at("words"), 25);  // the former name
   EXPECT_EQ(entry.at("bounded"), 20);
   EXPECT_EQ(entry.at("unbounded"), 3);
   const CaseReport again = report_from(entry);
