@@ -5,7 +5,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::size_t kMostOfAnItem = 4096;
+constexpr std::size_t kMaxItemBytes = 4096;
 
 // Bytes up to the end of the four sizes.
 constexpr std::size_t kTableWithSizes = offsetof(assay_backend, axis_size) + sizeof(std::size_t);
@@ -30,9 +30,9 @@ std::string fault_in_sizes(const assay_backend& table) {
                              {"tensor_size", table.tensor_size, kFirstSizes.tensor},
                              {"algorithm_size", table.algorithm_size, kFirstSizes.algorithm},
                              {"axis_size", table.axis_size, kFirstSizes.axis}}) {
-    if (each.size >= each.first && each.size <= kMostOfAnItem && each.size % 8 == 0) continue;
+    if (each.size >= each.first && each.size <= kMaxItemBytes && each.size % 8 == 0) continue;
     return std::string("states ") + each.name + " " + std::to_string(each.size) + ": expected what sizeof gives, a multiple of 8 from " +
-           std::to_string(each.first) + " to " + std::to_string(kMostOfAnItem);
+           std::to_string(each.first) + " to " + std::to_string(kMaxItemBytes);
   }
   return "";
 }

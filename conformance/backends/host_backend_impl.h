@@ -113,12 +113,12 @@ inline assay_status device_info(assay_context*, assay_device_info* info) {
 }
 
 // No process has more address space: a larger size is not asked for, since an allocator may end the process over it.
-inline constexpr std::int64_t kMostAllocated = std::int64_t{1} << 48;
+inline constexpr std::int64_t kMaxAllocated = std::int64_t{1} << 48;
 
 inline assay_status allocate(assay_context* context, std::int64_t bytes, void** data) {
   *data = nullptr;
   std::size_t size = 0;
-  if (bytes >= 0 && bytes <= kMostAllocated) {
+  if (bytes >= 0 && bytes <= kMaxAllocated) {
     size = (static_cast<std::size_t>(bytes) + 4096) / 4096 * 4096;
     for (std::size_t i = 0; i < context->spare.size(); ++i) {
       if (context->spare[i].second < size || context->spare[i].second / 4 > size) continue;
@@ -137,11 +137,11 @@ inline assay_status allocate(assay_context* context, std::int64_t bytes, void** 
   return ASSAY_OUT_OF_MEMORY;
 }
 inline void release(assay_context* context, void* data) {
-  constexpr std::size_t kMost = 8, kLargest = std::size_t{8} << 20;
+  constexpr std::size_t kMax = 8, kLargest = std::size_t{8} << 20;
   const auto found = context->blocks.find(data);
   if (found == context->blocks.end()) return;
   if (found->second <= kLargest) {
-    if (context->spare.size() == kMost) {  // the one that has waited longest
+    if (context->spare.size() == kMax) {  // the one that has waited longest
       std::free(context->spare.front().first);
       context->spare.erase(context->spare.begin());
     }

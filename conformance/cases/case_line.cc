@@ -10,13 +10,14 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/counter_random.h"
+#include "conformance/cases/former_words.h"
 #include "conformance/cases/scenario.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kMostGroups = 1 << 20;
+constexpr std::int64_t kMaxGroups = 1 << 20;
 
 template <class Number>
 std::optional<Number> number(std::string_view text) {
@@ -118,7 +119,7 @@ std::string canonical_replay(std::string_view argument, std::string_view text) {
 }
 
 std::string canonical_steps(std::string_view argument, std::string_view text, std::string_view allowed) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMax = 64;
   std::size_t count = 0;
   for (const std::string_view graph : words_of(text, '/')) {
     for (const std::string_view step : items_of(graph)) {
@@ -127,7 +128,7 @@ std::string canonical_steps(std::string_view argument, std::string_view text, st
     }
   }
   const bool whole = !text.empty() && text.front() != '/' && text.back() != '/' && text.find("//") == std::string_view::npos;
-  require(whole && count <= kMost, argument, text, "1 to 64 steps, commas between calls and slashes between graphs");
+  require(whole && count <= kMax, argument, text, "1 to 64 steps, commas between calls and slashes between graphs");
   return std::string(text);
 }
 
@@ -300,7 +301,7 @@ void require_consistent(const CaseLine& line) {
   if (known("sign_mask")) require(line.integer("sign_mask") <= 0xffff, "sign_mask", line.text("sign_mask"), "16 bits");
   if (line.op == "quantize") {
     if (line.integer("hadamard") == 1) {
-      require(line.text("itype") == "bf16", "itype", line.text("itype"), "bf16 with hadamard=1");
+      require(line.text("x_type") == "bf16", "x_type", line.text("x_type"), "bf16 with hadamard=1");
       require(line.text("direction") != "rowwise", "direction", line.text("direction"), "both or columnwise with hadamard=1");
     }
     const bool four_over_six = line.text("four_over_six") != "off";
@@ -327,8 +328,8 @@ void require_consistent(const CaseLine& line) {
   if (line.op == "linear_forward") require_part_of_forward(line);
   if (line.op == "grouped_gemm") {
     const std::string kind = line.text("kind");
-    require(line.text("scales") != "two_roundings" || kind == "tensor" || kind == "block", "scales", "two_roundings",
-            "kind=tensor or kind=block: f32 scales");
+    require(line.text("scales") != "two_roundings" || kind == "fp8_per_tensor" || kind == "fp8_block", "scales", "two_roundings",
+            "kind=fp8_per_tensor or kind=fp8_block: f32 scales");
     const std::vector<double> betas = line.reals("beta");
     const bool has_addend = line.integer("bias") == 1 || std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
     require(has_addend || line.text("addends") == "plain", "addends", line.text("addends"), "plain where there is neither beta nor bias");
@@ -355,7 +356,7 @@ void require_consistent(const CaseLine& line) {
     }
     if (line.text("data") == "unit_probes") {  // D is then the accumulator
       require(line.text("kind") != "nvfp4", "kind", "nvfp4", "another kind with data=unit_probes: its units have one arithmetic");
-      require(line.text("dtype_d") == "f32", "dtype_d", line.text("dtype_d"), "f32 with data=unit_probes");
+      require(line.text("d_type") == "f32", "d_type", line.text("d_type"), "f32 with data=unit_probes");
       for (const auto& [key, value] : {std::pair("alpha", "1"), std::pair("beta", "0"), std::pair("bias", "0")}) {
         require(line.text(key) == value, key, line.text(key), std::string(value) + " with data=unit_probes");
       }
@@ -378,7 +379,7 @@ void require_consistent(const CaseLine& line) {
     require(line.text("recipe") != "mxfp8" && line.text("recipe") != "nvfp4", "scales", "two_roundings", "a recipe with f32 scales");
   }
   if (line.op == "linear_wgrad" && line.text("recipe") == "nvfp4") {
-    require(line.text("itype") == "bf16", "itype", line.text("itype"), "bf16 with recipe=nvfp4: the Hadamard transform takes no other");
+    require(line.text("x_type") == "bf16", "x_type", line.text("x_type"), "bf16 with recipe=nvfp4: the Hadamard transform takes no other");
   }
   if (line.op == "splits_to_offsets_2d") {
     const std::size_t first = line.splits("first").size(), last = line.splits("last").size();
@@ -468,10 +469,10 @@ CaseLine parse_case_line(std::string_view line) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
     require(equals != std::string_view::npos, "word", words[i], "key=value");
-    const std::string_view name = words[i].substr(0, equals);
+    const std::string_view name = present_key(op.op, words[i].substr(0, equals)), text = words[i].substr(equals + 1);
     const KeySchema& key = key_of(op, name, name);
-    const bool fresh = given.emplace(name, canonical_value(key, words[i].substr(equals + 1))).second;
-    require(fresh, key.key, words[i].substr(equals + 1), "to be given once");
+    const bool fresh = given.emplace(name, canonical_value(key, present_value(op.op, name, text))).second;
+    require(fresh, key.key, text, "to be given once");
   }
   return assemble(op, given);
 }
@@ -482,29 +483,32 @@ std::string to_text(const CaseLine& line) {
   return text;
 }
 
-CaseLine with(const CaseLine& line, std::string_view key, std::string_view value) {
+CaseLine with(const CaseLine& line, std::string_view given_key, std::string_view value) {
   const OpSchema& op = schema_of(line.op);
+  const std::string_view key = present_key(line.op, given_key);
   const KeySchema& schema = key_of(op, key, key);
   Values given = values_of(line);
   if (value.empty()) {
     given.erase(std::string(key));
   } else {
-    given[std::string(key)] = canonical_value(schema, value);
+    given[std::string(key)] = canonical_value(schema, present_value(line.op, key, value));
   }
   return assemble(op, given);
 }
 
+// Recorded results, baselines, fixtures and levels hold names: a name is made of the words that the case had first, so that it
+// stays the same when a word gets a new name.
 std::string name_of(const CaseLine& line) {
   std::string name = line.op;
   const OpSchema& op = schema_of(line.op);
-  for (const std::string_view key : {"recipe", "kind", "algorithm", "layout", "itype", "otype", "x_type", "dy_type", "dtype_d"}) {
+  for (const std::string_view key : {"recipe", "kind", "algorithm", "layout", "x_type", "otype", "dy_type", "d_type"}) {
     if (find_key(op, key) == nullptr || !line.has(key)) continue;
-    if (key == "x_type" || key == "dy_type") {  // only where the product reads it, and where it is a choice
+    if (line.op == "grouped_gemm" && (key == "x_type" || key == "dy_type")) {  // only where the product reads it, and where it is a choice
       const std::string kind = line.text("kind");
       if (kind == "bf16" || kind == "f16" || kind == "nvfp4") continue;
       if ((key == "x_type") != (line.text("layout") == "TN")) continue;
     }
-    name += "/" + line.text(key);
+    name.append("/").append(former_value(line.op, key, line.text(key)));
   }
   if (line.op == "scenario") {  // a path's slashes are its own
     std::string steps = line.text("steps");
@@ -515,7 +519,7 @@ std::string name_of(const CaseLine& line) {
   if (find_key(op, "data") != nullptr) name += "/" + line.text("data");
   if (line.has("replay")) name += "/replay";
   char digest[9];
-  const std::uint64_t hash = fnv1a(to_text(line));
+  const std::uint64_t hash = fnv1a(former_text(to_text(line)));
   std::snprintf(digest, sizeof digest, "%08x", static_cast<unsigned>(hash ^ (hash >> 32)));
   return name + "/" + digest;
 }
@@ -539,7 +543,7 @@ std::vector<std::int64_t> parse_splits(std::string_view argument, std::string_vi
   constexpr std::string_view kExpected = "rows separated by commas: ROWS, COUNTxROWS, one(G,ROWS,g) or zipf(G,ROWS,SEED)";
   std::vector<std::int64_t> splits;
   const auto append = [&](std::int64_t count, std::int64_t rows) {
-    require(static_cast<std::int64_t>(splits.size()) + count <= kMostGroups, argument, text, "at most 1048576 groups");
+    require(static_cast<std::int64_t>(splits.size()) + count <= kMaxGroups, argument, text, "at most 1048576 groups");
     splits.insert(splits.end(), static_cast<std::size_t>(count), rows);
   };
   for (const std::string_view item : items_of(text)) {
@@ -551,7 +555,7 @@ std::vector<std::int64_t> parse_splits(std::string_view argument, std::string_vi
       require(arguments.size() == 3, argument, item, name == "one" ? "one(GROUPS,ROWS,GROUP)" : "zipf(GROUPS,ROWS,SEED)");
       const std::int64_t groups = integer_of(argument, arguments[0], 1), rows = integer_of(argument, arguments[1], 0);
       const std::int64_t last = integer_of(argument, arguments[2], 0);
-      require(groups <= kMostGroups, argument, item, "at most 1048576 groups");
+      require(groups <= kMaxGroups, argument, item, "at most 1048576 groups");
       if (name == "one") {
         require(last < groups, argument, item, "a group below " + show(groups));
         append(last, 0);
@@ -560,12 +564,12 @@ std::vector<std::int64_t> parse_splits(std::string_view argument, std::string_vi
       } else {
         const std::vector<std::int64_t> dealt = zipf_splits(groups, rows, static_cast<std::uint64_t>(last));
         append(0, 0);
-        require(static_cast<std::int64_t>(splits.size() + dealt.size()) <= kMostGroups, argument, text, "at most 1048576 groups");
+        require(static_cast<std::int64_t>(splits.size() + dealt.size()) <= kMaxGroups, argument, text, "at most 1048576 groups");
         splits.insert(splits.end(), dealt.begin(), dealt.end());
       }
     } else if (times != std::string_view::npos) {
       const auto count = number<std::int64_t>(item.substr(0, times)), rows = number<std::int64_t>(item.substr(times + 1));
-      require(count && rows && *count >= 0 && *rows >= 0 && *count <= kMostGroups, argument, item, kExpected);
+      require(count && rows && *count >= 0 && *rows >= 0 && *count <= kMaxGroups, argument, item, kExpected);
       append(*count, *rows);
     } else {
       const auto rows = number<std::int64_t>(item);

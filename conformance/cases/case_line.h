@@ -1,7 +1,7 @@
 #pragma once
 // A case is a line of text:
 //
-//   quantize recipe=block_1x128 itype=bf16 otype=e4m3 pow2=1 splits=0,128,127 K=512 data=uniform seed=7
+//   quantize recipe=block_1x128 x_type=bf16 otype=e4m3 pow2=1 splits=0,128,127 K=512 data=uniform seed=7
 //
 // The first word is the op, the others are key=value in any order. The line regenerates inputs, expected output and
 // command. `to_text` prints the canonical form: keys in the order of the schema, values in one spelling, defaults left

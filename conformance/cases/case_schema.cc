@@ -50,7 +50,7 @@ std::vector<OpSchema> make_schema() {
 
   ops.push_back({"quantize", "quantize one tensor, or each group of a ragged one",
     {{"recipe", choice, "required", kRecipes, "", "how scales are chosen"},
-     {"itype", choice, "bf16", kInputTypes, "", "type of x"},
+     {"x_type", choice, "bf16", kInputTypes, "", "type of x"},
      {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "", "type of the codes"},
      {"pow2", integer, "0", "0 1", kScaled, "1: scales are cut down to powers of two"},
      {"eps", real, "0", "", kScaled, "amax below this is raised to it"},
@@ -77,14 +77,14 @@ std::vector<OpSchema> make_schema() {
      kSeed, kReplay, kContract, kFaultPacked}});
 
   ops.push_back({"grouped_gemm", "one matrix product a group",
-    {{"kind", choice, "required", "bf16 f16 tensor block mxfp8 nvfp4", "", "type and scaling of the operands"},
+    {{"kind", choice, "required", "bf16 f16 fp8_per_tensor fp8_block mxfp8 nvfp4", "", "type and scaling of the operands"},
      {"layout", choice, "TN", "TN NN NT", "", "TN D=x w^T, NN D=dy w, NT D=dy^T x"},
-     {"x_type", choice, "e4m3", "e4m3 e5m2", "kind=tensor|block|mxfp8", "codes of x"},
-     {"w_type", choice, "e4m3", "e4m3 e5m2", "kind=tensor|block|mxfp8", "codes of w"},
-     {"dy_type", choice, "e4m3", "e4m3 e5m2", "kind=tensor|block|mxfp8", "codes of dy"},
-     {"weight_block", choice, "128x128", "1x128 128x128", "kind=block", "how w is scaled (TN and NN)"},
-     {"split_accumulator", integer, "0; kind=block: 1", "0 1", "", "1: sums are promoted to f32 every 128 of k"},
-     {"dtype_d", choice, "bf16", "f32 bf16 f16", "", "type of D"},
+     {"x_type", choice, "e4m3", "e4m3 e5m2", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of x"},
+     {"w_type", choice, "e4m3", "e4m3 e5m2", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of w"},
+     {"dy_type", choice, "e4m3", "e4m3 e5m2", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of dy"},
+     {"weight_block", choice, "128x128", "1x128 128x128", "kind=fp8_block", "how w is scaled (TN and NN)"},
+     {"split_accumulator", integer, "0; kind=fp8_block: 1", "0 1", "", "1: sums are promoted to f32 every 128 of k"},
+     {"d_type", choice, "bf16", "f32 bf16 f16", "", "type of D"},
      {"scale_layout", choice, "compact; kind=mxfp8: swizzled; kind=nvfp4: swizzled", "compact swizzled",
       "kind=mxfp8|nvfp4", "order of the block scales"},
      {"alpha", reals, "1", "", "", "one value, or one a group (sm100); inf, -inf and nan are values"},
@@ -97,7 +97,7 @@ std::vector<OpSchema> make_schema() {
      kExtraRows, kBeyond,
      {"scales", choice, "plain; data=integers: pow2; data=wide_sums: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones; "
       "data=unit_probes: ones",
-      kScales, "kind=tensor|block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
+      kScales, "kind=fp8_per_tensor|fp8_block|mxfp8|nvfp4", "scales of the operands, different from block to block"},
      {"data", choice, "uniform", kOperandPatterns, "", "pattern of the operands"},
      {"addends", choice, "plain", "plain every_special negative_zeros", "", "pattern of C and of the bias"},
      kSeed,
@@ -111,14 +111,14 @@ std::vector<OpSchema> make_schema() {
 
   ops.push_back({"splits_to_offsets_multi", "several offset arrays from one reading of the splits",
     {{"splits", splits, "required", "", "", "rows of each group"},
-     {"itype", choice, "i64", "i32 i64", "", "type of the splits"},
+     {"x_type", choice, "i64", "i32 i64", "", "type of the splits"},
      {"outputs", outputs, "required", "", "", "STRIDE:TYPE[:inclusive][:absent],...: TYPE i32 or i64; inclusive: no leading 0; absent: the call has no such output"},
      kReplay, kContract, kFaultSums}});
 
   ops.push_back({"splits_to_offsets_2d", "prefix sums of first[j] * last[j]",
     {{"first", dims, "required", "", "", "first dimension of each tensor"},
      {"last", dims, "required", "", "", "last dimension of each tensor"},
-     {"itype", choice, "i64", "i32 i64", "", "type of the dimensions and of the offsets"}, kReplay, kContract, kFaultSums}});
+     {"x_type", choice, "i64", "i32 i64", "", "type of the dimensions and of the offsets"}, kReplay, kContract, kFaultSums}});
 
   ops.push_back({"delayed_update", "new scales and a rolled amax history for delayed scaling",
     {{"algorithm", choice, "max", "max most_recent", "", "which amax of the history counts"},
@@ -137,7 +137,7 @@ std::vector<OpSchema> make_schema() {
   ops.push_back({"dequantize", "values of codes and scales",
     {{"recipe", choice, "required", kRecipes, "", "how the tensor was quantized"},
      {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "", "type of the codes"},
-     {"dtype_d", choice, "bf16", "f32 bf16 f16", "", "type of the values"},
+     {"d_type", choice, "bf16", "f32 bf16 f16", "", "type of the values"},
      {"direction", choice, "rowwise", "rowwise columnwise", "", "which storage is read"},
      {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
@@ -154,7 +154,7 @@ std::vector<OpSchema> make_schema() {
   }
 
   ops.push_back({"grouped_dbias", "column sums of each group in f32",
-    {{"itype", choice, "bf16", kInputTypes, "", "type of dy"},
+    {{"x_type", choice, "bf16", kInputTypes, "", "type of dy"},
      {"accumulate", integer, "0", "0 1", "", "1: added to what the output holds"},
      {"splits", splits, "required", "", "", "rows of each group"},
      kColumns, kExtraRows, kBeyond,
@@ -167,32 +167,32 @@ std::vector<OpSchema> make_schema() {
 
   for (const std::string_view op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
     std::vector<KeySchema> keys{
-        {"recipe", choice, "required", "none tensor_current tensor_delayed block mxfp8 nvfp4", "",
-         "none: the 16-bit product; block: 1x128 activations by 128x128 weights"},
-        {"itype", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
-        {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+        {"recipe", choice, "required", "none tensor_current tensor_delayed fp8_block mxfp8 nvfp4", "",
+         "none: the 16-bit product; fp8_block: 1x128 activations by 128x128 weights"},
+        {"x_type", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
+        {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
          "codes of x and w"},
-        {"pow2", integer, "0; recipe=block: 1", "0 1", "recipe=tensor_current|block", "1: scales are powers of two"},
-        {"eps", real, "0", "", "recipe=tensor_current|block", "amax below this is raised to it"},
+        {"pow2", integer, "0; recipe=fp8_block: 1", "0 1", "recipe=tensor_current|fp8_block", "1: scales are powers of two"},
+        {"eps", real, "0", "", "recipe=tensor_current|fp8_block", "amax below this is raised to it"},
         {"sign_mask", integer, "0", "", "recipe=nvfp4", "signs of the Hadamard transform, bit i set: element i is negated"},
         {"arch", choice, "sm90; recipe=mxfp8: sm100; recipe=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"}};
     if (op != "linear_forward") {
       keys.push_back({"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1",
-                      "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4", "codes of dy"});
+                      "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", "codes of dy"});
     }
     if (op == "linear_forward") {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: a row of bias a group is added"});
-      keys.push_back({"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+      keys.push_back({"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
                       "skip flag of the weight cache: exactly 1 uses the cached weights"});
       keys.push_back({"outputs", choice, "usual", "usual y w_rowwise_data w_rowwise_scale_inv w_rowwise_amax",
-                      "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4", kAloneHelp});
+                      "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", kAloneHelp});
     } else if (op == "linear_dgrad") {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
       keys.push_back({"outputs", choice, "usual", "usual dx dbias", "bias=1", kAloneHelp});
     } else {
       keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
       keys.push_back({"outputs", choice, "usual", "usual dw dbias", "bias=1", kAloneHelp});
-      keys.push_back({"dtype_d", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"});
+      keys.push_back({"d_type", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"});
       keys.push_back({"accumulate", integer, "0", "0 1", "", "1: added to the main gradient, which is an input"});
       keys.push_back({"deferred", integer, "0", "0 1", "", "1: stored by backward and carried out by a second call"});
     }
@@ -209,7 +209,7 @@ std::vector<OpSchema> make_schema() {
   }
 
   ops.push_back({"scenario", "several calls of one grouped linear layer, or of two, captured in graphs that are replayed together",
-    {{"recipe", choice, "required", "none tensor_current tensor_delayed block mxfp8 nvfp4", "", "of the layer, as of linear_forward"},
+    {{"recipe", choice, "required", "none tensor_current tensor_delayed fp8_block mxfp8 nvfp4", "", "of the layer, as of linear_forward"},
      {"steps", steps, "required", "quantize weights gradients forward dgrad wgrad TN NN NT", "",
       "the calls in their order, a slash between graphs: forward/dgrad,wgrad. quantize, weights, gradients: op quantize on x, w, dy; "
       "TN, NN, NT: grouped_gemm; a step again is the next microbatch"},
@@ -220,17 +220,17 @@ std::vector<OpSchema> make_schema() {
       "own: one a call, filled anew before each replay; kept: left as it is; shared: one for all calls of a module, left as it is"},
      {"warm", integer, "0", "0 1", "", "1: the calls are made once before they are captured"},
      {"history", integer, "0", "", "", "not 0: memory is taken and given back around the captures, in an order that this number draws"},
-     {"itype", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
-     {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+     {"x_type", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
+     {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
       "codes of x and w"},
-     {"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+     {"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
       "codes of dy"},
-     {"pow2", integer, "0; recipe=block: 1", "0 1", "recipe=tensor_current|block", "1: scales are powers of two"},
-     {"eps", real, "0", "", "recipe=tensor_current|block", "amax below this is raised to it"},
+     {"pow2", integer, "0; recipe=fp8_block: 1", "0 1", "recipe=tensor_current|fp8_block", "1: scales are powers of two"},
+     {"eps", real, "0", "", "recipe=tensor_current|fp8_block", "amax below this is raised to it"},
      {"bias", integer, "0", "0 1", "", "1: the layer has one, and its gradient is asked for"},
-     {"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+     {"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
       "skip flag of weights and forward: exactly 1 keeps the quantized weights"},
-     {"dtype_d", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"},
+     {"d_type", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"},
      {"accumulate", choice, "0", "0 1 rest", "", "1: weight gradients are added to; rest: the first microbatch overwrites, the others add"},
      {"deferred", integer, "0", "0 1", "", "1: weight gradients are put off and carried out later"},
      {"splits", splits, "required", "", "", "rows of each group"},
@@ -240,7 +240,7 @@ std::vector<OpSchema> make_schema() {
      {"N", integer, "required", "", "", "output features"},
      {"K", integer, "required", "", "", "input features"},
      kExtraRows,
-     {"scales", choice, "plain; data=integers: pow2", "plain pow2", "recipe=tensor_current|tensor_delayed|block|mxfp8|nvfp4",
+     {"scales", choice, "plain; data=integers: pow2", "plain pow2", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
       "scales that are inputs"},
      {"data", choice, "uniform", "uniform normal sparse one_hot clustered integers block_scales", "", "pattern of the tensors"},
      kSeed,

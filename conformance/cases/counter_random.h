@@ -36,8 +36,8 @@ constexpr std::uint64_t fnv1a(std::string_view text) {
 
 // The words of indices that follow each other: words[n][i] is word n of the i-th.
 struct WordRun {
-  static constexpr std::size_t kMost = 256;
-  std::array<std::array<std::uint32_t, kMost>, 4> words;
+  static constexpr std::size_t kMax = 256;
+  std::array<std::array<std::uint32_t, kMax>, 4> words;
 };
 
 // The four words that belong to each index of one stream.
@@ -52,7 +52,7 @@ class CounterRandom {
                       key_);
   }
   std::uint32_t word(std::uint64_t index) const { return words(index)[0]; }
-  // The same as words(), for `count` indices from `first` on, at most WordRun::kMost.
+  // The same as words(), for `count` indices from `first` on, at most WordRun::kMax.
   void fill(std::uint64_t first, std::size_t count, WordRun& run) const;
 
   // A value in [0, bound): the high half of a product, no division. `bound` is 1 or more.

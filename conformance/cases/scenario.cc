@@ -20,7 +20,7 @@ std::string pair(std::string_view key, std::string_view value) { return std::str
 
 // "pow2=1 eps=0.5" of the scenario, where the recipe has them.
 std::string scaling_words(const CaseLine& line, const std::string& recipe) {
-  if (recipe != "tensor_current" && recipe != "block") return "";
+  if (recipe != "tensor_current" && recipe != "fp8_block") return "";
   return pair("pow2", line.text("pow2")) + pair("eps", line.text("eps"));
 }
 
@@ -33,8 +33,8 @@ std::string quantize_text(const CaseLine& line, const std::string& step) {
   const std::string recipe = line.text("recipe");
   require(recipe != "none", "steps", step, "no quantization with recipe=none");
   const bool weights = step == "weights";
-  std::string text = "quantize recipe=" + (recipe != "block" ? recipe : weights ? std::string("block_128x128") : std::string("block_1x128"));
-  text += pair("itype", line.text("itype")) + pair("otype", line.text(step == "gradients" ? "grad_otype" : "otype"));
+  std::string text = "quantize recipe=" + (recipe != "fp8_block" ? recipe : weights ? std::string("block_128x128") : std::string("block_1x128"));
+  text += pair("x_type", line.text("x_type")) + pair("otype", line.text(step == "gradients" ? "grad_otype" : "otype"));
   text += scaling_words(line, recipe);
   if (recipe == "mxfp8" || recipe == "nvfp4") text += " scale_layout=swizzled";
   if (recipe == "nvfp4" && weights) text += " two_dimensional=1";
@@ -46,7 +46,7 @@ std::string quantize_text(const CaseLine& line, const std::string& step) {
 
 std::string linear_text(const CaseLine& line, const std::string& step, int microbatch) {
   const std::string recipe = line.text("recipe");
-  std::string text = "linear_" + step + pair("recipe", recipe) + pair("itype", line.text("itype"));
+  std::string text = "linear_" + step + pair("recipe", recipe) + pair("x_type", line.text("x_type"));
   if (recipe != "none") {
     text += pair("otype", line.text("otype"));
     if (step != "forward") text += pair("grad_otype", line.text("grad_otype"));
@@ -54,7 +54,7 @@ std::string linear_text(const CaseLine& line, const std::string& step, int micro
   text += scaling_words(line, recipe) + pair("bias", line.text("bias"));
   if (step == "forward" && line.has("noop")) text += pair("noop", line.text("noop"));
   if (step == "wgrad") {
-    text += pair("dtype_d", line.text("dtype_d")) + pair("deferred", line.text("deferred"));
+    text += pair("d_type", line.text("d_type")) + pair("deferred", line.text("deferred"));
     text += accumulates(line, microbatch) ? " accumulate=1" : "";
   }
   return text + pair("N", line.text("N")) + pair("K", line.text("K"));
@@ -63,15 +63,15 @@ std::string linear_text(const CaseLine& line, const std::string& step, int micro
 std::string product_text(const CaseLine& line, const std::string& step, int microbatch) {
   const std::string recipe = line.text("recipe");
   const bool tensor = recipe.starts_with("tensor");
-  const std::string kind = recipe == "none" ? line.text("itype") : tensor ? std::string("tensor") : recipe;
+  const std::string kind = recipe == "none" ? line.text("x_type") : tensor ? std::string("fp8_per_tensor") : recipe;
   std::string text = "grouped_gemm" + pair("kind", kind) + pair("layout", step);
-  if (tensor || kind == "block" || kind == "mxfp8") {
+  if (tensor || kind == "fp8_block" || kind == "mxfp8") {
     if (step != "NT") text += pair("w_type", line.text("otype"));
     if (step != "NN") text += pair("x_type", line.text("otype"));
     if (step != "TN") text += pair("dy_type", line.text("grad_otype"));
   }
   if (tensor && step != "TN") text += " split_accumulator=1";
-  text += pair("dtype_d", step == "NT" ? line.text("dtype_d") : line.text("itype"));
+  text += pair("d_type", step == "NT" ? line.text("d_type") : line.text("x_type"));
   if (recipe != "none") text += pair("scales", line.text("scales"));
   if (step == "NT" && accumulates(line, microbatch)) text += " beta=1";
   if (step == "TN") text += pair("bias", line.text("bias"));
@@ -111,7 +111,7 @@ bool fits(const CaseLine& line, const ScenarioCall& call, const std::vector<std:
   }
   const std::string recipe = line.text("recipe");
   if (is_linear(call.step) || recipe == "none" || recipe.starts_with("tensor")) return true;
-  const Recipe scaled = *recipe_named(recipe == "block" ? "block_1x128" : recipe);
+  const Recipe scaled = *recipe_named(recipe == "fp8_block" ? "block_1x128" : recipe);
   for (const Direction direction : {Direction::rowwise, Direction::columnwise}) {
     for (const char* columns : {"N", "K"}) {
       const std::int64_t width = line.integer(columns);

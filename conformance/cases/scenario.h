@@ -1,7 +1,7 @@
 #pragma once
 // A scenario: several calls of one grouped linear layer, or of two, captured in graphs that are replayed together.
 //
-//   scenario recipe=block steps=forward/dgrad,wgrad modules=2 order=interleaved splits=128,0,256 N=136 K=144 replay=16:data,splits
+//   scenario recipe=fp8_block steps=forward/dgrad,wgrad modules=2 order=interleaved splits=128,0,256 N=136 K=144 replay=16:data,splits
 //
 // `steps` are the calls of a layer in their order; a slash ends a graph. A step is a call that a line of its own could ask for:
 //

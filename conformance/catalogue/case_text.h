@@ -20,7 +20,7 @@
 
 namespace assay::conformance {
 
-// `what()` reads "quantize.txt: line 12: itype is bf17: expected one of bf16 f16 f32 (did you mean bf16?)".
+// `what()` reads "quantize.txt: line 12: x_type is bf17: expected one of bf16 f16 f32 (did you mean bf16?)".
 class CaseTextError : public std::invalid_argument {
  public:
   CaseTextError(std::string_view source, int line, std::string_view reason);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "conformance/cases/former_words.h"
 #include "conformance/catalogue/case_text.h"
 #include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/cases/case_schema.h"
@@ -38,9 +39,18 @@ bool glob(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-}  // namespace
+// Whether the word can only be part of a line in the former words.
+bool is_former(std::string_view word) {
+  for (const FormerKey& each : former_keys()) {
+    if (word.find(each.former) != std::string_view::npos) return true;
+  }
+  for (const FormerValue& each : former_values()) {
+    if (word.find(std::string(each.key).append("=").append(each.former)) != std::string_view::npos) return true;
+  }
+  return false;
+}
 
-bool matches(std::string_view word, std::string_view text, std::string_view name) {
+bool matches_spelling(std::string_view word, std::string_view text, std::string_view name) {
   if (word.find_first_of("*?") == std::string_view::npos) {
     return text.find(word) != std::string_view::npos || name.find(word) != std::string_view::npos;
   }
@@ -49,6 +59,12 @@ bool matches(std::string_view word, std::string_view text, std::string_view name
     if (glob(word, each)) return true;
   }
   return false;
+}
+
+}  // namespace
+
+bool matches(std::string_view word, std::string_view text, std::string_view name) {
+  return matches_spelling(word, text, name) || (is_former(word) && matches_spelling(word, former_text(text), name));
 }
 
 std::optional<Profile> profile_named(std::string_view name) {

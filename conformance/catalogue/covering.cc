@@ -102,9 +102,9 @@ bool is_case_line(const std::string& text) {
 void SeededLines::add(const std::string& text) { made_.push_back(parse_case_line(text + " seed=" + show(seed_++))); }
 
 void SeededLines::add_each(const std::string& prefix, const std::vector<Axis>& axes) {
-  constexpr std::size_t kMost = 64;  // more than any axis has words
+  constexpr std::size_t kMax = 64;  // more than any axis has words
   std::set<std::pair<std::size_t, std::string>> met;
-  for (std::size_t turn = 0; turn < kMost; ++turn) {
+  for (std::size_t turn = 0; turn < kMax; ++turn) {
     std::string text = prefix;
     bool is_new = false;
     for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -10,7 +10,7 @@
 namespace assay::conformance {
 namespace {
 
-const Axis kInput{"itype=bf16", "itype=f16", "itype=f32"};
+const Axis kInput{"x_type=bf16", "x_type=f16", "x_type=f32"};
 const Axis kFp8{"otype=e4m3", "otype=e5m2"};
 // Rows that belong to no group; a whole tile of them.
 const Axis kExtra{"", "extra_rows=140"};
@@ -54,7 +54,7 @@ const Axis kFactors{"", "alpha=0.5", "beta=1", "alpha=-1.25 beta=0.75"};
 const Axis kRareFactors{"beta=1 addends=every_special", "alpha=-1 beta=1 addends=negative_zeros", "alpha=inf", "alpha=nan beta=0.5",
                         "alpha=1e-40 beta=-1",
                         "alpha=1e-30"};
-const Axis kOutput{"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"};
+const Axis kOutput{"d_type=f32", "d_type=bf16", "d_type=f16"};
 const Axis kLayout{"layout=TN", "layout=NN", "layout=NT"};
 const Axis kBias{"", "bias=1", "bias=1 addends=every_special"};
 
@@ -187,13 +187,13 @@ void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<C
   const Axis x{"", "x_type=e5m2"}, w{"", "w_type=e5m2"}, dy{"", "dy_type=e5m2"}, compact{"", "scale_layout=compact"};
   gemm("kind=bf16", shapes, {}, 7000);
   gemm("kind=f16", shapes, {}, 7200);
-  gemm("kind=tensor", shapes, {x, w, dy, {"", "split_accumulator=1"}, f32_scales}, 7400);
-  gemm("kind=block", shapes, {x, dy, {"", "weight_block=1x128"}, f32_scales}, 7600);
+  gemm("kind=fp8_per_tensor", shapes, {x, w, dy, {"", "split_accumulator=1"}, f32_scales}, 7400);
+  gemm("kind=fp8_block", shapes, {x, dy, {"", "weight_block=1x128"}, f32_scales}, 7600);
   gemm("kind=mxfp8", shapes16, {x, w, dy, compact, block_scales}, 7800);
   gemm("kind=nvfp4", shapes16, {compact, block_scales}, 8000);
   if (round > 0) return;
   const Axis shape{"splits=17,0,16 N=32 K=48", "splits=16,17,0 N=32 K=80", "splits=16,32 N=16 K=48"}, extra{"", "extra_rows=16"};
-  const Axis kinds{"kind=bf16", "kind=f16", "kind=tensor", "kind=block", "kind=mxfp8", "kind=nvfp4"};
+  const Axis kinds{"kind=bf16", "kind=f16", "kind=fp8_per_tensor", "kind=fp8_block", "kind=mxfp8", "kind=nvfp4"};
   const std::vector<Axis> types{x, w, dy, compact, {"", "weight_block=1x128"}, {"", "split_accumulator=1"}};
   const auto with = [&](std::vector<Axis> more) {
     more.insert(more.end(), types.begin(), types.end());
@@ -210,16 +210,16 @@ void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<C
       {"", "alpha=2", "beta=1", "beta=0.5", "beta=1 addends=negative_zeros", "beta=1 addends=every_special"}, {"", "bias=1"}}), seed + 8400, limits));
   // Other architectures: what their arithmetic is shows in the data that cut; the options meet each of them.
   append(lines, covering_lines("grouped_gemm", {{"kind=bf16 arch=sm80", "kind=f16 arch=sm80", "kind=bf16 arch=sm89", "kind=f16 arch=sm89",
-                                                 "kind=tensor arch=sm89",
-                                                 "kind=bf16 arch=sm100", "kind=f16 arch=sm100", "kind=tensor arch=sm100", "kind=bf16 arch=sm120",
+                                                 "kind=fp8_per_tensor arch=sm89",
+                                                 "kind=bf16 arch=sm100", "kind=f16 arch=sm100", "kind=fp8_per_tensor arch=sm100", "kind=bf16 arch=sm120",
                                                      "kind=f16 arch=sm120",
-                                                 "kind=tensor arch=sm120", "kind=mxfp8 arch=sm120", "kind=nvfp4 arch=sm120"},
+                                                 "kind=fp8_per_tensor arch=sm120", "kind=mxfp8 arch=sm120", "kind=nvfp4 arch=sm120"},
                                                 {"data=clustered", "data=adversarial_alignment", "data=every_special", "data=full_exponent"},
                                                 shape, extra, kLayout, kOutput, kFactors, {"", "bias=1"}, x, w, dy, compact,
                                                     {"", "split_accumulator=1"}},
                                seed + 8500, limits));
   append(lines, covering_lines("grouped_gemm arch=sm100",
-                               {{"kind=bf16", "kind=f16", "kind=tensor", "kind=mxfp8", "kind=nvfp4"},
+                               {{"kind=bf16", "kind=f16", "kind=fp8_per_tensor", "kind=mxfp8", "kind=nvfp4"},
                                 {"splits=16,0,32,16 N=32 K=48", "splits=16,32,16,0 N=32 K=32", "splits=16,3,16,16 N=16 K=32", "splits=4x0 N=16 K=32"},
                                 kLayout, kOutput, {"alpha=1,0.5,-2,nan beta=0,1,0.25,0", "alpha=1,0.5,-2,nan", "beta=0,1,0.25,0",
                                                    "alpha=-2 beta=0,1,0.25,0", "alpha=1,0.5,-2,nan beta=1", "alpha=1,0.5,-2,inf beta=0.5"},
@@ -232,11 +232,11 @@ void linear_lines(int seed, const CoveringLimits& limits, std::vector<CaseLine>&
   const Axis shape16{"splits=16,0,32 N=32 K=48", "splits=32,16,0 N=16 K=112"};
   const Axis data{"data=uniform", "data=normal", "data=sparse", "data=clustered", "data=block_scales", "data=every_special", "data=near_underflow"};
   const Axis more_data{"data=full_exponent", "data=one_hot", "data=integers"};
-  const Axis fp8{"recipe=none", "recipe=tensor_current", "recipe=tensor_delayed", "recipe=block"};
+  const Axis fp8{"recipe=none", "recipe=tensor_current", "recipe=tensor_delayed", "recipe=fp8_block"};
   const Axis mx{"recipe=mxfp8", "recipe=nvfp4", "recipe=nvfp4 sign_mask=45576"};
   Axis all = fp8;
   all.insert(all.end(), mx.begin(), mx.end());
-  const Axis type{"itype=bf16", "itype=f16"}, bias{"", "bias=1"}, codes{"", "grad_otype=e5m2"}, forward_codes{"", "otype=e5m2"};
+  const Axis type{"x_type=bf16", "x_type=f16"}, bias{"", "bias=1"}, codes{"", "grad_otype=e5m2"}, forward_codes{"", "otype=e5m2"};
   const Axis noop{"", "noop=0", "noop=1"};
   struct Part {
     Axis recipes, shapes, data;
@@ -254,7 +254,7 @@ void linear_lines(int seed, const CoveringLimits& limits, std::vector<CaseLine>&
   }
   Axis any_data = data;
   any_data.insert(any_data.end(), more_data.begin(), more_data.end());
-  const std::vector<Axis> scaled{any_data, {"recipe=tensor_current", "recipe=block"}, {"splits=9,0,17 N=24 K=40", "splits=17,5,0 N=16 K=24",
+  const std::vector<Axis> scaled{any_data, {"recipe=tensor_current", "recipe=fp8_block"}, {"splits=9,0,17 N=24 K=40", "splits=17,5,0 N=16 K=24",
       "splits=4,9 N=16 K=136"}, {"", "extra_rows=16"}, type, bias, forward_codes, {"", "eps=0.5"}, {"pow2=0", "pow2=1"}};
   for (const auto& [op, more] : {std::pair<const char*, std::vector<Axis>>{"linear_forward", {noop}}, {"linear_dgrad", {codes}},
                                  {"linear_wgrad", {codes, {"", "accumulate=1"}, {"", "deferred=1"}, kOutput}}}) {

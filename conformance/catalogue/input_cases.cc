@@ -54,14 +54,14 @@ void amax_lines(std::vector<CaseLine>& lines) {
   }
   add_each_value("quantize recipe=nvfp4 amax=apart", shapes,
                  {{"four_over_six=mae e4m3_max=256 data=adversarial_four_over_six", "four_over_six=mse"},
-                  {"itype=f16", "itype=f32"}, {"two_dimensional=1"},
+                  {"x_type=f16", "x_type=f32"}, {"two_dimensional=1"},
                   {"hadamard=1", "hadamard=1 sign_mask=45576"}, {"stochastic=1"}, {"outputs=all"}, {"scale_layout=swizzled"},
                   {"direction=rowwise", "direction=columnwise"}, {"dbias=1"}, {"noop=0", "noop=1"}, {"extra_rows=2"},
                   {"zero_sign=positive", "zero_sign=free"}, data},
                  61000, lines);
   lines.push_back(parse_case_line("quantize recipe=nvfp4 stochastic=1 R=32 K=48 data=integers seed=61800"));
   for (const char* each : {"R=32 K=48", "splits=16,0,34,2 K=80 outputs=all", "splits=16,32 K=48 hadamard=1 noop=1",
-                           "splits=16,32 K=48 hadamard=1", "splits=32,16 K=48 two_dimensional=1 itype=f32"}) {
+                           "splits=16,32 K=48 hadamard=1", "splits=32,16 K=48 two_dimensional=1 x_type=f32"}) {
     const std::string seed = " seed=" + show(61900 + lines.size());
     lines.push_back(parse_case_line(std::string("quantize recipe=nvfp4 amax=single ") + each + seed));
   }
@@ -90,13 +90,13 @@ void piece_lines(std::vector<CaseLine>& lines) {
   add("delayed_update reduced=1 tensors=33 length=6");
   add("grouped_dbias accumulate=1 splits=3,0,5 K=40");
   for (const char* words :
-       {"kind=bf16 bias=1", "kind=f16 layout=NN", "kind=bf16 layout=NT", "kind=tensor bias=1", "kind=tensor layout=NN", "kind=tensor layout=NT",
-        "kind=block bias=1", "kind=block layout=NN", "kind=block layout=NT", "kind=mxfp8 layout=NN", "kind=nvfp4 bias=1",
+       {"kind=bf16 bias=1", "kind=f16 layout=NN", "kind=bf16 layout=NT", "kind=fp8_per_tensor bias=1", "kind=fp8_per_tensor layout=NN", "kind=fp8_per_tensor layout=NT",
+        "kind=fp8_block bias=1", "kind=fp8_block layout=NN", "kind=fp8_block layout=NT", "kind=mxfp8 layout=NN", "kind=nvfp4 bias=1",
         "kind=nvfp4 layout=NN", "kind=nvfp4 layout=NT"}) {
     add(std::string("grouped_gemm ") + words + " beta=1 splits=16,0,16 N=16 K=32");
   }
   add("grouped_gemm kind=bf16 arch=sm100 alpha=2,0.5,1,3,4,5 beta=0.5,1,2,4,1,3 splits=5,0,17,3,4,1 N=24 K=40");
-  for (const char* recipe : {"none", "tensor_delayed", "block", "nvfp4"}) {
+  for (const char* recipe : {"none", "tensor_delayed", "fp8_block", "nvfp4"}) {
     const std::string words = std::string(" recipe=") + recipe + " bias=1 splits=16,0,16 N=16 K=32";
     add("linear_forward" + words);
     if (recipe != std::string("none")) add("linear_forward noop=1" + words);

@@ -37,26 +37,26 @@ std::vector<Op> ops() {
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     const std::string of = std::string(" recipe=") + recipe;
     all.push_back({"quantize" + of, kMatrix,
-                   {{"itype=bf16", "itype=f16", "itype=f32"}, {"otype=e5m2"}, {"pow2=1"}, {"eps=0.01"}, {"direction=rowwise", "direction=columnwise"},
+                   {{"x_type=bf16", "x_type=f16", "x_type=f32"}, {"otype=e5m2"}, {"pow2=1"}, {"eps=0.01"}, {"direction=rowwise", "direction=columnwise"},
                     {"outputs=all"}, layout, {"two_dimensional=1", "hadamard=1 sign_mask=45576"}, {"stochastic=1", "four_over_six=mae", "four_over_six=mse e4m3_max=256"},
                     {"amax=given", "amax=apart"}, {"dbias=1"}, {"noop=0", "noop=1"}, {"zero_sign=positive", "zero_sign=free"}, beyond}});
     all.push_back({"dequantize" + of, kMatrix,
-                   {{"otype=e5m2"}, {"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"}, {"direction=rowwise", "direction=columnwise"}, layout, {"e4m3_max=256"}, beyond}});
+                   {{"otype=e5m2"}, {"d_type=f32", "d_type=bf16", "d_type=f16"}, {"direction=rowwise", "direction=columnwise"}, layout, {"e4m3_max=256"}, beyond}});
   }
   for (const char* op : {"swizzle", "unswizzle"}) {
     for (const char* recipe : {"mxfp8", "nvfp4"}) all.push_back({std::string(op) + " recipe=" + recipe, kMatrix, {{"direction=rowwise", "direction=columnwise"}}});
   }
-  all.push_back({"grouped_dbias", kMatrix, {{"itype=bf16", "itype=f16", "itype=f32"}, {"accumulate=1"}, beyond}});
+  all.push_back({"grouped_dbias", kMatrix, {{"x_type=bf16", "x_type=f16", "x_type=f32"}, {"accumulate=1"}, beyond}});
   all.push_back({"delayed_update", kUpdate, {{"algorithm=max", "algorithm=most_recent"}, {"bulk=0", "reduced=1"}, {"otype=e5m2"}, {"margin=3"}}});
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     all.push_back({std::string("grouped_gemm kind=") + kind, kProduct,
-                   {{"layout=TN", "layout=NN", "layout=NT"}, {"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"}, {"bias=1"}, {"beta=0.5"}, {"alpha=0.5"},
+                   {{"layout=TN", "layout=NN", "layout=NT"}, {"d_type=f32", "d_type=bf16", "d_type=f16"}, {"bias=1"}, {"beta=0.5"}, {"alpha=0.5"},
                     {"split_accumulator=1"}, {"weight_block=1x128"}, {"x_type=e5m2"}, {"w_type=e5m2"}, {"dy_type=e5m2"}, layout, beyond}});
   }
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
-    for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "block", "mxfp8", "nvfp4"}) {
+    for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "fp8_block", "mxfp8", "nvfp4"}) {
       all.push_back({std::string(op) + " recipe=" + recipe, kProduct,
-                     {{"itype=bf16", "itype=f16"}, {"bias=1"}, {"noop=0", "noop=1"}, {"accumulate=1"}, {"deferred=1"}, {"dtype_d=bf16", "dtype_d=f16"},
+                     {{"x_type=bf16", "x_type=f16"}, {"bias=1"}, {"noop=0", "noop=1"}, {"accumulate=1"}, {"deferred=1"}, {"d_type=bf16", "d_type=f16"},
                       {"otype=e5m2"}, {"grad_otype=e4m3"}, {"pow2=0", "pow2=1"}, {"eps=0.01"}, {"sign_mask=45576"}, beyond}});
     }
   }
@@ -150,7 +150,7 @@ std::vector<CaseLine> option_lines(const std::vector<CaseLine>& before) {
       }
     }
   }
-  for (const char* words : {"kind=bf16 arch=sm100", "kind=f16 arch=sm100 layout=NN", "kind=tensor arch=sm100 layout=NT", "kind=mxfp8", "kind=nvfp4 layout=NN"}) {
+  for (const char* words : {"kind=bf16 arch=sm100", "kind=f16 arch=sm100 layout=NN", "kind=fp8_per_tensor arch=sm100 layout=NT", "kind=mxfp8", "kind=nvfp4 layout=NN"}) {
     const std::string text = std::string("grouped_gemm ") + words + " splits=66x16 N=16 K=16" + factors("alpha", 66, 0) + factors("beta", 66, 3);
     lines.push_back(parse_case_line(text + " seed=" + show(80000 + lines.size())));
   }

@@ -22,27 +22,27 @@ constexpr const char* kNvfp4[] = {"splits=16,3,0 N=32 K=272", "splits=16,3,0 N=2
 constexpr Variety kVarieties[] = {
     {"kind=bf16", {kAny[0], kAny[1], kAny[2]}},
     {"kind=f16", {kAny[0], kAny[1], kAny[2]}},
-    {"kind=tensor", {kShapesOfFp8[0], kShapesOfFp8[1], kShapesOfFp8[2]}},
-    {"kind=tensor split_accumulator=1", {kShapesOfFp8[0], kShapesOfFp8[1], kShapesOfFp8[2]}},
-    {"kind=block", {kBlock[0], kBlock[1], kBlock[2]}},
-    {"kind=block weight_block=1x128", {kBlock[0], kBlock[1], nullptr}},
+    {"kind=fp8_per_tensor", {kShapesOfFp8[0], kShapesOfFp8[1], kShapesOfFp8[2]}},
+    {"kind=fp8_per_tensor split_accumulator=1", {kShapesOfFp8[0], kShapesOfFp8[1], kShapesOfFp8[2]}},
+    {"kind=fp8_block", {kBlock[0], kBlock[1], kBlock[2]}},
+    {"kind=fp8_block weight_block=1x128", {kBlock[0], kBlock[1], nullptr}},
     {"kind=mxfp8", {kMx[0], kMx[1], kMx[2]}},
     {"kind=nvfp4", {kNvfp4[0], kNvfp4[1], kNvfp4[2]}},
 };
 
 // Other architectures and types of codes, and what follows the sum.
 constexpr const char* kMore[] = {
-    "kind=bf16 arch=sm80 dtype_d=f32 splits=5,7,0 N=24 K=273",
-    "kind=tensor arch=sm89 dtype_d=f32 splits=5,7,0 N=32 K=272",
-    "kind=tensor arch=sm100 dtype_d=f32 splits=5,7,0 N=32 K=272",
-    "kind=mxfp8 arch=sm120 dtype_d=f32 splits=5,7,0 N=32 K=288",
-    "kind=nvfp4 arch=sm120 dtype_d=f32 splits=16,3,0 N=32 K=272",
-    "kind=tensor layout=NN dy_type=e5m2 dtype_d=f32 splits=5,7,0 N=272 K=32",
-    "kind=block layout=NN dy_type=e5m2 dtype_d=f32 splits=5,7,0 N=272 K=136",
-    "kind=mxfp8 x_type=e5m2 dtype_d=f32 splits=5,7,0 N=32 K=288",
-    "kind=bf16 layout=NT dtype_d=f32 beta=1 splits=261,7,0 N=16 K=24",
-    "kind=tensor layout=NT split_accumulator=1 dtype_d=f32 beta=1 splits=261,7,0 N=16 K=32",
-    "kind=block alpha=0.5 dtype_d=f32 splits=5,7,0 N=136 K=272",
+    "kind=bf16 arch=sm80 d_type=f32 splits=5,7,0 N=24 K=273",
+    "kind=fp8_per_tensor arch=sm89 d_type=f32 splits=5,7,0 N=32 K=272",
+    "kind=fp8_per_tensor arch=sm100 d_type=f32 splits=5,7,0 N=32 K=272",
+    "kind=mxfp8 arch=sm120 d_type=f32 splits=5,7,0 N=32 K=288",
+    "kind=nvfp4 arch=sm120 d_type=f32 splits=16,3,0 N=32 K=272",
+    "kind=fp8_per_tensor layout=NN dy_type=e5m2 d_type=f32 splits=5,7,0 N=272 K=32",
+    "kind=fp8_block layout=NN dy_type=e5m2 d_type=f32 splits=5,7,0 N=272 K=136",
+    "kind=mxfp8 x_type=e5m2 d_type=f32 splits=5,7,0 N=32 K=288",
+    "kind=bf16 layout=NT d_type=f32 beta=1 splits=261,7,0 N=16 K=24",
+    "kind=fp8_per_tensor layout=NT split_accumulator=1 d_type=f32 beta=1 splits=261,7,0 N=16 K=32",
+    "kind=fp8_block alpha=0.5 d_type=f32 splits=5,7,0 N=136 K=272",
     "kind=f16 bias=1 splits=5,7,0 N=24 K=273",
 };
 
@@ -59,7 +59,7 @@ std::vector<CaseLine> order_free_lines() {
     for (int layout = 0; layout < 3; ++layout) {
       if (each.sizes[layout] == nullptr) continue;
       for (const char* type : {"f32", "bf16", "f16"}) {
-        add(std::string(each.words) + " layout=" + kLayouts[layout] + " dtype_d=" + type + " " + each.sizes[layout]);
+        add(std::string(each.words) + " layout=" + kLayouts[layout] + " d_type=" + type + " " + each.sizes[layout]);
       }
     }
   }

@@ -14,7 +14,7 @@ const Axis kDirections{"direction=both", "direction=rowwise", "direction=columnw
 
 void parts_of_quantize(SeededLines& lines) {
   const Axis shape{"R=32 K=48", "splits=16,0,34,2 K=48", "splits=16,34,0 K=48", "splits=16,34 K=48", "splits=3x0 K=48"};
-  const std::vector<Axis> common{kDirections, {"itype=f32", "itype=bf16", "itype=f16"}, {"", "dbias=1"}, {"", "noop=0"},
+  const std::vector<Axis> common{kDirections, {"x_type=f32", "x_type=bf16", "x_type=f16"}, {"", "dbias=1"}, {"", "noop=0"},
                                  {"", "zero_sign=positive", "zero_sign=free"}, {"extra_rows=2", ""}};
   const Axis layout{"scale_layout=swizzled", ""}, square{"", "two_dimensional=1"}, codes{"", "otype=e5m2"};
   for (const std::string recipe : kRecipes) {
@@ -36,18 +36,18 @@ void parts_of_quantize(SeededLines& lines) {
 }
 
 void parts_of_layers(SeededLines& lines) {
-  const std::vector<Axis> common{{"recipe=block splits=16,0,32 N=32 K=16", "recipe=tensor_current splits=16,32,0 N=16 K=32",
+  const std::vector<Axis> common{{"recipe=fp8_block splits=16,0,32 N=32 K=16", "recipe=tensor_current splits=16,32,0 N=16 K=32",
                                   "recipe=tensor_delayed splits=16,16 N=32 K=16", "recipe=mxfp8 splits=3x0 N=32 K=16",
                                   "recipe=nvfp4 splits=32,0,16 N=16 K=32", "recipe=none splits=16,0,16 N=32 K=16",
                                   "recipe=nvfp4 splits=16,32 N=16 K=32"},
-                                 {"", "extra_rows=16"}, {"itype=f16", "itype=bf16"}, {"", "otype=e5m2"}, {"", "pow2=0", "pow2=1"}, {"", "eps=0.5"},
+                                 {"", "extra_rows=16"}, {"x_type=f16", "x_type=bf16"}, {"", "otype=e5m2"}, {"", "pow2=0", "pow2=1"}, {"", "eps=0.5"},
                                  {"", "sign_mask=45576"}};
   const auto add = [&](const std::string& prefix, const std::vector<Axis>& more) {
     std::vector<Axis> axes = common;
     axes.insert(axes.end(), more.begin(), more.end());
     lines.add_each(prefix, axes);
   };
-  const Axis gradients{"", "grad_otype=e5m2"}, results{"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"};
+  const Axis gradients{"", "grad_otype=e5m2"}, results{"d_type=f32", "d_type=bf16", "d_type=f16"};
   for (const char* part : {"y", "w_rowwise_data", "w_rowwise_scale_inv", "w_rowwise_amax"}) {
     add(std::string("linear_forward noop=0 outputs=") + part, {{"", "bias=1"}});
     const std::string nvfp4 = std::string("linear_forward recipe=nvfp4 outputs=") + part;
@@ -81,7 +81,7 @@ void long_parts(SeededLines& lines) {
   }
   for (const char* step : {"linear_dgrad bias=1 outputs=dx", "linear_dgrad bias=1 outputs=dbias", "linear_wgrad bias=1 outputs=dw",
                            "linear_wgrad bias=1 outputs=dbias", "linear_forward noop=0 outputs=y", "linear_forward noop=0 outputs=w_rowwise_data"}) {
-    constexpr const char* kLayers[] = {" recipe=tensor_delayed", " recipe=block", " recipe=nvfp4"};
+    constexpr const char* kLayers[] = {" recipe=tensor_delayed", " recipe=fp8_block", " recipe=nvfp4"};
     lines.add(std::string(step) + kLayers[turn % 3] + " splits=66x16 N=16 K=16");
     lines.add(std::string(step) + kLayers[(turn + 1) % 3] + " splits=16,0,32 N=32 K=48 replay=3:data,splits");
     if (std::string(step).ends_with("dbias")) lines.add(std::string(step) + " recipe=none splits=1040,0,16 N=144 K=16");
@@ -93,7 +93,7 @@ void long_parts(SeededLines& lines) {
 void offsets_apart(std::vector<CaseLine>& lines) {
   for (const char* outputs : {"1:i64:absent,3:i32,5:i64", "1:i64,3:i32:absent,5:i64:inclusive", "7:i32:inclusive,2:i64,4:i32:inclusive:absent",
                               "1:i32:absent,1:i64:absent,1:i32:inclusive", "9:i64,1:i64:inclusive:absent"}) {
-    for (const char* rest : {" itype=i32 splits=5,0,7,1,0", " itype=i64 splits=5,0,7,1,0", " splits=1030x1,0,2"}) {
+    for (const char* rest : {" x_type=i32 splits=5,0,7,1,0", " x_type=i64 splits=5,0,7,1,0", " splits=1030x1,0,2"}) {
       lines.push_back(parse_case_line(std::string("splits_to_offsets_multi outputs=") + outputs + rest));
     }
   }

@@ -9,8 +9,8 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kMostWeights = std::int64_t{1} << 26;  // elements of all w, and of D in NT
-constexpr std::int64_t kMostRows = 32768;
+constexpr std::int64_t kMaxWeights = std::int64_t{1} << 26;  // elements of all w, and of D in NT
+constexpr std::int64_t kMaxRows = 32768;
 
 // Draws one after another. Integers only, so that every machine draws the same.
 class Draws {
@@ -68,28 +68,28 @@ CaseLine random_gemm(std::uint64_t seed, std::int64_t index, std::string_view ar
   Draws draws(seed, index);
   const bool hopper = architecture.starts_with("sm9"), blackwell = architecture.starts_with("sm1");
   const bool older = architecture.starts_with("sm8");
-  const std::string kind = hopper      ? draws.of({"bf16", "f16", "tensor", "tensor", "block", "block", "block"})
-                           : blackwell ? draws.of({"bf16", "f16", "tensor", "mxfp8", "mxfp8", "nvfp4", "nvfp4"})
+  const std::string kind = hopper      ? draws.of({"bf16", "f16", "fp8_per_tensor", "fp8_per_tensor", "fp8_block", "fp8_block", "fp8_block"})
+                           : blackwell ? draws.of({"bf16", "f16", "fp8_per_tensor", "mxfp8", "mxfp8", "nvfp4", "nvfp4"})
                            : older     ? draws.of({"bf16", "f16"})
-                                       : draws.of({"bf16", "f16", "tensor", "tensor", "block", "block", "mxfp8", "nvfp4"});
+                                       : draws.of({"bf16", "f16", "fp8_per_tensor", "fp8_per_tensor", "fp8_block", "fp8_block", "mxfp8", "nvfp4"});
   const std::string layout = draws.of({"TN", "NN", "NT"});
-  const bool plain = kind == "bf16" || kind == "f16", fp8 = kind == "tensor" || kind == "block" || kind == "mxfp8";
+  const bool plain = kind == "bf16" || kind == "f16", fp8 = kind == "fp8_per_tensor" || kind == "fp8_block" || kind == "mxfp8";
   const std::string d_type = kind == "f16" ? draws.of({"f32", "f16"}) : kind == "bf16" ? draws.of({"f32", "bf16"}) : draws.of({"f32", "f32", "bf16", "f16"});
-  std::string line = "grouped_gemm kind=" + kind + " layout=" + layout + " dtype_d=" + d_type;
+  std::string line = "grouped_gemm kind=" + kind + " layout=" + layout + " d_type=" + d_type;
 
   // One operand at most has the wide type.
   if (fp8 && draws.one_in(3)) {
     const std::string first = layout == "TN" ? "x" : "dy", second = layout == "NT" ? "x" : "w";
     line += " " + (draws.one_in(2) ? first : second) + "_type=e5m2";
   }
-  if (kind == "block" && layout != "NT" && draws.one_in(3)) line += " weight_block=1x128";
-  if (kind == "tensor" && draws.one_in(2)) line += " split_accumulator=1";
+  if (kind == "fp8_block" && layout != "NT" && draws.one_in(3)) line += " weight_block=1x128";
+  if (kind == "fp8_per_tensor" && draws.one_in(2)) line += " split_accumulator=1";
   if (draws.one_in(2)) line += std::string(" alpha=") + draws.of({"0.5", "-1.5", "0.3", "2", "-0.0625", "0"});
   if (draws.one_in(3)) line += std::string(" beta=") + draws.of({"1", "1", "0.5", "-0.7", "0.25"});
 
   // Rows of each matrix in storage, and where its groups begin, are multiples of 16 bytes. Now and then one size is not, which
   // some paths serve and others must decline.
-  const std::int64_t operand = plain ? 8 : kind == "tensor" || kind == "block" ? 16 : 32;
+  const std::int64_t operand = plain ? 8 : kind == "fp8_per_tensor" || kind == "fp8_block" ? 16 : 32;
   const std::int64_t output = d_type == "f32" ? 4 : 8;
   const std::int64_t unaligned = operand != 32 && draws.one_in(24) ? draws.below(3) : -1;  // N, K, the rows
   const std::int64_t n_unit = unaligned == 0 ? 1 : layout == "TN" ? std::max(output, operand == 32 ? operand : 1) : operand;
@@ -98,8 +98,8 @@ CaseLine random_gemm(std::uint64_t seed, std::int64_t index, std::string_view ar
   const std::int64_t products = draws.log_uniform(1 << 20, 12'000'000'000);
   const std::int64_t N = std::min<std::int64_t>(rounded(draws.log_uniform(16, 8192), n_unit), 8192);
   const std::int64_t K = std::min<std::int64_t>(rounded(draws.log_uniform(16, 8192), k_unit), 8192);
-  const std::int64_t rows = std::clamp<std::int64_t>(products / (N * K), 1, kMostRows);
-  const std::int64_t most_groups = std::clamp<std::int64_t>(kMostWeights / (N * K), 1, 64);
+  const std::int64_t rows = std::clamp<std::int64_t>(products / (N * K), 1, kMaxRows);
+  const std::int64_t most_groups = std::clamp<std::int64_t>(kMaxWeights / (N * K), 1, 64);
   const std::int64_t groups = draws.log_uniform(1, most_groups);
   line += " splits=" + splits_text(draw_splits(draws, groups, rows, row_unit)) + " N=" + std::to_string(N) + " K=" + std::to_string(K);
   if (draws.one_in(8)) line += " extra_rows=" + std::to_string(row_unit * (1 + draws.below(200)));

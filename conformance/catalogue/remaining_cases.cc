@@ -15,7 +15,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr const char* kKinds[] = {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"};
+constexpr const char* kKinds[] = {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"};
 constexpr const char* kLayouts[] = {"TN", "NN", "NT"};
 constexpr const char* kOutputs[] = {"f32", "bf16", "f16"};
 constexpr std::int64_t kTile = 128;
@@ -66,8 +66,8 @@ void add_product(const CaseLine& line, const std::vector<std::int64_t>& splits, 
   }
   const std::vector<std::int64_t> one{layout == "TN" ? extents.K : extents.N};
   for (const std::int64_t depth : layout == "NT" ? splits : one) {
-    if (depth >= kTile) facts.insert(depth_fact(of + " " + line.text("dtype_d"), depth));
-    if (depth > 4096 && line.text("dtype_d") == "f32") facts.insert(of + " deep");
+    if (depth >= kTile) facts.insert(depth_fact(of + " " + line.text("d_type"), depth));
+    if (depth > 4096 && line.text("d_type") == "f32") facts.insert(of + " deep");
   }
   if (layout != "NT" && line.integer("extra_rows") == 0) facts.insert(residue("grouped_gemm", "rows", rows));
   facts.insert(residue("grouped_gemm", "N", extents.N));
@@ -140,7 +140,7 @@ void quantize_residues(Remaining& remaining) {
     const std::vector<std::int64_t> columns = unmet(remaining, of, "K", step);
     std::vector<std::int64_t> rows = unmet(remaining, of, "rows", step);
     std::reverse(rows.begin(), rows.end());
-    const Axis input{"itype=bf16", "itype=f32", "itype=f16"}, data{"data=uniform", "data=normal"};
+    const Axis input{"x_type=bf16", "x_type=f32", "x_type=f16"}, data{"data=uniform", "data=normal"};
     for (std::size_t i = 0; i < std::max(columns.size(), rows.size()); ++i) {
       const std::int64_t all = i < rows.size() ? rows[i] : 3 * step, first = std::min(all, step);
       const std::int64_t K = i < columns.size() ? columns[i] : 8;
@@ -180,14 +180,14 @@ void product_depths(Remaining& remaining) {
               break;
             }
           }
-          const std::string text = prefix + " dtype_d=" + d + " splits=3";
+          const std::string text = prefix + " d_type=" + d + " splits=3";
           if (layout == std::string("TN")) remaining.add_for(fact, text + " N=16 K=" + show(depth));
           if (layout == std::string("NN") && d == kOutputs[eighth % 3]) remaining.add_for(fact, text + " K=16 N=" + show(depth));
           if (layout == std::string("NT") && remaining.lacks(fact)) splits += (splits.empty() ? "" : ",") + show(depth + (any ? eighth : 0));
         }
-        if (!splits.empty()) remaining.add(prefix + " dtype_d=" + d + short_two + " splits=" + splits);
+        if (!splits.empty()) remaining.add(prefix + " d_type=" + d + short_two + " splits=" + splits);
       }
-      const std::string deep = prefix + " dtype_d=f32";
+      const std::string deep = prefix + " d_type=f32";
       if (layout == std::string("TN")) remaining.add_for(of + " deep", deep + " splits=3 N=16 K=4112");
       if (layout == std::string("NN")) remaining.add_for(of + " deep", deep + " splits=3 K=16 N=4112");
       if (layout == std::string("NT")) remaining.add_for(of + " deep", deep + " splits=4112" + short_two);
@@ -200,7 +200,7 @@ void product_depths(Remaining& remaining) {
 void product_pairs(Remaining& remaining) {
   for (const char* kind : kKinds) {
     const bool any = kind != std::string("mxfp8") && kind != std::string("nvfp4");
-    const bool has_rows = kind == std::string("bf16") || kind == std::string("block");
+    const bool has_rows = kind == std::string("bf16") || kind == std::string("fp8_block");
     for (int first = 0; first < 4; ++first) {
       for (int second = 1; second < 4; ++second) {
         if (first == second || (!has_rows && (first == 1 || second == 1))) continue;
@@ -211,7 +211,7 @@ void product_pairs(Remaining& remaining) {
         const std::string rows = first != 0 ? sizes[1] : second == 1 ? "16x0,544" : "17x1";
         remaining.add_for(pair_fact(kind, first, second),
                           std::string("grouped_gemm kind=") + kind + " splits=" + rows + " N=" + sizes[2] + " K=" + sizes[3],
-                          {any ? Axis{"layout=TN", "layout=NN", "layout=NT"} : Axis{"layout=TN"}, {"dtype_d=f32", "dtype_d=bf16"}});
+                          {any ? Axis{"layout=TN", "layout=NN", "layout=NT"} : Axis{"layout=TN"}, {"d_type=f32", "d_type=bf16"}});
       }
     }
   }
@@ -222,7 +222,7 @@ void product_residues(Remaining& remaining) {
   std::vector<std::int64_t> rows = unmet(remaining, "grouped_gemm", "rows", 1), N = unmet(remaining, "grouped_gemm", "N", 1),
                             K = unmet(remaining, "grouped_gemm", "K", 1);
   std::reverse(N.begin(), N.end());
-  const Axis kind{"kind=bf16", "kind=tensor", "kind=f16", "kind=block", "kind=bf16"}, layout{"layout=TN", "layout=NN"};
+  const Axis kind{"kind=bf16", "kind=fp8_per_tensor", "kind=f16", "kind=fp8_block", "kind=bf16"}, layout{"layout=TN", "layout=NN"};
   for (std::size_t i = 0; i < std::max(rows.size(), N.size()); ++i) {
     const std::int64_t all = i < rows.size() ? rows[i] : 2;
     remaining.add("grouped_gemm splits=1," + show(all - 1) + " N=" + show(i < N.size() ? N[i] : 8) + " K=8", {kind, layout});
@@ -232,7 +232,7 @@ void product_residues(Remaining& remaining) {
 
 void layer_sizes(Remaining& remaining) {
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
-    for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "block", "mxfp8", "nvfp4"}) {
+    for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "fp8_block", "mxfp8", "nvfp4"}) {
       const std::string of = std::string(op) + " " + recipe, prefix = std::string(op) + " recipe=" + recipe;
       remaining.add_for(of + " rows", prefix + " splits=16,0,528 N=32 K=32");
       remaining.add_for(of + " N", prefix + " splits=16 N=544 K=32");

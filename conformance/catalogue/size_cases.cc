@@ -79,7 +79,7 @@ void small_sizes(const std::string& op, const char* rows, const std::vector<Axis
 }
 
 void quantize_sizes(Lines& lines) {
-  const Axis input{"itype=bf16", "itype=f32", "itype=f16"}, codes{"", "otype=e5m2"}, data{"data=uniform", "data=normal", "data=full_exponent"};
+  const Axis input{"x_type=bf16", "x_type=f32", "x_type=f16"}, codes{"", "otype=e5m2"}, data{"data=uniform", "data=normal", "data=full_exponent"};
   const Axis any_recipe{"recipe=mxfp8", "recipe=block_1x128", "recipe=block_128x128", "recipe=tensor_current"};
   const Axis fp8{"", "pow2=1", "eps=0.01"}, layout{"", "scale_layout=swizzled"}, dbias{"", "dbias=1"};
   struct Recipe {
@@ -129,7 +129,7 @@ void layout_sizes(Lines& lines) {
   std::size_t turn = 0;
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     const bool packed = recipe == std::string("nvfp4");
-    const std::vector<Axis> options{{"", "direction=columnwise"}, {"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"}, {"", "otype=e5m2"},
+    const std::vector<Axis> options{{"", "direction=columnwise"}, {"d_type=f32", "d_type=bf16", "d_type=f16"}, {"", "otype=e5m2"},
                                     {"", "scale_layout=swizzled"}};
     const std::string prefix = std::string("dequantize recipe=") + recipe;
     for (const Pair& each : pairs(turn++, 2, packed ? 2 : 1)) lines.add(prefix + words("R", each.length, "K", each.beside), options);
@@ -141,7 +141,7 @@ void layout_sizes(Lines& lines) {
   small_sizes("dequantize", "R", {{"recipe=block_1x128", "recipe=mxfp8", "recipe=tensor_current", "recipe=block_128x128"},
                                   {"", "direction=columnwise"}}, lines);
   for (const char* op : {"swizzle", "unswizzle"}) small_sizes(op, "R", {{"recipe=mxfp8", "recipe=nvfp4"}, {"", "direction=columnwise"}}, lines);
-  lines.add("dequantize recipe=block_1x128 dtype_d=bf16 R=4097 K=257", {});
+  lines.add("dequantize recipe=block_1x128 d_type=bf16 R=4097 K=257", {});
   lines.add("dequantize recipe=mxfp8 R=1025 K=257", {});
   for (const char* op : {"swizzle", "unswizzle"}) {
     for (const char* recipe : {"mxfp8", "nvfp4"}) {
@@ -157,7 +157,7 @@ void layout_sizes(Lines& lines) {
       lines.add(prefix + " R=1025 K=1025", options);
     }
   }
-  const std::vector<Axis> dbias{{"itype=bf16", "itype=f32", "itype=f16"}, {"", "accumulate=1"},
+  const std::vector<Axis> dbias{{"x_type=bf16", "x_type=f32", "x_type=f16"}, {"", "accumulate=1"},
                                 {"data=uniform", "data=adversarial_dbias", "data=normal"}};
   for (const Pair& each : pairs(turn++, 8)) lines.add("grouped_dbias" + words("splits", each.length, "K", each.beside), dbias);
   for (const Pair& each : pairs(turn++, 8)) lines.add("grouped_dbias" + words("K", each.length, "splits", each.beside), dbias);
@@ -203,13 +203,13 @@ void product_sizes(const Product& product, std::size_t turn, std::size_t longest
 }
 
 void gemm_sizes(Lines& lines) {
-  const Axis layout{"layout=TN", "layout=NN", "layout=NT"}, d{"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"}, beta{"", "beta=1"};
+  const Axis layout{"layout=TN", "layout=NN", "layout=NT"}, d{"d_type=f32", "d_type=bf16", "d_type=f16"}, beta{"", "beta=1"};
   const std::vector<Axis> options{layout, d, beta};
   const Product products[] = {
-      {"grouped_gemm kind=bf16", options},       {"grouped_gemm kind=tensor", options, 16}, {"grouped_gemm kind=tensor split_accumulator=1",
+      {"grouped_gemm kind=bf16", options},       {"grouped_gemm kind=fp8_per_tensor", options, 16}, {"grouped_gemm kind=fp8_per_tensor split_accumulator=1",
           options, 16},
-      {"grouped_gemm kind=block", options, 16},  {"grouped_gemm kind=mxfp8", options, 16, false},  {"grouped_gemm kind=nvfp4", options, 16, false},
-      {"grouped_gemm kind=f16", options},        {"grouped_gemm kind=tensor", options},     {"grouped_gemm kind=block", options},
+      {"grouped_gemm kind=fp8_block", options, 16},  {"grouped_gemm kind=mxfp8", options, 16, false},  {"grouped_gemm kind=nvfp4", options, 16, false},
+      {"grouped_gemm kind=f16", options},        {"grouped_gemm kind=fp8_per_tensor", options},     {"grouped_gemm kind=fp8_block", options},
   };
   std::size_t turn = 0;
   for (const Product& each : products) {
@@ -222,7 +222,7 @@ void gemm_sizes(Lines& lines) {
     lines.add(each.words + (any ? " splits=112 N=65 K=127" : " splits=48 N=144 K=112"), options);
     lines.add(each.words + (any ? " splits=65x3 N=9 K=15" : " splits=17x16 N=16 K=16"), options);
   }
-  for (const char* kind : {"grouped_gemm kind=bf16", "grouped_gemm kind=tensor"}) {
+  for (const char* kind : {"grouped_gemm kind=bf16", "grouped_gemm kind=fp8_per_tensor"}) {
     lines.add(std::string(kind) + " splits=5 N=128 K=16", options);
     lines.add(std::string(kind) + " splits=5 N=129 K=17", options);
     lines.add(std::string(kind) + " splits=5 N=32 K=128", options);
@@ -231,15 +231,15 @@ void gemm_sizes(Lines& lines) {
     lines.add(std::string(kind) + " splits=5 N=65 K=33", options);
   }
   lines.add("grouped_gemm kind=bf16 splits=1025x1 N=5 K=8", {layout, d});
-  lines.add("grouped_gemm kind=tensor splits=1025x1 N=16 K=16", {layout, d});
-  lines.add("grouped_gemm kind=block splits=1025x1 N=8 K=8", {layout, d});
-  lines.add("grouped_gemm kind=bf16 dtype_d=f32 splits=1026 N=258 K=8", {});  // past 2^18 elements of D
+  lines.add("grouped_gemm kind=fp8_per_tensor splits=1025x1 N=16 K=16", {layout, d});
+  lines.add("grouped_gemm kind=fp8_block splits=1025x1 N=8 K=8", {layout, d});
+  lines.add("grouped_gemm kind=bf16 d_type=f32 splits=1026 N=258 K=8", {});  // past 2^18 elements of D
 }
 
 // Products of one row, column or product an element, and of none.
 void thin_products(Lines& lines) {
-  const Axis d{"dtype_d=f32", "dtype_d=bf16", "dtype_d=f16"}, beta{"", "beta=1"};
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  const Axis d{"d_type=f32", "d_type=bf16", "d_type=f16"}, beta{"", "beta=1"};
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     const bool any = kind != std::string("nvfp4");
     for (const char* layout : {"TN", "NN", "NT"}) {
       const std::string text = std::string("grouped_gemm kind=") + kind + " layout=" + layout + " splits=32,0,16";
@@ -251,8 +251,8 @@ void thin_products(Lines& lines) {
 }
 
 void linear_sizes(Lines& lines) {
-  const Axis bias{"", "bias=1"}, type{"itype=bf16", "itype=f16"}, any{"recipe=none", "recipe=tensor_current", "recipe=tensor_delayed",
-                                                                      "recipe=block"};
+  const Axis bias{"", "bias=1"}, type{"x_type=bf16", "x_type=f16"}, any{"recipe=none", "recipe=tensor_current", "recipe=tensor_delayed",
+                                                                      "recipe=fp8_block"};
   const Axis mx{"recipe=mxfp8", "recipe=nvfp4"};
   std::size_t turn = 0;
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
@@ -281,20 +281,20 @@ void single_values(Lines& lines) {
   const Axis codes{"", "otype=e5m2"}, dbias{"", "dbias=1"};
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     const std::string columns = recipe == std::string("nvfp4") ? " direction=rowwise splits=65x1 K=2" : " splits=65x1 K=1";
-    for (const char* itype : {"bf16", "f16", "f32"}) {
-      lines.add(std::string("quantize recipe=") + recipe + " itype=" + itype + columns + " data=every_special", {dbias, codes});
+    for (const char* x_type : {"bf16", "f16", "f32"}) {
+      lines.add(std::string("quantize recipe=") + recipe + " x_type=" + x_type + columns + " data=every_special", {dbias, codes});
     }
   }
-  for (const char* itype : {"bf16", "f16", "f32"}) lines.add(std::string("grouped_dbias itype=") + itype + " splits=65x1 K=3 data=every_special", {});
+  for (const char* x_type : {"bf16", "f16", "f32"}) lines.add(std::string("grouped_dbias x_type=") + x_type + " splits=65x1 K=3 data=every_special", {});
   for (const char* op : {"linear_dgrad", "linear_wgrad"}) {
-    for (const char* itype : {"bf16", "f16"}) lines.add(std::string(op) + " recipe=none itype=" + itype + " splits=65x1 N=3 K=8 bias=1 data=every_special", {});
+    for (const char* x_type : {"bf16", "f16"}) lines.add(std::string(op) + " recipe=none x_type=" + x_type + " splits=65x1 N=3 K=8 bias=1 data=every_special", {});
   }
 }
 
 // Two runs of empty groups between others, longer than a warp, a block of threads or a word of flags has places.
 void empty_runs(Lines& lines) {
   const std::string any = " splits=5,66x0,7,257x0,9", packed = " splits=6,66x0,8,257x0,10", tiles = " splits=16,66x0,32,257x0,48";
-  const Axis direction{"", "direction=columnwise"}, layout{"layout=TN", "layout=NN", "layout=NT"}, type{"itype=bf16", "itype=f16"};
+  const Axis direction{"", "direction=columnwise"}, layout{"layout=TN", "layout=NN", "layout=NT"}, type{"x_type=bf16", "x_type=f16"};
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     const std::string& splits = recipe == std::string("nvfp4") ? packed : any;
     lines.add(std::string("quantize recipe=") + recipe + splits + " K=40", {{"", "dbias=1"}});
@@ -303,21 +303,21 @@ void empty_runs(Lines& lines) {
   for (const char* op : {"swizzle", "unswizzle"}) {
     for (const char* recipe : {"mxfp8", "nvfp4"}) lines.add(std::string(op) + " recipe=" + recipe + any + " K=40", {direction});
   }
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     const bool by_16 = kind == std::string("mxfp8") || kind == std::string("nvfp4");
     for (const std::string& each : layout) {
-      lines.add(std::string("grouped_gemm kind=") + kind + " " + each + (by_16 ? tiles + " N=16 K=16" : any + " N=3 K=8"), {{"dtype_d=f32", "dtype_d=bf16"}});
+      lines.add(std::string("grouped_gemm kind=") + kind + " " + each + (by_16 ? tiles + " N=16 K=16" : any + " N=3 K=8"), {{"d_type=f32", "d_type=bf16"}});
     }
   }
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
-    lines.add(std::string(op) + tiles + " N=16 K=16", {{"recipe=none", "recipe=tensor_current", "recipe=block"}, type, {"", "bias=1"}});
+    lines.add(std::string(op) + tiles + " N=16 K=16", {{"recipe=none", "recipe=tensor_current", "recipe=fp8_block"}, type, {"", "bias=1"}});
   }
   lines.add("grouped_dbias" + any + " K=40", {type});
 }
 
 // One row short of a tile of 256 or 512 rows, and one past it; as many columns.
 void large_tiles(Lines& lines) {
-  const Axis layout{"layout=TN", "layout=NN", "layout=NT"}, d{"dtype_d=f32", "dtype_d=bf16"}, codes{"", "otype=e5m2"};
+  const Axis layout{"layout=TN", "layout=NN", "layout=NT"}, d{"d_type=f32", "d_type=bf16"}, codes{"", "otype=e5m2"};
   const std::string any = " splits=255,0,511,257,513", packed = " splits=254,0,510,258,514", tiles = " splits=240,0,496,272";
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     const bool by_2 = recipe == std::string("nvfp4");
@@ -327,14 +327,14 @@ void large_tiles(Lines& lines) {
     lines.add(quantize + (by_2 ? " R=6 K=510" : " R=5 K=511"), {codes});
     lines.add(dequantize + (by_2 ? packed : any) + (by_2 ? " K=18" : " K=17"), {{"", "direction=columnwise"}});
   }
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     const std::string gemm = std::string("grouped_gemm kind=") + kind;
     const bool by_16 = kind == std::string("mxfp8") || kind == std::string("nvfp4");
     for (const std::string& each : layout) lines.add(gemm + " " + each + (by_16 ? tiles + " N=16 K=16" : any + " N=7 K=9"), {d});
     for (const char* sizes : {" N=511 K=8", " N=8 K=511", " N=8 K=1023"}) lines.add(gemm + (by_16 ? " splits=16 N=496 K=48" : std::string(" splits=5") + sizes), {layout, d});
   }
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
-    lines.add(std::string(op) + any + " N=8 K=8", {{"recipe=none", "recipe=tensor_current", "recipe=block"}, {"", "bias=1"}});
+    lines.add(std::string(op) + any + " N=8 K=8", {{"recipe=none", "recipe=tensor_current", "recipe=fp8_block"}, {"", "bias=1"}});
     for (const char* recipe : {"mxfp8", "nvfp4"}) lines.add(std::string(op) + " recipe=" + recipe + " splits=65x16 N=16 K=16", {{"", "bias=1"}});
   }
   lines.add("grouped_dbias" + any + " K=17", {});

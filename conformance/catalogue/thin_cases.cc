@@ -35,15 +35,15 @@ std::vector<CaseLine> thin_lines() {
   SeededLines lines(96000);
   Turn turn;
   for (int which = 0; which < 3; ++which) {
-    for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+    for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
       const bool by_16 = kind == std::string("mxfp8") || kind == std::string("nvfp4");
       for (const char* layout : {"TN", "NN", "NT"}) {
         lines.add(std::string("grouped_gemm kind=") + kind + " layout=" + layout + product(which, by_16, turn) +
-                  turn.of({" dtype_d=f32", "", " dtype_d=f16 beta=1"}));
+                  turn.of({" d_type=f32", "", " d_type=f16 beta=1"}));
       }
     }
     for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
-      lines.add(std::string(op) + turn.of({" recipe=none", " recipe=tensor_current", " recipe=block", " recipe=tensor_delayed"}) + " bias=1" +
+      lines.add(std::string(op) + turn.of({" recipe=none", " recipe=tensor_current", " recipe=fp8_block", " recipe=tensor_delayed"}) + " bias=1" +
                 product(which, false, turn));
     }
   }

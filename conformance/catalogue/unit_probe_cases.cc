@@ -19,18 +19,18 @@ constexpr const char* kProducts[] = {
     "kind=f16 splits=72,0,72 N=16 K=16",
     "kind=f16 layout=NN splits=72,0,72 N=64 K=16",
     "kind=f16 layout=NT splits=64 N=144 K=16",
-    "kind=tensor splits=80,0,64 N=16 K=64",
-    "kind=tensor splits=80,0,64 N=16 K=32",
-    "kind=tensor splits=80,0,64 N=16 K=16",
-    "kind=tensor split_accumulator=1 splits=80,0,64 N=16 K=64",
-    "kind=tensor layout=NN split_accumulator=1 dy_type=e5m2 splits=80,0,64 N=64 K=16",
-    "kind=tensor layout=NT split_accumulator=1 dy_type=e5m2 splits=64 N=144 K=16",
-    "kind=tensor arch=sm89 splits=80,0,64 N=16 K=64",
-    "kind=tensor arch=sm100 splits=80,0,64 N=16 K=64",
-    "kind=block splits=80,0,64 N=16 K=64",
-    "kind=block splits=80,0,64 N=16 K=32",
-    "kind=block layout=NN dy_type=e5m2 splits=80,0,64 N=64 K=16",
-    "kind=block layout=NT splits=64 N=144 K=16",
+    "kind=fp8_per_tensor splits=80,0,64 N=16 K=64",
+    "kind=fp8_per_tensor splits=80,0,64 N=16 K=32",
+    "kind=fp8_per_tensor splits=80,0,64 N=16 K=16",
+    "kind=fp8_per_tensor split_accumulator=1 splits=80,0,64 N=16 K=64",
+    "kind=fp8_per_tensor layout=NN split_accumulator=1 dy_type=e5m2 splits=80,0,64 N=64 K=16",
+    "kind=fp8_per_tensor layout=NT split_accumulator=1 dy_type=e5m2 splits=64 N=144 K=16",
+    "kind=fp8_per_tensor arch=sm89 splits=80,0,64 N=16 K=64",
+    "kind=fp8_per_tensor arch=sm100 splits=80,0,64 N=16 K=64",
+    "kind=fp8_block splits=80,0,64 N=16 K=64",
+    "kind=fp8_block splits=80,0,64 N=16 K=32",
+    "kind=fp8_block layout=NN dy_type=e5m2 splits=80,0,64 N=64 K=16",
+    "kind=fp8_block layout=NT splits=64 N=144 K=16",
     "kind=mxfp8 splits=80,0,64 N=32 K=64",
     "kind=mxfp8 splits=80,0,64 N=32 K=32",
     "kind=mxfp8 layout=NT splits=64 N=144 K=32",
@@ -40,7 +40,7 @@ constexpr const char* kProducts[] = {
 
 std::vector<CaseLine> unit_probe_lines() {
   std::vector<CaseLine> lines;
-  for (const char* words : kProducts) lines.push_back(parse_case_line(std::string("grouped_gemm dtype_d=f32 data=unit_probes ") + words));
+  for (const char* words : kProducts) lines.push_back(parse_case_line(std::string("grouped_gemm d_type=f32 data=unit_probes ") + words));
   return lines;
 }
 

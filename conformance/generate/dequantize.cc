@@ -18,7 +18,7 @@ void generate_dequantize(const CaseLine& line, Case& result) {
   const auto seed = static_cast<std::uint64_t>(line.integer("seed"));
   result.attributes["recipe"] = line.text("recipe");
   result.attributes["otype"] = line.text("otype");
-  result.attributes["dtype_d"] = line.text("dtype_d");
+  set_text_attribute(line, "d_type", result);
   result.attributes["direction"] = line.text("direction");
   result.attributes["R"] = rows.total;
   result.attributes["K"] = columns;
@@ -47,7 +47,7 @@ void generate_dequantize(const CaseLine& line, Case& result) {
   result.in[prefix + "data"] = std::move(codes);
 
   const ScaleKind kind = scale_kind_of(line.text("scales"));
-  const int tie_bits = line.text("dtype_d") == "f16" ? 12 : 9;
+  const int tie_bits = line.text("d_type") == "f16" ? 12 : 9;
   result.in[prefix + "scale_inv"] =
       block_scales_tensor({.kind = kind, .seed = seed, .tensor = prefix + "scale_inv", .tie_bits = tie_bits}, recipe,
                           columnwise ? Direction::columnwise : Direction::rowwise, rows.splits, columns, rows.grouped,

@@ -13,7 +13,7 @@ void generate_grouped_dbias(const CaseLine& line, Case& result) {
   const std::string data = line.text("data");
   PatternRequest pattern;
   pattern.pattern = data;
-  pattern.type = format_of(line.text("itype"));
+  pattern.type = format_of(line.text("x_type"));
   pattern.seed = static_cast<std::uint64_t>(line.integer("seed"));
   pattern.tensor = "dy";
   pattern.rows = rows.total;

@@ -29,19 +29,19 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
   const std::string kind = product.kind, layout = product.layout, data = line.text("data");
   const auto groups = static_cast<std::int64_t>(product.splits.size());
   const bool scaled = kind != "bf16" && kind != "f16";
-  const bool block_scaled = kind == "block" || kind == "mxfp8" || kind == "nvfp4";
-  const Format d_type = format_of(line.text("dtype_d"));
+  const bool block_scaled = kind == "fp8_block" || kind == "mxfp8" || kind == "nvfp4";
+  const Format d_type = format_of(line.text("d_type"));
   const auto seed = static_cast<std::uint64_t>(line.integer("seed"));
 
   auto& attributes = result.attributes;
-  attributes["kind"] = kind;
+  set_text_attribute(line, "kind", result);
   attributes["layout"] = layout;
   attributes["split_accumulator"] = line.integer("split_accumulator");
   attributes["N"] = product.N;
   attributes["K"] = product.K;
-  if (kind == "block" && layout != "NT") attributes["weight_block"] = line.text("weight_block");
+  if (kind == "fp8_block" && layout != "NT") attributes["weight_block"] = line.text("weight_block");
   if (kind == "mxfp8" || kind == "nvfp4") attributes["scale_layout"] = line.text("scale_layout");
-  attributes["dtype_d"] = line.text("dtype_d");
+  set_text_attribute(line, "d_type", result);
   attributes["arch"] = line.text("arch");
   for (const std::string key : {"alpha", "beta"}) {
     const std::vector<double> values = line.reals(key);
@@ -81,10 +81,10 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
   const bool reads_c = std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
   operand.even_amax = data == "unit_probes";
   if (data == "wide_sums") {
-    const bool fp22 = (kind == "tensor" || kind == "block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
+    const bool fp22 = (kind == "fp8_per_tensor" || kind == "fp8_block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
     const Format element = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1 : Format::e4m3;
-    const std::int64_t block = kind == "block" ? 128 : kind == "mxfp8" ? 32 : kind == "nvfp4" ? 16 : 0;
-    const WideSums wide = wide_sums_for(longest, fp22 ? 13 : 23, block, kind == "block", element, d_type, reads_c ? 5 : 0);
+    const std::int64_t block = kind == "fp8_block" ? 128 : kind == "mxfp8" ? 32 : kind == "nvfp4" ? 16 : 0;
+    const WideSums wide = wide_sums_for(longest, fp22 ? 13 : 23, block, kind == "fp8_block", element, d_type, reads_c ? 5 : 0);
     operand.pattern.period = wide.period;
     operand.pattern.anchor = wide.anchor;
     operand.pattern.amplitude = wide.amplitude;
@@ -111,11 +111,11 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
     each.name = name;
     each.type = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1
                                                               : format_of(line.text(name + "_type"));
-    each.recipe = kind == "mxfp8" ? Recipe::mxfp8 : kind == "nvfp4" ? Recipe::nvfp4 : kind == "tensor" ? Recipe::tensor_current
+    each.recipe = kind == "mxfp8" ? Recipe::mxfp8 : kind == "nvfp4" ? Recipe::nvfp4 : kind == "fp8_per_tensor" ? Recipe::tensor_current
                   : weights && line.text("weight_block") == "128x128" ? Recipe::block_128x128 : Recipe::block_1x128;
     // Rows that are summed over are read in the columnwise storage, but by FP8 per-tensor products of sm100 on, which
     // take any storage.
-    const bool any_storage = kind == "tensor" && line.text("arch").size() > 4;
+    const bool any_storage = kind == "fp8_per_tensor" && line.text("arch").size() > 4;
     each.columnwise = scaled && contract_rows && !any_storage;
     each.splits = weights ? std::vector<std::int64_t>(static_cast<std::size_t>(groups), product.N) : product.splits;
     each.columns = columns;

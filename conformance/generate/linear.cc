@@ -19,25 +19,25 @@ void generate_linear(const CaseLine& line, Case& result) {
   const auto seed = static_cast<std::uint64_t>(line.integer("seed"));
   result.in["splits"] = integers_tensor(rows.splits, Format::i64, "splits");
   auto& attributes = result.attributes;
-  attributes["recipe"] = recipe;
+  set_text_attribute(line, "recipe", result);
   attributes["N"] = N;
   attributes["K"] = K;
   attributes["arch"] = line.text("arch");
   attributes["bias"] = line.integer("bias");
-  attributes["itype"] = line.text("itype");
+  set_text_attribute(line, "x_type", result);
   if (recipe != "none") {
     attributes["otype"] = line.text("otype");
     if (!forward) attributes["grad_otype"] = line.text("grad_otype");
   }
   if (recipe == "nvfp4") attributes["sign_mask"] = line.integer("sign_mask");
-  if (recipe == "tensor_current" || recipe == "block") {
+  if (recipe == "tensor_current" || recipe == "fp8_block") {
     attributes["pow2"] = line.integer("pow2");
     attributes["eps"] = line.real("eps");
   }
 
   PatternRequest pattern;
   pattern.pattern = data;
-  pattern.type = format_of(line.text("itype"));
+  pattern.type = format_of(line.text("x_type"));
   pattern.seed = seed;
   pattern.amplitude = amplitude_for(wgrad ? rows.total : std::max(N, K), 1);
   const auto add = [&](std::string name, std::int64_t total, std::int64_t active, std::int64_t columns, Role role) {
@@ -66,11 +66,11 @@ void generate_linear(const CaseLine& line, Case& result) {
   }
   if (forward && line.integer("bias") == 1) add("bias", groups, groups, N, Role::value);
   if (wgrad) {
-    attributes["dtype_d"] = line.text("dtype_d");
+    set_text_attribute(line, "d_type", result);
     attributes["accumulate"] = line.integer("accumulate");
     attributes["deferred"] = line.integer("deferred");
     if (line.integer("accumulate") == 1) {
-      pattern.type = format_of(line.text("dtype_d"));
+      pattern.type = format_of(line.text("d_type"));
       add("main_grad", groups * N, groups * N, K, Role::value);
     }
   }
@@ -82,7 +82,7 @@ void generate_linear(const CaseLine& line, Case& result) {
     cached.name = "w";
     cached.type = format_of(line.text("otype"));
     cached.scaled = true;
-    cached.recipe = recipe == "block" ? Recipe::block_128x128 : *recipe_named(recipe);
+    cached.recipe = recipe == "fp8_block" ? Recipe::block_128x128 : *recipe_named(recipe);
     if (recipe == "mxfp8" || recipe == "nvfp4") cached.scale_layout = ScaleLayout::swizzled;  // as the layer keeps them
     cached.splits.assign(static_cast<std::size_t>(groups), N);
     cached.columns = K;

@@ -3,6 +3,7 @@
 // of a case whose name and op are set.
 
 #include "conformance/cases/case_line.h"
+#include "conformance/cases/former_words.h"
 #include "golden/io/fixture.h"
 #include "reference/layout/scale_shape.h"
 
@@ -16,6 +17,11 @@ void generate_dequantize(const CaseLine& line, golden::Case& result);
 void generate_swizzle(const CaseLine& line, golden::Case& result);
 void generate_grouped_dbias(const CaseLine& line, golden::Case& result);
 void generate_linear(const CaseLine& line, golden::Case& result);
+
+// The value of a key as an attribute, which keeps the former words (former_words.h).
+inline void set_text_attribute(const CaseLine& line, std::string_view key, golden::Case& result) {
+  result.attributes[std::string(former_key(line.op, key))] = std::string(former_value(line.op, key, line.text(key)));
+}
 
 inline Recipe recipe_of(const CaseLine& line) { return *recipe_named(line.text("recipe")); }
 

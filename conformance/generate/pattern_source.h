@@ -36,9 +36,9 @@ struct Source {
       return element.words(static_cast<std::uint64_t>(row * request.columns + column));
     }
     if (column < ahead_first || column >= ahead_end) {
-      constexpr auto kMost = static_cast<std::int64_t>(WordRun::kMost);
-      ahead_first = column / kMost * kMost;
-      ahead_end = std::min(ahead_first + kMost, request.columns);
+      constexpr auto kMax = static_cast<std::int64_t>(WordRun::kMax);
+      ahead_first = column / kMax * kMax;
+      ahead_end = std::min(ahead_first + kMax, request.columns);
       element.fill(static_cast<std::uint64_t>(row * request.columns + ahead_first), static_cast<std::size_t>(ahead_end - ahead_first), ahead);
     }
     const auto at = static_cast<std::size_t>(column - ahead_first);

@@ -122,7 +122,7 @@ void generate_quantize(const CaseLine& line, Case& result) {
   PatternRequest pattern;
   const std::string name = line.text("data");
   pattern.pattern = name;
-  pattern.type = format_of(line.text("itype"));
+  pattern.type = format_of(line.text("x_type"));
   pattern.seed = seed;
   pattern.tensor = "x";
   pattern.rows = rows.total;

@@ -12,7 +12,7 @@
 namespace assay::conformance::inputs {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 36;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 36;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ Tensor make(Format type, std::vector<std::int64_t> shape) {
   Tensor tensor{type, std::move(shape), {}};
   std::int64_t elements = 1;
   for (const std::int64_t extent : tensor.shape) {
-    require(!__builtin_mul_overflow(elements, extent, &elements) && elements <= kMostElements, "size", extent,
+    require(!__builtin_mul_overflow(elements, extent, &elements) && elements <= kMaxElements, "size", extent,
             "tensors of at most 2^36 elements");
   }
   const std::int64_t width = type == Format::e2m1 ? 8 : bits_of(type);  // e2m1 counts bytes
@@ -31,7 +31,7 @@ Tensor make(Format type, std::vector<std::int64_t> shape) {
 std::int64_t sum_of(const std::vector<std::int64_t>& values) {
   std::int64_t sum = 0;
   for (const std::int64_t each : values) {
-    require(!__builtin_add_overflow(sum, each, &sum) && sum <= kMostElements, "splits", each, "at most 2^36 rows together");
+    require(!__builtin_add_overflow(sum, each, &sum) && sum <= kMaxElements, "splits", each, "at most 2^36 rows together");
   }
   return sum;
 }
@@ -82,7 +82,7 @@ void store(std::span<const std::uint32_t> codes, Tensor& tensor, std::int64_t fi
 
 std::vector<std::uint32_t> pattern_bits(const PatternRequest& request) {
   std::int64_t elements = 0;
-  require(!__builtin_mul_overflow(request.rows, request.columns, &elements) && elements <= kMostElements, "size",
+  require(!__builtin_mul_overflow(request.rows, request.columns, &elements) && elements <= kMaxElements, "size",
           request.columns, "tensors of at most 2^36 elements");
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(elements));
   fill_pattern(request, bits);

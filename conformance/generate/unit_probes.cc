@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kLargest = 8;              // log2 of the operands of B
 constexpr int kWeights[] = {8, -8, 8, 0};  // log2 of the second operand at k, k + 4, ...
-constexpr int kFewest = 8, kMost = 32;   // bits below B
+constexpr int kFewest = 8, kMax = 32;   // bits below B
 
 ProbeTerm large(int k, bool negative) { return {k, 4, kLargest, negative}; }
 // 2^-below B in the four products from k on.
@@ -27,7 +27,7 @@ std::vector<UnitProbe> make_probes() {
     probe.wide = wide;
   };
   const auto bits = [](int below) { return "2^-" + std::to_string(below) + " B"; };
-  for (int below = kFewest; below <= kMost; ++below) add("B, " + bits(below) + ", -B", {large(0, false), small(0, below), large(2, true)});
+  for (int below = kFewest; below <= kMax; ++below) add("B, " + bits(below) + ", -B", {large(0, false), small(0, below), large(2, true)});
   for (int below = kFewest; below <= 26; ++below) add("B, 1.75 * " + bits(below), {large(0, false), small(0, below, 7)});
   // A later step would cut the sum to its own bits.
   for (int below = kFewest; below <= 26; ++below) add("at the end B, B, 1.75 * " + bits(below), {large(-4, false), large(-2, false), small(-4, below, 7)});
@@ -37,7 +37,7 @@ std::vector<UnitProbe> make_probes() {
           {large(0, false), large(2, false), small(0, below), large(step, true), large(step + 2, true)});
     }
   }
-  for (int below = kFewest; below <= kMost; ++below) {
+  for (int below = kFewest; below <= kMax; ++below) {
     add("B, and from product 32 on -B, " + bits(below), {large(0, false), large(32, true), small(32, below)});
   }
   for (const int below : {100, 110, 120, 126, 130, 133}) {

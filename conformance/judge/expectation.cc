@@ -130,7 +130,7 @@ Expectation::Expectation(const golden::Case& problem, const golden::Case* fixtur
   if (options.unit_probes && statement_fault_.empty()) probed_unit_ = unit_of(stated);
   if (!statement_fault_.empty()) return;
   const ZeroSign zero_sign = zero_sign_of(stated);
-  const bool follows_fixture = choose_ground(fixture, specs, stated, options);
+  const bool follows_fixture = choose_basis(fixture, specs, stated, options);
   if (!statement_fault_.empty()) return;
 
   std::map<std::string, std::vector<std::byte>> want;
@@ -139,7 +139,7 @@ Expectation::Expectation(const golden::Case& problem, const golden::Case* fixtur
   const auto prefixes = written_prefixes(request);
   std::map<std::string, std::vector<std::uint8_t>> written;
   if (!prefixes) written = written_bytes(request);
-  if (ground_ == Ground::bound) {
+  if (basis_ == CheckBasis::bound) {
     bounds_.resize(static_cast<std::size_t>(request.out.at(product_).elements()));  // rows past the groups have none
   }
   answer_for(request, specs, follows_fixture, options, want);
@@ -174,7 +174,7 @@ Expectation::ZeroSign Expectation::zero_sign_of(const assay_numerics& stated) {
 
 // Whether the recorded product of a fixture is what is expected. Otherwise sets what the product is compared with: the bits
 // of the stated plan, or without one what holds under every plan.
-bool Expectation::choose_ground(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
+bool Expectation::choose_basis(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
                                 const JudgeOptions& options) {
   const bool wanted = std::any_of(specs.begin(), specs.end(), [&](const OutputSpec& spec) { return spec.name == product_; });
   if (product_.empty() || !wanted) return fixture != nullptr;
@@ -186,11 +186,11 @@ bool Expectation::choose_ground(const golden::Case* fixture, const std::vector<O
     if (plan.empty()) throw;  // no plan is known for this; a bound needs one to exist
   }
   if (plan.empty()) {
-    ground_ = options.order_free && fixture == nullptr ? Ground::order_free_bits : Ground::bound;
-    if (ground_ != Ground::bound) return false;
+    basis_ = options.order_free && fixture == nullptr ? CheckBasis::order_free_bits : CheckBasis::bound;
+    if (basis_ != CheckBasis::bound) return false;
     const std::string one_step = options.unit_probes ? plan_of_one_step(request_of(problem_, attributes_), stated.unit) : "";
     if (!one_step.empty()) {
-      ground_ = Ground::bits;
+      basis_ = CheckBasis::bits;
       attributes_["plan"] = one_step;
       return false;
     }
@@ -217,7 +217,7 @@ void Expectation::answer_for(const Request& request, const std::vector<OutputSpe
                              std::map<std::string, std::vector<std::byte>>& want) {
   if (follows_fixture) return;
   Request asked = request;
-  if (ground_ == Ground::bound) asked.out.erase(product_);
+  if (basis_ == CheckBasis::bound) asked.out.erase(product_);
   if (asked.out.empty()) return;
   if (problem_.op == "grouped_gemm" && options.expected_by != nullptr) {
     expect_from(*options.expected_by, specs, options.timeout_ms, want);
@@ -393,7 +393,7 @@ std::string Expectation::shown_unit(const Output& output, const golden::Tensor& 
 
 std::string Expectation::disagreement(const std::map<std::string, std::vector<std::byte>>& first,
                                       const std::map<std::string, std::vector<std::byte>>& second) const {
-  if (ground_ != Ground::bound) return "";
+  if (basis_ != CheckBasis::bound) return "";
   std::string text;
   for (const Output& output : outputs_) {
     if (!is_bounded(output)) continue;

@@ -28,7 +28,7 @@ class Expectation {
   Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
               const assay_numerics& stated, const JudgeOptions& options);
 
-  Ground ground() const { return ground_; }
+  CheckBasis basis() const { return basis_; }
   // Adds the elements that will be compared, and those of which nothing can be said, to the judgement's counts.
   void count_elements(Judgement& judgement) const;
   std::int64_t elements() const { return exact_ + bounded_; }
@@ -72,13 +72,13 @@ class Expectation {
   };
   enum class ZeroSign { said, stated, free };  // what decides: the case, the backend; free: either is right
   ZeroSign zero_sign_of(const assay_numerics& stated);
-  bool choose_ground(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated, const JudgeOptions& options);
+  bool choose_basis(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated, const JudgeOptions& options);
   void answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
                   std::map<std::string, std::vector<std::byte>>& want);
   void follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec, std::vector<std::byte>& recorded) const;
   void count(const Output& output, std::size_t bytes);
   std::string shown_unit(const Output& output, const golden::Tensor& got, std::vector<Finding>* findings) const;
-  bool is_bounded(const Output& output) const { return ground_ == Ground::bound && output.spec.name == product_; }
+  bool is_bounded(const Output& output) const { return basis_ == CheckBasis::bound && output.spec.name == product_; }
   void expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
                    std::map<std::string, std::vector<std::byte>>& want) const;
 
@@ -86,8 +86,8 @@ class Expectation {
   std::map<std::string, golden::Attribute> attributes_;  // the problem's, and what the statement adds
   std::string product_;  // the output that the accumulation plan decides, if the op has one
   std::vector<Output> outputs_;
-  std::vector<CertifiedBound> bounds_;  // ground bound: one for each element of the product
-  Ground ground_ = Ground::bits;
+  std::vector<CertifiedBound> bounds_;  // basis bound: one for each element of the product
+  CheckBasis basis_ = CheckBasis::bits;
   std::int64_t exact_ = 0, bounded_ = 0, unbounded_ = 0;  // elements
   std::string expected_by_;
   std::string statement_fault_;

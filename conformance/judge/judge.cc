@@ -35,17 +35,17 @@ Judgement not_tried() {
   return judgement;
 }
 
-std::string_view name_of(Ground ground) {
-  switch (ground) {
-    case Ground::bits: return "bits";
-    case Ground::order_free_bits: return "order-free bits";
-    case Ground::bound: return "bound";
+std::string_view name_of(CheckBasis basis) {
+  switch (basis) {
+    case CheckBasis::bits: return "bits";
+    case CheckBasis::order_free_bits: return "order-free bits";
+    case CheckBasis::bound: return "bound";
   }
   return "unknown";
 }
 
-std::string ground_text(const Judgement& judgement) {
-  return std::string(name_of(judgement.ground)) + (judgement.expected_by.empty() ? "" : ", expected by " + judgement.expected_by);
+std::string basis_text(const Judgement& judgement) {
+  return std::string(name_of(judgement.basis)) + (judgement.expected_by.empty() ? "" : ", expected by " + judgement.expected_by);
 }
 
 namespace {
@@ -87,7 +87,7 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
   const Expectation& expectation = expectations.of(opening.stated, options);
   if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
   expectation.count_elements(judgement);
-  const bool keep = expectation.ground() == Ground::bound;  // bits that equal a prediction agree from run to run too
+  const bool keep = expectation.basis() == CheckBasis::bound;  // bits that equal a prediction agree from run to run too
   // What is wrong in one run and right in the other says more than either.
   bool wrong[2] = {false, false}, made = true;
   Attempt tried[2];
@@ -152,7 +152,7 @@ std::string Setting::words() const {
 
 namespace {
 
-constexpr int kMostUnfinished = 3;  // settings of a case
+constexpr int kMaxUnfinished = 3;  // settings of a case
 
 // The settings of one case, one after another.
 class SettingsOfCase {
@@ -219,7 +219,7 @@ class SettingsOfCase {
 
   bool is_usable() {
     if (!backend_->is_given_up()) return true;
-    Backend* const other = recovery_ != nullptr && unfinished_ < kMostUnfinished ? recovery_->restart() : nullptr;
+    Backend* const other = recovery_ != nullptr && unfinished_ < kMaxUnfinished ? recovery_->restart() : nullptr;
     if (other != nullptr) backend_ = other;
     return other != nullptr;
   }

@@ -34,16 +34,16 @@ enum class Verdict {
 std::string_view name_of(Verdict verdict);
 
 // What a pass rests on. It is never more than was checked.
-enum class Ground {
+enum class CheckBasis {
   bits,             // every byte predicted; for GEMM by the plan that the backend declared, or by its unit where a sum is one step
   order_free_bits,  // no plan stated, and the inputs leave no choice: every order of summation gives these bits
   bound,            // no plan stated: each element lies within its computed bound
 };
-std::string_view name_of(Ground ground);
+std::string_view name_of(CheckBasis basis);
 
 struct Judgement {
   Verdict verdict = Verdict::unfinished;
-  Ground ground = Ground::bits;
+  CheckBasis basis = CheckBasis::bits;
   std::string text;             // why it failed or was not run; empty for a pass. Several lines; the first says it all
   std::int64_t elements = 0;    // output elements compared: elements_exact + elements_bounded
   std::int64_t elements_exact = 0;      // of which only one value is right
@@ -62,7 +62,7 @@ struct Judgement {
 Judgement not_tried();
 
 // "bits", or "bits, expected by emulated".
-std::string ground_text(const Judgement& judgement);
+std::string basis_text(const Judgement& judgement);
 
 struct JudgeOptions {
   Layer layer = Layer::fast;           // whose answer is expected

@@ -189,7 +189,7 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
 }
 
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement) {
-  judgement.ground = expectation.ground();
+  judgement.basis = expectation.basis();
   judgement.expected_by = expectation.expected_by();
   if (expectation.statement_fault().empty()) return true;
   judgement.verdict = Verdict::failed;

@@ -44,7 +44,7 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
 // The verdict of calls that were made one by one: what is wrong with each, of which the first few are shown; `others` names the rest.
 void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options, Judgement& judgement);
 
-// Whether what the backend states can be followed; sets ground and source of the judgement, and its text where it cannot.
+// Whether what the backend states can be followed; sets basis and source of the judgement, and its text where it cannot.
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement);
 
 class Stopwatch {

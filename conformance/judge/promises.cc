@@ -72,7 +72,7 @@ std::string changed_among_others(const MadeCall& call, const assay_numerics& sta
 }  // namespace
 
 std::string broken_promises(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation, const JudgeOptions& options) {
-  if (expectation.ground() != Ground::bound) return "";
+  if (expectation.basis() != CheckBasis::bound) return "";
   const std::string varied = changed_between_runs(call, stated, expectation);
   return varied.empty() ? changed_among_others(call, stated, options) : varied;
 }

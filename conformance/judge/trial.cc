@@ -48,7 +48,7 @@ assay_parameter parameter_of(const std::string& name, const golden::Attribute& v
 namespace {
 
 std::int64_t workspace_bytes_from(const CallResult& answer, std::int64_t bytes, std::string& fault) {
-  if (answer.status == ASSAY_OK && bytes >= 0 && bytes <= CaseMemory::kMostBytes) return bytes;
+  if (answer.status == ASSAY_OK && bytes >= 0 && bytes <= CaseMemory::kMaxBytes) return bytes;
   fault = answer.status != ASSAY_OK ? fmt::format("workspace_bytes() returned '{}': {}", name_of(answer.status), answer.error)
                                     : fmt::format("workspace_bytes() asks for {} bytes: expected 0 to 2^48", bytes);
   return 0;

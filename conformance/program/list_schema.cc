@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conformance/cases/case_schema.h"
+#include "conformance/cases/former_words.h"
 #include "conformance/cases/wrap.h"
 #include "conformance/ops/tensor_schema.h"
 
@@ -25,6 +26,14 @@ std::vector<const OpSchema*> ops_of(const std::string& op) {
   return all;
 }
 
+std::vector<FormerValue> former_values_of(const OpSchema& op, const KeySchema& key) {
+  std::vector<FormerValue> all;
+  for (const FormerValue& each : former_values()) {
+    if (each.key == key.key && former_value(op.op, key.key, each.value) == each.former) all.push_back(each);
+  }
+  return all;
+}
+
 Json json_of(const TensorSchema& tensor, bool is_input) {
   Json made{{"name", tensor.name}, {"type", tensor.type}, {"shape", tensor.shape}};
   if (!tensor.grouped_shape.empty()) made["grouped_shape"] = tensor.grouped_shape;
@@ -39,11 +48,26 @@ Json json_of(const TensorSchema& tensor, bool is_input) {
   return made;
 }
 
-Json json_of(const KeySchema& key) {
+// "  former words, ...: itype for x_type, ..."; empty where the op has none.
+std::string former_words_text(const OpSchema& op) {
+  std::string words;
+  const auto add = [&](const std::string& former, const std::string& present) { words += (words.empty() ? "" : ", ") + former + " for " + present; };
+  for (const KeySchema& key : op.keys) {
+    const std::string name(key.key), former(former_key(op.op, key.key));
+    if (former != name) add(former, name);
+    for (const FormerValue& each : former_values_of(op, key)) add(name + "=" + std::string(each.former), name + "=" + std::string(each.value));
+  }
+  if (words.empty()) return "";
+  return "  " + wrapped("former words, which still read; attributes and names of cases keep them: " + words, 6, 2) + '\n';
+}
+
+Json json_of(const OpSchema& op, const KeySchema& key) {
   Json made{{"key", key.key}, {"values", value_text(key)}, {"help", key.help}};
   made["required"] = key.fallback == "required";
   if (key.fallback != "required" && key.fallback != "none") made["default"] = key.fallback;
   if (!key.only_with.empty()) made["only_with"] = key.only_with;
+  if (former_key(op.op, key.key) != key.key) made["former"] = former_key(op.op, key.key);
+  for (const FormerValue& each : former_values_of(op, key)) made["former_values"][std::string(each.value)] = each.former;
   return made;
 }
 
@@ -56,7 +80,7 @@ std::string schema_text(const std::string& op) {
     text += has_tensors(*each) ? describe_tensors(tensors_of(each->op)) : "  attributes and tensors: those of the steps, each an op\n";
     text += "  keys of a case line\n";
     const std::string keys = describe_keys(*each);
-    text += keys;
+    text += keys + former_words_text(*each);
   }
   return describe_tensor_words() + text;
 }
@@ -73,7 +97,7 @@ nlohmann::json schema_json(const std::string& op) {
       for (const TensorSchema& tensor : tensors.out) made["out"].push_back(json_of(tensor, false));
     }
     made["keys"] = Json::array();
-    for (const KeySchema& key : each->keys) made["keys"].push_back(json_of(key));
+    for (const KeySchema& key : each->keys) made["keys"].push_back(json_of(*each, key));
     ops.push_back(std::move(made));
   }
   return Json{{"ops", std::move(ops)}};

@@ -44,7 +44,7 @@ Action add_repro(CLI::App& verb) {
     CaseReport judged = judge_line(line, {backend, expecting.get()}, options->backend);
     if (judged.judgement.verdict == Verdict::passed) {
       const Judgement& made = judged.judgement;
-      say("passed by {}: {} elements compared, with two poisons{}{}\n", ground_text(made), made.elements,
+      say("passed by {}: {} elements compared, with two poisons{}{}\n", basis_text(made), made.elements,
                  made.elements_unbounded > 0 ? fmt::format("; {} unbounded, not compared", made.elements_unbounded) : "",
                  made.way.empty() ? "" : "; " + made.way);
     }

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "conformance/cases/former_words.h"
 #include "conformance/catalogue/random_gemm.h"
 #include "conformance/program/cli.h"
 #include "conformance/suites/shards.h"
@@ -26,8 +27,8 @@ std::int64_t number_from_environment(const char* name, std::int64_t absent) {
 
 // Errors: CLI::ValidationError where there are more shards than anything needs.
 ShardChoice checked(const ShardChoice& shard, const char* name) {
-  constexpr std::int64_t kMost = 1'000'000;
-  if (shard.total > kMost) throw CLI::ValidationError(name, fmt::format("{} shards: expected at most {}", shard.total, kMost));
+  constexpr std::int64_t kMax = 1'000'000;
+  if (shard.total > kMax) throw CLI::ValidationError(name, fmt::format("{} shards: expected at most {}", shard.total, kMax));
   return shard;
 }
 
@@ -89,7 +90,7 @@ RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, con
 std::string digest_of(const RunSelection& selection) {
   golden::Sha256 sum;
   const auto add = [&](const std::string& text) { sum.update(std::as_bytes(std::span(text))); };
-  for (const CaseLine& each : selection.cases) add(to_text(each) + "\n");
+  for (const CaseLine& each : selection.cases) add(former_text(to_text(each)) + "\n");  // the digest of earlier versions
   for (const std::filesystem::path& file : selection.files) add(file.filename().string() + " " + golden::sha256_hex_of_file(file) + "\n");
   return golden::hex_of(sum.digest());
 }

@@ -16,7 +16,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kMostReads = 1'000'000;  // written to a file
+constexpr std::int64_t kMaxReads = 1'000'000;  // written to a file
 
 nlohmann::json to_json(const ScaleRead& read) {
   if (read.kind == ScaleRead::Kind::place) return read.place;
@@ -65,7 +65,7 @@ nlohmann::json to_json(const ScaleSide& side, std::int64_t& left) {
 }
 
 nlohmann::json to_json(const ScaleMap& map) {
-  std::int64_t left = kMostReads;
+  std::int64_t left = kMaxReads;
   nlohmann::json sides = nlohmann::json::array();
   for (const ScaleSide& side : map.sides) sides.push_back(to_json(side, left));
   return sides;
@@ -89,7 +89,7 @@ Action add_scale_map(CLI::App& verb) {
     bool quiet = false;
   };
   const auto options = std::make_shared<Options>();
-  verb.add_option("CASE", options->words, "A line of grouped_gemm kind=block dtype_d=f32, quoted or not; its data and scales do not matter")->required();
+  verb.add_option("CASE", options->words, "A line of grouped_gemm kind=fp8_block d_type=f32, quoted or not; its data and scales do not matter")->required();
   add_judge_options(verb, options->backend);
   verb.remove_option(verb.get_option("--expect-by"));  // nothing is expected
   verb.add_option("--operand", options->operand, "Look at the scales of this operand alone: x, w or dy; else at those of both");

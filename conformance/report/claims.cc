@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "conformance/cases/former_words.h"
 #include "conformance/report/earlier_results.h"
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
@@ -139,7 +140,8 @@ void compare_with(Claims& claims, const Claimed& claimed, const std::string& pat
   const std::set<std::string> files(claimed.fixtures.begin(), claimed.fixtures.end());
   std::set<Key> passed_then;
   for (const nlohmann::json& each : earlier.cases) {
-    const std::string suite = each.at("suite"), name = each.at("name"), setting = each.value("setting", ""), line = each.value("case", "");
+    const std::string suite = each.at("suite"), name = each.at("name"), setting = each.value("setting", "");
+    const std::string line = present_text(each.value("case", ""));  // of an earlier version, perhaps
     if (suite == kSelfCheck || each.at("verdict") != name_of(Verdict::passed)) continue;
     passed_then.insert({suite, name, setting});
     const std::string title = (line.empty() ? suite + ": " + name : line) + (setting.empty() ? "" : " (" + setting + ")");

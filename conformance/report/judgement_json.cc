@@ -16,8 +16,8 @@ std::optional<Verdict> verdict_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<Ground> ground_named(std::string_view name) {
-  for (const Ground each : {Ground::bits, Ground::order_free_bits, Ground::bound}) {
+std::optional<CheckBasis> basis_named(std::string_view name) {
+  for (const CheckBasis each : {CheckBasis::bits, CheckBasis::order_free_bits, CheckBasis::bound}) {
     if (name == name_of(each)) return each;
   }
   return std::nullopt;
@@ -67,7 +67,7 @@ Finding finding_from(const json& entry) {
 
 json to_json(const Judgement& judgement) {
   json entry{{"verdict", name_of(judgement.verdict)}, {"elements", judgement.elements}, {"words", judgement.elements}, {"seconds", judgement.seconds}};
-  if (judgement.verdict == Verdict::passed || judgement.elements > 0) entry["ground"] = name_of(judgement.ground);
+  if (judgement.verdict == Verdict::passed || judgement.elements > 0) entry["ground"] = name_of(judgement.basis);
   if (judgement.elements_bounded > 0) entry["bounded"] = judgement.elements_bounded;
   if (judgement.elements_unbounded > 0) entry["unbounded"] = judgement.elements_unbounded;
   if (!judgement.expected_by.empty()) entry["expected_by"] = judgement.expected_by;
@@ -82,11 +82,11 @@ json to_json(const Judgement& judgement) {
 
 Judgement judgement_from(const json& entry) {
   Judgement judgement;
-  const std::string verdict = entry.at("verdict"), ground = entry.value("ground", "bits");
+  const std::string verdict = entry.at("verdict"), basis = entry.value("ground", "bits");
   if (!verdict_named(verdict)) throw std::runtime_error("verdict is '" + verdict + "': expected passed, failed, not run, ...");
-  if (!ground_named(ground)) throw std::runtime_error("ground is '" + ground + "': expected bits, order-free bits or bound");
+  if (!basis_named(basis)) throw std::runtime_error("ground is '" + basis + "': expected bits, order-free bits or bound");
   judgement.verdict = *verdict_named(verdict);
-  judgement.ground = *ground_named(ground);
+  judgement.basis = *basis_named(basis);
   judgement.elements = entry.contains("elements") ? entry.at("elements") : entry.at("words");  // the former name
   judgement.elements_bounded = entry.value("bounded", std::int64_t{0});
   judgement.elements_unbounded = entry.value("unbounded", std::int64_t{0});

@@ -12,31 +12,31 @@ Counts count_cases(const std::vector<CaseReport>& cases) {
   return counts;
 }
 
-std::map<std::string, Basis> bases_of(const std::vector<CaseReport>& cases) {
-  std::map<std::string, Basis> bases;
+std::map<std::string, BasisCounts> bases_of(const std::vector<CaseReport>& cases) {
+  std::map<std::string, BasisCounts> bases;
   for (const CaseReport& each : cases) {
     if (each.suite == kSelfCheck || each.judgement.verdict != Verdict::passed) continue;
-    Basis& basis = bases[ground_text(each.judgement)];
-    ++basis.cases;
-    basis.elements += each.judgement.elements;
-    basis.bounded += each.judgement.elements_bounded;
-    basis.unbounded += each.judgement.elements_unbounded;
+    BasisCounts& counts = bases[basis_text(each.judgement)];
+    ++counts.cases;
+    counts.elements += each.judgement.elements;
+    counts.bounded += each.judgement.elements_bounded;
+    counts.unbounded += each.judgement.elements_unbounded;
   }
   return bases;
 }
 
-std::string elements_text(const std::map<std::string, Basis>& bases) {
+std::string elements_text(const std::map<std::string, BasisCounts>& bases) {
   std::map<std::string, std::int64_t> by;
   std::string text;
   const auto add = [&](std::int64_t elements, const std::string& how) { text += fmt::format("{}{} {}", text.empty() ? "" : ", ", elements, how); };
   std::int64_t unbounded = 0;
-  const std::string bound(name_of(Ground::bound)), free(name_of(Ground::order_free_bits));
-  for (const auto& [ground, basis] : bases) {
-    const bool is_bound = ground.starts_with(bound);
-    const std::string rest = is_bound ? ground.substr(bound.size()) : "";
-    if (is_bound && basis.bounded > 0) by["within bounds" + rest] += basis.bounded;
-    if (!is_bound || basis.elements > basis.bounded) by["by " + (is_bound ? free + rest : ground)] += basis.elements - basis.bounded;
-    unbounded += basis.unbounded;
+  const std::string bound(name_of(CheckBasis::bound)), free(name_of(CheckBasis::order_free_bits));
+  for (const auto& [basis, counts] : bases) {
+    const bool is_bound = basis.starts_with(bound);
+    const std::string rest = is_bound ? basis.substr(bound.size()) : "";
+    if (is_bound && counts.bounded > 0) by["within bounds" + rest] += counts.bounded;
+    if (!is_bound || counts.elements > counts.bounded) by["by " + (is_bound ? free + rest : basis)] += counts.elements - counts.bounded;
+    unbounded += counts.unbounded;
   }
   for (const auto& [how, elements] : by) add(elements, how);
   if (unbounded > 0) text += fmt::format("; {} unbounded, not compared", unbounded);
@@ -44,8 +44,8 @@ std::string elements_text(const std::map<std::string, Basis>& bases) {
 }
 
 std::string standing_text(const Judgement& judgement) {
-  const std::string ground = ground_text(judgement);
-  const std::string by = judgement.elements == 0 || ground == name_of(Ground::bits) ? "" : fmt::format("by {}", ground);
+  const std::string basis = basis_text(judgement);
+  const std::string by = judgement.elements == 0 || basis == name_of(CheckBasis::bits) ? "" : fmt::format("by {}", basis);
   return fmt::format("{}{}{}", by, by.empty() || judgement.way.empty() ? "" : "; ", judgement.way);
 }
 

@@ -13,16 +13,16 @@ namespace assay::conformance {
 Counts count_cases(const std::vector<CaseReport>& cases);
 
 // What passes rest on: "bits", "order-free bits", "bound", each perhaps "expected by" another backend.
-struct Basis {
+struct BasisCounts {
   std::int64_t cases = 0, elements = 0;
   std::int64_t bounded = 0;    // of the elements: any value within a computed interval passed; only one value did of the others
   std::int64_t unbounded = 0;  // elements that were not compared, not counted in `elements`
 };
-std::map<std::string, Basis> bases_of(const std::vector<CaseReport>& cases);
+std::map<std::string, BasisCounts> bases_of(const std::vector<CaseReport>& cases);
 
 // "88 by bits, 12 by order-free bits, 5 within bounds; 3 unbounded, not compared". An element within bounds that every order of
 // sums gives the same value is one by order-free bits.
-std::string elements_text(const std::map<std::string, Basis>& bases);
+std::string elements_text(const std::map<std::string, BasisCounts>& bases);
 
 // "bound, expected by bringup; made eagerly instead of replayed, ...": what a verdict rests on, where that is not bits of the
 // reference or the case was judged in another way than it asks for; else empty.

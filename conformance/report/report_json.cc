@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "conformance/cases/former_words.h"
 #include "conformance/report/judgement_json.h"
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
@@ -32,7 +33,11 @@ json to_json(const CaseReport& report) {
 }
 
 CaseReport report_from(const json& entry) {
-  CaseReport report{entry.at("suite"), entry.at("name"), entry.value("case", ""), entry.at("op"), entry.at("recipe"), judgement_from(entry)};
+  // A file of an earlier version may have the former words.
+  const std::string op = entry.at("op"), recipe = entry.at("recipe");
+  const std::string_view key = op == "grouped_gemm" ? "kind" : "recipe";
+  CaseReport report{entry.at("suite"), entry.at("name"), present_text(entry.value("case", "")), op, std::string(present_value(op, key, recipe)),
+                    judgement_from(entry)};
   report.setting = entry.value("setting", "");
   report.variety = entry.value("variety", "");
   return report;
@@ -89,9 +94,9 @@ nlohmann::json Report::outcome_json() const {
                         {"words_with_known_plan", all_of_it.known_elements}, {"unknown", unknown}});
   }
   nlohmann::json bases = nlohmann::json::object();
-  for (const auto& [ground, basis] : bases_of(cases_)) {
-    bases[ground] = {{"cases", basis.cases}, {"elements", basis.elements}, {"words", basis.elements},
-                     {"bounded", basis.bounded}, {"unbounded", basis.unbounded}};
+  for (const auto& [basis, counts] : bases_of(cases_)) {
+    bases[basis] = {{"cases", counts.cases}, {"elements", counts.elements}, {"words", counts.elements},
+                     {"bounded", counts.bounded}, {"unbounded", counts.unbounded}};
   }
   nlohmann::json made{{"exit", static_cast<int>(outcome_.exit_code())},
                       {"exits", exits},

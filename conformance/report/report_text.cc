@@ -38,7 +38,7 @@ void say_table(const std::vector<CaseReport>& cases) {
 }  // namespace
 
 void Report::print_settings() const {
-  constexpr std::size_t kMostNamed = 8;
+  constexpr std::size_t kMaxNamed = 8;
   const std::map<std::string, SettingCounts> settings = settings_of(cases_);
   std::int64_t elements = 0, known = 0;
   say("{:>7}{:>7}{:>8}{:>6}{:>9}{:>11}  {}\n", "passed", "failed", "not run", "other", "elements", "plan known", "setting");
@@ -53,10 +53,10 @@ void Report::print_settings() const {
     std::string text;
     std::size_t told = 0;
     for (const auto& [variety, number] : of.unknown) {
-      if (told++ == kMostNamed) break;
+      if (told++ == kMaxNamed) break;
       text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", variety, number);
     }
-    if (of.unknown.size() > kMostNamed) text += fmt::format(" and {} more", of.unknown.size() - kMostNamed);
+    if (of.unknown.size() > kMaxNamed) text += fmt::format(" and {} more", of.unknown.size() - kMaxNamed);
     say("plan unknown, {}: {}\n", setting.empty() ? "the backend's own choice" : setting, text);
   }
   if (elements > 0) say("plan known for {:.2f}% of {} elements of products\n", 100.0 * static_cast<double>(known) / static_cast<double>(elements), elements);
@@ -86,10 +86,10 @@ void Report::print_summary() {
   }
   if (failures_ > most_shown_) say("... and {} more (--json has them all, --show sets how many are printed)\n\n", failures_ - most_shown_);
   say_table(cases_);
-  const std::map<std::string, Basis> bases = bases_of(cases_);
-  if (bases.size() > 1 || (bases.size() == 1 && bases.begin()->first != name_of(Ground::bits))) {
+  const std::map<std::string, BasisCounts> bases = bases_of(cases_);
+  if (bases.size() > 1 || (bases.size() == 1 && bases.begin()->first != name_of(CheckBasis::bits))) {
     std::string text;
-    for (const auto& [ground, basis] : bases) text += fmt::format("{}{} by {}", text.empty() ? "" : "; ", basis.cases, ground);
+    for (const auto& [basis, counts] : bases) text += fmt::format("{}{} by {}", text.empty() ? "" : "; ", counts.cases, basis);
     say("passed: {}\n", text);
   }
   if (tell_settings_) print_settings();

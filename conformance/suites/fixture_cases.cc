@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "conformance/cases/former_words.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/suites/golden_cases.h"
 #include "conformance/suites/interrupt.h"
@@ -19,7 +20,9 @@ namespace {
 std::string recipe_of(const golden::Case& each) {
   for (const char* name : {"recipe", "kind"}) {
     const auto found = each.attributes.find(name);
-    if (found != each.attributes.end() && std::holds_alternative<std::string>(found->second)) return golden::one_line(std::get<std::string>(found->second), 40);
+    if (found != each.attributes.end() && std::holds_alternative<std::string>(found->second)) {
+      return golden::one_line(std::string(present_value(each.op, name, std::get<std::string>(found->second))), 40);
+    }
   }
   return "-";
 }

@@ -185,7 +185,7 @@ Judgement cannot_open(const std::string& why) {
 }
 
 // Cases one after another that did not finish, after which the rest is not tried.
-constexpr int kMostUnfinished = 5;
+constexpr int kMaxUnfinished = 5;
 
 }  // namespace
 
@@ -248,17 +248,17 @@ class Judging {
       found = found || context.is_given_up();
     }
     if (found || interrupted()) return;
-    constexpr std::size_t kMostNamed = 8;
+    constexpr std::size_t kMaxNamed = 8;
     std::string names;
-    for (std::size_t i = 0; i < std::min(again_.size(), kMostNamed); ++i) names += "\n  case    " + again_[i].second.title;
-    if (again_.size() > kMostNamed) names += fmt::format("\n  case    and {} more", again_.size() - kMostNamed);
+    for (std::size_t i = 0; i < std::min(again_.size(), kMaxNamed); ++i) names += "\n  case    " + again_[i].second.title;
+    if (again_.size() > kMaxNamed) names += fmt::format("\n  case    and {} more", again_.size() - kMaxNamed);
     Contexts::get().add(finding("backend/process", Verdict::failed, again_[0].second.text + ", after other cases or beside them; alone no case ends it. Under way were" + names));
   }
 
  private:
   bool may_begin(std::int64_t index, Context& context) {
     if (interrupted()) return false;
-    if (unfinished_ >= kMostUnfinished) {
+    if (unfinished_ >= kMaxUnfinished) {
       left_(index, not_tried());
       return false;
     }

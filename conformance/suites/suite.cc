@@ -51,13 +51,13 @@ bool is_large(const CaseLine& line) {
   return cost.macs >= kLargeProducts || cost.elements >= kLargeElements;
 }
 
-// What decides which kernel and plan a product meets: "block 1x128 TN f32".
+// What decides which kernel and plan a product meets: "fp8_block 1x128 TN f32".
 std::string variety_of(const CaseLine& line) {
   if (line.op != "grouped_gemm") return "";
   std::string text = line.text("kind");
-  if (text == "block" && line.text("layout") != "NT") text += " " + line.text("weight_block");
-  if (text == "tensor") text += line.integer("split_accumulator") == 1 ? " split" : " fast";
-  return text + " " + line.text("layout") + " " + line.text("dtype_d");
+  if (text == "fp8_block" && line.text("layout") != "NT") text += " " + line.text("weight_block");
+  if (text == "fp8_per_tensor") text += line.integer("split_accumulator") == 1 ? " split" : " fast";
+  return text + " " + line.text("layout") + " " + line.text("d_type");
 }
 
 // Small enough to be computed by one thread while the backend is busy with other cases.

@@ -86,9 +86,9 @@ std::string check_answer(assay_axis& axis) {
 }
 
 std::string check_count(const std::string& function, std::int32_t count) {
-  constexpr std::int32_t kMost = 8192;
-  if (count >= 0 && count <= kMost) return "";
-  return function + " counts " + std::to_string(count) + ": expected 0 to " + std::to_string(kMost);
+  constexpr std::int32_t kMax = 8192;
+  if (count >= 0 && count <= kMax) return "";
+  return function + " counts " + std::to_string(count) + ": expected 0 to " + std::to_string(kMax);
 }
 
 }  // namespace assay::conformance

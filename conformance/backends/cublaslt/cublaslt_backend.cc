@@ -19,7 +19,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr int kMostAlgorithms = 256;
+constexpr int kMaxAlgorithms = 256;
 
 struct Axis {
   const char* name;
@@ -216,7 +216,7 @@ class CublasLtCalls : public CudaCalls {
   static std::vector<Candidate> candidates(const GemmRequest& request, const device::CublasLtSettings& settings) {
     std::vector<Candidate> all;
     if (request.shape().rows.groups == 0) return all;
-    for (const device::CublasLtAlgorithm& each : device::cublaslt_algorithms(request.shape(), settings, kMostAlgorithms)) {
+    for (const device::CublasLtAlgorithm& each : device::cublaslt_algorithms(request.shape(), settings, kMaxAlgorithms)) {
       const std::string configuration = each.description();
       int twins = 0;
       for (const Candidate& other : all) twins += other.algorithm.description() == configuration;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kWindow = std::int64_t{1} << 18;  // places either side of a word that are looked at
 constexpr std::size_t kAnchors = 6, kTried = 24;         // words that a displacement is looked for from, and tried on
-constexpr std::size_t kMostKept = 64;
-constexpr std::size_t kMostGroups = 32;                  // wrong groups whose values are looked for
+constexpr std::size_t kMaxCandidates = 64;
+constexpr std::size_t kMaxGroups = 32;                  // wrong groups whose values are looked for
 
 struct Displacement {
   std::int64_t rows = 0, columns = 0;
@@ -104,7 +104,7 @@ void propose_displacements(const Evidence& e, std::span<const Word> sample, Hypo
     if (a.first != b.first) return a.first > b.first;
     return a.second.length() != b.second.length() ? a.second.length() < b.second.length() : a.second < b.second;
   });
-  if (best.size() > kMostKept) best.resize(kMostKept);
+  if (best.size() > kMaxCandidates) best.resize(kMaxCandidates);
   // Of those kept, the one that explains most of the sample, the nearest of those alike. Two as near: none.
   std::int64_t most = 0;
   std::optional<Displacement> chosen;
@@ -137,7 +137,7 @@ void propose_groups(const Evidence& e, std::span<const Word> sample, Hypotheses&
   if (e.map.segments.size() < 2 || sample.empty()) return;
   std::map<std::size_t, std::vector<const Word*>> wrong;
   for (const Word& w : sample) {
-    if (wrong.size() < kMostGroups || wrong.count(w.segment) != 0) wrong[w.segment].push_back(&w);
+    if (wrong.size() < kMaxGroups || wrong.count(w.segment) != 0) wrong[w.segment].push_back(&w);
   }
   // For each wrong group, the group that explains most of it.
   std::map<std::size_t, std::size_t> from;
@@ -197,7 +197,7 @@ void propose_groups(const Evidence& e, std::span<const Word> sample, Hypotheses&
     list += " has those of group " + show(e.map.segments[other].group);
   }
   if (from.size() > 4) list += ", ...";
-  const bool is_whole = wrong.size() < kMostGroups;
+  const bool is_whole = wrong.size() < kMaxGroups;
   propose_relocation(hypotheses, e, claim,
                      [&e, from](const Word& w) -> std::int64_t {
                        const auto found = from.find(w.segment);

@@ -9,7 +9,7 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::int64_t kSample = 4096;
-constexpr std::size_t kMostHints = 3;
+constexpr std::size_t kMaxHints = 3;
 
 // In this order where two explain as much: what is written of a word itself before where it may come from.
 constexpr decltype(&propose_poison) kSubjects[] = {
@@ -31,7 +31,7 @@ class Choice {
   std::vector<std::size_t> choose() {
     std::vector<std::size_t> chosen;
     auto open = static_cast<std::int64_t>(sample_.size());
-    while (chosen.size() < kMostHints && open > 0) {
+    while (chosen.size() < kMaxHints && open > 0) {
       std::int64_t most = 0;
       std::size_t best = hypotheses_.list.size();
       for (std::size_t h = 0; h < hypotheses_.list.size(); ++h) {
@@ -129,7 +129,7 @@ std::vector<std::string> hints_for(const Evidence& e, HintEffort* effort) {
   if (e.scales_are_wrong && e.used.count() > 0) hints.push_back("their scales are wrong too: look at them first");
   if (e.used.count() > 0) explain_used(e, hints, spent);
   if (e.padding.count() > 0) explain_padding(e, hints, spent);
-  if (hints.size() > kMostHints) hints.resize(kMostHints);
+  if (hints.size() > kMaxHints) hints.resize(kMaxHints);
   if (effort != nullptr) *effort = spent;
   return hints;
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kTile = 128;
 constexpr std::int64_t kSideBySide = 256;            // places that are tried side by side
-constexpr std::int64_t kMostTiles = 512;             // that are looked at
+constexpr std::int64_t kMaxTiles = 512;             // that are looked at
 constexpr std::int64_t kEffort = 8'000'000'000;      // multiplications and additions that the search may take: a second or so
 constexpr std::size_t kSamples = 4;                  // elements of a tile that are looked at; all must agree
 
@@ -332,7 +332,7 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
       if (columns || (looked[at] != 0 && !candidates[at].tile.is_explained)) open.push_back(i);
     }
     const std::int64_t effort = static_cast<std::int64_t>(kSamples) * std::max<std::int64_t>(static_cast<std::int64_t>(all.size()) * (stretches + 4), 1);
-    const std::int64_t most = std::clamp<std::int64_t>(kEffort / (columns ? 1 : 4) / effort, 4, kMostTiles);
+    const std::int64_t most = std::clamp<std::int64_t>(kEffort / (columns ? 1 : 4) / effort, 4, kMaxTiles);
     const std::int64_t step = std::max<std::int64_t>((static_cast<std::int64_t>(open.size()) + most - 1) / most, 1);
     parallel_for((static_cast<std::int64_t>(open.size()) + step - 1) / step, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {

@@ -11,9 +11,9 @@ namespace assay::conformance {
 namespace diagnosis {
 namespace {
 
-constexpr std::size_t kMostWords = 65536;                  // looked at, wrong and right each
-constexpr std::int64_t kMostWork = std::int64_t{1} << 27;  // elements of other calls: below half a second
-constexpr std::size_t kMostTold = 2;
+constexpr std::size_t kMaxElementsTried = 65536;                  // looked at, wrong and right each
+constexpr std::int64_t kMaxWork = std::int64_t{1} << 27;  // elements of other calls: below half a second
+constexpr std::size_t kMaxLines = 2;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ bool Beliefs::add(const Evidence& evidence, const Weight& weight, const std::str
       others.push_back(told + (weight.all ? ", which would change others too" : ""));
     }
   }
-  return full.size() < kMostTold;
+  return full.size() < kMaxLines;
 }
 
 }  // namespace diagnosis
@@ -48,7 +48,7 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
   using namespace diagnosis;
   if (evidence.wrong.size() < 2) return {};
   Beliefs beliefs;
-  Effort effort(kMostWork);
+  Effort effort(kMaxWork);
   const Try attempt = [&](OtherCall call) {
     return beliefs.add(evidence, weigh_call(suspect, call, evidence, effort), call.text);
   };
@@ -67,7 +67,7 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
   } catch (const std::exception&) {  // a hint that cannot be had is none
   }
   std::vector<std::string>& told = beliefs.full.empty() ? beliefs.others : beliefs.full;
-  told.resize(std::min(told.size(), kMostTold));
+  told.resize(std::min(told.size(), kMaxLines));
   return told;
 }
 
@@ -75,7 +75,7 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
 
 std::vector<std::string> explanations(const Suspect& suspect) {
   using namespace diagnosis;
-  return explained(suspect, evidence_of(suspect.got, suspect.want, suspect.written, kMostWords));
+  return explained(suspect, evidence_of(suspect.got, suspect.want, suspect.written, kMaxElementsTried));
 }
 
 std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds) {
@@ -87,7 +87,7 @@ std::vector<std::string> explanations_within(const Suspect& suspect, std::span<c
     std::memcpy(middle.bytes.data() + at * width, &code, width);
   }
   const Suspect centred{suspect.request, suspect.output, suspect.got, middle, suspect.written, suspect.earlier};
-  return explained(centred, evidence_outside(suspect.got, middle, suspect.written, bounds, kMostWords));
+  return explained(centred, evidence_outside(suspect.got, middle, suspect.written, bounds, kMaxElementsTried));
 }
 
 }  // namespace assay::conformance

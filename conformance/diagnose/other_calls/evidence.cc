@@ -15,8 +15,8 @@ namespace {
 constexpr int kEnough = 20;              // bits of a hypothesis that right words follow too
 constexpr int kEnoughAgainstRight = 40;  // of one that they do not follow
 constexpr int kEnoughInPart = 60;        // of one that leaves wrong words open
-constexpr int kMostBitsOfAWord = 8;
-constexpr int kMostPatternBits = 24;
+constexpr int kMaxElementBits = 8;
+constexpr int kMaxPatternBits = 24;
 
 bool is_nan_of_products(Format type, std::uint64_t bits) {
   return (type == Format::f32 || type == Format::bf16 || type == Format::f16) && is_nan(type, bits);
@@ -35,18 +35,18 @@ int bits_of_distance(Format type, std::uint64_t got, std::uint64_t want) {
   std::uint64_t distance = got > want ? got - want : want - got;
   if (is_floating(type)) {
     distance =
-        is_finite(type, got) && is_finite(type, want) ? ulp_distance(type, got, want) : std::uint64_t{1} << kMostBitsOfAWord;
+        is_finite(type, got) && is_finite(type, want) ? ulp_distance(type, got, want) : std::uint64_t{1} << kMaxElementBits;
     distance = std::max<std::uint64_t>(distance, 1);  // the sign of a zero
   }
-  return std::min(kMostBitsOfAWord, static_cast<int>(std::bit_width(distance)));
+  return std::min(kMaxElementBits, static_cast<int>(std::bit_width(distance)));
 }
 
 // The same where a word that lies near will do: how far off the wrong one is, in units of that.
 int bits_of(const Evidence& evidence, const Word& word) {
   if (word.slack <= 0) return bits_of_distance(evidence.type, word.got, word.want);
-  if (!is_finite(evidence.type, word.got) || !is_finite(evidence.type, word.want)) return kMostBitsOfAWord;
+  if (!is_finite(evidence.type, word.got) || !is_finite(evidence.type, word.want)) return kMaxElementBits;
   const double ratio = std::fabs(value_of(evidence.type, word.got) - value_of(evidence.type, word.want)) / word.slack;
-  return ratio < 2 ? 0 : std::min(kMostBitsOfAWord, std::ilogb(ratio));
+  return ratio < 2 ? 0 : std::min(kMaxElementBits, std::ilogb(ratio));
 }
 
 // Every `stride`th word of many, the stride doubling as they become too many.
@@ -143,7 +143,7 @@ Weight weigh(const Evidence& evidence, const Foretold& foretold) {
     return told && same(evidence, word, *told, word.want);
   });
   if (weight.right_too)
-    bits += static_cast<int>(std::min<std::size_t>({kMostPatternBits, evidence.wrong.size(), evidence.right.size()}));
+    bits += static_cast<int>(std::min<std::size_t>({kMaxPatternBits, evidence.wrong.size(), evidence.right.size()}));
   weight.believed = bits >= (weight.right_too ? kEnough : kEnoughAgainstRight);
   return weight;
 }

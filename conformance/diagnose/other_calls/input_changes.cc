@@ -247,7 +247,7 @@ bool taken_as(const Input&, Tensor& tensor) {
          });
 }
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 22;  // of an input that is changed
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 22;  // of an input that is changed
 
 struct InputChange {
   const char* text;
@@ -306,7 +306,7 @@ bool operand_of_another_group(const Suspect& suspect, const std::string& prefix,
     OtherCall call(suspect.request);
     int changed = 0;
     for (const auto& [name, view] : suspect.request.in) {
-      if (!name.starts_with(prefix) || view.elements() > kMostElements) continue;
+      if (!name.starts_with(prefix) || view.elements() > kMaxElements) continue;
       Tensor tensor = tensor_of(view);
       if (!change.change({name, groups}, tensor)) continue;
       call.replace(name, std::move(tensor));
@@ -356,7 +356,7 @@ void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt) {
   OtherCall all(suspect.request);
   int changed = 0;
   for (const auto& [name, view] : suspect.request.in) {
-    if (view.elements() > kMostElements) return;
+    if (view.elements() > kMaxElements) return;
     Tensor tensor = tensor_of(view);
     if (!no_subnormals(any, tensor)) continue;
     ++changed;
@@ -374,7 +374,7 @@ void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt) {
 void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
   if (suspect.request.op() != "dequantize" || suspect.output != "x") return;
   for (const auto& [name, view] : suspect.request.in) {
-    if (view.type != Format::e8m0 || view.elements() > kMostElements) continue;
+    if (view.type != Format::e8m0 || view.elements() > kMaxElements) continue;
     Tensor tensor = tensor_of(view);
     if (!lowest_scale(tensor, std::byte{255})) continue;
     OtherCall call(suspect.request);
@@ -403,7 +403,7 @@ void calls_with_other_inputs(const Suspect& suspect, const Try& attempt) {
   if (!added_twice(suspect, attempt)) return;
   for (const auto& [name, view] : in) {
     if (!without(suspect, name, attempt)) return;
-    if (view.elements() > kMostElements) continue;
+    if (view.elements() > kMaxElements) continue;
     for (const InputChange& change : kChanges) {
       Tensor tensor = tensor_of(view);
       if (!change.change({name, groups}, tensor)) continue;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "conformance/cases/case_schema.h"
+#include "conformance/cases/former_words.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
 #include "reference/support/error.h"
 
@@ -22,7 +23,7 @@ std::string shown(const Attribute& value) {
   return std::get<std::string>(value);
 }
 
-// "0; kind=block: 1": every value that the key can have by default.
+// "0; kind=fp8_block: 1": every value that the key can have by default.
 std::vector<std::string> defaults_of(const KeySchema& key) {
   std::vector<std::string> values;
   if (key.fallback == "required" || key.fallback == "none") return values;
@@ -125,20 +126,22 @@ void calls_with_other_options(const Suspect& suspect, const Try& attempt) {
   if (schema == nullptr) return;
   for (const KeySchema& key : schema->keys) {
     if (key.key == "arch") continue;  // its plans and units are tried by name: product_sums.cc
-    const std::string name(key.key);
+    const std::string name(former_key(schema->op, key.key));  // of the attribute
+    const auto text_of = [&](const Attribute& value) { return std::string(present_value(schema->op, key.key, shown(value))); };
     const auto found = suspect.request.attributes.find(name);
     const Attribute* given = found == suspect.request.attributes.end() ? nullptr : &found->second;
     if (given == nullptr && suspect.request.in.count(name) != 0) continue;  // an input says it
     std::set<std::string> tried;
-    if (given != nullptr) tried.insert(shown(*given));
+    if (given != nullptr) tried.insert(text_of(*given));
     for (const Attribute& value : values_of(key, given)) {
-      if (!tried.insert(shown(value)).second) continue;
+      if (!tried.insert(text_of(value)).second) continue;
       OtherCall call(suspect.request);
-      call.request.attributes[name] = value;
+      const bool is_text = std::holds_alternative<std::string>(value);
+      call.request.attributes[name] = is_text ? Attribute(std::string(former_value(schema->op, key.key, shown(value)))) : value;
       if (chooses_plan(key.key)) call.request.attributes.erase("plan");
       drop_unread_input(call.request);
-      call.text = fmt::format("with {}={}", name, shown(value));
-      if (given != nullptr) call.text += fmt::format(" in place of {}", shown(*given));
+      call.text = fmt::format("with {}={}", key.key, text_of(value));
+      if (given != nullptr) call.text += fmt::format(" in place of {}", text_of(*given));
       if (!attempt(std::move(call))) return;
     }
   }

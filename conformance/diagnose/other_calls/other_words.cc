@@ -18,7 +18,7 @@ std::int64_t inputs_of(const Request& request) {
 }
 
 // Fewer words of a product: each costs a sum.
-constexpr std::size_t kMostProducts = 48;
+constexpr std::size_t kMaxProducts = 48;
 
 Weight weigh_product(const Request& request, const Evidence& evidence, Effort& effort) {
   const bool quantizes = request.op() != "grouped_gemm";
@@ -26,7 +26,7 @@ Weight weigh_product(const Request& request, const Evidence& evidence, Effort& e
   Weight weight;
   visit_product(request, [&](const GroupedGemmProblem& problem, void* d) {
     const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));
-    weight = weigh(thinned(evidence, kMostProducts, kMostProducts / 2), [&](std::int64_t at) -> std::optional<std::uint64_t> {
+    weight = weigh(thinned(evidence, kMaxProducts, kMaxProducts / 2), [&](std::int64_t at) -> std::optional<std::uint64_t> {
       if (!effort.spend(right.work(at))) return std::nullopt;
       return right.word(at);
     });

@@ -11,13 +11,13 @@ namespace assay::conformance::diagnosis {
 namespace {
 
 constexpr std::size_t kProductWords = 48;
-constexpr std::int64_t kMostProductTerms = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxProductTerms = std::int64_t{1} << 24;
 
 }  // namespace
 
 void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs) {
   if (suspect.output != product_output(suspect.request.op())) return;
-  Effort effort(kMostProductTerms);
+  Effort effort(kMaxProductTerms);
   const Evidence few = thinned(evidence, kProductWords, kProductWords / 2);
   visit_product(suspect.request, [&](const GroupedGemmProblem& problem, void* d) {
     const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "conformance/cases/former_words.h"
 #include "reference/support/error.h"
 
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kMostPlaces = std::int64_t{1} << 24;  // f32 holds each of them exactly
+constexpr std::int64_t kMaxPlaces = std::int64_t{1} << 24;  // f32 holds each of them exactly
 
 std::int64_t sum_of(const std::vector<std::int64_t>& values) {
   std::int64_t sum = 0;
@@ -19,9 +20,9 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
 void require_mappable(const CaseLine& line) {
   require(line.op == "grouped_gemm", "op", line.op, "grouped_gemm: scale-map follows the scales of products");
   const std::string kind = line.text("kind");
-  if (kind != "block") throw NotSupported("scale-map follows f32 scales of kind=block; it cannot distinguish those of kind=" + kind + " yet");
-  const std::string type = line.text("dtype_d");
-  if (type != "f32") throw NotSupported("scale-map reads places of scales out of D exactly, which takes dtype_d=f32, not " + type);
+  if (kind != "fp8_block") throw NotSupported("scale-map follows f32 scales of kind=fp8_block; it cannot distinguish those of kind=" + kind + " yet");
+  const std::string type = line.text("d_type");
+  if (type != "f32") throw NotSupported("scale-map reads places of scales out of D exactly, which takes d_type=f32, not " + type);
   require(line.text("alpha") == "1", "alpha", line.text("alpha"), "1 for scale-map");
   require(line.text("beta") == "0", "beta", line.text("beta"), "0 for scale-map");
   require(line.integer("bias") == 0, "bias", line.integer("bias"), "0 for scale-map");
@@ -44,7 +45,7 @@ ScaleArray array_of(const CaseLine& line, const std::string& operand, bool of_co
   array.summed = layout == "TN" ? "k-block" : layout == "NN" ? "n-block" : "row-block";
   for (const std::int64_t rows : group_rows) array.shapes.push_back(scale_shape(recipe, direction, rows, columns));
   array.first = scale_offsets(recipe, direction, group_rows, columns);
-  const bool told_apart = array.elements() + kBefore + kBehind < kMostPlaces;
+  const bool told_apart = array.elements() + kBefore + kBehind < kMaxPlaces;
   if (!told_apart) throw NotSupported("scale-map distinguishes fewer than 2^24 places, and " + array.tensor + " has " + show(array.elements()));
   return array;
 }
@@ -62,8 +63,10 @@ MappedProduct product_of(const CaseLine& line) {
   const std::vector<std::int64_t> weight_rows(product.splits.size(), N);
   const std::int64_t all_weight_rows = checked_product(groups, N, "N", N);
 
-  product.attributes = {{"kind", line.text("kind")}, {"layout", layout}, {"split_accumulator", line.integer("split_accumulator")},
-                        {"N", N}, {"K", K}, {"dtype_d", line.text("dtype_d")}, {"arch", line.text("arch")}, {"alpha", 1.0}, {"beta", 0.0}};
+  product.attributes = {{"kind", std::string(former_value(line.op, "kind", line.text("kind")))},
+                        {"layout", layout}, {"split_accumulator", line.integer("split_accumulator")},
+                        {"N", N}, {"K", K}, {std::string(former_key(line.op, "d_type")), line.text("d_type")},
+                        {"arch", line.text("arch")}, {"alpha", 1.0}, {"beta", 0.0}};
   if (layout != "NT") product.attributes["weight_block"] = line.text("weight_block");
   const bool wgrad = layout == "NT";
   const std::string of_rows = layout == "TN" ? "x" : "dy", of_columns = wgrad ? "x" : "w";

@@ -84,7 +84,7 @@ std::string counted(std::int64_t number, const char* what) { return fmt::format(
 
 // Wrong tiles as rectangles of equal columns over neighbouring rows.
 std::string where_text(const ScaleSide& side) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   std::map<std::pair<std::int64_t, std::int64_t>, std::set<std::int64_t>> rows;  // group and row of tiles: columns
   for (const ScalePiece& piece : side.pieces) rows[{piece.group, piece.tile_row}].insert(piece.tile_column);
   std::vector<std::string> lines;
@@ -101,8 +101,8 @@ std::string where_text(const ScaleSide& side) {
     row = next;
   }
   std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, lines.size()); ++i) text += lines[i];
-  if (lines.size() > kMost) text += fmt::format("    and {} more lines\n", lines.size() - kMost);
+  for (std::size_t i = 0; i < std::min(kMax, lines.size()); ++i) text += lines[i];
+  if (lines.size() > kMax) text += fmt::format("    and {} more lines\n", lines.size() - kMax);
   return text;
 }
 
@@ -124,14 +124,14 @@ std::string numbers_text(const ScaleSide& side) {
 
 // "8 (528 pieces), 16 (527 pieces) and 3 more": values by how many pieces have them.
 std::string often_text(const std::map<std::int64_t, std::int64_t>& pieces_of) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   std::vector<std::pair<std::int64_t, std::int64_t>> often(pieces_of.begin(), pieces_of.end());
   std::stable_sort(often.begin(), often.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
-  for (std::size_t i = 0; i < std::min(often.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(often.size(), kMax); ++i) {
     text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", often[i].first, counted(often[i].second, "piece"));
   }
-  if (often.size() > kMost) text += fmt::format(" and {} more", often.size() - kMost);
+  if (often.size() > kMax) text += fmt::format(" and {} more", often.size() - kMax);
   return text;
 }
 
@@ -234,7 +234,7 @@ std::string laws_text(const ScaleSide& side) {
 
 // Pieces that read the same places, the most frequent list first.
 std::string lists_text(const ScaleSide& side) {
-  constexpr std::size_t kMost = 8, kLongest = 120;
+  constexpr std::size_t kMax = 8, kLongest = 120;
   struct Readers {
     std::int64_t pieces = 0;
     std::set<std::int64_t> tiles;
@@ -248,20 +248,20 @@ std::string lists_text(const ScaleSide& side) {
   std::vector<std::pair<std::string, Readers>> often(readers.begin(), readers.end());
   std::stable_sort(often.begin(), often.end(), [](const auto& a, const auto& b) { return a.second.pieces > b.second.pieces; });
   std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, often.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, often.size()); ++i) {
     const auto& [list, of] = often[i];
     text += fmt::format("  list    {}: {}, tiles {}\n", list.size() > kLongest ? list.substr(0, kLongest) + "..." : list, counted(of.pieces, "piece"),
                         ranges_text(of.tiles, 8));
   }
-  if (often.size() > kMost) text += fmt::format("  and {} more lists\n", often.size() - kMost);
+  if (often.size() > kMax) text += fmt::format("  and {} more lists\n", often.size() - kMax);
   return text;
 }
 
 // The first wrong pieces, each with all it read.
 std::string pieces_text(const ScaleSide& side) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, side.pieces.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, side.pieces.size()); ++i) {
     const ScalePiece& piece = side.pieces[i];
     std::size_t first = 0;
     while (first + 1 < piece.reads.size() && !piece.is_wrong(first)) ++first;
@@ -277,7 +277,7 @@ std::string pieces_text(const ScaleSide& side) {
                           std::bit_cast<float>(read.bits), read.bits);
     }
   }
-  if (side.pieces.size() > kMost) text += fmt::format("  and {} more pieces\n", side.pieces.size() - kMost);
+  if (side.pieces.size() > kMax) text += fmt::format("  and {} more pieces\n", side.pieces.size() - kMax);
   return text;
 }
 

@@ -13,9 +13,9 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 
 constexpr double kLate = 500, kShort = 50;  // microseconds: of the whole, and of a fill that is too small for its own start
 constexpr std::int64_t kSmallest = std::int64_t{1} << 20, kLargest = std::int64_t{64} << 20;
-constexpr int kMost = 64;
+constexpr int kMax = 64;
 constexpr int kSure = 5;             // fills one after another
-constexpr double kMostOfIt = 0.7;    // of the time of a fill, in the call
+constexpr double kMaxShare = 0.7;    // of the time of a fill, in the call
 
 // What is known of the fills of a context.
 struct Known {
@@ -64,12 +64,12 @@ LateStream::LateStream(Backend& backend, assay_stream* stream) : backend_(backen
         // A thread that loses its processor between the two looks like this too, but not time and again.
         int at_once = 0;
         if (taken.whole >= kShort) {
-          for (Taken each = taken; at_once < kSure && each.call >= kMostOfIt * each.whole; each = take_time(bytes)) ++at_once;
+          for (Taken each = taken; at_once < kSure && each.call >= kMaxShare * each.whole; each = take_time(bytes)) ++at_once;
         }
         known.at_once = at_once == kSure;
       }
       if (!known.at_once && (measured || known.each >= kShort || bytes >= kLargest)) {
-        for (int i = 0, count = std::clamp(static_cast<int>(kLate / std::max(known.each, 1.0)), 1, kMost); i < count; ++i) fill(bytes);
+        for (int i = 0, count = std::clamp(static_cast<int>(kLate / std::max(known.each, 1.0)), 1, kMax); i < count; ++i) fill(bytes);
         return;
       }
     } catch (...) {

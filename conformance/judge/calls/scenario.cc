@@ -277,7 +277,7 @@ class ScenarioJudge {
       std::vector<const golden::Case*> earlier;
       for (std::size_t before = 0; before < (round == 0 ? rounds_.size() : round); ++before) earlier.push_back(&rounds_[before][c]);
       expectation.after(std::move(earlier));
-      judgement_.ground = std::max(judgement_.ground, expectation.ground());
+      judgement_.basis = std::max(judgement_.basis, expectation.basis());
       if (!expectation.expected_by().empty()) judgement_.expected_by = expectation.expected_by();
       if (!expectation.statement_fault().empty()) return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + expectation.statement_fault());
       expectation.count_elements(judgement_);

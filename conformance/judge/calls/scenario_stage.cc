@@ -111,7 +111,7 @@ void ScenarioStage::size_workspaces() {
         workspace_fault_ = fmt::format("{}: workspace_bytes() returned '{}': {}", scenario_.place(c), name_of(sized), backend_.last_error());
       }
       bytes = 0;  // what is not supported says so again when it is asked for
-    } else if (bytes < 0 || bytes > CaseMemory::kMostBytes) {
+    } else if (bytes < 0 || bytes > CaseMemory::kMaxBytes) {
       workspace_fault_ = fmt::format("{}: workspace_bytes() asks for {} bytes: expected 0 to 2^48", scenario_.place(c), bytes);
       bytes = 0;
     }

@@ -46,7 +46,7 @@ std::int64_t first_other_than(const std::byte* found, std::uint8_t value, std::i
 std::uint64_t aligned(std::uint64_t address) { return (address + 255) / 512 * 512 + 256; }
 
 // Memory of the case before on this thread, to be used again.
-constexpr std::size_t kMostSpare = std::size_t{4} << 20;
+constexpr std::size_t kMaxSpare = std::size_t{4} << 20;
 std::vector<std::byte>& spare() {
   static thread_local std::vector<std::byte> bytes;
   return bytes;
@@ -70,7 +70,7 @@ CaseMemory::~CaseMemory() {
     return;
   }
   for (const Arena& each : arenas_) backend_.table().release(backend_.context(), each.base);
-  if (read_.capacity() <= kMostSpare) read_.swap(spare());
+  if (read_.capacity() <= kMaxSpare) read_.swap(spare());
 }
 
 CaseMemory::Part CaseMemory::add(std::string label, Role role, std::int64_t bytes) {
@@ -83,7 +83,7 @@ void CaseMemory::place() {
   std::vector<Part> inputs, others, all;
   for (; placed_ < parts_.size(); ++placed_) {
     const Tensor& each = parts_[placed_];
-    if (each.bytes < 0 || each.bytes > kMostBytes) {
+    if (each.bytes < 0 || each.bytes > kMaxBytes) {
       throw BackendError(ASSAY_OUT_OF_MEMORY, fmt::format("{} has {} bytes: expected 0 to 2^48", each.label, each.bytes));
     }
     if (each.bytes > 0) (each.role == Role::input ? inputs : others).push_back(placed_);

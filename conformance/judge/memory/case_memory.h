@@ -67,7 +67,7 @@ class CaseMemory {
   static constexpr std::int64_t kMargin = std::int64_t{72} << 10;       // at both ends, and before workspaces
   static constexpr std::int64_t kGap = std::int64_t{4} << 10;           // between tensors, at least
   static constexpr std::int64_t kArenaBytes = std::int64_t{256} << 20;  // of tensors in one arena, unless one alone has more
-  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;     // of one tensor or workspace
+  static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 48;     // of one tensor or workspace
 
  private:
   struct Tensor {

@@ -60,7 +60,7 @@ class CaseTest : public testing::Test {
     RecordProperty("case", to_text(line_));
     RecordProperty("elements", std::to_string(judgement.elements));
     RecordProperty("words", std::to_string(judgement.elements));  // the former name of elements
-    if (judgement.verdict == Verdict::passed) RecordProperty("ground", std::string(name_of(judgement.ground)));
+    if (judgement.verdict == Verdict::passed) RecordProperty("ground", std::string(name_of(judgement.basis)));
     if (judgement.verdict == Verdict::not_run) GTEST_SKIP() << judgement.text;
     if (judgement.verdict != Verdict::passed) FAIL() << judgement.text;
   }

@@ -42,12 +42,12 @@ void for_each_call(const std::string& op, Look look) {
 // Groups without rows have no scales of x or dy, and no groups have no scales at all; rows beyond the splits have the library
 // ask for an address nevertheless.
 TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
-  for (const char* text : {"grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=0 N=20 K=448 extra_rows=30",
-                           "grouped_gemm kind=block layout=NN dtype_d=f16 alpha=2 splits=0 N=2800 K=176 extra_rows=155",
-                           "grouped_gemm kind=block layout=NT alpha=2 beta=1 splits=0 N=368 K=80 extra_rows=1504",
+  for (const char* text : {"grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=0 N=20 K=448 extra_rows=30",
+                           "grouped_gemm kind=fp8_block layout=NN d_type=f16 alpha=2 splits=0 N=2800 K=176 extra_rows=155",
+                           "grouped_gemm kind=fp8_block layout=NT alpha=2 beta=1 splits=0 N=368 K=80 extra_rows=1504",
                            "grouped_gemm kind=mxfp8 splits=3x0 N=32 K=64 extra_rows=7", "grouped_gemm kind=nvfp4 splits=0,0 N=32 K=64 extra_rows=2",
                            "grouped_gemm kind=nvfp4 layout=NT splits=0 N=32 K=64 extra_rows=16",
-                           "grouped_gemm kind=tensor splits=0x0 N=32 K=64 extra_rows=16", "grouped_gemm kind=nvfp4 splits=0x0 N=32 K=64 extra_rows=16"}) {
+                           "grouped_gemm kind=fp8_per_tensor splits=0x0 N=32 K=64 extra_rows=16", "grouped_gemm kind=nvfp4 splits=0x0 N=32 K=64 extra_rows=16"}) {
     SCOPED_TRACE(text);
     golden::Case problem = generate(parse_case_line(text));
     Backend backend("reference");
@@ -75,10 +75,10 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
   } rows[] = {
       {"grouped_gemm kind=bf16 layout=NT splits=0 N=952 K=99 seed=604649", "K is 99: cuBLASLt's grouped kernels need rows of D (bf16) that are a multiple of 16 bytes"},
       {"grouped_gemm kind=bf16 layout=NT splits=8,0 N=952 K=99", "K is 99"},
-      {"grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=3x0 N=8 K=98", "rows of D (f32)"},
-      {"grouped_gemm kind=bf16 layout=NT dtype_d=f32 splits=3x0 N=8 K=100", ""},
+      {"grouped_gemm kind=bf16 layout=NT d_type=f32 splits=3x0 N=8 K=98", "rows of D (f32)"},
+      {"grouped_gemm kind=bf16 layout=NT d_type=f32 splits=3x0 N=8 K=100", ""},
       {"grouped_gemm kind=bf16 layout=NT splits=0 N=952 K=104", ""},
-      {"grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=3x0 N=8 K=16 seed=57", ""},
+      {"grouped_gemm kind=fp8_block layout=NT d_type=f32 beta=1 splits=3x0 N=8 K=16 seed=57", ""},
       {"grouped_gemm kind=bf16 splits=5,0 N=12 K=0", "N is 12"},
       {"grouped_gemm kind=bf16 beta=1 splits=20,0,9 N=8 K=0 seed=258", ""},
   };
@@ -133,7 +133,7 @@ TEST(LinearCall, CanBeMadeOfEveryCase) {
   });
 }
 
-golden::Case product() { return generate(parse_case_line("grouped_gemm kind=block dtype_d=f32 splits=5,0,20 N=24 K=136 beta=1 seed=1")); }
+golden::Case product() { return generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,20 N=24 K=136 beta=1 seed=1")); }
 
 TEST(GemmRequest, RefusesWhatMakesNoSense) {
   const struct {

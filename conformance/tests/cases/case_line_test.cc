@@ -29,7 +29,7 @@ TEST_P(CanonicalText, IsThis) {
 }
 
 const Canonical kCanonical[] = {
-    {"quantize recipe=block_1x128 itype=bf16 otype=e4m3 pow2=1 eps=0 splits=0,128,127 K=512 data=uniform seed=7",
+    {"quantize recipe=block_1x128 x_type=bf16 otype=e4m3 pow2=1 eps=0 splits=0,128,127 K=512 data=uniform seed=7",
      "quantize recipe=block_1x128 pow2=1 splits=0,128,127 K=512 seed=7"},
     {"  quantize\tK=272 R=33   recipe=mxfp8 ", "quantize recipe=mxfp8 R=33 K=272"},             // any order, any space
     {"quantize recipe=nvfp4 otype=e2m1 R=16 K=32", "quantize recipe=nvfp4 R=16 K=32"},          // default follows the recipe
@@ -41,22 +41,22 @@ const Canonical kCanonical[] = {
     {"quantize recipe=block_1x128 splits=256x0,128x4 K=8 noop=1", "quantize recipe=block_1x128 noop=1 splits=256x0,128x4 K=8"},
     {"quantize recipe=block_1x128 splits=4 K=8 noop=0 replay=016:noop,data,splits,data",
      "quantize recipe=block_1x128 noop=0 splits=4 K=8 replay=16:data,splits,noop"},
-    {"grouped_gemm kind=block split_accumulator=1 weight_block=128x128 splits=128 N=256 K=384 alpha=1.0 beta=0.0",
-     "grouped_gemm kind=block splits=128 N=256 K=384"},
-    {"grouped_gemm kind=block split_accumulator=0 splits=128 N=256 K=384", "grouped_gemm kind=block split_accumulator=0 splits=128 N=256 K=384"},
+    {"grouped_gemm kind=fp8_block split_accumulator=1 weight_block=128x128 splits=128 N=256 K=384 alpha=1.0 beta=0.0",
+     "grouped_gemm kind=fp8_block splits=128 N=256 K=384"},
+    {"grouped_gemm kind=fp8_block split_accumulator=0 splits=128 N=256 K=384", "grouped_gemm kind=fp8_block split_accumulator=0 splits=128 N=256 K=384"},
     {"grouped_gemm kind=mxfp8 arch=sm100 scale_layout=swizzled alpha=0.5,2 splits=32,32 N=32 K=32",
      "grouped_gemm kind=mxfp8 alpha=0.5,2 splits=32,32 N=32 K=32"},
-    {"grouped_gemm kind=block data=integers scales=pow2 check=order_free splits=1 N=1 K=1",
-     "grouped_gemm kind=block splits=1 N=1 K=1 data=integers"},
+    {"grouped_gemm kind=fp8_block data=integers scales=pow2 check=order_free splits=1 N=1 K=1",
+     "grouped_gemm kind=fp8_block splits=1 N=1 K=1 data=integers"},
     {"splits_to_offsets splits=5000000000,1 stride=7168", "splits_to_offsets splits=5000000000,1 stride=7168"},
     {"splits_to_offsets_multi outputs=01:i64,7:i32:inclusive splits=1,2", "splits_to_offsets_multi splits=1,2 outputs=1:i64,7:i32:inclusive"},
     {"splits_to_offsets_2d first=1,2 last=2x3", "splits_to_offsets_2d first=1,2 last=3,3"},
     {"grouped_gemm kind=bf16 beta=-inf,nan alpha=inf arch=sm100 splits=4,5 N=8 K=8", "grouped_gemm kind=bf16 alpha=inf beta=-inf,nan arch=sm100 splits=4,5 N=8 K=8"},
     {"quantize noop=nan recipe=mxfp8 R=1 K=1", "quantize recipe=mxfp8 noop=nan R=1 K=1"},
     {"delayed_update tensors=3 length=16 margin=-1", "delayed_update margin=-1 tensors=3 length=16"},
-    {"linear_wgrad recipe=block pow2=1 splits=4 N=8 K=16 accumulate=1", "linear_wgrad recipe=block accumulate=1 splits=4 N=8 K=16"},
-    {"scenario K=16 N=8 splits=4,4,4 replay=04:noop,data noop=0.0 modules=1 order=in_turn steps=weights,forward/dgrad,wgrad recipe=block pow2=1 accumulate=0",
-     "scenario recipe=block steps=weights,forward/dgrad,wgrad noop=0 splits=3x4 N=8 K=16 replay=4:data,noop"},
+    {"linear_wgrad recipe=fp8_block pow2=1 splits=4 N=8 K=16 accumulate=1", "linear_wgrad recipe=fp8_block accumulate=1 splits=4 N=8 K=16"},
+    {"scenario K=16 N=8 splits=4,4,4 replay=04:noop,data noop=0.0 modules=1 order=in_turn steps=weights,forward/dgrad,wgrad recipe=fp8_block pow2=1 accumulate=0",
+     "scenario recipe=fp8_block steps=weights,forward/dgrad,wgrad noop=0 splits=3x4 N=8 K=16 replay=4:data,noop"},
     {"scenario recipe=nvfp4 otype=e2m1 modules=2 order=streams steps=TN splits=16 N=16 K=16 replay=3:splits",
      "scenario recipe=nvfp4 steps=TN modules=2 order=streams splits=16 N=16 K=16 replay=3:splits"},
 };
@@ -84,7 +84,7 @@ const Bad kBad[] = {
     {"quantize recipe=mxfp R=1 K=1",
      "recipe is mxfp: expected one of tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4 (did you mean mxfp8?)"},
     {"quantize recipe", "word is recipe: expected key=value"},
-    {"quantize recipes=mxfp8", "key is recipes: expected a key of quantize: recipe itype"},
+    {"quantize recipes=mxfp8", "key is recipes: expected a key of quantize: recipe x_type"},
     {"quantize recipe=mxfp8 K=1 K=1 R=1", "K is 1: expected to be given once"},
     {"quantize recipe=mxfp8 R=1", "K is not given: expected quantize to have K=..."},
     {"quantize recipe=mxfp8 K=1", "R is not given: expected either splits or R, and not both"},
@@ -94,7 +94,7 @@ const Bad kBad[] = {
     {"quantize recipe=mxfp8 K=1 R=99999999999999999999", "R is 99999999999999999999: expected an integer"},
     {"grouped_gemm kind=bf16 alpha=infinity splits=4 N=8 K=8", "alpha is infinity: expected a decimal number, inf, -inf or nan"},
     {"grouped_gemm kind=bf16 addends=every_special splits=4 N=8 K=8", "addends is every_special: expected plain where there is neither beta nor bias"},
-    {"grouped_gemm kind=mxfp8 scales=two_roundings splits=4 N=8 K=8", "scales is two_roundings: expected kind=tensor or kind=block"},
+    {"grouped_gemm kind=mxfp8 scales=two_roundings splits=4 N=8 K=8", "scales is two_roundings: expected kind=fp8_per_tensor or kind=fp8_block"},
     {"quantize recipe=mxfp8 outputs=all K=16 R=16", "outputs is all: expected a recipe with further outputs"},
     {"grouped_gemm kind=mxfp8 scales=negative splits=16 N=16 K=32", "scales is negative: expected scales of a type with a sign"},
     {"dequantize recipe=mxfp8 scales=negative R=16 K=32", "scales is negative: expected scales of a type with a sign"},
@@ -115,7 +115,7 @@ const Bad kBad[] = {
     {"quantize recipe=nvfp4 otype=e4m3 K=2 R=2", "otype is e4m3: expected e2m1 with recipe=nvfp4"},
     {"quantize recipe=nvfp4 K=3 R=2", "K is 3: expected an even number with recipe=nvfp4"},
     {"quantize recipe=nvfp4 K=16 splits=16,3", "splits is 3: expected even numbers of rows"},
-    {"quantize recipe=nvfp4 hadamard=1 itype=f32 K=16 R=16", "itype is f32: expected bf16 with hadamard=1"},
+    {"quantize recipe=nvfp4 hadamard=1 x_type=f32 K=16 R=16", "x_type is f32: expected bf16 with hadamard=1"},
     {"quantize recipe=mxfp8 extra_rows=4 K=1 R=1", "extra_rows is 4: expected 0 where there are no splits"},
     {"quantize recipe=mxfp8 data=unifrom K=1 R=1", "data is unifrom: expected one of uniform normal"},
     {"quantize recipe=block_1x128 data=adversarial_eps K=1 R=1", "eps is 0: expected more than 0"},
@@ -132,12 +132,12 @@ const Bad kBad[] = {
     {"quantize recipe=mxfp8 R=1 K=1 replay=4:noop", "replay is 4:noop: expected a change of noop only where the case has noop"},
     {"grouped_gemm kind=bf16 splits=1,1 N=1 K=1 alpha=1,2", "alpha is 1,2: expected one value: per-group factors need arch=sm100"},
     {"grouped_gemm kind=mxfp8 splits=1,1 N=1 K=1 alpha=1,2,3", "alpha is 1,2,3: expected one value, or one for each of the 2 groups"},
-    {"grouped_gemm kind=block layout=NT weight_block=1x128 splits=1 N=1 K=1", "weight_block is 1x128: expected layout TN or NN"},
-    {"grouped_gemm kind=tensor weight_block=1x128 splits=1 N=1 K=1", "weight_block is 1x128: expected to be given only with kind=block"},
+    {"grouped_gemm kind=fp8_block layout=NT weight_block=1x128 splits=1 N=1 K=1", "weight_block is 1x128: expected layout TN or NN"},
+    {"grouped_gemm kind=fp8_per_tensor weight_block=1x128 splits=1 N=1 K=1", "weight_block is 1x128: expected to be given only with kind=fp8_block"},
     {"grouped_gemm kind=bf16 layout=NN bias=1 splits=1 N=1 K=1", "bias is 1: expected to be given only with layout=TN"},
-    {"grouped_gemm kind=block check=order_free splits=1 N=1 K=1", "data is uniform: expected integers or wide_sums with check=order_free"},
-    {"grouped_gemm kind=block data=integers scales=plain splits=1 N=1 K=1", "scales is plain: expected pow2 or ones"},
-    {"linear_wgrad recipe=nvfp4 itype=f16 splits=16 N=16 K=16", "itype is f16: expected bf16 with recipe=nvfp4"},
+    {"grouped_gemm kind=fp8_block check=order_free splits=1 N=1 K=1", "data is uniform: expected integers or wide_sums with check=order_free"},
+    {"grouped_gemm kind=fp8_block data=integers scales=plain splits=1 N=1 K=1", "scales is plain: expected pow2 or ones"},
+    {"linear_wgrad recipe=nvfp4 x_type=f16 splits=16 N=16 K=16", "x_type is f16: expected bf16 with recipe=nvfp4"},
     {"quantize recipe=nvfp4 hadamard=1 two_dimensional=1 R=16 K=16", "two_dimensional is 1: expected 0 with hadamard=1"},
     {"quantize recipe=nvfp4 e4m3_max=256 R=16 K=16", "e4m3_max is 256: expected 448 with four_over_six=off"},
     {"quantize recipe=nvfp4 stochastic=1 four_over_six=mae R=16 K=16", "four_over_six is mae: expected off with stochastic=1"},
@@ -145,17 +145,17 @@ const Bad kBad[] = {
     {"splits_to_offsets splits=1 stride=0", "stride is 0: expected an integer of at least 1"},
     {"splits_to_offsets_multi splits=1 outputs=1:i16", "outputs is 1:i16: expected STRIDE:TYPE"},
     {"splits_to_offsets_2d first=1,2 last=1", "last is 1 values: expected as many as first has, 2"},
-    {"scenario recipe=block steps=forward splits=4 N=8 K=16", "replay is not given: expected scenario to have replay=..."},
-    {"scenario recipe=block steps=forwards splits=4 N=8 K=16 replay=2", "steps is forwards: expected one of quantize weights gradients forward dgrad "},
-    {"scenario recipe=block steps=forward//dgrad splits=4 N=8 K=16 replay=2", "steps is forward//dgrad: expected 1 to 64 steps, commas between calls"},
-    {"scenario recipe=block steps=forward,,dgrad splits=4 N=8 K=16 replay=2", "steps is : expected one of"},
-    {"scenario recipe=block steps=/dgrad splits=4 N=8 K=16 replay=2", "steps is /dgrad: expected 1 to 64 steps"},
+    {"scenario recipe=fp8_block steps=forward splits=4 N=8 K=16", "replay is not given: expected scenario to have replay=..."},
+    {"scenario recipe=fp8_block steps=forwards splits=4 N=8 K=16 replay=2", "steps is forwards: expected one of quantize weights gradients forward dgrad "},
+    {"scenario recipe=fp8_block steps=forward//dgrad splits=4 N=8 K=16 replay=2", "steps is forward//dgrad: expected 1 to 64 steps, commas between calls"},
+    {"scenario recipe=fp8_block steps=forward,,dgrad splits=4 N=8 K=16 replay=2", "steps is : expected one of"},
+    {"scenario recipe=fp8_block steps=/dgrad splits=4 N=8 K=16 replay=2", "steps is /dgrad: expected 1 to 64 steps"},
     {"scenario recipe=none steps=weights splits=4 N=8 K=16 replay=2", "steps is weights: expected no quantization with recipe=none"},
     {"scenario recipe=none steps=forward noop=0 splits=4 N=8 K=16 replay=2", "noop is 0: expected to be given only with recipe=tensor_current"},
-    {"scenario recipe=block steps=forward splits=4 N=8 K=16 replay=2:noop", "replay is 2:noop: expected a change of noop only where the case has noop"},
-    {"scenario recipe=block steps=forward order=streams splits=4 N=8 K=16 replay=2", "order is streams: expected to be given only with modules=2"},
+    {"scenario recipe=fp8_block steps=forward splits=4 N=8 K=16 replay=2:noop", "replay is 2:noop: expected a change of noop only where the case has noop"},
+    {"scenario recipe=fp8_block steps=forward order=streams splits=4 N=8 K=16 replay=2", "order is streams: expected to be given only with modules=2"},
     {"scenario recipe=nvfp4 steps=TN splits=16 N=8 K=16 replay=2", "N is 8: expected a multiple of 16 with kind=nvfp4"},
-    {"scenario recipe=nvfp4 steps=wgrad itype=f16 splits=16 N=16 K=16 replay=2", "itype is f16: expected bf16 with recipe=nvfp4"},
+    {"scenario recipe=nvfp4 steps=wgrad x_type=f16 splits=16 N=16 K=16 replay=2", "x_type is f16: expected bf16 with recipe=nvfp4"},
 };
 INSTANTIATE_TEST_SUITE_P(All, BadLine, testing::ValuesIn(kBad));
 
@@ -240,10 +240,10 @@ TEST(CaseLine, ReadsValuesInEffect) {
 
 // One default: of a layer's configuration, of the case lines of its steps and of scenarios, and of the frameworks' recipes.
 TEST(CaseLine, PowersOfTwoAreOnAsInTheLayersConfiguration) {
-  for (const std::string recipe : {"tensor_current", "block"}) {
+  for (const std::string recipe : {"tensor_current", "fp8_block"}) {
     LinearConfig config;
-    config.recipe = linear_recipe_named(recipe).value();
-    EXPECT_EQ(config.powers_of_two(), recipe == "block");
+    config.recipe = linear_recipe_named(recipe == "fp8_block" ? "block" : recipe).value();
+    EXPECT_EQ(config.powers_of_two(), recipe == "fp8_block");
     for (const std::string op : {"linear_forward", "linear_dgrad", "linear_wgrad", "scenario"}) {
       const std::string steps = op == "scenario" ? " steps=forward replay=2:data" : "";
       const CaseLine line = parse_case_line(op + " recipe=" + recipe + steps + " splits=16 N=16 K=16");
@@ -274,12 +274,12 @@ TEST(CaseLine, SplitsOfZipfKeepTheSumAndTheShape) {
 }
 
 TEST(CaseLine, NamesAreDistinctAndReadable) {
-  const CaseLine line = parse_case_line("quantize recipe=block_1x128 itype=f16 splits=1,2 K=8 data=ties");
+  const CaseLine line = parse_case_line("quantize recipe=block_1x128 x_type=f16 splits=1,2 K=8 data=ties");
   EXPECT_EQ(name_of(line).substr(0, name_of(line).rfind('/')), "quantize/block_1x128/f16/e4m3/grouped/ties");
   std::set<std::string> names;
   for (int seed = 0; seed < 1000; ++seed) names.insert(name_of(with(line, "seed", std::to_string(seed))));
   EXPECT_EQ(names.size(), 1000u);
-  EXPECT_EQ(name_of(parse_case_line("grouped_gemm kind=tensor layout=NN dy_type=e5m2 splits=1 N=1 K=1")).substr(0, 37),
+  EXPECT_EQ(name_of(parse_case_line("grouped_gemm kind=fp8_per_tensor layout=NN dy_type=e5m2 splits=1 N=1 K=1")).substr(0, 37),
             "grouped_gemm/tensor/NN/e5m2/bf16/unif");
 }
 

@@ -47,7 +47,7 @@ TEST(CounterRandom, BelowStaysBelowAndReachesBothEnds) {
 TEST(CounterRandom, GivesTheSameWordsManyAtATime) {
   const CounterRandom random(0x123456789abcdef, "many");
   auto run = std::make_unique<WordRun>();
-  for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{16}, std::size_t{100}, WordRun::kMost}) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{16}, std::size_t{100}, WordRun::kMax}) {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{3}, (std::uint64_t{1} << 32) - 5, std::uint64_t{1} << 40}) {
       random.fill(first, count, *run);
       for (std::size_t i = 0; i < count; ++i) {

@@ -311,7 +311,7 @@ TEST(Promise, OfAnAmaxForTheColumnsIsKept) {
 
 // Everything cancels but the product at k = 0.
 TEST(Promise, OfCancellationIsKept) {
-  for (const char* words : {"kind=bf16 K=96", "kind=tensor K=96", "kind=block K=272", "kind=mxfp8 scale_layout=compact K=96",
+  for (const char* words : {"kind=bf16 K=96", "kind=fp8_per_tensor K=96", "kind=fp8_block K=272", "kind=mxfp8 scale_layout=compact K=96",
                             "kind=nvfp4 scale_layout=compact K=96"}) {
     const CaseLine line = parse_case_line("grouped_gemm splits=9,5 N=16 data=adversarial_cancelling seed=3 " + std::string(words));
     const Case made = generate(line);

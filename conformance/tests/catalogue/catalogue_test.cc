@@ -55,7 +55,7 @@ TEST(Catalogue, SmokeTouchesEveryOpAndEveryRecipe) {
   for (const OpSchema& op : case_schema()) EXPECT_TRUE(seen.count(std::string(op.op))) << op.op;
   EXPECT_EQ(seen["quantize"].size(), 6u);
   EXPECT_EQ(seen["grouped_gemm"].size(), 6u);
-  EXPECT_EQ(seen["layout of block"].size(), 3u);
+  EXPECT_EQ(seen["layout of fp8_block"].size(), 3u);
 }
 
 // Recorded cases are a few, and one of them alone would stand between a fault and a pass: lines of smoke meet what only they met.
@@ -73,22 +73,22 @@ TEST(Catalogue, SmokeNeedsNoFixtureForTheseConditions) {
     }
     return false;
   };
-  EXPECT_TRUE(met("quantize", "recipe=tensor_current itype=f32 otype=e5m2 data=every_special"));
+  EXPECT_TRUE(met("quantize", "recipe=tensor_current x_type=f32 otype=e5m2 data=every_special"));
   EXPECT_TRUE(met("quantize", "pow2=1 data=adversarial_eps", [](const CaseLine& line) { return line.real("eps") > 0; }));
   EXPECT_TRUE(met("quantize", "pow2=1 dbias=1 otype=e5m2"));
-  EXPECT_TRUE(met("quantize", "itype=f32 data=subnormals"));
+  EXPECT_TRUE(met("quantize", "x_type=f32 data=subnormals"));
   EXPECT_TRUE(met("quantize", "recipe=block_128x128", [](const CaseLine& line) { return line.integer("K") % 128 == 65; }));
   EXPECT_TRUE(met("quantize", "two_dimensional=1 e4m3_max=256"));
   EXPECT_TRUE(met("quantize", "amax=apart"));
-  EXPECT_TRUE(met("dequantize", "recipe=block_1x128 direction=columnwise dtype_d=f16"));
+  EXPECT_TRUE(met("dequantize", "recipe=block_1x128 direction=columnwise d_type=f16"));
   EXPECT_TRUE(met("dequantize", "recipe=mxfp8 scales=specials"));
   EXPECT_TRUE(met("delayed_update", "", [](const CaseLine& line) { return line.integer("margin") < 0; }));
-  EXPECT_TRUE(met("splits_to_offsets_multi", "itype=i32", [](const CaseLine& line) { return line.text("outputs").find("i32:inclusive") < 99; }));
+  EXPECT_TRUE(met("splits_to_offsets_multi", "x_type=i32", [](const CaseLine& line) { return line.text("outputs").find("i32:inclusive") < 99; }));
   EXPECT_TRUE(met("grouped_gemm", "kind=mxfp8 scale_layout=compact"));
   EXPECT_TRUE(met("grouped_gemm", "kind=f16 data=full_exponent"));
   EXPECT_TRUE(met("grouped_gemm", "kind=bf16 data=subnormals"));
   // D ends off a boundary of 16 bytes.
-  EXPECT_TRUE(met("grouped_gemm", "layout=NN dtype_d=f32", [](const CaseLine& line) {
+  EXPECT_TRUE(met("grouped_gemm", "layout=NN d_type=f32", [](const CaseLine& line) {
     std::int64_t rows = 0;
     for (const std::int64_t each : line.splits()) rows += each;
     return rows * line.integer("K") % 4 != 0;
@@ -123,7 +123,7 @@ TEST(Catalogue, StandardMeetsEveryChoice) {
 }
 
 TEST(Covering, MeetsEveryPairThatMayMeet) {
-  const std::vector<Axis> axes{{"R=33 K=8", "splits=1,2 K=8", "R=0 K=3"}, {"itype=bf16", "itype=f16", "itype=f32"}, {"", "pow2=1"}, {"", "otype=e5m2"}};
+  const std::vector<Axis> axes{{"R=33 K=8", "splits=1,2 K=8", "R=0 K=3"}, {"x_type=bf16", "x_type=f16", "x_type=f32"}, {"", "pow2=1"}, {"", "otype=e5m2"}};
   const auto lines = covering_lines("quantize recipe=block_1x128", axes, 1);
   EXPECT_LE(lines.size(), 12u);
   int pairs = 0;
@@ -131,7 +131,7 @@ TEST(Covering, MeetsEveryPairThatMayMeet) {
     for (const std::string type : {"bf16", "f16", "f32"}) {
       bool found = false;
       for (const CaseLine& line : lines) {
-        found |= (" " + to_text(line)).find(" " + first) != std::string::npos && line.text("itype") == type;
+        found |= (" " + to_text(line)).find(" " + first) != std::string::npos && line.text("x_type") == type;
       }
       EXPECT_TRUE(found) << first << " " << type;
       pairs += found;
@@ -152,10 +152,10 @@ TEST(Covering, LeavesOutWhatIsRefusedOrTooDear) {
 TEST(Select, NeedsEveryWordAndNamesTheOnesThatFindNothing) {
   const auto cases = catalogue(Profile::smoke);
   EXPECT_EQ(select(cases, {}).cases, cases);
-  const Selection block = select(cases, {"grouped_gemm", "block"});
+  const Selection block = select(cases, {"grouped_gemm", "fp8_block"});
   EXPECT_GE(block.cases.size(), 5u);
   EXPECT_TRUE(block.unmatched.empty());
-  for (const CaseLine& line : block.cases) EXPECT_EQ(line.text("kind"), "block");
+  for (const CaseLine& line : block.cases) EXPECT_EQ(line.text("kind"), "fp8_block");
   EXPECT_EQ(select(cases, {"quantize/nvfp4"}).cases.size(), 10u);                     // a part of the name: dequantize has it too
   EXPECT_EQ(select(cases, {name_of(cases[9])}).cases, (std::vector<CaseLine>{cases[9]}));
   EXPECT_EQ(select(cases, {"seed=12"}).cases.size(), 1u);                             // a part of the text

@@ -35,7 +35,7 @@ TEST(random_gemm, depends_on_seed_and_index_alone) {
 bool is_aligned(const CaseLine& line) {
   const std::string kind = line.text("kind"), layout = line.text("layout");
   const std::int64_t N = line.integer("N"), K = line.integer("K");
-  const std::int64_t d_width = line.text("dtype_d") == "f32" ? 4 : 2, d_columns = layout == "TN" ? N : K;
+  const std::int64_t d_width = line.text("d_type") == "f32" ? 4 : 2, d_columns = layout == "TN" ? N : K;
   if (d_columns * d_width % 16 != 0) return false;
   if (kind == "bf16" || kind == "f16") {
     return K % 8 == 0 && (layout == "TN" || N % 8 == 0);
@@ -70,7 +70,7 @@ TEST(random_gemm, has_cases_of_every_sort) {
   std::map<std::string, int> seen;
   int empty = 0, many_groups = 0, ragged = 0, long_k = 0, odd_n = 0, waves = 0, plain_scales = 0;
   for (const CaseLine& each : drawn(3, 2000, "sm90")) {
-    for (const char* key : {"kind", "layout", "dtype_d"}) ++seen[each.text(key)];
+    for (const char* key : {"kind", "layout", "d_type"}) ++seen[each.text(key)];
     const std::vector<std::int64_t> splits = each.splits();
     std::int64_t rows = 0;
     for (const std::int64_t split : splits) rows += split;
@@ -80,9 +80,9 @@ TEST(random_gemm, has_cases_of_every_sort) {
     long_k += each.integer("K") >= 4096;
     odd_n += each.integer("N") % 128 != 0;
     waves += each.text("layout") == "TN" && rows * each.integer("N") > std::int64_t{2} * 132 * 128 * 128;
-    plain_scales += each.text("kind") == "block" && each.text("scales") == "plain";
+    plain_scales += each.text("kind") == "fp8_block" && each.text("scales") == "plain";
   }
-  for (const char* word : {"bf16", "f16", "tensor", "block", "TN", "NN", "NT", "f32"}) EXPECT_GT(seen[word], 100) << word;
+  for (const char* word : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "TN", "NN", "NT", "f32"}) EXPECT_GT(seen[word], 100) << word;
   EXPECT_EQ(seen.count("mxfp8") + seen.count("nvfp4"), 0u) << "Hopper has neither";
   for (const int count : {empty, many_groups, ragged, long_k, odd_n, waves, plain_scales}) EXPECT_GT(count, 60);
 }
@@ -93,7 +93,7 @@ TEST(random_gemm, has_the_kinds_of_the_architecture) {
     for (const CaseLine& each : drawn(2, 200, architecture)) kinds[architecture].insert(each.text("kind") + " " + each.text("arch"));
   }
   EXPECT_EQ(kinds["sm80"], (std::set<std::string>{"bf16 sm80", "f16 sm80"}));
-  EXPECT_EQ(kinds["sm100"], (std::set<std::string>{"bf16 sm100", "f16 sm100", "tensor sm100", "mxfp8 sm100", "nvfp4 sm100"}));
+  EXPECT_EQ(kinds["sm100"], (std::set<std::string>{"bf16 sm100", "f16 sm100", "fp8_per_tensor sm100", "mxfp8 sm100", "nvfp4 sm100"}));
   EXPECT_EQ(kinds["sm103"], kinds["sm100"]);
   EXPECT_TRUE(kinds["sm120"].count("nvfp4 sm120"));
   EXPECT_EQ(kinds["x86-64"].size(), 6u);

@@ -113,7 +113,7 @@ TEST(Reach, HasThinProducts) {
     for (const char* size : {"N", "K"}) met.insert(line.text("kind") + " " + line.text("layout") + " " + size + "=" + line.text(size));
   }
   int possible = 0;
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     for (const char* layout : {"TN", "NN", "NT"}) {
       for (const auto& [size, other] : {std::pair("N=0", "K=32"), std::pair("N=1", "K=32"), std::pair("K=0", "N=32"), std::pair("K=1", "N=32")}) {
         try {
@@ -175,7 +175,7 @@ TEST(Reach, HasLongRunsOfEmptyGroups) {
       EXPECT_TRUE(kernels.count(std::string(op) + " " + recipe)) << op << " " << recipe;
     }
   }
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     for (const char* layout : {"TN", "NN", "NT"}) {
       EXPECT_TRUE(kernels.count(std::string("grouped_gemm ") + kind + " " + layout)) << kind << " " << layout;
     }
@@ -197,7 +197,7 @@ TEST(Reach, HasResiduesOfLargeTiles) {
         EXPECT_TRUE(kernels.count(std::string("quantize ") + recipe)) << recipe << " " << residue << " of " << tile;
         EXPECT_TRUE(kernels.count(std::string("dequantize ") + recipe)) << recipe << " " << residue << " of " << tile;
       }
-      for (const char* kind : {"bf16", "f16", "tensor", "block"}) {
+      for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block"}) {
         for (const char* layout : {"TN", "NN", "NT"}) {
           EXPECT_TRUE(kernels.count(std::string("grouped_gemm ") + kind + " " + layout)) << kind << " " << layout << " " << residue << " of " << tile;
         }
@@ -228,8 +228,8 @@ TEST(Reach, HasEveryOptionBesideEveryLargeLength) {
                                                     {"N", has_key(line, "N") && line.integer("N") > 1000}};
     for (const auto& [length, is_large] : lengths) {
       if (!is_large) continue;
-      for (const char* key : {"noop", "dbias", "dtype_d", "scale_layout", "direction", "two_dimensional", "hadamard", "stochastic", "four_over_six", "bias",
-                              "accumulate", "deferred", "layout", "split_accumulator", "weight_block", "otype", "grad_otype", "pow2", "itype"}) {
+      for (const char* key : {"noop", "dbias", "d_type", "scale_layout", "direction", "two_dimensional", "hadamard", "stochastic", "four_over_six", "bias",
+                              "accumulate", "deferred", "layout", "split_accumulator", "weight_block", "otype", "grad_otype", "pow2", "x_type"}) {
         if (has_key(line, key) && line.has(key)) met.insert(kernel_of(line).substr(0, kernel_of(line).rfind(" TN")) + " " + key + "=" + line.text(key) + " " + length);
       }
     }
@@ -239,20 +239,20 @@ TEST(Reach, HasEveryOptionBesideEveryLargeLength) {
     if (has_n) EXPECT_TRUE(met.count(kernel + " " + word + " N")) << kernel << " " << word << " N";
   };
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
-    for (const char* word : {"noop=0", "noop=1", "dbias=1", "itype=f16", "itype=f32", "direction=rowwise", "direction=columnwise"}) {
+    for (const char* word : {"noop=0", "noop=1", "dbias=1", "x_type=f16", "x_type=f32", "direction=rowwise", "direction=columnwise"}) {
       expect(std::string("quantize ") + recipe, word, false);
     }
-    for (const char* word : {"dtype_d=f16", "dtype_d=bf16", "dtype_d=f32", "direction=columnwise"}) expect(std::string("dequantize ") + recipe, word, false);
+    for (const char* word : {"d_type=f16", "d_type=bf16", "d_type=f32", "direction=columnwise"}) expect(std::string("dequantize ") + recipe, word, false);
   }
   for (const char* word : {"stochastic=1", "hadamard=1", "two_dimensional=1", "four_over_six=mse", "scale_layout=swizzled"}) expect("quantize nvfp4", word, false);
   for (const char* word : {"two_dimensional=1", "scale_layout=swizzled", "otype=e5m2"}) expect("quantize mxfp8", word, false);
-  for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "block", "mxfp8", "nvfp4"}) {
+  for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "fp8_block", "mxfp8", "nvfp4"}) {
     for (const char* op : {"linear_forward ", "linear_dgrad ", "linear_wgrad "}) {
       expect(std::string(op) + recipe, "bias=1", true);
       const bool transforms = op == std::string("linear_wgrad ") && recipe == std::string("nvfp4");  // in bf16 alone
-      if (!transforms) expect(std::string(op) + recipe, "itype=f16", true);
+      if (!transforms) expect(std::string(op) + recipe, "x_type=f16", true);
     }
-    for (const char* word : {"accumulate=1", "deferred=1", "dtype_d=bf16"}) expect(std::string("linear_wgrad ") + recipe, word, true);
+    for (const char* word : {"accumulate=1", "deferred=1", "d_type=bf16"}) expect(std::string("linear_wgrad ") + recipe, word, true);
     if (recipe != std::string("none")) expect(std::string("linear_forward ") + recipe, "noop=0", true), expect(std::string("linear_forward ") + recipe, "noop=1", true);
   }
 }
@@ -267,7 +267,7 @@ TEST(Reach, HasFactorsOfManyGroups) {
       if (std::count(text.begin(), text.end(), ',') >= 64) met.insert(line.text("kind") + " " + key);
     }
   }
-  for (const char* kind : {"bf16", "f16", "tensor", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "mxfp8", "nvfp4"}) {
     for (const char* key : {" alpha", " beta"}) EXPECT_TRUE(met.count(std::string(kind) + key)) << kind << key;
   }
 }
@@ -283,7 +283,7 @@ TEST(Reach, HasEverySpecialValueAlone) {
     std::vector<float> values(static_cast<std::size_t>(x.elements()));
     widen(x.type, x.bytes.data(), values);
     const float most = x.type == Format::f32 ? 3.40282347e38f : x.type == Format::bf16 ? 3.38953139e38f : 65504;
-    std::set<std::string>& kinds = met[kernel_of(line) + " " + line.text("itype")];
+    std::set<std::string>& kinds = met[kernel_of(line) + " " + line.text("x_type")];
     for (const float value : values) {
       if (std::isnan(value)) kinds.insert("nan");
       if (std::isinf(value)) kinds.insert("infinity");
@@ -294,7 +294,7 @@ TEST(Reach, HasEverySpecialValueAlone) {
   }
   for (const char* kernel : {"quantize tensor_current", "quantize tensor_delayed", "quantize block_1x128", "quantize block_128x128", "quantize mxfp8",
                              "grouped_dbias"}) {
-    for (const char* itype : {"bf16", "f16", "f32"}) EXPECT_EQ(met[std::string(kernel) + " " + itype].size(), 5u) << kernel << " " << itype;
+    for (const char* x_type : {"bf16", "f16", "f32"}) EXPECT_EQ(met[std::string(kernel) + " " + x_type].size(), 5u) << kernel << " " << x_type;
   }
 }
 
@@ -302,7 +302,7 @@ TEST(Reach, HasEverySpecialValueAlone) {
 TEST(Reach, PassesTwoToTheThirtyFirst) {
   int lines = 0;
   for (const CaseLine& line : catalogue(Profile::standard)) {
-    if (line.op != "splits_to_offsets_multi" || line.text("itype") != "i32") continue;
+    if (line.op != "splits_to_offsets_multi" || line.text("x_type") != "i32") continue;
     std::int64_t sum = 0;
     for (const std::int64_t each : line.splits()) sum += each;
     lines += sum > (std::int64_t{1} << 31);
@@ -324,7 +324,7 @@ TEST(Reach, FullComparesEnoughWords) {
   for (const char* op : {"dequantize", "delayed_update", "linear_forward", "linear_dgrad", "linear_wgrad"}) {
     EXPECT_GE(full.at(op).elements.at("values"), enough) << op;
   }
-  for (const char* kind : {"d bf16", "d f16", "d tensor", "d block", "d mxfp8", "d nvfp4"}) EXPECT_GE(full.at("grouped_gemm").elements.at(kind),
+  for (const char* kind : {"d bf16", "d f16", "d fp8_per_tensor", "d fp8_block", "d mxfp8", "d nvfp4"}) EXPECT_GE(full.at("grouped_gemm").elements.at(kind),
       enough) << kind;
 }
 

@@ -91,11 +91,11 @@ TEST(Remaining, ProductsMeetEveryDepth) {
     std::vector<std::int64_t> depths{line.integer(layout == "TN" ? "K" : "N")};
     if (layout == "NT") depths = line.splits();
     for (const std::int64_t depth : depths) {
-      if (depth >= 128) eighths[of + " " + line.text("dtype_d")].insert(depth % 128 / 16);
-      if (depth > 4096 && line.text("dtype_d") == "f32") deep.insert(of);
+      if (depth >= 128) eighths[of + " " + line.text("d_type")].insert(depth % 128 / 16);
+      if (depth > 4096 && line.text("d_type") == "f32") deep.insert(of);
     }
   }
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     for (const char* layout : {"TN", "NN", "NT"}) {
       const std::string of = std::string(kind) + " " + layout;
       EXPECT_TRUE(deep.count(of)) << of;
@@ -111,7 +111,7 @@ TEST(Remaining, ProductsMeetEveryDepth) {
 }
 
 TEST(Remaining, ProductsMeetLargeBesideLarge) {
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     const auto met = [&](const std::function<bool(std::int64_t groups, std::int64_t rows, std::int64_t N, std::int64_t K)>& large) {
       return any_line(standard(), "grouped_gemm", [&](const CaseLine& line) {
         const std::vector<std::int64_t> splits = line.splits();
@@ -124,7 +124,7 @@ TEST(Remaining, ProductsMeetLargeBesideLarge) {
     EXPECT_TRUE(met([](I, I, I N, I K) { return N > 1024 && K > 256; })) << kind;
     EXPECT_TRUE(met([](I groups, I, I, I K) { return groups >= 16 && K >= 512; })) << kind;
     EXPECT_TRUE(met([](I groups, I, I N, I) { return groups >= 16 && N >= 512; })) << kind;
-    if (kind != std::string("bf16") && kind != std::string("block")) continue;
+    if (kind != std::string("bf16") && kind != std::string("fp8_block")) continue;
     EXPECT_TRUE(met([](I, I rows, I N, I) { return rows > 1024 && N > 256; })) << kind;
     EXPECT_TRUE(met([](I, I rows, I, I K) { return rows > 1024 && K > 256; })) << kind;
     EXPECT_TRUE(met([](I, I rows, I N, I) { return N > 1024 && rows > 256; })) << kind;
@@ -135,7 +135,7 @@ TEST(Remaining, ProductsMeetLargeBesideLarge) {
 
 TEST(Remaining, LayersMeetEachLargeLengthWithEachRecipe) {
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
-    for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "block", "mxfp8", "nvfp4"}) {
+    for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "fp8_block", "mxfp8", "nvfp4"}) {
       const auto met = [&](const auto& length) {
         return any_line(standard(), op, [&](const CaseLine& line) { return line.text("recipe") == recipe && length(line) > 512; });
       };
@@ -151,7 +151,7 @@ TEST(Remaining, FullMeetsLargeTensors) {
   const auto elements = [](const CaseLine& line) { return rows_of(line) * line.integer("K"); };
   EXPECT_TRUE(any_line(full(), "quantize", [&](const CaseLine& line) { return elements(line) > 1 << 22; }));
   EXPECT_TRUE(any_line(full(), "dequantize", [&](const CaseLine& line) { return elements(line) > 1 << 22; }));
-  EXPECT_TRUE(any_line(full(), "quantize", [&](const CaseLine& line) { return line.text("itype") == "f32" && elements(line) * 4 > 8 << 20; }));
+  EXPECT_TRUE(any_line(full(), "quantize", [&](const CaseLine& line) { return line.text("x_type") == "f32" && elements(line) * 4 > 8 << 20; }));
   EXPECT_TRUE(any_line(full(), "grouped_gemm", [](const CaseLine& line) {
     return line.text("layout") == "TN" && rows_of(line) * line.integer("N") > 1 << 20;
   }));
@@ -207,7 +207,7 @@ TEST(Remaining, FactorsAreSubnormalAndDifferFromGroupToGroup) {
 
 // A skip flag of 1 beside every option, and so beside every optional input and output that options make.
 TEST(Remaining, TheSkipFlagMeetsEveryOptionOfQuantize) {
-  for (const char* key : {"recipe", "itype", "otype", "pow2", "direction", "outputs", "scale_layout", "two_dimensional", "hadamard",
+  for (const char* key : {"recipe", "x_type", "otype", "pow2", "direction", "outputs", "scale_layout", "two_dimensional", "hadamard",
                           "stochastic", "four_over_six", "e4m3_max", "amax", "scales", "dbias"}) {
     for (const std::string_view value : words_of(find_key(*find_op("quantize"), key)->allowed)) {
       EXPECT_TRUE(any_line(standard(), "quantize", [&](const CaseLine& line) {
@@ -224,7 +224,7 @@ TEST(Remaining, TheSkipFlagMeetsEveryOptionOfQuantize) {
 }
 
 TEST(Remaining, ABiasIsAddedToNoProducts) {
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     EXPECT_TRUE(any_line(standard(), "grouped_gemm", [&](const CaseLine& line) {
       return line.text("kind") == kind && line.integer("K") == 0 && line.integer("bias") == 1 && rows_of(line) > 0;
     })) << kind;

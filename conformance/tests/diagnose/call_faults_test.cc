@@ -61,12 +61,12 @@ const OptionFault kOptionFaults[] = {
     {"aim_of_the_other_type", "delayed_update otype=e5m2 tensors=40 length=5 seed=22", "scale", "otype", std::string("e4m3"), "with otype=e4m3 in place of e5m2"},
     {"bulk_ignored", "delayed_update bulk=1 tensors=60 length=5 data=sparse seed=23", "amax_history", "bulk", kNo, "with bulk=0 in place of 1"},
     {"stride_ignored", "splits_to_offsets stride=384 splits=5,0,7,300,2,9,33,41", "offsets", "stride", kYes, "with stride=1 in place of 384"},
-    {"alpha_ignored", "grouped_gemm kind=bf16 alpha=0.3 dtype_d=f32 splits=33,0,40 N=48 K=96 seed=24", "d", "alpha", 1.0, "with alpha=1 in place of 0.3"},
+    {"alpha_ignored", "grouped_gemm kind=bf16 alpha=0.3 d_type=f32 splits=33,0,40 N=48 K=96 seed=24", "d", "alpha", 1.0, "with alpha=1 in place of 0.3"},
     {"beta_ignored", "grouped_gemm kind=bf16 beta=-0.7 splits=33,0,40 N=48 K=96 seed=25", "d", "beta", 0.0, "with beta=0 in place of -0.7"},
-    {"beta_is_one", "grouped_gemm kind=tensor beta=-0.7 splits=33,0,40 N=48 K=96 seed=26", "d", "beta", 1.0, "with beta=1 in place of -0.7"},
-    {"fast_sums", "grouped_gemm kind=tensor split_accumulator=1 dtype_d=f32 splits=33,40 N=48 K=400 seed=27", "d", "split_accumulator", kNo, "with split_accumulator=0 in place of 1"},
-    {"linear_pow2", "linear_forward recipe=block splits=33,40 N=48 K=160 seed=28", "y", "pow2", kNo, "with pow2=0 in place of 1"},
-    {"linear_eps", "linear_dgrad recipe=block pow2=0 eps=3 splits=33,40 N=48 K=160 seed=29", "dx", "eps", 0.0, "with eps=0 in place of 3"},
+    {"beta_is_one", "grouped_gemm kind=fp8_per_tensor beta=-0.7 splits=33,0,40 N=48 K=96 seed=26", "d", "beta", 1.0, "with beta=1 in place of -0.7"},
+    {"fast_sums", "grouped_gemm kind=fp8_per_tensor split_accumulator=1 d_type=f32 splits=33,40 N=48 K=400 seed=27", "d", "split_accumulator", kNo, "with split_accumulator=0 in place of 1"},
+    {"linear_pow2", "linear_forward recipe=fp8_block splits=33,40 N=48 K=160 seed=28", "y", "pow2", kNo, "with pow2=0 in place of 1"},
+    {"linear_eps", "linear_dgrad recipe=fp8_block pow2=0 eps=3 splits=33,40 N=48 K=160 seed=29", "dx", "eps", 0.0, "with eps=0 in place of 3"},
     {"linear_sign_mask", "linear_wgrad recipe=nvfp4 sign_mask=77 splits=32,48 N=48 K=160 seed=30", "dw", "sign_mask", kNo, "with sign_mask=0 in place of 77"},
     {"linear_accumulate", "linear_wgrad recipe=none accumulate=1 splits=32,48 N=48 K=160 seed=31", "dw", "accumulate", kNo, "with accumulate=0 in place of 1", "main_grad"},
     {"dbias_accumulate", "grouped_dbias accumulate=1 splits=33,40 K=160 seed=32", "dbias", "accumulate", kNo, "with accumulate=0 in place of 1", "dbias"},
@@ -161,19 +161,19 @@ const InputFault kInputFaults[] = {
     {"c_ignored", "grouped_gemm kind=bf16 beta=0.5 splits=33,40,7,16 N=48 K=96 seed=9", "d", "c", [](golden::Tensor& c, std::int64_t) { std::fill(c.bytes.begin(), c.bytes.end(), std::byte{0}); }, "with beta=0 in place of 0.5"},
     {"c_a_row_on", "grouped_gemm kind=bf16 beta=0.5 splits=33,40,7,16 N=48 K=96 seed=10", "d", "c", next_row, "with c read one row further on"},
     {"x_a_row_on", "grouped_gemm kind=bf16 splits=33,40,7,16 N=48 K=96 seed=11", "d", "x", next_row, "with x read one row further on"},
-    {"scales_inverted", "grouped_gemm kind=tensor splits=33,40,7,16 N=48 K=96 seed=12", "d", "x_rowwise_scale_inv", floats<reciprocal>, "with x_rowwise_scale_inv inverted"},
-    {"scales_left_out", "grouped_gemm kind=block splits=33,40,7,16 N=48 K=196 seed=13", "d", "w_rowwise_scale_inv", floats<one>, "with w_rowwise_scale_inv taken as ones"},
+    {"scales_inverted", "grouped_gemm kind=fp8_per_tensor splits=33,40,7,16 N=48 K=96 seed=12", "d", "x_rowwise_scale_inv", floats<reciprocal>, "with x_rowwise_scale_inv inverted"},
+    {"scales_left_out", "grouped_gemm kind=fp8_block splits=33,40,7,16 N=48 K=196 seed=13", "d", "w_rowwise_scale_inv", floats<one>, "with w_rowwise_scale_inv taken as ones"},
     {"scale_of_the_first_group", "quantize recipe=tensor_delayed splits=33,40,7,16 K=96 seed=14", "rowwise_data", "scale", groups_of<first>, "with scale of the first group for all"},
     {"scale_of_the_group_after", "quantize recipe=tensor_delayed splits=33,40,7,16 K=96 seed=15", "columnwise_data", "scale", groups_of<next>, "with scale of the group after"},
     {"scale_inverted", "quantize recipe=tensor_delayed splits=33,40,7,16 K=96 seed=16", "rowwise_data", "scale", floats<reciprocal>, "with x multiplied by scale_inv in place of the scale"},
     {"amax_of_the_group_before", "quantize recipe=nvfp4 amax=given splits=32,48,16,64 K=96 data=normal seed=17", "rowwise_scale_inv", "amax", groups_of<previous>, "with amax of the group before"},
-    {"subnormals_flushed", "quantize recipe=mxfp8 itype=f32 data=near_underflow splits=32,48 K=96 seed=18", "rowwise_data", "x", floats<flushed>, "with x having +0 for its subnormals"},
+    {"subnormals_flushed", "quantize recipe=mxfp8 x_type=f32 data=near_underflow splits=32,48 K=96 seed=18", "rowwise_data", "x", floats<flushed>, "with x having +0 for its subnormals"},
     {"subnormals_flushed_bf16", "quantize recipe=block_1x128 data=near_underflow splits=32,48 K=96 seed=19", "rowwise_data", "x", flushed_halves, "with x having 0 for its subnormals"},
-    {"operand_flushed", "grouped_gemm kind=f16 dtype_d=f32 data=full_exponent splits=17,9 N=24 K=40 seed=47", "d", "x", flushed_f16, "with x having 0 for its subnormals (FTZ)"},
-    {"operand_of_subnormals_flushed", "grouped_gemm kind=f16 dtype_d=f32 beta=1 data=subnormals splits=17,9 N=24 K=40 seed=48", "d", "w", flushed_f16, "with w having 0 for its subnormals (FTZ)"},
-    {"lowest_scale_doubled", "dequantize recipe=mxfp8 dtype_d=f32 R=96 K=96 scales=specials seed=49", "x", "rowwise_scale_inv", lowest_code_raised, "with rowwise_scale_inv having 2^-126 for 2^-127, the code 0"},
-    {"x_cut_to_bf16", "quantize recipe=block_1x128 itype=f32 splits=32,48 K=96 seed=20", "rowwise_data", "x", floats<truncated>, "with x cut to bf16 first"},
-    {"nan_as_zero", "quantize recipe=block_1x128 itype=f32 data=nans splits=64,48 K=256 seed=21", "rowwise_data", "x", floats<nan_to_zero>, "with NaN stored as 0"},
+    {"operand_flushed", "grouped_gemm kind=f16 d_type=f32 data=full_exponent splits=17,9 N=24 K=40 seed=47", "d", "x", flushed_f16, "with x having 0 for its subnormals (FTZ)"},
+    {"operand_of_subnormals_flushed", "grouped_gemm kind=f16 d_type=f32 beta=1 data=subnormals splits=17,9 N=24 K=40 seed=48", "d", "w", flushed_f16, "with w having 0 for its subnormals (FTZ)"},
+    {"lowest_scale_doubled", "dequantize recipe=mxfp8 d_type=f32 R=96 K=96 scales=specials seed=49", "x", "rowwise_scale_inv", lowest_code_raised, "with rowwise_scale_inv having 2^-126 for 2^-127, the code 0"},
+    {"x_cut_to_bf16", "quantize recipe=block_1x128 x_type=f32 splits=32,48 K=96 seed=20", "rowwise_data", "x", floats<truncated>, "with x cut to bf16 first"},
+    {"nan_as_zero", "quantize recipe=block_1x128 x_type=f32 data=nans splits=64,48 K=256 seed=21", "rowwise_data", "x", floats<nan_to_zero>, "with NaN stored as 0"},
     {"dequantize_scales_of_the_next_block", "dequantize recipe=block_1x128 splits=32,48 K=400 seed=22", "x", "rowwise_scale_inv", next_scale, "with rowwise_scale_inv read one element further on"},
     {"dequantize_scales_inverted", "dequantize recipe=tensor_current splits=32,48,9 K=96 seed=23", "x", "rowwise_scale_inv", floats<reciprocal>, "with rowwise_scale_inv inverted"},
     {"dequantize_nibbles", "dequantize recipe=nvfp4 splits=32,48 K=96 seed=24", "x", "rowwise_data", swapped, "with rowwise_data with its nibbles swapped"},
@@ -183,13 +183,13 @@ const InputFault kInputFaults[] = {
     {"dy_a_row_on", "grouped_dbias splits=33,40,7,16 K=96 seed=28", "dbias", "dy", next_row, "with dy read one row further on"},
     {"linear_bias", "linear_forward recipe=tensor_current bias=1 splits=33,40,7,16 N=48 K=96 seed=29", "y", "bias", groups_of<previous>, "with bias of the group before"},
     {"linear_scale", "linear_dgrad recipe=tensor_delayed splits=33,40,7,16 N=48 K=96 seed=30", "dx", "dy_scale", groups_of<first>, "with dy_scale of the first group for all"},
-    {"linear_weights", "linear_dgrad recipe=block splits=33,40,7,16 N=48 K=160 seed=31", "dx", "w", groups_of<next>, "with w of the group after"},
+    {"linear_weights", "linear_dgrad recipe=fp8_block splits=33,40,7,16 N=48 K=160 seed=31", "dx", "w", groups_of<next>, "with w of the group after"},
 };
 INSTANTIATE_TEST_SUITE_P(Diagnosis, InputsTakenForOthers, testing::ValuesIn(kInputFaults), [](const auto& info) { return std::string(info.param.name); });
 
 // What the plainest explanation is must not be named as an option: all of these come to the same words.
 TEST(InputsTakenForOthers, SubnormalsFlushedAreNoFactorOfZero) {
-  const std::string text = planted::failure("grouped_gemm kind=f16 dtype_d=f32 beta=1 data=subnormals splits=17,9 N=24 K=40 seed=50", [&](const assay_call& call) {
+  const std::string text = planted::failure("grouped_gemm kind=f16 d_type=f32 beta=1 data=subnormals splits=17,9 N=24 K=40 seed=50", [&](const assay_call& call) {
     golden::Tensor changed;
     planted::spoil(call, "d", [&](Request& request) {
       TensorView& view = request.in.at("x");
@@ -204,7 +204,7 @@ TEST(InputsTakenForOthers, SubnormalsFlushedAreNoFactorOfZero) {
 
 // One tensor, [row][block of 32] with blocks padded to 4: what a scale of code 0 belongs to is a zero of the code's sign.
 TEST(InputsTakenForOthers, ScalesOfCodeZeroTakenForZeroAreNamed) {
-  const std::string text = planted::failure("dequantize recipe=mxfp8 dtype_d=f32 R=96 K=96 scales=specials seed=51", [&](const assay_call& call) {
+  const std::string text = planted::failure("dequantize recipe=mxfp8 d_type=f32 R=96 K=96 scales=specials seed=51", [&](const assay_call& call) {
     const assay_tensor& x = tensor(call, "x");
     const auto* scales = reinterpret_cast<const std::uint8_t*>(bytes(call, "rowwise_scale_inv"));
     auto* values = static_cast<std::uint32_t*>(x.data);

@@ -45,7 +45,7 @@ TEST_P(PlantedFault, GetsItsHint) {
 
 constexpr const char* kCodes = "quantize recipe=mxfp8 splits=256,0,131 K=256";
 constexpr const char* kNibbles = "quantize recipe=nvfp4 splits=128,64 K=128";
-constexpr const char* kProduct = "grouped_gemm kind=bf16 dtype_d=f32 splits=128,96 N=256 K=8";
+constexpr const char* kProduct = "grouped_gemm kind=bf16 d_type=f32 splits=128,96 N=256 K=8";
 constexpr const char* kShort = "grouped_gemm kind=bf16 splits=128,96 N=256 K=8";
 constexpr const char* kRowScales = "quantize recipe=block_1x128 splits=96,64 K=512";            // [4, 96] and [4, 64]
 constexpr const char* kSwizzled = "quantize recipe=mxfp8 scale_layout=swizzled splits=256,128 K=512";  // [256, 16] and [128, 16]
@@ -111,7 +111,7 @@ const Plant kPlants[] = {
      },
      {"values of another group: group 1 has those of group 0: all $"}},
     {"groups_turned",
-     "grouped_gemm kind=bf16 dtype_d=f32 splits=32,32,32,32 N=64 K=8",
+     "grouped_gemm kind=bf16 d_type=f32 splits=32,32,32,32 N=64 K=8",
      "d",
      Format::f32,
      {128, 64},

@@ -63,12 +63,12 @@ constexpr Target kTargets[] = {
     {"splits_to_offsets stride=96 splits=5,0,7,300,2,9,33,41", "offsets"},
     {"grouped_dbias splits=40,60 K=50 seed=9", "dbias"},
     {"grouped_gemm kind=bf16 alpha=0.3 beta=0.5 bias=1 splits=20,0,30 N=32 K=72 seed=10", "d"},
-    {"grouped_gemm kind=tensor split_accumulator=1 dtype_d=f32 splits=20,0,30 N=32 K=200 seed=11", "d"},
-    {"grouped_gemm kind=block dtype_d=f32 splits=20,0,30 N=32 K=300 seed=12", "d"},
+    {"grouped_gemm kind=fp8_per_tensor split_accumulator=1 d_type=f32 splits=20,0,30 N=32 K=200 seed=11", "d"},
+    {"grouped_gemm kind=fp8_block d_type=f32 splits=20,0,30 N=32 K=300 seed=12", "d"},
     {"grouped_gemm kind=mxfp8 splits=20,0,30 N=32 K=96 seed=13", "d"},
-    {"linear_wgrad recipe=block accumulate=1 splits=20,0,30 N=32 K=150 seed=14", "dw"},
+    {"linear_wgrad recipe=fp8_block accumulate=1 splits=20,0,30 N=32 K=150 seed=14", "dw"},
     {"grouped_gemm kind=bf16 alpha=0.3 beta=0.5 bias=1 splits=20,0,30 N=32 K=72 seed=15", "d", false},
-    {"grouped_gemm kind=block dtype_d=f32 splits=20,0,30 N=32 K=300 seed=16", "d", false},
+    {"grouped_gemm kind=fp8_block d_type=f32 splits=20,0,30 N=32 K=300 seed=16", "d", false},
     {"linear_forward recipe=tensor_current splits=20,0,30 N=32 K=150 seed=17", "y", false},
 };
 

@@ -77,7 +77,7 @@ class Nvfp4MadeWrongly : public testing::TestWithParam<Rule> {};
 TEST_P(Nvfp4MadeWrongly, AreNamed) {
   const Rule& rule = GetParam();
   constexpr std::int64_t kRows = 96, kColumns = 112, kBlocks = kColumns / 16, kPadded = 8;
-  const std::string line = std::string("quantize recipe=nvfp4 itype=f32 direction=rowwise R=96 K=112 seed=61 data=") + rule.data;
+  const std::string line = std::string("quantize recipe=nvfp4 x_type=f32 direction=rowwise R=96 K=112 seed=61 data=") + rule.data;
   const std::string text = planted::failure(line, [&](const assay_call& call) {
     const auto* x = reinterpret_cast<const float*>(bytes(call, "x"));
     auto* codes = reinterpret_cast<std::uint8_t*>(bytes(call, "rowwise_data"));
@@ -142,7 +142,7 @@ struct Coded {
   int codes[16];
   float error;
 };
-constexpr double kMost = 256;  // e4m3_max of these calls: scales for 4 are not cut at 448
+constexpr double kMax = 256;  // e4m3_max of these calls: scales for 4 are not cut at 448
 Coded coded(const float* block, int scale, float tensor, float largest, bool squared) {
   Coded made{{}, 0};
   for (int i = 0; i < 16; ++i) {
@@ -150,7 +150,7 @@ Coded coded(const float* block, int scale, float tensor, float largest, bool squ
     const int code = nearest(Format::e2m1, std::fabs(product));
     made.codes[i] = code | (std::signbit(product) ? 8 : 0);
     const double size = value(Format::e2m1, code) * (std::signbit(product) ? -1 : 1);
-    const float back = f32(double{f32(f32(size * value(Format::e4m3, scale)) * double{largest})} / (6 * kMost));
+    const float back = f32(double{f32(f32(size * value(Format::e4m3, scale)) * double{largest})} / (6 * kMax));
     const float off = f32(double{back} - block[i]);
     made.error = f32(double{made.error} + (squared ? f32(double{off} * off) : std::fabs(off)));
   }
@@ -160,14 +160,14 @@ Coded coded(const float* block, int scale, float tensor, float largest, bool squ
 TEST_P(FourOverSixMadeWrongly, AreNamed) {
   const ChoiceFault& fault = GetParam();
   constexpr std::int64_t kRows = 96, kColumns = 112, kBlocks = kColumns / 16, kPadded = 8;
-  const std::string line = std::string("quantize recipe=nvfp4 itype=f32 direction=rowwise e4m3_max=256 R=96 K=112 ") + fault.words;
+  const std::string line = std::string("quantize recipe=nvfp4 x_type=f32 direction=rowwise e4m3_max=256 R=96 K=112 ") + fault.words;
   const std::string text = planted::failure(line, [&](const assay_call& call) {
     const auto* x = reinterpret_cast<const float*>(bytes(call, "x"));
     auto* codes = reinterpret_cast<std::uint8_t*>(bytes(call, "rowwise_data"));
     auto* scales = reinterpret_cast<std::uint8_t*>(bytes(call, "rowwise_scale_inv"));
     float largest = 0;
     for (std::int64_t i = 0; i < kRows * kColumns; ++i) largest = std::max(largest, std::fabs(x[i]));
-    const float tensor = f32(6 * kMost / largest);
+    const float tensor = f32(6 * kMax / largest);
     for (std::int64_t r = 0; r < kRows; ++r) {
       for (std::int64_t b = 0; b < kBlocks; ++b) {
         const float* block = x + r * kColumns + b * 16;
@@ -269,7 +269,7 @@ TEST(Nvfp4Columns, WithRandomBytesInTheOrderOfXAreNamed) {
 
 // With no rule changed the loops of the diagnosis give what the reference gives, whatever the options.
 TEST(Nvfp4Rules, ThatAreRightChangeNothing) {
-  for (const char* words : {"", "itype=f32 stochastic=1", "two_dimensional=1 four_over_six=mse", "four_over_six=mae e4m3_max=256 scale_layout=swizzled",
+  for (const char* words : {"", "x_type=f32 stochastic=1", "two_dimensional=1 four_over_six=mse", "four_over_six=mae e4m3_max=256 scale_layout=swizzled",
                             "hadamard=1 sign_mask=45576 stochastic=1", "hadamard=1", "amax=apart two_dimensional=1", "amax=single",
                             "zero_sign=positive data=every_special"}) {
     const CaseLine line = parse_case_line(std::string("quantize recipe=nvfp4 splits=18,0,34,16 K=48 seed=3 ") + words);

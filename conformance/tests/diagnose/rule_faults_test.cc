@@ -78,7 +78,7 @@ const CodeFault kCodeFaults[] = {
     {"toward_zero_e5m2", "quantize recipe=tensor_delayed otype=e5m2 R=33 K=96 direction=rowwise seed=2", toward_zero, "with codes rounded toward zero"},
     {"ties_away", "quantize recipe=tensor_delayed scales=ones data=ties R=33 K=96 direction=rowwise seed=3", ties_away, "with ties of codes rounded away from zero"},
     {"subnormals", "quantize recipe=tensor_delayed scales=ones R=133 K=96 direction=rowwise seed=4", without_subnormals, "with subnormal codes stored as 0"},
-    {"bf16_first", "quantize recipe=tensor_delayed itype=f32 R=133 K=96 direction=rowwise seed=5", bf16_first, "with the scaled x rounded to bf16 before its code"},
+    {"bf16_first", "quantize recipe=tensor_delayed x_type=f32 R=133 K=96 direction=rowwise seed=5", bf16_first, "with the scaled x rounded to bf16 before its code"},
 };
 INSTANTIATE_TEST_SUITE_P(Diagnosis, CodesMadeWrongly, testing::ValuesIn(kCodeFaults), [](const auto& info) { return std::string(info.param.name); });
 
@@ -154,10 +154,10 @@ TEST_P(ScalesMadeWrongly, AreNamed) {
 }
 
 constexpr const char* kBlockLine = "quantize recipe=block_1x128 R=61 K=300 data=normal direction=rowwise seed=6";
-constexpr const char* kWideLine = "quantize recipe=block_1x128 itype=f32 R=61 K=300 data=normal direction=rowwise seed=7";
+constexpr const char* kWideLine = "quantize recipe=block_1x128 x_type=f32 R=61 K=300 data=normal direction=rowwise seed=7";
 constexpr const char* kPow2Line = "quantize recipe=block_1x128 pow2=1 R=61 K=300 data=clustered direction=rowwise seed=8";
 constexpr const char* kShortLine = "quantize recipe=block_1x128 R=401 K=134 data=normal direction=rowwise seed=11";
-constexpr const char* kManyLine = "quantize recipe=mxfp8 R=61 K=300 data=full_exponent itype=f32 direction=rowwise seed=12";
+constexpr const char* kManyLine = "quantize recipe=mxfp8 R=61 K=300 data=full_exponent x_type=f32 direction=rowwise seed=12";
 constexpr const char* kMxLine = "quantize recipe=mxfp8 R=61 K=300 data=clustered direction=rowwise seed=9";
 const ScaleFault kScaleFaults[] = {
     {"right", kBlockLine, 128, plain, right, nullptr},

@@ -60,22 +60,22 @@ TEST_P(ShiftedScales, AreFound) {
 }
 
 constexpr Fault kFaults[] = {
-    {"block_TN_w", "grouped_gemm kind=block dtype_d=f32 splits=130,0,260 N=300 K=400 seed=1", "w_rowwise_scale_inv", 4, true, 8},
-    {"block_TN_w_another_group", "grouped_gemm kind=block dtype_d=f32 splits=130,0,260 N=300 K=400 seed=2", "w_rowwise_scale_inv", -24, true, 6},
-    {"block_TN_x", "grouped_gemm kind=block dtype_d=f32 splits=130,0,260 N=300 K=400 seed=3", "x_rowwise_scale_inv", 1, false, 4},
-    {"block_TN_w_bf16", "grouped_gemm kind=block dtype_d=bf16 splits=130,0,260 N=300 K=400 seed=4", "w_rowwise_scale_inv", 4, true, 8},
-    {"block_TN_w_1x128", "grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=130,0,260 N=300 K=400 seed=5", "w_rowwise_scale_inv", 128, true, 3},
-    {"block_NN_w", "grouped_gemm kind=block layout=NN dtype_d=f32 splits=130,0,260 N=400 K=300 seed=6", "w_columnwise_scale_inv", 4, true, 8},
-    {"block_NT_x", "grouped_gemm kind=block layout=NT dtype_d=f32 splits=256,0,384 N=300 K=200 seed=7", "x_columnwise_scale_inv", 1, true, 4},
-    {"block_TN_alpha_beta", "grouped_gemm kind=block dtype_d=f32 alpha=0.5 beta=-0.7 splits=130,0,260 N=300 K=400 seed=8", "w_rowwise_scale_inv", 4, true, 8},
-    {"tensor_TN_w", "grouped_gemm kind=tensor split_accumulator=1 dtype_d=f32 alpha=0.3 splits=130,0,260,140 N=300 K=400 seed=9", "w_rowwise_scale_inv", 2, true, 6},
-    {"tensor_NT_dy", "grouped_gemm kind=tensor layout=NT dtype_d=bf16 splits=130,7,260 N=300 K=200 seed=10", "dy_columnwise_scale_inv", 1, false, 4},
+    {"block_TN_w", "grouped_gemm kind=fp8_block d_type=f32 splits=130,0,260 N=300 K=400 seed=1", "w_rowwise_scale_inv", 4, true, 8},
+    {"block_TN_w_another_group", "grouped_gemm kind=fp8_block d_type=f32 splits=130,0,260 N=300 K=400 seed=2", "w_rowwise_scale_inv", -24, true, 6},
+    {"block_TN_x", "grouped_gemm kind=fp8_block d_type=f32 splits=130,0,260 N=300 K=400 seed=3", "x_rowwise_scale_inv", 1, false, 4},
+    {"block_TN_w_bf16", "grouped_gemm kind=fp8_block d_type=bf16 splits=130,0,260 N=300 K=400 seed=4", "w_rowwise_scale_inv", 4, true, 8},
+    {"block_TN_w_1x128", "grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=130,0,260 N=300 K=400 seed=5", "w_rowwise_scale_inv", 128, true, 3},
+    {"block_NN_w", "grouped_gemm kind=fp8_block layout=NN d_type=f32 splits=130,0,260 N=400 K=300 seed=6", "w_columnwise_scale_inv", 4, true, 8},
+    {"block_NT_x", "grouped_gemm kind=fp8_block layout=NT d_type=f32 splits=256,0,384 N=300 K=200 seed=7", "x_columnwise_scale_inv", 1, true, 4},
+    {"block_TN_alpha_beta", "grouped_gemm kind=fp8_block d_type=f32 alpha=0.5 beta=-0.7 splits=130,0,260 N=300 K=400 seed=8", "w_rowwise_scale_inv", 4, true, 8},
+    {"tensor_TN_w", "grouped_gemm kind=fp8_per_tensor split_accumulator=1 d_type=f32 alpha=0.3 splits=130,0,260,140 N=300 K=400 seed=9", "w_rowwise_scale_inv", 2, true, 6},
+    {"tensor_NT_dy", "grouped_gemm kind=fp8_per_tensor layout=NT d_type=bf16 splits=130,7,260 N=300 K=200 seed=10", "dy_columnwise_scale_inv", 1, false, 4},
 };
 INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScales, testing::ValuesIn(kFaults), [](const auto& info) { return std::string(info.param.name); });
 
 // Of many wrong tiles a part is looked at, of every column.
 TEST(scale_findings, sample_many_tiles) {
-  golden::Case problem = generate(parse_case_line("grouped_gemm kind=block dtype_d=f32 splits=64x1 N=1280 K=400 seed=13"));
+  golden::Case problem = generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=64x1 N=1280 K=400 seed=13"));
   const golden::Tensor want = product_of(problem);
   golden::Case shifted = problem;
   float* scales = shifted.in.at("w_rowwise_scale_inv").as<float>();
@@ -96,7 +96,7 @@ TEST(scale_findings, sample_many_tiles) {
 // A fault that is none of scales: the last bit of some elements, and a whole tile of another sign.
 TEST(scale_findings, leave_other_faults_alone) {
   for (const char* type : {"f32", "bf16"}) {
-    golden::Case problem = generate(parse_case_line(std::string("grouped_gemm kind=block splits=130,0,260 N=300 K=400 seed=11 dtype_d=") + type));
+    golden::Case problem = generate(parse_case_line(std::string("grouped_gemm kind=fp8_block splits=130,0,260 N=300 K=400 seed=11 d_type=") + type));
     const golden::Tensor want = product_of(problem);
     golden::Tensor got = want;
     const std::size_t width = got.bytes.size() / static_cast<std::size_t>(got.elements());
@@ -111,7 +111,7 @@ TEST(scale_findings, leave_other_faults_alone) {
 }
 
 TEST(scale_findings, have_nothing_to_say_of_products_without_scales) {
-  golden::Case problem = generate(parse_case_line("grouped_gemm kind=bf16 dtype_d=f32 splits=130 N=136 K=40 seed=12"));
+  golden::Case problem = generate(parse_case_line("grouped_gemm kind=bf16 d_type=f32 splits=130 N=136 K=40 seed=12"));
   const golden::Tensor want = product_of(problem);
   golden::Tensor got = want;
   got.bytes[0] ^= std::byte{1};

@@ -64,15 +64,15 @@ TEST_P(RightScales, AreAllRight) {
 }
 
 constexpr Sound kSound[] = {
-    {"TN_128x128", "grouped_gemm kind=block dtype_d=f32 splits=130,0,260 N=300 K=300", 15, 45},
-    {"TN_1x128", "grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=130,0,260 N=300 K=304", 15, 45},
-    {"TN_rows_beyond", "grouped_gemm kind=block dtype_d=f32 splits=0,5,0 extra_rows=140 N=16 K=1024", 1, 8},
-    {"TN_e5m2", "grouped_gemm kind=block x_type=e5m2 dtype_d=f32 splits=128 N=128 K=128", 1, 1},
-    {"TN_places_times_127_past_2_to_24", "grouped_gemm kind=block dtype_d=f32 splits=40000 N=16 K=639", 313, 1565},
-    {"NN_128x128", "grouped_gemm kind=block layout=NN dtype_d=f32 splits=130,0,260 N=300 K=400", 20, 60},
-    {"NN_1x128", "grouped_gemm kind=block layout=NN weight_block=1x128 dtype_d=f32 splits=130,0,260 N=300 K=400", 20, 60},
-    {"NT", "grouped_gemm kind=block layout=NT dtype_d=f32 splits=130,0,260 N=300 K=200", 12, 30},
-    {"NT_e5m2", "grouped_gemm kind=block layout=NT dy_type=e5m2 dtype_d=f32 splits=1,127 extra_rows=3 N=64 K=65", 2, 2},
+    {"TN_128x128", "grouped_gemm kind=fp8_block d_type=f32 splits=130,0,260 N=300 K=300", 15, 45},
+    {"TN_1x128", "grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=130,0,260 N=300 K=304", 15, 45},
+    {"TN_rows_beyond", "grouped_gemm kind=fp8_block d_type=f32 splits=0,5,0 extra_rows=140 N=16 K=1024", 1, 8},
+    {"TN_e5m2", "grouped_gemm kind=fp8_block x_type=e5m2 d_type=f32 splits=128 N=128 K=128", 1, 1},
+    {"TN_places_times_127_past_2_to_24", "grouped_gemm kind=fp8_block d_type=f32 splits=40000 N=16 K=639", 313, 1565},
+    {"NN_128x128", "grouped_gemm kind=fp8_block layout=NN d_type=f32 splits=130,0,260 N=300 K=400", 20, 60},
+    {"NN_1x128", "grouped_gemm kind=fp8_block layout=NN weight_block=1x128 d_type=f32 splits=130,0,260 N=300 K=400", 20, 60},
+    {"NT", "grouped_gemm kind=fp8_block layout=NT d_type=f32 splits=130,0,260 N=300 K=200", 12, 30},
+    {"NT_e5m2", "grouped_gemm kind=fp8_block layout=NT dy_type=e5m2 d_type=f32 splits=1,127 extra_rows=3 N=64 K=65", 2, 2},
 };
 INSTANTIATE_TEST_SUITE_P(Harness, RightScales, testing::ValuesIn(kSound), [](const auto& each) { return std::string(each.param.name); });
 
@@ -153,10 +153,10 @@ TEST_P(ShiftedScale, IsMapped) {
 
 // Of TN with splits=130,0,260 N=300 K=300 the scales of w are 3 groups of 3 rows of 3 and one of padding; those of x 3 rows
 // of 132 with two of padding, then 3 of 260. Group 2 has rows 130 to 389 of D.
-constexpr const char* kFprop = "grouped_gemm kind=block dtype_d=f32 splits=130,0,260 N=300 K=300";
-constexpr const char* kFpropRows = "grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=130,0,260 N=300 K=300";
-constexpr const char* kDgrad = "grouped_gemm kind=block layout=NN dtype_d=f32 splits=130,0,260 N=300 K=400";
-constexpr const char* kWgrad = "grouped_gemm kind=block layout=NT dtype_d=f32 splits=130,0,260 N=300 K=200";
+constexpr const char* kFprop = "grouped_gemm kind=fp8_block d_type=f32 splits=130,0,260 N=300 K=300";
+constexpr const char* kFpropRows = "grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=130,0,260 N=300 K=300";
+constexpr const char* kDgrad = "grouped_gemm kind=fp8_block layout=NN d_type=f32 splits=130,0,260 N=300 K=400";
+constexpr const char* kWgrad = "grouped_gemm kind=fp8_block layout=NT d_type=f32 splits=130,0,260 N=300 K=200";
 
 const Shift kShifts[] = {
     {"w_of_another_group", kFprop, "w_rowwise_scale_inv", [](std::int64_t place) { return place < 24 ? place : place - 24; },
@@ -303,7 +303,7 @@ TEST(ScaleMap, LooksAtOneOperandIfAsked) {
 
 TEST(ScaleMap, HasNothingToSayWhereNoScaleIsUsed) {
   Rogue rogue;
-  for (const char* line : {"grouped_gemm kind=block dtype_d=f32 splits=0,0 N=300 K=300", "grouped_gemm kind=block layout=NT dtype_d=f32 splits=0,0 N=300 K=300"}) {
+  for (const char* line : {"grouped_gemm kind=fp8_block d_type=f32 splits=0,0 N=300 K=300", "grouped_gemm kind=fp8_block layout=NT d_type=f32 splits=0,0 N=300 K=300"}) {
     EXPECT_EQ(name_of(map_of(rogue, line).verdict), "not run") << line;
   }
   EXPECT_EQ(rogue.calls, 0);
@@ -311,12 +311,12 @@ TEST(ScaleMap, HasNothingToSayWhereNoScaleIsUsed) {
 
 TEST(ScaleMap, RefusesWhatItCannotTell) {
   Rogue rogue;
-  for (const char* line : {"grouped_gemm kind=mxfp8 dtype_d=f32 splits=128 N=128 K=128", "grouped_gemm kind=tensor dtype_d=f32 splits=128 N=128 K=128",
-                           "grouped_gemm kind=block splits=128 N=128 K=128", "grouped_gemm kind=block weight_block=1x128 dtype_d=f32 splits=1048576 N=16 K=2048"}) {
+  for (const char* line : {"grouped_gemm kind=mxfp8 d_type=f32 splits=128 N=128 K=128", "grouped_gemm kind=fp8_per_tensor d_type=f32 splits=128 N=128 K=128",
+                           "grouped_gemm kind=fp8_block splits=128 N=128 K=128", "grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=1048576 N=16 K=2048"}) {
     EXPECT_THROW(map_of(rogue, line), NotSupported) << line;
   }
-  for (const char* line : {"quantize recipe=mxfp8 R=128 K=128", "grouped_gemm kind=block dtype_d=f32 alpha=2 splits=128 N=128 K=128",
-                           "grouped_gemm kind=block dtype_d=f32 beta=1 splits=128 N=128 K=128", "grouped_gemm kind=block dtype_d=f32 bias=1 splits=128 N=128 K=128"}) {
+  for (const char* line : {"quantize recipe=mxfp8 R=128 K=128", "grouped_gemm kind=fp8_block d_type=f32 alpha=2 splits=128 N=128 K=128",
+                           "grouped_gemm kind=fp8_block d_type=f32 beta=1 splits=128 N=128 K=128", "grouped_gemm kind=fp8_block d_type=f32 bias=1 splits=128 N=128 K=128"}) {
     EXPECT_THROW(map_of(rogue, line), InvalidArgument) << line;
   }
   EXPECT_EQ(rogue.calls, 0);

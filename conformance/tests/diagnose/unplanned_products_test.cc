@@ -18,7 +18,7 @@ namespace {
 
 bool has_fp22(const CaseLine& line) {
   const std::string kind = line.text("kind"), arch = line.text("arch");
-  return (kind == "tensor" || kind == "block") && (arch == "sm89" || arch == "sm90");
+  return (kind == "fp8_per_tensor" || kind == "fp8_block") && (arch == "sm89" || arch == "sm90");
 }
 
 Judgement judged(const models::Model& model, const CaseLine& line) {
@@ -93,7 +93,7 @@ TEST(wide_sums, leave_one_value) {
     const bool four_bits = line.text("kind") == "nvfp4";
     if (!four_bits) {
       EXPECT_EQ(counts.elements_bounded, 0) << to_text(line);
-    } else if (line.text("dtype_d") != "f32") {
+    } else if (line.text("d_type") != "f32") {
       EXPECT_LT(counts.elements_bounded, counts.elements_exact / 10) << to_text(line);
     }
   }

@@ -46,16 +46,16 @@ TEST_P(Digests, AreTheSameEverywhere) {
 }
 const Pinned kPinned[] = {
     {"quantize recipe=block_1x128 splits=0,128,127 K=512 seed=7", 0x7d3b69a57d2c464d},
-    {"quantize recipe=mxfp8 itype=f32 R=33 K=272 data=full_exponent", 0x5c1d0cce59b46dc9},
-    {"quantize recipe=block_128x128 itype=f16 splits=zipf(8,300,2) K=130 data=specials seed=3", 0xc3d3594d671deb2},
+    {"quantize recipe=mxfp8 x_type=f32 R=33 K=272 data=full_exponent", 0x5c1d0cce59b46dc9},
+    {"quantize recipe=block_128x128 x_type=f16 splits=zipf(8,300,2) K=130 data=specials seed=3", 0xc3d3594d671deb2},
     {"quantize recipe=nvfp4 stochastic=1 amax=given R=16 K=32 data=ties seed=4", 0x842734a3fa9119f4},
     {"quantize recipe=tensor_delayed R=40 K=40 data=adversarial_amax seed=5", 0x48d3c7672de5fc38},
-    {"grouped_gemm kind=block splits=5,0,130 N=136 K=272 data=clustered beta=0.5 seed=6", 0x18928fe6a6cdb458},
+    {"grouped_gemm kind=fp8_block splits=5,0,130 N=136 K=272 data=clustered beta=0.5 seed=6", 0x18928fe6a6cdb458},
     {"grouped_gemm kind=mxfp8 layout=NT splits=64,32 N=32 K=96 scales=edge seed=7", 0xbecb0608e047634e},
     {"grouped_gemm kind=nvfp4 layout=NN splits=16,3 N=32 K=48 data=every_code seed=8", 0x14b8b025fb965cb6},
     {"dequantize recipe=block_1x128 direction=columnwise splits=3,5 K=136 seed=9", 0xc9ca377a3d2822be},
     {"delayed_update tensors=5 length=7 data=sparse seed=10", 0xc34e8d365dcfac92},
-    {"linear_forward recipe=block noop=1 splits=17,3 N=24 K=40 data=normal seed=11", 0xd4ee67e89c9fbb81},
+    {"linear_forward recipe=fp8_block noop=1 splits=17,3 N=24 K=40 data=normal seed=11", 0xd4ee67e89c9fbb81},
 };
 INSTANTIATE_TEST_SUITE_P(All, Digests, testing::ValuesIn(kPinned));
 
@@ -78,34 +78,34 @@ TEST_P(Inputs, HaveTheseNamesTypesAndShapes) {
 }
 const Shapes kShapes[] = {
     {"quantize recipe=block_1x128 R=33 K=272", "x:bf16[33,272]"},
-    {"quantize recipe=mxfp8 itype=f32 splits=33,0,5 extra_rows=4 noop=1 K=8", "noop:f32[1] splits:i64[3] x:f32[42,8]"},
+    {"quantize recipe=mxfp8 x_type=f32 splits=33,0,5 extra_rows=4 noop=1 K=8", "noop:f32[1] splits:i64[3] x:f32[42,8]"},
     {"quantize recipe=tensor_delayed splits=3,4 K=8", "scale:f32[2] splits:i64[2] x:bf16[7,8]"},
     {"quantize recipe=nvfp4 stochastic=1 amax=given splits=32,16 K=16",
      "amax:f32[2] columnwise_random:e8m0[768] rowwise_random:e8m0[768] splits:i64[2] x:bf16[48,16]"},
     {"quantize recipe=nvfp4 stochastic=1 direction=rowwise R=3 K=16", "rowwise_random:e8m0[48] x:bf16[3,16]"},
     {"grouped_gemm kind=bf16 splits=3,0,5 extra_rows=2 N=6 K=8 beta=1", "c:bf16[10,6] splits:i64[3] w:bf16[18,8] x:bf16[10,8]"},
-    {"grouped_gemm kind=f16 layout=NN splits=3,5 N=6 K=8 dtype_d=f32", "dy:f16[8,6] splits:i64[2] w:f16[12,8]"},
-    {"grouped_gemm kind=bf16 layout=NT splits=3,5 N=6 K=8 beta=0.5 dtype_d=f32", "c:f32[12,8] dy:bf16[8,6] splits:i64[2] x:bf16[8,8]"},
+    {"grouped_gemm kind=f16 layout=NN splits=3,5 N=6 K=8 d_type=f32", "dy:f16[8,6] splits:i64[2] w:f16[12,8]"},
+    {"grouped_gemm kind=bf16 layout=NT splits=3,5 N=6 K=8 beta=0.5 d_type=f32", "c:f32[12,8] dy:bf16[8,6] splits:i64[2] x:bf16[8,8]"},
     {"grouped_gemm kind=bf16 bias=1 splits=3,5 N=6 K=8", "bias:bf16[2,6] splits:i64[2] w:bf16[12,8] x:bf16[8,8]"},
     // FP8: the storage that Hopper reads
-    {"grouped_gemm kind=tensor x_type=e5m2 splits=3,5 N=6 K=8",
+    {"grouped_gemm kind=fp8_per_tensor x_type=e5m2 splits=3,5 N=6 K=8",
      "splits:i64[2] w_rowwise_data:e4m3[12,8] w_rowwise_scale_inv:f32[2] x_rowwise_data:e5m2[8,8] x_rowwise_scale_inv:f32[2]"},
-    {"grouped_gemm kind=tensor layout=NN splits=3,5 N=6 K=8",
+    {"grouped_gemm kind=fp8_per_tensor layout=NN splits=3,5 N=6 K=8",
      "dy_rowwise_data:e4m3[8,6] dy_rowwise_scale_inv:f32[2] splits:i64[2] w_columnwise_data:e4m3[96] w_columnwise_scale_inv:f32[2]"},
-    {"grouped_gemm kind=tensor layout=NN arch=sm100 splits=3,5 N=6 K=8",
+    {"grouped_gemm kind=fp8_per_tensor layout=NN arch=sm100 splits=3,5 N=6 K=8",
      "dy_rowwise_data:e4m3[8,6] dy_rowwise_scale_inv:f32[2] splits:i64[2] w_rowwise_data:e4m3[12,8] w_rowwise_scale_inv:f32[2]"},
-    {"grouped_gemm kind=block splits=128,0,256,128 N=256 K=384",
+    {"grouped_gemm kind=fp8_block splits=128,0,256,128 N=256 K=384",
      "splits:i64[4] w_rowwise_data:e4m3[1024,384] w_rowwise_scale_inv:f32[32] x_rowwise_data:e4m3[512,384] x_rowwise_scale_inv:f32[1536]"},
-    {"grouped_gemm kind=block layout=NN splits=128,0,256,128 N=256 K=384",
+    {"grouped_gemm kind=fp8_block layout=NN splits=128,0,256,128 N=256 K=384",
      "dy_rowwise_data:e4m3[512,256] dy_rowwise_scale_inv:f32[1024] splits:i64[4] w_columnwise_data:e4m3[393216] w_columnwise_scale_inv:f32[48]"},
-    {"grouped_gemm kind=block layout=NT splits=128,0,256,128 N=256 K=384",
+    {"grouped_gemm kind=fp8_block layout=NT splits=128,0,256,128 N=256 K=384",
      "dy_columnwise_data:e4m3[131072] dy_columnwise_scale_inv:f32[1024] splits:i64[4] x_columnwise_data:e4m3[196608] x_columnwise_scale_inv:f32[1536]"},
     {"grouped_gemm kind=mxfp8 layout=NT splits=64,32 N=32 K=96",
      "dy_columnwise_data:e4m3[96,32] dy_columnwise_scale_inv:e8m0[1024] splits:i64[2] x_columnwise_data:e4m3[96,96] x_columnwise_scale_inv:e8m0[1024]"},
     {"grouped_gemm kind=nvfp4 splits=3,5 N=16 K=32 alpha=1,2",
      "alpha:f32[2] splits:i64[2] w_rowwise_amax:f32[2] w_rowwise_data:e2m1[32,16] w_rowwise_scale_inv:e4m3[1024] x_rowwise_amax:f32[2] "
      "x_rowwise_data:e2m1[8,16] x_rowwise_scale_inv:e4m3[1024]"},
-    {"splits_to_offsets_multi itype=i32 splits=1,2 outputs=1:i64", "splits:i32[2]"},
+    {"splits_to_offsets_multi x_type=i32 splits=1,2 outputs=1:i64", "splits:i32[2]"},
     {"splits_to_offsets_2d first=1,2 last=3,4", "first:i64[2] last:i64[2]"},
     {"delayed_update tensors=3 length=5 reduced=1", "amax_history:f32[5,3] reduced:f32[3] scale:f32[3]"},
     {"dequantize recipe=nvfp4 direction=columnwise splits=16,32 K=16",
@@ -114,7 +114,7 @@ const Shapes kShapes[] = {
     {"swizzle recipe=mxfp8 R=33 K=64", "compact:e8m0[128,4]"},
     {"unswizzle recipe=mxfp8 direction=columnwise splits=33,5 K=64", "splits:i64[2] swizzled:e8m0[1024]"},
     {"grouped_dbias accumulate=1 splits=3,5 K=4", "dbias:f32[2,4] dy:bf16[8,4] splits:i64[2]"},
-    {"linear_forward recipe=block bias=1 noop=1 splits=3,5 N=6 K=8",
+    {"linear_forward recipe=fp8_block bias=1 noop=1 splits=3,5 N=6 K=8",
      "bias:bf16[2,6] noop:f32[1] splits:i64[2] w:bf16[12,8] w_rowwise_data:e4m3[12,8] w_rowwise_scale_inv:f32[8] x:bf16[8,8]"},
     {"linear_dgrad recipe=tensor_delayed splits=3,5 N=6 K=8", "dy:bf16[8,6] dy_scale:f32[2] splits:i64[2] w:bf16[12,8] w_scale:f32[2]"},
     {"linear_wgrad recipe=none accumulate=1 splits=3,5 N=6 K=8", "dy:bf16[8,6] main_grad:f32[12,8] splits:i64[2] x:bf16[8,8]"},
@@ -124,12 +124,12 @@ INSTANTIATE_TEST_SUITE_P(All, Inputs, testing::ValuesIn(kShapes));
 TEST(Generate, FillsRowsBeyondTheSplitsWithNaN) {
   const Case plain = case_of("quantize recipe=block_1x128 splits=3,2 extra_rows=4 K=8");
   for (int i = 0; i < 9 * 8; ++i) EXPECT_EQ(plain.in.at("x").as<std::uint16_t>()[i] == 0x7FC0, i >= 40) << i;
-  const Case transposed = case_of("grouped_gemm kind=block layout=NT splits=3,2 extra_rows=4 N=8 K=16");
+  const Case transposed = case_of("grouped_gemm kind=fp8_block layout=NT splits=3,2 extra_rows=4 N=8 K=16");
   for (int i = 0; i < 9 * 8; ++i) EXPECT_EQ(transposed.in.at("dy_columnwise_data").as<std::uint8_t>()[i] == 0x7F, i >= 40) << i;
 }
 
 TEST(Generate, PoisonsThePaddingOfCompactScales) {
-  const Case block = case_of("grouped_gemm kind=block splits=3,5 N=6 K=136");  // x: [2, 4] then [2, 8]
+  const Case block = case_of("grouped_gemm kind=fp8_block splits=3,5 N=6 K=136");  // x: [2, 4] then [2, 8]
   const auto* scales = block.in.at("x_rowwise_scale_inv").as<std::uint32_t>();
   for (int i = 0; i < 24; ++i) {
     const bool used = i < 8 ? i % 4 < 3 : (i - 8) % 8 < 5;
@@ -149,7 +149,7 @@ TEST(Generate, PoisonsThePaddingOfCompactScales) {
 // A scale read for another block must show: neighbours along every axis, and in the next group, have other exponents.
 TEST(Generate, GivesNeighbouringBlocksDifferentScales) {
   for (const char* scales : {"plain", "pow2"}) {
-    const Case c = case_of(std::string("grouped_gemm kind=block splits=2x8 N=256 K=640 scales=") + scales);
+    const Case c = case_of(std::string("grouped_gemm kind=fp8_block splits=2x8 N=256 K=640 scales=") + scales);
     const auto exponent = [&](int g, int row, int block) {
       return c.in.at("x_rowwise_scale_inv").as<std::uint32_t>()[g * 40 + block * 8 + row] >> 23;
     };
@@ -164,8 +164,8 @@ TEST(Generate, GivesNeighbouringBlocksDifferentScales) {
 }
 
 TEST(Generate, GivesBothStoragesTheSameElements) {
-  const Case rowwise = case_of("grouped_gemm kind=tensor layout=NN arch=sm100 splits=3,5 N=6 K=8 seed=4");
-  const Case columnwise = case_of("grouped_gemm kind=tensor layout=NN arch=sm90 splits=3,5 N=6 K=8 seed=4");
+  const Case rowwise = case_of("grouped_gemm kind=fp8_per_tensor layout=NN arch=sm100 splits=3,5 N=6 K=8 seed=4");
+  const Case columnwise = case_of("grouped_gemm kind=fp8_per_tensor layout=NN arch=sm90 splits=3,5 N=6 K=8 seed=4");
   const auto* rows = rowwise.in.at("w_rowwise_data").as<std::uint8_t>();
   const auto* columns = columnwise.in.at("w_columnwise_data").as<std::uint8_t>();
   for (int g = 0; g < 2; ++g) {
@@ -192,7 +192,7 @@ TEST(Generate, KeepsElementsWhenOnlySplitsChange) {
 }
 
 TEST(Generate, GivesTwiceTheLargestValueAsAmax) {
-  const Case c = case_of("quantize recipe=nvfp4 itype=f16 amax=given splits=16,0,32 K=16 data=specials seed=3");
+  const Case c = case_of("quantize recipe=nvfp4 x_type=f16 amax=given splits=16,0,32 K=16 data=specials seed=3");
   const auto* x = c.in.at("x").as<std::uint16_t>();
   std::vector<float> values(48 * 16);
   decode(Format::f16, std::span(x, values.size()), values);
@@ -204,13 +204,13 @@ TEST(Generate, GivesTwiceTheLargestValueAsAmax) {
 
 // The promise of integers: with its scale every product is a multiple of one unit, and magnitudes sum to 2^13 units at most.
 TEST(Generate, IntegersLeaveNoRoomForOrder) {
-  for (const char* words : {"kind=tensor splits=5,0,9 N=6 K=2000", "kind=block splits=5,0,9 N=136 K=400", "kind=block splits=5,0,9 N=6 K=5000",
-                            "kind=block splits=5,9 N=6 K=400 weight_block=1x128"}) {
+  for (const char* words : {"kind=fp8_per_tensor splits=5,0,9 N=6 K=2000", "kind=fp8_block splits=5,0,9 N=136 K=400", "kind=fp8_block splits=5,0,9 N=6 K=5000",
+                            "kind=fp8_block splits=5,9 N=6 K=400 weight_block=1x128"}) {
     const Case c = case_of("grouped_gemm data=integers seed=3 " + std::string(words));
     const CaseLine line = parse_case_line("grouped_gemm data=integers seed=3 " + std::string(words));
     const std::int64_t N = line.integer("N"), K = line.integer("K");
     const std::vector<std::int64_t> splits = line.splits();
-    const bool block = line.text("kind") == "block", tile = line.text("weight_block") == "128x128";
+    const bool block = line.text("kind") == "fp8_block", tile = line.text("weight_block") == "128x128";
     const auto values = [&](const std::string& name) {
       const Tensor& t = c.in.at(name);
       std::vector<float> list(static_cast<std::size_t>(t.elements()));
@@ -254,7 +254,7 @@ TEST(Generate, IntegersLeaveNoRoomForOrder) {
 TEST(Generate, RefusesWhatCannotBe) {
   EXPECT_THROW(case_of("quantize recipe=block_1x128 R=99999999999 K=99999999999"), InvalidArgument);
   EXPECT_THROW(case_of("quantize recipe=block_1x128 splits=99999999999 K=64"), InvalidArgument);
-  EXPECT_THROW(case_of("splits_to_offsets_multi itype=i32 splits=3000000000 outputs=1:i64"), InvalidArgument);
+  EXPECT_THROW(case_of("splits_to_offsets_multi x_type=i32 splits=3000000000 outputs=1:i64"), InvalidArgument);
   EXPECT_NO_THROW(case_of("splits_to_offsets splits=9000000000000000000"));
 }
 

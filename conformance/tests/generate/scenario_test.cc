@@ -48,7 +48,7 @@ struct Launches {
 void PrintTo(const Launches& each, std::ostream* out) { *out << each.line; }
 class ScenarioGraphs : public testing::TestWithParam<Launches> {};
 TEST_P(ScenarioGraphs, AreLaunchedInThisOrder) {
-  EXPECT_EQ(graphs_text(scenario_of(parse_case_line(std::string("scenario recipe=block splits=3,0,5 N=8 K=16 replay=3 ") + GetParam().line))), GetParam().text);
+  EXPECT_EQ(graphs_text(scenario_of(parse_case_line(std::string("scenario recipe=fp8_block splits=3,0,5 N=8 K=16 replay=3 ") + GetParam().line))), GetParam().text);
 }
 const Launches kLaunches[] = {
     {"steps=forward,dgrad,wgrad", "forward00,dgrad00,wgrad00"},
@@ -72,19 +72,19 @@ TEST_P(ScenarioSteps, AreTheseLines) {
   EXPECT_EQ(to_text(scenario.calls.back().line), to_text(parse_case_line(GetParam().line)));
 }
 const StepLine kSteps[] = {
-    {"recipe=block splits=3,5 N=8 K=16 seed=9 eps=0.5 otype=e5m2 extra_rows=2", "quantize",
+    {"recipe=fp8_block splits=3,5 N=8 K=16 seed=9 eps=0.5 otype=e5m2 extra_rows=2", "quantize",
      "quantize recipe=block_1x128 pow2=1 eps=0.5 otype=e5m2 splits=3,5 extra_rows=2 K=16 seed=9"},
-    {"recipe=block splits=3,5 N=8 K=16 noop=0 pow2=0", "weights", "quantize recipe=block_128x128 noop=0 splits=8,8 K=16"},
+    {"recipe=fp8_block splits=3,5 N=8 K=16 noop=0 pow2=0", "weights", "quantize recipe=block_128x128 noop=0 splits=8,8 K=16"},
     {"recipe=nvfp4 splits=16,32 N=16 K=32", "weights", "quantize recipe=nvfp4 two_dimensional=1 scale_layout=swizzled splits=16,16 K=32"},
     {"recipe=tensor_delayed splits=3,5 N=8 K=16 scales=pow2 grad_otype=e5m2 bias=1", "gradients",
      "quantize recipe=tensor_delayed otype=e5m2 scales=pow2 dbias=1 splits=3,5 K=8"},
-    {"recipe=block splits=3,5 N=8 K=16 bias=1 itype=f16 noop=1", "forward", "linear_forward recipe=block itype=f16 bias=1 noop=1 splits=3,5 N=8 K=16"},
-    {"recipe=tensor_current splits=3,5 N=8 K=16 grad_otype=e5m2 deferred=1 accumulate=1 dtype_d=bf16", "wgrad",
-     "linear_wgrad recipe=tensor_current grad_otype=e5m2 deferred=1 accumulate=1 dtype_d=bf16 splits=3,5 N=8 K=16"},
-    {"recipe=none splits=3,5 N=8 K=16 itype=f16 bias=1", "TN", "grouped_gemm kind=f16 dtype_d=f16 bias=1 splits=3,5 N=8 K=16"},
+    {"recipe=fp8_block splits=3,5 N=8 K=16 bias=1 x_type=f16 noop=1", "forward", "linear_forward recipe=fp8_block x_type=f16 bias=1 noop=1 splits=3,5 N=8 K=16"},
+    {"recipe=tensor_current splits=3,5 N=8 K=16 grad_otype=e5m2 deferred=1 accumulate=1 d_type=bf16", "wgrad",
+     "linear_wgrad recipe=tensor_current grad_otype=e5m2 deferred=1 accumulate=1 d_type=bf16 splits=3,5 N=8 K=16"},
+    {"recipe=none splits=3,5 N=8 K=16 x_type=f16 bias=1", "TN", "grouped_gemm kind=f16 d_type=f16 bias=1 splits=3,5 N=8 K=16"},
     {"recipe=tensor_delayed splits=3,5 N=8 K=16 grad_otype=e5m2", "NN",
-     "grouped_gemm kind=tensor layout=NN dy_type=e5m2 split_accumulator=1 splits=3,5 N=8 K=16"},
-    {"recipe=block splits=3,5 N=8 K=16 accumulate=1", "NT", "grouped_gemm kind=block layout=NT dtype_d=f32 beta=1 splits=3,5 N=8 K=16"},
+     "grouped_gemm kind=fp8_per_tensor layout=NN dy_type=e5m2 split_accumulator=1 splits=3,5 N=8 K=16"},
+    {"recipe=fp8_block splits=3,5 N=8 K=16 accumulate=1", "NT", "grouped_gemm kind=fp8_block layout=NT d_type=f32 beta=1 splits=3,5 N=8 K=16"},
 };
 INSTANTIATE_TEST_SUITE_P(All, ScenarioSteps, testing::ValuesIn(kSteps));
 
@@ -138,7 +138,7 @@ TEST(ScenarioInputs, ChangeWhatIsToChangeAndNothingElse) {
 
 TEST(ScenarioInputs, FollowTheFlag) {
   for (const auto& [noop, run] : {std::pair{"0", 0.0f}, {"0.5", 0.5f}, {"1", 0.0f}}) {
-    const CaseLine line = parse_case_line(std::string("scenario recipe=block steps=weights,forward splits=3 N=8 K=16 replay=6:data,noop noop=") + noop);
+    const CaseLine line = parse_case_line(std::string("scenario recipe=fp8_block steps=weights,forward splits=3 N=8 K=16 replay=6:data,noop noop=") + noop);
     const Scenario scenario = scenario_of(line);
     std::vector<float> flags;
     for (int round = 0; round < 6; ++round) {
@@ -163,11 +163,11 @@ TEST(ScenarioInputs, LinkGradientsAndCachesOfMicrobatches) {
   EXPECT_EQ(chained("recipe=none steps=wgrad,wgrad accumulate=1", 1), "main_grad<-0.dw ");
   EXPECT_EQ(chained("recipe=none steps=wgrad,wgrad", 1), "");
   EXPECT_EQ(chained("recipe=none steps=NT/NT accumulate=rest modules=2", 3), "c<-2.d ");
-  EXPECT_EQ(chained("recipe=block steps=forward,forward noop=0", 1), "w_rowwise_data<-0.w_rowwise_data w_rowwise_scale_inv<-0.w_rowwise_scale_inv ");
+  EXPECT_EQ(chained("recipe=fp8_block steps=forward,forward noop=0", 1), "w_rowwise_data<-0.w_rowwise_data w_rowwise_scale_inv<-0.w_rowwise_scale_inv ");
   const Scenario rest = scenario_of(parse_case_line("scenario splits=3 N=8 K=16 replay=2 recipe=none steps=wgrad,wgrad accumulate=rest"));
   EXPECT_EQ(rest.calls[0].line.integer("accumulate"), 0);
   EXPECT_EQ(rest.calls[1].line.integer("accumulate"), 1);
-  const Scenario cached = scenario_of(parse_case_line("scenario splits=3 N=8 K=16 replay=2 recipe=block steps=forward,forward noop=0"));
+  const Scenario cached = scenario_of(parse_case_line("scenario splits=3 N=8 K=16 replay=2 recipe=fp8_block steps=forward,forward noop=0"));
   ASSERT_EQ(cached.calls[0].carried.size(), 2u);  // the last forward of the replay before
   EXPECT_EQ(cached.calls[0].carried[0].call, 1u);
   EXPECT_TRUE(cached.calls[1].carried.empty());
@@ -193,7 +193,7 @@ TEST(ScenarioSplits, AreWhatReplaysGoThrough) {
 
 // Compact scales take room by rows: splits whose scales would not fit the captured tensors are passed over.
 TEST(ScenarioSplits, KeepTheSizeOfEveryTensor) {
-  const CaseLine line = parse_case_line("scenario recipe=block steps=TN,NN,NT splits=128,0,256,128 change=edges N=8 K=16 replay=16:data,splits,scales");
+  const CaseLine line = parse_case_line("scenario recipe=fp8_block steps=TN,NN,NT splits=128,0,256,128 change=edges N=8 K=16 replay=16:data,splits,scales");
   const Scenario scenario = scenario_of(line);
   EXPECT_EQ(scenario.turns.size(), 10u);
   const auto first = scenario_inputs(line, scenario, 0);

@@ -307,14 +307,14 @@ TEST(FailureText, OfAQuantizedTensor) {
 }
 
 TEST(FailureText, OfAProduct) {
-  const std::string line = "grouped_gemm kind=block layout=NT dtype_d=f32 splits=128,0 N=4 K=8 data=clustered seed=1";
+  const std::string line = "grouped_gemm kind=fp8_block layout=NT d_type=f32 splits=128,0 N=4 K=8 data=clustered seed=1";
   const Case problem = case_of(line);
   const Tensor want = tensor(Format::f32, {8, 8}, numbers(64));
   Tensor got = want;
   for (const int at : {33, 34, 35, 50, 51}) got.as<std::uint32_t>()[at] -= at == 51 ? 100 : 1;
   got.as<std::uint32_t>()[52] -= 1 << 20;
   EXPECT_EQ(failure_text(line, compare(problem, "d", want, got), ""),
-            "FAILED  grouped_gemm kind=block layout=NT dtype_d=f32 splits=128,0 N=4 K=8 data=clustered seed=1\n"
+            "FAILED  grouped_gemm kind=fp8_block layout=NT d_type=f32 splits=128,0 N=4 K=8 data=clustered seed=1\n"
             "  output  d f32 [8,8]: 6 of 64 differ\n"
             "  first   group 1, row 0, column 1: got 0x3F841FFF (1.0322264), want 0x3F842000 (1.0322266)\n"
             "  where   group 1; rows 0,2; columns 1-4\n"
@@ -343,7 +343,7 @@ TEST(FailureText, WrapsLongCasesAndKeepsTheCommandWhole) {
 }
 
 TEST(FailureText, CutsLongLists) {
-  const Case problem = case_of("grouped_gemm kind=bf16 dtype_d=f32 splits=2000 N=2 K=8");
+  const Case problem = case_of("grouped_gemm kind=bf16 d_type=f32 splits=2000 N=2 K=8");
   const Tensor want = tensor(Format::f32, {2000, 2}, numbers(4000));
   Tensor got = want;
   for (int row = 0; row < 2000; row += 50) got.as<float>()[row * 2] = -1;

@@ -73,7 +73,7 @@ std::int64_t size_of(const golden::Case& problem) {
   return bytes;
 }
 
-constexpr std::int64_t kMostBytes = 60'000;  // of outputs: the models are slow
+constexpr std::int64_t kMaxBytes = 60'000;  // of outputs: the models are slow
 
 class Fixture : public testing::TestWithParam<std::string> {};
 
@@ -81,7 +81,7 @@ TEST_P(Fixture, passes_right_products_whatever_is_stated) {
   int planned = 0, unplanned = 0, large = 0;
   for (golden::Case& problem : golden::read_fixture_contained(GetParam()).cases) {
     if (product_output(problem.op).empty() || problem.out.empty()) continue;
-    if (size_of(problem) > kMostBytes) {
+    if (size_of(problem) > kMaxBytes) {
       ++large;
       continue;
     }
@@ -94,11 +94,11 @@ TEST_P(Fixture, passes_right_products_whatever_is_stated) {
       rogue.execute = [&](const assay_call& call) { return rogue.honest(With(call, "plan", other).call); };
       const Judgement judgement = judged(problem);
       EXPECT_EQ(judgement.verdict, Verdict::passed) << problem.name << " under " << other << "\n" << judgement.text;
-      EXPECT_EQ(judgement.ground, Ground::bits);
+      EXPECT_EQ(judgement.basis, CheckBasis::bits);
       state(rogue, "", "");  // says nothing
       const Judgement silent = judged(problem);
       EXPECT_EQ(silent.verdict, Verdict::passed) << problem.name << " under " << other << ", unstated\n" << silent.text;
-      EXPECT_EQ(silent.ground, Ground::bound);
+      EXPECT_EQ(silent.basis, CheckBasis::bound);
       ++planned;
     }
     // What was recorded lies within the bounds, with the unit stated and without.
@@ -137,7 +137,7 @@ TEST_P(Fixture, passes_right_products_whatever_is_stated) {
 
 TEST_P(Fixture, follows_the_stated_sign_of_zero) {
   for (golden::Case& problem : golden::read_fixture_contained(GetParam()).cases) {
-    if (problem.op != "quantize" || problem.out.empty() || problem.attributes.count("zero_sign") != 0 || size_of(problem) > kMostBytes) continue;
+    if (problem.op != "quantize" || problem.out.empty() || problem.attributes.count("zero_sign") != 0 || size_of(problem) > kMaxBytes) continue;
     for (const char* made : {"kept", "positive"}) {
       for (const int stated : {-1, 0, 1}) {
         Rogue rogue;

@@ -13,7 +13,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr const char* kProduct = "grouped_gemm kind=tensor layout=TN dtype_d=f32 splits=24,0,40 N=32 K=160 split_accumulator=0 seed=5";
+constexpr const char* kProduct = "grouped_gemm kind=fp8_per_tensor layout=TN d_type=f32 splits=24,0,40 N=32 K=160 split_accumulator=0 seed=5";
 constexpr const char* kQuantized = "quantize recipe=tensor_current splits=24,0,40 K=160 seed=5";
 constexpr const char* kReplayed = "quantize recipe=block_1x128 splits=128,5,0 K=136 seed=74 replay=4:data,splits";
 
@@ -79,7 +79,7 @@ TEST(Foreseen, ChangesNoVerdict) {
           EXPECT_EQ(seen.judgement.elements, alone.elements);
           EXPECT_EQ(seen.judgement.elements_exact, alone.elements_exact);
           EXPECT_EQ(seen.judgement.elements_bounded, alone.elements_bounded);
-          EXPECT_EQ(seen.judgement.ground, alone.ground);
+          EXPECT_EQ(seen.judgement.basis, alone.basis);
           ASSERT_TRUE(seen.stated.has_value());
           if (text == kProduct) {
             EXPECT_STREQ(seen.stated->plan, plan);

@@ -18,10 +18,10 @@ namespace {
 
 using golden::Case;
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kTwo61 = std::int64_t{1} << 61, kTwo62 = std::int64_t{1} << 62;
 constexpr std::int64_t kSizes[] = {std::numeric_limits<std::int64_t>::min(), -1, (std::int64_t{1} << 31) - 1, std::int64_t{1} << 53,
-                                   kTwo61, kTwo62, kMost};
+                                   kTwo61, kTwo62, kMax};
 
 golden::Tensor splits_of(std::vector<std::int64_t> values) {
   golden::Tensor tensor = golden::make_tensor(Format::i64, {static_cast<std::int64_t>(values.size())});
@@ -100,11 +100,11 @@ constexpr const char* kLines[] = {
     "delayed_update tensors=3 length=2 margin=1 seed=9",
     "grouped_dbias splits=5,0 K=3 accumulate=1 seed=10",
     "grouped_gemm kind=bf16 layout=TN splits=0,2 N=3 K=5 beta=0.5 bias=1 seed=11",
-    "grouped_gemm kind=tensor layout=NT splits=0,0 N=3 K=5 seed=12",
-    "grouped_gemm kind=block layout=NN splits=3,5 N=130 K=3 seed=13",
+    "grouped_gemm kind=fp8_per_tensor layout=NT splits=0,0 N=3 K=5 seed=12",
+    "grouped_gemm kind=fp8_block layout=NN splits=3,5 N=130 K=3 seed=13",
     "grouped_gemm kind=mxfp8 layout=TN splits=0,0 N=3 K=0 seed=14",
     "grouped_gemm kind=nvfp4 layout=TN splits=3,4 N=32 K=16 seed=15",
-    "linear_forward recipe=block splits=1,2 N=3 K=9 noop=0 bias=1 seed=16",
+    "linear_forward recipe=fp8_block splits=1,2 N=3 K=9 noop=0 bias=1 seed=16",
     "linear_dgrad recipe=tensor_delayed splits=4,0 N=6 K=6 bias=1 seed=17",
     "linear_wgrad recipe=nvfp4 splits=2,0 N=6 K=4 accumulate=1 seed=18",
 };

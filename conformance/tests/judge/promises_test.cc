@@ -12,7 +12,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr const char* kProduct = "grouped_gemm kind=bf16 dtype_d=f32 splits=9,0,17 N=24 K=288 data=clustered seed=38";
+constexpr const char* kProduct = "grouped_gemm kind=bf16 d_type=f32 splits=9,0,17 N=24 K=288 data=clustered seed=38";
 constexpr const char* kOffsets = "splits_to_offsets splits=1,2";
 
 struct Statement {

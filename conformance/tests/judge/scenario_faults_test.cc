@@ -182,16 +182,16 @@ void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
 
 constexpr const char* kForward = "scenario recipe=none steps=forward bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=440 replay=12:data,splits";
 constexpr const char* kScaled = "scenario recipe=tensor_delayed steps=forward,dgrad,wgrad bias=1 splits=17,0,33,7 change=edges N=24 K=40 extra_rows=6 seed=444 replay=12:data,splits,scales";
-constexpr const char* kBlockScaled = "scenario recipe=block steps=TN,NN,NT workspace=kept splits=17,0,33,7 N=24 K=40 seed=468 replay=6:data,splits,scales";
-constexpr const char* kSkips = "scenario recipe=block steps=weights,forward noop=0 splits=17,0,33 N=136 K=24 seed=482 replay=10:data,noop";
-constexpr const char* kHalfSkips = "scenario recipe=block steps=weights,forward/forward noop=0.5 splits=17,0,33 N=24 K=40 seed=485 replay=5:data,splits,noop";
-constexpr const char* kApart = "scenario recipe=block steps=forward/dgrad,wgrad bias=1 warm=1 splits=17,0,33,7 N=24 K=136 seed=452 replay=8:data,splits";
-constexpr const char* kBehind = "scenario recipe=block steps=dgrad,wgrad workspace=shared splits=17,0,33,7 N=24 K=40 seed=464 replay=6:data,splits";
-constexpr const char* kTwo = "scenario recipe=block steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=17,0,33,7 N=24 K=40 seed=471 replay=5:data,splits";
+constexpr const char* kBlockScaled = "scenario recipe=fp8_block steps=TN,NN,NT workspace=kept splits=17,0,33,7 N=24 K=40 seed=468 replay=6:data,splits,scales";
+constexpr const char* kSkips = "scenario recipe=fp8_block steps=weights,forward noop=0 splits=17,0,33 N=136 K=24 seed=482 replay=10:data,noop";
+constexpr const char* kHalfSkips = "scenario recipe=fp8_block steps=weights,forward/forward noop=0.5 splits=17,0,33 N=24 K=40 seed=485 replay=5:data,splits,noop";
+constexpr const char* kApart = "scenario recipe=fp8_block steps=forward/dgrad,wgrad bias=1 warm=1 splits=17,0,33,7 N=24 K=136 seed=452 replay=8:data,splits";
+constexpr const char* kBehind = "scenario recipe=fp8_block steps=dgrad,wgrad workspace=shared splits=17,0,33,7 N=24 K=40 seed=464 replay=6:data,splits";
+constexpr const char* kTwo = "scenario recipe=fp8_block steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=17,0,33,7 N=24 K=40 seed=471 replay=5:data,splits";
 constexpr const char* kAtOnce = "scenario recipe=none steps=forward/dgrad,wgrad modules=2 order=streams splits=17,0,33,7 N=24 K=40 seed=472 replay=5:data,splits";
 constexpr const char* kDeferred = "scenario recipe=none steps=forward,forward/dgrad,wgrad/dgrad,wgrad deferred=1 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=490 replay=5:data,splits";
-constexpr const char* kRest = "scenario recipe=block steps=wgrad,wgrad,wgrad deferred=1 accumulate=rest bias=1 splits=17,0,33,7 N=24 K=40 seed=491 replay=5:data,splits";
-constexpr const char* kHistory = "scenario recipe=block steps=forward/dgrad/wgrad history=11 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=453 replay=8:data,splits";
+constexpr const char* kRest = "scenario recipe=fp8_block steps=wgrad,wgrad,wgrad deferred=1 accumulate=rest bias=1 splits=17,0,33,7 N=24 K=40 seed=491 replay=5:data,splits";
+constexpr const char* kHistory = "scenario recipe=fp8_block steps=forward/dgrad/wgrad history=11 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=453 replay=8:data,splits";
 
 const Fault kFaults[] = {
     {"nothing", kApart, Verdict::passed, {}, "", [](Replayer&) {}},
@@ -292,8 +292,8 @@ const Fault kFaults[] = {
          if (is(call, "linear_wgrad") && workspace[0] == 0x77) spoil_last_group(call, "dw");
        });
      }},
-    {"stale_workspace_of_the_replay_before", "scenario recipe=block steps=dgrad,wgrad workspace=kept splits=17,0,33,7 N=24 K=40 seed=463 replay=6:data,splits",
-     Verdict::failed, {"when    replay 2 of 6, step wgrad", "group 3"}, "scenario recipe=block steps=dgrad,wgrad warm=1 splits=17,0,33,7 N=24 K=40 seed=465 replay=4",
+    {"stale_workspace_of_the_replay_before", "scenario recipe=fp8_block steps=dgrad,wgrad workspace=kept splits=17,0,33,7 N=24 K=40 seed=463 replay=6:data,splits",
+     Verdict::failed, {"when    replay 2 of 6, step wgrad", "group 3"}, "scenario recipe=fp8_block steps=dgrad,wgrad warm=1 splits=17,0,33,7 N=24 K=40 seed=465 replay=4",
      [](Replayer& replayer) {
        replayer.workspace = 64;
        always(replayer, [&replayer](const assay_call& call) {
@@ -303,7 +303,7 @@ const Fault kFaults[] = {
          if (is(call, "linear_wgrad")) std::memset(workspace, 0x77, 64);
        });
      }},
-    {"workspace_between_layouts", "scenario recipe=block steps=NN,NT/NN,NT workspace=shared splits=17,0,33,7 N=24 K=40 seed=469 replay=6:data,splits,scales",
+    {"workspace_between_layouts", "scenario recipe=fp8_block steps=NN,NT/NN,NT workspace=shared splits=17,0,33,7 N=24 K=40 seed=469 replay=6:data,splits,scales",
      Verdict::failed, {"step NT"}, kBlockScaled, [](Replayer& replayer) {
        replayer.workspace = 64;
        always(replayer, [&replayer](const assay_call& call) {
@@ -326,7 +326,7 @@ const Fault kFaults[] = {
 
     // What only a later replay shows.
     {"second_replay_hangs", kBehind, Verdict::unfinished, {"when    replay 2 of 6", "hang    not finished after 200 ms"},
-     "scenario recipe=block steps=forward/dgrad/wgrad history=11 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=453 replay=8:data,splits", [](Replayer& replayer) {
+     "scenario recipe=fp8_block steps=forward/dgrad/wgrad history=11 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=453 replay=8:data,splits", [](Replayer& replayer) {
        auto hangs = std::make_shared<bool>(false);
        replayer.perform = [hangs, &replayer](const assay_graph& graph, std::size_t index, int launch) {
          const bool behind = index > 0 && is(graph.calls[index].call, "linear_wgrad") && is(graph.calls[index - 1].call, "linear_dgrad");

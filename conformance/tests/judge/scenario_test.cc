@@ -28,7 +28,7 @@ TEST(JudgeScenario, ComparesEveryOutputOfEveryReplay) {
   EXPECT_EQ(name_of(judgement.verdict), "passed") << judgement.text;
   EXPECT_EQ(judgement.text, "");
   EXPECT_EQ(judgement.elements, kWords);
-  EXPECT_EQ(judgement.ground, Ground::bits);
+  EXPECT_EQ(judgement.basis, CheckBasis::bits);
 }
 
 TEST(JudgeScenario, FailsABackendThatDoesNothing) {
@@ -162,7 +162,7 @@ TEST(JudgeScenario, HoldsGraphsToTheBitsOfEagerExecution) {
   const Judgement judgement = judged(Rogue::table(), line);
   EXPECT_EQ(name_of(judgement.verdict), "failed");
   EXPECT_TRUE(contains(judgement.text, "made one by one, on the inputs of replay 1 of 2\n  output  step NT, d: other bits than in replay 1")) << judgement.text;
-  EXPECT_EQ(judgement.ground, Ground::bound);
+  EXPECT_EQ(judgement.basis, CheckBasis::bound);
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 namespace assay::conformance {
 namespace {
 
-constexpr const char* kBf16 = "grouped_gemm kind=bf16 dtype_d=f32 splits=9,0,17 N=24 K=288 data=clustered seed=38";
-constexpr const char* kBlock = "grouped_gemm kind=block dtype_d=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45";
-constexpr const char* kExact = "grouped_gemm kind=bf16 dtype_d=f32 splits=9,0,17 N=24 K=64 data=integers seed=54";
+constexpr const char* kBf16 = "grouped_gemm kind=bf16 d_type=f32 splits=9,0,17 N=24 K=288 data=clustered seed=38";
+constexpr const char* kBlock = "grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45";
+constexpr const char* kExact = "grouped_gemm kind=bf16 d_type=f32 splits=9,0,17 N=24 K=64 data=integers seed=54";
 constexpr const char* kZeros = "quantize recipe=tensor_current R=33 K=64 data=specials seed=2";
 
 void states(Rogue& rogue, const std::string& unit, const std::string& plan) {
@@ -31,7 +31,7 @@ struct Statement {
   const char* name;
   const char* line;
   Verdict verdict;
-  Ground ground;
+  CheckBasis basis;
   std::vector<std::string> told;
   void (*plant)(Rogue&);
 };
@@ -45,35 +45,35 @@ TEST_P(Stated, IsHeldToIt) {
   statement.plant(rogue);
   const Judgement judgement = judge_text(rogue, statement.line);
   EXPECT_EQ(name_of(judgement.verdict), name_of(statement.verdict)) << judgement.text;
-  EXPECT_EQ(name_of(judgement.ground), name_of(statement.ground));
+  EXPECT_EQ(name_of(judgement.basis), name_of(statement.basis));
   for (const std::string& part : statement.told) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
   EXPECT_EQ(judgement.text.empty(), statement.verdict == Verdict::passed) << judgement.text;
 }
 
 const Statement kStatements[] = {
-    {"the_right_plan", kBf16, Verdict::passed, Ground::bits, {}, [](Rogue&) {}},
-    {"another_plan", kBf16, Verdict::failed, Ground::bits, {"  output  d f32"}, [](Rogue& rogue) {
+    {"the_right_plan", kBf16, Verdict::passed, CheckBasis::bits, {}, [](Rogue&) {}},
+    {"another_plan", kBf16, Verdict::failed, CheckBasis::bits, {"  output  d f32"}, [](Rogue& rogue) {
        states(rogue, "sm80.mma.f16", "sm80.bf16.chain");
      }},
-    {"another_plan_for_blocks", kBlock, Verdict::failed, Ground::bits, {"  output  d f32"}, [](Rogue& rogue) {
+    {"another_plan_for_blocks", kBlock, Verdict::failed, CheckBasis::bits, {"  output  d f32"}, [](Rogue& rogue) {
        states(rogue, "sm90.wgmma.fp8", "cublaslt.sm90.fp8_block.rows_first");
      }},
-    {"no_such_plan", kBf16, Verdict::failed, Ground::bits,
+    {"no_such_plan", kBf16, Verdict::failed, CheckBasis::bits,
      {"  stated  the backend states the plan 'sm90.bf16.best', which is not known (assay list --plans)"}, [](Rogue& rogue) {
        states(rogue, "", "sm90.bf16.best");
      }},
-    {"no_such_unit", kBf16, Verdict::failed, Ground::bits,
+    {"no_such_unit", kBf16, Verdict::failed, CheckBasis::bits,
      {"  stated  the backend states the unit 'sm91.wgmma.f16', which is no row of the tensor-core table (assay list --units)"}, [](Rogue& rogue) {
        states(rogue, "sm91.wgmma.f16", "cublaslt.sm90.bf16");
      }},
-    {"no_such_unit_outside_products", "splits_to_offsets splits=1,2", Verdict::failed, Ground::bits, {"  stated  the backend states the unit 'x'"}, [](Rogue& rogue) {
+    {"no_such_unit_outside_products", "splits_to_offsets splits=1,2", Verdict::failed, CheckBasis::bits, {"  stated  the backend states the unit 'x'"}, [](Rogue& rogue) {
        states(rogue, "x", "");
      }},
 
     // Nothing stated, and data for which the order of summation matters: every element within its bound.
-    {"no_plan", kBf16, Verdict::passed, Ground::bound, {}, states_nothing},
-    {"no_plan_for_blocks", kBlock, Verdict::passed, Ground::bound, {}, states_nothing},
-    {"no_plan_and_another_order", kBf16, Verdict::passed, Ground::bound, {}, [](Rogue& rogue) {
+    {"no_plan", kBf16, Verdict::passed, CheckBasis::bound, {}, states_nothing},
+    {"no_plan_for_blocks", kBlock, Verdict::passed, CheckBasis::bound, {}, states_nothing},
+    {"no_plan_and_another_order", kBf16, Verdict::passed, CheckBasis::bound, {}, [](Rogue& rogue) {
        states_nothing(rogue);
        rogue.execute = [&rogue](const assay_call& call) {  // the arithmetic of another architecture
          const assay_parameter plan{"plan", ASSAY_TEXT, 0, 0, "sm80.bf16.chain"};
@@ -95,7 +95,7 @@ const Statement kStatements[] = {
          return status;
        };
      }},
-    {"no_plan_and_a_wrong_scale", kBlock, Verdict::failed, Ground::bound, {"outside their bound, 0 not written"}, [](Rogue& rogue) {
+    {"no_plan_and_a_wrong_scale", kBlock, Verdict::failed, CheckBasis::bound, {"outside their bound, 0 not written"}, [](Rogue& rogue) {
        states_nothing(rogue);
        rogue.execute = [&rogue](const assay_call& call) {
          const assay_status status = rogue.honest(call);
@@ -103,7 +103,7 @@ const Statement kStatements[] = {
          return status;
        };
      }},
-    {"no_plan_and_rows_swapped", kBf16, Verdict::failed, Ground::bound, {"outside their bound, 0 not written, 0 written past the groups, of 624"}, [](Rogue& rogue) {
+    {"no_plan_and_rows_swapped", kBf16, Verdict::failed, CheckBasis::bound, {"outside their bound, 0 not written, 0 written past the groups, of 624"}, [](Rogue& rogue) {
        states_nothing(rogue);
        rogue.execute = [&rogue](const assay_call& call) {
          const assay_status status = rogue.honest(call);
@@ -112,7 +112,7 @@ const Statement kStatements[] = {
          return status;
        };
      }},
-    {"no_plan_and_nan", kBf16, Verdict::failed, Ground::bound, {"1 outside their bound", "row 2, column 5: got 0x7FC00000 (NaN)"}, [](Rogue& rogue) {
+    {"no_plan_and_nan", kBf16, Verdict::failed, CheckBasis::bound, {"1 outside their bound", "row 2, column 5: got 0x7FC00000 (NaN)"}, [](Rogue& rogue) {
        states_nothing(rogue);
        rogue.execute = [&rogue](const assay_call& call) {
          const assay_status status = rogue.honest(call);
@@ -120,7 +120,7 @@ const Statement kStatements[] = {
          return status;
        };
      }},
-    {"no_plan_and_not_written", kBf16, Verdict::failed, Ground::bound, {"0 outside their bound, 1 not written", "row 25, column 23"}, [](Rogue& rogue) {
+    {"no_plan_and_not_written", kBf16, Verdict::failed, CheckBasis::bound, {"0 outside their bound, 1 not written", "row 25, column 23"}, [](Rogue& rogue) {
        states_nothing(rogue);
        rogue.execute = [&rogue](const assay_call& call) {
          float before = 0;
@@ -130,11 +130,11 @@ const Statement kStatements[] = {
          return status;
        };
      }},
-    {"no_plan_and_nothing_written", kBf16, Verdict::failed, Ground::bound, {"624 not written"}, [](Rogue& rogue) {
+    {"no_plan_and_nothing_written", kBf16, Verdict::failed, CheckBasis::bound, {"624 not written"}, [](Rogue& rogue) {
        states_nothing(rogue);
        rogue.execute = [](const assay_call&) { return ASSAY_OK; };
      }},
-    {"no_plan_and_a_row_too_many", "grouped_gemm kind=bf16 dtype_d=f32 splits=9,0,17 N=24 K=72 extra_rows=3 seed=1", Verdict::failed, Ground::bound,
+    {"no_plan_and_a_row_too_many", "grouped_gemm kind=bf16 d_type=f32 splits=9,0,17 N=24 K=72 extra_rows=3 seed=1", Verdict::failed, CheckBasis::bound,
      {"24 written past the groups", "row 28, column 0"}, [](Rogue& rogue) {
        states_nothing(rogue);
        rogue.execute = [&rogue](const assay_call& call) {
@@ -145,8 +145,8 @@ const Statement kStatements[] = {
      }},
 
     // Nothing stated, but data that leave no choice: the bits.
-    {"order_free", kExact, Verdict::passed, Ground::order_free_bits, {}, states_nothing},
-    {"order_free_and_one_bit_off", kExact, Verdict::failed, Ground::order_free_bits, {"1 of 624 differ", "row 1, column 3"}, [](Rogue& rogue) {
+    {"order_free", kExact, Verdict::passed, CheckBasis::order_free_bits, {}, states_nothing},
+    {"order_free_and_one_bit_off", kExact, Verdict::failed, CheckBasis::order_free_bits, {"1 of 624 differ", "row 1, column 3"}, [](Rogue& rogue) {
        states_nothing(rogue);
        rogue.execute = [&rogue](const assay_call& call) {
          const assay_status status = rogue.honest(call);
@@ -155,16 +155,16 @@ const Statement kStatements[] = {
          return status;
        };
      }},
-    {"order_free_with_a_plan", kExact, Verdict::passed, Ground::bits, {}, [](Rogue&) {}},
+    {"order_free_with_a_plan", kExact, Verdict::passed, CheckBasis::bits, {}, [](Rogue&) {}},
 
     // The sign of an exact zero. The reference keeps it.
-    {"keeps_zero_sign", kZeros, Verdict::passed, Ground::bits, {}, [](Rogue& rogue) {
+    {"keeps_zero_sign", kZeros, Verdict::passed, CheckBasis::bits, {}, [](Rogue& rogue) {
        rogue.state = [](assay_numerics& numerics) { numerics.keeps_zero_sign = 1; };
      }},
-    {"keeps_it_but_states_not", kZeros, Verdict::failed, Ground::bits, {"0x80 (-0), want 0x00 (0)", "only the sign of zero differs"}, [](Rogue& rogue) {
+    {"keeps_it_but_states_not", kZeros, Verdict::failed, CheckBasis::bits, {"0x80 (-0), want 0x00 (0)", "only the sign of zero differs"}, [](Rogue& rogue) {
        rogue.state = [](assay_numerics& numerics) { numerics.keeps_zero_sign = 0; };
      }},
-    {"either_zero_sign_and_kept", kZeros, Verdict::passed, Ground::bits, {}, [](Rogue& rogue) {
+    {"either_zero_sign_and_kept", kZeros, Verdict::passed, CheckBasis::bits, {}, [](Rogue& rogue) {
        rogue.state = [](assay_numerics& numerics) { numerics.keeps_zero_sign = -1; };
      }},
 };

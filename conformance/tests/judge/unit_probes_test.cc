@@ -36,10 +36,10 @@ std::vector<const TensorCoreUnit*> units_for(const GroupedGemmView& view) {
 }
 
 // Every operand type.
-constexpr const char* kKinds[] = {"kind=bf16", "kind=f16", "kind=tensor", "kind=tensor layout=NN dy_type=e5m2", "kind=mxfp8"};
+constexpr const char* kKinds[] = {"kind=bf16", "kind=f16", "kind=fp8_per_tensor", "kind=fp8_per_tensor layout=NN dy_type=e5m2", "kind=mxfp8"};
 
 std::string line_of(const std::string& kind) {
-  return "grouped_gemm data=unit_probes dtype_d=f32 " + kind + (kind.find("NN") == std::string::npos ? " splits=80,64 N=4 K=64" : " splits=80,64 N=64 K=4");
+  return "grouped_gemm data=unit_probes d_type=f32 " + kind + (kind.find("NN") == std::string::npos ? " splits=80,64 N=4 K=64" : " splits=80,64 N=64 K=4");
 }
 
 TEST(UnitProbes, TellEveryUnitFromEveryOther) {
@@ -119,8 +119,8 @@ void behave(Rogue& rogue, const std::string& unit, const std::string& plan, std:
   };
 }
 
-constexpr const char* kFp8 = "grouped_gemm data=unit_probes dtype_d=f32 kind=tensor splits=80,0,64 N=16 K=64";
-constexpr const char* kBf16 = "grouped_gemm data=unit_probes dtype_d=f32 kind=bf16 splits=72,0,72 N=16 K=16";
+constexpr const char* kFp8 = "grouped_gemm data=unit_probes d_type=f32 kind=fp8_per_tensor splits=80,0,64 N=16 K=64";
+constexpr const char* kBf16 = "grouped_gemm data=unit_probes d_type=f32 kind=bf16 splits=72,0,72 N=16 K=16";
 
 TEST(UnitProbes, NameTheUnitThatABackendBehavesAs) {
   Rogue rogue;
@@ -149,7 +149,7 @@ TEST(UnitProbes, HoldAUnitWithoutAPlanToOneStep) {
   behave(rogue, "sm90.wgmma.f16", "", 16, 25, 23);
   Judgement judgement = judge_text(rogue, kBf16);
   EXPECT_EQ(judgement.verdict, Verdict::passed) << judgement.text;
-  EXPECT_EQ(judgement.ground, Ground::bits);
+  EXPECT_EQ(judgement.basis, CheckBasis::bits);
   behave(rogue, "sm90.wgmma.f16", "", 16, 24, 23);  // within the bound of any order
   judgement = judge_text(rogue, kBf16);
   EXPECT_EQ(judgement.verdict, Verdict::failed);
@@ -160,12 +160,12 @@ TEST(UnitProbes, HoldAUnitWithoutAPlanToOneStep) {
   EXPECT_TRUE(contains(judgement.text, "behaves as sm90.mma.f16.k8")) << judgement.text;
   // Longer sums, and nothing stated: any order is right.
   behave(rogue, "sm90.wgmma.f16", "", 8, 25, 23);
-  judgement = judge_text(rogue, "grouped_gemm data=unit_probes dtype_d=f32 kind=bf16 splits=72,0,72 N=16 K=64");
-  EXPECT_EQ(judgement.ground, Ground::bound);
+  judgement = judge_text(rogue, "grouped_gemm data=unit_probes d_type=f32 kind=bf16 splits=72,0,72 N=16 K=64");
+  EXPECT_EQ(judgement.basis, CheckBasis::bound);
   behave(rogue, "", "", 16, 24, 23);
   judgement = judge_text(rogue, kBf16);
   EXPECT_EQ(judgement.verdict, Verdict::passed) << judgement.text;
-  EXPECT_EQ(judgement.ground, Ground::bound);
+  EXPECT_EQ(judgement.basis, CheckBasis::bound);
 }
 
 TEST(UnitProbes, StandInStandardForEveryKindAndLayout) {
@@ -178,7 +178,7 @@ TEST(UnitProbes, StandInStandardForEveryKindAndLayout) {
     for (const std::int64_t each : line.splits()) sums += rows ? each : 0;
     EXPECT_GE(sums, static_cast<std::int64_t>(unit_probes().size())) << to_text(line);
   }
-  for (const char* kind : {"bf16", "f16", "tensor", "block"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block"}) {
     for (const char* layout : {"TN", "NN", "NT"}) EXPECT_TRUE(met.count(std::string(kind) + " " + layout)) << kind << " " << layout;
   }
 }

@@ -34,14 +34,14 @@ constexpr const char* kLines[] = {
     "quantize recipe=tensor_current R=1 K=1 noop=1 seed=3",
     "quantize recipe=tensor_current R=5 K=9 noop=0.5 dbias=1 seed=4",
     "quantize recipe=tensor_current splits=0,0 K=16 dbias=1 seed=5",
-    "quantize recipe=tensor_delayed itype=f16 splits=5,9 K=3 direction=columnwise scales=pow2 seed=6",
+    "quantize recipe=tensor_delayed x_type=f16 splits=5,9 K=3 direction=columnwise scales=pow2 seed=6",
     "quantize recipe=tensor_delayed R=4 K=4 scales=edge zero_sign=positive seed=7",
     "quantize recipe=block_1x128 splits=1,0,5 K=3 direction=rowwise seed=8",
     "quantize recipe=block_1x128 splits=1,0,5 K=3 direction=columnwise dbias=1 extra_rows=4 seed=9",
     "quantize recipe=block_1x128 R=2 K=130 noop=1 seed=10",
-    "quantize recipe=block_1x128 itype=f32 otype=e5m2 R=3 K=129 data=nans seed=11",
+    "quantize recipe=block_1x128 x_type=f32 otype=e5m2 R=3 K=129 data=nans seed=11",
     "quantize recipe=block_128x128 splits=127,2 K=131 direction=columnwise seed=12",
-    "quantize recipe=block_128x128 itype=f16 R=2 K=5 direction=rowwise data=zeros seed=13",
+    "quantize recipe=block_128x128 x_type=f16 R=2 K=5 direction=rowwise data=zeros seed=13",
     "quantize recipe=block_128x128 splits=129,130,1 K=129 pow2=1 eps=0.5 extra_rows=1 data=near_underflow seed=14",
     "quantize recipe=mxfp8 splits=1,0,33 K=31 direction=rowwise seed=15",
     "quantize recipe=mxfp8 splits=1,0,33 K=31 direction=columnwise scale_layout=swizzled extra_rows=3 seed=16",
@@ -52,19 +52,19 @@ constexpr const char* kLines[] = {
     "quantize recipe=nvfp4 R=18 K=34 hadamard=1 sign_mask=65535 direction=columnwise seed=21",
     "quantize recipe=nvfp4 R=16 K=16 noop=1 two_dimensional=1 seed=22",
     "quantize recipe=nvfp4 splits=16,16 K=16 stochastic=1 two_dimensional=1 seed=23",
-    "quantize recipe=nvfp4 itype=f16 R=16 K=32 four_over_six=mae data=ties seed=24",
+    "quantize recipe=nvfp4 x_type=f16 R=16 K=32 four_over_six=mae data=ties seed=24",
     "grouped_gemm kind=bf16 splits=0,0 N=3 K=5 seed=25",
     "grouped_gemm kind=bf16 splits=2,0,1 N=3 K=0 bias=1 seed=26",
     "grouped_gemm kind=bf16 layout=NT splits=0,3,0 N=5 K=7 beta=0.5 seed=27",
     "grouped_gemm kind=bf16 splits=3 N=0 K=4 seed=28",
-    "grouped_gemm kind=f16 layout=NN splits=5,6 N=17 K=3 extra_rows=4 arch=sm80 dtype_d=f16 seed=29",
+    "grouped_gemm kind=f16 layout=NN splits=5,6 N=17 K=3 extra_rows=4 arch=sm80 d_type=f16 seed=29",
     "grouped_gemm kind=bf16 layout=TN splits=5,6 N=17 K=33 extra_rows=4 arch=sm100 alpha=0.5,2 beta=0,1 seed=30",
     "grouped_gemm kind=bf16 layout=TN splits=5,6 N=17 K=33 arch=sm120 seed=31",
-    "grouped_gemm kind=tensor layout=NT x_type=e5m2 dy_type=e4m3 splits=3,0,5 N=9 K=11 scales=edge seed=32",
-    "grouped_gemm kind=tensor layout=TN w_type=e5m2 splits=3,5 N=9 K=40 arch=sm89 seed=33",
-    "grouped_gemm kind=tensor layout=NN splits=3,5 N=9 K=40 arch=sm100 bias=0 extra_rows=1 seed=34",
-    "grouped_gemm kind=block layout=TN splits=3,0,5 N=130 K=3 bias=1 dtype_d=f16 seed=35",
-    "grouped_gemm kind=block layout=NN weight_block=1x128 splits=3,5 N=130 K=3 seed=36",
+    "grouped_gemm kind=fp8_per_tensor layout=NT x_type=e5m2 dy_type=e4m3 splits=3,0,5 N=9 K=11 scales=edge seed=32",
+    "grouped_gemm kind=fp8_per_tensor layout=TN w_type=e5m2 splits=3,5 N=9 K=40 arch=sm89 seed=33",
+    "grouped_gemm kind=fp8_per_tensor layout=NN splits=3,5 N=9 K=40 arch=sm100 bias=0 extra_rows=1 seed=34",
+    "grouped_gemm kind=fp8_block layout=TN splits=3,0,5 N=130 K=3 bias=1 d_type=f16 seed=35",
+    "grouped_gemm kind=fp8_block layout=NN weight_block=1x128 splits=3,5 N=130 K=3 seed=36",
     "grouped_gemm kind=mxfp8 layout=NT splits=3,0,33 N=5 K=7 scale_layout=compact seed=37",
     "grouped_gemm kind=mxfp8 layout=NN splits=3,0,33 N=33 K=7 extra_rows=2 arch=sm120 seed=38",
     "grouped_gemm kind=nvfp4 layout=NN splits=3,4 N=32 K=16 scale_layout=compact seed=39",
@@ -75,7 +75,7 @@ constexpr const char* kLines[] = {
     "splits_to_offsets_2d first=0 last=9",
     "delayed_update tensors=1 length=1",
     "delayed_update tensors=3 length=2 bulk=0 algorithm=most_recent otype=e5m2 margin=1 seed=45",
-    "dequantize recipe=tensor_delayed direction=columnwise splits=3,0,4 K=5 dtype_d=f16 seed=46",
+    "dequantize recipe=tensor_delayed direction=columnwise splits=3,0,4 K=5 d_type=f16 seed=46",
     "dequantize recipe=block_1x128 splits=3,0,4 K=5 extra_rows=3 seed=47",
     "dequantize recipe=block_128x128 direction=columnwise R=129 K=130 otype=e5m2 seed=48",
     "dequantize recipe=mxfp8 scale_layout=swizzled R=5 K=3 seed=49",
@@ -83,34 +83,34 @@ constexpr const char* kLines[] = {
     "swizzle recipe=nvfp4 splits=1,0,2 K=16 seed=51",
     "unswizzle recipe=nvfp4 direction=columnwise R=34 K=6 seed=52",
     "grouped_dbias splits=0 K=3",
-    "grouped_dbias itype=f32 splits=1,0,70 K=1 accumulate=1 extra_rows=2 seed=54",
-    "linear_forward recipe=none itype=f16 splits=3,0,5 N=7 K=9 extra_rows=2 seed=55",
+    "grouped_dbias x_type=f32 splits=1,0,70 K=1 accumulate=1 extra_rows=2 seed=54",
+    "linear_forward recipe=none x_type=f16 splits=3,0,5 N=7 K=9 extra_rows=2 seed=55",
     "linear_forward recipe=none arch=sm80 splits=3,0,5 N=7 K=9 bias=1 data=integers seed=56",
-    "linear_forward recipe=tensor_current itype=f16 pow2=1 eps=0.25 splits=3,0,5 N=7 K=33 extra_rows=1 noop=0 seed=57",
+    "linear_forward recipe=tensor_current x_type=f16 pow2=1 eps=0.25 splits=3,0,5 N=7 K=33 extra_rows=1 noop=0 seed=57",
     "linear_forward recipe=tensor_current splits=3,0,5 N=7 K=33 noop=1 otype=e5m2 seed=58",
     "linear_forward recipe=tensor_delayed splits=3,0,5 N=7 K=33 bias=1 noop=1 seed=59",
     "linear_forward recipe=tensor_delayed splits=3,0,5 N=7 K=33 noop=0.5 arch=sm100 seed=60",
-    "linear_forward recipe=block splits=1,127,2 N=130 K=129 noop=0 pow2=0 bias=1 seed=61",
-    "linear_forward recipe=block splits=0,129 N=5 K=7 otype=e5m2 eps=0.5 seed=62",
+    "linear_forward recipe=fp8_block splits=1,127,2 N=130 K=129 noop=0 pow2=0 bias=1 seed=61",
+    "linear_forward recipe=fp8_block splits=0,129 N=5 K=7 otype=e5m2 eps=0.5 seed=62",
     "linear_forward recipe=mxfp8 splits=3,0,33 N=7 K=40 noop=1 seed=63",
     "linear_forward recipe=mxfp8 splits=3,0,33 N=7 K=40 noop=2 bias=1 extra_rows=3 seed=64",
     "linear_forward recipe=nvfp4 splits=3,0,17 N=6 K=20 noop=1 seed=65",
-    "linear_forward recipe=nvfp4 itype=f16 splits=3,0,17 N=6 K=20 noop=0 seed=66",
+    "linear_forward recipe=nvfp4 x_type=f16 splits=3,0,17 N=6 K=20 noop=0 seed=66",
     "linear_dgrad recipe=none splits=1,0,2 N=3 K=2 extra_rows=1 bias=1 seed=67",
     "linear_dgrad recipe=tensor_current arch=sm89 splits=4,0,1 N=33 K=6 seed=68",
     "linear_dgrad recipe=tensor_delayed grad_otype=e5m2 splits=4,0,1 N=150 K=6 bias=1 extra_rows=5 seed=69",
-    "linear_dgrad recipe=block itype=f16 pow2=0 splits=4,0,1 N=150 K=6 seed=70",
+    "linear_dgrad recipe=fp8_block x_type=f16 pow2=0 splits=4,0,1 N=150 K=6 seed=70",
     "linear_dgrad recipe=mxfp8 grad_otype=e5m2 splits=4,0,35 N=40 K=6 arch=sm120 bias=1 seed=71",
-    "linear_dgrad recipe=nvfp4 itype=f16 splits=3,0,17 N=18 K=6 extra_rows=1 seed=72",
-    "linear_wgrad recipe=none itype=f16 dtype_d=f16 accumulate=1 deferred=1 splits=0,3,0 N=5 K=4 bias=1 seed=73",
-    "linear_wgrad recipe=tensor_current dtype_d=bf16 splits=0,3,150 N=5 K=4 extra_rows=3 seed=74",
-    "linear_wgrad recipe=tensor_current itype=f16 pow2=1 deferred=1 accumulate=1 splits=0,3,9 N=5 K=4 seed=75",
+    "linear_dgrad recipe=nvfp4 x_type=f16 splits=3,0,17 N=18 K=6 extra_rows=1 seed=72",
+    "linear_wgrad recipe=none x_type=f16 d_type=f16 accumulate=1 deferred=1 splits=0,3,0 N=5 K=4 bias=1 seed=73",
+    "linear_wgrad recipe=tensor_current d_type=bf16 splits=0,3,150 N=5 K=4 extra_rows=3 seed=74",
+    "linear_wgrad recipe=tensor_current x_type=f16 pow2=1 deferred=1 accumulate=1 splits=0,3,9 N=5 K=4 seed=75",
     "linear_wgrad recipe=tensor_delayed arch=sm100 splits=0,3,9 N=5 K=4 bias=1 deferred=1 extra_rows=1 seed=76",
-    "linear_wgrad recipe=block otype=e5m2 pow2=0 splits=1,127,129 N=5 K=4 dtype_d=bf16 accumulate=1 seed=77",
-    "linear_wgrad recipe=block deferred=1 splits=0,0 N=5 K=4 bias=1 seed=78",
+    "linear_wgrad recipe=fp8_block otype=e5m2 pow2=0 splits=1,127,129 N=5 K=4 d_type=bf16 accumulate=1 seed=77",
+    "linear_wgrad recipe=fp8_block deferred=1 splits=0,0 N=5 K=4 bias=1 seed=78",
     "linear_wgrad recipe=mxfp8 splits=1,0,33 N=5 K=4 accumulate=1 grad_otype=e5m2 bias=1 seed=79",
     "linear_wgrad recipe=nvfp4 sign_mask=45576 splits=2,0,18 N=5 K=4 accumulate=1 deferred=1 extra_rows=3 seed=80",
-    "linear_wgrad recipe=nvfp4 sign_mask=1 splits=16 N=5 K=4 dtype_d=bf16 bias=1 arch=sm120 seed=81",
+    "linear_wgrad recipe=nvfp4 sign_mask=1 splits=16 N=5 K=4 d_type=bf16 bias=1 arch=sm120 seed=81",
 };
 
 struct Line {
@@ -265,7 +265,7 @@ TEST(AnswerList, HoldsEveryOpAndEveryLinearRecipe) {
 
 // A fixture that says nothing of powers of two means what a case line without them means.
 TEST(AnswerList, PowersOfTwoAreTheRecipesUnlessAFixtureSaysOtherwise) {
-  for (const std::string recipe : {"tensor_current", "block"}) {
+  for (const std::string recipe : {"tensor_current", "fp8_block"}) {
     Case asked = generate(parse_case_line("linear_forward recipe=" + recipe + " splits=16,3 N=32 K=48 data=normal seed=5"));
     const std::vector<OutputSpec> specs = outputs_of(Request::of(asked));
     const auto with = [&](std::int64_t pow2) {
@@ -276,7 +276,7 @@ TEST(AnswerList, PowersOfTwoAreTheRecipesUnlessAFixtureSaysOtherwise) {
     const Outputs said = answered(asked, specs, Layer::fast, kPoison);
     asked.attributes.erase("pow2");
     expect_same(answered(asked, specs, Layer::fast, kPoison), said, "unsaid");
-    expect_same(with(recipe == "block" ? 1 : 0), said, "the recipe's own");
+    expect_same(with(recipe == "fp8_block" ? 1 : 0), said, "the recipe's own");
     EXPECT_NE(with(0).at("y").bytes, with(1).at("y").bytes) << recipe << ": the option must show";
   }
 }
@@ -290,7 +290,7 @@ TEST(AnswerList, AnUnknownOpIsNotSupported) {
 
 // spec conventions-1.3: the NaN that an accumulating sum stores has no sign and no payload of its own.
 TEST(AccumulatedDbias, StoresOneNan) {
-  Case asked = generate(parse_case_line("grouped_dbias itype=f32 accumulate=1 splits=1 K=4 data=integers"));
+  Case asked = generate(parse_case_line("grouped_dbias x_type=f32 accumulate=1 splits=1 K=4 data=integers"));
   constexpr std::uint32_t kBefore[] = {0xFFC1'2345, 0x3F80'0000, 0xFFC1'2345, 0x3F80'0000};
   constexpr std::uint32_t kAdded[] = {0x3F80'0000, 0xFFC0'0777, 0xFFC0'0777, 0x3F80'0000};
   std::memcpy(asked.in.at("dbias").bytes.data(), kBefore, sizeof kBefore);

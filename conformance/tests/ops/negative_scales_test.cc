@@ -62,18 +62,18 @@ TEST_P(NegativeScales, GiveTheProductOfNegativeCodes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NegativeScales, testing::Values(
-    "grouped_gemm kind=tensor data=integers dtype_d=f32 splits=16,0,17,5 N=24 K=272 seed=1",
-    "grouped_gemm kind=tensor layout=NN data=integers splits=16,0,17,5 N=272 K=24 alpha=-2 beta=1 seed=2",
-    "grouped_gemm kind=tensor layout=NT data=integers dtype_d=f16 splits=16,0,272,5 N=24 K=16 seed=3",
-    "grouped_gemm kind=tensor split_accumulator=1 data=integers dtype_d=f32 splits=16,0,17,5 N=24 K=272 bias=1 seed=4",
-    "grouped_gemm kind=block data=integers dtype_d=f32 splits=16,0,17,5 N=136 K=272 seed=5",
-    "grouped_gemm kind=block layout=NN data=integers splits=16,0,17,5 N=272 K=24 seed=6",
-    "grouped_gemm kind=block layout=NT data=integers dtype_d=f32 splits=16,0,272,5 N=24 K=16 beta=1 seed=7",
-    "grouped_gemm kind=block weight_block=1x128 data=integers splits=16,0,17,5 N=24 K=272 seed=8"));
+    "grouped_gemm kind=fp8_per_tensor data=integers d_type=f32 splits=16,0,17,5 N=24 K=272 seed=1",
+    "grouped_gemm kind=fp8_per_tensor layout=NN data=integers splits=16,0,17,5 N=272 K=24 alpha=-2 beta=1 seed=2",
+    "grouped_gemm kind=fp8_per_tensor layout=NT data=integers d_type=f16 splits=16,0,272,5 N=24 K=16 seed=3",
+    "grouped_gemm kind=fp8_per_tensor split_accumulator=1 data=integers d_type=f32 splits=16,0,17,5 N=24 K=272 bias=1 seed=4",
+    "grouped_gemm kind=fp8_block data=integers d_type=f32 splits=16,0,17,5 N=136 K=272 seed=5",
+    "grouped_gemm kind=fp8_block layout=NN data=integers splits=16,0,17,5 N=272 K=24 seed=6",
+    "grouped_gemm kind=fp8_block layout=NT data=integers d_type=f32 splits=16,0,272,5 N=24 K=16 beta=1 seed=7",
+    "grouped_gemm kind=fp8_block weight_block=1x128 data=integers splits=16,0,17,5 N=24 K=272 seed=8"));
 
 // The same with sums in double, which hold them exactly: every operand has scales of both signs.
 TEST(NegativeScales, GiveTheProductThatDoublesGive) {
-  const CaseLine line = parse_case_line("grouped_gemm kind=tensor data=integers dtype_d=f32 splits=5,0,7,3,6 N=9 K=40 seed=9");
+  const CaseLine line = parse_case_line("grouped_gemm kind=fp8_per_tensor data=integers d_type=f32 splits=5,0,7,3,6 N=9 K=40 seed=9");
   golden::Case problem = generate(line);
   golden::Tensor &x_scale = problem.in.at("x_rowwise_scale_inv"), &w_scale = problem.in.at("w_rowwise_scale_inv");
   for (const std::int64_t g : {0, 2}) negate(x_scale, g, g + 1);
@@ -103,7 +103,7 @@ TEST(NegativeScales, GiveTheProductThatDoublesGive) {
 TEST(NegativeScales, ChangeTheSignOfEveryDequantizedValue) {
   for (const char* recipe : {"tensor_current", "block_1x128", "block_128x128", "nvfp4"}) {
     for (const char* direction : {"rowwise", "columnwise"}) {
-      const CaseLine line = parse_case_line(std::string("dequantize recipe=") + recipe + " direction=" + direction + " dtype_d=f32 splits=16,0,34,130 K=144 seed=3");
+      const CaseLine line = parse_case_line(std::string("dequantize recipe=") + recipe + " direction=" + direction + " d_type=f32 splits=16,0,34,130 K=144 seed=3");
       golden::Case problem = generate(line);
       const golden::Tensor plain = answered(problem, "x", Layer::scalar);
       golden::Tensor& scales = problem.in.at(std::string(direction) + "_scale_inv");

@@ -7,10 +7,10 @@
 namespace assay::conformance {
 namespace {
 
-CaseReport passed(Ground ground, std::int64_t exact, std::int64_t bounded, std::int64_t unbounded, const char* expected_by = "") {
+CaseReport passed(CheckBasis basis, std::int64_t exact, std::int64_t bounded, std::int64_t unbounded, const char* expected_by = "") {
   CaseReport made{kGenerated, "name", "line", "op", "-", {}};
   made.judgement.verdict = Verdict::passed;
-  made.judgement.ground = ground;
+  made.judgement.basis = basis;
   made.judgement.elements = exact + bounded;
   made.judgement.elements_exact = exact;
   made.judgement.elements_bounded = bounded;
@@ -19,17 +19,17 @@ CaseReport passed(Ground ground, std::int64_t exact, std::int64_t bounded, std::
   return made;
 }
 
-TEST(Ground, WordsAreToldByWhatTheyRestOn) {
-  const std::vector<CaseReport> cases{passed(Ground::bits, 40, 0, 0), passed(Ground::bits, 48, 0, 0), passed(Ground::order_free_bits, 7, 0, 0),
-                                      passed(Ground::bound, 5, 20, 3), passed(Ground::bound, 0, 4, 1), passed(Ground::bits, 9, 0, 0, "bringup")};
+TEST(CheckBasis, WordsAreToldByWhatTheyRestOn) {
+  const std::vector<CaseReport> cases{passed(CheckBasis::bits, 40, 0, 0), passed(CheckBasis::bits, 48, 0, 0), passed(CheckBasis::order_free_bits, 7, 0, 0),
+                                      passed(CheckBasis::bound, 5, 20, 3), passed(CheckBasis::bound, 0, 4, 1), passed(CheckBasis::bits, 9, 0, 0, "bringup")};
   EXPECT_EQ(elements_text(bases_of(cases)),
             "88 by bits, 9 by bits, expected by bringup, 12 by order-free bits, 24 within bounds; 4 unbounded, not compared");
   EXPECT_EQ(elements_text(bases_of({cases[0]})), "40 by bits");
   EXPECT_EQ(elements_text(bases_of({})), "");
 }
 
-TEST(Ground, SurvivesTheWayThroughJson) {
-  const CaseReport report = passed(Ground::bound, 5, 20, 3);
+TEST(CheckBasis, SurvivesTheWayThroughJson) {
+  const CaseReport report = passed(CheckBasis::bound, 5, 20, 3);
   const json entry = to_json(report);
   EXPECT_EQ(entry.at("elements"), 25);
   EXPECT_EQ(entry.at("words"), 25);  // the former name
@@ -38,11 +38,11 @@ TEST(Ground, SurvivesTheWayThroughJson) {
   const CaseReport again = report_from(entry);
   EXPECT_EQ(again.judgement.elements_exact, 5);
   EXPECT_EQ(to_json(again), entry);
-  EXPECT_FALSE(to_json(passed(Ground::bits, 5, 0, 0)).contains("unbounded"));
+  EXPECT_FALSE(to_json(passed(CheckBasis::bits, 5, 0, 0)).contains("unbounded"));
 }
 
 // Algorithm 70 states no plan.
-TEST(Ground, OfABackendThatStatesNoPlan) {
+TEST(CheckBasis, OfABackendThatStatesNoPlan) {
   const EmptyGolden golden;
   const std::string path = (golden.folder / "report.json").string();
   const Words words = faulty_run("settings", {"grouped_gemm", "--algorithm", "70", "--json", path});
@@ -67,7 +67,7 @@ TEST(Ground, OfABackendThatStatesNoPlan) {
 }
 
 // The same backend without capture: replays are made eagerly, and a wrong one says so where it is shown.
-TEST(Ground, WhatWasDoneInPlaceOfAReplayIsTold) {
+TEST(CheckBasis, WhatWasDoneInPlaceOfAReplayIsTold) {
   EmptyGolden golden;
   golden.options.environment.emplace_back("FAULTY_UNCAPTURED", "1");
   for (const bool wrong : {false, true}) {

@@ -53,7 +53,7 @@ TEST(Findings, OfBounds) {
     numerics->plan[0] = numerics->unit[0] = '\0';
     return ASSAY_OK;
   };
-  const Judgement judgement = judged("grouped_gemm kind=bf16 dtype_d=f32 splits=3,5 N=8 K=16 seed=1", silent);
+  const Judgement judgement = judged("grouped_gemm kind=bf16 d_type=f32 splits=3,5 N=8 K=16 seed=1", silent);
   ASSERT_EQ(judgement.verdict, Verdict::failed);
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];

@@ -206,7 +206,7 @@ TEST(Repro, TakesALineInAnyForm) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"repro", "quantize", "recipe=mxfp8", "splits=4x8", "K=32"},
            {"repro", "quantize K=32 splits=4x8", "recipe=mxfp8"},
-           {"repro", "  quantize   recipe=mxfp8  itype=bf16 splits=4x8 K=32 seed=0 "}}) {
+           {"repro", "  quantize   recipe=mxfp8  x_type=bf16 splits=4x8 K=32 seed=0 "}}) {
     const Ran ran = assay(words);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.out.substr(0, ran.out.find('\n')), first);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <regex>
@@ -174,6 +176,24 @@ TEST(List, SchemaIsWrittenAsJson) {
     if (op.at("op") != "splits_to_offsets") continue;
     EXPECT_EQ(op.at("in"), nlohmann::json::array({offsets}));
   }
+}
+
+// The schema names the words that attributes, and lines of earlier versions, have in place of today's.
+TEST(List, SchemaNamesTheFormerWords) {
+  const golden::TemporaryFolder folder;
+  const std::string file = (folder / "schema.json").string();
+  const std::string text = assay({"list", "--schema", "--op", "linear_wgrad", "--json", file}).out;
+  const std::string whole = std::regex_replace(text, std::regex("\n +"), " ");  // as it is before its lines are broken
+  EXPECT_TRUE(contains(whole, " former words, which still read; attributes and names of cases keep them: recipe=fp8_block for recipe=fp8_block, "
+                              "itype for x_type, dtype_d for d_type\n")) << text;
+  EXPECT_FALSE(contains(assay({"list", "--schema", "--op", "swizzle"}).out, "former words"));
+  const nlohmann::json schema = nlohmann::json::parse(std::ifstream(file));
+  std::map<std::string, nlohmann::json> keys;
+  for (const nlohmann::json& key : schema.at("ops").at(0).at("keys")) keys[key.at("key")] = key;
+  EXPECT_EQ(keys.at("x_type").at("former"), "itype");
+  EXPECT_EQ(keys.at("d_type").at("former"), "dtype_d");
+  EXPECT_EQ(keys.at("recipe").at("former_values"), (nlohmann::json{{"fp8_block", "block"}}));
+  EXPECT_FALSE(keys.at("otype").contains("former"));
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST(ReportSchema, OfSkipsWithoutProofAndFailingDevices) {
 TEST(ReportSchema, OfOtherVerbs) {
   evidence_of({"repro", "splits_to_offsets splits=1,2"}, 0);
   evidence_of({"verify", std::string(ASSAY_GOLDEN_FOLDER) + "/offsets.h5"}, 0);
-  evidence_of({"scale-map", "grouped_gemm kind=block dtype_d=f32 splits=128 N=128 K=128"}, 0);
+  evidence_of({"scale-map", "grouped_gemm kind=fp8_block d_type=f32 splits=128 N=128 K=128"}, 0);
 }
 
 TEST(ReportSchema, OfSettings) {

@@ -124,7 +124,7 @@ TEST(Json, NamesDamagedFixtures) {
 TEST(Json, HoldsTheMapOfScales) {
   const golden::TemporaryFolder folder;
   const std::string json = (folder / "map.json").string();
-  const Ran ran = assay({"scale-map", "grouped_gemm kind=block dtype_d=f32 splits=256 N=384 K=384", "--json", json, "--backend", ASSAY_FAULTY_BACKEND,
+  const Ran ran = assay({"scale-map", "grouped_gemm kind=fp8_block d_type=f32 splits=256 N=384 K=384", "--json", json, "--backend", ASSAY_FAULTY_BACKEND,
                          "--backend-options", "scales=4"});
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   std::ifstream file(json);

@@ -78,7 +78,7 @@ TEST(Settings, AnAxisThatIsNotThereIsAnError) {
   EXPECT_TRUE(contains(ran.err, "'length'") && contains(ran.err, "size, twice")) << ran.err;
 }
 
-constexpr const char* kProduct = "grouped_gemm kind=tensor dtype_d=f32 splits=17,0,9 N=24 K=48 seed=3";
+constexpr const char* kProduct = "grouped_gemm kind=fp8_per_tensor d_type=f32 splits=17,0,9 N=24 K=48 seed=3";
 
 TEST(ExpectBy, TheVerdictSaysWhoseAnswerItWas) {
   const Ran ran = assay({"repro", kProduct, "--backend", "reference", "--expect-by", ASSAY_FAULTY_BACKEND});
@@ -102,7 +102,7 @@ TEST(ExpectBy, ABackendThatCannotOpenIsToldAtOnce) {
 
 // A kernel that reads the scales of another block: which tiles, and which scale for which.
 TEST(ScalesOfAnotherBlock, AreNamed) {
-  const Words words{"repro", "grouped_gemm kind=block dtype_d=f32 splits=200,0,260 N=300 K=400 seed=1", "--backend", ASSAY_FAULTY_BACKEND,
+  const Words words{"repro", "grouped_gemm kind=fp8_block d_type=f32 splits=200,0,260 N=300 K=400 seed=1", "--backend", ASSAY_FAULTY_BACKEND,
                     "--backend-options", "scales=4"};
   const Ran ran = assay(words);
   EXPECT_EQ(ran.code, 1);
