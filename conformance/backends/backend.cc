@@ -171,13 +171,13 @@ std::string Backend::note() const {
 Backend::~Backend() {
   try {
     close();
-  } catch (const BackendError&) {  // one who wants to know calls close()
+  } catch (const BackendError&) {  // close() reports it
   }
 }
 
 namespace {
 
-// What a backend in this process answers is held to the same rules as that of a worker.
+// Answers of a backend in this process obey the same rules as those of a worker.
 void require_good(const std::string& fault) {
   if (!fault.empty()) throw BackendFault(ASSAY_FAILED, fault, "", false, true);
 }

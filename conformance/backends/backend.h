@@ -1,5 +1,5 @@
 #pragma once
-// A backend in the harness's hands: loaded, opened, and its calls as C++ that throws BackendError.
+// A loaded and opened backend; its calls as C++ functions that throw BackendError.
 
 #include <exception>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace assay::conformance {
 
-// A call that failed. `status` decides what the harness makes of it.
+// A call that failed. The verdict depends on `status`.
 class BackendError : public std::exception {
  public:
   BackendError(assay_status status, std::string text) : status_(status), text_(std::move(text)) {}
@@ -23,17 +23,17 @@ class BackendError : public std::exception {
   std::string text_;
 };
 
-// What no backend may do, whatever it is asked: its process ended or hung, or it broke a rule of the interface. It is always a
+// A fault that no call excuses: the process of the backend ended or hung, or it broke a rule of the interface. It is always a
 // verdict on the backend; what() names the call. Status ASSAY_TIMEOUT: a call did not return in time.
 class BackendFault : public BackendError {
  public:
   BackendFault(assay_status status, std::string text, std::string printed, bool spent, bool alone)
       : BackendError(status, std::move(text)), printed_(std::move(printed)), spent_(spent), alone_(alone) {}
-  // The last of what the process printed; empty where that says nothing.
+  // The end of what the process printed; may be empty.
   const std::string& printed() const { return printed_; }
-  // The context can be asked nothing more.
+  // The context cannot be used any more.
   bool is_spent() const { return spent_; }
-  // No other case has run in that process: this one is the cause.
+  // No other case has run in that process, so this one is the cause.
   bool is_alone() const { return alone_; }
 
  private:
@@ -56,13 +56,13 @@ class Remote;
 // Built-in backends, in a fixed order. "device", "emulated" and "cublaslt" are among them if the build has CUDA.
 std::vector<const assay_backend*> built_in_backends();
 
-// Milliseconds that a call may take where nothing else is said.
+// Default limit of a call in milliseconds.
 constexpr std::int64_t kCallLimit = 60'000;
 
 // A shared library, and the built-in backends on devices, are loaded in a process of their own (conformance/worker/): the table
 // below then sends each call there. No call takes longer than its limit, whatever the backend does: the process is ended then,
-// and the call throws BackendFault, as it does where the process ends or breaks a rule. What can only give something back
-// throws nothing; settle() does.
+// and the call throws BackendFault, as it does where the process ends or breaks a rule. Functions that only release something
+// do not throw; settle() does.
 class Backend {
  public:
   // `name` is a built-in backend or the path of a shared library; `limit_ms` is what a call may take. Errors: BackendError
@@ -89,33 +89,33 @@ class Backend {
 
   // A call of this context has not finished in time: what it does is not known, and all that may wait for it (copies,
   // release, streams, graphs, close) may wait for ever. From here on the harness calls none of that: memory, streams and
-  // context are left behind.
+  // context are abandoned.
   void give_up();
-  // The context is no good for another case: it was given up, its process has ended, its device is lost.
+  // The context cannot serve another case: it was abandoned, its process has ended, its device is lost.
   bool is_given_up() const;
   // Its calls are made in another process, which writes to no memory of this one.
   bool is_in_worker() const { return remote_ != nullptr; }
 
   // A case begins; see BackendFault::is_alone.
   void begin_case();
-  // Sees to it that all that was asked for is carried out, what was given back included. Errors: BackendFault, BackendError.
+  // Waits until all requests are carried out, releases included. Errors: BackendFault, BackendError.
   void settle();
-  // Closes the context; afterwards nothing may be called. Errors: BackendFault. The destructor does the same and says nothing.
+  // Closes the context; afterwards nothing may be called. Errors: BackendFault. The destructor does the same without errors.
   void close();
-  // Creates a stream, at once or with the next call that has an answer; null until then. Errors: BackendError, here or there.
+  // Creates a stream, at once or with the next call that returns a result; null until then. Errors: BackendError, here or there.
   std::shared_ptr<assay_stream*> create_stream();
-  // Waits for the stream, at once or with what is given back next, and says nothing: before memory that enqueued work may use, or the
-  // stream, is given back. Null: nothing to wait for.
+  // Waits for the stream, at once or with the next release, without errors: before memory that enqueued work may use, or the
+  // stream, is released. Null: nothing to wait for.
   void drain(assay_stream* stream);
   // Memory of this process that copy_to_host reaches with the fewest copies, at least `bytes` of it, or null; the same for all who
-  // ask. A backend in a worker may write there at any time.
+  // callers. A backend in a worker may write there at any time.
   std::byte* area(std::size_t bytes);
-  // How the process of a backend ended that ended by itself: "ended by signal 11 (SIGSEGV)"; empty for all others.
+  // How a backend's process ended, if it ended by itself: "ended by signal 11 (SIGSEGV)"; empty for all others.
   std::string end_text() const;
-  // What is worth a note, though no fault: another floating-point mode that the library set as it was loaded.
+  // A note that is not a fault: the library set another floating-point mode when it was loaded.
   std::string note() const;
 
-  // Throws unless `status` is ASSAY_OK, and gives the context up at ASSAY_TIMEOUT; `doing` is what was attempted: "allocate 4096 bytes".
+  // Throws unless `status` is ASSAY_OK, and abandons the context at ASSAY_TIMEOUT; `doing` names the attempt: "allocate 4096 bytes".
   void check(assay_status status, const std::string& doing);
   void check(const CallResult& result, const std::string& doing);
   std::string last_error();

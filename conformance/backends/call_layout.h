@@ -1,5 +1,5 @@
 #pragma once
-// Structures of the interface whose sizes are not those of this build: backend.h, 4.
+// Converts structures of the interface whose sizes differ from this build's: backend.h, 4.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +22,7 @@ inline constexpr ArraySizes kFirstSizes{40, 64, 216, 376};
 inline constexpr std::size_t kFirstTable = 248;
 inline constexpr ArraySizes kSizesHere{sizeof(assay_parameter), sizeof(assay_tensor), sizeof(assay_algorithm), sizeof(assay_axis)};
 
-// What is wrong with the size of a table, or with those that it states; or empty. Reads nothing past its end.
+// The fault of the size of a table, or of the sizes that it states; or empty. Reads nothing past its end.
 std::string fault_in_sizes(const assay_backend& table);
 // The table as this build knows it: what lies past its end is 0, but for array sizes, which are then kFirstSizes. `table` has no
 // fault.
@@ -40,7 +40,7 @@ inline assay_call call_of_this_build() {
   return call;
 }
 
-// `count` elements of an array whose elements are `size` bytes long. What they do not reach is 0.
+// `count` elements of an array whose elements are `size` bytes long. The rest is 0.
 template <class Item>
 std::vector<Item> items_of(const void* items, std::int32_t count, std::size_t size) {
   std::vector<Item> all(static_cast<std::size_t>(std::max(count, 0)));

@@ -18,7 +18,7 @@ worker::Remote::Take into(CallResult& result) {
 
 }  // namespace
 
-// An exception has left the sequence: results must not be filled in later.
+// An exception ended the sequence: results must not be filled in later.
 CallSequence::~CallSequence() {
   try {
     finish();

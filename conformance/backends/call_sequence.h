@@ -1,5 +1,5 @@
 #pragma once
-// Calls one after another, whose results are asked for together: a backend in a worker gets them in one message.
+// Calls in sequence whose results are requested together: a worker receives them in one message.
 
 #include <cstdint>
 
@@ -17,10 +17,10 @@ class CallSequence {
   CallSequence(const CallSequence&) = delete;
   CallSequence& operator=(const CallSequence&) = delete;
 
-  // Whatever status it gives, what comes behind is done, unless the device is lost. Errors of all of these: BackendFault.
+  // The calls that follow are made whatever its status is, unless the device is lost. Errors of all of these: BackendFault.
   void execute(assay_stream* stream, const assay_call& call, CallResult& result);
   void launch(assay_graph* graph, assay_stream* stream, CallResult& result);
-  // Where the call is to get a workspace first, what comes behind is not done.
+  // If the call must get a workspace first, what follows is not done.
   void ask(const assay_call& call, Questions& questions);
   void synchronize(assay_stream* stream, std::int64_t timeout_ms, CallResult& result);
   // Copies and fills, which `body` enqueues with the functions of the table.

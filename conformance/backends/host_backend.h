@@ -1,5 +1,5 @@
 #pragma once
-// What every backend on the host shares: memory, streams that run at once, capture as a list of calls, replay as making
+// Common parts of backends on the host: memory, streams that run at once, capture as a list of calls, replay as making
 // them again. A host backend is a name and an `answer`; see reference_backend.cc and null_backend.cc.
 
 #include <string>
@@ -13,7 +13,7 @@ struct HostBackend {
   const char* description;
   // Checks and keeps the options. Throws InvalidArgument.
   void (*configure)(const std::string& options, int& mode);
-  // Carries the call out, or with `dry` only says whether it could. Throws InvalidArgument and NotSupported.
+  // Carries the call out, or with `dry` only checks whether it could. Throws InvalidArgument and NotSupported.
   void (*perform)(const assay_call& call, int mode, bool dry);
   // Fills in what is stated about the call.
   void (*state)(const assay_call& call, assay_numerics& numerics);

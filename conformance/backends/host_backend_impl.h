@@ -43,7 +43,7 @@ struct assay_event {
 
 namespace assay::conformance::host {
 
-// Why an open without a context failed.
+// The reason why open() failed without a context.
 inline std::string& open_error() {
   static thread_local std::string text;
   return text;
@@ -112,7 +112,7 @@ inline assay_status device_info(assay_context*, assay_device_info* info) {
   return ASSAY_OK;
 }
 
-// No process has more address space: a larger size is not asked for, since an allocator may end the process over it.
+// No process has more address space: a larger size is not requested, since an allocator may end the process.
 inline constexpr std::int64_t kMaxAllocated = std::int64_t{1} << 48;
 
 inline assay_status allocate(assay_context* context, std::int64_t bytes, void** data) {
@@ -141,7 +141,7 @@ inline void release(assay_context* context, void* data) {
   const auto found = context->blocks.find(data);
   if (found == context->blocks.end()) return;
   if (found->second <= kLargest) {
-    if (context->spare.size() == kMax) {  // the one that has waited longest
+    if (context->spare.size() == kMax) {  // the oldest one
       std::free(context->spare.front().first);
       context->spare.erase(context->spare.begin());
     }

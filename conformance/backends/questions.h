@@ -1,5 +1,5 @@
 #pragma once
-// What a backend is asked about a call before it is made.
+// Questions to a backend about a call before it is made.
 
 #include <cstdint>
 #include <string>
@@ -10,9 +10,9 @@ namespace assay::conformance {
 
 // How one call of the table ended.
 struct CallResult {
-  bool made = false;  // false: something before it ended the matter
+  bool made = false;  // false: an earlier failure prevented it
   assay_status status = ASSAY_OK;
-  std::string error;  // what last_error said where status is not ASSAY_OK
+  std::string error;  // last_error() where status is not ASSAY_OK
   bool is_ok() const { return made && status == ASSAY_OK; }
 };
 
@@ -29,7 +29,7 @@ struct Questions {
 
 enum class Question { workspace_bytes, supports, numerics };
 
-// The call is still to get a workspace, and was asked nothing else.
+// The call must get a workspace first; no other question was asked.
 inline bool needs_workspace(const Questions& questions) {
   return !questions.sized && questions.workspace_bytes.status == ASSAY_OK && questions.bytes > 0;
 }

@@ -562,10 +562,10 @@ std::vector<std::int64_t> parse_splits(std::string_view argument, std::string_vi
         append(1, rows);
         append(groups - last - 1, 0);
       } else {
-        const std::vector<std::int64_t> dealt = zipf_splits(groups, rows, static_cast<std::uint64_t>(last));
+        const std::vector<std::int64_t> drawn = zipf_splits(groups, rows, static_cast<std::uint64_t>(last));
         append(0, 0);
-        require(static_cast<std::int64_t>(splits.size() + dealt.size()) <= kMaxGroups, argument, text, "at most 1048576 groups");
-        splits.insert(splits.end(), dealt.begin(), dealt.end());
+        require(static_cast<std::int64_t>(splits.size() + drawn.size()) <= kMaxGroups, argument, text, "at most 1048576 groups");
+        splits.insert(splits.end(), drawn.begin(), drawn.end());
       }
     } else if (times != std::string_view::npos) {
       const auto count = number<std::int64_t>(item.substr(0, times)), rows = number<std::int64_t>(item.substr(times + 1));
@@ -586,7 +586,7 @@ std::vector<std::int64_t> zipf_splits(std::int64_t groups, std::int64_t rows, st
   std::uint64_t total = 0;
   for (std::int64_t rank = 1; rank <= groups; ++rank) total += kUnit / static_cast<std::uint64_t>(rank);
 
-  // Ranks are dealt by a Fisher-Yates shuffle.
+  // Ranks are assigned by a Fisher-Yates shuffle.
   std::vector<std::size_t> group_of(static_cast<std::size_t>(groups));
   for (std::size_t i = 0; i < group_of.size(); ++i) group_of[i] = i;
   const CounterRandom random(seed, "zipf");
@@ -595,14 +595,14 @@ std::vector<std::int64_t> zipf_splits(std::int64_t groups, std::int64_t rows, st
   }
 
   std::vector<std::int64_t> splits(static_cast<std::size_t>(groups), 0);
-  std::int64_t dealt = 0;
+  std::int64_t assigned = 0;
   for (std::int64_t rank = 2; rank <= groups; ++rank) {
     const std::uint64_t share = kUnit / static_cast<std::uint64_t>(rank);
     const auto part = static_cast<std::int64_t>(static_cast<unsigned __int128>(rows) * share / total);
     splits[group_of[static_cast<std::size_t>(rank - 1)]] = part;
-    dealt += part;
+    assigned += part;
   }
-  splits[group_of[0]] = rows - dealt;
+  splits[group_of[0]] = rows - assigned;
   return splits;
 }
 

@@ -11,7 +11,7 @@
 //   128                    one group of 128 rows
 //   4x128                  4 groups of 128 rows
 //   one(G,ROWS,g)          G groups, all ROWS rows in group g
-//   zipf(G,ROWS,SEED)      G groups that share ROWS as 1/rank does, ranks dealt by SEED
+//   zipf(G,ROWS,SEED)      G groups that share ROWS in proportion to 1/rank, ranks shuffled by SEED
 // and `0x0` for no groups at all. Canonical text writes three and more equal neighbours as COUNTxROWS and keeps no
 // generator.
 
@@ -62,7 +62,7 @@ std::string name_of(const CaseLine& line);
 std::string splits_text(const std::vector<std::int64_t>& splits);
 std::vector<std::int64_t> parse_splits(std::string_view argument, std::string_view text);
 
-// Rows of 1/rank over `groups`, dealt by `seed`; the sum is exactly `rows`. Integers only.
+// Rows in proportion to 1/rank, ranks shuffled by `seed`; the sum is exactly `rows`. Integers only.
 std::vector<std::int64_t> zipf_splits(std::int64_t groups, std::int64_t rows, std::uint64_t seed);
 
 // What a comparison of this case can claim (spec exactness-1.1).

@@ -54,7 +54,7 @@ std::vector<OpSchema> make_schema() {
      {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "", "type of the codes"},
      {"pow2", integer, "0", "0 1", kScaled, "1: scales are cut down to powers of two"},
      {"eps", real, "0", "", kScaled, "amax below this is raised to it"},
-     {"direction", choice, "both", "both rowwise columnwise", "", "which outputs are asked for"},
+     {"direction", choice, "both", "both rowwise columnwise", "", "which outputs are requested"},
      {"outputs", choice, "usual", "usual all codes scale_inv scale amax dbias", "",
       "all: also the amax of tensor_delayed or of a given amax, and the scale_inv of each direction; codes, scale_inv, scale, amax, dbias: "
       "these of the direction alone, without the others"},
@@ -187,10 +187,10 @@ std::vector<OpSchema> make_schema() {
       keys.push_back({"outputs", choice, "usual", "usual y w_rowwise_data w_rowwise_scale_inv w_rowwise_amax",
                       "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", kAloneHelp});
     } else if (op == "linear_dgrad") {
-      keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
+      keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are requested"});
       keys.push_back({"outputs", choice, "usual", "usual dx dbias", "bias=1", kAloneHelp});
     } else {
-      keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are asked for"});
+      keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are requested"});
       keys.push_back({"outputs", choice, "usual", "usual dw dbias", "bias=1", kAloneHelp});
       keys.push_back({"d_type", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"});
       keys.push_back({"accumulate", integer, "0", "0 1", "", "1: added to the main gradient, which is an input"});
@@ -227,7 +227,7 @@ std::vector<OpSchema> make_schema() {
       "codes of dy"},
      {"pow2", integer, "0; recipe=fp8_block: 1", "0 1", "recipe=tensor_current|fp8_block", "1: scales are powers of two"},
      {"eps", real, "0", "", "recipe=tensor_current|fp8_block", "amax below this is raised to it"},
-     {"bias", integer, "0", "0 1", "", "1: the layer has one, and its gradient is asked for"},
+     {"bias", integer, "0", "0 1", "", "1: the layer has one, and its gradient is requested"},
      {"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
       "skip flag of weights and forward: exactly 1 keeps the quantized weights"},
      {"d_type", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"},

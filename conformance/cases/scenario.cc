@@ -10,7 +10,7 @@
 namespace assay::conformance {
 namespace {
 
-// Seeds of layers and microbatches lie further apart than replays count.
+// Seeds of layers and microbatches are further apart than the number of replays.
 constexpr std::int64_t kModuleSeeds = 100'000'007, kMicrobatchSeeds = 1'000'003;
 
 bool is_linear(const std::string& step) { return step == "forward" || step == "dgrad" || step == "wgrad"; }
@@ -100,7 +100,7 @@ std::int64_t buffer_rows(const CaseLine& line) {
 
 namespace {
 
-// Whether the step takes these splits, and tensors of the same sizes as with the line's own: contents may change from replay to
+// Whether the step accepts these splits with tensors of the same sizes as the line's own: contents may change from replay to
 // replay, sizes may not.
 bool fits(const CaseLine& line, const ScenarioCall& call, const std::vector<std::int64_t>& splits, std::int64_t rows) {
   if (call.step == "weights") return true;
@@ -121,7 +121,7 @@ bool fits(const CaseLine& line, const ScenarioCall& call, const std::vector<std:
   return true;
 }
 
-// The splits that the replays go through.
+// The splits of the replays, in turn.
 std::vector<std::vector<std::int64_t>> turns_of(const CaseLine& line, const Scenario& scenario) {
   const std::vector<std::int64_t> own = line.splits();
   if (!scenario.replay.splits || own.empty()) return {own};
@@ -160,7 +160,7 @@ std::vector<std::vector<std::int64_t>> scenario_splits(const std::vector<std::in
     add(each);
   };
   // `amount` units over the groups that `takes` names, growing from the first to the last; one at least where they suffice.
-  const auto dealt = [&](std::int64_t amount, auto takes) {
+  const auto distribute = [&](std::int64_t amount, auto takes) {
     std::vector<std::int64_t> each(groups, 0);
     std::size_t takers = 0;
     for (std::size_t g = 0; g < groups; ++g) takers += takes(g) ? 1 : 0;
@@ -181,16 +181,16 @@ std::vector<std::vector<std::int64_t>> scenario_splits(const std::vector<std::in
   one(groups - 1);
   one(middle);
   if (groups > 1) {
-    dealt(units, [&](std::size_t g) { return g != 0; });
-    dealt(units, [&](std::size_t g) { return g != groups - 1; });
+    distribute(units, [&](std::size_t g) { return g != 0; });
+    distribute(units, [&](std::size_t g) { return g != groups - 1; });
   }
-  if (groups > 2) dealt(units, [&](std::size_t g) { return g != middle; });
+  if (groups > 2) distribute(units, [&](std::size_t g) { return g != middle; });
   if (groups > 3) {
-    dealt(units, [&](std::size_t g) { return g != middle && g != middle - 1; });
-    dealt(units, [&](std::size_t g) { return g % 2 == 1; });
+    distribute(units, [&](std::size_t g) { return g != middle && g != middle - 1; });
+    distribute(units, [&](std::size_t g) { return g % 2 == 1; });
   }
-  dealt(units / 2, [](std::size_t) { return true; });
-  dealt(0, [](std::size_t) { return true; });
+  distribute(units / 2, [](std::size_t) { return true; });
+  distribute(0, [](std::size_t) { return true; });
   add({splits.rbegin(), splits.rend()});
   return turns;
 }

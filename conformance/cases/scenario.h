@@ -9,7 +9,7 @@
 //   forward, dgrad, wgrad          the linear ops
 //   TN, NN, NT                     grouped_gemm on operands of the recipe's kind (none: bf16 or f16)
 //
-// A step that comes again belongs to the next microbatch: it has its own x, dy and splits, and the layer's w, bias and skip
+// A repeated step belongs to the next microbatch: it has its own x, dy and splits, and the layer's w, bias and skip
 // flag. Gradients that accumulate go on from the microbatch before, and so does the cache of forward with a skip flag; from
 // one replay to the next it is what the replay before left.
 // Tensors of the same name within a layer and microbatch are one piece of memory. Two layers share none.
@@ -57,7 +57,7 @@ struct Scenario {
   bool on_streams = false;                       // launches of module m go to stream m
   ScenarioWorkspace workspace = ScenarioWorkspace::own;
   bool warm = false;                             // the calls are made once before they are captured
-  std::uint64_t history = 0;                     // of the allocations around the captures; 0: there are none
+  std::uint64_t history = 0;                     // seed of the allocations around the captures; 0: none
   ReplayPlan replay;
   std::vector<std::vector<std::int64_t>> turns;  // splits that the replays go through
 
@@ -77,7 +77,7 @@ std::int64_t buffer_rows(const CaseLine& line);
 
 // The edges of splits whose sum is at most `rows`, multiples of `unit`; the first are the given ones:
 // all rows in the first group, in the last, in the middle one; the first, last, middle group empty; neighbours empty; every
-// other group empty; fewer rows than the buffer has; none; the given ones backwards.
+// other group empty; fewer rows than the buffer has; none; the given ones in reverse order.
 std::vector<std::vector<std::int64_t>> scenario_splits(const std::vector<std::int64_t>& splits, std::int64_t rows, std::int64_t unit);
 
 }  // namespace assay::conformance

@@ -1,5 +1,5 @@
 #pragma once
-// The cases that a run takes when none are named: a fixed list in three sizes, each holding the smaller one.
+// The built-in cases: a fixed list in three sizes, each with the smaller one in it.
 //
 //   smoke     every op and recipe, small: seconds
 //   standard  shapes, types, splits, patterns and options against one another, and the adversarial cases: a minute

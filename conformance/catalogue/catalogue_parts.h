@@ -1,6 +1,6 @@
 #pragma once
-// The parts of the catalogue that are computed: lines that covering makes, lines that are about sizes, options, inputs. The
-// lines that are written by hand are in case_text.h.
+// The computed parts of the catalogue: pairwise covering, sizes, options, inputs, outputs. The
+// written lines: case_text.h.
 
 #include <vector>
 
@@ -8,13 +8,13 @@
 
 namespace assay::conformance {
 
-// Puts `more` behind `lines`.
+// Appends `more` to `lines`.
 void append(std::vector<CaseLine>& lines, std::vector<CaseLine> more);
 
 // `round` 0 belongs to standard; further rounds draw other combinations and other data.
 std::vector<CaseLine> covered_lines(int round);
 
-// Both sides of every size at which an implementation could change its way; of standard.
+// Both sides of every size at which an implementation could change its code path; of standard.
 std::vector<CaseLine> size_lines();
 
 // Sizes that none of `lines` has and that a fault could need: residues of a tile, two large lengths together.

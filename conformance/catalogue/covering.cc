@@ -36,8 +36,8 @@ std::optional<CaseLine> line_of(const std::string& prefix, const std::vector<Axi
 
 }  // namespace
 
-// Greedy: each line starts from a pair that is still open; the other axes take, out of a few random rows, what closes most.
-// Options exclude one another, so a row that finds no place is drawn again with more and more of the first values, which
+// Greedy: each line starts from a pair that is not covered yet; the other axes take, out of a few random rows, the one that covers most.
+// Options exclude one another, so a refused row is drawn again with more and more of the first values, which
 // stand for none.
 std::vector<CaseLine> covering_lines(const std::string& prefix, const std::vector<Axis>& axes, int first_seed,
                                      const CoveringLimits& limits) {

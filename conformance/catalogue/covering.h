@@ -14,8 +14,8 @@ namespace assay::conformance {
 using Axis = std::vector<std::string>;
 
 // Lines "PREFIX word word ...", one word of each axis, seeds from `first_seed` on. A combination that parse_case_line
-// refuses, or that costs more than `most_macs` or `most_elements`, is not taken. Deterministic. Every pair of values is met
-// if a few dozen tries find it a place.
+// refuses, or that costs more than `most_macs` or `most_elements`, is left out. Deterministic. Every pair of values is met
+// if one of a few dozen tries is accepted.
 struct CoveringLimits {
   std::int64_t most_macs = 4'000'000;
   std::int64_t most_elements = 400'000;

@@ -99,7 +99,7 @@ void quantize_lines(int round, int seed, const CoveringLimits& limits, std::vect
                                 {"", "scale_layout=swizzled"}, noop},
                                seed + 4500, limits));
   if (round > 0) return;
-  // Data that standard does not set against every shape; the sign of zero, where there are zeros of both; groups that are all empty.
+  // Data that standard does not combine with every shape; the sign of zero, where there are zeros of both; groups that are all empty.
   const std::vector<Axis> fp8{{"recipe=tensor_current", "recipe=block_1x128", "recipe=block_128x128"}, kInput, kFp8, {"", "pow2=1"}, {"", "eps=0.01"},
                               kDirection, {"", "dbias=1"}, noop, {"", "outputs=all"}};
   const std::vector<Axis> delayed{{"recipe=tensor_delayed"}, kInput, kFp8, {"scales=plain", "scales=pow2", "scales=edge", "scales=specials",
@@ -208,7 +208,7 @@ void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<C
                                                                       "scales=opposed", "scales=two_roundings"}}), seed + 8300, limits));
   append(lines, covering_lines("grouped_gemm splits=4x0 N=16 K=32", with({kinds, extra, kLayout, kOutput,
       {"", "alpha=2", "beta=1", "beta=0.5", "beta=1 addends=negative_zeros", "beta=1 addends=every_special"}, {"", "bias=1"}}), seed + 8400, limits));
-  // Other architectures: what their arithmetic is shows in the data that cut; the options meet each of them.
+  // Other architectures: data with cut bits show their arithmetic; the options are combined with each of them.
   append(lines, covering_lines("grouped_gemm", {{"kind=bf16 arch=sm80", "kind=f16 arch=sm80", "kind=bf16 arch=sm89", "kind=f16 arch=sm89",
                                                  "kind=fp8_per_tensor arch=sm89",
                                                  "kind=bf16 arch=sm100", "kind=f16 arch=sm100", "kind=fp8_per_tensor arch=sm100", "kind=bf16 arch=sm120",

@@ -18,7 +18,7 @@ bool makes_sense(const std::string& text) {
   return true;
 }
 
-// Few lines in which every value of every axis stands once, beside `shapes` in turn. What the prefix does not allow is left out.
+// Few lines in which every value of every axis occurs once, with `shapes` in turn. What the prefix does not allow is left out.
 void add_each_value(const std::string& prefix, const Axis& shapes, const std::vector<Axis>& axes, int seed,
                     std::vector<CaseLine>& lines) {
   std::vector<Axis> open = axes;
@@ -67,7 +67,7 @@ void amax_lines(std::vector<CaseLine>& lines) {
   }
 }
 
-// Replays between which no more than 16 bytes of each input change: what is kept by a look at some of its contents is stale.
+// Replays between which at most 16 bytes of each input change: finds a cache that is checked by a part of the contents only.
 void piece_lines(std::vector<CaseLine>& lines) {
   int seed = 62000;
   const auto add = [&](const std::string& text) {

@@ -1,5 +1,5 @@
 // The part of the catalogue in which every option of an op meets every length that is large: an option often selects a kernel of
-// its own, and each kernel has thresholds of its own. What a line before meets costs nothing more.
+// its own, and each kernel has thresholds of its own. Combinations that earlier lines have are not repeated.
 
 #include <algorithm>
 #include <iterator>
@@ -26,7 +26,7 @@ const std::vector<Length> kProduct{{"rows", "splits=1040,0,16 N=16 K=16"}, {"N",
 const std::vector<Length> kUpdate{{"tensors", "tensors=1040 length=3"}, {"length", "tensors=3 length=1040"}};
 
 struct Op {
-  std::string prefix;  // the op, and what has kernels of its own in any case
+  std::string prefix;  // the op, and keys that always select kernels of their own
   const std::vector<Length>& lengths;
   std::vector<Axis> options;
 };
@@ -132,7 +132,7 @@ std::vector<CaseLine> option_lines(const std::vector<CaseLine>& before) {
       if (begins_as(line, op) && !line.has("replay")) look(line, op, met);
     }
     for (const Length& length : op.lengths) {
-      for (;;) {  // as many options that are left as go together
+      for (;;) {  // as many of the remaining options as are allowed together
         std::string text = op.prefix + " " + length.words;
         const std::size_t bare = text.size();
         for (const Axis& axis : op.options) {
@@ -142,7 +142,7 @@ std::vector<CaseLine> option_lines(const std::vector<CaseLine>& before) {
             break;
           }
         }
-        if (text.size() == bare) break;  // what is left goes with no line
+        if (text.size() == bare) break;  // the remaining options are not allowed in any line
         lines.push_back(parse_case_line(text + " seed=" + show(80000 + lines.size())));
         const std::size_t so_far = met.size();
         look(lines.back(), op, met);

@@ -1,4 +1,4 @@
-// Products that tell a right width from a wrong one whatever the order of summation: every kind, layout and type of D.
+// Products that show a wrong accumulator width under every order of summation: every kind, layout and type of D.
 
 #include <string>
 
@@ -9,10 +9,10 @@ namespace {
 
 struct Variety {
   const char* words;
-  const char* sizes[3];  // of TN, NN and NT: a sum of more than two stretches of 128, and one that is shorter than a step
+  const char* sizes[3];  // of TN, NN and NT: a sum of more than two promotion blocks of 128, and one that is shorter than a step
 };
 
-// K of TN, N of NN and the rows of NT end with a stretch, a step and a block of scales that are not full.
+// K of TN, N of NN and the rows of NT end with a promotion block, a step and a block of scales that are not full.
 constexpr const char* kAny[] = {"splits=5,7,0 N=24 K=273", "splits=5,7,0 N=273 K=24", "splits=261,7,0 N=16 K=24"};
 constexpr const char* kShapesOfFp8[] = {"splits=5,7,0 N=32 K=272", "splits=5,7,0 N=272 K=32", "splits=261,7,0 N=16 K=32"};
 constexpr const char* kBlock[] = {"splits=5,7,0 N=136 K=272", "splits=5,7,0 N=272 K=136", "splits=261,7,0 N=16 K=32"};
@@ -30,7 +30,7 @@ constexpr Variety kVarieties[] = {
     {"kind=nvfp4", {kNvfp4[0], kNvfp4[1], kNvfp4[2]}},
 };
 
-// Other architectures and types of codes, and what follows the sum.
+// Other architectures and types of codes, and epilogues.
 constexpr const char* kMore[] = {
     "kind=bf16 arch=sm80 d_type=f32 splits=5,7,0 N=24 K=273",
     "kind=fp8_per_tensor arch=sm89 d_type=f32 splits=5,7,0 N=32 K=272",

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kMaxWeights = std::int64_t{1} << 26;  // elements of all w, and of D in NT
 constexpr std::int64_t kMaxRows = 32768;
 
-// Draws one after another. Integers only, so that every machine draws the same.
+// A sequence of random draws. Integers only, so that every machine draws the same.
 class Draws {
  public:
   Draws(std::uint64_t seed, std::int64_t index) : random_(seed, "random_gemm/" + std::to_string(index)) {}
@@ -26,7 +26,7 @@ class Draws {
   Value of(std::initializer_list<Value> all) {
     return all.begin()[below(static_cast<std::int64_t>(all.size()))];
   }
-  // Every octave of [low, high] alike.
+  // Every octave of [low, high] with equal probability.
   std::int64_t log_uniform(std::int64_t low, std::int64_t high) {
     int octaves = 0;
     while (low << octaves < high) ++octaves;
@@ -87,8 +87,8 @@ CaseLine random_gemm(std::uint64_t seed, std::int64_t index, std::string_view ar
   if (draws.one_in(2)) line += std::string(" alpha=") + draws.of({"0.5", "-1.5", "0.3", "2", "-0.0625", "0"});
   if (draws.one_in(3)) line += std::string(" beta=") + draws.of({"1", "1", "0.5", "-0.7", "0.25"});
 
-  // Rows of each matrix in storage, and where its groups begin, are multiples of 16 bytes. Now and then one size is not, which
-  // some paths serve and others must decline.
+  // Rows of each matrix in storage, and where its groups begin, are multiples of 16 bytes. In one of 24 lines one size is not, which
+  // some paths support and others must refuse.
   const std::int64_t operand = plain ? 8 : kind == "fp8_per_tensor" || kind == "fp8_block" ? 16 : 32;
   const std::int64_t output = d_type == "f32" ? 4 : 8;
   const std::int64_t unaligned = operand != 32 && draws.one_in(24) ? draws.below(3) : -1;  // N, K, the rows

@@ -1,5 +1,5 @@
 #pragma once
-// What a list of cases reaches: the lengths that each op meets, and how many words of each output it has compared.
+// What a list of cases covers: the lengths of each op, and how many elements of each output are compared.
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@ struct Reach {
   // "K", "N", "R" (rows of one tensor or group), "rows" (of all groups), "groups", "elements" (of the first tensor),
   // "scales" (of one row or column), "tiles" (swizzled, of one tensor or group), "tensors", "length".
   std::map<std::string, std::set<std::int64_t>> lengths;
-  // Words by what they are: "codes e4m3", "scales f32", "values", "sums", "offsets". Replays count once.
+  // Elements by kind: "codes e4m3", "scales f32", "values", "sums", "offsets". Replays count once.
   std::map<std::string, std::int64_t> elements;
 };
 

@@ -1,5 +1,5 @@
-// The part of the catalogue that is left: conditions on sizes that a fault could need and that no line before has met. A
-// condition that some line meets costs nothing more; each of the others gets the smallest line that meets it.
+// The last part of the catalogue: conditions on sizes that a fault could need and that no earlier line meets. A
+// condition that a line meets adds nothing; each of the others gets the smallest line that meets it.
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ constexpr const char* kOutputs[] = {"f32", "bf16", "f16"};
 constexpr std::int64_t kTile = 128;
 
 // Conditions by name, as "quantize mxfp8 K%128=113".
-using Facts = std::set<std::string>;
+using Conditions = std::set<std::string>;
 
 std::string residue(const std::string& of, const char* length, std::int64_t value) {
   return of + " " + length + "%128=" + show(value % kTile);
@@ -43,42 +43,42 @@ std::string pair_fact(const std::string& kind, int first, int second) {
 
 std::string depth_fact(const std::string& of, std::int64_t depth) { return of + " depth " + show(depth % kTile / 16) + "/8 of a tile"; }
 
-void add_quantize(const CaseLine& line, const std::vector<std::int64_t>& splits, std::int64_t rows, Facts& facts) {
+void add_quantize(const CaseLine& line, const std::vector<std::int64_t>& splits, std::int64_t rows, Conditions& conditions) {
   if (line.text("direction") != "both" || (line.has("noop") && line.real("noop") == 1)) return;
   const std::string of = "quantize " + line.text("recipe");
   const std::int64_t K = line.integer("K");
-  facts.insert(residue(of, "K", K));
-  if (splits.size() > 1 && line.integer("extra_rows") == 0) facts.insert(residue(of, "rows", rows));
-  if (K > 2048 && rows > 128) facts.insert(of + " long rows");
-  if (rows > 2048 && K > 128) facts.insert(of + " many rows");
-  if (line.text("recipe") == "nvfp4" && rows * K > (std::int64_t{1} << 19)) facts.insert("quantize nvfp4 bytes");
+  conditions.insert(residue(of, "K", K));
+  if (splits.size() > 1 && line.integer("extra_rows") == 0) conditions.insert(residue(of, "rows", rows));
+  if (K > 2048 && rows > 128) conditions.insert(of + " long rows");
+  if (rows > 2048 && K > 128) conditions.insert(of + " many rows");
+  if (line.text("recipe") == "nvfp4" && rows * K > (std::int64_t{1} << 19)) conditions.insert("quantize nvfp4 bytes");
 }
 
-void add_product(const CaseLine& line, const std::vector<std::int64_t>& splits, std::int64_t rows, Facts& facts) {
+void add_product(const CaseLine& line, const std::vector<std::int64_t>& splits, std::int64_t rows, Conditions& conditions) {
   const std::string kind = line.text("kind"), layout = line.text("layout");
   const std::string of = "grouped_gemm " + kind + " " + layout;
   const Extents extents{static_cast<std::int64_t>(splits.size()), splits.empty() ? 0 : *std::max_element(splits.begin(), splits.end()),
                         line.integer("N"), line.integer("K")};
   for (int first = 0; first < 4; ++first) {
     for (int second = 1; second < 4; ++second) {
-      if (first != second && is_large_pair(extents, first, second)) facts.insert(pair_fact(kind, first, second));
+      if (first != second && is_large_pair(extents, first, second)) conditions.insert(pair_fact(kind, first, second));
     }
   }
   const std::vector<std::int64_t> one{layout == "TN" ? extents.K : extents.N};
   for (const std::int64_t depth : layout == "NT" ? splits : one) {
-    if (depth >= kTile) facts.insert(depth_fact(of + " " + line.text("d_type"), depth));
-    if (depth > 4096 && line.text("d_type") == "f32") facts.insert(of + " deep");
+    if (depth >= kTile) conditions.insert(depth_fact(of + " " + line.text("d_type"), depth));
+    if (depth > 4096 && line.text("d_type") == "f32") conditions.insert(of + " deep");
   }
-  if (layout != "NT" && line.integer("extra_rows") == 0) facts.insert(residue("grouped_gemm", "rows", rows));
-  facts.insert(residue("grouped_gemm", "N", extents.N));
-  facts.insert(residue("grouped_gemm", "K", extents.K));
+  if (layout != "NT" && line.integer("extra_rows") == 0) conditions.insert(residue("grouped_gemm", "rows", rows));
+  conditions.insert(residue("grouped_gemm", "N", extents.N));
+  conditions.insert(residue("grouped_gemm", "K", extents.K));
 }
 
-void add_layer(const CaseLine& line, std::int64_t rows, Facts& facts) {
+void add_layer(const CaseLine& line, std::int64_t rows, Conditions& conditions) {
   const std::string of = line.op + " " + line.text("recipe");
-  if (rows > 512) facts.insert(of + " rows");
-  if (line.integer("N") > 512) facts.insert(of + " N");
-  if (line.integer("K") > 512) facts.insert(of + " K");
+  if (rows > 512) conditions.insert(of + " rows");
+  if (line.integer("N") > 512) conditions.insert(of + " N");
+  if (line.integer("K") > 512) conditions.insert(of + " K");
 }
 
 class Remaining {
@@ -87,15 +87,15 @@ class Remaining {
     for (const CaseLine& line : lines) look(line);
   }
 
-  bool lacks(const std::string& fact) const { return facts_.count(fact) == 0; }
-  // A line, with the next of each axis. Errors: InvalidArgument, where the line makes no sense.
+  bool lacks(const std::string& fact) const { return conditions_.count(fact) == 0; }
+  // A line, with the next of each axis. Errors: InvalidArgument for an invalid line.
   void add(const std::string& text, const std::vector<Axis>& axes = {}) {
     std::string full = text;
     for (const Axis& axis : axes) full += " " + axis[made_.size() % axis.size()];
     made_.push_back(parse_case_line(full + " seed=" + show(70000 + made_.size())));
     look(made_.back());
   }
-  // The same where `fact` is not met and the line makes sense; where it does not, no line can meet the fact.
+  // The same if `fact` is not met and the line is valid; if it is not valid, no line can meet the fact.
   void add_for(const std::string& fact, const std::string& text, const std::vector<Axis>& axes = {}) {
     if (!lacks(fact)) return;
     try {
@@ -113,12 +113,12 @@ class Remaining {
     if (line.has("splits")) splits = line.splits();
     std::int64_t rows = line.op == "quantize" && line.has("R") ? line.integer("R") : 0;
     for (const std::int64_t each : splits) rows += each;
-    if (line.op == "quantize") add_quantize(line, splits, rows, facts_);
-    if (line.op == "grouped_gemm") add_product(line, splits, rows, facts_);
-    if (line.op.starts_with("linear_")) add_layer(line, rows, facts_);
+    if (line.op == "quantize") add_quantize(line, splits, rows, conditions_);
+    if (line.op == "grouped_gemm") add_product(line, splits, rows, conditions_);
+    if (line.op.starts_with("linear_")) add_layer(line, rows, conditions_);
   }
 
-  Facts facts_;
+  Conditions conditions_;
   std::vector<CaseLine> made_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using Lengths = std::vector<std::int64_t>;
 
-// Each recipe has lines at the end of the range; the other sizes are dealt among recipes.
+// Each recipe has lines at the end of the range; the other sizes are distributed over the recipes.
 const Lengths kLongest{4097, 4096}, kLong{1025, 257, 2048, 513, 256, 2049, 1024, 512};
 const Lengths kShort{1, 15, 16, 17, 33, 32, 64, 65, 112, 127, 128, 129};
 
@@ -53,12 +53,12 @@ struct Pair {
   std::int64_t length, beside;
 };
 
-// The first `longest` of kLongest and `dealt` of kLong, counted from `turn` on, each with the next short length; `unit`: both
+// The first `longest` of kLongest and `others` of kLong, counted from `turn` on, each with the next short length; `unit`: both
 // are multiples of it.
-std::vector<Pair> pairs(std::size_t turn, std::size_t dealt, std::int64_t unit = 1, std::size_t longest = 2) {
+std::vector<Pair> pairs(std::size_t turn, std::size_t others, std::int64_t unit = 1, std::size_t longest = 2) {
   const auto up = [unit](std::int64_t length) { return (length + unit - 1) / unit * unit; };
   std::vector<Pair> all;
-  for (std::size_t i = 0; i < longest + dealt; ++i) {
+  for (std::size_t i = 0; i < longest + others; ++i) {
     const std::int64_t length = i < longest ? kLongest[(turn + i) % kLongest.size()] : kLong[(turn + i - longest) % kLong.size()];
     const std::size_t shorts = length > 2000 ? 6 : kShort.size();  // the longest beside the shortest
     all.push_back({up(length), up(kShort[(3 * turn + i) % shorts])});
@@ -101,9 +101,9 @@ void quantize_sizes(Lines& lines) {
   std::size_t turn = 0;
   for (const Recipe& recipe : recipes) {
     const std::string prefix = std::string("quantize ") + recipe.words;
-    const bool dear = prefix.find("hadamard") != std::string::npos;
-    for (const Pair& each : pairs(turn++, 3, recipe.unit)) lines.add(prefix + words("R", each.length, "K", dear ? 16 : each.beside), recipe.options);
-    for (const Pair& each : pairs(turn++, 3, recipe.unit)) lines.add(prefix + words("K", each.length, "R", dear ? 16 : each.beside), recipe.options);
+    const bool is_slow = prefix.find("hadamard") != std::string::npos;
+    for (const Pair& each : pairs(turn++, 3, recipe.unit)) lines.add(prefix + words("R", each.length, "K", is_slow ? 16 : each.beside), recipe.options);
+    for (const Pair& each : pairs(turn++, 3, recipe.unit)) lines.add(prefix + words("K", each.length, "R", is_slow ? 16 : each.beside), recipe.options);
     // Rows of groups: each residue, and where the next group then starts. Many groups.
     const bool any = recipe.unit == 1;
     lines.add(prefix + (any ? " splits=1,15,16,17,0,64,65,112,127,129,128 K=79" : recipe.unit == 2 ? " splits=2,14,16,18,0,64,66,112,126,130,128 K=80" : " splits=16,48,0,64,112,128 K=80"),
@@ -113,7 +113,7 @@ void quantize_sizes(Lines& lines) {
     lines.add(prefix + " splits=65x16 K=48", recipe.options);
     // Past 2^18 elements: long rows, many of them for the tiles of mxfp8.
     const bool many = prefix.find("mxfp8 two_dimensional") != std::string::npos;
-    if (!dear) lines.add(prefix + (recipe.unit == 16 ? " R=1040 K=272" : many ? " R=2066 K=130" : " R=130 K=2066"), recipe.options);
+    if (!is_slow) lines.add(prefix + (recipe.unit == 16 ? " R=1040 K=272" : many ? " R=2066 K=130" : " R=130 K=2066"), recipe.options);
   }
   small_sizes("quantize", "R", {any_recipe, input, codes}, lines);
   lines.add("quantize recipe=block_1x128 R=3 K=16641", {input});  // 131 scales in a row, and in a column
@@ -183,15 +183,15 @@ struct Product {
   bool any_rows = true;  // groups need not be multiples of the unit
 };
 
-// `longest` sizes of the end of the range in one of the three lengths, the next one with every turn; `dealt` others in each.
-void product_sizes(const Product& product, std::size_t turn, std::size_t longest, std::size_t dealt, Lines& lines) {
+// `longest` sizes of the end of the range in one of the three lengths, the next one with every turn; `others` others in each.
+void product_sizes(const Product& product, std::size_t turn, std::size_t longest, std::size_t others, Lines& lines) {
   const auto up = [&](std::int64_t length) { return (length + product.unit - 1) / product.unit * product.unit; };
   const std::int64_t shorts[] = {up(9), up(16), up(5), up(12)};
   const std::int64_t few = product.any_rows ? 5 : product.unit;
   for (std::size_t length = 0; length < 3; ++length) {
     const std::size_t ends = turn / 3 % 3 == length ? longest : 0;
     std::size_t i = 0;
-    for (const Pair& each : pairs(turn + length, dealt, product.unit, ends)) {
+    for (const Pair& each : pairs(turn + length, others, product.unit, ends)) {
       const std::int64_t a = shorts[(turn + i) % 4], b = shorts[(turn + i + 1) % 4];
       ++i;
       if (length == 0) lines.add(product.words + " splits=" + show(product.unit) + ",0," + show(each.length) + words("N", a, "K", b),
@@ -343,11 +343,11 @@ void large_tiles(Lines& lines) {
 // Results of more than 2^20 elements, of few products each, in every layout; of more than 2^18 in every kind and step.
 void large_results(Lines& lines) {
   for (const char* words :
-       {"grouped_gemm kind=bf16 splits=1040 N=1040 K=1", "grouped_gemm kind=f16 layout=NN dtype_d=f32 splits=1040 N=2 K=1040",
-        "grouped_gemm kind=tensor layout=NT splits=1 N=1040 K=1040", "grouped_gemm kind=block layout=NN splits=528 N=3 K=528",
-        "grouped_gemm kind=mxfp8 splits=528 N=528 K=16", "grouped_gemm kind=nvfp4 layout=NT dtype_d=f32 splits=16 N=528 K=528",
+       {"grouped_gemm kind=bf16 splits=1040 N=1040 K=1", "grouped_gemm kind=f16 layout=NN d_type=f32 splits=1040 N=2 K=1040",
+        "grouped_gemm kind=fp8_per_tensor layout=NT splits=1 N=1040 K=1040", "grouped_gemm kind=fp8_block layout=NN splits=528 N=3 K=528",
+        "grouped_gemm kind=mxfp8 splits=528 N=528 K=16", "grouped_gemm kind=nvfp4 layout=NT d_type=f32 splits=16 N=528 K=528",
         "linear_forward recipe=tensor_current bias=1 splits=1040 N=1040 K=1", "linear_dgrad recipe=none splits=528 N=2 K=528",
-        "linear_wgrad recipe=block splits=1 N=528 K=528"}) {
+        "linear_wgrad recipe=fp8_block splits=1 N=528 K=528"}) {
     lines.add(words, {});
   }
 }

@@ -36,7 +36,7 @@ ScaleFindings scale_findings(const Request& request, const golden::Tensor& got, 
     if (scales.rows.empty() || scales.columns.empty()) return {};
     return find_wrong_scales(view, numbers, scales, problem.layout, Elements(got), Elements(want));
   } catch (const std::exception&) {
-    return {};  // a hint that cannot be had is none
+    return {};  // without a hint the failure is reported all the same
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What can be said of a wrong product beyond what its words look like.
+// Hints for a wrong product that need its operands.
 
 #include "conformance/diagnose/hints/scale_hint.h"
 #include "conformance/ops/request.h"
@@ -7,7 +7,7 @@
 
 namespace assay::conformance {
 
-// Whether scales of other blocks explain the wrong words of output `d`. `request` is the grouped_gemm whose answer `want`
+// Whether scales of other blocks explain the wrong elements of output `d`. `request` is the grouped_gemm whose answer `want`
 // is, its plan in attribute `plan` or that of the architecture. Finds nothing where that is not known.
 ScaleFindings scale_findings(const Request& request, const golden::Tensor& got, const golden::Tensor& want);
 

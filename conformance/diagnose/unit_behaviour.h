@@ -1,5 +1,5 @@
 #pragma once
-// Which tensor-core unit a backend shows in a case with data=unit_probes (cases/unit_probes.h), whose D is the accumulator itself.
+// The tensor-core unit that a backend shows in a case with data=unit_probes (cases/unit_probes.h), whose D is the accumulator itself.
 
 #include <cstdint>
 #include <string>
@@ -17,11 +17,11 @@ namespace assay::conformance {
 bool same_arithmetic(const TensorCoreUnit& one, const TensorCoreUnit& other);
 
 // D as f32 bits, group after group, where each element is one chain of the unit's steps over all of K. A unit that keeps an f16
-// sum gives that value. Scales, factors, C and bias are not looked at. Errors: a unit that does not take the operands.
+// sum gives that value. Scales, factors, C and bias are ignored. Errors: a unit that does not take the operands.
 std::vector<std::uint32_t> chain_of(const GroupedGemmView& view, const TensorCoreUnit& unit);
 
 // "states sm90.wgmma.fp8 (32 products a step, 13 bits, FP22 truncated), behaves as sm89.mma.fp8 (...)": the unit in the table
-// whose words these are, or else its numbers if a unit of other numbers fits; empty where none does or none is stated.
+// that gives these bits, or else its numbers if a unit of other numbers fits; empty where none does or none is stated.
 // `request` is the grouped_gemm, `stated` a row of the table.
 std::string behaviour_of(const Request& request, const golden::Tensor& got, std::string_view stated);
 

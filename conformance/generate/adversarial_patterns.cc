@@ -91,7 +91,7 @@ std::uint32_t adversarial_output_ties(const Source& s, std::int64_t row, std::in
   return 0;
 }
 
-// In every step one large product, all others around `fraction_bits` below it: what the alignment cuts off decides.
+// In every step one large product, all others around `fraction_bits` below it: the result depends on what alignment cuts off.
 std::uint32_t adversarial_alignment(const Source& s, std::int64_t row, std::int64_t column) {
   const std::int64_t at = s.k(row, column);
   const Words w = s.draw(row, column);
@@ -105,8 +105,8 @@ std::uint32_t adversarial_alignment(const Source& s, std::int64_t row, std::int6
   return compose(s.fields, negative, significand, 3 - (s.request.fraction_bits - half) - beside - 23);
 }
 
-// The first stretch of 128 sums to about 2^16, each later one to odd multiples of 2^-8: half a unit of the running f32, so
-// the additions between stretches are ties or lie beside one. Scales must be 1.
+// The first promotion block of 128 sums to about 2^16, each later one to odd multiples of 2^-8: half a unit of the running f32, so
+// the additions between blocks are ties or lie beside one. Scales must be 1.
 std::uint32_t adversarial_promotion(const Source& s, std::int64_t row, std::int64_t column) {
   const std::int64_t at = s.k(row, column);
   const Words w = s.draw(row, column);

@@ -11,7 +11,7 @@
 namespace assay::conformance::inputs {
 namespace {
 
-// The two operands of a product, its lengths and what its steps are like.
+// The two operands of a product, and its lengths.
 struct Product {
   std::string layout, kind;
   std::vector<std::int64_t> splits;

@@ -16,7 +16,7 @@ void generate_offsets(const CaseLine& line, Case& result) {
   const bool multi = line.op == "splits_to_offsets_multi";
   result.in["splits"] = integers_tensor(line.splits(), multi ? format_of(line.text("x_type")) : Format::i64, "splits");
   if (multi) {
-    std::string outputs = line.text("outputs");  // of all that there are, requested or not
+    std::string outputs = line.text("outputs");  // all outputs, requested or not
     for (std::size_t at; (at = outputs.find(kAbsent)) != std::string::npos;) outputs.erase(at, kAbsent.size());
     result.attributes["outputs"] = outputs;
   } else {

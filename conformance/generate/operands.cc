@@ -66,7 +66,7 @@ WideSums wide_sums_for(std::int64_t longest, int fraction_bits, std::int64_t blo
   const int inside = std::min(fraction_bits, reach);
   while (sums.spread > 0 && block != 0 && (outside ? inside : 6) + 2 * sums.spread + several > most) --sums.spread;
   sums.anchor = block == 0 ? std::min(inside, most) : outside ? inside : std::min(inside, most - 2 * sums.spread - several);
-  // What is beside the anchors stays below three quarters of one.
+  // The sum of everything but the anchors stays below three quarters of one.
   const std::int64_t length = std::max<std::int64_t>(block == 0 ? longest : std::min(block, longest), 1);
   const int largest = narrow ? (output == Format::bf16 ? 2 : 4) : element == Format::e2m1 ? 4 : fields_of(element).bits == 8 ? 7 : 255;
   sums.amplitude = largest;

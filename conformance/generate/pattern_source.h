@@ -1,5 +1,5 @@
 #pragma once
-// Internal to the patterns: what each of them draws from.
+// Internal to the patterns: the random numbers and settings that they use.
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace assay::conformance {
 
-// Everything a pattern asks for, worked out once a tensor.
+// Values that a pattern needs, computed once per tensor.
 struct Source {
   const PatternRequest& request;
   FormatFields fields = fields_of(request.type);
@@ -23,7 +23,7 @@ struct Source {
   // Codes fill the format's range, as quantized data do; other values are around 1.
   int scale = !is_code ? 0 : request.type == Format::e2m1 ? 3 : 8;
 
-  // The words of the row at hand are made many at a time. `ahead` holds those of its columns [ahead_first, ahead_end).
+  // Random words of the current row are computed in runs. `ahead` holds those of its columns [ahead_first, ahead_end).
   std::int64_t row_at_hand = -1;
   mutable std::int64_t ahead_first = 0, ahead_end = 0;
   mutable WordRun ahead = WordRun();
@@ -44,7 +44,7 @@ struct Source {
     const auto at = static_cast<std::size_t>(column - ahead_first);
     return {ahead.words[0][at], ahead.words[1][at], ahead.words[2][at], ahead.words[3][at]};
   }
-  // A word for a place in a coarse grid: neighbours ask for the same one.
+  // A random word for a cell of a coarse grid: neighbours share it.
   std::uint32_t grid(std::int64_t row, std::int64_t column) const {
     const std::uint64_t index = (static_cast<std::uint64_t>(row) << 32) ^ static_cast<std::uint64_t>(column + 1);
     Asked& kept = asked[(index ^ index >> 32) % asked.size()];

@@ -19,7 +19,7 @@ std::uint32_t normal(const Source& s, std::int64_t row, std::int64_t column) {
   return compose(s.fields, sum < 0, static_cast<std::uint32_t>(sum < 0 ? -sum : sum), s.scale - (s.is_code ? 18 : 16));
 }
 
-// Every finite bit pattern alike.
+// Every finite bit pattern with equal probability.
 std::uint32_t full_exponent(const Source& s, std::int64_t row, std::int64_t column) {
   const std::uint32_t code = s.draw(row, column)[0] >> (32 - s.fields.bits);
   const bool finite = (code & (sign_bit(s.fields) - 1)) <= s.fields.top;
@@ -236,7 +236,7 @@ constexpr Pattern kPatterns[] = {
     {{"adversarial_cancelling", "large products that cancel exactly in every step, and one small one that is the sum"}, adversarial_cancelling},
     {{"adversarial_output_ties", "sums that are ties of the rounding to the type of D"}, adversarial_output_ties},
     {{"adversarial_alignment", "products that the alignment of a step cuts in part"}, adversarial_alignment},
-    {{"adversarial_promotion", "f32 additions between stretches of K that are ties"}, adversarial_promotion},
+    {{"adversarial_promotion", "f32 additions between promotion blocks of K that are ties"}, adversarial_promotion},
     {{"unit_probes", "sums that tell one tensor-core unit from another (unit_probes.h)"}, unit_probe},
 };
 

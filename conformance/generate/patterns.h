@@ -12,7 +12,7 @@
 
 namespace assay::conformance {
 
-// What a tensor is for, as far as its pattern cares.
+// The role of a tensor, where its pattern depends on it.
 enum class Role {
   value,   // high-precision input of an op that is not a product
   first,   // operand of a product: the one whose pairs are negated, whose rows are one-hot
@@ -27,7 +27,7 @@ struct PatternRequest {
   std::int64_t rows = 0, columns = 0;
   Role role = Role::value;
 
-  // Quantization: what the values will become.
+  // Quantization: the target of the values.
   Format target = Format::e4m3;
   std::int64_t block = 128;     // elements that share a scale along a row or column
   bool one_scale = false;       // all blocks depend on one amax (per-tensor recipes, nvfp4)

@@ -70,7 +70,7 @@ Tensor single(const Tensor& amaxes) {
   return one;
 }
 
-// The amaxes that the line gives.
+// The amaxes of the line.
 void give_amaxes(const CaseLine& line, const Tensor& doubled, Case& result) {
   const std::string amax = line.text("amax");
   if (amax == "given" || amax == "apart") result.in["amax"] = doubled;
@@ -82,7 +82,7 @@ void give_amaxes(const CaseLine& line, const Tensor& doubled, Case& result) {
   }
 }
 
-// Plain bytes. No format is "a byte", so the tensor says e8m0.
+// Plain bytes. No format means "a byte", so the tensor has type e8m0.
 Tensor random_bytes(std::uint64_t seed, const std::string& name, std::vector<std::int64_t> shape) {
   Tensor tensor = make(Format::e8m0, std::move(shape));
   const CounterRandom random(seed, name);
@@ -107,7 +107,7 @@ void generate_quantize(const CaseLine& line, Case& result) {
   } else {
     attributes["scale_layout"] = line.text("scale_layout");
   }
-  // Beyond schema 1, and therefore only where they say something.
+  // Not in schema 1, so only where they differ from the default.
   for (const std::string_view key : {"two_dimensional", "hadamard", "stochastic", "dbias"}) {
     if (line.integer(key) != 0) attributes[std::string(key)] = line.integer(key);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Internal to the generator: scales of given operands, and their poisoned padding.
+// Internal to the generator: scales of operands, and their poisoned padding.
 
 #include <cstdint>
 #include <string>

@@ -68,7 +68,7 @@ std::vector<golden::Case> scenario_inputs(const CaseLine& line, const Scenario& 
       const float run = line.real("noop") == 1 ? 0.0f : static_cast<float>(line.real("noop")), skip = 1;
       std::memcpy(flag->second.bytes.data(), kSkips[round % 5] ? &skip : &run, sizeof(float));
     }
-    // Who comes first says what is in memory that several use.
+    // The first user of shared memory determines its contents.
     for (const auto& [input, name] : scenario_memory(line, call, made)) {
       golden::Tensor& tensor = made.in.at(input);
       const auto [found, fresh] = memory.emplace(name, tensor);

@@ -65,8 +65,8 @@ std::uint32_t adversarial_infinities(const Source& s, std::int64_t row, std::int
   }
 }
 
-// In every step one product and its negation; what is left is one small product at k = 0. Whoever multiplies by a scale
-// before summing meets infinities, or loses the small one.
+// In every step one product and its negation; what is left is one small product at k = 0. A kernel that multiplies by a scale
+// before summing gets infinities, or loses the small one.
 std::uint32_t adversarial_cancelling(const Source& s, std::int64_t row, std::int64_t column) {
   const std::int64_t step = s.request.step, at = s.k(row, column), within = at % step;
   const bool four_bits = s.fields.bits == 4;

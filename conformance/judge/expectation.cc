@@ -22,7 +22,7 @@
 namespace assay::conformance {
 namespace {
 
-// A view of a case for reading: a request does not write to its inputs.
+// A read-only view of a case: a request does not write to its inputs.
 Request request_of(const golden::Case& problem, const std::map<std::string, golden::Attribute>& attributes) {
   Request request = Request::read_only(problem);
   request.attributes = attributes;
@@ -54,7 +54,7 @@ bool all_pieces(std::int64_t bytes, Same same) {
   return all;
 }
 
-// Whether each byte is the wanted one where `written` says so, and `untouched` elsewhere.
+// Whether each byte equals the expected one where `written` is set, and `untouched` elsewhere.
 ASSAY_CLONES bool are_exact(const std::byte* got, const std::byte* want, const std::uint8_t* written, std::byte untouched, std::size_t count) {
   std::byte differs{0};
   for (std::size_t i = 0; i < count; ++i) differs |= got[i] ^ (written[i] != 0 ? want[i] : untouched);
@@ -67,13 +67,13 @@ ASSAY_CLONES bool are_all(const std::byte* got, std::byte value, std::size_t cou
   return differs == std::byte{0};
 }
 
-// What depends on nothing else that is wrong comes first: the largest values, then the scales that follow from them, then codes.
+// Outputs that others depend on come first: the largest values, then the scales that follow from them, then codes.
 int rank_of(const OutputSpec& spec) {
   if (spec.name.ends_with("amax") || spec.name.ends_with("amax_history")) return 0;
   return spec.name.ends_with("scale_inv") || spec.name == "scale" ? 1 : 2;
 }
 
-// The output with the scales of these codes; empty where it holds none.
+// Name of the output with the scales of these codes; empty if there is none.
 std::string scales_of(const OutputSpec& spec) {
   if (!spec.name.ends_with("wise_data")) return "";
   return spec.name.substr(0, spec.name.size() - std::string_view("data").size()) + "scale_inv";
@@ -102,12 +102,12 @@ std::string text_attribute(const golden::Case& problem, const char* name) {
   return text == nullptr ? "" : *text;
 }
 
-// A matrix must have the extents of the schema, or a transposed one would pass for it; a flat tensor only its size.
+// A matrix must have the extents of the schema, so that a transposed one is refused; a flat tensor only its size.
 bool same_shape(const std::vector<std::int64_t>& given, const std::vector<std::int64_t>& wanted) {
   return given.size() != 2 || wanted.size() != 2 || given == wanted;
 }
 
-// What a fixture expects must be something that the op can give. Errors: InvalidArgument naming the output.
+// Checks that the op can produce what the fixture expects. Errors: InvalidArgument naming the output.
 void check_given(const golden::Case& problem, const OutputSpec& spec, const golden::Tensor& given, std::size_t bytes) {
   if (given.type != spec.type || given.bytes.size() != bytes || !same_shape(given.shape, spec.shape)) {
     std::string wanted = "[";
@@ -117,7 +117,7 @@ void check_given(const golden::Case& problem, const OutputSpec& spec, const gold
   }
   if (text_attribute(problem, "scale_layout") != "swizzled" || spec.name.find("scale_inv") == std::string::npos) return;
   const golden::Tensor shaped{spec.type, spec.shape, given.bytes};
-  const Difference padding = compare(problem, spec.name, shaped, shaped);  // only padding can differ from what it must be
+  const Difference padding = compare(problem, spec.name, shaped, shaped);  // only padding can differ here
   if (padding) throw InvalidArgument("out/" + spec.name, padding.got_text + " at " + padding.first_place, "0 in swizzled padding");
 }
 
@@ -172,8 +172,8 @@ Expectation::ZeroSign Expectation::zero_sign_of(const assay_numerics& stated) {
   return ZeroSign::stated;
 }
 
-// Whether the recorded product of a fixture is what is expected. Otherwise sets what the product is compared with: the bits
-// of the stated plan, or without one what holds under every plan.
+// Whether the fixture's recorded product is expected. Otherwise sets what the product is compared with: the bits
+// of the stated plan, or without one bounds that hold under every plan.
 bool Expectation::choose_basis(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
                                 const JudgeOptions& options) {
   const bool wanted = std::any_of(specs.begin(), specs.end(), [&](const OutputSpec& spec) { return spec.name == product_; });
@@ -183,7 +183,7 @@ bool Expectation::choose_basis(const golden::Case* fixture, const std::vector<Ou
   try {
     known = numerics_of(request_of(problem_, attributes_));
   } catch (const NotSupported&) {
-    if (plan.empty()) throw;  // no plan is known for this; a bound needs one to exist
+    if (plan.empty()) throw;  // no plan is known for this call; a bound needs one
   }
   if (plan.empty()) {
     basis_ = options.order_free && fixture == nullptr ? CheckBasis::order_free_bits : CheckBasis::bound;
@@ -196,7 +196,7 @@ bool Expectation::choose_basis(const golden::Case* fixture, const std::vector<Ou
     }
     try {
       bounds_ = bounds_of(request_of(problem_, attributes_), stated.unit);
-    } catch (const InvalidArgument& error) {  // a unit that does not take these operands is no statement about this call
+    } catch (const InvalidArgument& error) {  // the stated unit does not take the operands of this call
       if (error.argument() != "unit") throw;
       statement_fault_ = fmt::format("the backend states for this call: {}", error.what());
     }
@@ -212,7 +212,7 @@ bool Expectation::choose_basis(const golden::Case* fixture, const std::vector<Ou
   return false;
 }
 
-// Expected bytes into `want`, but of what a fixture gives and of what is only bounded.
+// Writes expected bytes to `want`, except outputs that a fixture gives or that are only bounded.
 void Expectation::answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
                              std::map<std::string, std::vector<std::byte>>& want) {
   if (follows_fixture) return;
@@ -227,8 +227,8 @@ void Expectation::answer_for(const Request& request, const std::vector<OutputSpe
   }
 }
 
-// Recorded codes follow the statement too: where the reference's answers with and without signs differ, an exact zero has the
-// stated one.
+// Recorded codes follow the statement too: where the reference's answers with and without signs differ, an exact zero has its
+// stated sign.
 void Expectation::follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec,
                                    std::vector<std::byte>& recorded) const {
   if (stated.keeps_zero_sign == 1 && !has_negative_zero(problem_)) return;  // as recorded
@@ -269,7 +269,7 @@ void Expectation::count_elements(Judgement& judgement) const {
   judgement.elements_unbounded += unbounded_;
 }
 
-// The answer of another backend, on whatever that runs on.
+// The answer of another backend.
 void Expectation::expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
                               std::map<std::string, std::vector<std::byte>>& want) const {
   const std::int64_t patience = timeout_ms > std::numeric_limits<std::int64_t>::max() / 10 ? timeout_ms : timeout_ms * 10;
@@ -382,7 +382,7 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
   return text;
 }
 
-// A line on the unit that a wrong product shows, where its data show one.
+// A line that names the unit which the wrong product shows, for data that show one.
 std::string Expectation::shown_unit(const Output& output, const golden::Tensor& got, std::vector<Finding>* findings) const {
   if (probed_unit_.empty() || output.spec.name != product_) return "";
   const std::string behaviour = behaviour_of(request_of(problem_, attributes_), got, probed_unit_);

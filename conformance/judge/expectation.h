@@ -1,5 +1,5 @@
 #pragma once
-// What a case must come to, and whether it did.
+// The expected result of a case, and the comparison with it.
 
 #include <map>
 #include <string>
@@ -15,42 +15,42 @@ using Outputs = std::map<std::string, std::vector<std::byte>>;
 
 // The same call once more, its outputs filled with another poison.
 struct OtherPoison {
-  const Outputs* outputs = nullptr;  // null: every word was the expected one
+  const Outputs* outputs = nullptr;  // null: every element was as expected
   std::uint8_t poison = 0;
 };
 
 class Expectation {
  public:
-  // `stated` is what the backend says of its numbers: its accumulation plan is the one that is followed, its sign of zero
-  // the one that is expected, by fixtures too: what a fixture recorded of a product is expected only under the plan that the
+  // `stated`: the numerics that the backend states. The reference follows its accumulation plan and its sign of zero,
+  // also for fixtures: a product that a fixture recorded is expected only under the plan that the
   // fixture names, or else its architecture's. Without a plan a product is bounded, in the arithmetic of the stated unit if
   // there is one. `problem` must outlive this. Errors: as judge().
   Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
               const assay_numerics& stated, const JudgeOptions& options);
 
   CheckBasis basis() const { return basis_; }
-  // Adds the elements that will be compared, and those of which nothing can be said, to the judgement's counts.
+  // Adds the elements that will be compared, and those that cannot be, to the judgement's counts.
   void count_elements(Judgement& judgement) const;
   std::int64_t elements() const { return exact_ + bounded_; }
-  // Whose answer is expected, where it is not the reference's or a fixture's: a backend's name.
+  // The backend whose answer is expected; empty where it is the reference's or a fixture's.
   const std::string& expected_by() const { return expected_by_; }
-  // Not empty when the statement itself cannot be followed: a plan or a unit that is not in the tables.
+  // Not empty when the statement cannot be followed: a plan or a unit that is not in the tables.
   const std::string& statement_fault() const { return statement_fault_; }
 
   // Whether all is right: differences() is empty.
   bool holds(const Outputs& outputs, std::uint8_t poison) const;
 
-  // Calls made before on the same memory, the latest last: what is wrong may be theirs. They must outlive this.
+  // Earlier calls on the same memory, the latest last: a wrong value may be one of theirs. They must outlive this.
   void after(std::vector<const golden::Case*> earlier) { earlier_ = std::move(earlier); }
 
   // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else a block of lines for
   // each output that is wrong (compare.h): scales before the codes that depend on them.
-  // `details`, if given, receives what would be too much for that: one line for each wrong tile that could be explained;
+  // `details`, if given, receives one line for each wrong tile that could be explained;
   // `findings` one entry for each output that is wrong. `other`: what the call gave over another poison, if it was made.
   std::string differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details = nullptr,
                           std::vector<Finding>* findings = nullptr, const OtherPoison* other = nullptr) const;
 
-  // Elements of a bounded product that two runs of the call wrote differently: something that is not an input took part. Empty when there are none; else lines as above.
+  // Elements of a bounded product that two runs wrote differently: they depend on more than the inputs. Empty if none; else lines as above.
   std::string disagreement(const std::map<std::string, std::vector<std::byte>>& first,
                            const std::map<std::string, std::vector<std::byte>>& second) const;
 

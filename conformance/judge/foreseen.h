@@ -1,6 +1,6 @@
 #pragma once
-// What is computed of a case before the backend is asked: its inputs, and what is expected of it if the backend states what it
-// stated of a case like it before.
+// What is computed for a case before the backend is called: its inputs, and the expected outputs in case the backend states the
+// same as for the last case of this kind.
 
 #include <memory>
 #include <optional>
@@ -12,21 +12,21 @@
 
 namespace assay::conformance {
 
-// What an expectation depends on of a statement, as text.
+// The parts of a statement that an expectation depends on, as text.
 std::string key_of(const assay_numerics& stated);
 
 class Foreseen {
  public:
-  // `steps`: the inputs of a call, or of each step where it is replayed. What is expected under `stated`, if given, is computed
+  // `steps`: the inputs of a call, or of each step where it is replayed. The expected outputs under `stated`, if given, are computed
   // here. Errors: as judge().
   Foreseen(std::vector<golden::Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated);
-  // Expectations look into the steps.
+  // Expectations point into the steps.
   Foreseen(const Foreseen&) = delete;
   Foreseen& operator=(const Foreseen&) = delete;
 
   const std::vector<golden::Case>& steps() const { return steps_; }
   const std::vector<OutputSpec>& specs() const { return specs_; }
-  // What is expected of a step under another statement is not known here: null.
+  // The expectation of a step; null under another statement than `stated`.
   Expectation* of(std::size_t step, const assay_numerics& stated) const;
   // The backend's statement, noted as the case is judged.
   std::optional<assay_numerics> stated;

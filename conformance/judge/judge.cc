@@ -50,7 +50,7 @@ std::string basis_text(const Judgement& judgement) {
 
 namespace {
 
-// Expectations of one case, by what was stated.
+// Expectations of one case, by statement.
 class Expectations {
  public:
   Expectations(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs)
@@ -88,7 +88,7 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
   if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
   expectation.count_elements(judgement);
   const bool keep = expectation.basis() == CheckBasis::bound;  // bits that equal a prediction agree from run to run too
-  // What is wrong in one run and right in the other says more than either.
+  // The comparison of both runs says more than either alone.
   bool wrong[2] = {false, false}, made = true;
   Attempt tried[2];
   for (const int run : {0, 1}) {
@@ -96,7 +96,7 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
     tried[run] = trial.attempt(kPoisons[run], reuse ? std::move(tried[0].outputs) : Trial::Outputs{});
     const Attempt& now = tried[run];
     wrong[run] = now.status != ASSAY_OK || !now.damage.empty() || !expectation.holds(now.outputs, kPoisons[run]);
-    made = now.status != ASSAY_TIMEOUT && now.status != ASSAY_OUT_OF_MEMORY;  // otherwise nothing more can be asked
+    made = now.status != ASSAY_TIMEOUT && now.status != ASSAY_OUT_OF_MEMORY;  // otherwise no more calls are possible
     if (!made) break;
   }
   const int at = wrong[0] ? 0 : 1;
@@ -194,7 +194,7 @@ class SettingsOfCase {
     ~Default() {
       try {
         if (!axis.empty() && !backend->is_given_up()) backend->set_axis(axis, "");
-      } catch (const BackendError&) {  // it set the axis to another value: nothing but the next calls can show what it is now
+      } catch (const BackendError&) {  // the axis may have another value now: the next calls show it
       }
     }
   };

@@ -1,13 +1,13 @@
 #pragma once
-// One case on one backend: prepare, call, look at everything the call could have touched, compare, decide.
+// One case on one backend: prepare, call, check all memory that the call could have changed, compare, decide.
 //
 // Each case runs twice, with outputs, padding and workspace filled first with 0xFF bytes (NaN in every floating format)
-// and then with 0xA5, in memory of which every byte is accounted for (case_memory.h). It passes when, in both runs,
+// and then with 0xA5, in memory of which every byte is checked (case_memory.h). It passes when, in both runs,
 //   - the call succeeds and finishes in time,
 //   - every byte that the op writes is the expected one, and every byte that it leaves alone still holds the poison,
 //   - no canary and no input byte has changed,
 // and when neither supports(), numerics() nor workspace_bytes() has written to that memory. One small case in six is made
-// again on a stream that is busy when the call comes (late_stream.h).
+// again on a busy stream (late_stream.h).
 
 #include <cstdint>
 #include <functional>
@@ -27,13 +27,13 @@ enum class Verdict {
   failed,
   not_run,         // the backend declared the path absent, and proved it: the call returned "not supported" and wrote nothing
   unproven_skip,   // declared absent, but the call did something else
-  unfinished,      // no answer: time ran out, or the call could not be made to an end
-  not_tried,       // not begun: the cases before it, one after another, did not finish
+  unfinished,      // no result: time ran out, or the call could not be completed
+  not_tried,       // not begun: too many cases before it, in a row, did not finish
   machine_failed,  // no device can be opened any more, out of memory on the harness side
 };
 std::string_view name_of(Verdict verdict);
 
-// What a pass rests on. It is never more than was checked.
+// The basis of a pass: what was checked, never more.
 enum class CheckBasis {
   bits,             // every byte predicted; for GEMM by the plan that the backend declared, or by its unit where a sum is one step
   order_free_bits,  // no plan stated, and the inputs leave no choice: every order of summation gives these bits
@@ -44,21 +44,21 @@ std::string_view name_of(CheckBasis basis);
 struct Judgement {
   Verdict verdict = Verdict::unfinished;
   CheckBasis basis = CheckBasis::bits;
-  std::string text;             // why it failed or was not run; empty for a pass. Several lines; the first says it all
+  std::string text;             // why it failed or was not run; empty for a pass. Several lines, the first a summary
   std::int64_t elements = 0;    // output elements compared: elements_exact + elements_bounded
   std::int64_t elements_exact = 0;      // of which only one value is right
   std::int64_t elements_bounded = 0;    // of which any value within a computed interval passes
-  std::int64_t elements_unbounded = 0;  // of which nothing can be said (an overflow that depends on the order): not compared
+  std::int64_t elements_unbounded = 0;  // not compared: an overflow depends on the order of sums
   double seconds = 0;           // wall time, generation excluded
   std::vector<std::string> details;  // of a failure: a line for each wrong tile that other scales explain
   std::string plan;             // accumulation plan that the backend stated; empty: none
   std::string unit;             // row of the tensor-core table that it stated; empty: none
-  std::vector<Finding> findings;  // what `text` says of a failure, as data
+  std::vector<Finding> findings;  // the failure of `text`, as data
   std::string expected_by;      // backend whose answer was expected; empty: the reference's, or a fixture's
-  std::string way;              // what was done in place of what the case asks for, and why; empty: nothing
+  std::string way;              // how the case was judged if not as it requests, and why; else empty
 };
 
-// That of a case which is not begun any more.
+// The judgement of a case that is not begun any more.
 Judgement not_tried();
 
 // "bits", or "bits, expected by emulated".
@@ -69,22 +69,22 @@ struct JudgeOptions {
   std::int64_t timeout_ms = 60'000;    // one call
   std::int64_t algorithm = -1;
   std::string reproduce;               // command printed with a failure
-  const std::vector<std::string>* wanted = nullptr;  // outputs to ask for; null: every one that the op has
+  const std::vector<std::string>* wanted = nullptr;  // outputs to request; null: all that the op has
   bool order_free = false;             // the inputs leave no choice: every order of summation gives the same bits
-  bool unit_probes = false;            // D shows the unit (cases/unit_probes.h): a stated one is held to what it is
-  bool explains = true;                // looks for the cause of what differs; false: a failure says only what differs
+  bool unit_probes = false;            // D shows the unit (generate/unit_probes.h): the stated one must give these bits
+  bool explains = true;                // search for the cause of a difference; false: report the difference alone
   Backend* expected_by = nullptr;      // op grouped_gemm: whose answer is expected in place of the reference's; null: its own
   std::string setting;                 // algorithm or axis under which the call is made, for the failure's text
-  std::string title;                   // what the failure is headed with: the case line, or file and case name
+  std::string title;                   // heading of a failure: the case line, or file and case name
 };
 
 // `problem` has op, attributes and inputs. With `expected` (a fixture's case) its `out` is compared, under the rules of the
 // fixture schema; otherwise the outputs are compared with the reference's answer.
-// Throws InvalidArgument when the case itself makes no sense, NotSupported when the reference cannot answer it, and
+// Throws InvalidArgument when the case itself is invalid, NotSupported when the reference cannot answer it, and
 // BackendError when the backend's memory, copies or streams fail.
 Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options);
 
-// A setting of the backend under which a case is judged once more.
+// A setting of the backend under which a case is judged again.
 struct Setting {
   std::int64_t algorithm = -1;  // -1: the backend's own choice
   std::string axis, value;      // an axis and its value; empty: every axis at its default
@@ -95,17 +95,17 @@ struct JudgedSetting {
   Setting setting;
   Judgement judgement;
 };
-// What becomes of a fault of the backend under one setting: the others are judged all the same.
+// Handles a fault of the backend under one setting, so that the other settings are judged all the same.
 struct Recovery {
-  // The verdict on the fault, with the options of its setting. May throw what ends the case.
+  // The judgement of the fault, with the options of its setting. May throw, which ends the case.
   std::function<Judgement(const BackendFault& fault, const JudgeOptions& options)> verdict;
-  // A backend in place of one that can be asked nothing more, or null.
+  // A backend that replaces one that cannot be used any more, or null.
   std::function<Backend*()> restart;
 };
 
 // Judges the case with the backend's own choice, then (`all_algorithms`) with each algorithm that the backend lists, then
-// with each of `axes` (NAME, VALUE). What is expected is computed once for each plan that is stated. Other axes are left as
-// they are, and those of `axes` end at their defaults. Where the backend can be asked nothing more, it is replaced by
+// with each of `axes` (NAME, VALUE). Expected outputs are computed once for each stated plan. Other axes are left as
+// they are, and those of `axes` end at their defaults. A backend that cannot be used any more is replaced by
 // `recovery`; without one, and after three settings that did not finish, the rest is not tried. Faults of listing the algorithms
 // come last. Errors: as judge(); without `recovery`, BackendFault.
 std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,

@@ -40,7 +40,7 @@ std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::
 
 namespace {
 
-// The call was declared absent: it must say so when made, and leave memory alone.
+// The call was declared absent: when made, it must return "not supported" and leave memory unchanged.
 Judgement judge_absence(Trial& trial, const std::string& why, const JudgeOptions& options) {
   Judgement judgement;
   judgement.verdict = Verdict::not_run;
@@ -63,7 +63,7 @@ Judgement judge_absence(Trial& trial, const std::string& why, const JudgeOptions
   return judgement;
 }
 
-// What went wrong with the call itself, or empty.
+// The fault of the call itself, or empty.
 std::string trouble_of(const Attempt& tried, Judgement& judgement) {
   switch (tried.status) {
     case ASSAY_OK: return "";
@@ -131,7 +131,7 @@ Opening open_case(Trial& trial, const JudgeOptions& options) {
   if (supported == ASSAY_NOT_SUPPORTED) {
     absent = questions.supports.error;
   } else if (supported != ASSAY_OK) {
-    // What it has read may have been written by another.
+    // Another call may have written what it read.
     const bool can_look = supported != ASSAY_DEVICE_LOST && supported != ASSAY_TIMEOUT;
     const std::vector<std::string> memory = can_look ? trial.written_by_questions() : std::vector<std::string>{};
     return settled(unanswered(fmt::format("supports() returned '{}': {}", name_of(supported), questions.supports.error), options, memory));
@@ -177,7 +177,7 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
     } catch (const BackendFault&) {
       throw;
     } catch (const BackendError&) {
-      repeated.status = ASSAY_FAILED;  // what is wrong is wrong without it
+      repeated.status = ASSAY_FAILED;  // the finding does not depend on this run
     }
   }
   const OtherPoison other{&repeated.outputs, other_poison(poison)};

@@ -16,10 +16,10 @@ namespace assay::conformance {
 // The text of a failure: title, setting, `body`, and the command that reproduces it.
 std::string headed(const JudgeOptions& options, const std::string& body);
 
-// Which outputs to ask for: those of the fixture, those named, or all that the op has.
+// The outputs to request: those of the fixture, those named, or all that the op has.
 std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::Case* expected, const std::vector<std::string>* wanted);
 
-// What can be said before the call itself is made: a declared absence, a failing question, the stated numerics.
+// The checks before the call itself: a declared absence, a failing question, the stated numerics.
 struct Opening {
   bool settled = false;  // the judgement is final
   Judgement judgement;
@@ -28,20 +28,20 @@ struct Opening {
 
 Opening open_case(Trial& trial, const JudgeOptions& options);
 
-// Whether the questions before a call have written to nothing; otherwise the judgement holds verdict and text. `asked_more`: other
+// Whether the questions before a call have written nothing; otherwise the judgement holds verdict and text. `asked_more`: other
 // questions than those of Trial::questions() too.
 bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement, bool asked_more = false);
 
-// What is wrong with an attempt: the call itself, memory, outputs. Empty when all is right; else the judgement has the verdict.
+// Faults of an attempt: the call itself, memory, outputs. Empty when all is right; else the judgement has the verdict.
 // `other`: what the call gave over the other poison, where it was made.
 std::string complaint(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, Judgement& judgement,
                       const OtherPoison* other = nullptr);
-// True when all is right; otherwise the judgement holds verdict and text. `when` is said of the attempt: "replay 3". `again`, if
-// given, makes it once more over the other poison; it is asked for only where words are wrong.
+// True when all is right; otherwise the judgement holds verdict and text. `when` describes the attempt: "replay 3". `again`, if
+// given, makes it once more over the other poison; it is called only where elements are wrong.
 bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, const std::string& when,
             const JudgeOptions& options, Judgement& judgement, const std::function<Attempt(std::uint8_t poison)>& again = {});
 
-// The verdict of calls that were made one by one: what is wrong with each, of which the first few are shown; `others` names the rest.
+// The verdict on calls that were made one by one: their faults, of which the first few are shown; `others` names the rest.
 void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options, Judgement& judgement);
 
 // Whether what the backend states can be followed; sets basis and source of the judgement, and its text where it cannot.

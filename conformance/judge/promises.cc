@@ -24,7 +24,7 @@ std::string changed_between_runs(const MadeCall& call, const assay_numerics& sta
   if (stated.deterministic == -1 && apart.empty()) return "";
   std::map<std::string, std::vector<std::byte>> memory;
   for (int i = 0; i < kRepeats; ++i) {
-    // Nothing stated: does it vary over one poison too?
+    // Nothing is stated: check whether results vary over one poison too.
     const std::uint8_t poison = stated.deterministic == 1 ? kPoisons[i % 2] : kPoisons[0];
     const std::string when = fmt::format("the same call for the {}th time", i + 3);
     Attempt again = call.trial.attempt(poison, std::move(memory));

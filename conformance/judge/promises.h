@@ -1,5 +1,5 @@
 #pragma once
-// What a backend promises of a call beyond its bits: the same bits again, and the same for a group among other neighbours.
+// Promises of a backend beyond right bits: the same bits in every run, and for a group whatever the other groups are.
 
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace assay::conformance {
 
-// A call that was made over two poisons, and judged right.
+// A call that gave right results over two poisons.
 struct MadeCall {
   Backend& backend;
   const golden::Case& problem;
@@ -19,11 +19,11 @@ struct MadeCall {
   const std::map<std::string, std::vector<std::byte>>&first, &second;  // its outputs
 };
 
-// Makes the call some more times. Only where a product is bounded: bits that equal a prediction keep every promise. Under
+// Repeats the call, only where a product is bounded: bits that equal a prediction keep every promise. Under
 //   deterministic    1: every run must give the same bits. -1: runs may differ, but not only because memory held something
 //                       else before. 0: runs may differ
 //   batch_invariant  1: the largest group must have the same bits when it is alone
-// Returns what was broken, in lines of a failure's text; empty when nothing was. Errors: as judge().
+// Returns the broken promises, in lines of a failure's text; empty if all were kept. Errors: as judge().
 std::string broken_promises(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation, const JudgeOptions& options);
 
 }  // namespace assay::conformance

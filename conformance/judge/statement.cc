@@ -20,7 +20,7 @@ std::string fault_in_statement(const assay_numerics& stated) {
   }
   const std::string_view unit = stated.unit, plan = stated.plan;
   if (!unit.empty() && find_tensor_core_unit(unit) == nullptr) {
-    return fmt::format("the backend states the unit '{}', which is no row of the tensor-core table (assay list --units)", unit);
+    return fmt::format("the backend states the unit '{}', which is not a row of the tensor-core table (assay list --units)", unit);
   }
   if (plan.empty()) return "";
   const AccumulationPlan* known = find_accumulation_plan(plan);

@@ -1,5 +1,5 @@
 #pragma once
-// What a backend states of the numbers of a call, looked at by itself (spec exactness-1.4).
+// Checks of what a backend states about the numerics of a call (spec exactness-1.4).
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace assay::conformance {
 
-// What is wrong with a statement whatever the call: text that does not end, a value out of range, a unit or plan that is not
+// Faults of a statement that do not depend on the call: text without an end, a value out of range, a unit or plan that is not
 // in the tables, a plan of another unit than the stated one. Names field and value; empty when nothing is wrong.
 std::string fault_in_statement(const assay_numerics& stated);
 

@@ -113,7 +113,7 @@ Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<Ou
   }
 }
 
-// The questions, and a look at what they have written.
+// Asks the questions, and checks that they have written nothing.
 void Trial::ask() {
   CallResult written, fetched;
   CallSequence calls(backend_);
@@ -146,7 +146,7 @@ void Trial::synchronize(assay_stream* stream, const std::string& doing) {
   backend_.check(backend_.table().synchronize(backend_.context(), stream, timeout_ms_), doing);
 }
 
-// What takes the second poison in tensors may hold zeros in the workspace: flags and counters there often stand for "not yet".
+// Where tensors hold the second poison the workspace may hold zeros: flags and counters there often mean "not yet".
 std::uint8_t Trial::workspace_poison(std::uint8_t poison) const { return poison == 0xa5 && variety_ / 3 % 4 == 0 ? 0x00 : poison; }
 
 void Trial::write(assay_stream* stream, std::uint8_t poison, std::int64_t piece) {
@@ -214,7 +214,7 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   };
   between();
   if (way.late) {
-    // What overtakes the stream finds this, or has what it wrote overwritten by it.
+    // A call that overtakes the stream reads this, or its output is overwritten by it.
     const auto other = static_cast<std::uint8_t>(~poison);
     memory_.blank(on, other);
     calls.synchronize(on, timeout_ms_, blanked);
@@ -260,7 +260,7 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   return result;
 }
 
-// Fills in how the call went. False where that is all there is to know: it did not come to an end.
+// Fills in the result of the call. False where nothing more can be checked: the call did not finish.
 bool Trial::has_ended(const CallResult& called, const CallResult* waited, Attempt& result) {
   result.status = called.status;
   result.error = called.error;
@@ -273,7 +273,7 @@ bool Trial::has_ended(const CallResult& called, const CallResult* waited, Attemp
   return false;
 }
 
-// A wait that failed, and did not lose the device, still tells nothing of memory: what the call did to it is looked at.
+// A wait that failed without losing the device says nothing about memory: memory is checked all the same.
 bool Trial::can_be_read(const CallResult& waited) {
   return waited.made && waited.status != ASSAY_OK && waited.status != ASSAY_TIMEOUT && waited.status != ASSAY_DEVICE_LOST;
 }

@@ -17,22 +17,22 @@ namespace assay::conformance {
 
 struct Attempt {
   assay_status status = ASSAY_FAILED;
-  std::string error;                                      // what the backend said when status is not ASSAY_OK
+  std::string error;                                      // the backend's message when status is not ASSAY_OK
   std::map<std::string, std::vector<std::byte>> outputs;  // by name, whatever the status; empty where memory was not read
-  std::vector<std::string> damage;                        // canaries written, inputs changed, not to be read: one line each
+  std::vector<std::string> damage;                        // canaries written, inputs changed, memory that cannot be read: one line each
 };
 
-// Parts of a call, without data. The names, and a text value, must outlive what is made of them.
+// Parts of a call, without data. Names and text values must outlive what is made of them.
 assay_tensor tensor_of(const std::string& name, Format type, const std::vector<std::int64_t>& shape);
 assay_parameter parameter_of(const std::string& name, const golden::Attribute& value);
 
-// What the backend asks for beside a call that is complete but for it; where the answer is none, 0, and why in `fault`.
+// Bytes of workspace that the backend requests for the call; for an invalid answer 0, with the reason in `fault`.
 std::int64_t workspace_bytes_of(Backend& backend, const assay_call& call, std::string& fault);
 
-// A number that belongs to a case: what is varied from case to case follows it.
+// A number that belongs to a case and selects what varies from case to case.
 std::uint64_t variety_of(const std::string& op, const std::string& name);
 
-// Whether a case is also made on a busy stream.
+// Whether the call is also made on a busy stream.
 inline bool is_made_late(std::uint64_t variety) { return variety % 6 == 0; }
 
 class Trial {
@@ -46,7 +46,7 @@ class Trial {
   Trial& operator=(const Trial&) = delete;
 
   const assay_call& call() const { return call_; }
-  // What was wrong with the answer to workspace_bytes, or empty.
+  // The fault of the answer to workspace_bytes, or empty.
   const std::string& workspace_fault() const { return workspace_fault_; }
   std::uint64_t variety() const { return variety_; }
 
@@ -77,12 +77,12 @@ class Trial {
   // Throws InvalidArgument when a tensor of `changed` has another type or shape.
   Attempt attempt(const golden::Case& changed, std::uint8_t poison, const Way& way, Outputs memory = {});
 
-  // Makes `call`, which must be refused, over `poison`. What it has written, to whatever memory, is damage. No outputs.
+  // Makes `call`, which must be refused, over `poison`. Everything that it writes is damage. No outputs.
   Attempt refused(const assay_call& call, std::uint8_t poison);
 
   // Captures the call into a graph without carrying it out. The backend must have capture functions. `first`, if given, is called
   // on the capturing stream before the call is made.
-  // Throws BackendError when capturing fails, which the message tells from a failing call. Returns what was written by it.
+  // Throws BackendError when capturing fails; the message distinguishes this from a failing call. Returns what it has written.
   std::vector<std::string> capture(const std::function<void(assay_stream*)>& first = {});
 
  private:
@@ -109,7 +109,7 @@ class Trial {
     void drain();
     Backend& backend;
   } streams_;
-  std::size_t other_stream_ = 1;  // the one that stands for another than the first: three are alive where two launches need one
+  std::size_t other_stream_ = 1;  // the other stream than the first: three exist where two launches need one each
   std::string workspace_fault_;
   std::vector<assay_parameter> parameters_;
   std::vector<std::string> output_names_;
@@ -117,8 +117,8 @@ class Trial {
   CaseMemory memory_;
   std::vector<CaseMemory::Part> input_parts_, output_parts_;
   Questions questions_;
-  std::optional<std::vector<std::string>> seen_;  // what they have written, where that is known already
-  std::optional<std::uint8_t> prepared_;  // the poison that everything holds, where no call has been made since
+  std::optional<std::vector<std::string>> seen_;  // what they have written, once it is known
+  std::optional<std::uint8_t> prepared_;  // the poison that everything holds, if no call was made since
   assay_call call_{};
   OwnGraphs graphs_{backend_};
   Drained<Streams> drained_{streams_};

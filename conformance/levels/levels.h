@@ -1,5 +1,5 @@
 #pragma once
-// Conformance levels: named, versioned lists of required cases (conformance/levels/*.txt), and lists of one's own.
+// Conformance levels: named, versioned lists of required cases (conformance/levels/*.txt), and lists that users write.
 //
 //   # text after a # at the start of a line says why
 //   level mx 1

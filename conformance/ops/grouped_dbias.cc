@@ -29,7 +29,7 @@ void parse(const Request& request, Parsed& parsed) {
   parsed.problem.splits = parsed.splits;
   parsed.problem.output_type = Format::f32;
   if (request.flag("accumulate")) parsed.before = floats(&request.input("dbias", Format::f32, parsed.elements()));
-  parsed.elements();  // one error for every caller where they are too many
+  parsed.elements();  // the same error for every caller where there are too many
   request.refuse_unknown();
 }
 

@@ -160,7 +160,7 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
     require(rows_x == rows_dy, "rows of x", rows_x, "the rows of dy, " + std::to_string(rows_dy));
   }
   problem.rows = std::max(rows_x, rows_dy);
-  if ((rows_x < 0 || problem.K == 0) && (rows_dy < 0 || problem.N == 0)) {  // a matrix without columns does not tell its rows
+  if ((rows_x < 0 || problem.K == 0) && (rows_dy < 0 || problem.N == 0)) {  // a matrix without columns does not show its rows
     problem.rows = sum_of(parsed.splits);
   }
   check_scales(request, "x", problem.x, problem.kind, problem, parsed.splits, problem.K, false);
@@ -204,7 +204,7 @@ void write_outputs(const Request& request, Layer layer) {
 Numerics numerics(const Request& request) {
   Parsed parsed;
   parse_grouped_gemm(request, parsed);
-  alignas(16) static const std::byte nowhere[16] = {};  // D is only checked for being there
+  alignas(16) static const std::byte nowhere[16] = {};  // only the presence of D is checked
   const GroupedGemmView view = view_of(parsed.problem, nowhere);
   return {std::string(view.unit->name), std::string(view.plan->name)};
 }

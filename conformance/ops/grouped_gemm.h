@@ -10,7 +10,7 @@
 
 namespace assay::conformance {
 
-// Holds what the problem points to, but for the request's tensors.
+// Owns what the problem points to, except the request's tensors.
 struct ParsedGroupedGemm {
   std::vector<std::int64_t> splits;
   std::vector<float> alpha, beta;

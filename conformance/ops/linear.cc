@@ -107,12 +107,12 @@ void forward_answer(const Request& request, Layer layer) {
   parse_forward(request, call);
   const LinearRequest& parsed = call.parsed;
   const LinearSteps& steps = linear_steps(layer);
-  // Every output is looked at before the first is written.
+  // Every output is checked before the first is written.
   void* y = request.output("y", parsed.config.type, parsed.shape.rows * parsed.shape.N);
   LinearWeightCache& cache = call.before;
   std::vector<std::pair<void*, std::span<const std::byte>>> kept;
   if (call.cached()) {
-    // Padding of compact scales stays what it was, as in a cache that is written in place.
+    // Padding of compact scales is left unchanged, as in a cache that is written in place.
     steps.quantize_weights(parsed.config, parsed.shape, call.operands.w, call.operands.w_scale, call.noop, cache);
     call.operands.cache = &cache;
     for (const CacheMember& member : kCacheMembers) {

@@ -16,12 +16,12 @@ struct LinearRequest {
   std::vector<std::int64_t> splits;
   LinearConfig config;
   LinearShape shape;
-  bool bias = false;  // the layer has one: its gradient is asked for in backward
+  bool bias = false;  // the layer has one: its gradient is requested in backward
   const AccumulationPlan* plan = nullptr;  // in place of the architecture's
   std::int64_t groups() const { return static_cast<std::int64_t>(splits.size()); }
 };
 
-// `activation`: the tensor [R, width] that tells R. Errors: InvalidArgument for attributes, sizes or a tensor that do not fit;
+// `activation`: the tensor [R, width] that R is taken from. Errors: InvalidArgument for attributes, sizes or a tensor that do not fit;
 // NotSupported for a plan that is unknown.
 void parse_linear(const Request& request, const char* activation, LinearRequest& parsed);
 

@@ -1,5 +1,5 @@
 #pragma once
-// One op: how its requests become calls of the reference. Each NAME.cc beside this holds the ops of one subject.
+// One op: how its requests become calls of the reference. Each NAME.cc in this folder holds the ops of one subject.
 
 #include <string_view>
 #include <vector>
@@ -13,14 +13,14 @@ struct Op {
   std::string_view name;
   std::vector<OutputSpec> (*outputs)(const Request&);
   void (*answer)(const Request&, Layer);
-  // Rows of every output beyond the sum of the splits stay as they are, and nothing else does: true for the ops whose
-  // answers are dear, so that `written_bytes` need not compute one.
+  // The op leaves rows of every output beyond the sum of the splits as they are, and writes all others: set for ops whose
+  // answers are expensive, so that `written_bytes` need not compute one.
   bool only_tail_rows_untouched = false;
   Numerics (*numerics)(const Request&) = nullptr;  // null: nothing to state
   // For an op with a product: the output that its accumulation plan decides, and how far that may be from exact (answer.h).
   std::string_view product = {};
   std::vector<CertifiedBound> (*bounds)(const Request&, const std::string& unit) = nullptr;
-  // Hands the product that it comes to, with its plan, to the function, in place of computing it.
+  // Passes the product, with its plan, to the function in place of computing it.
   void (*visit)(const Request&, const Multiply&) = nullptr;
 };
 

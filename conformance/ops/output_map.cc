@@ -163,7 +163,7 @@ OutputMap map_output(const Case& problem, const std::string& name, const Tensor&
   try {
     map_known(map, problem, name, tensor);
   } catch (const InvalidArgument&) {
-    map.segments.clear();  // a case that makes no sense: the plain matrix below
+    map.segments.clear();  // an invalid case: the plain matrix below
   }
   const bool fits = !map.segments.empty() && map.segments.back().first + map.segments.back().elements() <= map.elements;
   const bool no_groups = map.segments.empty() && map.grouped && splits_of(problem) && splits_of(problem)->empty();

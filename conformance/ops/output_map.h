@@ -30,9 +30,9 @@ Coordinates coordinates_of(const Segment& segment, std::int64_t offset);
 std::int64_t offset_of(const Segment& segment, Coordinates at);
 
 struct OutputMap {
-  std::string row_name = "row", column_name = "column";  // "" : not worth saying
+  std::string row_name = "row", column_name = "column";  // "": not shown
   bool grouped = false;
-  bool is_scale = false;  // scales of blocks: a wrong one may be another's
+  bool is_scale = false;  // scales of blocks: a wrong one may be another block's
   std::vector<Segment> segments;
   std::int64_t elements = 0;  // e2m1: codes
 };

@@ -58,7 +58,7 @@ void drop_odd_directions(QuantizeProblem& problem) {
   }
 }
 
-// Both directions are on: the outputs that are there decide what is computed.
+// Both directions are on: the requested outputs determine what is computed.
 void parse(const Request& request, Parsed& parsed) {
   QuantizeProblem& problem = parsed.problem;
   QuantizeConfig& config = problem.config;
@@ -160,7 +160,7 @@ void write_outputs(const Request& request, Layer layer) {
   const bool one_scale = is_per_tensor(config.recipe);
   void* twin = one_scale ? to("columnwise_scale_inv", shapes.rowwise_scale_inv) : nullptr;
   if (twin != nullptr && output.rowwise_scale_inv == nullptr) output.rowwise_scale_inv = std::exchange(twin, nullptr);
-  const bool delayed = config.recipe == Recipe::tensor_delayed;  // its scale is given, and goes out as it came in
+  const bool delayed = config.recipe == Recipe::tensor_delayed;  // its scale is an input, and is written unchanged
   float* given_scale = delayed ? static_cast<float*>(request.output("scale", Format::f32, shapes.rowwise_scale_inv.elements())) : nullptr;
   const bool skipped = parsed.problem.noop != nullptr && *parsed.problem.noop == 1.0f;
   layer == Layer::fast ? quantize(parsed.problem, output) : scalar::quantize(parsed.problem, output);

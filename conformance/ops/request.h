@@ -1,5 +1,5 @@
 #pragma once
-// One request in the vocabulary of the fixtures, whoever made it: a fixture's case, a generated case, or a call through
+// One request in the vocabulary of the fixtures, from any source: a fixture's case, a generated case, or a call through
 // the backend interface. The reference answers requests; see answer.h.
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class Request {
   std::int64_t integer(const std::string& name) const;
   std::int64_t integer_or(const std::string& name, std::int64_t absent) const;
   bool flag(const std::string& name, bool absent = false) const;  // 0 or 1
-  double real_or(const std::string& name, double absent) const;  // an integer will do
+  double real_or(const std::string& name, double absent) const;  // an integer is accepted
   std::string text(const std::string& name) const;
   std::string text_or(const std::string& name, std::string_view absent) const;
   Format format(const std::string& name) const;
@@ -62,13 +62,13 @@ class Request {
   const TensorView* find_input(const std::string& name, Format type, std::int64_t elements = -1) const;
   std::vector<std::int64_t> splits() const;  // i64 or i32
 
-  // Where an output goes: null when it is not wanted. Checks type and number of elements.
+  // Address of an output: null when it is not requested. Checks type and number of elements.
   void* output(const std::string& name, Format type, std::int64_t elements) const;
   bool wants(const std::string& name) const { return out.count(name) != 0; }
 
   // An attribute or input that the op does not know might change the result, so it is refused: NotSupported, naming it.
   void refuse_unknown() const;
-  // Names of attributes and inputs that were asked for so far, there or not.
+  // Names of attributes and inputs that were read so far, present or not.
   const std::set<std::string>& asked_for() const { return known_; }
 
  private:

@@ -72,7 +72,7 @@ class Parser {
     return found->second;
   }
 
-  // What stands in the parentheses of a function.
+  // The arguments of a function.
   std::int64_t call(std::string_view function) {
     if (function == "sum") return sum_over_groups();
     if (function != "blocks" && function != "up") fail("blocks, up or sum");

@@ -15,7 +15,7 @@ namespace assay::conformance {
 
 struct FormulaValues {
   std::map<std::string_view, std::int64_t> names;
-  std::vector<std::int64_t> group_rows;  // what sum() goes over
+  std::vector<std::int64_t> group_rows;  // that sum() adds up
 };
 
 // Errors (InvalidArgument): text that is no formula, a name without a value, a division by 0.

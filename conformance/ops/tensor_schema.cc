@@ -49,7 +49,7 @@ std::int64_t extent_of(const Request& request, const char* name, std::size_t axi
   return found == request.in.end() || found->second.shape.size() <= axis ? -1 : found->second.shape[axis];
 }
 
-// Rows in all: said, or those of the matrix that has them; an operand in flat order has them times its columns.
+// Total rows: as stated, or those of the matrix that has them; an operand in flat order has them times its columns.
 std::int64_t rows_of(const Request& request, std::int64_t N, std::int64_t K) {
   if (const std::string said = value_of(request, "R"); !said.empty()) return std::stoll(said);
   for (const char* name : {"x", "dy", "x_rowwise_data", "dy_rowwise_data"}) {
@@ -99,7 +99,7 @@ FormulaValues formula_values(const Request& request) {
   std::int64_t R = rows_of(request, N, K);
   std::int64_t sum = 0;
   for (const std::int64_t rows : values.group_rows) sum += rows;
-  R = std::max(R, sum);  // a matrix without columns does not tell its rows
+  R = std::max(R, sum);  // a matrix without columns does not show its rows
   std::int64_t groups = static_cast<std::int64_t>(values.group_rows.size());
   if (request.in.count("splits") == 0) {
     groups = request.in.count("first") != 0 ? extent_of(request, "first", 0) : 1;

@@ -1,6 +1,6 @@
 #pragma once
-// The tensors of every op: names, types, shapes, when there is one, and which of its words are compared. What
-// `assay list --schema` prints; tests hold it to what the ops ask for and give, in every case of the standard profile.
+// The tensors of every op: names, types, shapes, when there is one, and which of its elements are compared. What
+// `assay list --schema` prints; tests compare it with what the ops read and write, in every case of the standard profile.
 
 #include <cstdint>
 #include <optional>
@@ -32,9 +32,9 @@ struct TensorSchema {
   // Extents as stored, of which e2m1 has half as many as codes: formulas (shape_formula.h), " or " between shapes.
   std::string shape = {};
   std::string grouped_shape = {};  // with splits, where that differs
-  // Words that must all hold: KEY=VALUE|VALUE, KEY!=VALUE|VALUE (of attributes), in/NAME (an input that is given).
+  // Conditions that must all hold: KEY=VALUE|VALUE, KEY!=VALUE|VALUE (of attributes), in/NAME (an input that is given).
   std::string when = {};
-  Need need = Need::required;  // of an input; an output that is left out is not wanted, or not checked
+  Need need = Need::required;  // of an input; an output that is left out is not requested, or not checked
   Compared compared = Compared::all;
   std::string written = {};  // how many elements the op writes: a formula; empty: all
   std::string help = {};
@@ -43,7 +43,7 @@ struct TensorSchema {
 struct OpTensors {
   std::string_view op;
   std::vector<std::string_view> attributes;  // that a case or a call may have
-  // Several entries of one name are alternatives, of which the first that holds is meant.
+  // Several entries of one name are alternatives: the first that holds applies.
   std::vector<TensorSchema> in, out;
 };
 
@@ -55,18 +55,18 @@ const OpTensors& tensors_of(std::string_view op);  // Errors (InvalidArgument): 
 const TensorSchema* find_tensor(std::span<const TensorSchema> among, std::string_view name, const Request& request);
 bool holds(const TensorSchema& tensor, const Request& request);
 
-// What the names of formulas stand for in this request: R, K, N, G, r, and for delayed_update length and n.
+// The values of the names in formulas for this request: R, K, N, G, r, and for delayed_update length and n.
 FormulaValues formula_values(const Request& request);
 
 // The types and shapes that the tensor may have in this request.
 std::vector<Format> types_of(const TensorSchema& tensor, const Request& request);
 std::vector<std::vector<std::int64_t>> shapes_of(const TensorSchema& tensor, const Request& request);
-// How many elements the op writes, when nothing is skipped; nothing: all.
+// How many elements the op writes, when nothing is skipped; nullopt: all.
 std::optional<std::int64_t> written_elements(const TensorSchema& tensor, const Request& request);
 
 // For people, in lines of at most 100 columns: types, shapes, conditions and what is compared.
 std::string describe_tensors(const OpTensors& op);
-// What the words of these texts mean, line by line.
+// Explains the words of these texts.
 std::string describe_tensor_words();
 
 // "required", "optional", "depends"; "all", "group_rows", "unpadded".

@@ -130,7 +130,7 @@ OpTensors quantize() {
                   {.name = "amax", .type = "f32", .shape = "G", .when = "recipe=nvfp4"},
                   {.name = "columnwise_amax", .type = "f32", .shape = "G", .when = "recipe=nvfp4"},
                   {.name = "scale", .type = "f32", .shape = "G", .when = kPerTensor},
-                  {.name = "dbias", .type = "as x", .shape = "G,K", .need = Need::depends, .help = "where it is asked for, or dbias is 1"}});
+                  {.name = "dbias", .type = "as x", .shape = "G,K", .need = Need::depends, .help = "where it is requested, or dbias is 1"}});
   for (TensorSchema& each : op.out) {  // two codes a byte need an even extent, random rounding random bytes
     if (!each.when.starts_with("recipe=nvfp4")) continue;
     const bool columnwise = each.name.starts_with("columnwise");

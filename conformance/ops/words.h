@@ -44,7 +44,7 @@ inline std::vector<std::int64_t> group_rows(const Request& request, std::int64_t
   return request.find_input("splits") == nullptr ? std::vector<std::int64_t>{rows} : request.splits();
 }
 
-// What the attributes alone say, whoever carries the call out. No tensor's contents are looked at.
+// What the attributes determine, for any backend. Reads no tensor's contents.
 QuantizeConfig quantize_config_of(const Request& request);               // both directions on
 DelayedScalingConfig delayed_scaling_config_of(const Request& request);
 std::vector<OffsetsOutput> offsets_outputs_of(const Request& request);   // attribute `outputs`; values null

@@ -14,7 +14,7 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::int64_t kLargestCaseFile = std::int64_t{16} << 20;
-constexpr std::size_t kMostCanonicalText = std::size_t{256} << 20;  // zipf(1048576,...) is short in a file and long in memory
+constexpr std::size_t kMaxCanonicalText = std::size_t{256} << 20;  // zipf(1048576,...) is short in a file and long in memory
 
 [[noreturn]] void refuse(const std::string& reason) { throw CLI::ValidationError("--cases", reason); }
 
@@ -59,7 +59,7 @@ std::vector<CaseLine> cases_of_files(const std::vector<std::string>& paths, Prof
         const auto [text, is_new] = seen.insert(to_text(line));
         if (!is_new) continue;
         bytes += text->size();
-        if (bytes > kMostCanonicalText) refuse(fmt::format("{}: over {} bytes of canonical text: expected fewer groups", names_of_files(paths), kMostCanonicalText));
+        if (bytes > kMaxCanonicalText) refuse(fmt::format("{}: over {} bytes of canonical text: expected fewer groups", names_of_files(paths), kMaxCanonicalText));
         cases.push_back(line);
       }
     }

@@ -34,7 +34,7 @@ CLI11::Validator one_of(const std::vector<std::string>& words) {
   return CLI11::Validator(check, "{" + listed + "}");
 }
 
-// CLI11 takes a number that is too large for the largest that there is.
+// CLI11 reads a number that is too large as the largest possible.
 std::string fits(const std::string& given) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);

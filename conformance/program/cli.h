@@ -1,6 +1,6 @@
 #pragma once
 // The part of CLI11 that the verbs use, under CLI11's names. CLI11 is a library of headers that takes ten seconds a source file
-// to compile; only cli.cc includes it. Whoever needs more of it adds it here.
+// to compile; only cli.cc includes it. Wrap further parts of it here as needed.
 
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace CLI {
 
-// What the command line did wrong, or --help and --version.
+// A fault of the command line, or --help or --version.
 class ParseError : public std::runtime_error {
  public:
   ParseError(const std::string& text, int exit_code) : std::runtime_error(text), exit_code_(exit_code) {}
@@ -22,7 +22,7 @@ class ParseError : public std::runtime_error {
   int exit_code_;
 };
 
-// An option's value is not what it must be: "NAME: TEXT".
+// An invalid value of an option: "NAME: TEXT".
 class ValidationError : public ParseError {
  public:
   ValidationError(const std::string& name, const std::string& text);
@@ -72,7 +72,7 @@ class App {
   App(const App&) = delete;
 
   // `to` receives the value; it must live until the command line is parsed. An empty value of an option, as of --baseline
-  // "$UNSET", is refused but for --backend-options: else what it asks for would silently be left out. Value: std::string, int, std::int64_t, or a vector
+  // "$UNSET", is refused, except for --backend-options: the request would be ignored silently. Value: std::string, int, std::int64_t, or a vector
   // of std::string, for an option that may be given again.
   template <class Value>
   Option* add_option(const std::string& name, Value& to, const std::string& help);

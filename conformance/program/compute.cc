@@ -20,9 +20,9 @@
 namespace assay::conformance {
 namespace {
 
-// Who computed the outputs, and what the file said of its inputs; said once, however often outputs are computed anew.
+// Provenance: the program that computed the outputs, and the input file's own provenance, once, however often it is recomputed.
 std::string provenance_of(const std::string& before) {
-  constexpr int kDeepest = 64;  // text of a file can be nested without end
+  constexpr int kDeepest = 64;  // the text of a file can be nested without limit
   using Json = nlohmann::ordered_json;
   bool is_deep = false;
   const auto watch = [&](int depth, Json::parse_event_t, const Json&) { return !(is_deep |= depth > kDeepest); };
@@ -34,7 +34,7 @@ std::string provenance_of(const std::string& before) {
   return made.dump();
 }
 
-// One line on what the file holds and its successor will not.
+// One line that names what is in the input file and not in the output file.
 void tell_left_out(const std::string& file, const golden::LeftOut& left_out) {
   if (left_out.count == 0) return;
   std::string text;

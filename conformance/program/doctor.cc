@@ -1,4 +1,4 @@
-// assay doctor: what this build and this machine can do, before anything is judged.
+// assay doctor: what this build and this machine can do.
 
 #include <fmt/format.h>
 #include <hdf5.h>
@@ -28,7 +28,7 @@ struct Fact {
   ExitCode code = ExitCode::passed;
 };
 
-// What check_manifest finds, and that there is nothing to check.
+// The findings of check_manifest, or that there are no fixtures to check.
 std::vector<std::string> faults_of(const std::filesystem::path& folder) {
   if (golden_files().empty()) return {fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", folder.string())};
   try {
@@ -38,7 +38,7 @@ std::vector<std::string> faults_of(const std::filesystem::path& folder) {
   }
 }
 
-// What run-time dispatch finds on this processor. The bits are the same with all of them.
+// The vector extensions that run-time dispatch uses on this processor. Results are the same with all of them.
 std::string vector_code() {
 #if defined(__x86_64__) && !defined(ASSAY_PORTABLE)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return "AVX-512";
@@ -49,7 +49,7 @@ std::string vector_code() {
 #endif
 }
 
-// Whether the CUDA implementation can be judged here. That it cannot is no fault.
+// Whether the CUDA implementation can be judged here. If not, that is not a fault.
 std::string cuda() {
   try {
     Backend backend("device");
@@ -60,7 +60,7 @@ std::string cuda() {
   }
 }
 
-// What a process of its own finds: it loads the library.
+// Runs in a process of its own, which loads the library.
 std::vector<std::string> cublaslt() {
   constexpr std::chrono::seconds kLimit{60};
   const worker::SharedMemory nothing(4096);
@@ -114,7 +114,7 @@ Action add_doctor(CLI::App& verb) {
   return [options] {
     Outcome outcome;
     nlohmann::json all = nlohmann::json::array();
-    const bool is_narrow = isatty(STDOUT_FILENO) == 1;  // elsewhere a fact is a line, for programs that read it
+    const bool is_narrow = isatty(STDOUT_FILENO) == 1;  // otherwise one line per fact, for programs that read it
     for (const Fact& each : facts_of(options->backend, options->backend_options)) {
       const bool good = each.code == ExitCode::passed;
       say("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject, is_narrow ? wrapped(each.text, 19, 19, kTableColumns) : each.text);

@@ -1,4 +1,4 @@
-// assay list: what there is to run, and the words for it.
+// assay list: cases, fixtures, backends, plans, units, levels and the schema of cases.
 
 #include <fmt/format.h>
 
@@ -82,7 +82,7 @@ void list_levels() {
   }
 }
 
-// What texts about the suite state, so that they can be compared.
+// The counts that the pages give, so that a test can compare them.
 void list_counts() {
   for (const Profile profile : kProfiles) say("profile {}: {} cases\n", name_of(profile), catalogue(profile).size());
   struct Fixtures {

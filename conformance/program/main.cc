@@ -1,4 +1,4 @@
-// The `assay` program: reads the command line, runs one verb, turns what it came to into an exit code.
+// The `assay` program: parses the command line, runs one verb, returns its exit code.
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
-// The first word that is a verb or an option of nothing, with the nearest that is one; empty if there is none.
+// The first unknown verb or option, with the nearest known one; empty if there is none.
 std::string unknown_word(const CLI::App& app, int argc, char** argv) {
   const CLI::App* verb = &app;
   for (int i = 1; i < argc; ++i) {
@@ -78,7 +78,7 @@ std::string unknown_word(const CLI::App& app, int argc, char** argv) {
         known.push_back(each->get_name());
         if (each->get_name() == word) next = each;
       }
-      if (next == nullptr) return fmt::format("'{}' is no verb of {}{}", word, verb->get_name(), suggestion(word, known));
+      if (next == nullptr) return fmt::format("'{}' is not a verb of {}{}", word, verb->get_name(), suggestion(word, known));
       verb = next;
     }
   }
@@ -144,7 +144,7 @@ int run_main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     warn("assay: out of memory\n");
     return static_cast<int>(ExitCode::machine_failed);
-  } catch (const std::system_error& error) {  // a thread that does not start, say
+  } catch (const std::system_error& error) {  // for example, a thread that does not start
     const bool scarce = error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
     warn("assay: {}{}\n", scarce ? "out of memory or processes: " : "", error.what());
     const bool full = error.code() == std::errc::no_space_on_device || error.code() == std::errc::io_error;  // standard output
@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
   keep_arguments(argc, argv);
   int code = run_main(argc, argv);
   if (standard_output_lost_its_reader()) end_by_broken_pipe();
-  if (const std::string fault = standard_output_fault(); !fault.empty()) {  // results that were lost are no pass
+  if (const std::string fault = standard_output_fault(); !fault.empty()) {  // lost results are not a pass
     warn("assay: standard output cannot be written: {}\n", fault);
     code = static_cast<int>(ExitCode::machine_failed);
   }

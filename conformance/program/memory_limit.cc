@@ -16,7 +16,7 @@
 namespace assay::conformance {
 namespace {
 
-// The C++ library ends the program here when it finds no memory even for an exception.
+// The C++ library calls this when there is no memory even for an exception.
 [[noreturn]] void end_without_exception() {
   if (std::current_exception() != nullptr) std::abort();
   constexpr std::string_view kText = "assay: out of memory\n";
@@ -24,7 +24,7 @@ namespace {
   ::_exit(static_cast<int>(ExitCode::machine_failed));
 }
 
-// Before the objects that are made before main(): they need memory too.
+// Before static objects are constructed: they need memory too.
 [[gnu::constructor(101)]] void prepare_for_termination() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) std::set_terminate(end_without_exception);

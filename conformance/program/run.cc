@@ -44,7 +44,7 @@ struct RunOptions {
   bool quiet = false;
 
   bool of_catalogue() const { return random == 0 && case_files.empty(); }
-  // What the cases are drawn from; runs of one kind can be compared.
+  // The source of the cases; runs with the same source can be compared.
   std::string kind() const {
     if (random > 0) return fmt::format("run --random {} --seed {}", random, seed);
     std::string text = "run";
@@ -153,7 +153,7 @@ void prepare_files(const RunOptions& options, const SelectionText& text, Report&
   report.append_to(std::make_unique<ResultsFile>(results, !options.resume.empty()));
 }
 
-// Of two files to write, one would replace the other. What is no regular file takes both.
+// Two outputs with one path would replace each other. Anything but a regular file can take both.
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
   std::error_code none;
   if (std::filesystem::exists(one, none) && !std::filesystem::is_regular_file(one, none)) return false;
@@ -166,7 +166,7 @@ void check_paths(const RunOptions& options) {
     throw CLI::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
   }
   if (!options.resume.empty() && !options.results.empty() && options.resume != options.results) {
-    throw CLI::ValidationError("--resume", "goes on in its own file: leave --results out");
+    throw CLI::ValidationError("--resume", "continues in its own file: leave --results out");
   }
   const std::string& results = options.resume.empty() ? options.results : options.resume;
   if (!options.json.empty() && !results.empty() && is_same_file(options.json, results)) {
@@ -226,7 +226,7 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   const std::optional<EarlierResults> baseline = options.baseline.empty() ? std::nullopt : std::optional(baseline_of(options));
 
   std::unique_ptr<Backend> opened = options.backend.open();
-  options.backend.open_expecting();  // whether it opens is known before anything is judged
+  options.backend.open_expecting();  // opened before anything is judged, so that a failure shows at once
   const Subject subject = subject_of(*opened, options.backend);
   Backend& backend = *opened;
   Report report(options.verb(), subject, options.show);
@@ -272,7 +272,7 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   if (!interrupted() && unnarrowed) self_check(report, !options.quiet, shard.index, shard.total);
   close_backends(report);
   if (interrupted()) report.note_interrupted();
-  if (selection.selected && report.cases().empty()) report.note_empty_shard(shard.text());  // what was selected is judged by other shards
+  if (selection.selected && report.cases().empty()) report.note_empty_shard(shard.text());  // other shards judge what was selected
   if (unnarrowed && selection.files.empty()) {
     report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
   }

@@ -25,7 +25,7 @@ std::int64_t number_from_environment(const char* name, std::int64_t absent) {
   return value;
 }
 
-// Errors: CLI::ValidationError where there are more shards than anything needs.
+// Errors: CLI::ValidationError for more shards than allowed.
 ShardChoice checked(const ShardChoice& shard, const char* name) {
   constexpr std::int64_t kMax = 1'000'000;
   if (shard.total > kMax) throw CLI::ValidationError(name, fmt::format("{} shards: expected at most {}", shard.total, kMax));

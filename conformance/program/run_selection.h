@@ -16,21 +16,21 @@ struct ShardChoice {
   std::int64_t index = 0, total = 1;
   std::string text() const { return std::to_string(index) + "/" + std::to_string(total); }
 };
-// `option` is --shard's I/N; empty: what GoogleTest's sharding asks for. Errors: CLI::ValidationError.
+// `option` is --shard's I/N; empty: what GoogleTest's sharding requests. Errors: CLI::ValidationError.
 ShardChoice shard_of(const std::string& option);
 
-// Random products that every word matches, as many as asked for. Errors (CLI::ValidationError): fewer than one in a
-// thousand does.
+// `count` random products that every word matches. Errors (CLI::ValidationError): fewer than one in a thousand
+// matches.
 std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words, const std::string& architecture);
 
 struct RunSelection {
-  std::vector<CaseLine> all;                     // of which words and shards choose
+  std::vector<CaseLine> all;                     // that words and shards select from
   std::vector<CaseLine> cases;                   // of this shard
   std::vector<std::filesystem::path> files;      // fixtures
-  std::vector<std::string> fixture_words;        // that choose within them
-  std::vector<std::string> unmatched;            // words that nothing matches
-  std::vector<std::string> other_shards;         // texts of cases that were chosen and belong to other shards
-  bool selected = false;                         // anything, of all shards together
+  std::vector<std::string> fixture_words;        // that select their cases
+  std::vector<std::string> unmatched;            // words that match nothing
+  std::vector<std::string> other_shards;         // texts of selected cases of other shards
+  bool selected = false;                         // any case, in all shards together
 };
 // `cases`: the profile's, those of files, or random ones. `with_fixtures`: of the recorded ones too.
 RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, const std::vector<std::string>& words, const ShardChoice& shard);

@@ -108,7 +108,7 @@ Action add_scale_map(CLI::App& verb) {
     asked.timeout_ms = options->backend.timeout_s * 1000;
     asked.interrupted = interrupted;
     if (!options->json.empty()) check_output(options->json);
-    const std::int64_t calls = scale_map_calls(line, asked);  // refuses the line before a device is opened
+    const std::int64_t calls = scale_map_calls(line, asked);  // checks the line before a device is opened
     std::unique_ptr<Backend> backend = options->backend.open();
     const Subject subject = subject_of(*backend, options->backend);
     Report report("scale-map", subject, 1);
@@ -130,15 +130,15 @@ Action add_scale_map(CLI::App& verb) {
       }
     }
     if (interrupted()) report.note_interrupted();
-    CaseReport told{"generated", name_of(line), to_text(line), line.op, line.text("kind"), {}};
-    told.judgement.verdict = map.verdict;
-    told.judgement.text = text_of(map);
-    told.judgement.elements = map.elements;
+    CaseReport case_report{"generated", name_of(line), to_text(line), line.op, line.text("kind"), {}};
+    case_report.judgement.verdict = map.verdict;
+    case_report.judgement.text = text_of(map);
+    case_report.judgement.elements = map.elements;
     if (map.verdict == Verdict::passed) {
-      say("{}\n\n", told.judgement.text);
-      told.judgement.text.clear();
+      say("{}\n\n", case_report.judgement.text);
+      case_report.judgement.text.clear();
     }
-    report.add(std::move(told));
+    report.add(std::move(case_report));
     keep_open(options->backend, std::move(backend));
     close_backends(report);
     if (!options->json.empty()) {

@@ -40,7 +40,7 @@ Action add_verify(CLI::App& verb) {
     Subject subject;
     try {
       backend = options->backend.open();
-      subject = subject_of(*backend, options->backend);  // whatever is wrong with it
+      subject = subject_of(*backend, options->backend);  // a fault is reported below
     } catch (const BackendFault& fault) {
       subject = unopened(options->backend);
       Report report("verify", subject, options->show);

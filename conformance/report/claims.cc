@@ -56,7 +56,7 @@ class Measure {
   Measure(const Claimed& claimed, const std::vector<CaseReport>& cases)
       : claimed_(claimed), cases_(cases), all_(standings(cases)), elsewhere_(claimed.shard.begin(), claimed.shard.end()) {}
 
-  // `unmet`, if given, receives what is required and did not pass.
+  // `unmet`, if given, receives the required cases that did not pass.
   LevelStanding of(const Level& level, std::vector<Loss>* unmet) const {
     LevelStanding made;
     made.title = level.title();
@@ -188,12 +188,12 @@ nlohmann::json to_json(const Claims& claims) {
 std::string claims_text(const Claims& claims, int most) {
   std::string text;
   const auto losses = [&](const char* what, const std::vector<Loss>& all) {
-    int told = 0;
+    int listed = 0;
     for (const Loss& each : all) {
-      if (told++ == most) break;
+      if (listed++ == most) break;
       text += fmt::format("{} {}: {} ({})\n", what, each.of, each.name, each.why);
     }
-    if (told > most) text += fmt::format("... and {} more (--json has them all)\n", all.size() - static_cast<std::size_t>(most));
+    if (listed > most) text += fmt::format("... and {} more (--json has them all)\n", all.size() - static_cast<std::size_t>(most));
   };
   losses("required by", claims.unmet);
   losses("lost against", claims.lost);
@@ -208,7 +208,7 @@ std::string claims_text(const Claims& claims, int most) {
   text += fmt::format("levels passed, profile {}: {}\n", claims.profile, claims.passed_levels(false));
   std::string open;
   for (const LevelStanding& each : claims.levels) {
-    // Where words chose the cases, levels of which none was chosen are not worth a line.
+    // If WORDS selected the cases, levels without a selected case are left out.
     const bool untouched = each.required == 0 || (!claims.whole_run && each.unselected == each.required);
     if (!each.whole() && !untouched) open += fmt::format("{}{} ({})", open.empty() ? "" : ", ", each.title, each.shortfall());
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What a run claims: levels that passed, required cases that did not, cases that an earlier run passed and this one lost.
+// The claims of a run: levels that passed, required cases that did not, cases that an earlier run passed and this one did not.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,7 +15,7 @@ namespace assay::conformance {
 struct CaseReport;
 struct EarlierResults;
 
-// How one case stands after the run: that of its gravest verdict, where it was judged under several settings.
+// The standing of a case after the run: that of its worst verdict, if it was judged under several settings.
 enum class Standing { passed, absent, unselected, failed };
 
 struct LevelStanding {
@@ -26,7 +26,7 @@ struct LevelStanding {
   std::string shortfall() const;
 };
 
-// A case that is a failure though its own verdict may not be one.
+// A case that counts as a failure although its own verdict may not be one.
 struct Loss {
   std::string of;    // "core 1", or the baseline's path
   std::string name;  // case line, or file and case of a fixture
@@ -40,11 +40,11 @@ struct Claims {
   std::vector<Loss> unmet;                  // of requirements
   std::string baseline;                     // "earlier.json (run --profile standard, backend vendor, 2026-11-22)"; empty: none
   std::vector<Loss> lost;                   // against the baseline
-  std::int64_t kept = 0, gained = 0;        // cases passed then and now; passed now alone
-  std::int64_t dropped = 0;                 // passed then, and no case of this suite any more
-  bool whole_run = false;                   // no words, no shard: what is missing was not chosen away
+  std::int64_t kept = 0, gained = 0;        // cases that passed in both runs; in this run alone
+  std::int64_t dropped = 0;                 // passed then, and not in this suite any more
+  bool whole_run = false;                   // no WORDS, no shard: every case was selected
 
-  // Where words chose the cases, that no level passed says nothing.
+  // If WORDS selected the cases, a level that did not pass is no finding.
   bool tells_levels() const { return !levels.empty() && (whole_run || passed_levels(true) != "none"); }
   bool has_loss() const { return !unmet.empty() || !lost.empty(); }
   // "core 1, mx 1", or "none"; "all 1" where that is among them and says it all (`brief`).
@@ -56,7 +56,7 @@ nlohmann::json to_json(const Claims& claims);
 struct Claimed {
   std::string profile;
   std::vector<std::string> texts, names;    // of every case of the profile's catalogue
-  std::vector<std::string> shard;           // texts of the cases that belong to other shards: nothing is said of those
+  std::vector<std::string> shard;           // texts of the cases of other shards, which are not judged here
   std::vector<std::string> fixtures;        // files of the golden folder that belong to the whole run
   bool whole_run = false;
   bool sharded = false;
@@ -64,7 +64,7 @@ struct Claimed {
 };
 Claims claims_of(const Claimed& claimed, const std::vector<CaseReport>& cases);
 
-// Adds what was lost against an earlier run of the same kind.
+// Adds the comparison with an earlier run of the same kind.
 void compare_with(Claims& claims, const Claimed& claimed, const std::string& path, const EarlierResults& earlier, const std::vector<CaseReport>& cases);
 
 // Lines for the summary: losses by name (at most `most` of each kind), levels passed and not claimed.

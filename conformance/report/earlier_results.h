@@ -1,5 +1,5 @@
 #pragma once
-// What an earlier run left: a file of results or a report.
+// The evidence of an earlier run: a file of results or a report.
 
 #include <nlohmann/json.hpp>
 
@@ -8,14 +8,14 @@
 
 namespace assay::conformance {
 
-// What a file of results or a report says.
+// The contents of a file of results or a report.
 struct EarlierResults {
   nlohmann::json header;              // without cases
-  std::vector<nlohmann::json> cases;  // of several verdicts on one case and setting the last
-  bool has_summary = false;           // the run came to its end
+  std::vector<nlohmann::json> cases;  // the last verdict on each case and setting
+  bool has_summary = false;           // the run was completed
 };
 
-// Reads what --results or --json wrote. A last line that was cut off is passed over.
+// Reads what --results or --json wrote. A last line that was cut off is skipped.
 // Errors: golden::FixtureError naming file, line and reason: "no such file", no JSON, no header.
 EarlierResults read_results(const std::string& path);
 

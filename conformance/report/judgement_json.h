@@ -22,7 +22,7 @@ nlohmann::json to_json(const Judgement& judgement);
 // std::runtime_error where a verdict or a basis has an unknown name.
 Judgement judgement_from(const nlohmann::json& entry);
 
-// One line of text. Bytes that are not UTF-8 are replaced by U+FFFD: text of a backend must not cost the report.
+// One line of text. Bytes that are not UTF-8 are replaced by U+FFFD: text of a backend must not make a report invalid.
 std::string line_of(const nlohmann::json& value);
 
 }  // namespace assay::conformance

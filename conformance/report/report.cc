@@ -25,7 +25,7 @@ void Report::append_to(std::unique_ptr<ResultsFile> results) {
 
 namespace {
 
-// The text of a failure with what the verdict rests on, before the command that shows it again.
+// The text of a failure, with the basis of its verdict before the command that repeats it.
 std::string shown_text(const Judgement& judgement) {
   const std::string standing = standing_text(judgement);
   if (standing.empty()) return judgement.text;

@@ -1,6 +1,6 @@
 #pragma once
-// What a run found, case by case, and its telling: failures as they come, a summary and a verdict line at the end, JSON.
-// conformance/report/report.schema.json describes the JSON. What has no JSON of its own to make need not compile its library.
+// The results of a run, and their output: failures as they occur, a summary and a verdict line at the end, JSON.
+// conformance/report/report.schema.json describes the JSON. This header does not include the JSON library, which is slow to compile.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -38,7 +38,7 @@ nlohmann::json to_json(const CaseReport& report);
 // Errors: as judgement_from.
 CaseReport report_from(const nlohmann::json& entry);
 
-inline constexpr const char *kGenerated = "generated", *kSelfCheck = "self-check";  // suites that are no fixture
+inline constexpr const char *kGenerated = "generated", *kSelfCheck = "self-check";  // suites that are not fixture files
 
 struct Counts {
   std::int64_t passed = 0, failed = 0, not_run = 0, other = 0, elements = 0;
@@ -52,9 +52,9 @@ class Report {
   Report(std::string verb, Subject subject, int most_shown);
   ~Report();
 
-  // What heads the JSON, as run_header makes it; until then the verb and the subject's name.
+  // Sets the header of the JSON (run_header); without one it is the verb and the subject's name.
   void set_header(const nlohmann::json& header);
-  // Verdicts go to this file as they fall; `resumed` says that it has a header already.
+  // Verdicts are appended to this file as they are given; `resumed`: it has a header already.
   void append_to(std::unique_ptr<ResultsFile> results);
   // A verdict that an earlier run of the same selection found: counted, printed if it is a failure, not appended again.
   void add_earlier(CaseReport report);
@@ -64,7 +64,7 @@ class Report {
   // All verdicts on one case: one, or one for each setting. Prints failures at once. Safe from any thread.
   void add(std::vector<CaseReport> reports);
   void add(CaseReport report) { add(std::vector<CaseReport>{std::move(report)}); }
-  // Something that was not tried at all, and why: "device cases: this build has no CUDA".
+  // Something that was not tried, and the reason: "device cases: this build has no CUDA".
   void not_tried(std::string what, std::string why);
   // A fixture that could not be used.
   void bad_fixture(std::string file, std::string why);
@@ -72,19 +72,19 @@ class Report {
   void tell_settings() { tell_settings_ = true; }
   void note_interrupted();
   void note_unfinished(std::string why);
-  // What the reader should know and what changes no verdict.
+  // A note for the reader that changes no verdict.
   void note(std::string text);
   void note_machine_failed(std::string why);
   void note_nothing_selected(std::string why);
-  // Of the cases that were selected none is in this shard, "7/8": no failure.
+  // None of the selected cases is in this shard, "7/8": not a failure.
   void note_empty_shard(std::string shard) { empty_shard_ = std::move(shard); }
-  // What the run claims, from all verdicts; losses are failures. Cleared by nothing: set once, before conclude().
+  // What the run claims, from all verdicts; losses are failures. Set once, before conclude().
   void set_claims(Claims claims);
 
   const std::vector<CaseReport>& cases() const { return cases_; }
   const Subject& subject() const { return subject_; }
 
-  // Nothing is added any more: settles the exit code, appends the summary to the file of results, writes the JSON (no path:
+  // After the last verdict: determines the exit code, appends the summary to the file of results, writes the JSON (no path:
   // none), and prints counts per op and recipe, what was not run and why, and the verdict line on standard output.
   // Errors, after all of this was tried: golden::OutputError for a file that cannot be written.
   void conclude(const std::string& json_path);
@@ -110,10 +110,10 @@ class Report {
   Subject subject_;
   int most_shown_;
   bool tell_settings_ = false;
-  std::string empty_shard_;  // empty: there is something in it, or there are no shards
+  std::string empty_shard_;  // empty: the shard has cases, or there are no shards
   std::unique_ptr<nlohmann::json> header_;  // null until set_header
   std::unique_ptr<ResultsFile> results_;
-  std::string results_fault_;  // why verdicts could not be appended any more
+  std::string results_fault_;  // why appending verdicts failed
   std::set<std::pair<std::string, std::string>> earlier_;
   std::vector<CaseReport> cases_;
   std::vector<std::pair<std::string, std::string>> not_tried_, bad_fixtures_;

@@ -9,13 +9,13 @@
 
 namespace assay::conformance {
 
-// Cases of the backend. The self-check's are not among them: that the suite works is no verdict on a backend.
+// Cases of the backend. Those of the self-check do not count: they judge the suite, not the backend.
 Counts count_cases(const std::vector<CaseReport>& cases);
 
-// What passes rest on: "bits", "order-free bits", "bound", each perhaps "expected by" another backend.
+// Passes by basis: "bits", "order-free bits", "bound", each perhaps "expected by" another backend.
 struct BasisCounts {
   std::int64_t cases = 0, elements = 0;
-  std::int64_t bounded = 0;    // of the elements: any value within a computed interval passed; only one value did of the others
+  std::int64_t bounded = 0;    // of the elements: any value within a computed interval passes; the others have one right value
   std::int64_t unbounded = 0;  // elements that were not compared, not counted in `elements`
 };
 std::map<std::string, BasisCounts> bases_of(const std::vector<CaseReport>& cases);
@@ -24,20 +24,20 @@ std::map<std::string, BasisCounts> bases_of(const std::vector<CaseReport>& cases
 // sums gives the same value is one by order-free bits.
 std::string elements_text(const std::map<std::string, BasisCounts>& bases);
 
-// "bound, expected by bringup; made eagerly instead of replayed, ...": what a verdict rests on, where that is not bits of the
-// reference or the case was judged in another way than it asks for; else empty.
+// "bound, expected by emulated; made eagerly instead of replayed, ...": the basis of a verdict, where it is not bits of the
+// reference, and how the case was judged where that is not what it requests; else empty.
 std::string standing_text(const Judgement& judgement);
 
-// Cases that were judged in another way than they ask for, by that way.
+// Numbers of cases that were judged in another way than they request, by that way.
 std::map<std::string, std::int64_t> ways_of(const std::vector<CaseReport>& cases);
 
-// What the products came to under one setting.
+// Results of the products under one setting.
 struct SettingCounts {
   Counts counts;
   std::int64_t known_elements = 0;               // of counts.elements: the backend stated the plan
   std::map<std::string, std::int64_t> unknown;   // cases without a stated plan, by variety
 };
-// By setting; the backend's own choice first. Cases that are no product, or were not run to a comparison, have no plan.
+// By setting; the backend's own choice first. Cases that are not products, or were not compared, have no plan.
 std::map<std::string, SettingCounts> settings_of(const std::vector<CaseReport>& cases);
 
 std::string first_line(const std::string& text);

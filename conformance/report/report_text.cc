@@ -51,9 +51,9 @@ void Report::print_settings() const {
   for (const auto& [setting, of] : settings) {
     if (of.unknown.empty()) continue;
     std::string text;
-    std::size_t told = 0;
+    std::size_t listed = 0;
     for (const auto& [variety, number] : of.unknown) {
-      if (told++ == kMaxNamed) break;
+      if (listed++ == kMaxNamed) break;
       text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", variety, number);
     }
     if (of.unknown.size() > kMaxNamed) text += fmt::format(" and {} more", of.unknown.size() - kMaxNamed);
@@ -66,7 +66,7 @@ void Report::print_settings() const {
 std::string Report::verdict_line() const {
   const Counts all = count_cases(cases_);
   const bool good = outcome_.exit_code() == ExitCode::passed;
-  // What was declared absent, and proved to be, is no failure; but a pass says how much of the whole it is.
+  // A proved absence is not a failure; but a partial pass gives the number of absent cases.
   const std::string word = !good ? "FAIL" : all.not_run == 0 ? "PASS" : fmt::format("PASS (partial: {} of {} cases absent)", all.not_run, all.cases());
   const std::string bases = elements_text(bases_of(cases_));
   std::string codes;

@@ -28,20 +28,20 @@ off_t whole_lines(int descriptor) {
   return end;
 }
 
-// A full run under all algorithms of a library leaves less.
+// A full run under all algorithms of a library writes less.
 constexpr std::int64_t kLargestResults = std::int64_t{4} << 30;
 
 std::string key_of(const json& entry) {
   return entry.at("suite").get<std::string>() + "\n" + entry.at("name").get<std::string>() + "\n" + entry.value("setting", "");
 }
 
-// The last verdict on each case and setting, in the order in which the first fell.
+// The last verdict on each case and setting, in the order of the first verdicts.
 class Cases {
  public:
   // Errors: std::exception where it has no name or no verdict.
   void add(json entry) {
     const std::string verdict = entry.at("verdict").get<std::string>();
-    if (!verdict_named(verdict)) throw std::runtime_error("'" + verdict + "' is no verdict");
+    if (!verdict_named(verdict)) throw std::runtime_error("'" + verdict + "' is not a verdict");
     const std::string key = key_of(entry);
     const auto [found, is_new] = place_.emplace(key, all_.size());
     if (is_new) {
@@ -66,7 +66,7 @@ EarlierResults read_report(const std::string& path, json report) {
   try {
     for (json& each : report.at("cases")) cases.add(std::move(each));
   } catch (const std::exception& error) {
-    throw golden::FixtureError(path, "", std::string("has a case that makes no sense: ") + error.what());
+    throw golden::FixtureError(path, "", std::string("has an invalid case: ") + error.what());
   }
   report.erase("cases");
   results.header = std::move(report);
@@ -92,7 +92,7 @@ ResultsFile::~ResultsFile() { close(descriptor_); }
 void ResultsFile::append(const std::vector<json>& entries) {
   std::string text;
   for (const json& each : entries) text += line_of(each) + "\n";
-  write_all(descriptor_, path_, text);  // with one write but where a disk is full or a pipe is slow
+  write_all(descriptor_, path_, text);  // one write, unless a disk is full or a pipe is slow
 }
 
 EarlierResults read_results(const std::string& path) {
@@ -114,18 +114,18 @@ EarlierResults read_results(const std::string& path) {
         try {
           cases.add(std::move(entry));
         } catch (const std::exception& error) {
-          throw golden::FixtureError(path, "line " + std::to_string(number), std::string("is no record of a case: ") + error.what());
+          throw golden::FixtureError(path, "line " + std::to_string(number), std::string("is not a record of a case: ") + error.what());
         }
       } else if (record == "summary" && !results.header.is_null()) {
         results.has_summary = true;
       } else {
-        throw golden::FixtureError(path, "line " + std::to_string(number), number == 1 ? "is no header of a file of --results" : "is no record of a file of --results");
+        throw golden::FixtureError(path, "line " + std::to_string(number), number == 1 ? "is not a header of a file of --results" : "is not a record of a file of --results");
       }
     }
     if (results.header.is_null()) throw golden::FixtureError(path, "", "holds no header of a file of --results");
     results.cases = cases.take();
   } catch (const json::exception& error) {
-    throw golden::FixtureError(path, "", std::string("is no file of --results: ") + error.what());
+    throw golden::FixtureError(path, "", std::string("is not a file of --results: ") + error.what());
   }
   return results;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A file of results as they fall: one line of JSON for the header, one for each verdict, one for the summary. Lines are
-// appended by one write each, so that nothing that had fallen is lost, whatever happens to the program.
+// A file of results: one line of JSON for the header, one for each verdict as it is given, one for the summary. Lines are
+// appended by one write each, so that no verdict is lost, whatever happens to the program.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,7 +11,7 @@ namespace assay::conformance {
 
 class ResultsFile {
  public:
-  // Makes the file anew, or (`append`) goes on behind its last whole line; a symbolic link is followed, and a file that is
+  // Makes the file anew, or (`append`) continues after its last whole line; a symbolic link is followed, and a file that is
   // there keeps its mode. Errors: golden::OutputError.
   ResultsFile(const std::string& path, bool append);
   ~ResultsFile();

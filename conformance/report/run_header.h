@@ -1,5 +1,5 @@
 #pragma once
-// What heads a report or a file of results: who judged what, when, where, with which words.
+// The header of a report or a file of results: program, subject, time, host and command line.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -17,7 +17,7 @@ void keep_arguments(int argc, char** argv);
 // The commit that was built, as `git describe --always --dirty` names it, or "unknown".
 const char* build_commit();
 
-// Which cases: everything that decides what a verdict of this run is a verdict on.
+// The selected cases: everything that determines which cases the run judges.
 struct SelectionText {
   std::string profile;             // "smoke"; empty for random products and for fixtures alone
   std::vector<std::string> case_files;  // --cases; empty: the catalogue
@@ -34,11 +34,11 @@ struct SelectionText {
 // Errors: golden::FixtureError if the library cannot be read.
 nlohmann::json run_header(const std::string& verb, const Subject& subject, const BackendChoice& choice, const SelectionText* selection);
 
-// The same, given to the report.
+// The same, set as the report's header.
 class Report;
 void head(Report& report, const std::string& verb, const BackendChoice& choice);
 
-// The first thing in which two headers differ that makes their verdicts another run's, as "backend.name: faulty there,
+// The first difference between two headers that makes them headers of different runs, as "backend.name: faulty there,
 // reference here"; empty: none. Dates, hosts and the order of arguments may differ.
 std::string header_difference(const nlohmann::json& there, const nlohmann::json& here);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Results go to standard output. What cannot be written there must not keep a run from its other files: it is noticed at
+// Results go to standard output. A failure to write there must not stop a run from writing its files: it is reported at
 // the end, and is exit code 9.
 
 #include <fmt/format.h>
@@ -21,14 +21,14 @@ void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
 // As std::fflush(stdout), but keeps the reason of a failure.
 void flush_standard_output();
 
-// Opens descriptors 0 to 2 where the program was started without them: another file would get their numbers, and messages with
+// Opens descriptors 0 to 2 if the program was started without them: another file would get their numbers, and messages with
 // them. What is written to such a standard output fails.
 void open_standard_descriptors();
 
-// True once a pipe that standard output is has no reader.
+// True if standard output is a pipe without a reader.
 bool standard_output_lost_its_reader();
 
-// Empty if all that was printed has been taken, else the reason: "No space left on device".
+// Empty if all output was written, else the reason: "No space left on device".
 std::string standard_output_fault();
 
 }  // namespace assay::conformance

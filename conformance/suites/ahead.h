@@ -17,7 +17,7 @@
 namespace assay::conformance {
 
 // What `make` gives for 0 to count - 1, made by `threads` threads, a few numbers ahead of take(). One thread calls take(), with
-// growing numbers mostly; a number that was left out is made when it is asked for. `make` is called on several threads at once, and
+// mostly growing numbers; a skipped number is made when it is requested. `make` is called on several threads at once, and
 // throws nothing.
 //
 //   take(6)   6 made   7 made   8 being made   9 being made   10 ... not before take(7)
@@ -78,7 +78,7 @@ class Ahead {
   std::condition_variable changed_;
   std::map<std::int64_t, T> made_;
   std::set<std::int64_t> being_made_;
-  std::int64_t next_ = 0, taken_ = 0;  // the first that is not begun; the first that was not asked for
+  std::int64_t next_ = 0, taken_ = 0;  // the first that is not begun; the first that was not requested
   bool stops_ = false;
   std::vector<std::thread> threads_;
 };

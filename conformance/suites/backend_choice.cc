@@ -13,7 +13,7 @@ std::string quoted(const std::string& word) {
     return word;
   }
   std::string text = "'";
-  if (!golden::is_printable_utf8(word)) {  // as bash reads it, and no terminal obeys
+  if (!golden::is_printable_utf8(word)) {  // quoted for bash, without control characters that a terminal would interpret
     text = "$'";
     for (const char letter : word) {
       const bool plain = letter >= ' ' && letter < 0x7F && letter != '\'' && letter != '\\';
@@ -70,7 +70,7 @@ std::string BackendChoice::words() const {
 
 JudgeOptions BackendChoice::judge_options() const {
   JudgeOptions made;
-  // The reference must not be its own judge: its fast layer is held against the scalar one, and the other way round.
+  // The reference must not judge itself: its fast layer is compared with the scalar one, and the scalar one with the fast.
   made.layer = name == "reference" && options != "layer=scalar" ? Layer::scalar : Layer::fast;
   made.timeout_ms = timeout_s * 1000;
   made.algorithm = algorithm;

@@ -1,5 +1,5 @@
 #pragma once
-// Which backend is judged, and how: what the options that run, verify and repro share come to.
+// Which backend is judged, and how: the options that run, verify and repro share.
 
 #include <cstdint>
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace assay::conformance {
 
-// "device" where this build and this machine have one that works, else "reference". `why_not`, if given, receives what is
-// in the device's way, or nothing.
+// "device" where this build and this machine have one that works, else "reference". `why_not`, if given, receives the reason
+// why the device cannot be used, or nothing.
 std::string best_backend(std::string* why_not = nullptr);
 
 struct BackendChoice {
@@ -21,8 +21,8 @@ struct BackendChoice {
   std::int64_t timeout_s = 60;
   std::int64_t algorithm = -1;
   std::vector<std::string> axes;  // NAME=VALUE
-  bool explains = true;           // the cause of what differs is looked for
-  std::string expect_by;          // backend whose answers grouped_gemm cases are held to; empty: the reference's
+  bool explains = true;           // search for the cause of a difference
+  std::string expect_by;          // backend whose answers are expected in grouped_gemm cases; empty: the reference's
 
   // Opens the backend and sets its axes. Errors: BackendError.
   std::unique_ptr<Backend> open() const;

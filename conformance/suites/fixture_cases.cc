@@ -44,7 +44,7 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       report.note_machine_failed(error.what());
       continue;
     }
-    const std::string shown = golden::one_line(file.string());  // names of files come from outside as well
+    const std::string shown = golden::one_line(file.string());  // file names are input too
     std::vector<const golden::Case*> cases;
     for (const golden::Case& each : fixture.cases) {
       const bool wanted = std::all_of(only.begin(), only.end(), [&](const std::string& word) {
@@ -63,7 +63,7 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       options.reproduce = command_name() + " verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
       try {
         require_room(each);
-        // What the file expects goes before what a backend would.
+        // The file's own expectation takes precedence over a backend's.
         const bool expects = !each.out.empty();
         if (!expects && (judged.expecting == nullptr || each.op != "grouped_gemm")) {
           throw InvalidArgument("out", "empty", "at least one expected output (assay compute makes them)");

@@ -27,7 +27,7 @@ std::filesystem::path golden_folder();
 // The .h5 files of that folder, sorted.
 std::vector<std::filesystem::path> golden_files();
 
-// What is missing of the fixtures that came with the program, as one line that names the folder; empty: nothing, or
+// The fixtures of the program that are missing, as one line that names the folder; empty: none, or
 // ASSAY_GOLDEN names another folder.
 std::string missing_fixtures();
 

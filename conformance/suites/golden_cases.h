@@ -10,7 +10,7 @@
 
 namespace assay::conformance {
 
-// Lines of a list: blank ones and those that start with # are passed over.
+// Lines of a list; blank lines and those that start with # are skipped.
 // Errors: FixtureError naming the file and the line at fault.
 std::vector<CaseLine> read_case_list(const std::filesystem::path& path);
 
@@ -25,11 +25,11 @@ golden::Fixture make_fixture(const std::filesystem::path& list);
 // the tensors that the file has for it, or more than the machine has to spare: a few numbers in a file can ask for any size.
 void require_room(const golden::Case& each);
 
-// Gives a case every output that its op has (or only the `wanted` ones), as the reference answers. What an op leaves
-// untouched is 0.
+// Gives a case every output that its op has (or only the `wanted` ones), as the reference answers. Bytes that an op leaves
+// untouched are 0.
 void fill_outputs(golden::Case& each, const std::vector<std::string>* wanted = nullptr);
 
-// 1 if the case says nothing that fixture schema 1 does not know, else 2.
+// 1 if fixture schema 1 can hold the case, else 2.
 std::int64_t schema_of(const golden::Case& each);
 
 }  // namespace assay::conformance

@@ -39,7 +39,7 @@ void catch_interrupts() {
   caught.sa_flags = SA_RESTART;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
-    // What nohup(1) has set to be ignored stays so.
+    // A signal that nohup(1) ignores stays ignored.
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(signal, &caught, nullptr);
   }
   for (const int signal : {SIGPIPE, SIGXFSZ}) set(signal, SIG_IGN);

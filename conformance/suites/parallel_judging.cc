@@ -19,7 +19,7 @@
 namespace assay::conformance {
 namespace {
 
-// Backends of ours keep their contexts apart; of others that is not known.
+// The contexts of built-in backends are independent; those of other backends may not be.
 bool takes_many_contexts(const std::string& given) {
   const std::string name = current_backend_name(given);
   return name == "reference" || name == "null" || name == "device" || name == "emulated" || name == "cublaslt";
@@ -31,7 +31,7 @@ struct Context {
   bool is_given_up() const { return backend->is_given_up() || (expecting != nullptr && expecting->is_given_up()); }
 };
 
-// A case whose process ended with others in it, or after others.
+// A case whose process ended while or after it served other cases.
 struct Together {
   std::string text, title;
 };
@@ -51,7 +51,7 @@ std::string printed_text(const std::string& printed) {
   return text;
 }
 
-// Contexts that no thread is using at the moment, and what was found about backends beside their cases.
+// Idle contexts, and findings about backends that belong to no case.
 class Contexts {
  public:
   static Contexts& get() {
@@ -87,7 +87,7 @@ class Contexts {
     return {std::move(opened), choice.open_expecting(), key};
   }
 
-  // One that is given up is not kept.
+  // An abandoned context is not kept.
   void give(Context context) {
     if (context.is_given_up()) return;
     const std::lock_guard lock(mutex_);
@@ -130,7 +130,7 @@ class Contexts {
   }
 
  private:
-  // A process that ended while nothing was asked of it.
+  // A process that ended between two calls.
   void note_end(const Backend& backend) {
     if (backend.end_text().empty()) return;
     add(finding("backend/process", Verdict::failed, "the process of backend " + backend.name() + " " + backend.end_text() + " between two cases"));
@@ -146,11 +146,11 @@ class Contexts {
   std::vector<CaseReport> findings_;
 };
 
-// Opening is tried again a few times in a row, and then no more.
+// Opening is retried a few times in a row.
 class Opener {
  public:
   explicit Opener(const BackendChoice& choice) : choice_(choice) {}
-  // False where there is none any more; `why` says so.
+  // False if none can be opened any more; `why` has the reason.
   bool open(Context& context, std::string& why) {
     {
       const std::lock_guard lock(mutex_);
@@ -184,7 +184,7 @@ Judgement cannot_open(const std::string& why) {
   return judgement;
 }
 
-// Cases one after another that did not finish, after which the rest is not tried.
+// After this many unfinished cases in a row, the rest is not tried.
 constexpr int kMaxUnfinished = 5;
 
 }  // namespace
@@ -235,7 +235,7 @@ class Judging {
     Contexts::get().give(std::move(context));
   }
 
-  // What was in a process that ended.
+  // The cases that a process was serving when it ended.
   void judge_alone() {
     if (again_.empty()) return;
     bool found = false;

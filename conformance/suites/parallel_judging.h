@@ -1,5 +1,5 @@
 #pragma once
-// Cases side by side: one context a thread for backends of ours, one after another for the rest, whose contract promises no
+// Cases in parallel: one context per thread for built-in backends; one after another for others, whose contract promises no
 // more. Contexts stay open from one call of judge_in_parallel to the next.
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Judged {
   void settle() const;
 };
 
-// What a fault makes of the case: the verdict, and a text headed by options.title. Throws, for judge_in_parallel to catch, where
+// The judgement of a case that ended by a fault: verdict, and a text headed by options.title. Throws, for judge_in_parallel, where
 // the case is to be judged alone first.
 Judgement judgement_of(const BackendFault& fault, const Judged& judged, const JudgeOptions& options);
 
@@ -33,22 +33,22 @@ Judgement judgement_of(const BackendError& error, const JudgeOptions& options);
 // Calls judge_one(index, judged), which gives the verdict, for every index below `count`, unless the run is interrupted.
 // `one_at_a_time`: cases so large that each fills memory and keeps every processor busy by itself.
 //
-// A process that ends may have served other cases before, or at the same time. The case is then judged once more, alone in a
-// process of its own, and so is every other that was under way in it: the one at fault is named, and where none of them is, all
+// A process that ends may have served other cases before or at the same time. The case is then judged again, alone in a
+// process of its own, and so is every other case that it was serving: the one at fault is named, and if none is, all
 // are. A context that is given up is replaced by one in a new process. Where none can be opened any more, or one case after
-// another does not finish, `left` is called for the rest, with what is to be said of it.
+// another does not finish, `left` is called for the rest, with the judgement to report.
 void judge_in_parallel(const BackendChoice& choice, std::int64_t count, const std::function<Verdict(std::int64_t, Judged)>& judge_one,
                        const std::function<void(std::int64_t, Judgement)>& left, bool one_at_a_time = false);
 
-// Whether cases are judged side by side, one context a thread.
+// Whether cases are judged in parallel, one context per thread.
 bool judges_side_by_side(const BackendChoice& choice);
 
 // An open backend of `choice`, for judge_in_parallel to use.
 void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend);
-// Closes every context that is still open. What was found about backends beside their cases becomes cases of `report`, of the
+// Closes every context that is still open. Findings about backends that belong to no case become cases of `report`, of the
 // suite "backend": a process that ended between two cases, a close() that fails.
 void close_backends(Report& report);
-// The case "backend/open", for a library that does not get as far as that.
+// The case "backend/open", for a library that cannot be opened.
 CaseReport report_of_open(const BackendFault& fault);
 
 }  // namespace assay::conformance

@@ -46,7 +46,7 @@ void Progress::done(const std::string& name, bool failed) {
 
 void Progress::draw(const std::string& name) {
   const double seconds = std::chrono::duration<double>(last_ - start_).count();
-  // Cases cost unequal work, so what is left is a guess; it is given once it has something to rest on.
+  // Cases take unequal time, so the remaining time is an estimate, shown once enough cases are done.
   const double left = seconds * static_cast<double>(total_ - finished_) / static_cast<double>(finished_);
   const std::string remaining = seconds < 2 || finished_ == total_ ? "" : fmt::format(", {:.0f} s left", left);
   const std::string failures = failed_ == 0 ? "" : fmt::format("{} failed  ", failed_);

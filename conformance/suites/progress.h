@@ -1,5 +1,5 @@
 #pragma once
-// How far a run is: one line on a terminal that is renewed, else a line every half minute.
+// Progress of a run: one line that is updated on a terminal, else a line every half minute.
 
 #include <chrono>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace assay::conformance {
 
 class Progress {
  public:
-  // Where standard error is no terminal a line is printed every `seldom`, and stays.
+  // If standard error is not a terminal, a line is printed every `seldom`.
   Progress(std::string what, std::int64_t total, bool wanted, std::chrono::milliseconds seldom = std::chrono::seconds(30));
   ~Progress();
   // Safe from any thread.

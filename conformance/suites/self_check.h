@@ -1,5 +1,5 @@
 #pragma once
-// The suite held against something that must fail: if a backend that writes nothing passed a case, no pass would mean much.
+// Checks the suite with a backend that must fail: if a backend that writes nothing passed a case, a pass would mean nothing.
 
 #include "conformance/report/report.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of equal work, for several machines.
+// Divides cases into shards of equal work, for several machines.
 
 #include <cstdint>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace assay::conformance {
 
-// What a case costs to judge, relative to others, from cost_of: products, elements, and what every call costs.
+// The relative cost of judging a case, from cost_of: products, elements, and the cost of each call.
 double work_of(const CaseLine& line);
 
 // The cases of one shard, in the given order. Which they are depends on the list and on `total` alone: the costliest cases
-// are dealt first, each to the shard that has least to do.
+// are assigned first, each to the shard with the least work.
 // Errors (InvalidArgument): total below 1, index outside [0, total).
 std::vector<CaseLine> shard(const std::vector<CaseLine>& cases, std::int64_t index, std::int64_t total);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Messages go to standard error. What cannot be written there is lost and changes nothing else.
+// Messages go to standard error. A message that cannot be written is lost and changes nothing else.
 
 #include <fmt/format.h>
 

@@ -36,7 +36,7 @@ Subject subject_of(Backend& backend, const BackendChoice& choice) {
   std::error_code failed;
   const std::filesystem::path file = subject.built_in ? std::filesystem::path("/proc/self/exe") : std::filesystem::path(choice.name);
   const std::filesystem::path found = std::filesystem::canonical(file, failed);
-  subject.library = failed ? choice.name : found.string();  // a bare name was found by the loader
+  subject.library = failed ? choice.name : found.string();  // the loader has found a bare name
   return subject;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is judged: named before anything is judged, and never replaced by something else.
+// The subject of a run: named before it is judged, and never replaced by another.
 
 #include <filesystem>
 #include <string>
@@ -15,7 +15,7 @@ struct Subject {
   std::string backend;       // name of the backend
   std::string device;        // "NVIDIA H200"
   std::string architecture;  // "sm90"
-  std::string software;      // versions, as the backend tells them
+  std::string software;      // versions, as the backend reports them
   std::string library;       // file of the code that is judged: the shared library, or this program for built-in backends
   std::string text() const;  // "backend faulty of ./faulty.so on CPU (x86-64), reference 0.1.0"
   bool built_in = true;
@@ -24,7 +24,7 @@ Subject subject_of(Backend& backend, const BackendChoice& choice);
 // That of a backend that does not open.
 Subject unopened(const BackendChoice& choice);
 
-// Facts on which `assay run` without --backend decides.
+// What `assay run` without --backend chooses by.
 struct MachineFacts {
   bool backend_named = false;   // --backend or --backend-options given
   bool device_built = false;    // this build has the backend `device`
@@ -39,11 +39,11 @@ struct SubjectDecision {
   std::string text;  // reference: why no device is judged; refused: one line with the remedy
 };
 
-// A device that is there is judged or the run is refused: another backend is no answer to "does it work here?".
+// If there is a device it is judged, or the run is refused: another backend does not answer "does it work here?".
 SubjectDecision decide_subject(const MachineFacts& facts);
 
 // The first sign of an NVIDIA device below `root`: dev/nvidiaN, else an entry of proc/driver/nvidia/gpus; empty: none.
-// It needs no CUDA, so that a build without it sees the device too.
+// It uses no CUDA, so that a build without CUDA finds the device too.
 std::string nvidia_device(const std::filesystem::path& root = "/");
 
 // Opens the backend `device` where it is built, and looks for the signs of a device.

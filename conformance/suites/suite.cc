@@ -43,7 +43,7 @@ bool counts_as_failed(const Judgement& judgement) {
 
 namespace {
 
-// Cases from here on are judged one at a time: products, and elements of all tensors.
+// Cases of at least this size (products, elements of all tensors) are judged one at a time.
 constexpr std::int64_t kLargeProducts = 30'000'000'000, kLargeElements = std::int64_t{1} << 27;
 
 bool is_large(const CaseLine& line) {
@@ -51,7 +51,7 @@ bool is_large(const CaseLine& line) {
   return cost.macs >= kLargeProducts || cost.elements >= kLargeElements;
 }
 
-// What decides which kernel and plan a product meets: "fp8_block 1x128 TN f32".
+// What determines the kernel and the plan of a product: "fp8_block 1x128 TN f32".
 std::string variety_of(const CaseLine& line) {
   if (line.op != "grouped_gemm") return "";
   std::string text = line.text("kind");
@@ -70,7 +70,7 @@ bool can_be_foreseen(const CaseLine& line, const BackendChoice& choice) {
   return cost.macs <= kSmallProducts && cost.elements <= kSmallElements && replay_plan(line).count <= kFewReplays;
 }
 
-// What a backend stated last of cases of a kind.
+// The last statement of a backend for each kind of case.
 class Statements {
  public:
   std::optional<assay_numerics> of(const CaseLine& line) {
@@ -89,7 +89,7 @@ class Statements {
   std::map<std::string, assay_numerics> stated_;
 };
 
-// Whatever is thrown on the way becomes a judgement of `report`.
+// Every exception becomes a judgement of `report`.
 template <class Body>
 void caught(CaseReport& report, const Judged& judged, const JudgeOptions& options, Body body) {
   try {
@@ -97,7 +97,7 @@ void caught(CaseReport& report, const Judged& judged, const JudgeOptions& option
     judged.settle();
   } catch (const BackendFault& fault) {
     report.judgement = judgement_of(fault, judged, options);
-  } catch (const InvalidArgument& error) {  // a fault of the suite, not of the backend; it must not pass for anything else
+  } catch (const InvalidArgument& error) {  // a fault of the suite, not of the backend: reported as such
     report.judgement.verdict = Verdict::failed;
     report.judgement.text = options.title + "\n  the reference refuses this case: " + error.what();
   } catch (const NotSupported& error) {
@@ -127,7 +127,7 @@ CaseReport report_for(const CaseLine& line) {
   return report;
 }
 
-// Another context, in another process, for what is left of a case; null where there is none. `other` holds it.
+// Another context, in another process, for the rest of a case; null if there is none. `other` owns it.
 Backend* restarted(const BackendChoice& choice, std::unique_ptr<Backend>& other) {
   try {
     other.reset();
@@ -159,7 +159,7 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
     }
     if (other != nullptr) other->close();
   });
-  if (reports.empty() || !report.judgement.text.empty()) reports.push_back(std::move(report));  // what went wrong with the case as a whole
+  if (reports.empty() || !report.judgement.text.empty()) reports.push_back(std::move(report));  // a fault of the case as a whole
   return reports;
 }
 
@@ -191,7 +191,7 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
 
 namespace {
 
-// Null where the case says later what it says now: it fails, for one.
+// Null where judging the case reports the same again, such as a failure.
 std::unique_ptr<Foreseen> foresee(const CaseLine& line, const BackendChoice& choice, Statements& statements) {
   if (!can_be_foreseen(line, choice)) return nullptr;
   try {
@@ -216,7 +216,7 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
   for (const auto& [part, one_at_a_time] : {std::pair{&small, false}, std::pair{&large, true}}) {
     if (part->empty()) continue;
     const auto line_of = [part = part](std::int64_t i) -> const CaseLine& { return *(*part)[static_cast<std::size_t>(i)]; };
-    // Calls of a backend that has one context wait for each other: what other threads can do meanwhile, they do.
+    // Calls of a backend with one context wait for each other: other threads prepare cases meanwhile.
     Statements statements;
     std::optional<Ahead<std::unique_ptr<Foreseen>>> ahead;
     if (thread_count() > 1 && !one_at_a_time && !settings.any() && !judges_side_by_side(choice)) {
@@ -288,7 +288,7 @@ void self_check(Report& report, bool progress, std::int64_t index, std::int64_t 
     CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], null, null_choice);
     CaseReport entry{kSelfCheck, judged.name, judged.line, kSelfCheck, "null", {}};
     entry.judgement.seconds = judged.judgement.seconds;
-    // A case with nothing to write passes on a backend that does nothing too; it compares no elements.
+    // A case without output elements passes on a backend that does nothing too: it compares no elements.
     const bool right = judged.judgement.verdict == Verdict::failed || (judged.judgement.verdict == Verdict::passed && judged.judgement.elements == 0);
     entry.judgement.verdict = right ? Verdict::passed : Verdict::failed;
     if (!right) {

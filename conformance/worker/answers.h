@@ -1,5 +1,5 @@
 #pragma once
-// What a backend answers is not believed before it is checked: texts have an end and can be printed, numbers are in their range.
+// Answers of a backend are checked before use: texts have an end and can be printed, numbers are in range.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@ namespace assay::conformance {
 // Bytes that are no UTF-8, and control characters but newline and tab, become "\x9f".
 std::string printable(const std::string& text);
 
-// What is wrong with an answer, or empty; texts of a good one are made printable. The functions' names head the fault:
+// The fault of an answer, or empty; texts of a valid answer are made printable. The function's name heads the fault:
 // "device_info() gives a name without an end".
 std::string check_answer(assay_device_info& info);
 std::string check_answer(assay_numerics& stated);

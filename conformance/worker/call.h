@@ -1,5 +1,5 @@
 #pragma once
-// An assay_call as bytes, and back.
+// Serializes an assay_call.
 
 #include <deque>
 #include <string>

@@ -19,7 +19,7 @@
 namespace assay::conformance::worker {
 namespace {
 
-// Takes the ends of processes that were adopted; true once `child` has ended, and how in `status`.
+// Reaps adopted processes; true once `child` has ended, with its status in `status`.
 bool reap(pid_t child, int& status) {
   bool ended = false;
   int how = 0;
@@ -31,7 +31,7 @@ bool reap(pid_t child, int& status) {
   return ended;
 }
 
-// Until there is no child, or one that cannot be ended: what a child has started is adopted as that ends.
+// Repeats until there is no child, or one that cannot be ended: the processes of a child are adopted when it ends.
 void end_all_children() {
   for (int round = 0; round < 1000; ++round) {
     int status = 0;
@@ -42,7 +42,7 @@ void end_all_children() {
   }
 }
 
-// Ends this process as another did.
+// Ends this process with the status of another.
 [[noreturn]] void end_as(int status) {
   if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
   const int number = WTERMSIG(status);
@@ -70,7 +70,7 @@ void end_all_children() {
       end_all_children();
       end_as(status);
     }
-    if (watched[0].revents != 0) {  // nothing is ever written there: the judge has ended
+    if (watched[0].revents != 0) {  // nothing is written there: readable means that the judge has ended
       kill(child, SIGKILL);
       end_all_children();
       _exit(1);
@@ -106,7 +106,7 @@ void end_child(pid_t id) {
 }
 
 void split_off_keeper(int life) {
-  // The group's signals are for the child: the keeper takes none but those that nothing withstands.
+  // Signals to the group are for the child: the keeper blocks all that can be blocked.
   sigset_t all, before, child_ends;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);

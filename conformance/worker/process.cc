@@ -37,7 +37,7 @@ bool offered = false;
   throw BackendError(ASSAY_OUT_OF_MEMORY, "a process for the backend cannot be made: " + doing + ": " + std::strerror(errno));
 }
 
-// Descriptors above those that a worker starts with, so that none of them is in the way of another.
+// Moves descriptors above those that a worker starts with, so that they do not collide.
 int moved_up(int descriptor) {
   const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 16);
   const int why = errno;
@@ -62,8 +62,8 @@ struct Pipe {
   Pipe(const Pipe&) = delete;
 };
 
-// What a worker finds in its environment: what this process has. Where that is compiled with a sanitizer, a worker ends by the
-// signal that a backend raises, as it does without; and what a backend still holds as its process ends is not examined.
+// The environment of a worker: that of this process. In a build with a sanitizer, a worker ends by the
+// signal that a backend raises, as in other builds; and leaks of a backend at the end of its process are not reported.
 class WorkerEnvironment {
  public:
   WorkerEnvironment() {
@@ -104,7 +104,7 @@ SharedMemory::SharedMemory(std::size_t bytes) : bytes_(bytes) {
   if (made < 0) fail("memfd_create");
   descriptor_ = moved_up(made);
   if (descriptor_ < 0) fail("memfd_create");
-  // A worker that could shorten it could end the judge, which would then read where there is nothing.
+  // A worker that could shorten it could end the judge, which would then read beyond its end.
   const bool sized = ftruncate(descriptor_, static_cast<off_t>(bytes)) == 0 && fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
   data_ = sized ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0) : MAP_FAILED;
   if (data_ != MAP_FAILED) return;
@@ -127,7 +127,7 @@ class Supervisor {
     return *only;
   }
 
-  // Runs `start` on the thread; what it throws is thrown here.
+  // Runs `start` on the thread; rethrows its exception here.
   std::shared_ptr<Process> start(std::function<std::shared_ptr<Process>()> start) {
     std::packaged_task<std::shared_ptr<Process>()> task(std::move(start));
     std::future<std::shared_ptr<Process>> made = task.get_future();
@@ -144,7 +144,7 @@ class Supervisor {
   Supervisor() {
     bell_ = moved_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (bell_ < 0) fail("eventfd");
-    prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a worker leaves behind becomes a child of this process: see end_orphans()
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of a worker become children of this process: see end_orphans()
     // Signals to the program belong to its other threads.
     sigset_t all, before;
     sigfillset(&all);
@@ -159,7 +159,7 @@ class Supervisor {
       std::vector<pollfd> watched{{bell_, POLLIN, 0}};
       bool all_handles = true;
       for (const auto& each : running) {
-        watched.push_back({each->handle_, POLLIN, 0});  // a negative one is passed over
+        watched.push_back({each->handle_, POLLIN, 0});  // poll() ignores a negative one
         watched.push_back({each->output_, POLLIN, 0});
         all_handles = all_handles && each->handle_ >= 0;
       }
@@ -185,7 +185,7 @@ class Supervisor {
     }
   }
 
-  // Processes that a worker has left behind in sessions of their own. Other children of this process are in its session; while
+  // Orphans of a worker in sessions of their own. Other children of this process are in its session; while
   // another library runs, they may be that one's, and are ended with it.
   static void end_orphans(const std::vector<std::shared_ptr<Process>>& running, const Process& ended) {
     std::set<pid_t> sessions{getsid(0)};
@@ -195,7 +195,7 @@ class Supervisor {
       sessions.insert(each->id_);
     }
     bool found = true;
-    for (int round = 0; found && round < 32; ++round) {  // what they have started becomes a child once they are gone
+    for (int round = 0; found && round < 32; ++round) {  // their children become ours once they have ended
       found = false;
       for (const pid_t child : children()) {
         const pid_t session = getsid(child);
@@ -282,7 +282,7 @@ void Process::kill() {
 void Process::drain() {
   constexpr std::size_t kKept = 4096;
   char piece[16384];
-  for (int i = 0; i < 16; ++i) {  // one that prints without end must not keep the thread
+  for (int i = 0; i < 16; ++i) {  // a worker that prints without end must not occupy the thread
     const ssize_t got = read(output_, piece, sizeof piece);
     if (got <= 0) {
       if (got == 0 || (errno != EAGAIN && errno != EINTR)) {  // closed by all that had it

@@ -111,7 +111,7 @@ Remote::Remote(const std::string& name, const std::string& options, std::int64_t
 Remote::~Remote() {
   try {
     if (is_open_ && is_usable()) close();
-  } catch (const BackendError&) {  // one who wants to know calls close()
+  } catch (const BackendError&) {  // close() reports it
   }
   if (!is_open_ && is_usable()) worker_->give_channel(channel_);
 }
@@ -360,7 +360,7 @@ void Remote::read_reply(Function last, const std::vector<std::byte>& bytes) {
     case Fault::exception: fault(call + " let a C++ exception through the C interface: " + fault_text, true);
     case Fault::float_mode: fault(call + " left " + fault_text, false);
     case Fault::jump: fault(call + " did not return where it was called (longjmp?)", true);
-    case Fault::overrun: fault(call + " wrote more than the " + fault_text + " items that it was asked for", true);
+    case Fault::overrun: fault(call + " wrote more than the " + fault_text + " items that were requested", true);
     default: no_sense();
   }
   note_lost(failed, failed_status, failed_error);

@@ -1,4 +1,4 @@
-// What `assay doctor` says of cuBLASLt.
+// The report of `assay doctor` on cuBLASLt.
 
 #include <cuda_runtime_api.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Pieces of which calls of the device library are made: parts of the workspace, splits.
+// Parts of calls of the device library: parts of the workspace, splits.
 
 #include <cuda_runtime_api.h>
 

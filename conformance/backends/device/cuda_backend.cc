@@ -92,7 +92,7 @@ void stream_destroy(assay_context* context, assay_stream* stream) {
   guarded(context, [&](CudaContext&) { cudaStreamDestroy(of(stream)); });
 }
 
-// Waits by asking again and again, so that a kernel that hangs does not hang the caller. False: time ran out.
+// Waits by polling, so that a hanging kernel does not hang the caller. False: time ran out.
 bool wait(cudaStream_t stream, std::int64_t timeout_ms) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
@@ -152,7 +152,7 @@ assay_status event_elapsed(assay_context* context, assay_event* start, assay_eve
   });
 }
 
-// Of the thread: other contexts may allocate at the same time.
+// Per thread: other contexts may allocate at the same time.
 constexpr cudaStreamCaptureMode kCapture = cudaStreamCaptureModeThreadLocal;
 
 assay_status capture_begin(assay_context* context, assay_stream* stream) {
@@ -179,7 +179,7 @@ void graph_destroy(assay_context* context, assay_graph* graph) {
   guarded(context, [&](CudaContext&) { cudaGraphExecDestroy(of(graph)); });
 }
 
-// The call is captured and thrown away: every check of the library is made, and nothing is carried out.
+// The call is captured and the graph discarded: the library makes all its checks, and nothing is executed.
 assay_status supports(assay_context* context, const assay_call* call) {
   return guarded(context, [&](CudaContext& at) {
     at.calls->look(*call);

@@ -1,9 +1,9 @@
 #pragma once
-// What every backend on CUDA shares: memory, streams, events, graphs, the status word. A backend on CUDA is a name and a
+// Common parts of backends on CUDA: memory, streams, events, graphs, the status word. A backend on CUDA is a name and a
 // CudaCalls; see device_backend.cc.
 //
 // Options, separated by commas: "device=N" (default 0), "pool=off" (every buffer is an allocation of its own, for
-// compute-sanitizer), and those of the backend. A fault that only the device can see, told through the status word, is an
+// compute-sanitizer), and those of the backend. A fault that only the device can detect is reported through the status word, and is an
 // error of synchronize.
 
 #include <memory>
@@ -19,9 +19,9 @@ namespace assay::conformance {
 class CudaCalls {
  public:
   virtual ~CudaCalls() = default;
-  // What is said after the versions of CUDA and the driver: "cuBLASLt 13.10.0 (/usr/lib/...)", or nothing.
+  // Text after the versions of CUDA and the driver: "cuBLASLt 13.10.0 (/usr/lib/...)", or nothing.
   virtual std::string software() { return ""; }
-  // Called before prepare() where the harness asks whether a call can be made: its inputs are in device memory.
+  // Called before prepare() when the harness calls supports(): the inputs are in device memory.
   virtual void look(const assay_call&) {}
   virtual DeviceCall prepare(const assay_call& call) = 0;
   virtual void state(const assay_call& call, assay_numerics& numerics) = 0;

@@ -13,13 +13,13 @@
 
 namespace assay::conformance {
 
-// What the interface's opaque types are here.
+// The interface's opaque types.
 struct CudaContext {
   int device = 0;
   std::string error;
   std::unique_ptr<DeviceMemory> memory;
   std::unique_ptr<CudaCalls> calls;
-  cudaStream_t probe = nullptr;          // captures calls to see whether they can be made; carries nothing out
+  cudaStream_t probe = nullptr;          // captures calls to check whether they can be made; executes nothing
   std::uint32_t* status = nullptr;       // one word in device memory
   std::uint32_t* status_read = nullptr;  // pinned
   bool status_in_doubt = false;          // something ran since the word was last read
@@ -69,7 +69,7 @@ assay_status guarded(assay_context* context, Body body) {
 // Why the last open_cuda() of this thread failed.
 std::string& cuda_open_error();
 
-// Everything an open context holds; also used for one that did not open to the end.
+// Releases everything of a context, also of one that failed to open.
 void free_all(CudaContext& context);
 
 }  // namespace assay::conformance

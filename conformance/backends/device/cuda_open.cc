@@ -14,7 +14,7 @@
 namespace assay::conformance {
 namespace {
 
-// Errors after which nothing more can be asked of the process's device.
+// Errors after which the process cannot use the device any more.
 bool is_final(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:
@@ -110,7 +110,7 @@ void run_smallest_call(CudaContext& context) {
 
 void check(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // those that can be cleared must not be taken for a fault of the next call
+  cudaGetLastError();  // so that the error is not attributed to the next call
   throw CudaFailure(error, doing);
 }
 

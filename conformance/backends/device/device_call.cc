@@ -51,7 +51,7 @@ class OneAGroup {
   std::int64_t offset_ = 0;
 };
 
-// Where an output goes whose size depends on the splits: null when it is not requested.
+// Address of an output whose size depends on the splits: null when it is not requested.
 void* output_of_any_size(const Request& request, const std::string& name, Format type) {
   const auto found = request.out.find(name);
   return found == request.out.end() ? nullptr : request.output(name, type, found->second.elements());

@@ -1,5 +1,5 @@
 #pragma once
-// From requests to calls of the device library. Only shapes, types and attributes are looked at: tensors lie on the device.
+// From requests to calls of the device library. Reads only shapes, types and attributes: tensors are on the device.
 
 #include <cstdint>
 #include <functional>

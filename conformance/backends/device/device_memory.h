@@ -19,7 +19,7 @@ class DeviceMemory {
   // 256-byte aligned; null when the device has no more.
   void* allocate(std::int64_t bytes);
   void release(void* data);
-  // From here on nothing is used again: work that never ended may still write to it.
+  // From here on no block is reused: unfinished work may still write to it.
   void stop_reuse() { reuse_ = false; }
 
  private:

@@ -1,5 +1,5 @@
 // Backend `emulated`: grouped GEMM in integers on CUDA cores, with the arithmetic of any row of the tensor-core table, and
-// nothing else. It answers for whole large outputs what the reference would (--expect-by emulated).
+// nothing else. It computes whole large outputs as the reference would (--expect-by emulated).
 
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/device/cuda_backend.h"

@@ -33,7 +33,7 @@ std::string version_text(int version) {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
-// The plan that the emulated path follows: the one that is named, or the table's for the architecture that is asked for.
+// The plan that the emulated path follows: the named one, or the table's for the requested architecture.
 const AccumulationPlan& emulated_plan(const GemmRequest& request) {
   const AccumulationPlan* plan = request.plan() != nullptr ? request.plan() : plan_for(request.key());
   if (plan == nullptr) {
@@ -80,11 +80,11 @@ const AccumulationPlan* cublaslt_plan(const GemmRequest& request, const GemmOpti
   return plan_for(key);
 }
 
-// The path of this request. Errors: NotSupported where option `gemm=cublaslt` asks for what is not there.
+// The path of this request. Errors: NotSupported where option `gemm=cublaslt` requests a path that does not exist.
 GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
   if (options.path == GemmPath::emulated) return GemmPath::emulated;
   std::string why = why_not_cublaslt(request.shape(), request.architecture());
-  if (why.empty() && request.plan() != nullptr) {  // a plan that is named is followed, whoever can
+  if (why.empty() && request.plan() != nullptr) {  // a named plan is followed by any path that can
     if (cublaslt_plan(request, options) != request.plan()) {
       why = "the request names the plan " + std::string(request.plan()->name) + ", which cuBLASLt is not known to follow here";
     }

@@ -12,7 +12,7 @@
 namespace assay::conformance {
 
 enum class GemmPath {
-  automatic,  // cuBLASLt where it has the path and the arithmetic that is asked for, else the emulated GEMM
+  automatic,  // cuBLASLt where it has the path and the requested arithmetic, else the emulated GEMM
   cublaslt,
   emulated,
 };
@@ -20,10 +20,10 @@ enum class GemmPath {
 struct GemmOptions {
   GemmPath path = GemmPath::automatic;
   // Not 0: plans are stated as though cuBLASLt were this version (131000), and its algorithm, workspace and multiprocessors
-  // those under which that version was measured. A statement to be put to the test.
+  // those under which that version was measured. For tests of a statement.
   int assumed_version = 0;
   // Backend `device`: quantizations and layers are made with the promise that the rows of every group are multiples of this,
-  // where the splits that supports() saw are. A graph whose splits change to others then breaks it, and tells.
+  // where the splits that supports() saw are. A graph whose splits change to others breaks the promise, which is reported.
   std::int64_t rows_multiple = 1;
 };
 
@@ -36,7 +36,7 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
 DeviceCall gemm_call(const Request& request, const GemmOptions& options);
 void state_gemm(const Request& request, const GemmOptions& options, assay_numerics& numerics);
 
-// One line: the path that option and machine leave, and why.
+// One line: the path that option and machine allow, and why.
 std::string describe_gemm_path(const GemmOptions& options);
 
 // Empty if cuBLASLt has the path of this call on this device, in the arithmetic of `architecture`; else why not.
@@ -50,7 +50,7 @@ std::string why_not_written(const device::GroupedGemmCall& call);
 // The request's key with the library, version and device at hand, or what `options` assumes in their place.
 PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options);
 
-// Puts plan and unit into the statement; null: nothing is known, nothing is stated.
+// Puts plan and unit into the statement; null: unknown, not stated.
 void state_plan(const AccumulationPlan* plan, assay_numerics& numerics);
 
 }  // namespace assay::conformance

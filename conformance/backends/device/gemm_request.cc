@@ -10,7 +10,7 @@
 namespace assay::conformance {
 namespace {
 
-// Stands for device memory whose address is not known yet.
+// A placeholder for device memory whose address is not known yet.
 template <class Type>
 const Type* later() {
   alignas(256) static const std::byte nowhere[256] = {};
@@ -61,7 +61,7 @@ const TensorView& codes_of(const Request& request, const std::string& name, Gemm
   return columnwise ? *other : *rowwise;
 }
 
-// Rows of a ragged operand, or -1 where its tensor does not tell them.
+// Rows of a ragged operand, or -1 where its tensor does not show them.
 std::int64_t rows_of(const Request& request, const std::string& name, GemmKind kind, std::int64_t width) {
   bool columnwise = false;
   const TensorView& codes = codes_of(request, name, kind, columnwise);

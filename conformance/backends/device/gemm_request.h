@@ -1,5 +1,5 @@
 #pragma once
-// A grouped_gemm request as a call of the device library. Only shapes, types and attributes are looked at: tensors, the
+// A grouped_gemm request as a call of the device library. Reads only shapes, types and attributes: tensors, the
 // splits and scalars among them, lie on the device.
 
 #include <string>
@@ -34,14 +34,14 @@ class GemmRequest {
   // Errors: InvalidArgument, NotSupported, as of the reference.
   explicit GemmRequest(const Request& request);
 
-  // The call with stand-ins for what only bind() knows: splits and scalars. To be asked about, not to be carried out.
+  // The call with placeholders for what only bind() knows: splits and scalars. For questions, not for execution.
   const device::GroupedGemmCall& shape() const { return call_; }
-  // The call to be carried out. Enqueues what fills splits and scalars where they are not in device memory already.
+  // The call to execute. Enqueues what fills splits and scalars where they are not in device memory already.
   device::GroupedGemmCall bind(void* workspace, std::uint32_t* status, device::Stream stream) const;
 
   bool is_wanted() const { return wanted_; }
   bool has_plain_scalars() const { return alpha_.is_default() && beta_.is_default(); }  // alpha 1, beta 0
-  const std::string& architecture() const { return architecture_; }  // whose arithmetic is asked for
+  const std::string& architecture() const { return architecture_; }  // whose arithmetic is requested
   const AccumulationPlan* plan() const { return plan_; }             // named by the request, or null
   // What the request says of a plan: kind, layout, types, architecture.
   PlanKey key() const;

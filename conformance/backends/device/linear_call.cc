@@ -14,7 +14,7 @@
 namespace assay::conformance {
 namespace {
 
-// Stands for device memory whose address is not known yet.
+// A placeholder for device memory whose address is not known yet.
 void* later() { return reinterpret_cast<void*>(std::uintptr_t{1} << 20); }
 
 void copy(void* to, const void* from, std::int64_t bytes, device::Stream stream) {
@@ -22,7 +22,7 @@ void copy(void* to, const void* from, std::int64_t bytes, device::Stream stream)
   device::check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "copy within the device");
 }
 
-// What every step takes from the attributes, the splits and the activation, whose rows are R.
+// Common parts of every step: attributes, splits and the activation, whose rows are R.
 struct Step {
   Parts parts;
   Splits splits;
@@ -80,10 +80,10 @@ struct Step {
     return plan_for(key);
   }
 
-  // The path that options, device and library leave for the product of this layout.
+  // The path that options, device and library allow for the product of this layout.
   void choose_path(const GemmOptions& options, GemmLayout layout, Format d_type) {
     const device::GroupedGemmCall product = device::product_of(call.config, layout, d_type);
-    const std::string why = options.path == GemmPath::emulated ? "the emulated GEMM is asked for" : cublaslt_missing(product, layout);
+    const std::string why = options.path == GemmPath::emulated ? "the emulated GEMM is requested" : cublaslt_missing(product, layout);
     if (why.empty()) {
       device::cublaslt_prepare();
       call.path.path = device::GemmPath::cublaslt;

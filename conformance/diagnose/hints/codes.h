@@ -1,5 +1,5 @@
 #pragma once
-// Certain codes of a floating format.
+// Special codes of a floating-point format.
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Values of another place, always as far away: another row, column or block, another group.
+// Values of another place at a constant distance: another row, column or block, another group.
 
 #include <algorithm>
 #include <cmath>
@@ -13,10 +13,10 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kWindow = std::int64_t{1} << 18;  // places either side of a word that are looked at
-constexpr std::size_t kAnchors = 6, kTried = 24;         // words that a displacement is looked for from, and tried on
+constexpr std::int64_t kWindow = std::int64_t{1} << 18;  // places on either side of an element that are searched
+constexpr std::size_t kAnchors = 6, kTried = 24;         // elements that a displacement is searched from, and tested on
 constexpr std::size_t kMaxCandidates = 64;
-constexpr std::size_t kMaxGroups = 32;                  // wrong groups whose values are looked for
+constexpr std::size_t kMaxGroups = 32;                  // wrong groups whose values are searched for
 
 struct Displacement {
   std::int64_t rows = 0, columns = 0;
@@ -24,7 +24,7 @@ struct Displacement {
   auto operator<=>(const Displacement&) const = default;
 };
 
-// Whether rows of one group lie behind those of the group before.
+// Whether the rows of each group follow those of the group before.
 bool is_one_matrix(const OutputMap& map) {
   return std::all_of(map.segments.begin(), map.segments.end(), [&](const Segment& s) {
     const bool whole = s.used_rows == s.rows && s.used_columns == s.columns;
@@ -32,7 +32,7 @@ bool is_one_matrix(const OutputMap& map) {
   });
 }
 
-// Where a word displaced so comes from. Past the rows of its group: from the group there, if the groups lie in one matrix.
+// The source of an element under a displacement. Past the rows of its group: in the next group, if groups lie in one matrix.
 std::int64_t source_of(const Evidence& e, const Word& w, Displacement by, bool one_matrix) {
   const Segment& s = e.map.segments[w.segment];
   const Coordinates at{w.at.row + by.rows, w.at.column + by.columns};
@@ -43,7 +43,7 @@ std::int64_t source_of(const Evidence& e, const Word& w, Displacement by, bool o
   return element >= 0 && element < last.first + last.elements() ? element : -1;
 }
 
-// Every displacement under which this word has its contents, in its group. Returns how many places were looked at.
+// Every displacement that explains this element, within its group. Returns the number of places searched.
 template <class Visit>
 std::int64_t places_of(const Evidence& e, const Word& w, Visit visit) {
   const Segment& s = e.map.segments[w.segment];
@@ -81,13 +81,13 @@ void propose_displacements(const Evidence& e, std::span<const Word> sample, Hypo
   std::vector<const Word*> tried;
   const std::size_t count = std::min(kTried, sample.size());
   for (std::size_t i = 0; i < count; ++i) tried.push_back(&sample[i * sample.size() / count]);
-  std::map<Displacement, std::size_t> found;  // and how many of the words tried it explains
+  std::map<Displacement, std::size_t> found;  // and how many of the tested elements it explains
   double candidates = 1;
   for (std::size_t a = 0; a < std::min(kAnchors, count); ++a) {
     const Word& anchor = *tried[(2 * a + 1) * count / (2 * std::min(kAnchors, count))];
     hypotheses.places += places_of(e, anchor, [&](Displacement by) {
       ++candidates;
-      // One word in four must agree: the first eight tell enough to go on.
+      // One element in four must agree: after the first eight the rest is skipped if none does.
       std::size_t agree = 0;
       for (std::size_t i = 0; i < count; ++i) {
         ++hypotheses.places;
@@ -105,21 +105,21 @@ void propose_displacements(const Evidence& e, std::span<const Word> sample, Hypo
     return a.second.length() != b.second.length() ? a.second.length() < b.second.length() : a.second < b.second;
   });
   if (best.size() > kMaxCandidates) best.resize(kMaxCandidates);
-  // Of those kept, the one that explains most of the sample, the nearest of those alike. Two as near: none.
+  // The candidate that explains most of the sample; among equals the nearest; none if two are equally near.
   std::int64_t most = 0;
   std::optional<Displacement> chosen;
-  bool told = false;
+  bool is_unique = false;
   for (const auto& [agree, by] : best) {
     hypotheses.places += static_cast<std::int64_t>(sample.size());
     const auto explained =
         std::count_if(sample.begin(), sample.end(), [&, by = by](const Word& w) { return explains(by, w); });
     if (explained > most || (explained == most && chosen && by.length() < chosen->length())) {
-      most = explained, chosen = by, told = true;
+      most = explained, chosen = by, is_unique = true;
     } else if (explained == most && chosen && by.length() == chosen->length()) {
-      told = false;
+      is_unique = false;
     }
   }
-  if (!chosen || !told) return;
+  if (!chosen || !is_unique) return;
   Claim claim;
   claim.least_share = 0.25;
   claim.log_choices = std::log(candidates);
@@ -141,7 +141,7 @@ void propose_groups(const Evidence& e, std::span<const Word> sample, Hypotheses&
   }
   // For each wrong group, the group that explains most of it.
   std::map<std::size_t, std::size_t> from;
-  std::map<std::int64_t, std::int64_t> distances;  // and words explained
+  std::map<std::int64_t, std::int64_t> distances;  // and elements explained
   std::int64_t explained = 0, words = 0;
   for (auto& [segment, of_group] : wrong) {
     if (of_group.size() > 16) {
@@ -190,9 +190,9 @@ void propose_groups(const Evidence& e, std::span<const Word> sample, Hypotheses&
   if (explained * 2 < words) return;
   claim.log_choices = log_groups * static_cast<double>(from.size());
   std::string list;
-  std::size_t told = 0;
+  std::size_t listed = 0;
   for (const auto& [segment, other] : from) {
-    if (told++ == 4) break;
+    if (listed++ == 4) break;
     list += (list.empty() ? "group " : ", group ") + show(e.map.segments[segment].group);
     list += " has those of group " + show(e.map.segments[other].group);
   }
@@ -204,7 +204,7 @@ void propose_groups(const Evidence& e, std::span<const Word> sample, Hypotheses&
                        return found == from.end() ? -1 : e.element_at(found->second, w.at);
                      },
                      [list, is_whole](const Tally& tally) {
-                       const std::string far = is_whole ? "" : ", of the groups that were looked at";
+                       const std::string far = is_whole ? "" : ", of the groups that were examined";
                        return "values of another group: " + list + ": " + share_text(tally) + far;
                      });
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What hints are made from: an output that differs, and all that is known of it.
+// The input of hints: an output that differs, and what is known about it.
 
 #include <cstdint>
 #include <span>
@@ -23,9 +23,9 @@ struct Evidence {
   const OutputMap& map;
   Elements got, want;
   bool has_before = false;
-  Elements before;  // what the output held before the call
+  Elements before;  // contents of the output before the call
   OtherElements other;
-  bool scales_are_wrong = false;  // those that belong to these codes
+  bool scales_are_wrong = false;  // the scales of these codes
   WrongWords used, padding;       // elements in use that differ; padding that is not 0
 
   bool is_used(const Segment& segment, Coordinates at) const {

@@ -11,12 +11,12 @@ namespace {
 constexpr std::int64_t kSample = 4096;
 constexpr std::size_t kMaxHints = 3;
 
-// In this order where two explain as much: what is written of a word itself before where it may come from.
+// In this order where two explain the same number: an explanation by the element itself before one by another place.
 constexpr decltype(&propose_poison) kSubjects[] = {
     propose_poison, propose_special_values, propose_inputs,        propose_integers, propose_steps,
     propose_factors, propose_groups,        propose_displacements, propose_layouts,  propose_permutations};
 
-// Hypotheses that explain the sample: first what leads, then what explains most of the words that are still open.
+// Hypotheses that explain the sample: those that lead first, then the one that explains most of the remaining elements.
 class Choice {
  public:
   Choice(const Evidence& evidence, std::span<const Word> sample, const Hypotheses& hypotheses)
@@ -66,11 +66,11 @@ class Choice {
   const Hypotheses& hypotheses_;
   Chance chance_;
   std::vector<std::uint8_t> open_;
-  std::vector<double> known_;  // chances, once asked for
+  std::vector<double> known_;  // chances, once computed
   std::vector<std::vector<std::int8_t>> kinds_;
 };
 
-// How many of all wrong words each of these explains.
+// How many of all wrong elements each of these explains.
 std::vector<Tally> count_all(const Evidence& e, const WrongWords& words, const std::vector<const Hypothesis*>& chosen) {
   std::vector<std::vector<Tally>> pieces(words.pieces(), std::vector<Tally>(chosen.size()));
   words.visit(e.map, e.got, e.want, [&](std::size_t piece, std::span<const Word> some) {

@@ -1,5 +1,5 @@
 #pragma once
-// A guess at what wrong words are, and whether chance would look like it.
+// A hypothesis about wrong elements, and the test whether chance explains it.
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace assay::conformance {
 
-// How many wrong words a hypothesis explains, by kind.
+// How many wrong elements a hypothesis explains, by kind.
 struct Tally {
   std::int64_t elements = 0;  // all that are wrong
   std::array<std::int64_t, 4> kinds{};
@@ -27,13 +27,13 @@ struct Tally {
 // "all 12", "3 of 12", "the only wrong element".
 std::string share_text(const Tally& tally);
 
-// Words that are wrong at random, to see what chance would explain.
+// Elements that are wrong at random, to measure what chance explains.
 class Chance {
  public:
   Chance(const Evidence& evidence, std::span<const Word> sample);
   std::span<const Word> random() const { return random_; }  // any bits, anywhere
   std::span<const Word> drawn() const { return drawn_; }    // what is expected elsewhere
-  // Wrong words of the sample with other contents: what is expected elsewhere, and what is close to the expected value: one
+  // Wrong elements of the sample with other contents: values expected elsewhere, and values close to the expected one: one
   // step away, twice, half.
   struct Stray {
     Word word;
@@ -46,15 +46,15 @@ class Chance {
  private:
   std::vector<Word> random_, drawn_, close_;
   std::vector<Stray> strays_;
-  double least_ = 0;  // chance of a few certain bit patterns
+  double least_ = 0;  // chance of a few special bit patterns
 };
 
-// What holds of a hypothesis besides its test of a word.
+// Properties of a hypothesis besides its test of an element.
 struct Claim {
-  double least_share = 0.5;  // of the wrong words that nothing else explains
-  double log_choices = 0;    // natural logarithm of the number that it was chosen from
-  double chance = -1;        // of a random word; below 0: found out
-  bool leads = false;        // comes before what explains more
+  double least_share = 0.5;  // of the wrong elements that nothing else explains
+  double log_choices = 0;    // natural logarithm of the number of alternatives it was chosen from
+  double chance = -1;        // for a random element; below 0: measured
+  bool leads = false;        // precedes hypotheses that explain more
 };
 
 class Hypothesis {
@@ -62,12 +62,12 @@ class Hypothesis {
   explicit Hypothesis(Claim claim) : claim_(claim) {}
   virtual ~Hypothesis() = default;
   const Claim& claim() const { return claim_; }
-  // For each word the kind of explanation, 0 to 3, or -1 for none.
+  // For each element the kind of explanation, 0 to 3, or -1 for none.
   virtual void explain(std::span<const Word> words, std::span<std::int8_t> kinds) const = 0;
   virtual std::string text(const Tally& tally) const = 0;
-  // The share of words wrong at random that it would explain.
+  // The share of randomly wrong elements that it explains.
   virtual double chance(const Chance& chance) const;
-  // Whether what it explains of the sample varies enough to tell.
+  // Whether the explained part of the sample varies enough to be evidence.
   virtual bool is_varied(std::span<const Word>, std::span<const std::int8_t>) const { return true; }
 
  protected:
@@ -76,10 +76,10 @@ class Hypothesis {
 };
 struct Hypotheses {
   std::vector<std::unique_ptr<Hypothesis>> list;
-  std::int64_t places = 0;  // that were looked at in the search for them
+  std::int64_t places = 0;  // that the search for them has read
 };
 
-// A word's contents are explained, or not, by themselves: explain(word) gives the kind. text(tally) gives the hint.
+// Explains each element by its own contents: explain(word) returns the kind, text(tally) the hint.
 template <class Explain, class Text>
 void propose(Hypotheses& hypotheses, Claim claim, Explain explain, Text text) {
   class Rule : public Hypothesis {
@@ -97,20 +97,20 @@ void propose(Hypotheses& hypotheses, Claim claim, Explain explain, Text text) {
   hypotheses.list.push_back(std::make_unique<Rule>(claim, std::move(explain), std::move(text)));
 }
 
-// A word holds what is expected at another place.
+// An element holds the value that is expected at another place.
 class Relocation : public Hypothesis {
  public:
   Relocation(const Evidence& evidence, Claim claim) : Hypothesis(claim), evidence_(evidence) {}
   virtual std::int64_t source(const Word& word) const = 0;  // the element, or -1
   double chance(const Chance& chance) const override;
-  // At least four words of three contents.
+  // At least four elements with three different contents.
   bool is_varied(std::span<const Word> words, std::span<const std::int8_t> kinds) const override;
 
  protected:
   const Evidence& evidence_;
 };
 
-// source(word) gives the element whose expected value the word holds, or -1.
+// source(word) returns the element whose expected value the wrong element holds, or -1.
 template <class Source, class Text>
 void propose_relocation(Hypotheses& hypotheses, const Evidence& evidence, Claim claim, Source source, Text text) {
   class Moved : public Relocation {
@@ -133,12 +133,12 @@ void propose_relocation(Hypotheses& hypotheses, const Evidence& evidence, Claim 
   hypotheses.list.push_back(std::make_unique<Moved>(evidence, claim, std::move(source), std::move(text)));
 }
 
-// Whether chance would hardly explain as many: `explained` of `words` where each is explained with probability `chance`, by
+// Whether chance hardly explains as many: `explained` of `words` where each is explained with probability `chance`, by
 // the best of e^log_choices hypotheses. Less than once in a million.
 bool is_significant(std::int64_t explained, std::int64_t words, double chance, double log_choices);
 
-// One of the subjects: adds what could explain the words of the sample. The places of the output that it looks at are counted,
-// and no more than some millions however large it is.
+// One family of hypotheses: adds those that could explain the sample. The places of the output that it reads are counted,
+// and are at most a few millions, however large the output is.
 void propose_poison(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
 void propose_special_values(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
 void propose_steps(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);

@@ -1,4 +1,4 @@
-// Words that hold what an input of the same shape holds: an output that is not updated.
+// Elements that equal those of an input of the same shape: an output that is not updated.
 
 #include "conformance/diagnose/hints/hypothesis.h"
 

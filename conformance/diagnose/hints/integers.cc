@@ -15,7 +15,7 @@ std::int64_t number_of(const Elements& elements, std::uint64_t bits) {
   return static_cast<std::int64_t>(bits);
 }
 
-// got - want, modulo the word.
+// got - want, modulo 2^bits.
 std::int64_t excess(const Elements& elements, const Word& w) { return number_of(elements, w.got - w.want); }
 
 void propose_narrow_sums(const Evidence& e, Hypotheses& hypotheses) {
@@ -32,7 +32,7 @@ void propose_narrow_sums(const Evidence& e, Hypotheses& hypotheses) {
           });
 }
 
-// Sums that begin anew in each chunk.
+// Sums that restart in each chunk.
 void propose_chunks(const Evidence& e, Hypotheses& hypotheses) {
   for (const std::int64_t chunk : {16, 32, 64, 128, 256, 512, 1024, 2048, 4096}) {
     if (chunk >= e.map.elements) break;
@@ -59,7 +59,7 @@ void propose_one_difference(const Evidence& e, std::span<const Word> sample, Hyp
   if (most == votes.end() || most->second < 2 || most->first == 0) return;
   const std::int64_t by = most->first;
   const Segment& s = e.map.segments[sample.front().segment];
-  const Word& first = sample.front();  // where all wrong words are looked at, the first
+  const Word& first = sample.front();  // the first wrong element, where the sample holds all of them
   const bool to_the_end = e.map.segments.size() == 1 && s.first + s.elements() - first.element == e.used.count();
   Claim claim;
   claim.log_choices = std::log(static_cast<double>(sample.size()));

@@ -1,4 +1,4 @@
-// Scales that lie as another layout has them.
+// Scales in the order of another layout.
 
 #include "conformance/diagnose/hints/hypothesis.h"
 

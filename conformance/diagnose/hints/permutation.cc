@@ -11,8 +11,8 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::size_t kLookedAt = 1024;  // words that an order of rows or columns is learned from
-constexpr std::int32_t kSupport = 3;     // words that must agree on each row or column of it
+constexpr std::size_t kLookedAt = 1024;  // elements that an order of rows or columns is inferred from
+constexpr std::int32_t kSupport = 3;     // elements that must agree on each row or column of it
 
 std::int64_t explained_by(const Evidence& e, std::span<const Word> sample, auto source) {
   return std::count_if(sample.begin(), sample.end(), [&](const Word& w) {
@@ -143,7 +143,7 @@ void propose_orders(const Evidence& e, std::span<const Word> sample, Hypotheses&
     for (const std::int64_t size : {2, 4, 8, 16, 32, 64, 128}) {
       Order order = order_of(e, sample, of_rows, size);
       hypotheses.places += static_cast<std::int64_t>(sample.size() / step_of(sample)) * size;
-      // One that says more must explain more.
+      // A more specific order must explain more.
       if (order.explained * 4 < static_cast<std::int64_t>(sample.size()) || order.explained <= before + before / 32) continue;
       before = order.explained;
       Claim claim;

@@ -1,4 +1,4 @@
-// Words that were not written.
+// Elements that were not written.
 
 #include <algorithm>
 
@@ -23,8 +23,8 @@ bool holds_run(const Elements& elements, std::int64_t count, std::byte value, st
   return false;
 }
 
-// Where the call was made over two contents: words that follow both. With one run, or where only this one left a word alone:
-// words in a run of bytes that no expected value holds. Bytes of 0xFF are no evidence by themselves: a code, -1, or a NaN that
+// If the call was made over two contents: elements that hold both. With one run, or where only this run left an element alone:
+// elements in a run of bytes that no expected value holds. Bytes of 0xFF alone are no evidence: a code, -1, or a NaN that
 // came from memory that was read.
 class Unwritten {
  public:
@@ -73,7 +73,7 @@ void propose_poison(const Evidence& e, std::span<const Word>, Hypotheses& hypoth
   Claim claim;
   claim.least_share = 0;
   claim.leads = true;
-  claim.chance = e.want.bits == 4 ? 1.0 / 256 : 1e-7;  // two nibbles may happen to be so; one word of both runs is enough
+  claim.chance = e.want.bits == 4 ? 1.0 / 256 : 1e-7;  // two nibbles may match by chance; one element of both runs is enough
   const auto text = [](const Tally& tally) {
     const std::string hold = tally.elements == 1 ? " still holds" : " still hold";
     return "not written: " + share_text(tally) + hold + " what was there before the call";

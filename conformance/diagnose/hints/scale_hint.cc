@@ -22,12 +22,12 @@ constexpr std::int64_t kMaxTiles = 512;             // that are looked at
 constexpr std::int64_t kEffort = 8'000'000'000;      // multiplications and additions that the search may take: a second or so
 constexpr std::size_t kSamples = 4;                  // elements of a tile that are looked at; all must agree
 
-// One element of D, taken apart: the value of each stretch before its scales.
+// One element of D in parts: the sum of each promotion interval before its scales.
 struct Parts {
   const GroupView* group = nullptr;
   std::int64_t i = 0, j = 0;
-  std::vector<float> t;                  // by stretch
-  std::vector<float> s_rows, s_columns;  // by stretch; kind tensor: one
+  std::vector<float> t;                  // by interval
+  std::vector<float> s_rows, s_columns;  // by interval; kind tensor: one
   std::uint32_t got = 0, want = 0;
 };
 
@@ -57,15 +57,15 @@ Parts parts_of(const GroupedGemmView& view, const GroupView& group, std::int64_t
   parts.group = &group;
   parts.i = i, parts.j = j;
   const bool inside = view.kind == GemmKind::block;
-  const std::int64_t stretch = view.plan->promotion_interval == 0 ? std::max<std::int64_t>(group.depth, 1) : view.plan->promotion_interval;
-  for (std::int64_t k = 0; k < group.depth; k += stretch) {
-    parts.t.push_back(chain(*view.unit, group, i, j, k, std::min(k + stretch, group.depth)));
+  const std::int64_t interval = view.plan->promotion_interval == 0 ? std::max<std::int64_t>(group.depth, 1) : view.plan->promotion_interval;
+  for (std::int64_t k = 0; k < group.depth; k += interval) {
+    parts.t.push_back(chain(*view.unit, group, i, j, k, std::min(k + interval, group.depth)));
     if (!inside) continue;
     parts.s_rows.push_back(group.rows.scale.value(i, k));
     parts.s_columns.push_back(group.columns.scale.value(j, k));
   }
   if (!inside) {
-    // The sum does not depend on scales: one stretch from here on.
+    // The sum does not depend on scales: one interval from here on.
     float sum = 0;
     for (const float t : parts.t) sum = view.plan->promotion == Promotion::none ? t : sum + t;
     parts.t = {sum};
@@ -77,13 +77,13 @@ Parts parts_of(const GroupedGemmView& view, const GroupView& group, std::int64_t
 
 // acc[n] for the scales `moving` of one operand at places from[n], from[n] + stride, ...; the other's stay.
 ASSAY_CLONES
-void accumulate(Promotion promotion, bool columns_move, const float* t, const float* fixed, std::int64_t stretches, const float* moving,
+void accumulate(Promotion promotion, bool columns_move, const float* t, const float* fixed, std::int64_t intervals, const float* moving,
                 std::int64_t stride, std::int64_t count, float* acc) {
   for (std::int64_t n = 0; n < count; ++n) acc[n] = 0;
-  for (std::int64_t b = 0; b < stretches; ++b) {
+  for (std::int64_t b = 0; b < intervals; ++b) {
     const float value = t[b], other = fixed[b];
     const float* at = moving + b * stride;
-    // t times the scale that comes first, where it is the one that stays.
+    // t times the scale that is applied first, if it is the fixed one.
     const bool first_moves = promotion == Promotion::fma_scales_first || (promotion == Promotion::fma_rows_first) != columns_move;
     const float kept = value * other;
     if (promotion == Promotion::fma_scales_first) {
@@ -133,16 +133,16 @@ void finish(const GroupedGemmView& view, const Parts& parts, bool columns_move, 
 // Places whose scales give the wrong element, and how far they are from the place that is right.
 struct Search {
   std::set<std::int64_t> places, distances;
-  bool right_place_is_right = false;  // the wanted value comes out of the wanted scales
+  bool right_place_is_right = false;  // the right scales give the right value
 };
 
 Search search(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<const float> all) {
   Search found;
   const ScaleView& scale = columns_move ? parts.group->columns.scale : parts.group->rows.scale;
-  const auto stretches = static_cast<std::int64_t>(parts.t.size());
+  const auto intervals = static_cast<std::int64_t>(parts.t.size());
   const std::int64_t stride = view.kind == GemmKind::block ? scale.k_stride : 0;
   const std::int64_t own = static_cast<const float*>(scale.data) - all.data() + scale.index(columns_move ? parts.j : parts.i, 0);
-  const std::int64_t places = static_cast<std::int64_t>(all.size()) - std::max<std::int64_t>(stretches - 1, 0) * stride;
+  const std::int64_t places = static_cast<std::int64_t>(all.size()) - std::max<std::int64_t>(intervals - 1, 0) * stride;
   const std::vector<float>& fixed = columns_move ? parts.s_rows : parts.s_columns;
   std::array<float, kSideBySide> acc;
   std::array<std::uint32_t, kSideBySide> codes;
@@ -152,7 +152,7 @@ Search search(const GroupedGemmView& view, const Parts& parts, bool columns_move
     if (view.kind == GemmKind::tensor) {
       std::copy_n(all.data() + begin, count, acc.data());
     } else {
-      accumulate(view.plan->promotion, columns_move, parts.t.data(), fixed.data(), stretches, all.data() + begin, stride, count, acc.data());
+      accumulate(view.plan->promotion, columns_move, parts.t.data(), fixed.data(), intervals, all.data() + begin, stride, count, acc.data());
     }
     finish(view, parts, columns_move, {acc.data(), used}, {codes.data(), used});
     for (std::int64_t n = 0; n < count; ++n) {
@@ -176,7 +176,7 @@ struct Candidate {
   std::vector<std::pair<std::int64_t, std::int64_t>> samples;  // (i, j)
 };
 
-// All wrong tiles of a group. Of a tile's wrong elements that are finite the first few and the last are kept.
+// All wrong tiles of a group, each with the first few and the last of its wrong finite elements.
 template <class Code>
 std::vector<Candidate> wrong_tiles_as(const GroupedGemmView& view, const GroupView& group, std::int64_t number, const Elements& got, const Elements& want) {
   const std::int64_t tile_rows = (group.m + kTile - 1) / kTile, tile_columns = (group.n + kTile - 1) / kTile;
@@ -225,7 +225,7 @@ std::vector<Candidate> wrong_tiles(const GroupedGemmView& view, const GroupView&
                                     : wrong_tiles_as<std::uint16_t>(view, group, number, got, want);
 }
 
-// Names of what an operand's scales are counted by.
+// Names of the coordinates of an operand's scales.
 struct OperandNames {
   const char *operand, *free, *summed;
 };
@@ -273,7 +273,7 @@ void tell(const GroupedGemmView& view, std::span<const std::int64_t> numbers, Ge
     std::int64_t tiles = 0;
     std::map<std::int64_t, std::int64_t> reads;  // place: tiles
     std::string examples;
-    int told = 0;
+    int listed = 0;
     for (const WrongTile& tile : findings.tiles) {
       if (!tile.is_explained || tile.of_columns != columns) continue;
       ++tiles;
@@ -282,7 +282,7 @@ void tell(const GroupedGemmView& view, std::span<const std::int64_t> numbers, Ge
                                place_text(view, numbers, layout, columns, all, tile.wanted) + ") read at " + show(tile.read) + " (" +
                                place_text(view, numbers, layout, columns, all, tile.read) + ")";
       findings.details.push_back(line);
-      if (told++ < 2) examples += "; " + line;
+      if (listed++ < 2) examples += "; " + line;
     }
     if (tiles == 0) continue;
     std::vector<std::pair<std::int64_t, std::int64_t>> often(reads.begin(), reads.end());
@@ -320,10 +320,10 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
 
   std::int64_t depth = 1;
   for (const GroupView& group : view.groups) depth = std::max(depth, group.depth);
-  const std::int64_t stretches = block ? (depth + view.plan->promotion_interval - 1) / view.plan->promotion_interval : 1;
+  const std::int64_t intervals = block ? (depth + view.plan->promotion_interval - 1) / view.plan->promotion_interval : 1;
   const auto count = static_cast<std::int64_t>(candidates.size());
   std::vector<std::uint8_t> looked(candidates.size(), 0);
-  // Scales of the columns first; those of the rows, often many more, for what is left.
+  // Scales of the columns first; those of the rows, often many more, for the remaining tiles.
   for (const bool columns : {true, false}) {
     const std::span<const float> all = columns ? scales.columns : scales.rows;
     std::vector<std::int64_t> open;
@@ -331,12 +331,12 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
       const auto at = static_cast<std::size_t>(i);
       if (columns || (looked[at] != 0 && !candidates[at].tile.is_explained)) open.push_back(i);
     }
-    const std::int64_t effort = static_cast<std::int64_t>(kSamples) * std::max<std::int64_t>(static_cast<std::int64_t>(all.size()) * (stretches + 4), 1);
+    const std::int64_t effort = static_cast<std::int64_t>(kSamples) * std::max<std::int64_t>(static_cast<std::int64_t>(all.size()) * (intervals + 4), 1);
     const std::int64_t most = std::clamp<std::int64_t>(kEffort / (columns ? 1 : 4) / effort, 4, kMaxTiles);
     const std::int64_t step = std::max<std::int64_t>((static_cast<std::int64_t>(open.size()) + most - 1) / most, 1);
     parallel_for((static_cast<std::int64_t>(open.size()) + step - 1) / step, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {
-        // One of every `step`, each time the next of them: tiles of all columns, whatever their number.
+        // One of every `step` tiles, with a moving offset, so that all columns are sampled.
         const std::int64_t chosen = n * step + n % step < static_cast<std::int64_t>(open.size()) ? n * step + n % step : n * step;
         const auto at = static_cast<std::size_t>(open[static_cast<std::size_t>(chosen)]);
         Candidate& candidate = candidates[at];

@@ -1,6 +1,6 @@
 #pragma once
 // Whether wrong elements of a product are what other scales would give: a kernel that reads the scale of another block, or
-// of another group. Each wrong element that is looked at is computed again with its scales taken from every other place of
+// of another group. Each sampled wrong element is computed again with its scales taken from every other place of
 // an operand's scale array, in the order of the plan, and compared by bits.
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct ScaleArrays {
 };
 
 // `view` has plan, operands and scales of the right answer; `numbers` the number of each of its groups among all. Kinds
-// tensor and block; others give nothing. Bounded in time: of more than 512 wrong tiles, or of large ones, a sample is looked at.
+// tensor and block; others return nothing. Bounded in time: of more than 512 wrong tiles, or of large ones, a sample is used.
 ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std::int64_t> numbers, const ScaleArrays& scales,
                                 GemmLayout layout, const Elements& got, const Elements& want);
 

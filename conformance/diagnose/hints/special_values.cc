@@ -37,7 +37,7 @@ void propose_nans(const Evidence& e, Hypotheses& hypotheses) {
           });
 }
 
-// Another NaN than the expected one. What it says can be seen in each word, so one word is enough.
+// Another NaN than the expected one. Each element shows it, so one element is enough.
 void propose_other_nans(const Evidence& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   const Claim seen{.chance = 1e-7};

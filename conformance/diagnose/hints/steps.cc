@@ -1,4 +1,4 @@
-// Values that are a little off: one step, a factor, a sum with fewer bits.
+// Values that are slightly wrong: one step, a factor, a sum with fewer bits.
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kOneWay = 16;  // words that do not all err to one side by chance
+constexpr std::int64_t kOneWay = 16;  // elements that do not all err to one side by chance
 
 // A factor between two numbers of one sign, or 0 where it is no power of two.
 double power_between(Format type, std::uint64_t got, std::uint64_t want) {
@@ -51,7 +51,7 @@ void propose_exponents(const Evidence& e, Hypotheses& hypotheses) {
     return tally.only(0) ? "always twice" : tally.only(1) ? "always half" : "twice or half";
   };
   const bool scale = e.map.is_scale;
-  // Either way, then one way alone: scales that take two neighbouring values are off by a factor of 2 whatever is wrong, but not
+  // In either direction, then in one: scales that take two neighbouring values are wrong by a factor of 2 under any fault, but not
   // all to one side.
   for (const int only : {-1, 0, 1}) {
     propose(hypotheses, claim,
@@ -68,7 +68,7 @@ void propose_exponents(const Evidence& e, Hypotheses& hypotheses) {
   }
 }
 
-// One factor, a power of two: that of most words of the sample.
+// One factor, a power of two: that of most elements of the sample.
 void propose_power(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   std::map<double, int> votes;
@@ -118,7 +118,7 @@ void propose_ratio(const Evidence& e, std::span<const Word> sample, Hypotheses& 
           });
 }
 
-// f32 values that hold no more than a shorter format, next to the expected one.
+// f32 values that fit a shorter format, next to the expected value.
 void propose_fewer_bits(const Evidence& e, Hypotheses& hypotheses) {
   if (e.want.type != Format::f32) return;
   for (const auto& [bits, name] : {std::pair{13, "tf32 (10 mantissa bits)"}, {16, "bf16"}}) {
@@ -132,7 +132,7 @@ void propose_fewer_bits(const Evidence& e, Hypotheses& hypotheses) {
   }
 }
 
-// The bytes of each word the other way round, or its halves exchanged.
+// The bytes of each element in reverse order, or its halves exchanged.
 void propose_byte_order(const Evidence& e, Hypotheses& hypotheses) {
   if (e.want.bits < 16) return;
   const int bits = e.want.bits;

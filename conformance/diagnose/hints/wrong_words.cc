@@ -23,9 +23,9 @@ std::vector<Word> WrongWords::sample(const OutputMap& map, const Elements& got, 
   std::vector<Word> words;
   words.reserve(static_cast<std::size_t>(shares));
   auto piece = pieces_.begin();
-  std::int64_t before = 0;  // words of the pieces before
-  std::size_t i = 0;        // 64 bits of the piece that have been passed
-  std::int64_t passed = 0;  // words in them
+  std::int64_t before = 0;  // elements of the pieces before
+  std::size_t i = 0;        // 64-bit masks of the piece that have been passed
+  std::int64_t passed = 0;  // elements in them
   for (std::int64_t share = 0; share < shares; ++share) {
     const std::int64_t begin = count_ / shares * share + count_ % shares * share / shares;
     const std::int64_t end = count_ / shares * (share + 1) + count_ % shares * (share + 1) / shares;

@@ -1,5 +1,5 @@
 #pragma once
-// The elements of an output that differ: a bit each, however many they are.
+// The elements of an output that differ, one bit each.
 
 #include <cstdint>
 #include <span>
@@ -21,7 +21,7 @@ struct Word {
   std::uint64_t got = 0, want = 0;
 };
 
-// 64 bits that differ from one number to the next as if drawn: the same on every machine.
+// 64 pseudo-random bits for a number: the same on every machine.
 inline std::uint64_t scrambled(std::uint64_t number) {
   number += 0x9E37'79B9'7F4A'7C15;
   number = (number ^ number >> 30) * 0xBF58'476D'1CE4'E5B9;
@@ -59,7 +59,7 @@ class WrongWords {
   std::int64_t count() const { return count_; }
   std::size_t pieces() const { return pieces_.size(); }
 
-  // At most `most` of them, one from each of as many equal shares, in their order; not at equal distances, which could
+  // At most `most` of them, one from each of as many equal parts, in order; not at equal distances, which could
   // meet one column only.
   std::vector<Word> sample(const OutputMap& map, const Elements& got, const Elements& want, std::int64_t most) const;
 
@@ -92,7 +92,7 @@ class WrongWords {
     if (!words.empty()) visit(number, std::span<const Word>(words));
   }
   static Word word(const OutputMap& map, const Elements& got, const Elements& want, std::size_t segment, std::int64_t offset);
-  // The word at `offset`, in the segment of `last` and not before it.
+  // The element at `offset`, in the segment of `last` and not before it.
   static Word next(const OutputMap& map, const Elements& got, const Elements& want, const Word& last, std::int64_t offset) {
     const Segment& s = map.segments[last.segment];
     const std::int64_t column = last.at.column + (offset - last.offset);

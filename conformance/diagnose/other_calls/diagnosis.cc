@@ -30,11 +30,11 @@ golden::Tensor tensor_of(const TensorView& view) {
 
 bool Beliefs::add(const Evidence& evidence, const Weight& weight, const std::string& text) {
   if (weight.believed) {
-    const std::string told = share_text(evidence, weight) + " " + text;
+    const std::string lines = share_text(evidence, weight) + " " + text;
     if (weight.right_too) {
-      full.push_back(told);
+      full.push_back(lines);
     } else {
-      others.push_back(told + (weight.all ? ", which would change others too" : ""));
+      others.push_back(lines + (weight.all ? ", which would change others too" : ""));
     }
   }
   return full.size() < kMaxLines;
@@ -53,7 +53,7 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
     return beliefs.add(evidence, weigh_call(suspect, call, evidence, effort), call.text);
   };
   try {
-    // The first family that explains everything has the word.
+    // The first family that explains everything gives the hint.
     const auto open = [&] { return beliefs.full.empty(); };
     for (const auto family : {earlier_calls, calls_with_flushed_inputs, calls_with_other_options}) {
       if (open()) family(suspect, attempt);
@@ -64,11 +64,11 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
     if (open()) calls_with_other_inputs(suspect, attempt);
     if (open()) try_product_ways(suspect, evidence, beliefs);
     if (open() && !evidence.within_bounds) try_outcomes(suspect, evidence, effort, beliefs);
-  } catch (const std::exception&) {  // a hint that cannot be had is none
+  } catch (const std::exception&) {  // without a hint the failure is reported all the same
   }
-  std::vector<std::string>& told = beliefs.full.empty() ? beliefs.others : beliefs.full;
-  told.resize(std::min(told.size(), kMaxLines));
-  return told;
+  std::vector<std::string>& lines = beliefs.full.empty() ? beliefs.others : beliefs.full;
+  lines.resize(std::min(lines.size(), kMaxLines));
+  return lines;
 }
 
 }  // namespace

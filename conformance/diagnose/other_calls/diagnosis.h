@@ -1,7 +1,7 @@
 #pragma once
-// Why an output is wrong: hypotheses, each of which foretells every word, are tried on the words that came out. A hypothesis
+// Why an output is wrong: hypotheses, each of which predicts every element, are compared with the output. A hypothesis
 // is the same call with something changed (an option, an input, what an earlier replay held), or a rule of arithmetic
-// changed. Which there are: conformance/diagnose/hints.md.
+// changed. conformance/diagnose/hints.md lists them all.
 
 #include <span>
 #include <string>
@@ -24,12 +24,12 @@ struct Suspect {
   std::span<const golden::Case* const> earlier = {};  // calls made before on the same memory, the latest last
 };
 
-// At most two lines, the more telling first: "all 39 wrong elements are those of the same call with eps=0 in place of 0.5".
-// Nothing where no hypothesis fits, or chance could make it fit. Bounded in work, and the same on every machine.
+// At most two lines, the more specific first: "all 39 wrong elements are those of the same call with eps=0 in place of 0.5".
+// Nothing if no hypothesis fits, or chance could explain the fit. Bounded in work, and the same on every machine.
 std::vector<std::string> explanations(const Suspect& suspect);
 
-// The same for a product whose plan is not known: what lies outside `bounds` (one an element) is wrong, and what another call
-// comes to is known only as far as the order of summation allows. `want` is not looked at.
+// The same for a product whose plan is not known: an element outside its entry of `bounds` is wrong, and the result of another call
+// is known only as far as the order of summation allows. `want` is ignored.
 std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds);
 
 }  // namespace assay::conformance

@@ -9,7 +9,7 @@
 namespace assay::conformance::diagnosis {
 namespace {
 
-// "x" of x_rowwise_data: what belongs to one operand.
+// "x" of x_rowwise_data: the operand that a tensor belongs to.
 std::string family_of(const std::string& name) { return name.substr(0, name.find('_')); }
 
 bool differs(const Request& request, const std::string& name, const golden::Tensor& earlier) {

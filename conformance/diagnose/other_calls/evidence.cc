@@ -12,9 +12,9 @@
 namespace assay::conformance::diagnosis {
 namespace {
 
-constexpr int kEnough = 20;              // bits of a hypothesis that right words follow too
-constexpr int kEnoughAgainstRight = 40;  // of one that they do not follow
-constexpr int kEnoughInPart = 60;        // of one that leaves wrong words open
+constexpr int kEnough = 20;              // bits for a hypothesis that right elements follow too
+constexpr int kEnoughAgainstRight = 40;  // for one that they do not follow
+constexpr int kEnoughInPart = 60;        // for one that does not explain all wrong elements
 constexpr int kMaxElementBits = 8;
 constexpr int kMaxPatternBits = 24;
 
@@ -25,10 +25,10 @@ bool same(Format type, std::uint64_t a, std::uint64_t b) {
   return a == b || (is_nan_of_products(type, a) && is_nan_of_products(type, b));
 }
 
-bool same(const Evidence& evidence, const Word& word, std::uint64_t told, std::uint64_t target) {
-  if (word.slack <= 0 || same(evidence.type, told, target)) return same(evidence.type, told, target);
-  if (!is_finite(evidence.type, told) || !is_finite(evidence.type, target)) return false;
-  return std::fabs(value_of(evidence.type, told) - value_of(evidence.type, target)) <= word.slack;
+bool same(const Evidence& evidence, const Word& word, std::uint64_t predicted, std::uint64_t target) {
+  if (word.slack <= 0 || same(evidence.type, predicted, target)) return same(evidence.type, predicted, target);
+  if (!is_finite(evidence.type, predicted) || !is_finite(evidence.type, target)) return false;
+  return std::fabs(value_of(evidence.type, predicted) - value_of(evidence.type, target)) <= word.slack;
 }
 
 int bits_of_distance(Format type, std::uint64_t got, std::uint64_t want) {
@@ -41,7 +41,7 @@ int bits_of_distance(Format type, std::uint64_t got, std::uint64_t want) {
   return std::min(kMaxElementBits, static_cast<int>(std::bit_width(distance)));
 }
 
-// The same where a word that lies near will do: how far off the wrong one is, in units of that.
+// The same within a tolerance of the evidence: how far the wrong element is off, in units of that.
 int bits_of(const Evidence& evidence, const Word& word) {
   if (word.slack <= 0) return bits_of_distance(evidence.type, word.got, word.want);
   if (!is_finite(evidence.type, word.got) || !is_finite(evidence.type, word.want)) return kMaxElementBits;
@@ -49,7 +49,7 @@ int bits_of(const Evidence& evidence, const Word& word) {
   return ratio < 2 ? 0 : std::min(kMaxElementBits, std::ilogb(ratio));
 }
 
-// Every `stride`th word of many, the stride doubling as they become too many.
+// Every `stride`th element of many; the stride doubles when there are too many.
 class Spread {
  public:
   explicit Spread(std::size_t most) : most_(std::max<std::size_t>(most, 2)) {}
@@ -117,15 +117,15 @@ Evidence thinned(const Evidence& evidence, std::size_t wrong, std::size_t right)
   return {evidence.type, wrong_words.take(wrong), right_words.take(right), evidence.all_wrong, evidence.within_bounds};
 }
 
-Weight weigh(const Evidence& evidence, const Foretold& foretold) {
+Weight weigh(const Evidence& evidence, const Foretold& prediction) {
   Weight weight;
   weight.looked_at = static_cast<std::int64_t>(evidence.wrong.size());
   std::int64_t misses = 0;
   int bits = 0;
   std::map<std::uint64_t, int> seen;
   for (const Word& word : evidence.wrong) {
-    const auto told = foretold(word.element);
-    if (!told || !same(evidence, word, *told, word.got)) {
+    const auto predicted = prediction(word.element);
+    if (!predicted || !same(evidence, word, *predicted, word.got)) {
       if (++misses * 10 > weight.looked_at) return weight;
       continue;
     }
@@ -139,8 +139,8 @@ Weight weigh(const Evidence& evidence, const Foretold& foretold) {
     return weight;
   }
   weight.right_too = std::all_of(evidence.right.begin(), evidence.right.end(), [&](const Word& word) {
-    const auto told = foretold(word.element);
-    return told && same(evidence, word, *told, word.want);
+    const auto predicted = prediction(word.element);
+    return predicted && same(evidence, word, *predicted, word.want);
   });
   if (weight.right_too)
     bits += static_cast<int>(std::min<std::size_t>({kMaxPatternBits, evidence.wrong.size(), evidence.right.size()}));
@@ -150,7 +150,7 @@ Weight weigh(const Evidence& evidence, const Foretold& foretold) {
 
 std::string share_text(const Evidence& evidence, const Weight& weight) {
   const bool sampled = weight.looked_at < evidence.all_wrong;
-  const std::string looked = sampled ? fmt::format(" that were looked at, of {},", evidence.all_wrong) : "";
+  const std::string looked = sampled ? fmt::format(" that were compared, of {},", evidence.all_wrong) : "";
   const std::string part = weight.all ? fmt::format("all {} wrong elements{}", weight.matched, looked)
                                       : fmt::format("{} of {} wrong elements{}", weight.matched, weight.looked_at, looked);
   const char* near = evidence.within_bounds ? ", as far as the order of summation lets one tell," : "";

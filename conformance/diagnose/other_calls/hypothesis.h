@@ -25,11 +25,11 @@ class Effort {
   std::int64_t left_;
 };
 
-// The same call but for something, which `text` names: "with eps=0". Holds what the request points to.
+// The same call with one change, which `text` names: "with eps=0". Owns what the request points to.
 struct OtherCall {
   explicit OtherCall(const Request& request) : request(request) {}
   OtherCall(OtherCall&&) = default;
-  // Gives an input other contents.
+  // Replaces the contents of an input.
   void replace(const std::string& name, golden::Tensor tensor);
 
   Request request;
@@ -40,26 +40,26 @@ struct OtherCall {
 // Receives hypotheses one after another; false: enough.
 using Try = std::function<bool(OtherCall)>;
 
-// Each family of other calls, in the order in which it should be believed.
+// Each family of other calls, the most plausible first.
 void earlier_calls(const Suspect& suspect, const Try& attempt);             // earlier_calls.cc
 void calls_with_other_options(const Suspect& suspect, const Try& attempt);  // option_changes.cc
 void calls_with_other_inputs(const Suspect& suspect, const Try& attempt);   // input_changes.cc
 void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt);  // input_changes.cc
 
-// What the words of another call weigh. Nothing believed where the reference refuses the call, or its output has another size.
+// The weight of another call's result as evidence. Zero if the reference refuses the call, or its output has another size.
 Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence& evidence, Effort& effort);  // other_words.cc
 
 // A copy of an input.
 golden::Tensor tensor_of(const TensorView& view);
 
-// What has been found: the text of each believed hypothesis, those that right words follow too apart.
+// Accepted hypotheses by their texts; those that right elements follow too are kept apart.
 struct Beliefs {
   std::vector<std::string> full, others;
   // True while more is worth trying.
   bool add(const Evidence& evidence, const Weight& weight, const std::string& text);
 };
 
-// Hypotheses that are no other call: the words themselves changed, a product computed another way, a quantization or an
+// Hypotheses that are not other calls: changed elements, a product computed another way, a quantization or an
 // update of scales by other rules.
 void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // nvfp4_rules.cc
 void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // input_changes.cc
@@ -70,7 +70,7 @@ void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& 
                       Beliefs& beliefs);                                                    // update_hypotheses.cc
 void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs);  // product_hypotheses.cc
 
-// What the rows of the tables say, for the page that lists them.
+// The texts of the tables' rows, for the test of the page that lists them.
 std::vector<std::string> input_change_texts();
 std::vector<std::string> outcome_texts();
 std::vector<std::string> update_rule_texts();

@@ -29,7 +29,7 @@ struct Input {
 
 void put(Tensor& tensor, std::int64_t at, Bits bits) {
   const int width = bits_of(tensor.type) / 8;
-  std::memcpy(tensor.bytes.data() + at * width, &bits, static_cast<std::size_t>(width));  // little-endian, as everywhere here
+  std::memcpy(tensor.bytes.data() + at * width, &bits, static_cast<std::size_t>(width));  // little-endian
 }
 
 template <class Change>
@@ -239,7 +239,7 @@ bool read_as(const Input&, Tensor& tensor) {
   tensor.bytes.resize(static_cast<std::size_t>(bytes_of(to, tensor.elements())));
   return true;
 }
-// Converted, bit for bit, so that the call still takes it.
+// Reinterpreted bits, converted to a type that the call accepts.
 template <Format from, Format as>
 bool taken_as(const Input&, Tensor& tensor) {
   return tensor.type == from && each(tensor, [](Format type, Bits bits) {
@@ -291,7 +291,7 @@ constexpr InputChange kChanges[] = {
     {"taken for i32", read_as<Format::i64, Format::i32>},
 };
 
-// Without an optional input, and the flag that announces it.
+// Without an optional input and its flag.
 bool without(const Suspect& suspect, const std::string& name, const Try& attempt) {
   OtherCall call(suspect.request);
   call.request.in.erase(name);
@@ -332,7 +332,7 @@ bool exchanged(const Suspect& suspect, const Try& attempt) {
   return true;
 }
 
-// An input that the output is added to holds the output already.
+// The input that is added to the output holds the output already.
 bool added_twice(const Suspect& suspect, const Try& attempt) {
   for (const auto& [name, view] : suspect.request.in) {
     if (name != "c" && name != "main_grad" && name != "dbias") continue;
@@ -349,7 +349,7 @@ bool added_twice(const Suspect& suspect, const Try& attempt) {
 
 }  // namespace
 
-// Where an input holds subnormals: they are taken for 0, of one input or of all. Before an option that makes the same of it, as
+// For inputs with subnormals: they are read as 0, in one input or in all. Tried before an option with the same effect, as
 // alpha=0 where every value is subnormal.
 void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt) {
   const Input any{suspect.output, 1};
@@ -370,7 +370,7 @@ void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt) {
   if (changed > 1) attempt(std::move(all));
 }
 
-// Scales of 2^-127 taken for 0, in dequantization: which values they belong to is seen by another value in their place.
+// Scales of 2^-127 read as 0, in dequantization: their elements are found by putting another scale in their place.
 void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
   if (suspect.request.op() != "dequantize" || suspect.output != "x") return;
   for (const auto& [name, view] : suspect.request.in) {

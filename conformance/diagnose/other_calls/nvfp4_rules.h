@@ -28,10 +28,10 @@ struct NamedNvfp4Rules {
   bool (*applies)(const QuantizeConfig& config);
   Nvfp4Rules rules;
 };
-std::span<const NamedNvfp4Rules> nvfp4_rules();  // the table, in the order in which rows should be believed
+std::span<const NamedNvfp4Rules> nvfp4_rules();  // the table, the most plausible rows first
 
-// The output of the suspect's call under these rules: a copy of what is expected with every word in use computed anew. Nothing
-// for other ops, recipes and outputs. Errors: those of a call that makes no sense.
+// The output of the suspect's call under these rules: a copy of the expected output with every element in use computed anew. Nothing
+// for other ops, recipes and outputs. Errors: those of an invalid call.
 std::optional<golden::Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect& suspect);
 
 }  // namespace assay::conformance::diagnosis

@@ -57,7 +57,7 @@ std::vector<Attribute> integers(const KeySchema& key, const Attribute* given) {
   const auto* now = given == nullptr ? nullptr : std::get_if<std::int64_t>(given);
   if (now == nullptr || *now < -(std::int64_t{1} << 40) || *now > (std::int64_t{1} << 40)) return values;
   for (const std::int64_t other : {-*now, *now - 1, *now + 1, *now * 2, *now / 2}) values.emplace_back(other);
-  // The bits of a mask the other way round, and all of them the other way.
+  // The bits of a mask in reverse order, and inverted.
   if (*now >= 0 && *now <= 0xffff) {
     std::int64_t reversed = 0;
     for (int bit = 0; bit < 16; ++bit) reversed |= (*now >> bit & 1) << (15 - bit);
@@ -95,12 +95,12 @@ std::vector<Attribute> values_of(const KeySchema& key, const Attribute* given) {
   }
 }
 
-// A plan that was stated goes with the options that choose one.
+// Keys that choose a plan: with another value the stated plan no longer applies.
 bool chooses_plan(std::string_view key) {
   return key == "arch" || key == "split_accumulator" || key == "recipe" || key == "kind";
 }
 
-// Leaves out the input that goes with an option which is now off.
+// Removes the input of an option that is now off.
 void drop_unread_input(Request& request) {
   try {
     outputs_of(request);
@@ -125,12 +125,12 @@ void calls_with_other_options(const Suspect& suspect, const Try& attempt) {
   const OpSchema* schema = find_op(suspect.request.op());
   if (schema == nullptr) return;
   for (const KeySchema& key : schema->keys) {
-    if (key.key == "arch") continue;  // its plans and units are tried by name: product_sums.cc
+    if (key.key == "arch") continue;  // product_sums.cc tries its plans and units by name
     const std::string name(former_key(schema->op, key.key));  // of the attribute
     const auto text_of = [&](const Attribute& value) { return std::string(present_value(schema->op, key.key, shown(value))); };
     const auto found = suspect.request.attributes.find(name);
     const Attribute* given = found == suspect.request.attributes.end() ? nullptr : &found->second;
-    if (given == nullptr && suspect.request.in.count(name) != 0) continue;  // an input says it
+    if (given == nullptr && suspect.request.in.count(name) != 0) continue;  // the input replaces the attribute
     std::set<std::string> tried;
     if (given != nullptr) tried.insert(text_of(*given));
     for (const Attribute& value : values_of(key, given)) {

@@ -1,4 +1,4 @@
-// What the words of another call weigh.
+// The weight of another call's result as evidence.
 
 #include <exception>
 #include <map>
@@ -17,7 +17,7 @@ std::int64_t inputs_of(const Request& request) {
   return work;
 }
 
-// Fewer words of a product: each costs a sum.
+// Fewer elements of a product: each costs a sum.
 constexpr std::size_t kMaxProducts = 48;
 
 Weight weigh_product(const Request& request, const Evidence& evidence, Effort& effort) {
@@ -43,7 +43,7 @@ Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence&
     Request request = call.request;
     request.out.clear();
     std::int64_t work = inputs_of(request);
-    std::map<std::string, golden::Tensor> all;  // an output may be made only along with others
+    std::map<std::string, golden::Tensor> all;  // some outputs are made together only
     for (const OutputSpec& spec : outputs_of(request)) {
       if (spec.name != product)
         all.emplace(spec.name, golden::make_tensor(spec.type, spec.shape)), work += all.at(spec.name).elements();

@@ -1,4 +1,4 @@
-// The right words, changed one by one: a last step that is left out or done twice.
+// The right elements, each changed alike: a last step that is left out or done twice.
 
 #include <bit>
 #include <cstdint>

@@ -39,14 +39,14 @@ float promoted(Promotion promotion, float acc, float t, float s_rows, float s_co
   }
 }
 
-// One f32 chain a stretch, promoted as the plan says.
+// One f32 chain per promotion interval, promoted as the plan says.
 float chained(const ProductWay& way, const GroupView& group, std::int64_t i, std::int64_t j) {
   const bool scaled = group.rows.scale.k_block != 0 && group.rows.scale.type == Format::f32;
-  const std::int64_t stretch = scaled ? 128 : std::max<std::int64_t>(group.depth, 1);
+  const std::int64_t interval = scaled ? 128 : std::max<std::int64_t>(group.depth, 1);
   float acc = 0;
-  for (std::int64_t k = 0; k < group.depth; k += stretch) {
+  for (std::int64_t k = 0; k < group.depth; k += interval) {
     float t = 0;
-    for (std::int64_t at = k; at < std::min(k + stretch, group.depth); ++at) {
+    for (std::int64_t at = k; at < std::min(k + interval, group.depth); ++at) {
       const auto a = static_cast<float>(element_value(group.rows, i, at));
       const auto b = static_cast<float>(element_value(group.columns, j, at));
       t = way.summing == Summing::f32_fma ? std::fma(a, b, t) : t + a * b;

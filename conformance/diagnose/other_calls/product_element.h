@@ -1,5 +1,5 @@
 #pragma once
-// Single words of a product, computed as its view says or another way.
+// Single elements of a product, computed as its view says or in another way.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ struct Place {
 };
 std::optional<Place> place_of(const GroupedGemmView& view, std::int64_t element);
 
-// What an epilogue is made of, for one element.
+// The inputs of the epilogue of one element.
 struct Finish {
   Format type = Format::f32;
   float acc = 0, alpha = 1, factor = 1;  // factor: alpha with everything that multiplies the whole sum

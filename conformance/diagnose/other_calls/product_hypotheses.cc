@@ -1,4 +1,4 @@
-// The product computed another way: every row of product_ways.h, tried on a few dozen words.
+// The product computed in another way: every row of product_ways.h, tested on a few dozen elements.
 
 #include <algorithm>
 #include <exception>
@@ -33,7 +33,7 @@ void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs&
             return way.word(at);
           });
           if (!beliefs.add(evidence, weight, named.text)) return;
-        } catch (const std::exception&) {  // a step that no unit takes explains nothing
+        } catch (const std::exception&) {  // no unit has such a step
         }
       }
       if (!beliefs.full.empty()) return;

@@ -67,7 +67,7 @@ bool every(ProductWay& way, OperandOf operand, Change change) {
 }
 
 void add_cuts(const ProductWay& right, std::vector<NamedWay>& ways) {
-  // What several of them come to is said once, by the plainest.
+  // Rows with the same effect are reported once, by the simplest.
   const bool even = !right.view.groups.empty() &&
                     std::all_of(right.view.groups.begin(), right.view.groups.end(),
                                 [&](const GroupView& group) { return group.depth == right.view.groups[0].depth; });

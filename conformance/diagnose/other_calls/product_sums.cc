@@ -53,7 +53,7 @@ bool turn_round(OperandView& operand) {
   return true;
 }
 
-// What a unit computes, whatever its name.
+// The arithmetic of a unit, without its name.
 auto numbers_of(const TensorCoreUnit& unit) {
   return std::tuple(unit.products_per_step, unit.fraction_bits, unit.accumulator, unit.zero_floor, unit.execution);
 }
@@ -190,7 +190,7 @@ void add_sums(std::vector<NamedWay>& ways) {
 
 std::vector<NamedWay> ways_to_sum(const ProductWay& right) {
   std::vector<NamedWay> ways;
-  add_widths(ways);  // one number changed is believed before a whole plan is
+  add_widths(ways);  // one changed number is more plausible than another plan
   add_promotions(ways);
   add_sums(ways);
   add_plans(right, ways);

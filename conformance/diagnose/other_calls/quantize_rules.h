@@ -11,7 +11,7 @@
 
 namespace assay::conformance::diagnosis {
 
-// What a rule may depend on.
+// The inputs of a rule.
 struct QuantizeCall {
   Recipe recipe = Recipe::tensor_current;
   Format output = Format::e4m3, x_type = Format::bf16;
@@ -26,7 +26,7 @@ struct BlockScale {
 };
 
 struct QuantizeRules {
-  float (*amax)(std::span<const float> block) = nullptr;                // null: the largest |x|, NaN passed over
+  float (*amax)(std::span<const float> block) = nullptr;                // null: the largest |x|, NaN ignored
   BlockScale (*scale)(const QuantizeCall& call, float amax) = nullptr;  // null: right_scale
   float (*product)(float x, const BlockScale& scale) = nullptr;         // null: RN(x * multiplier)
   std::uint8_t (*code)(Format output, float product) = nullptr;         // null: to nearest even, saturating
@@ -38,10 +38,10 @@ struct NamedRules {
   bool (*applies)(const QuantizeCall& call);
   QuantizeRules rules;
 };
-std::span<const NamedRules> quantize_rules();  // the table, in the order in which rows should be believed
+std::span<const NamedRules> quantize_rules();  // the table, the most plausible rows first
 
-// The output of the suspect's call under these rules: a copy of what is expected with every word in use computed anew. Nothing
-// for other ops, recipes and outputs. Errors: those of a call that makes no sense.
+// The output of the suspect's call under these rules: a copy of the expected output with every element in use computed anew. Nothing
+// for other ops, recipes and outputs. Errors: those of an invalid call.
 std::optional<golden::Tensor> quantized_by(const QuantizeRules& rules, const Suspect& suspect);
 std::optional<QuantizeCall> quantize_call_of(const Suspect& suspect);
 

@@ -14,7 +14,7 @@ namespace {
 // One tensor: its history of before, newest first, and its scale.
 struct Update {
   std::vector<float> history;
-  float scale = 1, newest = 0;  // newest: history[0], or what other ranks made of it
+  float scale = 1, newest = 0;  // newest: history[0], or its value reduced over ranks
   float max = 448, aim = 448;   // aim: max / 2^margin
   int margin = 0;
   bool most_recent = false, unused_stays = false;
@@ -42,8 +42,8 @@ std::vector<float> rolled(const Update& of) {
 
 struct Row {
   const char* text;
-  float (*scale)(const Update&);                 // null: this row says nothing of it
-  std::vector<float> (*history)(const Update&);  // of a tensor that is not left alone
+  float (*scale)(const Update&);                 // null: this row does not change it
+  std::vector<float> (*history)(const Update&);  // of a tensor that is updated
 };
 
 constexpr Row kRows[] = {

@@ -1,5 +1,5 @@
 #pragma once
-// The calls of a map of scales: operands that let D tell places, in the backend's own memory.
+// The calls of a scale map: operands for which D shows the place of a scale, in the backend's memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace assay::conformance {
 
-// A stream that is left behind, like all else, where its context was given up.
+// A stream; abandoned, like all resources, if its context was abandoned.
 struct OwnStream {
   explicit OwnStream(Backend& of) : backend(of) {
     backend.check(backend.table().stream_create(backend.context(), &handle), "create a stream");
@@ -44,18 +44,18 @@ class ScaleCalls {
   // Throws CallTrouble where the call cannot be made.
   void open();
 
-  // From here on the scales of this operand tell their places.
+  // From here on the scales of this operand encode their places.
   void look_at(bool of_columns);
 
   // D with products in this block alone. Errors: CallTrouble, BackendError.
   const std::vector<std::byte>& ask(std::int64_t block);
 
-  // A call that changes scales looks the same as one that reads others.
+  // A call that changes scales looks like one that reads other scales.
   void require_scales_kept();
 
  private:
   struct Scales {
-    std::vector<float> host;  // what is around the array too
+    std::vector<float> host;  // with the memory around the array
     GuardedBuffer* buffer = nullptr;
   };
 

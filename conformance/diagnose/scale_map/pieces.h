@@ -6,7 +6,7 @@
 
 namespace assay::conformance {
 
-// Fills in the tiles, the pairs, the pieces and what is counted of them. Blocks that were not looked at, where the map was
+// Fills in the tiles, the pairs, the pieces and their counts. Blocks that were not examined, where the map was
 // left unfinished, count as right.
 void tell_reads(const ScaleReads& reads, ScaleSide& side);
 

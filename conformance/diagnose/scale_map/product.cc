@@ -45,8 +45,8 @@ ScaleArray array_of(const CaseLine& line, const std::string& operand, bool of_co
   array.summed = layout == "TN" ? "k-block" : layout == "NN" ? "n-block" : "row-block";
   for (const std::int64_t rows : group_rows) array.shapes.push_back(scale_shape(recipe, direction, rows, columns));
   array.first = scale_offsets(recipe, direction, group_rows, columns);
-  const bool told_apart = array.elements() + kBefore + kBehind < kMaxPlaces;
-  if (!told_apart) throw NotSupported("scale-map distinguishes fewer than 2^24 places, and " + array.tensor + " has " + show(array.elements()));
+  const bool fits = array.elements() + kBefore + kBehind < kMaxPlaces;
+  if (!fits) throw NotSupported("scale-map distinguishes fewer than 2^24 places, and " + array.tensor + " has " + show(array.elements()));
   return array;
 }
 

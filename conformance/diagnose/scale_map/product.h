@@ -1,5 +1,5 @@
 #pragma once
-// What a map of scales is made of: the product of a case line, its groups and tiles, and the scales of its two operands.
+// The product of a scale map: its groups and tiles, and the scales of its two operands.
 
 #include <cstdint>
 #include <map>
@@ -43,10 +43,10 @@ struct MappedProduct {
 // Errors: as map_scales().
 MappedProduct product_of(const CaseLine& line);
 
-// Products of one word in block `block` of the contraction: those that are 1, not 0. A power of two keeps D exact.
+// Products of 1 (not 0) of one element of D in block `block` of the contraction. A power of two keeps D exact.
 std::int64_t products_in(const MappedGroup& group, std::int64_t block);
 
-// The scale that tells this place. From kBefore places before the array to kBehind behind it: exact in f32.
+// The scale that encodes this place, from kBefore places before the array to kBehind behind it: exact in f32.
 inline float value_of(std::int64_t place) { return static_cast<float>(kBefore + place + 1); }
 
 }  // namespace assay::conformance

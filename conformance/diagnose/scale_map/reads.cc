@@ -24,10 +24,10 @@ void ScaleReads::look_at_tile(std::int64_t tile, std::int64_t block, const float
   const std::int64_t within = tile - group.first_tile, tile_row = within / group.tile_columns, tile_column = within % group.tile_columns;
   const auto count = static_cast<float>(products_in(group, block));
   for (int q = 0; q < 4; ++q) {
-    const Stretch rows = half(tile_row, q / 2, group.m), columns = half(tile_column, q % 2, group.n);
+    const Range rows = half(tile_row, q / 2, group.m), columns = half(tile_column, q % 2, group.n);
     if (rows.empty() || columns.empty()) continue;
     const float* first = d + group.d_offset + rows.begin * group.n + columns.begin;
-    const Stretch lines = array_.of_columns ? columns : rows;
+    const Range lines = array_.of_columns ? columns : rows;
     float want[kHalf];
     for (std::int64_t i = lines.begin; i < lines.end; ++i) want[i - lines.begin] = count * value_of(array_.place(g, i, block));
     const std::int64_t wrong = count_wrong(first, rows, columns, group.n, want);
@@ -42,7 +42,7 @@ void ScaleReads::look_at_tile(std::int64_t tile, std::int64_t block, const float
   }
 }
 
-std::int64_t ScaleReads::count_wrong(const float* first, Stretch rows, Stretch columns, std::int64_t pitch, const float* want) const {
+std::int64_t ScaleReads::count_wrong(const float* first, Range rows, Range columns, std::int64_t pitch, const float* want) const {
   const std::int64_t height = rows.end - rows.begin, width = columns.end - columns.begin;
   int wrong = 0;
   for (std::int64_t i = 0; i < height; ++i) {
@@ -70,9 +70,9 @@ ScaleRead ScaleReads::decode(float word, float count) const {
   return read;
 }
 
-ScaleRead ScaleReads::read_of(const float* first, Stretch rows, Stretch columns, std::int64_t pitch, const float* want, std::int64_t g,
+ScaleRead ScaleReads::read_of(const float* first, Range rows, Range columns, std::int64_t pitch, const float* want, std::int64_t g,
                               std::int64_t block, float count) const {
-  const Stretch lines = array_.of_columns ? columns : rows;
+  const Range lines = array_.of_columns ? columns : rows;
   const std::int64_t start = array_.place(g, lines.begin, block);
   ScaleRead all, wrong;
   bool agree = true, found = false;

@@ -1,5 +1,5 @@
 #pragma once
-// What D says: which scale each quarter of a tile read in each block of the contraction.
+// Decodes D: which scale each quarter of a tile read in each block of the contraction.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,17 +11,17 @@
 namespace assay::conformance {
 
 // Rows or columns [begin, end) of a group's matrix.
-struct Stretch {
+struct Range {
   std::int64_t begin = 0, end = 0;
   bool empty() const { return begin >= end; }
 };
 
-inline Stretch half(std::int64_t tile, int which, std::int64_t extent) {
+inline Range half(std::int64_t tile, int which, std::int64_t extent) {
   const std::int64_t begin = tile * kTile + which * kHalf;
   return {begin, std::min(begin + kHalf, extent)};
 }
 
-// Reads of the four quarters of each tile, block by block; a quarter without a wrong word has none.
+// Reads of the four quarters of each tile, block by block; a quarter without a wrong element has none.
 class ScaleReads {
  public:
   ScaleReads(const MappedProduct& product, const ScaleArray& array)
@@ -40,16 +40,16 @@ class ScaleReads {
   // The group of a tile, and its number.
   const MappedGroup& group_at(std::int64_t tile) const { return product_.groups[static_cast<std::size_t>(group_of(tile))]; }
   std::int64_t group_of(std::int64_t tile) const { return group_of_[static_cast<std::size_t>(tile)]; }
-  std::int64_t pairs() const { return pairs_; }  // of tile and block that were looked at
+  std::int64_t pairs() const { return pairs_; }  // of tile and block that were examined
   const MappedProduct& product() const { return product_; }
   const ScaleArray& array() const { return array_; }
 
  private:
   void look_at_tile(std::int64_t tile, std::int64_t block, const float* d);
-  std::int64_t count_wrong(const float* first, Stretch rows, Stretch columns, std::int64_t pitch, const float* want) const;
-  // The place that a word tells, or nothing.
+  std::int64_t count_wrong(const float* first, Range rows, Range columns, std::int64_t pitch, const float* want) const;
+  // The place that an element encodes, or nothing.
   ScaleRead decode(float word, float count) const;
-  ScaleRead read_of(const float* first, Stretch rows, Stretch columns, std::int64_t pitch, const float* want, std::int64_t g,
+  ScaleRead read_of(const float* first, Range rows, Range columns, std::int64_t pitch, const float* want, std::int64_t g,
                     std::int64_t block, float count) const;
 
   const MappedProduct& product_;

@@ -64,7 +64,7 @@ ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOption
       side.array = *array;
       side.planned = product.blocks;
       ScaleReads reads(product, *array);
-      // What was found before an error is still reported.
+      // Findings before an error are still reported.
       const auto tell = [&] { tell_reads(reads, side); };
       try {
         calls.look_at(array->of_columns);
@@ -89,7 +89,7 @@ ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOption
   bool right = true;
   for (const ScaleSide& side : map.sides) right = right && side.wrong_pairs == 0;
   if (!finished) {
-    if (!right && map.verdict == Verdict::unfinished) map.verdict = Verdict::failed;  // what is wrong already stays wrong
+    if (!right && map.verdict == Verdict::unfinished) map.verdict = Verdict::failed;  // a failure found earlier remains
     return map;
   }
   map.verdict = !right ? Verdict::failed : interrupted ? Verdict::unfinished : Verdict::passed;

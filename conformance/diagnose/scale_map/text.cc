@@ -1,4 +1,4 @@
-// The map of scales as text.
+// The scale map as text.
 
 #include <fmt/format.h>
 
@@ -112,12 +112,12 @@ std::string numbers_text(const ScaleSide& side) {
     by_rows.insert(piece.by_rows);
     by_columns.insert(piece.by_columns);
   }
-  // Wrong from some number on is what a second wave of tiles looks like.
-  const auto told = [&](const std::set<std::int64_t>& numbers) {
+  // Tiles that are wrong from some number on suggest a second wave of tiles.
+  const auto from_number_on = [&](const std::set<std::int64_t>& numbers) {
     const bool tail = *numbers.rbegin() == side.tiles - 1 && *numbers.rbegin() - *numbers.begin() + 1 == static_cast<std::int64_t>(numbers.size());
     return ranges_text(numbers, 8) + (tail ? ", all from there on" : "");
   };
-  const std::string one = told(by_rows), other = told(by_columns);
+  const std::string one = from_number_on(by_rows), other = from_number_on(by_columns);
   if (one == other) return fmt::format("  numbers of these tiles among {} over all groups: {}\n", side.tiles, one);
   return fmt::format("  numbers of these tiles among {} over all groups, row by row: {}; column by column: {}\n", side.tiles, one, other);
 }
@@ -161,13 +161,13 @@ std::string shifts_text(const ScaleSide& side) {
                      side.array.summed, shifted, counted(pieces, "wrong piece"), often_text(pieces_of));
 }
 
-// What holds for every wrong read.
+// Laws that hold for every wrong read.
 std::string laws_text(const ScaleSide& side) {
   std::vector<std::string> laws;
   std::set<std::int64_t> blocks, distances;
   std::map<std::int64_t, std::set<std::int64_t>> by_block;  // places that wrong reads of a block have
   std::map<std::int64_t, std::int64_t> by_piece;            // distance, where one holds for the wrong reads of a piece: pieces
-  std::int64_t of_another = 0, told = 0;
+  std::int64_t of_another = 0, shown = 0;
   bool each_piece = true;
   for (const ScalePiece& piece : side.pieces) {
     std::set<std::int64_t> here;
@@ -178,7 +178,7 @@ std::string laws_text(const ScaleSide& side) {
       if (!piece.is_wrong(b)) continue;
       blocks.insert(static_cast<std::int64_t>(b));
       if (read.kind != ScaleRead::Kind::place) continue;
-      ++told;
+      ++shown;
       here.insert(read.place - piece.wanted[b]);
       by_block[static_cast<std::int64_t>(b)].insert(read.place);
     }
@@ -203,19 +203,19 @@ std::string laws_text(const ScaleSide& side) {
   const bool everywhere = static_cast<std::int64_t>(blocks.size()) == depth;
   laws.push_back(everywhere ? fmt::format("each of the {} blocks of the contraction is wrong somewhere", depth)
                             : fmt::format("wrong in blocks {} of the contraction's {}", ranges_text(blocks, 12), depth));
-  if (told > 0 && told < side.wrong_pieces) {
-    laws.push_back(fmt::format("what follows holds for the {} of {} wrong pairs of piece and block that show an index", told, side.wrong_pieces));
+  if (shown > 0 && shown < side.wrong_pieces) {
+    laws.push_back(fmt::format("what follows holds for the {} of {} wrong pairs of piece and block that show an index", shown, side.wrong_pieces));
   }
   const std::size_t known = laws.size();
   if (distances.size() == 1) laws.push_back(fmt::format("index read - index wanted = {} in every wrong pair", *distances.begin()));
-  const bool by_block_alone = told > 0 && side.pieces.size() > 1 &&
+  const bool by_block_alone = shown > 0 && side.pieces.size() > 1 &&
                               std::all_of(by_block.begin(), by_block.end(), [](const auto& each) { return each.second.size() == 1; });
   if (by_block_alone) {
     std::vector<std::int64_t> places;
     for (const auto& [block, read] : by_block) places.push_back(*read.begin());
-    std::set<std::int64_t> told_blocks;
-    for (const auto& [block, read] : by_block) told_blocks.insert(block);
-    laws.push_back(fmt::format("index read depends on the block alone: blocks {} read {}", ranges_text(told_blocks, 12), list_text(places)));
+    std::set<std::int64_t> shown_blocks;
+    for (const auto& [block, read] : by_block) shown_blocks.insert(block);
+    laws.push_back(fmt::format("index read depends on the block alone: blocks {} read {}", ranges_text(shown_blocks, 12), list_text(places)));
   }
   const auto pieces = static_cast<std::int64_t>(side.pieces.size());
   if (of_another > 0) {
@@ -226,7 +226,7 @@ std::string laws_text(const ScaleSide& side) {
     laws.push_back("index read - index wanted is the same within each wrong piece: " + often_text(by_piece));
   }
   if (const std::string shifts = shifts_text(side); !shifts.empty()) laws.push_back(shifts);
-  if (laws.size() == known) laws.push_back(told == 0 ? "no wrong pair shows an index: no scale of this operand was read, or the other's are wrong too" : "no simple law joins index read and index wanted");
+  if (laws.size() == known) laws.push_back(shown == 0 ? "no wrong pair shows an index: no scale of this operand was read, or the other's are wrong too" : "no simple law joins index read and index wanted");
   std::string text;
   for (const std::string& law : laws) text += "  law     " + law + "\n";
   return text;
@@ -257,7 +257,7 @@ std::string lists_text(const ScaleSide& side) {
   return text;
 }
 
-// The first wrong pieces, each with all it read.
+// The first wrong pieces, each with all its reads.
 std::string pieces_text(const ScaleSide& side) {
   constexpr std::size_t kMax = 8;
   std::string text;
@@ -300,7 +300,7 @@ std::string text_of(const ScaleSide& side) {
   std::string text = fmt::format("scales of {} ({}, {}x128, {} with padding, {} of D): ", array.operand, array.tensor, array.line_block,
                                  array.elements(), array.of_columns ? "columns" : "rows");
   text += fmt::format("{} of {} pairs of tile and block right", side.pairs - side.wrong_pairs, side.pairs);
-  if (side.calls < side.planned) text += fmt::format("; only {} of {} blocks were looked at", side.calls, side.planned);
+  if (side.calls < side.planned) text += fmt::format("; only {} of {} blocks were examined", side.calls, side.planned);
   text += "\n";
   if (side.wrong_pairs == 0) return text;
   text += fmt::format("  wrong: {} of {} tiles 128x128, {}\n", side.wrong_tiles, side.tiles, counted(side.wrong_pairs, "pair"));

@@ -16,7 +16,7 @@
 namespace assay::conformance {
 namespace {
 
-// Captures `wrong`, and the right call after them, in one graph; gives those that were not refused. Errors: BackendError.
+// Captures `wrong`, and the right call after them, in one graph; returns those that were not refused. Errors: BackendError.
 std::vector<const WrongCall*> taken_under_capture(Backend& backend, Trial& trial, const std::vector<const WrongCall*>& wrong,
                                                   std::vector<std::string>& damage) {
   std::vector<const WrongCall*> taken;
@@ -30,7 +30,7 @@ std::vector<const WrongCall*> taken_under_capture(Backend& backend, Trial& trial
   return taken;
 }
 
-// The reference's opinion of calls, made on memory of its own. The arithmetic is not judged here, so any layer will do.
+// Whether the reference refuses a call. It has memory of its own. The arithmetic is not checked here, so either layer can answer.
 class Opinion {
  public:
   Opinion(const golden::Case& problem, const std::vector<OutputSpec>& specs) : trial_(backend_, problem, specs, -1, 60'000) {}
@@ -40,7 +40,7 @@ class Opinion {
     return trial_.refused(parts.call(), kPoisons[0]).status != ASSAY_OK;
   }
 
-  // Those of `wrong` that it refuses under capture too: what is wrong with them shows before any data are read.
+  // The calls of `wrong` that the reference refuses under capture too, before it reads any data.
   std::vector<const WrongCall*> refused_under_capture(std::vector<const WrongCall*> wrong) {
     std::vector<std::string> damage;
     for (const WrongCall* each : taken_under_capture(backend_, trial_, wrong, damage)) {

@@ -13,7 +13,7 @@ namespace {
 
 bool is_report(assay_status status) { return status == ASSAY_INVALID_ARGUMENT || status == ASSAY_NOT_SUPPORTED || status == ASSAY_FAILED; }
 
-// Those that the reference refuses, on memory of its own.
+// The contents that the reference refuses; it has memory of its own.
 std::vector<const ContentFault*> refused(const golden::Case& problem, const std::vector<OutputSpec>& specs, const std::vector<ContentFault>& faults) {
   Backend reference(*reference_backend());
   Trial trial(reference, problem, specs, -1, 60'000);
@@ -50,7 +50,7 @@ class FaultJudge {
     return true;
   }
 
-  // Every fault, with the right call behind each. False: the judgement is final.
+  // Every fault, each followed by the right call. False: the judgement is final.
   bool all(const std::vector<const ContentFault*>& faults, const Trial::Way& way) {
     const std::string launched = way.graph ? ", launched" : "";
     for (const ContentFault* each : faults) {

@@ -1,5 +1,5 @@
 #pragma once
-// Judging what a backend does with contents that no call may have.
+// Judges how a backend reports contents that no call may have.
 
 #include "conformance/cases/content_faults.h"
 #include "conformance/judge/judge.h"

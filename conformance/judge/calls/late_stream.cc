@@ -17,13 +17,13 @@ constexpr int kMax = 64;
 constexpr int kSure = 5;             // fills one after another
 constexpr double kMaxShare = 0.7;    // of the time of a fill, in the call
 
-// What is known of the fills of a context.
+// Measured times of the fills of a context.
 struct Known {
   const assay_backend* table = nullptr;
   assay_context* context = nullptr;
   std::int64_t bytes = 0;  // whose fill takes long enough to be measured
   double each = 0;         // how long it takes
-  bool at_once = false;    // the fill has been carried out when the call returns: nothing keeps such a stream busy
+  bool at_once = false;    // the fill is complete when the call returns: it cannot keep the stream busy
 };
 
 // The same for every case on a context.
@@ -31,7 +31,7 @@ thread_local Known known;
 
 bool is_known(const Backend& backend) { return known.table == &backend.table() && known.context == backend.context(); }
 
-// One fill: until the call has returned, and until the stream has been waited for.
+// Times of one fill: until the call returns, and until the wait for the stream returns.
 struct Taken {
   double call, whole;
 };
@@ -61,7 +61,7 @@ LateStream::LateStream(Backend& backend, assay_stream* stream) : backend_(backen
         take_time(bytes);
         const Taken taken = take_time(bytes);
         known = {&table, backend.context(), bytes, taken.whole, false};
-        // A thread that loses its processor between the two looks like this too, but not time and again.
+        // A thread that is descheduled between the two looks the same, but not several times in a row.
         int at_once = 0;
         if (taken.whole >= kShort) {
           for (Taken each = taken; at_once < kSure && each.call >= kMaxShare * each.whole; each = take_time(bytes)) ++at_once;

@@ -1,5 +1,5 @@
 #pragma once
-// Who has written to memory before a call: the fills, copies and waits, or a question about the call.
+// Finds what has written to memory before a call: the fills, copies and waits, or a question about the call.
 
 #include <cstdint>
 #include <functional>
@@ -15,8 +15,8 @@ struct NamedQuestion {
   std::function<void()> ask;
 };
 
-// `damage`: what memory held otherwise than it was written, after the questions; one line each, not empty. Made again here: first
-// fills, copies and a wait alone, with two poisons, then each question by itself. Gives the lines with who did it in front.
+// `damage`: where memory differs from what was written, after the questions; one line each, not empty. Repeats here: first
+// fills, copies and a wait alone, with two poisons, then each question by itself. Returns the lines, each headed by its cause.
 // `prepare` writes everything with a poison and waits. Errors: BackendError of `prepare` and of the look at memory.
 std::vector<std::string> blamed(std::vector<std::string> damage, CaseMemory& memory, assay_stream* stream,
                                 const std::function<void(std::uint8_t)>& prepare, const std::vector<NamedQuestion>& questions);

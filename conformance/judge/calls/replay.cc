@@ -11,7 +11,7 @@ namespace assay::conformance {
 namespace {
 
 // How round `i` is carried out. Where there is a graph, every second round is made eagerly too: then what a backend keeps on the
-// host from one call to the next is as old as what it keeps in the graph. Two rounds of small calls are late.
+// host from one call to the next is as old as what it keeps in the graph. Two rounds of small calls run on a busy stream.
 std::vector<Trial::Way> ways_of(std::size_t i, bool captures, std::int64_t elements) {
   const bool late = (i == 1 || i == 2) && elements <= kLateElements, odd = i % 2 == 1;
   if (!captures) return {{false, late, odd}};

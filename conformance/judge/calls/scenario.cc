@@ -21,7 +21,7 @@
 namespace assay::conformance {
 namespace {
 
-// One number for all bytes, so that a replay can be held against a later run without being kept.
+// A digest of all bytes, so that a replay can be compared with a later run without storing its outputs.
 std::uint64_t digest(const std::vector<std::byte>& bytes) {
   std::uint64_t sum = 0x9E37'79B9'7F4A'7C15 ^ bytes.size();
   const auto mix = [&sum](std::uint64_t word) {
@@ -100,7 +100,7 @@ class ScenarioJudge {
     return options;
   }
 
-  // A call that is declared absent settles the matter; judge() has it proved.
+  // If a call is declared absent, the scenario is not run; judge() checks the proof.
   bool find_absence() {
     for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
       if (scenario_.calls[c].module > 0) continue;  // the other layer's calls are of the same kind
@@ -118,7 +118,7 @@ class ScenarioJudge {
     return false;
   }
 
-  // What can be said before a call is made.
+  // Checks that need no call.
   bool ask() {
     stated_.resize(scenario_.calls.size());
     const assay_backend& table = backend_.table();
@@ -135,7 +135,7 @@ class ScenarioJudge {
       if (status != ASSAY_OK) {
         const std::string why = fmt::format("  call    {}: {}() returned '{}': {}\n", scenario_.place(c), asked, name_of(status), backend_.last_error());
         const bool can_look = status != ASSAY_DEVICE_LOST && status != ASSAY_TIMEOUT;
-        return fail(verdict_of(status), why + (can_look ? memory_text() : ""));  // what it has read may have been written by another
+        return fail(verdict_of(status), why + (can_look ? memory_text() : ""));  // another call may have written what it read
       }
       if (const std::string fault = fault_in_statement(stated); !fault.empty()) {
         return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + fault);
@@ -173,7 +173,7 @@ class ScenarioJudge {
       // The last poison is the first's: with the same inputs, all bytes must come out the same.
       const std::uint8_t poison = i == count ? kPoisons[0] : kPoisons[i % 2];
       const std::string when = i == count ? fmt::format("the first inputs again, after {} {}s", count, one) : fmt::format("{} {} of {}", one, i + 1, count);
-      // The last two rounds of small calls are late, on one stream and on another.
+      // The last two rounds of small calls run on a busy stream, one read on it and one on another.
       const Late late = i == 0 || first.elements - before.elements > kLateElements || i < count - 1 ? Late::no : i < count ? Late::waited : Late::unwaited;
       const std::string how = late == Late::no ? "" : ", " + ScenarioStage::text_of(late);
       const ScenarioRun made = run(round, poison, launched, late);
@@ -229,7 +229,7 @@ class ScenarioJudge {
     return sums;
   }
 
-  // Bits of a run against those of the replay of the same round, for what is right by itself but may still vary.
+  // Compares the bits of a run with those of the replay of the same round: both may be right and still differ.
   bool same(std::size_t round, const ScenarioRun& run, const std::string& when, const std::string& other) {
     const std::vector<std::uint64_t> sums = digests(run);
     std::size_t at = 0;
@@ -256,7 +256,7 @@ class ScenarioJudge {
       if (repeated.status == ASSAY_OK) return std::move(repeated.outputs[c]);
     } catch (const BackendFault&) {
       throw;
-    } catch (const BackendError&) {  // what is wrong is wrong without it
+    } catch (const BackendError&) {  // the finding does not depend on this run
     }
     return {};
   }
@@ -271,7 +271,7 @@ class ScenarioJudge {
     for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
       const ScenarioCall& call = scenario_.calls[c];
       golden::Case& problem = rounds_[round][c];
-      // Right by now: calls are looked at in order.
+      // Already checked: calls are compared in order.
       for (const ScenarioLink& link : call.chained) problem.in.at(link.input).bytes = run.outputs[link.call].at(link.output);
       Expectation expectation(problem, nullptr, specs_[c], stated_[c], options_for(c));
       std::vector<const golden::Case*> earlier;

@@ -12,7 +12,7 @@ namespace assay::conformance {
 // capture, nothing but outputs and workspaces may be written, and what does not finish in time is Verdict::unfinished.
 //
 // A call that the backend declares absent makes the scenario not run, if judge() finds the declaration proved.
-// options.wanted is not looked at: every output is. Errors: as judge().
+// options.wanted is ignored: every output is compared. Errors: as judge().
 Judgement judge_scenario(Backend& backend, const CaseLine& line, const JudgeOptions& options);
 
 }  // namespace assay::conformance

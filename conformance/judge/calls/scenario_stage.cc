@@ -110,7 +110,7 @@ void ScenarioStage::size_workspaces() {
       if (sized != ASSAY_NOT_SUPPORTED) {
         workspace_fault_ = fmt::format("{}: workspace_bytes() returned '{}': {}", scenario_.place(c), name_of(sized), backend_.last_error());
       }
-      bytes = 0;  // what is not supported says so again when it is asked for
+      bytes = 0;  // supports() reports the same again when it is called
     } else if (bytes < 0 || bytes > CaseMemory::kMaxBytes) {
       workspace_fault_ = fmt::format("{}: workspace_bytes() asks for {} bytes: expected 0 to 2^48", scenario_.place(c), bytes);
       bytes = 0;
@@ -262,7 +262,7 @@ void ScenarioStage::make(CallSequence& calls, bool launch, bool turned, std::deq
   }
 }
 
-// False where the calls did not come to an end. `waited`: the results of waits for the first streams.
+// False where the calls did not finish. `waited`: the results of waits for the first streams.
 bool ScenarioStage::have_ended(const std::vector<CallResult>& waited, bool turned, ScenarioRun& result) {
   for (std::size_t i = 0; i < waited.size(); ++i) {
     if (waited[i].status != ASSAY_TIMEOUT || !waited[i].made) {
@@ -293,12 +293,12 @@ void ScenarioStage::read(assay_stream* stream, const CallResult& fetched, Scenar
   }
 }
 
-// Puts inputs and poison in place, and keeps busy what is to be late.
+// Writes inputs and poison, and keeps the streams busy where `late` says so.
 std::vector<std::unique_ptr<LateStream>> ScenarioStage::begin(CallSequence& calls, assay_stream* on, std::uint8_t poison, Late late,
                                                               CallResult& written) {
   std::vector<std::unique_ptr<LateStream>> busy;
   const bool behind = late != Late::no && !scenario_.on_streams;
-  // What overtakes the stream finds this, or has what it wrote overwritten by it.
+  // A call that overtakes the stream reads this, or its output is overwritten by it.
   const auto other = static_cast<std::uint8_t>(~poison);
   if (behind) {
     memory_.blank(on, other);

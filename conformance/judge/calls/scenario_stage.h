@@ -19,10 +19,10 @@
 
 namespace assay::conformance {
 
-// What one replay, or one eager run, came to.
+// The result of one replay or one eager run.
 struct ScenarioRun {
   assay_status status = ASSAY_OK;
-  std::string error;                // what the backend said, and of what
+  std::string error;                // the backend's message, and the function that failed
   std::vector<std::string> damage;  // canaries written, inputs changed: one line each
   std::vector<std::map<std::string, std::vector<std::byte>>> outputs;  // of each call, by name; empty unless status is ASSAY_OK
 };
@@ -37,18 +37,18 @@ class ScenarioStage {
   ScenarioStage& operator=(const ScenarioStage&) = delete;
 
   const assay_call& call(std::size_t index) const { return members_[index].call; }
-  // What was wrong with an answer to workspace_bytes, or empty.
+  // The fault of an answer to workspace_bytes, or empty.
   const std::string& workspace_fault() const { return workspace_fault_; }
 
-  // After the questions and before anything else: what they, or the fills and copies before them, have written; one line each, with
-  // who did it in front.
+  // After the questions and before any call: what they, or the fills and copies before them, have written; one line each, headed
+  // by its cause.
   std::vector<std::string> written_by_questions();
 
-  // Captures every graph, without carrying anything out. Nothing, or what is wrong: a failing call, outputs that were written.
+  // Captures every graph, without carrying anything out. Returns nothing, or the fault: a failing call, outputs that were written.
   // `status` is then the failing call's.
   std::optional<std::string> capture(assay_status& status);
 
-  // Behind what a run is enqueued. Layers on streams of their own are behind other work each, and always waited for.
+  // Work that a run is enqueued behind. Layers on streams of their own each follow other work, and are always waited for.
   enum class Late {
     no,
     waited,    // inputs, poison and calls behind other work; waited for on their stream, then read on another

@@ -35,7 +35,7 @@ bool may_be_absent(std::string_view op, std::string_view input) {
 
 using Tensors = std::vector<assay_tensor> CallParts::*;
 
-// Ways to make one tensor wrong whatever the op.
+// Ways to make one tensor wrong that apply to every op.
 void add_wrong_tensor(std::vector<WrongCall>& all, Tensors where, std::size_t i, const std::string& name) {
   const auto add = [&](const std::string& what, const std::function<void(assay_tensor&)>& change) {
     all.push_back({fmt::format("{} {}", name, what), [=](CallParts& parts) { change((parts.*where)[i]); }, false});
@@ -118,7 +118,7 @@ std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<st
     const std::string name = fmt::format("output {}", right.outputs[i].name);
     add_wrong_tensor(all, &CallParts::outputs, at, name);
     add(name + " of another type", [=](CallParts& parts) { parts.outputs[at].dtype = other_type(parts.outputs[at].dtype); }, true);
-    // How many scales there are may follow from the contents of the splits, which no host has to read.
+    // The number of scales may depend on the contents of the splits, which a host need not read.
     const std::string_view output = right.outputs[i].name;
     if (right.outputs[i].rank < 1 || right.outputs[i].shape[0] < 1 || output.find("scale_inv") != std::string_view::npos) continue;
     add(name + " of one row more", [=](CallParts& parts) {

@@ -1,5 +1,5 @@
 #pragma once
-// Calls that are wrong on purpose, made of one that is right.
+// Wrong calls, made from a right one.
 
 #include <cstdint>
 #include <deque>
@@ -25,11 +25,11 @@ struct CallParts {
 struct WrongCall {
   std::string what;                        // "an unknown parameter 'no_such_parameter'"
   std::function<void(CallParts&)> change;  // makes a right call of this op wrong
-  // Whether an op needs the part is not known here: the call is wrong only if the reference refuses it.
+  // An op may not need the part: the call counts as wrong only if the reference refuses it.
   bool reference_decides = false;
 };
 
-// Every way to make this call wrong. Names and shapes are looked at, data are not. `algorithms`: those that the backend lists.
+// Every way to make this call wrong. Reads names and shapes, no data. `algorithms`: those that the backend lists.
 std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<std::int64_t>& algorithms = {});
 
 }  // namespace assay::conformance

@@ -81,7 +81,7 @@ class Comparison {
     return false;
   }
 
-  // Whole segments that are equal byte for byte need no closer look.
+  // Segments that are equal byte for byte are skipped.
   bool same_bytes(const Segment& s) const {
     if (!options_.written.empty() || s.used_rows != s.rows || s.used_columns != s.columns || want_.bits < 8) return false;
     const std::int64_t width = want_.bits / 8;
@@ -158,7 +158,7 @@ class Comparison {
       const std::uint64_t got = got_[element];
       const bool compact_padding = !used && s.swizzle == Swizzle::none;
       if (compact_padding || !may_be_written(element)) {
-        // A mask that has padding written (a buffer that is handed on whole) leaves its contents open.
+        // Where the mask marks padding as written (a buffer that is passed on whole), its contents are not checked.
         const bool open = compact_padding && !options_.written.empty() && may_be_written(element);
         if (options_.before == nullptr || open) continue;
         ++piece.total;
@@ -207,7 +207,7 @@ class Comparison {
     }
   }
 
-  // What belongs to no group keeps what it held.
+  // Elements outside all groups must be unchanged.
   void compare_tail() {
     if (options_.before == nullptr) return;
     const std::int64_t begin = map_.segments.empty() ? 0 : map_.segments.back().first + map_.segments.back().elements();

@@ -7,7 +7,7 @@
 //   compact padding, rows    not compared; when what was there before the call is known, they must still hold it
 //   beyond the splits
 //
-// A difference is reported so that its cause can be guessed: where, by how much, and what the wrong values look like.
+// A difference is reported with its places, distances and the pattern of the wrong values, so that its cause can be found.
 
 #include <cstdint>
 #include <span>
@@ -21,7 +21,7 @@
 
 namespace assay::conformance {
 
-// The same call once more, its outputs over other contents. Tells what is not written from what only looks like it.
+// The same call over other contents of the outputs: distinguishes an element that is not written from one that looks so.
 struct OtherRun {
   const golden::Tensor* produced = nullptr;
   const golden::Tensor* before = nullptr;
@@ -34,8 +34,8 @@ struct CompareOptions {
   // written if any of its bytes does; compact padding that counts as written is not compared. Needs `before`.
   std::span<const std::uint8_t> written = {};
   OtherRun other = {};  // if there was one; needs `before`
-  bool hints = true;    // false: only what differs, without a guess why
-  bool scales_are_wrong = false;  // those that belong to these codes, which cannot be right then
+  bool hints = true;    // false: the difference alone, without hints
+  bool scales_are_wrong = false;  // the scales of these codes, which cannot be right then
 };
 
 // Distances between wrong and wanted codes, in units in the last place: 1, 2, 3-4, 5-8, ... and those without a distance.
@@ -81,7 +81,7 @@ bool zero_sign_free(const golden::Case& problem);
 // reproduces it. Lines of at most 100 columns, but for the command. Ends with a newline.
 std::string failure_text(std::string_view case_line, const Difference& difference, std::string_view repro_command);
 
-// Its parts: what is said of one output, and the whole around one or several of these, or around other trouble.
+// Its parts: the text about one output, and the frame around one or several of these or around another fault.
 std::string difference_text(const Difference& difference);
 std::string failure_text(std::string_view case_line, std::string_view body, std::string_view repro_command);
 

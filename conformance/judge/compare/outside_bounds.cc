@@ -26,7 +26,7 @@ std::string outside_bounds_text(const std::string& output, const golden::Tensor&
       if (poisoned) continue;
       ++touched;
     } else if (!bounds[i].contains(values[i])) {
-      ++(poisoned && poison == 0xff ? unwritten : outside);  // other poisons may be results that are wrong
+      ++(poisoned && poison == 0xff ? unwritten : outside);  // other poison bytes may be wrong results
     } else {
       continue;
     }

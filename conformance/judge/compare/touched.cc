@@ -8,15 +8,15 @@ namespace {
 // "0-3,7,9-12": at most `most` ranges, then how many values are left.
 std::string ranges_text(const std::set<std::int64_t>& values, int most = 6) {
   std::string text;
-  std::int64_t told = 0;
+  std::int64_t listed = 0;
   int ranges = 0;
   for (auto at = values.begin(); at != values.end() && ranges < most; ++ranges) {
     const std::int64_t begin = *at;
     std::int64_t end = begin;
-    while (at != values.end() && *at <= end + 1) end = *at++, ++told;
+    while (at != values.end() && *at <= end + 1) end = *at++, ++listed;
     text += (text.empty() ? "" : ",") + show(begin) + (end > begin ? "-" + show(end) : "");
   }
-  const std::int64_t left = static_cast<std::int64_t>(values.size()) - told;
+  const std::int64_t left = static_cast<std::int64_t>(values.size()) - listed;
   return left > 0 ? text + " and " + show(left) + " more" : text;
 }
 
@@ -34,12 +34,12 @@ std::string Touched::text(const OutputMap& map) const {
   part(map.column_name, columns);
   if (has_tiles && !map.is_scale && !map.row_name.empty()) {
     std::string list;
-    int told = 0;
+    int listed = 0;
     for (const auto& [i, j] : tiles) {
-      if (told == 8) break;
-      list += (told++ > 0 ? " (" : "(") + show(i) + "," + show(j) + ")";
+      if (listed == 8) break;
+      list += (listed++ > 0 ? " (" : "(") + show(i) + "," + show(j) + ")";
     }
-    if (told < static_cast<int>(tiles.size())) list += " and " + show(tiles.size() - static_cast<std::size_t>(told)) + " more";
+    if (listed < static_cast<int>(tiles.size())) list += " and " + show(tiles.size() - static_cast<std::size_t>(listed)) + " more";
     parts.push_back("tiles 128x128 " + list);
   }
   std::string text;

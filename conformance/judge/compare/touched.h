@@ -39,7 +39,7 @@ class Indices {
   std::vector<std::uint8_t> flags_;
 };
 
-// Groups, rows, columns and tiles that hold mismatches.
+// Groups, rows, columns and tiles with mismatches.
 struct Touched {
   std::set<std::int64_t> groups, rows, columns;
   std::set<std::pair<std::int64_t, std::int64_t>> tiles;
@@ -49,7 +49,7 @@ struct Touched {
   std::string text(const OutputMap& map) const;
 };
 
-// The same of one piece of one segment.
+// The same for one piece of one segment.
 struct TouchedPiece {
   Indices rows, columns;
   std::set<std::pair<std::int64_t, std::int64_t>> tiles;

@@ -7,7 +7,7 @@
 
 namespace assay::conformance {
 
-// They differ from place to place and repeat after this many bytes, so that a shifted copy of them is seen too.
+// They differ from place to place and repeat after this many bytes, so that a shifted copy of them is detected too.
 constexpr std::int64_t kCanaryPeriod = std::int64_t{1} << 16;
 
 // Those of place `at`, at least kCanaryPeriod bytes; `inverted`: every bit is the other way round.

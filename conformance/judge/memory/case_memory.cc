@@ -36,7 +36,7 @@ std::int64_t first_difference(const std::byte* found, const std::byte* expected,
 }
 
 std::int64_t first_other_than(const std::byte* found, std::uint8_t value, std::int64_t count) {
-  // All are as the first, if each is as the one before it.
+  // All bytes are equal if each equals the one before it.
   const bool alike = count == 0 || std::memcmp(found, found + 1, static_cast<std::size_t>(count - 1)) == 0;
   if (alike && (count == 0 || found[0] == static_cast<std::byte>(value))) return count;
   return std::find_if(found, found + count, [&](std::byte each) { return each != static_cast<std::byte>(value); }) - found;
@@ -45,14 +45,14 @@ std::int64_t first_other_than(const std::byte* found, std::uint8_t value, std::i
 // The next odd multiple of 256 above `address`.
 std::uint64_t aligned(std::uint64_t address) { return (address + 255) / 512 * 512 + 256; }
 
-// Memory of the case before on this thread, to be used again.
+// Memory of the last case on this thread, for reuse.
 constexpr std::size_t kMaxSpare = std::size_t{4} << 20;
 std::vector<std::byte>& spare() {
   static thread_local std::vector<std::byte> bytes;
   return bytes;
 }
 
-// A copy in this process that never ended may still write there: it lives as long as the program.
+// An unfinished copy in this process may still write there: it lives as long as the program.
 void leave_behind(std::vector<std::byte> bytes) {
   static std::mutex mutex;
   static auto* const all = new std::list<std::vector<std::byte>>;
@@ -129,9 +129,9 @@ void CaseMemory::place_in_arena(const std::vector<Part>& parts) {
   std::int64_t cursor = arena.end();
   Part before = kNone;
   if (behind) {  // the margin behind the tensors is the one in front of the workspaces
-    std::vector<Stretch>& stretches = arena.regions.back().stretches;
-    before = stretches.back().before;
-    for (std::size_t i = stretches.size() - 2; i < stretches.size(); ++i) stretches[i].behind = parts[0];
+    std::vector<Range>& ranges = arena.regions.back().ranges;
+    before = ranges.back().before;
+    for (std::size_t i = ranges.size() - 2; i < ranges.size(); ++i) ranges[i].behind = parts[0];
   }
   for (const Part part : parts) {
     Tensor& tensor = parts_[part];
@@ -142,16 +142,16 @@ void CaseMemory::place_in_arena(const std::vector<Part>& parts) {
     tensor.data = arena.base + tensor.offset;
     const std::int64_t middle = std::max(cursor, tensor.offset - kNear);
     if (part == parts[0] && middle > cursor) {
-      region.stretches.push_back({cursor, middle, kNone, before, part, true});
+      region.ranges.push_back({cursor, middle, kNone, before, part, true});
       cursor = middle;
     }
-    region.stretches.push_back({cursor, tensor.offset, kNone, before, part});
+    region.ranges.push_back({cursor, tensor.offset, kNone, before, part});
     cursor = tensor.offset + tensor.bytes;
-    region.stretches.push_back({tensor.offset, cursor, part, kNone, kNone});
+    region.ranges.push_back({tensor.offset, cursor, part, kNone, kNone});
     before = part;
   }
-  region.stretches.push_back({cursor, cursor + kNear, kNone, before, kNone});
-  region.stretches.push_back({cursor + kNear, cursor + kMargin, kNone, before, kNone, true});
+  region.ranges.push_back({cursor, cursor + kNear, kNone, before, kNone});
+  region.ranges.push_back({cursor + kNear, cursor + kMargin, kNone, before, kNone, true});
   arena.regions.push_back(std::move(region));
 }
 
@@ -185,7 +185,7 @@ void CaseMemory::write_placed(assay_stream* stream, std::uint8_t poison) {
   for (Arena& arena : arenas_) {
     for (Region& region : arena.regions) {
       if (region.written) continue;
-      for (const Stretch& each : region.stretches) {
+      for (const Range& each : region.ranges) {
         if (each.part != kNone) parts_[each.part].poison = poison;
       }
       write_region(stream, arena, region, 0);
@@ -196,7 +196,7 @@ void CaseMemory::write_placed(assay_stream* stream, std::uint8_t poison) {
 void CaseMemory::write_region(assay_stream* stream, Arena& arena, Region& region, std::int64_t piece) {
   const assay_backend& table = backend_.table();
   region.written = true;
-  for (Stretch& each : region.stretches) {
+  for (Range& each : region.ranges) {
     if (each.part == kNone) {
       if (!each.far) each.inverted = !each.inverted;
       if (each.far && !each.stale) continue;
@@ -283,7 +283,7 @@ std::vector<std::string> CaseMemory::compare(const Outputs* outputs) {
   for (Arena& arena : arenas_) {
     if (!arena.is_small()) continue;
     for (Region& region : arena.regions) {
-      for (Stretch& each : region.stretches) {
+      for (Range& each : region.ranges) {
         look_at(each, 0, found + each.begin, each.end - each.begin, outputs != nullptr, damage);
         if (outputs == nullptr || each.part == kNone || parts_[each.part].role != Role::output) continue;
         outputs->at(each.part)->assign(found + each.begin, found + each.end);
@@ -291,7 +291,7 @@ std::vector<std::string> CaseMemory::compare(const Outputs* outputs) {
     }
     found += arena.end();
   }
-  // A copy that does not come the next time must not find here what it would have brought.
+  // Cleared, so that a copy that is missing the next time does not look complete.
   const std::int64_t bytes = small_bytes();
   for (std::int64_t i = 0; i < bytes; i += 64) fetched_[i] = ~fetched_[i];
   return damage;
@@ -299,7 +299,7 @@ std::vector<std::string> CaseMemory::compare(const Outputs* outputs) {
 
 void CaseMemory::read_large(assay_stream* stream, Arena& arena, const Outputs* outputs, std::vector<std::string>& damage) {
   for (Region& region : arena.regions) {
-    for (Stretch& each : region.stretches) {
+    for (Range& each : region.ranges) {
       const bool free = outputs != nullptr && each.part != kNone;
       if (free && parts_[each.part].role == Role::workspace) continue;
       const bool output = free && parts_[each.part].role == Role::output;
@@ -317,17 +317,17 @@ void CaseMemory::read_large(assay_stream* stream, Arena& arena, const Outputs* o
   }
 }
 
-void CaseMemory::look_at(Stretch& stretch, std::int64_t from, const std::byte* found, std::int64_t count, bool outputs_may_differ,
+void CaseMemory::look_at(Range& range, std::int64_t from, const std::byte* found, std::int64_t count, bool outputs_may_differ,
                          std::vector<std::string>& damage) {
-  if (stretch.part == kNone) return look_at_canary(stretch, found, damage);  // always in one piece
-  Tensor& tensor = parts_[stretch.part];
+  if (range.part == kNone) return look_at_canary(range, found, damage);  // always in one piece
+  Tensor& tensor = parts_[range.part];
   if (tensor.role == Role::input) {
     const std::int64_t at = first_difference(found, tensor.contents + from, count);
-    if (at == count || tensor.stale) return;  // what is stale was reported, and stays so until it is written again
+    if (at == count || tensor.stale) return;  // a stale tensor was reported already, and stays stale until the next write
     tensor.stale = true;
     damage.push_back(fmt::format("{}: the input was changed, first at byte {}: 0x{:02x} became 0x{:02x}{}", tensor.label, from + at,
                                  static_cast<unsigned>(tensor.contents[from + at]), static_cast<unsigned>(found[at]),
-                                 neighbour_text(stretch.part, from + at)));
+                                 neighbour_text(range.part, from + at)));
   } else if (!outputs_may_differ) {
     const std::int64_t at = first_other_than(found, tensor.poison, count);
     if (at == count) return;
@@ -335,16 +335,16 @@ void CaseMemory::look_at(Stretch& stretch, std::int64_t from, const std::byte* f
   }
 }
 
-void CaseMemory::look_at_canary(Stretch& stretch, const std::byte* found, std::vector<std::string>& damage) const {
+void CaseMemory::look_at_canary(Range& range, const std::byte* found, std::vector<std::string>& damage) const {
   struct Hit {
     std::int64_t count = 0, first = 0;
   } hits[2];  // nearer to the tensor in front, nearer to the one behind
-  // In the arena; a margin in front of a workspace is two stretches.
-  const std::int64_t front = stretch.before == kNone ? 0 : parts_[stretch.before].offset + parts_[stretch.before].bytes;
-  const std::int64_t back = stretch.behind == kNone ? stretch.end : parts_[stretch.behind].offset;
-  const std::int64_t middle = stretch.before == kNone ? 0 : stretch.behind == kNone ? back : front + (back - front) / 2;
-  for_canaries(stretch.begin, stretch.end, stretch.inverted, [&](std::int64_t from, std::int64_t count, const std::byte* expected) {
-    const std::byte* const there = found + (from - stretch.begin);
+  // In the arena; a margin in front of a workspace is two ranges.
+  const std::int64_t front = range.before == kNone ? 0 : parts_[range.before].offset + parts_[range.before].bytes;
+  const std::int64_t back = range.behind == kNone ? range.end : parts_[range.behind].offset;
+  const std::int64_t middle = range.before == kNone ? 0 : range.behind == kNone ? back : front + (back - front) / 2;
+  for_canaries(range.begin, range.end, range.inverted, [&](std::int64_t from, std::int64_t count, const std::byte* expected) {
+    const std::byte* const there = found + (from - range.begin);
     if (std::memcmp(there, expected, static_cast<std::size_t>(count)) == 0) return;
     for (std::int64_t i = 0; i < count; ++i) {
       if (there[i] == expected[i]) continue;
@@ -355,11 +355,11 @@ void CaseMemory::look_at_canary(Stretch& stretch, const std::byte* found, std::v
   for (const bool behind : {false, true}) {
     const Hit& hit = hits[behind ? 1 : 0];
     if (hit.count == 0) continue;
-    stretch.stale = true;
-    const Part near = behind ? stretch.behind : stretch.before, far = behind ? stretch.before : stretch.behind;
+    range.stale = true;
+    const Part near = behind ? range.behind : range.before, far = behind ? range.before : range.behind;
     damage.push_back(fmt::format("{}: {} bytes written {} (first at {:+}: 0x{:02x}), {}", parts_[near].label, hit.count,
                                  behind ? "before its start" : "past its end", hit.first - (behind ? back : front),
-                                 static_cast<unsigned>(found[hit.first - stretch.begin]),
+                                 static_cast<unsigned>(found[hit.first - range.begin]),
                                  far == kNone ? "in the margin" : "between it and " + parts_[far].label));
   }
 }
@@ -373,7 +373,7 @@ std::string CaseMemory::neighbour_text(Part part, std::int64_t at) const {
     std::int64_t past = kArenaBytes, ahead = kArenaBytes;
     Part front = kNone, behind = kNone;
     for (const Region& region : arena.regions) {
-      for (const Stretch& each : region.stretches) {
+      for (const Range& each : region.ranges) {
         if (each.part == kNone || parts_[each.part].role == Role::input) continue;
         const std::int64_t from_end = byte - (arena.base + each.end), to_start = arena.base + each.begin - byte;
         if (from_end >= 0 && from_end < past) past = from_end, front = each.part;

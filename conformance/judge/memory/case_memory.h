@@ -1,5 +1,5 @@
 #pragma once
-// All memory of a case: one allocation of the backend (an arena) in which every byte is accounted for.
+// All memory of a case: one allocation of the backend (an arena) in which every byte is checked.
 //
 //   margin | output | canary | input | canary | ... | margin | workspace | margin
 //
@@ -53,9 +53,9 @@ class CaseMemory {
   // implementation. The next write() is needed before the next look().
   void blank(assay_stream* stream, std::uint8_t poison);
 
-  // Reads everything back on `stream`, waits, and says line by line what is not as it was written. With `outputs`, where the
+  // Reads everything back on `stream`, waits, and returns a line for each difference from what was written. With `outputs`, where the
   // bytes of each output go, outputs and workspaces may hold anything; without, they too must be as they were written.
-  // What an input has lost comes back with the next write.
+  // The next write() restores a changed input.
   std::vector<std::string> look(assay_stream* stream, const Outputs* outputs);
 
   // look() in two parts, around the end of a sequence of calls: the copies to the host and the wait for them, where memory is small
@@ -82,24 +82,24 @@ class CaseMemory {
   };
   static constexpr Part kNone = ~Part{0};
   // Bytes [begin, end) of an arena: a part, or a canary between two parts.
-  struct Stretch {
+  struct Range {
     std::int64_t begin = 0, end = 0;
     Part part = kNone, before = kNone, behind = kNone;
     bool far = false;       // a canary that no tensor is near to
     bool inverted = false;  // a canary near a tensor: from one write to the next, so that no constant looks like both
     bool stale = true;      // a canary that is to be written
   };
-  // What one place() has put into an arena.
+  // The tensors and canaries that one place() has put into an arena.
   struct Region {
     bool workspaces = false;
-    std::vector<Stretch> stretches;  // without a hole between them
+    std::vector<Range> ranges;  // without a hole between them
     bool written = false;
   };
   struct Arena {
     std::uint8_t* base = nullptr;
     std::int64_t capacity = 0;
     std::vector<Region> regions;
-    std::int64_t end() const { return regions.empty() ? 0 : regions.back().stretches.back().end; }
+    std::int64_t end() const { return regions.empty() ? 0 : regions.back().ranges.back().end; }
     bool is_small() const;
   };
 
@@ -111,10 +111,10 @@ class CaseMemory {
   std::vector<std::string> compare(const Outputs* outputs);
   void read_large(assay_stream* stream, Arena& arena, const Outputs* outputs, std::vector<std::string>& damage);
   void wait(assay_stream* stream) const;
-  // `found`: the bytes of the stretch from `from` on.
-  void look_at(Stretch& stretch, std::int64_t from, const std::byte* found, std::int64_t count, bool outputs_may_differ,
+  // `found`: the bytes of the range from `from` on.
+  void look_at(Range& range, std::int64_t from, const std::byte* found, std::int64_t count, bool outputs_may_differ,
                std::vector<std::string>& damage);
-  void look_at_canary(Stretch& stretch, const std::byte* found, std::vector<std::string>& damage) const;
+  void look_at_canary(Range& range, const std::byte* found, std::vector<std::string>& damage) const;
   std::string neighbour_text(Part part, std::int64_t at) const;
 
   Backend& backend_;

@@ -1,5 +1,5 @@
 #pragma once
-// What a case has taken from a backend, and the order in which it is given back.
+// Resources that a case has taken from a backend, released in a safe order.
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace assay::conformance {
 
-// Graphs that end with the case; left behind, like all else, where the context was given up.
+// Graphs of the case; abandoned, like all its resources, if the context was abandoned.
 class OwnGraphs : public std::vector<assay_graph*> {
  public:
   explicit OwnGraphs(Backend& of) : backend_(of) {}
@@ -22,7 +22,7 @@ class OwnGraphs : public std::vector<assay_graph*> {
   Backend& backend_;
 };
 
-// The last member of a case, so destroyed first, also when its constructor throws: nothing is given back while enqueued work may
+// The last member of a case, so destroyed first, also when its constructor throws: nothing is released while enqueued work may
 // use it.
 template <class Streams>
 struct Drained {

@@ -12,7 +12,7 @@
 namespace assay::conformance {
 namespace {
 
-// Canary bytes differ from place to place, so that a shifted copy of them is seen too.
+// Canary bytes differ from place to place, so that a shifted copy of them is detected too.
 std::byte canary(std::int64_t at) { return static_cast<std::byte>(0xC3 ^ (at * 37 & 0xff)); }
 
 std::vector<std::byte> canaries(std::int64_t from, std::int64_t count) {

@@ -10,16 +10,16 @@
 
 namespace assay::conformance {
 
-// Milliseconds for a copy, with nothing else on its stream. Whatever takes longer waits for a device that hangs.
+// Milliseconds for a copy with nothing else on its stream. A copy that takes longer waits for a hanging device.
 constexpr std::int64_t kCopyLimit = 120'000;
 
-// Throws BackendError unless `memory`, which the backend gave for `bytes` bytes, is where the interface says it is.
+// Throws BackendError unless `memory`, which the backend returned for `bytes` bytes, has the address that the interface promises.
 void require_allocation(Backend& backend, const void* memory, std::int64_t bytes);
 
 class GuardedBuffer {
  public:
   // `bytes` of device memory, 256-byte aligned, with kGuard canary bytes either side. `label` appears in messages. Throws
-  // BackendError where there is not as much, and for more bytes than any machine has.
+  // BackendError where memory is short, and for more bytes than any machine has.
   GuardedBuffer(Backend& backend, assay_stream* stream, std::string label, std::int64_t bytes);
   ~GuardedBuffer();
   GuardedBuffer(GuardedBuffer&& other) noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// What outputs and workspaces are filled with before a call: the words of a NaN, then other bytes.
+// Bytes that outputs and workspaces are filled with before a call: those of a NaN, then others.
 
 #include <cstdint>
 

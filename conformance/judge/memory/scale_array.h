@@ -1,5 +1,5 @@
 #pragma once
-// Where the scales of one operand of a product lie in their array, and what a place in it is called.
+// Where the scales of one operand of a product lie in their array, and the name of a place in it.
 
 #include <cstdint>
 #include <string>

@@ -8,7 +8,7 @@
 //
 // A case that was not run, with proof, is a skipped test that says why. Filters, shards, repetition and reports are
 // GoogleTest's own. Properties of each test: case, ground, elements (also as words, the former name). Exit codes: 0 and 1 as GoogleTest, 2 for an environment
-// that makes no sense, 4 when nothing passed and nothing failed, 9 for a backend that cannot be opened.
+// that is invalid, 4 when nothing passed and nothing failed, 9 for a backend that cannot be opened.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ BackendChoice choice_from_environment() {
   return choice;
 }
 
-// The backend of the tests, in a new process where a test has left none that can be used.
+// The backend of the tests; in a new process if the last test made it unusable.
 class Opened {
  public:
   Opened() : backend_(choice_from_environment().open()) {}
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> served = worker::serve_as_worker(argc, argv)) return *served;
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1) {
-    fmt::print(stderr, "assay_suite: '{}' is no option of GoogleTest\n", argv[1]);
+    fmt::print(stderr, "assay_suite: '{}' is not an option of GoogleTest\n", argv[1]);
     return static_cast<int>(ExitCode::usage);
   }
   const std::string profile_name = from_environment("ASSAY_PROFILE", "smoke");
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   }
   register_cases(catalogue(*profile), opened);
   const int status = RUN_ALL_TESTS();
-  // Nothing selected is no pass; but a shard may be empty.
+  // An empty selection is not a pass; but a shard may be empty.
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   const bool sharded = std::getenv("GTEST_TOTAL_SHARDS") != nullptr;
   if (status == 0 && !sharded && !testing::GTEST_FLAG(list_tests) && all.successful_test_count() == 0) {

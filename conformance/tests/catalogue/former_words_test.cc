@@ -20,16 +20,16 @@ struct Renamed {
   const char *former, *present, *name;
 };
 constexpr Renamed kRenamed[] = {
-    {"splits_to_offsets_2d first=1,2,3 last=4,5,6 x_type=i32", "splits_to_offsets_2d first=1,2,3 last=4,5,6 x_type=i32",
+    {"splits_to_offsets_2d first=1,2,3 last=4,5,6 itype=i32", "splits_to_offsets_2d first=1,2,3 last=4,5,6 x_type=i32",
      "splits_to_offsets_2d/i32/929cf527"},
-    {"grouped_gemm kind=fp8_per_tensor splits=17,0,33 N=24 K=288 data=clustered seed=42",
+    {"grouped_gemm kind=tensor splits=17,0,33 N=24 K=288 data=clustered seed=42",
      "grouped_gemm kind=fp8_per_tensor splits=17,0,33 N=24 K=288 data=clustered seed=42", "grouped_gemm/tensor/TN/e4m3/bf16/clustered/64f02ca7"},
-    {"grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45",
+    {"grouped_gemm kind=block dtype_d=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45",
      "grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45",
      "grouped_gemm/block/TN/e4m3/f32/block_scales/41982012"},
-    {"linear_wgrad recipe=fp8_block accumulate=1 splits=128,0,20 N=24 K=40 seed=68",
+    {"linear_wgrad recipe=block accumulate=1 splits=128,0,20 N=24 K=40 seed=68",
      "linear_wgrad recipe=fp8_block accumulate=1 splits=128,0,20 N=24 K=40 seed=68", "linear_wgrad/block/bf16/e4m3/f32/uniform/37abb9db"},
-    {"scenario recipe=fp8_block steps=TN,NN,NT workspace=shared splits=9,0,17 N=24 K=40 seed=402 replay=4:data,splits,scales",
+    {"scenario recipe=block steps=TN,NN,NT workspace=shared splits=9,0,17 N=24 K=40 seed=402 replay=4:data,splits,scales",
      "scenario recipe=fp8_block steps=TN,NN,NT workspace=shared splits=9,0,17 N=24 K=40 seed=402 replay=4:data,splits,scales",
      "scenario/block/bf16/e4m3/f32/TN,NN,NT/uniform/replay/4f50dbdc"},
 };
@@ -45,14 +45,14 @@ TEST(FormerWords, ReadAsTheSameCaseUnderTheNameThatItHad) {
     EXPECT_EQ(present_text(each.former), each.present);
     EXPECT_EQ(present_text(each.present), each.present);
   }
-  EXPECT_EQ(present_text("transmogrify kind=fp8_block"), "transmogrify kind=fp8_block") << "no op";
+  EXPECT_EQ(present_text("transmogrify kind=block"), "transmogrify kind=block") << "no op";
 }
 
 TEST(FormerWords, AreNoWordsOfOtherOps) {
+  EXPECT_THROW(parse_case_line("quantize recipe=block R=8 K=8"), InvalidArgument);
   EXPECT_THROW(parse_case_line("quantize recipe=fp8_block R=8 K=8"), InvalidArgument);
-  EXPECT_THROW(parse_case_line("quantize recipe=fp8_block R=8 K=8"), InvalidArgument);
-  EXPECT_THROW(parse_case_line("grouped_gemm kind=bf16 x_type=e5m2 splits=8 N=8 K=8"), InvalidArgument) << "x_type of a product had this name always";
-  EXPECT_THROW(parse_case_line("grouped_dbias x_type=f32 x_type=f32 splits=8 K=8"), InvalidArgument) << "one key, given twice";
+  EXPECT_THROW(parse_case_line("grouped_gemm kind=bf16 itype=e5m2 splits=8 N=8 K=8"), InvalidArgument) << "x_type of a product had this name always";
+  EXPECT_THROW(parse_case_line("grouped_dbias itype=f32 x_type=f32 splits=8 K=8"), InvalidArgument) << "one key, given twice";
 }
 
 // Backends and fixtures know attributes by the former words.
@@ -73,14 +73,14 @@ TEST(FormerWords, AreThoseOfAttributes) {
 
 TEST(FormerWords, SelectTheCasesThatTheySelected) {
   const std::vector<CaseLine> cases = catalogue(Profile::smoke);
-  for (const auto& [former, present] : {std::pair("kind=fp8_per_tensor", "kind=fp8_per_tensor"), {"kind=fp8_block", "kind=fp8_block"}, {"x_type=f16", "x_type=f16"},
-                                        {"d_type=f32", "d_type=f32"}, {"grouped_gemm kind=fp8_block d_type=f32", "grouped_gemm kind=fp8_block d_type=f32"}}) {
+  for (const auto& [former, present] : {std::pair("kind=tensor", "kind=fp8_per_tensor"), {"kind=block", "kind=fp8_block"}, {"itype=f16", "x_type=f16"},
+                                        {"dtype_d=f32", "d_type=f32"}, {"grouped_gemm kind=block dtype_d=f32", "grouped_gemm kind=fp8_block d_type=f32"}}) {
     const Selection by_former = select(cases, {former}), by_present = select(cases, {present});
     EXPECT_FALSE(by_former.cases.empty()) << former;
     EXPECT_EQ(by_former.cases, by_present.cases) << former;
   }
   std::set<std::string> ops;
-  for (const CaseLine& each : select(cases, {"recipe=fp8_block"}).cases) ops.insert(each.op);
+  for (const CaseLine& each : select(cases, {"recipe=block"}).cases) ops.insert(each.op);
   EXPECT_TRUE(ops.count("quantize") == 1 && ops.count("linear_forward") == 1) << "block_1x128 and the layer's block";
 }
 

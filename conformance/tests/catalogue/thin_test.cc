@@ -47,7 +47,7 @@ TEST(Standard, MeetsEveryLengthLongAlone) {
       for (const char* direction : {"rowwise", "columnwise"}) expected.insert(std::string("dequantize ") + recipe + " " + direction + " " + length);
     }
   }
-  for (const char* kind : {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"}) {
+  for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     for (const char* layout : {"TN", "NN", "NT"}) {
       for (const char* length : {"R", "N", "K"}) expected.insert(std::string("grouped_gemm ") + kind + " " + layout + " " + length);
     }
@@ -80,7 +80,7 @@ TEST(Standard, GivesScalesOfBothSigns) {
       if (plus && minus) met.insert(line.op + " " + of + " " + name);
     }
   }
-  for (const char* kind : {"tensor", "block", "nvfp4"}) {
+  for (const char* kind : {"fp8_per_tensor", "fp8_block", "nvfp4"}) {
     for (const char* scales : {"x_rowwise", "x_columnwise", "w_rowwise", "w_columnwise", "dy_rowwise", "dy_columnwise"}) {
       EXPECT_TRUE(met.count(std::string("grouped_gemm ") + kind + " " + scales + "_scale_inv")) << kind << " " << scales;
     }

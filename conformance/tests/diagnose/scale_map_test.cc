@@ -249,7 +249,7 @@ const Fault kFaults[] = {
     {"no_memory", "machine failed", "could not allocate", [](Rogue& rogue) { rogue.allocate = [](std::int64_t) { return ASSAY_OUT_OF_MEMORY; }; }},
     {"never_finishes", "unfinished", "not finished after 250 ms",
      [](Rogue& rogue) { rogue.synchronize = [&rogue] { return rogue.calls == 2 ? ASSAY_TIMEOUT : ASSAY_OK; }; }},
-    {"never_finishes_after_a_wrong_one", "failed", "only 1 of 3 blocks were looked at", [](Rogue& rogue) {
+    {"never_finishes_after_a_wrong_one", "failed", "only 1 of 3 blocks were examined", [](Rogue& rogue) {
        rogue.execute = [](const assay_call&) { return ASSAY_OK; };
        rogue.synchronize = [&rogue] { return rogue.calls == 2 ? ASSAY_TIMEOUT : ASSAY_OK; };
      }},

@@ -63,7 +63,7 @@ const Statement kStatements[] = {
        states(rogue, "", "sm90.bf16.best");
      }},
     {"no_such_unit", kBf16, Verdict::failed, CheckBasis::bits,
-     {"  stated  the backend states the unit 'sm91.wgmma.f16', which is no row of the tensor-core table (assay list --units)"}, [](Rogue& rogue) {
+     {"  stated  the backend states the unit 'sm91.wgmma.f16', which is not a row of the tensor-core table (assay list --units)"}, [](Rogue& rogue) {
        states(rogue, "sm91.wgmma.f16", "cublaslt.sm90.bf16");
      }},
     {"no_such_unit_outside_products", "splits_to_offsets splits=1,2", Verdict::failed, CheckBasis::bits, {"  stated  the backend states the unit 'x'"}, [](Rogue& rogue) {

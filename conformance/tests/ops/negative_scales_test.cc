@@ -43,7 +43,7 @@ TEST_P(NegativeScales, GiveTheProductOfNegativeCodes) {
   const std::string operand = layout == "TN" ? "x_rowwise_" : layout == "NN" ? "dy_rowwise_" : "x_columnwise_";
   const std::int64_t width = line.integer(layout == "NN" ? "N" : "K");
   const std::vector<std::int64_t> splits = line.splits();
-  const Recipe recipe = line.text("kind") == "tensor" ? Recipe::tensor_current : Recipe::block_1x128;
+  const Recipe recipe = line.text("kind") == "fp8_per_tensor" ? Recipe::tensor_current : Recipe::block_1x128;
   const Direction direction = layout == "NT" ? Direction::columnwise : Direction::rowwise;
   const std::vector<std::int64_t> scales = scale_offsets(recipe, direction, splits, width);
   golden::Case by_scale = plain, by_code = plain;

@@ -18,9 +18,9 @@ json in_former_words(json entry) {
   entry.erase("elements");
   if (!entry.contains("case")) return entry;
   std::string line = entry.at("case");
-  line = replaced(line, "kind=fp8_per_tensor", "kind=fp8_per_tensor");
-  line = replaced(line, "kind=fp8_block", "kind=fp8_block");
-  line = replaced(line, "recipe=fp8_block", "recipe=fp8_block");
+  line = replaced(line, "kind=fp8_per_tensor", "kind=tensor");
+  line = replaced(line, "kind=fp8_block", "kind=block");
+  line = replaced(line, "recipe=fp8_block", "recipe=block");
   line = replaced(line, "d_type", "dtype_d");
   if (!line.starts_with("grouped_gemm")) line = replaced(line, "x_type", "itype");
   entry["case"] = line;
@@ -50,7 +50,7 @@ TEST(FormerResults, AreResumed) {
       ++kept;
     }
     const json former = in_former_words(each);
-    any_former = any_former || former.value("case", "").find("kind=fp8_block d_type=f32") != std::string::npos;
+    any_former = any_former || former.value("case", "").find("kind=block dtype_d=f32") != std::string::npos;
     file << former.dump() << "\n";
   }
   file.close();
@@ -89,7 +89,7 @@ TEST(FormerResults, AreABaseline) {
 }
 
 // The digest by which --resume knows a selection again is the one that earlier versions wrote: sha256sum of
-// "grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45" and a newline.
+// "grouped_gemm kind=block dtype_d=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45" and a newline.
 TEST(FormerResults, HaveTheDigestOfTheSameSelection) {
   RunSelection selection;
   selection.cases = {parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45")};

@@ -13,8 +13,8 @@ TEST(UnknownWords, AreNamedWithTheNearest) {
     Words words;
     const char* told;
   };
-  for (const Case& each : {Case{{"rnu"}, "assay: 'rnu' is no verb of assay (did you mean run?)\n"}, Case{{"frobnicate"}, "assay: 'frobnicate' is no verb of assay\n"},
-                           Case{{"golden", "chekc"}, "assay: 'chekc' is no verb of golden (did you mean check?)\n"},
+  for (const Case& each : {Case{{"rnu"}, "assay: 'rnu' is not a verb of assay (did you mean run?)\n"}, Case{{"frobnicate"}, "assay: 'frobnicate' is not a verb of assay\n"},
+                           Case{{"golden", "chekc"}, "assay: 'chekc' is not a verb of golden (did you mean check?)\n"},
                            Case{{"run", "--profil", "smoke"}, "assay: run has no option --profil (did you mean --profile?)\n"},
                            Case{{"run", "--jsn=file"}, "assay: run has no option --jsn (did you mean --json?)\n"},
                            Case{{"verify", "file.h5", "--frobnicate"}, "assay: verify has no option --frobnicate\n"}}) {

@@ -184,7 +184,7 @@ TEST(List, SchemaNamesTheFormerWords) {
   const std::string file = (folder / "schema.json").string();
   const std::string text = assay({"list", "--schema", "--op", "linear_wgrad", "--json", file}).out;
   const std::string whole = std::regex_replace(text, std::regex("\n +"), " ");  // as it is before its lines are broken
-  EXPECT_TRUE(contains(whole, " former words, which still read; attributes and names of cases keep them: recipe=fp8_block for recipe=fp8_block, "
+  EXPECT_TRUE(contains(whole, " former words, which still read; attributes and names of cases keep them: recipe=block for recipe=fp8_block, "
                               "itype for x_type, dtype_d for d_type\n")) << text;
   EXPECT_FALSE(contains(assay({"list", "--schema", "--op", "swizzle"}).out, "former words"));
   const nlohmann::json schema = nlohmann::json::parse(std::ifstream(file));

@@ -236,7 +236,7 @@ TEST(BaselineFile, ThatCannotBeOne) {
   std::ofstream(golden.folder / "number") << std::string(text).replace(place, 18, "\"verdict\":7");
   ASSERT_EQ(mkfifo((golden.folder / "pipe").c_str(), 0600), 0);
   for (const char* option : {"--baseline", "--resume"}) {
-    for (const auto& [file, why] : {std::pair((golden.folder / "word").string(), "'PASSED' is no verdict"), std::pair((golden.folder / "number").string(), "must be string"),
+    for (const auto& [file, why] : {std::pair((golden.folder / "word").string(), "'PASSED' is not a verdict"), std::pair((golden.folder / "number").string(), "must be string"),
                                     std::pair((golden.folder / "pipe").string(), "is not a regular file"), std::pair(std::string("/dev/zero"), "is not a regular file"),
                                     std::pair(golden.folder.path().string(), "is a directory")}) {
       const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", option, file}, golden.options);

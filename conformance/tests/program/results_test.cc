@@ -153,7 +153,7 @@ TEST(Resume, RefusesAnotherBuildOfTheLibraryAndOtherFiles) {
   std::ofstream(golden.folder / "text") << "not JSON\nnor this\n";
   ran = assay({"run", "splits_to_offsets", "--backend", "reference", "--resume", (golden.folder / "text").string()}, golden.options);
   EXPECT_EQ(ran.code, 2);
-  EXPECT_TRUE(contains(ran.err, "line 1: is no header of a file of --results")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "line 1: is not a header of a file of --results")) << ran.err;
 }
 
 // Cases of one name and several settings are judged again unless all of them are there.

@@ -282,7 +282,7 @@ TEST(Hostile, Axes) {
   for (const auto& [deed, told] : {std::pair{"answer@list_axes=name!", "list_axes() gives a name without an end"},
                                    std::pair{"answer@list_axes=negative!", "list_axes() counts -3"},
                                    std::pair{"answer@list_axes=many!", "list_axes() counts 2000000000"},
-                                   std::pair{"answer@list_axes=overrun!", "list_axes() wrote more than the 1 items that it was asked for"},
+                                   std::pair{"answer@list_axes=overrun!", "list_axes() wrote more than the 1 items that were requested"},
                                    std::pair{"segv@list_axes!", "SIGSEGV) in list_axes()"}}) {
     const Ran ran = assay({"list", "--axes", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options", deed});
     EXPECT_EQ(ran.code, 1) << deed << ran.out << ran.err;
