@@ -1,6 +1,7 @@
 #include "conformance/generate/ops.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,19 +22,39 @@ struct Product {
   }
 };
 
-}  // namespace
-
-void generate_grouped_gemm(const CaseLine& line, Case& result) {
+Product product_of(const CaseLine& line) {
   Product product{line.text("layout"), line.text("kind"), line.splits(), 0, line.integer("N"), line.integer("K")};
   product.rows = sum_of(product.splits) + line.integer("extra_rows");
+  return product;
+}
+
+// A grouped GEMM on the way from its line to its tensors.
+struct GroupedGemmMaker {
+  const CaseLine& line;
+  Case& result;
+  std::map<std::string, golden::Attribute>& attributes = result.attributes;
+  const Product product = product_of(line);
   const std::string kind = product.kind, layout = product.layout, data = line.text("data");
-  const auto groups = static_cast<std::int64_t>(product.splits.size());
+  const std::int64_t groups = static_cast<std::int64_t>(product.splits.size());
   const bool scaled = kind != "bf16" && kind != "f16";
   const bool block_scaled = kind == "fp8_block" || kind == "mxfp8" || kind == "nvfp4";
   const Format d_type = format_of(line.text("d_type"));
-  const auto seed = static_cast<std::uint64_t>(line.integer("seed"));
+  const std::uint64_t seed = static_cast<std::uint64_t>(line.integer("seed"));
+  const std::int64_t longest = product.longest();
+  const std::vector<std::int64_t> starts = starts_of(product.splits);
+  OperandRequest operand = OperandRequest();  // what both operands have in common
 
-  auto& attributes = result.attributes;
+  void set_attributes();
+  bool reads_c() const;
+  void describe_operands();
+  void describe_wide_sums();
+  std::vector<std::int64_t>::const_iterator group_after(std::int64_t row) const { return std::upper_bound(starts.begin(), starts.end(), row); }
+  void add(const std::string& name, std::int64_t columns, bool weights, bool contract_rows, Role role);
+  void add_operands();
+  void add_addends();
+};
+
+void GroupedGemmMaker::set_attributes() {
   set_text_attribute(line, "kind", result);
   attributes["layout"] = layout;
   attributes["split_accumulator"] = line.integer("split_accumulator");
@@ -52,13 +73,17 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
     }
   }
   result.in["splits"] = integers_tensor(product.splits, Format::i64, "splits");
+}
 
+bool GroupedGemmMaker::reads_c() const {
+  const std::vector<double> betas = line.reals("beta");
+  return std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
+}
+
+void GroupedGemmMaker::describe_operands() {
   // Sums of integers stay order-free with scales that differ by two, if the sum is short enough for that.
-  const std::int64_t longest = product.longest();
   const bool level = longest * 2 * 2 > 8192;
   const std::int64_t spread = block_scaled && line.text("scales") == "pow2" && !level ? 2 : 1;
-
-  OperandRequest operand;
   operand.scaled = scaled;
   operand.scale_layout = scaled && (kind == "mxfp8" || kind == "nvfp4") && line.text("scale_layout") == "swizzled"
                              ? ScaleLayout::swizzled : ScaleLayout::compact;
@@ -76,65 +101,61 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
     operand.scale.narrow = true;
     operand.scale.level = block_scaled && level;
   }
-
-  const std::vector<double> betas = line.reals("beta");
-  const bool reads_c = std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
   operand.even_amax = data == "unit_probes";
-  if (data == "wide_sums") {
-    const bool fp22 = (kind == "fp8_per_tensor" || kind == "fp8_block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
-    const Format element = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1 : Format::e4m3;
-    const std::int64_t block = kind == "fp8_block" ? 128 : kind == "mxfp8" ? 32 : kind == "nvfp4" ? 16 : 0;
-    const WideSums wide = wide_sums_for(longest, fp22 ? 13 : 23, block, kind == "fp8_block", element, d_type, reads_c ? 5 : 0);
-    operand.pattern.period = wide.period;
-    operand.pattern.anchor = wide.anchor;
-    operand.pattern.amplitude = wide.amplitude;
-    operand.pattern.cancel = d_type != Format::f32;
-    operand.scale.centre = kind == "nvfp4" ? -10 : 0;
-    operand.scale.narrow = true;
-    operand.scale.spread = std::max(wide.spread, 1);
-    operand.scale.level = block_scaled && wide.spread == 0;
-    operand.even_amax = true;
-    if (kind == "nvfp4" && operand.pattern.cancel) {  // codes of four bits reach too little by themselves
-      operand.pattern.ends = true;
-      operand.scale.ends = 5;
-    }
-  }
+  if (data == "wide_sums") describe_wide_sums();
+}
 
-  // A group's k counts from its own first row where rows are summed over.
-  const std::vector<std::int64_t> starts = starts_of(product.splits);
-  const auto within_group = [&starts](std::int64_t row) {
-    const auto after = std::upper_bound(starts.begin(), starts.end(), row);
-    return row - *(after - 1);
-  };
-  const auto add = [&](std::string name, std::int64_t columns, bool weights, bool contract_rows, Role role) {
-    OperandRequest each = operand;
-    each.name = name;
-    each.type = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1
-                                                              : format_of(line.text(name + "_type"));
-    each.recipe = kind == "mxfp8" ? Recipe::mxfp8 : kind == "nvfp4" ? Recipe::nvfp4 : kind == "fp8_per_tensor" ? Recipe::tensor_current
-                  : weights && line.text("weight_block") == "128x128" ? Recipe::block_128x128 : Recipe::block_1x128;
-    // Rows that are summed over are read in the columnwise storage, but by FP8 per-tensor products of sm100 on, which
-    // take any storage.
-    const bool any_storage = kind == "fp8_per_tensor" && line.text("arch").size() > 4;
-    each.columnwise = scaled && contract_rows && !any_storage;
-    each.splits = weights ? std::vector<std::int64_t>(static_cast<std::size_t>(groups), product.N) : product.splits;
-    each.columns = columns;
-    each.total_rows = weights ? groups * product.N : product.rows;
-    each.pattern.contract_rows = contract_rows;
-    each.pattern.role = role;
-    each.scale.opposed_low = role == Role::second;
-    if (contract_rows && weights) {
-      const std::int64_t period = product.N;
-      each.pattern.position = [period](std::int64_t row) { return row % period; };
-    } else if (contract_rows) {
-      each.pattern.position = within_group;
-      each.pattern.depth = [&](std::int64_t row) {
-        const auto after = std::upper_bound(starts.begin(), starts.end(), row);
-        return product.splits[static_cast<std::size_t>(std::min<std::ptrdiff_t>(after - starts.begin(), groups) - 1)];
-      };
-    }
-    add_operand(result, each);
-  };
+void GroupedGemmMaker::describe_wide_sums() {
+  const bool fp22 = (kind == "fp8_per_tensor" || kind == "fp8_block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
+  const Format element = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1 : Format::e4m3;
+  const std::int64_t block = kind == "fp8_block" ? 128 : kind == "mxfp8" ? 32 : kind == "nvfp4" ? 16 : 0;
+  const WideSums wide = wide_sums_for(longest, fp22 ? 13 : 23, block, kind == "fp8_block", element, d_type, reads_c() ? 5 : 0);
+  operand.pattern.period = wide.period;
+  operand.pattern.anchor = wide.anchor;
+  operand.pattern.amplitude = wide.amplitude;
+  operand.pattern.cancel = d_type != Format::f32;
+  operand.scale.centre = kind == "nvfp4" ? -10 : 0;
+  operand.scale.narrow = true;
+  operand.scale.spread = std::max(wide.spread, 1);
+  operand.scale.level = block_scaled && wide.spread == 0;
+  operand.even_amax = true;
+  if (kind == "nvfp4" && operand.pattern.cancel) {  // codes of four bits reach too little by themselves
+    operand.pattern.ends = true;
+    operand.scale.ends = 5;
+  }
+}
+
+// A group's k counts from its own first row where rows are summed over.
+void GroupedGemmMaker::add(const std::string& name, std::int64_t columns, bool weights, bool contract_rows, Role role) {
+  OperandRequest each = operand;
+  each.name = name;
+  each.type = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1
+                                                            : format_of(line.text(name + "_type"));
+  each.recipe = kind == "mxfp8" ? Recipe::mxfp8 : kind == "nvfp4" ? Recipe::nvfp4 : kind == "fp8_per_tensor" ? Recipe::tensor_current
+                : weights && line.text("weight_block") == "128x128" ? Recipe::block_128x128 : Recipe::block_1x128;
+  // Rows that are summed over are read in the columnwise storage, but by FP8 per-tensor products of sm100 on, which
+  // take any storage.
+  const bool any_storage = kind == "fp8_per_tensor" && line.text("arch").size() > 4;
+  each.columnwise = scaled && contract_rows && !any_storage;
+  each.splits = weights ? std::vector<std::int64_t>(static_cast<std::size_t>(groups), product.N) : product.splits;
+  each.columns = columns;
+  each.total_rows = weights ? groups * product.N : product.rows;
+  each.pattern.contract_rows = contract_rows;
+  each.pattern.role = role;
+  each.scale.opposed_low = role == Role::second;
+  if (contract_rows && weights) {
+    const std::int64_t period = product.N;
+    each.pattern.position = [period](std::int64_t row) { return row % period; };
+  } else if (contract_rows) {
+    each.pattern.position = [this](std::int64_t row) { return row - *(group_after(row) - 1); };
+    each.pattern.depth = [this](std::int64_t row) {
+      return product.splits[static_cast<std::size_t>(std::min<std::ptrdiff_t>(group_after(row) - starts.begin(), groups) - 1)];
+    };
+  }
+  add_operand(result, each);
+}
+
+void GroupedGemmMaker::add_operands() {
   if (layout == "TN") {
     add("x", product.K, false, false, Role::first);
     add("w", product.K, true, false, Role::second);
@@ -145,7 +166,9 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
     add("dy", product.N, false, true, Role::first);
     add("x", product.K, false, true, Role::second);
   }
+}
 
+void GroupedGemmMaker::add_addends() {
   PatternRequest plain;
   plain.pattern = data == "integers" || data == "wide_sums" ? "integers" : "uniform";
   plain.type = d_type;
@@ -159,7 +182,7 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
     store(zeros, tensor);
     return tensor;
   };
-  if (reads_c) {
+  if (reads_c()) {
     plain.tensor = "c";
     plain.rows = layout == "NT" ? groups * product.N : product.rows;
     plain.columns = layout == "TN" ? product.N : product.K;
@@ -173,6 +196,16 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
     plain.columns = product.N;
     result.in["bias"] = signed_zeros(matrix(plain, groups), groups);
   }
+}
+
+}  // namespace
+
+void generate_grouped_gemm(const CaseLine& line, Case& result) {
+  GroupedGemmMaker maker{line, result};
+  maker.set_attributes();
+  maker.describe_operands();
+  maker.add_operands();
+  maker.add_addends();
 }
 
 }  // namespace assay::conformance::inputs

@@ -43,7 +43,7 @@ using Try = std::function<bool(OtherCall)>;
 // Each family of other calls, the most plausible first.
 void earlier_calls(const Suspect& suspect, const Try& attempt);             // earlier_calls.cc
 void calls_with_other_options(const Suspect& suspect, const Try& attempt);  // option_changes.cc
-void calls_with_other_inputs(const Suspect& suspect, const Try& attempt);   // input_changes.cc
+void calls_with_other_inputs(const Suspect& suspect, const Try& attempt);   // input_calls.cc
 void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt);  // input_changes.cc
 
 // The weight of another call's result as evidence. Zero if the reference refuses the call, or its output has another size.

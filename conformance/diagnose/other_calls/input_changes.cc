@@ -1,11 +1,8 @@
-// The same call with one input changed: another group's, another type's, left out, with special values taken for others.
-
-#include <fmt/format.h>
+#include "conformance/diagnose/other_calls/input_changes.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <optional>
 
 #include "conformance/ops/elements.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
@@ -18,12 +15,6 @@ namespace {
 
 using golden::Tensor;
 using Bits = std::uint64_t;
-
-struct Input {
-  const std::string& name;
-  std::int64_t groups;
-  bool is_splits() const { return name == "splits" || name == "first" || name == "last"; }
-};
 
 // ---- Elements, one by one -------------------------------------------------------------------------------------------
 
@@ -46,8 +37,6 @@ bool each(Tensor& tensor, Change change) {
   return changed;
 }
 
-Bits sign_of(Format type) { return Bits{1} << (bits_of(type) - 1); }
-
 Bits encode(Format type, double value) {
   const auto narrow = static_cast<float>(value);
   switch (type) {
@@ -62,19 +51,19 @@ bool can_encode(Format type) {
   return type == Format::f32 || type == Format::bf16 || type == Format::f16 || type == Format::e4m3;
 }
 
-bool zeros(const Input&, Tensor& tensor) {
+bool zeros(const ChangedInput&, Tensor& tensor) {
   if (!is_floating(tensor.type)) return false;
   std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0});
   return true;
 }
-bool ones(const Input&, Tensor& tensor) {
+bool ones(const ChangedInput&, Tensor& tensor) {
   if (tensor.type == Format::e8m0) {
     std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{127});
     return true;
   }
   return can_encode(tensor.type) && each(tensor, [](Format type, Bits) { return encode(type, 1); });
 }
-bool inverted(const Input&, Tensor& tensor) {
+bool inverted(const ChangedInput&, Tensor& tensor) {
   if (tensor.type == Format::e8m0) {
     for (std::byte& code : tensor.bytes)
       code = code == std::byte{0xff} ? code : static_cast<std::byte>(std::clamp(254 - static_cast<int>(code), 0, 254));
@@ -83,19 +72,19 @@ bool inverted(const Input&, Tensor& tensor) {
   return can_encode(tensor.type) &&
          each(tensor, [](Format type, Bits bits) { return is_nan(type, bits) ? bits : encode(type, 1 / value_of(type, bits)); });
 }
-bool doubled(const Input&, Tensor& tensor) {
+bool doubled(const ChangedInput&, Tensor& tensor) {
   return can_encode(tensor.type) && each(tensor, [](Format type, Bits bits) {
            return is_finite(type, bits) ? encode(type, 2 * value_of(type, bits)) : bits;
          });
 }
-bool negated(const Input&, Tensor& tensor) {
-  return each(tensor, [](Format type, Bits bits) { return bits ^ sign_of(type); });
+bool negated(const ChangedInput&, Tensor& tensor) {
+  return each(tensor, [](Format type, Bits bits) { return bits ^ sign_bit_of(type); });
 }
-bool unsigned_values(const Input&, Tensor& tensor) {
-  return each(tensor, [](Format type, Bits bits) { return bits & ~sign_of(type); });
+bool unsigned_values(const ChangedInput&, Tensor& tensor) {
+  return each(tensor, [](Format type, Bits bits) { return bits & ~sign_bit_of(type); });
 }
-bool positive_zeros(const Input&, Tensor& tensor) {
-  return each(tensor, [](Format type, Bits bits) { return bits == sign_of(type) ? 0 : bits; });
+bool positive_zeros(const ChangedInput&, Tensor& tensor) {
+  return each(tensor, [](Format type, Bits bits) { return bits == sign_bit_of(type) ? 0 : bits; });
 }
 Bits least_normal(Format type) {
   switch (type) {
@@ -106,46 +95,53 @@ Bits least_normal(Format type) {
     default: return 0x08;  // e4m3
   }
 }
-bool no_subnormals(const Input&, Tensor& tensor) {
+}  // namespace
+
+bool no_subnormals(const ChangedInput&, Tensor& tensor) {
   return each(tensor,
-              [](Format type, Bits bits) { return (bits & ~sign_of(type)) < least_normal(type) ? bits & sign_of(type) : bits; });
+              [](Format type, Bits bits) { return (bits & ~sign_bit_of(type)) < least_normal(type) ? bits & sign_bit_of(type) : bits; });
 }
-bool positive_zero_for_subnormals(const Input&, Tensor& tensor) {
-  return each(tensor, [](Format type, Bits bits) { return (bits & ~sign_of(type)) < least_normal(type) ? 0 : bits; });
+
+namespace {
+bool positive_zero_for_subnormals(const ChangedInput&, Tensor& tensor) {
+  return each(tensor, [](Format type, Bits bits) { return (bits & ~sign_bit_of(type)) < least_normal(type) ? 0 : bits; });
 }
-// E8M0 has no subnormals, but 2^-127 is one of f32.
+}  // namespace
+
 bool lowest_scale(Tensor& tensor, std::byte as) {
   if (tensor.type != Format::e8m0) return false;
   const std::vector<std::byte> before = tensor.bytes;
   std::replace(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0}, as);
   return tensor.bytes != before;
 }
-bool lowest_scale_doubled(const Input&, Tensor& tensor) { return lowest_scale(tensor, std::byte{1}); }
-bool nan_as_zero(const Input&, Tensor& tensor) {
+
+namespace {
+bool lowest_scale_doubled(const ChangedInput&, Tensor& tensor) { return lowest_scale(tensor, std::byte{1}); }
+bool nan_as_zero(const ChangedInput&, Tensor& tensor) {
   return each(tensor, [](Format type, Bits bits) { return is_nan(type, bits) ? 0 : bits; });
 }
-bool no_infinities(const Input&, Tensor& tensor) {
+bool no_infinities(const ChangedInput&, Tensor& tensor) {
   return each(tensor, [](Format type, Bits bits) { return is_finite(type, bits) || is_nan(type, bits) ? bits : bits - 1; });
 }
-bool no_specials(const Input&, Tensor& tensor) {
+bool no_specials(const ChangedInput&, Tensor& tensor) {
   return each(tensor, [](Format type, Bits bits) { return is_finite(type, bits) ? bits : 0; });
 }
-bool as_bf16(const Input&, Tensor& tensor) {
+bool as_bf16(const ChangedInput&, Tensor& tensor) {
   return tensor.type == Format::f32 && each(tensor, [](Format, Bits bits) {
            return Bits{scalar::encode_bf16(std::bit_cast<float>(static_cast<std::uint32_t>(bits)))} << 16;
          });
 }
-bool cut_to_bf16(const Input&, Tensor& tensor) {
+bool cut_to_bf16(const ChangedInput&, Tensor& tensor) {
   return tensor.type == Format::f32 && each(tensor, [](Format, Bits bits) { return bits & 0xffff'0000; });
 }
-bool as_power_of_two(const Input&, Tensor& tensor) {
+bool as_power_of_two(const ChangedInput&, Tensor& tensor) {
   return tensor.type == Format::f32 && each(tensor, [](Format, Bits bits) { return bits & 0xff80'0000; });
 }
 
 // ---- Places ---------------------------------------------------------------------------------------------------------
 
 // Bytes of one group, where every group has as many.
-std::size_t bytes_of_group(const Input& input, const Tensor& tensor) {
+std::size_t bytes_of_group(const ChangedInput& input, const Tensor& tensor) {
   if (input.groups < 2 || tensor.bytes.empty() || tensor.elements() % input.groups != 0) return 0;
   return tensor.bytes.size() / static_cast<std::size_t>(input.groups);
 }
@@ -156,15 +152,15 @@ bool turned(Tensor& tensor, std::size_t by) {
   std::rotate(tensor.bytes.begin(), tensor.bytes.begin() + static_cast<std::ptrdiff_t>(by), tensor.bytes.end());
   return before != tensor.bytes;
 }
-bool of_group_before(const Input& input, Tensor& tensor) {
+bool of_group_before(const ChangedInput& input, Tensor& tensor) {
   const std::size_t size = bytes_of_group(input, tensor);
   return size != 0 && turned(tensor, tensor.bytes.size() - size);
 }
-bool of_group_after(const Input& input, Tensor& tensor) {
+bool of_group_after(const ChangedInput& input, Tensor& tensor) {
   const std::size_t size = bytes_of_group(input, tensor);
   return size != 0 && turned(tensor, size);
 }
-bool of_one_group(const Input& input, Tensor& tensor, bool last) {
+bool of_one_group(const ChangedInput& input, Tensor& tensor, bool last) {
   const std::size_t size = bytes_of_group(input, tensor);
   if (size == 0) return false;
   const std::vector<std::byte> before = tensor.bytes;
@@ -172,10 +168,10 @@ bool of_one_group(const Input& input, Tensor& tensor, bool last) {
   for (std::size_t at = 0; at < before.size(); ++at) tensor.bytes[at] = before[from + at % size];
   return tensor.bytes != before;
 }
-bool of_first_group(const Input& input, Tensor& tensor) { return of_one_group(input, tensor, false); }
-bool of_last_group(const Input& input, Tensor& tensor) { return of_one_group(input, tensor, true); }
+bool of_first_group(const ChangedInput& input, Tensor& tensor) { return of_one_group(input, tensor, false); }
+bool of_last_group(const ChangedInput& input, Tensor& tensor) { return of_one_group(input, tensor, true); }
 
-bool of_group_before_but_first(const Input& input, Tensor& tensor) {
+bool of_group_before_but_first(const ChangedInput& input, Tensor& tensor) {
   const std::size_t size = bytes_of_group(input, tensor);
   if (size == 0) return false;
   const std::vector<std::byte> before = tensor.bytes;
@@ -183,18 +179,18 @@ bool of_group_before_but_first(const Input& input, Tensor& tensor) {
             tensor.bytes.begin() + static_cast<std::ptrdiff_t>(size));
   return tensor.bytes != before;
 }
-bool of_group_after_but_last(const Input& input, Tensor& tensor) {
+bool of_group_after_but_last(const ChangedInput& input, Tensor& tensor) {
   const std::size_t size = bytes_of_group(input, tensor);
   if (size == 0) return false;
   const std::vector<std::byte> before = tensor.bytes;
   std::copy(before.begin() + static_cast<std::ptrdiff_t>(size), before.end(), tensor.bytes.begin());
   return tensor.bytes != before;
 }
-bool one_element_on(const Input&, Tensor& tensor) {
+bool one_element_on(const ChangedInput&, Tensor& tensor) {
   return tensor.bytes.size() > static_cast<std::size_t>(width_of(tensor)) &&
          turned(tensor, static_cast<std::size_t>(width_of(tensor)));
 }
-bool one_element_back(const Input&, Tensor& tensor) {
+bool one_element_back(const ChangedInput&, Tensor& tensor) {
   return tensor.bytes.size() > static_cast<std::size_t>(width_of(tensor)) &&
          turned(tensor, tensor.bytes.size() - static_cast<std::size_t>(width_of(tensor)));
 }
@@ -203,9 +199,9 @@ bool by_a_row(Tensor& tensor, bool on) {
   const std::size_t row = tensor.bytes.size() / static_cast<std::size_t>(tensor.shape[0]);
   return row > 0 && turned(tensor, on ? row : tensor.bytes.size() - row);
 }
-bool one_row_on(const Input&, Tensor& tensor) { return by_a_row(tensor, true); }
-bool one_row_back(const Input&, Tensor& tensor) { return by_a_row(tensor, false); }
-bool reversed(const Input&, Tensor& tensor) {
+bool one_row_on(const ChangedInput&, Tensor& tensor) { return by_a_row(tensor, true); }
+bool one_row_back(const ChangedInput&, Tensor& tensor) { return by_a_row(tensor, false); }
+bool reversed(const ChangedInput&, Tensor& tensor) {
   const auto width = static_cast<std::size_t>(width_of(tensor));
   const std::vector<std::byte> before = tensor.bytes;
   for (std::size_t at = 0; at + width <= before.size(); at += width)
@@ -213,7 +209,7 @@ bool reversed(const Input&, Tensor& tensor) {
   return tensor.bytes != before;
 }
 // [rows, columns] whose elements stand where those of [columns, rows] would.
-bool transposed(const Input&, Tensor& tensor) {
+bool transposed(const ChangedInput&, Tensor& tensor) {
   if (tensor.shape.size() != 2 || tensor.shape[0] < 2 || tensor.shape[1] < 2 || bits_of(tensor.type) < 8) return false;
   const auto width = static_cast<std::size_t>(width_of(tensor));
   const auto rows = static_cast<std::size_t>(tensor.shape[0]), columns = static_cast<std::size_t>(tensor.shape[1]);
@@ -224,7 +220,7 @@ bool transposed(const Input&, Tensor& tensor) {
   }
   return true;
 }
-bool swapped_nibbles(const Input&, Tensor& tensor) {
+bool swapped_nibbles(const ChangedInput&, Tensor& tensor) {
   if (tensor.type != Format::e2m1) return false;
   for (std::byte& each : tensor.bytes) each = each << 4 | each >> 4;
   return true;
@@ -233,7 +229,7 @@ bool swapped_nibbles(const Input&, Tensor& tensor) {
 // ---- Types ----------------------------------------------------------------------------------------------------------
 
 template <Format from, Format to>
-bool read_as(const Input&, Tensor& tensor) {
+bool read_as(const ChangedInput&, Tensor& tensor) {
   if (tensor.type != from) return false;
   tensor.type = to;
   tensor.bytes.resize(static_cast<std::size_t>(bytes_of(to, tensor.elements())));
@@ -241,18 +237,12 @@ bool read_as(const Input&, Tensor& tensor) {
 }
 // Reinterpreted bits, converted to a type that the call accepts.
 template <Format from, Format as>
-bool taken_as(const Input&, Tensor& tensor) {
+bool taken_as(const ChangedInput&, Tensor& tensor) {
   return tensor.type == from && each(tensor, [](Format type, Bits bits) {
            return is_nan(as, bits) ? encode(type, NAN) : encode(type, value_of(as, bits));
          });
 }
 
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 22;  // of an input that is changed
-
-struct InputChange {
-  const char* text;
-  bool (*change)(const Input&, Tensor&);
-};
 
 constexpr InputChange kChanges[] = {
     {"of the group before", of_group_before},
@@ -291,130 +281,9 @@ constexpr InputChange kChanges[] = {
     {"taken for i32", read_as<Format::i64, Format::i32>},
 };
 
-// Without an optional input and its flag.
-bool without(const Suspect& suspect, const std::string& name, const Try& attempt) {
-  OtherCall call(suspect.request);
-  call.request.in.erase(name);
-  if (call.request.attributes.count(name) != 0) call.request.attributes[name] = std::int64_t{0};
-  call.text = "without " + name;
-  return attempt(std::move(call));
-}
-
-// Every tensor of an operand of another group at once.
-bool operand_of_another_group(const Suspect& suspect, const std::string& prefix, std::int64_t groups, const Try& attempt) {
-  for (const InputChange& change : std::span(kChanges).first(6)) {
-    OtherCall call(suspect.request);
-    int changed = 0;
-    for (const auto& [name, view] : suspect.request.in) {
-      if (!name.starts_with(prefix) || view.elements() > kMaxElements) continue;
-      Tensor tensor = tensor_of(view);
-      if (!change.change({name, groups}, tensor)) continue;
-      call.replace(name, std::move(tensor));
-      ++changed;
-    }
-    call.text = fmt::format("with {} {}", prefix.substr(0, prefix.size() - 1), change.text);
-    if (changed > 1 && !attempt(std::move(call))) return false;
-  }
-  return true;
-}
-
-bool exchanged(const Suspect& suspect, const Try& attempt) {
-  const auto& in = suspect.request.in;
-  for (auto one = in.begin(); one != in.end(); ++one) {
-    for (auto other = std::next(one); other != in.end(); ++other) {
-      if (one->second.type != other->second.type || one->second.shape != other->second.shape) continue;
-      OtherCall call(suspect.request);
-      std::swap(call.request.in[one->first], call.request.in[other->first]);
-      call.text = fmt::format("with {} and {} exchanged", one->first, other->first);
-      if (!attempt(std::move(call))) return false;
-    }
-  }
-  return true;
-}
-
-// The input that is added to the output holds the output already.
-bool added_twice(const Suspect& suspect, const Try& attempt) {
-  for (const auto& [name, view] : suspect.request.in) {
-    if (name != "c" && name != "main_grad" && name != "dbias") continue;
-    if (view.type != suspect.want.type || view.elements() != suspect.want.elements()) continue;
-    OtherCall call(suspect.request);
-    Tensor kept = tensor_of(view);
-    kept.bytes = suspect.want.bytes;
-    call.replace(name, std::move(kept));
-    call.text = fmt::format("with {} holding the result already: carried out twice", name);
-    if (!attempt(std::move(call))) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
-// For inputs with subnormals: they are read as 0, in one input or in all. Tried before an option with the same effect, as
-// alpha=0 where every value is subnormal.
-void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt) {
-  const Input any{suspect.output, 1};
-  OtherCall all(suspect.request);
-  int changed = 0;
-  for (const auto& [name, view] : suspect.request.in) {
-    if (view.elements() > kMaxElements) return;
-    Tensor tensor = tensor_of(view);
-    if (!no_subnormals(any, tensor)) continue;
-    ++changed;
-    OtherCall call(suspect.request);
-    call.text = fmt::format("with {} having 0 for its subnormals (FTZ)", name);
-    call.replace(name, tensor);
-    if (!attempt(std::move(call))) return;
-    all.replace(name, std::move(tensor));
-  }
-  all.text = "with every input having 0 for its subnormals (FTZ)";
-  if (changed > 1) attempt(std::move(all));
-}
-
-// Scales of 2^-127 read as 0, in dequantization: their elements are found by putting another scale in their place.
-void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
-  if (suspect.request.op() != "dequantize" || suspect.output != "x") return;
-  for (const auto& [name, view] : suspect.request.in) {
-    if (view.type != Format::e8m0 || view.elements() > kMaxElements) continue;
-    Tensor tensor = tensor_of(view);
-    if (!lowest_scale(tensor, std::byte{255})) continue;
-    OtherCall call(suspect.request);
-    call.replace(name, std::move(tensor));
-    if (!effort.spend(2 * suspect.want.elements())) return;
-    Tensor made = suspect.want;
-    call.request.out.clear();
-    call.request.out["x"] = {made.type, made.shape, made.bytes.data(), static_cast<std::int64_t>(made.bytes.size())};
-    answer(call.request, Layer::fast);
-    const Elements words(made), want(suspect.want);
-    const Weight weight = weigh(evidence, [&](std::int64_t at) {
-      const bool of_zero = is_nan(made.type, words[at]) && !is_nan(made.type, want[at]);
-      return std::optional(of_zero ? want[at] & sign_of(made.type) : want[at]);
-    });
-    if (!beliefs.add(evidence, weight, fmt::format("with {} having 0 for 2^-127, the code 0", name))) return;
-  }
-}
-
-void calls_with_other_inputs(const Suspect& suspect, const Try& attempt) {
-  const auto& in = suspect.request.in;
-  const auto splits = in.find("splits");
-  const std::int64_t groups = splits == in.end() ? 1 : splits->second.elements();
-  for (const std::string prefix : {"w_", "x_", "dy_"}) {
-    if (!operand_of_another_group(suspect, prefix, groups, attempt)) return;
-  }
-  if (!added_twice(suspect, attempt)) return;
-  for (const auto& [name, view] : in) {
-    if (!without(suspect, name, attempt)) return;
-    if (view.elements() > kMaxElements) continue;
-    for (const InputChange& change : kChanges) {
-      Tensor tensor = tensor_of(view);
-      if (!change.change({name, groups}, tensor)) continue;
-      OtherCall call(suspect.request);
-      call.replace(name, std::move(tensor));
-      call.text = fmt::format("with {} {}", name, change.text);
-      if (!attempt(std::move(call))) return;
-    }
-  }
-  exchanged(suspect, attempt);
-}
+std::span<const InputChange> input_changes() { return kChanges; }
 
 std::vector<std::string> input_change_texts() {
   std::vector<std::string> texts;
