@@ -18,7 +18,7 @@ constexpr std::string_view kOperandPatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special sparse one_hot clustered every_code integers wide_sums block_scales "
     "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes";
 constexpr std::string_view kLayerPatterns = "uniform normal full_exponent near_underflow every_special sparse one_hot clustered integers block_scales";
-// Scales that are inputs (generator_scales.h).
+// Scales that are inputs (generate/scales.h).
 constexpr std::string_view kScales = "plain pow2 edge ones specials opposed negative two_roundings";
 
 constexpr std::string_view kRecipes = "tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4";

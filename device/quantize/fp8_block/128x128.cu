@@ -1,4 +1,4 @@
-// FP8 block scaling with a scale for a tile of 128 x 128.
+// Instantiates the kernels of FP8 block scaling for 128x128 blocks; the kernels are in rows.cuh, tile.cuh and cluster.cuh.
 
 #include "device/quantize/fp8_block/launch.cuh"
 

@@ -1,4 +1,4 @@
-// FP8 block scaling with a scale for 128 elements of a row (rowwise) or of a column (columnwise).
+// Instantiates the kernels of FP8 block scaling for 1x128 blocks; the kernels are in rows.cuh, tile.cuh and cluster.cuh.
 
 #include "device/quantize/fp8_block/launch.cuh"
 
