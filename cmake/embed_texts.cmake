@@ -1,4 +1,4 @@
-# Puts text files into a C++ source: SYMBOL, which HEADER declares as a span of EmbeddedText (conformance/cases/embedded_text.h).
+# Puts text files into a C++ source: SYMBOL, which HEADER declares as a span of EmbeddedText (conformance/support/embedded_text.h).
 # embed_texts(OUTPUT HEADER SYMBOL FILE...): FILEs are watched, and OUTPUT changes only when they do.
 function(embed_texts output header symbol)
   set(entries "")

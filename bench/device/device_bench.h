@@ -31,8 +31,8 @@
 
 #include "bench/command_line.h"
 #include "bench/device/device_buffer.h"
-#include "reference/formats/format.h"
-#include "reference/layout/sizes.h"
+#include "reference/types/format.h"
+#include "reference/types/sizes.h"
 
 namespace assay::bench {
 

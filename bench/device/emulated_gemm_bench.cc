@@ -35,13 +35,13 @@ struct Case {
 constexpr auto bf16 = Format::bf16, f16 = Format::f16, e4m3 = Format::e4m3, e5m2 = Format::e5m2, e2m1 = Format::e2m1;
 constexpr auto TN = GemmLayout::TN, NN = GemmLayout::NN, NT = GemmLayout::NT;
 constexpr Case kCases[] = {
-    {"fp8 tensor, fast", GemmKind::tensor, TN, "cublaslt.sm90.fp8_tensor.fast", e4m3, e4m3},
-    {"fp8 tensor, split", GemmKind::tensor, TN, "cublaslt.sm90.fp8_tensor.split", e4m3, e4m3},
-    {"fp8 tensor, e5m2 dy", GemmKind::tensor, NN, "cublaslt.sm90.fp8_tensor.split", e5m2, e4m3},
-    {"fp8 block", GemmKind::block, TN, "cublaslt.sm90.fp8_block.scales_first", e4m3, e4m3},
-    {"fp8 block, wgrad", GemmKind::block, NT, "cublaslt.sm90.fp8_block.rows_first", e4m3, e4m3},
-    {"fp8 tensor, sm89", GemmKind::tensor, TN, "sm89.fp8_tensor.chain", e4m3, e4m3},
-    {"fp8 tensor, sm100", GemmKind::tensor, TN, "sm100.fp8_tensor.chain", e4m3, e4m3},
+    {"fp8 tensor, fast", GemmKind::fp8_per_tensor, TN, "cublaslt.sm90.fp8_tensor.fast", e4m3, e4m3},
+    {"fp8 tensor, split", GemmKind::fp8_per_tensor, TN, "cublaslt.sm90.fp8_tensor.split", e4m3, e4m3},
+    {"fp8 tensor, e5m2 dy", GemmKind::fp8_per_tensor, NN, "cublaslt.sm90.fp8_tensor.split", e5m2, e4m3},
+    {"fp8 block", GemmKind::fp8_block, TN, "cublaslt.sm90.fp8_block.scales_first", e4m3, e4m3},
+    {"fp8 block, wgrad", GemmKind::fp8_block, NT, "cublaslt.sm90.fp8_block.rows_first", e4m3, e4m3},
+    {"fp8 tensor, sm89", GemmKind::fp8_per_tensor, TN, "sm89.fp8_tensor.chain", e4m3, e4m3},
+    {"fp8 tensor, sm100", GemmKind::fp8_per_tensor, TN, "sm100.fp8_tensor.chain", e4m3, e4m3},
     {"bf16", GemmKind::bf16, TN, "cublaslt.sm90.bf16", bf16, bf16},
     {"bf16, dgrad", GemmKind::bf16, NN, "cublaslt.sm90.bf16", bf16, bf16},
     {"bf16, wgrad", GemmKind::bf16, NT, "cublaslt.sm90.bf16", bf16, bf16},
@@ -53,8 +53,8 @@ constexpr Case kCases[] = {
 };
 // The generic kernel is for small outputs.
 constexpr Case kGenericCases[] = {
-    {"generic, fp8 tensor", GemmKind::tensor, TN, "cublaslt.sm90.fp8_tensor.fast", e4m3, e4m3, Route::generic},
-    {"generic, fp8 mma.sync", GemmKind::tensor, TN, "sm90.mma.fp8", e4m3, e4m3, Route::generic},
+    {"generic, fp8 tensor", GemmKind::fp8_per_tensor, TN, "cublaslt.sm90.fp8_tensor.fast", e4m3, e4m3, Route::generic},
+    {"generic, fp8 mma.sync", GemmKind::fp8_per_tensor, TN, "sm90.mma.fp8", e4m3, e4m3, Route::generic},
     {"generic, bf16", GemmKind::bf16, TN, "cublaslt.sm90.bf16", bf16, bf16, Route::generic},
     {"generic, nvfp4", GemmKind::nvfp4, TN, "sm100.nvfp4.chain", e2m1, e2m1, Route::generic},
 };
@@ -97,7 +97,7 @@ DeviceBuffer elements(Format type, std::int64_t count, std::uint64_t seed) {
 
 Recipe recipe_of(GemmKind kind, bool weight, GemmLayout layout) {
   switch (kind) {
-    case GemmKind::block: return weight && layout != NT ? Recipe::block_128x128 : Recipe::block_1x128;
+    case GemmKind::fp8_block: return weight && layout != NT ? Recipe::block_128x128 : Recipe::block_1x128;
     case GemmKind::mxfp8: return Recipe::mxfp8;
     case GemmKind::nvfp4: return Recipe::nvfp4;
     default: return Recipe::tensor_current;

@@ -79,7 +79,7 @@ Operand make_operand(GemmKind kind, bool weight, bool along_rows, const char* x,
     return made;
   }
   device::QuantizeCall call;
-  call.config.recipe = kind == GemmKind::tensor ? Recipe::tensor_current : weight ? Recipe::block_128x128 : Recipe::block_1x128;
+  call.config.recipe = kind == GemmKind::fp8_per_tensor ? Recipe::tensor_current : weight ? Recipe::block_128x128 : Recipe::block_1x128;
   call.config.rowwise = !along_rows;
   call.config.columnwise = along_rows;
   call.x_type = Format::bf16;
@@ -91,7 +91,7 @@ Operand make_operand(GemmKind kind, bool weight, bool along_rows, const char* x,
   call.status = status.as<std::uint32_t>();
 
   const Direction direction = along_rows ? Direction::columnwise : Direction::rowwise;
-  const bool one_per_group = kind == GemmKind::tensor;
+  const bool one_per_group = kind == GemmKind::fp8_per_tensor;
   const std::int64_t scales =
       one_per_group ? call.rows.groups : scale_offsets(call.config.recipe, direction, groups_rows, columns).back();
   made.data = DeviceBuffer(call.rows.capacity * columns);
@@ -322,7 +322,7 @@ void add_all() {
         if (layout != GemmLayout::TN && shapes > kWithAllLayouts) continue;
         if (faulty && layout == GemmLayout::NT) continue;
         for (const Kind& kind : kKinds) {
-          if (faulty && !(kind.kind == GemmKind::block && kind.d_type == Format::f32)) continue;
+          if (faulty && !(kind.kind == GemmKind::fp8_block && kind.d_type == Format::f32)) continue;
           for (const bool ragged : {false, true}) add_case({kind, layout, shape, ragged, faulty});
           if (layout == GemmLayout::NT && kind.kind != GemmKind::bf16) add_case({kind, layout, shape, true, false, true});
         }

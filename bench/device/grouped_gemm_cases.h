@@ -23,9 +23,9 @@ struct Kind {
   bool split_accumulator = false;
   Format d_type = Format::bf16;
 };
-inline constexpr Kind kBf16{"bf16", GemmKind::bf16}, kFast{"tensor_fast", GemmKind::tensor},
-    kSplit{"tensor_split", GemmKind::tensor, true}, kBlock{"block", GemmKind::block},
-    kBlockF32{"block", GemmKind::block, false, Format::f32};
+inline constexpr Kind kBf16{"bf16", GemmKind::bf16}, kFast{"tensor_fast", GemmKind::fp8_per_tensor},
+    kSplit{"tensor_split", GemmKind::fp8_per_tensor, true}, kBlock{"block", GemmKind::fp8_block},
+    kBlockF32{"block", GemmKind::fp8_block, false, Format::f32};
 inline constexpr Kind kKinds[] = {kBf16, kFast, kSplit, kBlock, kBlockF32};
 
 struct Case {
@@ -44,7 +44,7 @@ struct Case {
   const char* route() const {
     if (faulty) return "faulty";
     if (copied) return "copied";
-    const bool tiles = kind.kind == GemmKind::block && !weight_gradient();
+    const bool tiles = kind.kind == GemmKind::fp8_block && !weight_gradient();
     return tiles && kind.d_type == Format::f32 ? "expanded" : "direct";
   }
   std::string label() const {

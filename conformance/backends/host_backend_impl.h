@@ -14,7 +14,7 @@
 
 #include "conformance/backends/call_layout.h"
 #include "conformance/backends/host_backend.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 // The interface leaves these types to the backend. Those here are private to the host backends.
 struct assay_context {

@@ -3,7 +3,7 @@
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/host_backend.h"
 #include "conformance/ops/answer.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -7,9 +7,9 @@
 #include "conformance/cases/case_rules.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/case_value.h"
-#include "conformance/cases/counter_random.h"
+#include "conformance/support/counter_random.h"
 #include "conformance/cases/former_words.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

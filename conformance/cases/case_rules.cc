@@ -5,7 +5,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/scenario.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "conformance/cases/wrap.h"
-#include "reference/support/error.h"
+#include "conformance/support/wrap.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

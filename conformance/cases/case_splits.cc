@@ -4,8 +4,8 @@
 
 #include "conformance/cases/case_line.h"
 #include "conformance/cases/case_value.h"
-#include "conformance/cases/counter_random.h"
-#include "reference/support/error.h"
+#include "conformance/support/counter_random.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "conformance/cases/case_line.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

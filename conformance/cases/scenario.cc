@@ -5,7 +5,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "reference/layout/scale_shape.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

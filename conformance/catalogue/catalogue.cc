@@ -7,7 +7,7 @@
 #include "conformance/catalogue/case_text.h"
 #include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/cases/case_schema.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 

@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "conformance/cases/counter_random.h"
+#include "conformance/support/counter_random.h"
 #include "conformance/generate/generator.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -9,7 +9,7 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

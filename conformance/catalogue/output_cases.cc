@@ -3,7 +3,7 @@
 
 #include "conformance/catalogue/covering.h"
 #include "conformance/catalogue/catalogue_parts.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

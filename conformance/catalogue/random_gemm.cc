@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "conformance/cases/counter_random.h"
+#include "conformance/support/counter_random.h"
 
 namespace assay::conformance {
 namespace {

@@ -9,7 +9,7 @@
 #include "conformance/cases/scenario.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/recipes/quantize.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -19,12 +19,12 @@ std::span<const float> scales_of(const Request& request, const std::string& oper
 
 }  // namespace
 
-ScaleFindings scale_findings(const Request& request, const golden::Tensor& got, const golden::Tensor& want) {
+ScaleFindings scale_findings(const Request& request, const Tensor& got, const Tensor& want) {
   try {
     ParsedGroupedGemm parsed;
     parse_grouped_gemm(request, parsed);
     const GroupedGemmProblem& problem = parsed.problem;
-    if (problem.kind != GemmKind::tensor && problem.kind != GemmKind::block) return {};
+    if (problem.kind != GemmKind::fp8_per_tensor && problem.kind != GemmKind::fp8_block) return {};
     const GroupedGemmView view = view_of(problem, got.bytes.data());
     std::vector<std::int64_t> numbers;  // groups without an element of D are left out of the view
     for (std::size_t g = 0; g < parsed.splits.size(); ++g) {

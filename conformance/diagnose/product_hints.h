@@ -9,6 +9,6 @@ namespace assay::conformance {
 
 // Whether scales of other blocks explain the wrong elements of output `d`. `request` is the grouped_gemm whose answer `want`
 // is, its plan in attribute `plan` or that of the architecture. Finds nothing where that is not known.
-ScaleFindings scale_findings(const Request& request, const golden::Tensor& got, const golden::Tensor& want);
+ScaleFindings scale_findings(const Request& request, const Tensor& got, const Tensor& want);
 
 }  // namespace assay::conformance

@@ -10,10 +10,10 @@
 
 #include "conformance/ops/answer.h"
 #include "conformance/ops/grouped_gemm.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/gemm/any_order.h"
 #include "reference/gemm/plan.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -65,13 +65,13 @@ std::uint32_t chain(const GroupView& group, std::int64_t i, std::int64_t j, cons
   return bits;
 }
 
-std::uint32_t word_at(const golden::Tensor& d, std::int64_t at) {
+std::uint32_t word_at(const Tensor& d, std::int64_t at) {
   std::uint32_t bits;
   std::memcpy(&bits, d.bytes.data() + 4 * at, sizeof bits);
   return bits;
 }
 
-bool is_chain_of(const GroupedGemmView& view, const golden::Tensor& got, const TensorCoreUnit& unit) {
+bool is_chain_of(const GroupedGemmView& view, const Tensor& got, const TensorCoreUnit& unit) {
   for (const GroupView& group : view.groups) {
     for (std::int64_t i = 0; i < group.m; ++i) {
       for (std::int64_t j = 0; j < group.n; ++j) {
@@ -108,7 +108,7 @@ std::vector<std::uint32_t> chain_of(const GroupedGemmView& view, const TensorCor
   return words;
 }
 
-std::string behaviour_of(const Request& request, const golden::Tensor& got, std::string_view stated) {
+std::string behaviour_of(const Request& request, const Tensor& got, std::string_view stated) {
   const TensorCoreUnit* unit = find_tensor_core_unit(stated);
   if (unit == nullptr || got.type != Format::f32) return "";
   try {

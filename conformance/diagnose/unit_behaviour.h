@@ -23,7 +23,7 @@ std::vector<std::uint32_t> chain_of(const GroupedGemmView& view, const TensorCor
 // "states sm90.wgmma.fp8 (32 products a step, 13 bits, FP22 truncated), behaves as sm89.mma.fp8 (...)": the unit in the table
 // that gives these bits, or else its numbers if a unit of other numbers fits; empty where none does or none is stated.
 // `request` is the grouped_gemm, `stated` a row of the table.
-std::string behaviour_of(const Request& request, const golden::Tensor& got, std::string_view stated);
+std::string behaviour_of(const Request& request, const Tensor& got, std::string_view stated);
 
 // Name of a plan under which the request is one step of this unit in every element: its sums are no longer than a step. Empty
 // where they are, or where no plan for the request has such a unit.

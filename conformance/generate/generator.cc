@@ -4,7 +4,7 @@
 #include "conformance/generate/ops.h"
 #include "conformance/generate/tensors.h"
 #include "conformance/cases/scenario.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -22,7 +22,7 @@ std::uint32_t largest_code(Format type) {
 }
 
 // Rows beyond the splits are the last elements of every operand that the splits divide, in whatever order it is stored.
-void enlarge_rows_beyond(const CaseLine& line, golden::Case& result) {
+void enlarge_rows_beyond(const CaseLine& line, Case& result) {
   const std::int64_t extra = line.integer("extra_rows"), rows = inputs::sum_of(line.splits()) + extra;
   for (auto& [name, tensor] : result.in) {
     const bool data = name == "x" || name == "dy" || name.starts_with("x_") || name.starts_with("dy_") || name == "rowwise_data" || name == "columnwise_data";
@@ -55,9 +55,9 @@ std::vector<std::string> outputs_of_quantize(const CaseLine& line) {
 
 }  // namespace
 
-golden::Case generate(const CaseLine& line) {
+Case generate(const CaseLine& line) {
   require(line.op != "scenario", "op", line.op, "one call: a scenario has several");
-  golden::Case result;
+  Case result;
   result.name = name_of(line);
   result.op = line.op;
   if (line.op == "quantize") {

@@ -16,7 +16,7 @@ namespace assay::conformance {
 
 // The case without `out`; its name is name_of(line). Errors (InvalidArgument): sizes past 2^36 elements, a value that
 // does not fit its type.
-golden::Case generate(const CaseLine& line);
+Case generate(const CaseLine& line);
 
 // Names of the outputs that the line requests, in the order of the schema.
 std::vector<std::string> wanted_outputs(const CaseLine& line);

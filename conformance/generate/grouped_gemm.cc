@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/cases/compose.h"
+#include "conformance/generate/compose.h"
 #include "conformance/generate/operands.h"
 
 namespace assay::conformance::inputs {
@@ -32,7 +32,7 @@ Product product_of(const CaseLine& line) {
 struct GroupedGemmMaker {
   const CaseLine& line;
   Case& result;
-  std::map<std::string, golden::Attribute>& attributes = result.attributes;
+  std::map<std::string, Attribute>& attributes = result.attributes;
   const Product product = product_of(line);
   const std::string kind = product.kind, layout = product.layout, data = line.text("data");
   const std::int64_t groups = static_cast<std::int64_t>(product.splits.size());

@@ -4,8 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "conformance/cases/compose.h"
-#include "reference/support/error.h"
+#include "conformance/generate/compose.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance::inputs {
 

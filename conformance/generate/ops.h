@@ -9,17 +9,17 @@
 
 namespace assay::conformance::inputs {
 
-void generate_quantize(const CaseLine& line, golden::Case& result);
-void generate_grouped_gemm(const CaseLine& line, golden::Case& result);
-void generate_offsets(const CaseLine& line, golden::Case& result);
-void generate_delayed_update(const CaseLine& line, golden::Case& result);
-void generate_dequantize(const CaseLine& line, golden::Case& result);
-void generate_swizzle(const CaseLine& line, golden::Case& result);
-void generate_grouped_dbias(const CaseLine& line, golden::Case& result);
-void generate_linear(const CaseLine& line, golden::Case& result);
+void generate_quantize(const CaseLine& line, Case& result);
+void generate_grouped_gemm(const CaseLine& line, Case& result);
+void generate_offsets(const CaseLine& line, Case& result);
+void generate_delayed_update(const CaseLine& line, Case& result);
+void generate_dequantize(const CaseLine& line, Case& result);
+void generate_swizzle(const CaseLine& line, Case& result);
+void generate_grouped_dbias(const CaseLine& line, Case& result);
+void generate_linear(const CaseLine& line, Case& result);
 
 // The value of a key as an attribute, which keeps the former words (former_words.h).
-inline void set_text_attribute(const CaseLine& line, std::string_view key, golden::Case& result) {
+inline void set_text_attribute(const CaseLine& line, std::string_view key, Case& result) {
   result.attributes[std::string(former_key(line.op, key))] = std::string(former_value(line.op, key, line.text(key)));
 }
 

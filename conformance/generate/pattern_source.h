@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 
-#include "conformance/cases/compose.h"
-#include "conformance/cases/counter_random.h"
+#include "conformance/generate/compose.h"
+#include "conformance/support/counter_random.h"
 #include "conformance/generate/patterns.h"
 
 namespace assay::conformance {

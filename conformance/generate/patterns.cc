@@ -4,7 +4,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/pattern_source.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {

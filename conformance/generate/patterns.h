@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::conformance {
 

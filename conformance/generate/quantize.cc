@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/cases/compose.h"
-#include "conformance/cases/counter_random.h"
+#include "conformance/generate/compose.h"
+#include "conformance/support/counter_random.h"
 #include "conformance/generate/scales.h"
 #include "conformance/generate/tensors.h"
 

@@ -5,7 +5,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/generator.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 
@@ -44,7 +44,7 @@ CaseLine turned(const CaseLine& line, std::string_view key, std::int64_t by) {
 
 // Of the elements in which `tensor` differs from `before`, the round before, leaves 16 bytes as they are: the last in round 1, the
 // first in round 2, those in the middle in round 3, and so on. The others become what they were.
-void keep_piece(const golden::Tensor& before, std::int64_t round, golden::Tensor& tensor) {
+void keep_piece(const Tensor& before, std::int64_t round, Tensor& tensor) {
   const auto width = static_cast<std::size_t>(std::max(bits_of(tensor.type) / 8, 1));
   std::vector<std::size_t> differ;
   for (std::size_t at = 0; at + width <= tensor.bytes.size(); at += width) {
@@ -59,11 +59,11 @@ void keep_piece(const golden::Tensor& before, std::int64_t round, golden::Tensor
 
 }  // namespace
 
-std::vector<golden::Case> replay_steps(const CaseLine& line) {
+std::vector<Case> replay_steps(const CaseLine& line) {
   const ReplayPlan plan = replay_plan(line);
   require(plan.count > 0, "replay", plan.count, "a number of replays");
-  const golden::Case first = generate(line);
-  std::vector<golden::Case> steps{first};
+  const Case first = generate(line);
+  std::vector<Case> steps{first};
   if (plan.noop) require(first.in.count("noop") != 0, "replay", "noop", "a case with a skip flag (noop=0 or noop=1)");
   for (std::int64_t i = 1; i < plan.count; ++i) {
     CaseLine changed = line;
@@ -78,10 +78,10 @@ std::vector<golden::Case> replay_steps(const CaseLine& line) {
       }
     }
     if ((plan.data || plan.scales) && has_key(line, "seed")) changed = with(changed, "seed", std::to_string(line.integer("seed") + i));
-    golden::Case step = generate(changed);
+    Case step = generate(changed);
     step.name = first.name;
     for (auto& [name, tensor] : step.in) {
-      const golden::Tensor& before = first.in.at(name);
+      const Tensor& before = first.in.at(name);
       require(tensor.type == before.type && tensor.shape == before.shape, "replay", name, "inputs that keep their shape");
       if (!changes(name, plan)) tensor.bytes = before.bytes;
       else if (plan.pieces) keep_piece(steps.back().in.at(name), i, tensor);

@@ -18,7 +18,7 @@ namespace assay::conformance {
 //   noop     the skip flag follows 0, 1, 1, 0, 1, ...
 //
 // Errors (InvalidArgument): the line requests no replay; it changes something that the case does not have.
-std::vector<golden::Case> replay_steps(const CaseLine& line);
+std::vector<Case> replay_steps(const CaseLine& line);
 
 // Whether an input of this name changes with `scales`.
 bool changes_with_scales(const std::string& name);

@@ -3,10 +3,10 @@
 #include <span>
 #include <utility>
 
-#include "conformance/cases/compose.h"
-#include "conformance/cases/counter_random.h"
+#include "conformance/generate/compose.h"
+#include "conformance/support/counter_random.h"
 #include "reference/layout/swizzle.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance::inputs {
 namespace {

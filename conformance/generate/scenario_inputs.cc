@@ -13,7 +13,7 @@ bool is_step_of_a_product(const std::string& step) { return step == "TN" || step
 
 }  // namespace
 
-std::map<std::string, std::string> scenario_memory(const CaseLine& line, const ScenarioCall& call, const golden::Case& inputs) {
+std::map<std::string, std::string> scenario_memory(const CaseLine& line, const ScenarioCall& call, const Case& inputs) {
   // Integers are drawn for the length of each sum.
   const bool share_operands = line.text("data") != "integers";
   const std::string module = "module " + std::to_string(call.module) + "/";
@@ -46,19 +46,19 @@ std::map<std::string, std::string> scenario_memory(const CaseLine& line, const S
   return memory;
 }
 
-std::vector<golden::Case> scenario_inputs(const CaseLine& line, const Scenario& scenario, int round) {
+std::vector<Case> scenario_inputs(const CaseLine& line, const Scenario& scenario, int round) {
   const std::int64_t rows = buffer_rows(line);
   const ReplayPlan& plan = scenario.replay;
   const bool rotates = plan.splits && line.text("change") == "rotated";
-  std::vector<golden::Case> cases;
-  std::map<std::string, golden::Tensor> memory;
+  std::vector<Case> cases;
+  std::map<std::string, Tensor> memory;
   for (const ScenarioCall& call : scenario.calls) {
     const int turn = rotates ? round + call.microbatch + call.module : plan.splits ? round : 0;
     const std::vector<std::int64_t>& splits = scenario.turns[static_cast<std::size_t>(turn) % scenario.turns.size()];
     const std::int64_t seed = call.line.integer("seed");
-    golden::Case made = generate(line_of_step(line, call.step, call.microbatch, splits, rows, plan.data ? seed + round : seed));
+    Case made = generate(line_of_step(line, call.step, call.microbatch, splits, rows, plan.data ? seed + round : seed));
     if (plan.data != plan.scales) {
-      golden::Case scaled = generate(line_of_step(line, call.step, call.microbatch, splits, rows, plan.scales ? seed + round : seed));
+      Case scaled = generate(line_of_step(line, call.step, call.microbatch, splits, rows, plan.scales ? seed + round : seed));
       for (auto& [name, tensor] : made.in) {
         if (changes_with_scales(name)) tensor = std::move(scaled.in.at(name));
       }
@@ -70,7 +70,7 @@ std::vector<golden::Case> scenario_inputs(const CaseLine& line, const Scenario& 
     }
     // The first user of shared memory determines its contents.
     for (const auto& [input, name] : scenario_memory(line, call, made)) {
-      golden::Tensor& tensor = made.in.at(input);
+      Tensor& tensor = made.in.at(input);
       const auto [found, fresh] = memory.emplace(name, tensor);
       if (!fresh && found->second.type == tensor.type && found->second.shape == tensor.shape) tensor.bytes = found->second.bytes;
     }

@@ -17,10 +17,10 @@ namespace assay::conformance {
 //   splits        change=rotated: groups change places, by one a round; a microbatch or layer further, by one more.
 //                 change=edges: scenario_splits() in turn, over and over, but for those that would change the size of a tensor
 //   noop          the flag follows RUN, 1, 1, RUN, 1, ..., where RUN is the line's noop, or 0 where that is 1
-std::vector<golden::Case> scenario_inputs(const CaseLine& line, const Scenario& scenario, int round);
+std::vector<Case> scenario_inputs(const CaseLine& line, const Scenario& scenario, int round);
 
 // Inputs of this call that lie in memory which other calls use too: the name of that memory, by the name of the input.
 // Tensors of another type or shape than the first one there have memory of their own.
-std::map<std::string, std::string> scenario_memory(const CaseLine& line, const ScenarioCall& call, const golden::Case& inputs);
+std::map<std::string, std::string> scenario_memory(const CaseLine& line, const ScenarioCall& call, const Case& inputs);
 
 }  // namespace assay::conformance

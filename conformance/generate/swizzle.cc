@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/cases/counter_random.h"
+#include "conformance/support/counter_random.h"
 #include "conformance/generate/scales.h"
 #include "conformance/generate/tensors.h"
 #include "reference/layout/swizzle.h"

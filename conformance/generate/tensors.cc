@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "conformance/cases/case_schema.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance::inputs {

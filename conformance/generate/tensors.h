@@ -13,8 +13,6 @@
 
 namespace assay::conformance::inputs {
 
-using golden::Case;
-using golden::Tensor;
 
 Tensor make(Format type, std::vector<std::int64_t> shape);
 

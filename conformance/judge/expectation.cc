@@ -13,7 +13,7 @@
 #include "conformance/judge/statement.h"
 #include "conformance/judge/trial.h"
 #include "conformance/diagnose/unit_behaviour.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
 
@@ -60,10 +60,10 @@ ASSAY_CLONES bool are_all(const std::byte* got, std::byte value, std::size_t cou
 bool holds_codes(const OutputSpec& spec) { return spec.name.ends_with("rowwise_data") || spec.name.ends_with("columnwise_data"); }
 
 // Whether an input x holds a -0.
-bool has_negative_zero(const golden::Case& problem) {
+bool has_negative_zero(const Case& problem) {
   const auto found = problem.in.find("x");
   if (found == problem.in.end()) return false;
-  const golden::Tensor& x = found->second;
+  const Tensor& x = found->second;
   const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, bits_of(x.type) / 8));
   for (std::size_t i = 0; i + width <= x.bytes.size(); i += width) {
     if (x.bytes[i + width - 1] == std::byte{0x80} && std::all_of(x.bytes.begin() + static_cast<std::ptrdiff_t>(i), x.bytes.begin() + static_cast<std::ptrdiff_t>(i + width - 1),
@@ -74,7 +74,7 @@ bool has_negative_zero(const golden::Case& problem) {
   return false;
 }
 
-std::string text_attribute(const golden::Case& problem, const char* name) {
+std::string text_attribute(const Case& problem, const char* name) {
   const auto found = problem.attributes.find(name);
   const auto* text = found == problem.attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
   return text == nullptr ? "" : *text;
@@ -86,7 +86,7 @@ bool same_shape(const std::vector<std::int64_t>& given, const std::vector<std::i
 }
 
 // Checks that the op can produce what the fixture expects. Errors: InvalidArgument naming the output.
-void check_given(const golden::Case& problem, const OutputSpec& spec, const golden::Tensor& given, std::size_t bytes) {
+void check_given(const Case& problem, const OutputSpec& spec, const Tensor& given, std::size_t bytes) {
   if (given.type != spec.type || given.bytes.size() != bytes || !same_shape(given.shape, spec.shape)) {
     std::string wanted = "[";
     for (std::size_t i = 0; i < spec.shape.size(); ++i) wanted.append(i == 0 ? "" : ",").append(std::to_string(spec.shape[i]));
@@ -94,14 +94,14 @@ void check_given(const golden::Case& problem, const OutputSpec& spec, const gold
                           wanted + "] " + std::string(assay::name_of(spec.type)));
   }
   if (text_attribute(problem, "scale_layout") != "swizzled" || spec.name.find("scale_inv") == std::string::npos) return;
-  const golden::Tensor shaped{spec.type, spec.shape, given.bytes};
+  const Tensor shaped{spec.type, spec.shape, given.bytes};
   const Difference padding = compare(problem, spec.name, shaped, shaped);  // only padding can differ here
   if (padding) throw InvalidArgument("out/" + spec.name, padding.got_text + " at " + padding.first_place, "0 in swizzled padding");
 }
 
 }  // namespace
 
-Expectation::Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
+Expectation::Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs,
                          const assay_numerics& stated, const JudgeOptions& options)
     : problem_(problem), attributes_(problem.attributes), product_(product_output(problem.op)), explains_(options.explains) {
   statement_fault_ = fault_in_statement(stated);
@@ -152,7 +152,7 @@ Expectation::ZeroSign Expectation::zero_sign_of(const assay_numerics& stated) {
 
 // Whether the fixture's recorded product is expected. Otherwise sets what the product is compared with: the bits
 // of the stated plan, or without one bounds that hold under every plan.
-bool Expectation::choose_basis(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
+bool Expectation::choose_basis(const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
                                 const JudgeOptions& options) {
   const bool wanted = std::any_of(specs.begin(), specs.end(), [&](const OutputSpec& spec) { return spec.name == product_; });
   if (product_.empty() || !wanted) return fixture != nullptr;
@@ -212,7 +212,7 @@ void Expectation::follow_zero_sign(const assay_numerics& stated, const JudgeOpti
   if (stated.keeps_zero_sign == 1 && !has_negative_zero(problem_)) return;  // as recorded
   std::map<std::string, std::vector<std::byte>> answers[2];
   for (const int kept : {0, 1}) {
-    std::map<std::string, golden::Attribute> attributes = attributes_;
+    std::map<std::string, Attribute> attributes = attributes_;
     attributes["zero_sign"] = std::string(kept == 1 ? "kept" : "positive");
     Request request = request_of(problem_, attributes);
     give_outputs(request, {spec}, answers[kept]);
@@ -282,7 +282,7 @@ std::vector<std::uint8_t> Expectation::Output::mask() const {
   return bytes;
 }
 
-golden::Tensor Expectation::Output::filled(std::uint8_t poison) const {
+Tensor Expectation::Output::filled(std::uint8_t poison) const {
   return {spec.type, spec.shape, std::vector<std::byte>(want.size(), static_cast<std::byte>(poison))};
 }
 
@@ -291,9 +291,9 @@ bool Expectation::holds(const Outputs& outputs, std::uint8_t poison) const {
     const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
     if (!is_bounded(output) && output.is_exact(bytes, poison)) return true;
     const std::vector<std::uint8_t> mask = output.mask();
-    const golden::Tensor got{output.spec.type, output.spec.shape, bytes};
+    const Tensor got{output.spec.type, output.spec.shape, bytes};
     if (is_bounded(output)) return outside_bounds_text(output.spec.name, got, mask, poison, bounds_, nullptr).empty();
-    const golden::Tensor before = output.filled(poison);
+    const Tensor before = output.filled(poison);
     return !compare(problem_, output.spec.name, output.wanted(), got, {output.zero_sign_free, &before, mask, {}, false});
   });
 }

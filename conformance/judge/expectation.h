@@ -25,7 +25,7 @@ class Expectation {
   // also for fixtures: a product that a fixture recorded is expected only under the plan that the
   // fixture names, or else its architecture's. Without a plan a product is bounded, in the arithmetic of the stated unit if
   // there is one. `problem` must outlive this. Errors: as judge().
-  Expectation(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs,
+  Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs,
               const assay_numerics& stated, const JudgeOptions& options);
 
   CheckBasis basis() const { return basis_; }
@@ -41,7 +41,7 @@ class Expectation {
   bool holds(const Outputs& outputs, std::uint8_t poison) const;
 
   // Earlier calls on the same memory, the latest last: a wrong value may be one of theirs. They must outlive this.
-  void after(std::vector<const golden::Case*> earlier) { earlier_ = std::move(earlier); }
+  void after(std::vector<const Case*> earlier) { earlier_ = std::move(earlier); }
 
   // The outputs of a call whose outputs were filled with `poison` first. Empty when all is right; else a block of lines for
   // each output that is wrong (compare.h): scales before the codes that depend on them.
@@ -66,24 +66,24 @@ class Expectation {
     // Every written byte is the wanted one and every other still the poison. What is right under a weaker rule, one NaN for
     // another, is not: a closer look decides.
     bool is_exact(const std::vector<std::byte>& got, std::uint8_t poison) const;
-    golden::Tensor wanted() const { return {spec.type, spec.shape, want}; }
-    golden::Tensor filled(std::uint8_t poison) const;
+    Tensor wanted() const { return {spec.type, spec.shape, want}; }
+    Tensor filled(std::uint8_t poison) const;
     std::vector<std::uint8_t> mask() const;
   };
   enum class ZeroSign { said, stated, free };  // what decides: the case, the backend; free: either is right
   ZeroSign zero_sign_of(const assay_numerics& stated);
-  bool choose_basis(const golden::Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated, const JudgeOptions& options);
+  bool choose_basis(const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated, const JudgeOptions& options);
   void answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
                   std::map<std::string, std::vector<std::byte>>& want);
   void follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec, std::vector<std::byte>& recorded) const;
   void count(const Output& output, std::size_t bytes);
-  std::string shown_unit(const Output& output, const golden::Tensor& got, std::vector<Finding>* findings) const;
+  std::string shown_unit(const Output& output, const Tensor& got, std::vector<Finding>* findings) const;
   bool is_bounded(const Output& output) const { return basis_ == CheckBasis::bound && output.spec.name == product_; }
   void expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
                    std::map<std::string, std::vector<std::byte>>& want) const;
 
-  const golden::Case& problem_;
-  std::map<std::string, golden::Attribute> attributes_;  // the problem's, and what the statement adds
+  const Case& problem_;
+  std::map<std::string, Attribute> attributes_;  // the problem's, and what the statement adds
   std::string product_;  // the output that the accumulation plan decides, if the op has one
   std::vector<Output> outputs_;
   std::vector<CertifiedBound> bounds_;  // basis bound: one for each element of the product
@@ -91,7 +91,7 @@ class Expectation {
   std::int64_t exact_ = 0, bounded_ = 0, unbounded_ = 0;  // elements
   std::string expected_by_;
   std::string statement_fault_;
-  std::vector<const golden::Case*> earlier_;
+  std::vector<const Case*> earlier_;
   bool explains_;
   std::string probed_unit_;  // the unit that is stated, if the inputs show which it is
 };

@@ -8,7 +8,7 @@
 namespace assay::conformance {
 
 // A read-only view of a case: a request does not write to its inputs.
-inline Request request_of(const golden::Case& problem, const std::map<std::string, golden::Attribute>& attributes) {
+inline Request request_of(const Case& problem, const std::map<std::string, Attribute>& attributes) {
   Request request = Request::read_only(problem);
   request.attributes = attributes;
   request.out.clear();

@@ -42,7 +42,7 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
     const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
     if (!is_bounded(output) && output.is_exact(bytes, poison)) continue;
     const std::vector<std::uint8_t> mask = output.mask();
-    const golden::Tensor got{output.spec.type, output.spec.shape, bytes};
+    const Tensor got{output.spec.type, output.spec.shape, bytes};
     if (is_bounded(output)) {
       const std::string outside = outside_bounds_text(output.spec.name, got, mask, poison, bounds_, findings);
       if (outside.empty()) continue;
@@ -56,8 +56,8 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
       text += shown_unit(output, got, findings);
       continue;
     }
-    const golden::Tensor before = output.filled(poison), want = output.wanted();
-    golden::Tensor other_got, other_before;
+    const Tensor before = output.filled(poison), want = output.wanted();
+    Tensor other_got, other_before;
     OtherRun run;
     if (other != nullptr) {
       other_got = want;
@@ -93,7 +93,7 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
 }
 
 // A line that names the unit which the wrong product shows, for data that show one.
-std::string Expectation::shown_unit(const Output& output, const golden::Tensor& got, std::vector<Finding>* findings) const {
+std::string Expectation::shown_unit(const Output& output, const Tensor& got, std::vector<Finding>* findings) const {
   if (probed_unit_.empty() || output.spec.name != product_) return "";
   const std::string behaviour = behaviour_of(request_of(problem_, attributes_), got, probed_unit_);
   if (behaviour.empty()) return "";

@@ -8,11 +8,11 @@ namespace assay::conformance {
 
 std::string key_of(const assay_numerics& stated) { return fmt::format("{}|{}|{}", stated.plan, stated.unit, stated.keeps_zero_sign); }
 
-Foreseen::Foreseen(std::vector<golden::Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated)
+Foreseen::Foreseen(std::vector<Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated)
     : steps_(std::move(steps)), specs_(wanted_specs(steps_.at(0), nullptr, options.wanted)) {
   if (!stated) return;
   key_ = key_of(*stated);
-  for (const golden::Case& each : steps_) expectations_.push_back(std::make_unique<Expectation>(each, nullptr, specs_, *stated, options));
+  for (const Case& each : steps_) expectations_.push_back(std::make_unique<Expectation>(each, nullptr, specs_, *stated, options));
 }
 
 Expectation* Foreseen::of(std::size_t step, const assay_numerics& stated) const {

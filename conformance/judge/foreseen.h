@@ -19,12 +19,12 @@ class Foreseen {
  public:
   // `steps`: the inputs of a call, or of each step where it is replayed. The expected outputs under `stated`, if given, are computed
   // here. Errors: as judge().
-  Foreseen(std::vector<golden::Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated);
+  Foreseen(std::vector<Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated);
   // Expectations point into the steps.
   Foreseen(const Foreseen&) = delete;
   Foreseen& operator=(const Foreseen&) = delete;
 
-  const std::vector<golden::Case>& steps() const { return steps_; }
+  const std::vector<Case>& steps() const { return steps_; }
   const std::vector<OutputSpec>& specs() const { return specs_; }
   // The expectation of a step; null under another statement than `stated`.
   Expectation* of(std::size_t step, const assay_numerics& stated) const;
@@ -32,7 +32,7 @@ class Foreseen {
   std::optional<assay_numerics> stated;
 
  private:
-  const std::vector<golden::Case> steps_;
+  const std::vector<Case> steps_;
   const std::vector<OutputSpec> specs_;
   std::string key_;
   std::vector<std::unique_ptr<Expectation>> expectations_;

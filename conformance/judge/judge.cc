@@ -53,7 +53,7 @@ namespace {
 // Expectations of one case, by statement.
 class Expectations {
  public:
-  Expectations(const golden::Case& problem, const golden::Case* fixture, const std::vector<OutputSpec>& specs)
+  Expectations(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs)
       : problem_(problem), fixture_(fixture), specs_(specs) {}
 
   explicit Expectations(Foreseen& foreseen) : Expectations(foreseen.steps()[0], nullptr, foreseen.specs()) { foreseen_ = &foreseen; }
@@ -69,14 +69,14 @@ class Expectations {
   }
 
  private:
-  const golden::Case& problem_;
-  const golden::Case* fixture_;
+  const Case& problem_;
+  const Case* fixture_;
   const std::vector<OutputSpec>& specs_;
   Foreseen* foreseen_ = nullptr;
   std::map<std::string, std::unique_ptr<Expectation>> made_;
 };
 
-Judgement judge_once(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& specs, Expectations& expectations,
+Judgement judge_once(Backend& backend, const Case& problem, const std::vector<OutputSpec>& specs, Expectations& expectations,
                      const JudgeOptions& options) {
   const Stopwatch watch;
   Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
@@ -134,7 +134,7 @@ Judgement judge_once(Backend& backend, const golden::Case& problem, const std::v
 
 }  // namespace
 
-Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options) {
+Judgement judge(Backend& backend, const Case& problem, const Case* expected, const JudgeOptions& options) {
   const std::vector<OutputSpec> specs = wanted_specs(problem, expected, options.wanted);
   Expectations expectations(problem, expected, specs);
   return judge_once(backend, problem, specs, expectations, options);
@@ -157,7 +157,7 @@ constexpr int kMaxUnfinished = 3;  // settings of a case
 // The settings of one case, one after another.
 class SettingsOfCase {
  public:
-  SettingsOfCase(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& specs, const JudgeOptions& options, const Recovery* recovery)
+  SettingsOfCase(Backend& backend, const Case& problem, const std::vector<OutputSpec>& specs, const JudgeOptions& options, const Recovery* recovery)
       : backend_(&backend), problem_(problem), specs_(specs), options_(options), recovery_(recovery), expectations_(problem, nullptr, specs) {}
 
   std::vector<assay_algorithm> algorithms() {
@@ -225,7 +225,7 @@ class SettingsOfCase {
   }
 
   Backend* backend_;
-  const golden::Case& problem_;
+  const Case& problem_;
   const std::vector<OutputSpec>& specs_;
   const JudgeOptions& options_;
   const Recovery* recovery_;
@@ -237,7 +237,7 @@ class SettingsOfCase {
 
 }  // namespace
 
-std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,
+std::vector<JudgedSetting> judge_settings(Backend& backend, const Case& problem, bool all_algorithms,
                                           const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options, const Recovery* recovery) {
   const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
   SettingsOfCase settings(backend, problem, specs, options, recovery);

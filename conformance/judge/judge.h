@@ -82,7 +82,7 @@ struct JudgeOptions {
 // fixture schema; otherwise the outputs are compared with the reference's answer.
 // Throws InvalidArgument when the case itself is invalid, NotSupported when the reference cannot answer it, and
 // BackendError when the backend's memory, copies or streams fail.
-Judgement judge(Backend& backend, const golden::Case& problem, const golden::Case* expected, const JudgeOptions& options);
+Judgement judge(Backend& backend, const Case& problem, const Case* expected, const JudgeOptions& options);
 
 // A setting of the backend under which a case is judged again.
 struct Setting {
@@ -108,7 +108,7 @@ struct Recovery {
 // they are, and those of `axes` end at their defaults. A backend that cannot be used any more is replaced by
 // `recovery`; without one, and after three settings that did not finish, the rest is not tried. Faults of listing the algorithms
 // come last. Errors: as judge(); without `recovery`, BackendFault.
-std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& problem, bool all_algorithms,
+std::vector<JudgedSetting> judge_settings(Backend& backend, const Case& problem, bool all_algorithms,
                                           const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options,
                                           const Recovery* recovery = nullptr);
 
@@ -117,6 +117,6 @@ std::vector<JudgedSetting> judge_settings(Backend& backend, const golden::Case& 
 // compared with the reference's answer for its own inputs. Every second step is made eagerly too, and launches go to the stream of
 // the capture and to another in turn. All steps are the same call: attributes, types and shapes.
 // For a backend without capture every step is made eagerly, with the inputs changed in place, and `way` says so.
-Judgement judge_replay(Backend& backend, std::vector<golden::Case> steps, const JudgeOptions& options);
+Judgement judge_replay(Backend& backend, std::vector<Case> steps, const JudgeOptions& options);
 
 }  // namespace assay::conformance

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "conformance/judge/compare/compare.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 
@@ -17,7 +17,7 @@ std::string headed(const JudgeOptions& options, const std::string& body) {
   return text;
 }
 
-std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::Case* expected, const std::vector<std::string>* wanted) {
+std::vector<OutputSpec> wanted_specs(const Case& problem, const Case* expected, const std::vector<std::string>* wanted) {
   const std::vector<OutputSpec> all = outputs_of(Request::read_only(problem));
   std::vector<OutputSpec> specs;
   for (const OutputSpec& spec : all) {

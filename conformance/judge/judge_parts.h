@@ -17,7 +17,7 @@ namespace assay::conformance {
 std::string headed(const JudgeOptions& options, const std::string& body);
 
 // The outputs to request: those of the fixture, those named, or all that the op has.
-std::vector<OutputSpec> wanted_specs(const golden::Case& problem, const golden::Case* expected, const std::vector<std::string>* wanted);
+std::vector<OutputSpec> wanted_specs(const Case& problem, const Case* expected, const std::vector<std::string>* wanted);
 
 // The checks before the call itself: a declared absence, a failing question, the stated numerics.
 struct Opening {

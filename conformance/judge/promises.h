@@ -13,7 +13,7 @@ namespace assay::conformance {
 // A call that gave right results over two poisons.
 struct MadeCall {
   Backend& backend;
-  const golden::Case& problem;
+  const Case& problem;
   const std::vector<OutputSpec>& specs;
   Trial& trial;
   const std::map<std::string, std::vector<std::byte>>&first, &second;  // its outputs

@@ -10,7 +10,7 @@
 #include "conformance/judge/memory/guarded_buffer.h"
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/calls/questions_blame.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 
@@ -29,7 +29,7 @@ assay_tensor tensor_of(const std::string& name, Format type, const std::vector<s
   return tensor;
 }
 
-assay_parameter parameter_of(const std::string& name, const golden::Attribute& value) {
+assay_parameter parameter_of(const std::string& name, const Attribute& value) {
   assay_parameter parameter{};
   parameter.name = name.c_str();
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
@@ -69,8 +69,8 @@ std::uint64_t variety_of(const std::string& op, const std::string& name) {
   return number ^ number >> 29;
 }
 
-Trial::Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
-             std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes)
+Trial::Trial(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
+             std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes)
     : backend_(backend), problem_(problem), timeout_ms_(timeout_ms), variety_(variety_of(problem.op, problem.name)), streams_(backend), memory_(backend, variety_) {
   for (const auto& [name, value] : attributes != nullptr ? *attributes : problem.attributes) parameters_.push_back(parameter_of(name, value));
   for (const OutputSpec& spec : outputs) output_names_.push_back(spec.name);
@@ -182,10 +182,10 @@ std::vector<std::string> Trial::written_by_questions(bool asked_more) {
 
 Attempt Trial::attempt(std::uint8_t poison, Outputs memory) { return make(poison, Way{}, std::move(memory)); }
 
-Attempt Trial::attempt(const golden::Case& changed, std::uint8_t poison, const Way& way, Outputs memory) {
+Attempt Trial::attempt(const Case& changed, std::uint8_t poison, const Way& way, Outputs memory) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const golden::Tensor& tensor = changed.in.at(inputs_[i].name);
-    const golden::Tensor& first = problem_.in.at(inputs_[i].name);
+    const Tensor& tensor = changed.in.at(inputs_[i].name);
+    const Tensor& first = problem_.in.at(inputs_[i].name);
     require(tensor.type == first.type && tensor.shape == first.shape, "replayed input " + std::string(inputs_[i].name), "changed in type or shape",
             "only its contents");
     memory_.set(input_parts_[i], tensor.bytes.data());

@@ -24,7 +24,7 @@ struct Attempt {
 
 // Parts of a call, without data. Names and text values must outlive what is made of them.
 assay_tensor tensor_of(const std::string& name, Format type, const std::vector<std::int64_t>& shape);
-assay_parameter parameter_of(const std::string& name, const golden::Attribute& value);
+assay_parameter parameter_of(const std::string& name, const Attribute& value);
 
 // Bytes of workspace that the backend requests for the call; for an invalid answer 0, with the reason in `fault`.
 std::int64_t workspace_bytes_of(Backend& backend, const assay_call& call, std::string& fault);
@@ -40,8 +40,8 @@ class Trial {
   // Allocates everything, copies the inputs and poisons the rest. `problem` must outlive the trial. Throws BackendError when
   // the backend's own memory, copies or streams fail.
   // `attributes`, if given, take the place of the problem's, and must outlive the trial too.
-  Trial(Backend& backend, const golden::Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
-        std::int64_t timeout_ms, const std::map<std::string, golden::Attribute>* attributes = nullptr);
+  Trial(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
+        std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes = nullptr);
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
@@ -75,7 +75,7 @@ class Trial {
   static std::string text_of(const Way& way);
   // As `attempt`, after the inputs in device memory have become those of `changed`: the same tensors with other contents.
   // Throws InvalidArgument when a tensor of `changed` has another type or shape.
-  Attempt attempt(const golden::Case& changed, std::uint8_t poison, const Way& way, Outputs memory = {});
+  Attempt attempt(const Case& changed, std::uint8_t poison, const Way& way, Outputs memory = {});
 
   // Makes `call`, which must be refused, over `poison`. Everything that it writes is damage. No outputs.
   Attempt refused(const assay_call& call, std::uint8_t poison);
@@ -99,7 +99,7 @@ class Trial {
   void read(assay_stream* on, const CallResult& fetched, Attempt& result, Outputs memory);
 
   Backend& backend_;
-  const golden::Case& problem_;
+  const Case& problem_;
   std::int64_t timeout_ms_;
   std::uint64_t variety_;
   // Destroyed after the memory, whose copies are enqueued on them; also when the constructor throws.

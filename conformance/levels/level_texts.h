@@ -1,7 +1,7 @@
 #pragma once
 // conformance/levels/*.txt, in the order of their names.
 
-#include "conformance/cases/embedded_text.h"
+#include "conformance/support/embedded_text.h"
 
 namespace assay::conformance {
 

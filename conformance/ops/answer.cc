@@ -6,8 +6,8 @@
 
 #include "conformance/ops/op.h"
 #include "conformance/ops/product.h"
-#include "reference/layout/sizes.h"
-#include "reference/support/error.h"
+#include "reference/types/sizes.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -15,7 +15,7 @@ struct Elements {
   int bits = 32;
 
   Elements() = default;
-  explicit Elements(const golden::Tensor& tensor) : type(tensor.type), bytes(tensor.bytes.data()), bits(bits_of(tensor.type)) {}
+  explicit Elements(const Tensor& tensor) : type(tensor.type), bytes(tensor.bytes.data()), bits(bits_of(tensor.type)) {}
 
   std::uint64_t operator[](std::int64_t at) const {
     switch (bits) {

@@ -2,7 +2,7 @@
 
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
-#include "reference/layout/sizes.h"
+#include "reference/types/sizes.h"
 #include "reference/recipes/dbias.h"
 #include "reference/recipes/element_scalar.h"
 

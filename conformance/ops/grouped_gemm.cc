@@ -7,8 +7,8 @@
 #include "conformance/ops/words.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/gemm/problem.h"
-#include "reference/layout/sizes.h"
-#include "reference/support/error.h"
+#include "reference/types/sizes.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -80,11 +80,11 @@ void check_scales(const Request& request, const std::string& name, const GemmOpe
   Recipe recipe = Recipe::tensor_current;
   if (kind == GemmKind::mxfp8) recipe = Recipe::mxfp8;
   if (kind == GemmKind::nvfp4) recipe = Recipe::nvfp4;
-  if (kind == GemmKind::block) {
+  if (kind == GemmKind::fp8_block) {
     recipe = weight && problem.weight_block == WeightBlock::b128x128 ? Recipe::block_128x128 : Recipe::block_1x128;
   }
   std::int64_t wanted = static_cast<std::int64_t>(group_rows.size());
-  if (kind != GemmKind::tensor) {
+  if (kind != GemmKind::fp8_per_tensor) {
     const QuantizeProblem shape_only{.config = {.recipe = recipe,
                                                 .output = kind == GemmKind::nvfp4 ? Format::e2m1 : operand.type,
                                                 .rowwise = !operand.columnwise,

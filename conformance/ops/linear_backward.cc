@@ -5,7 +5,7 @@
 
 #include "conformance/ops/linear_request.h"
 #include "reference/linear/deferred_wgrad.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "conformance/ops/words.h"
-#include "reference/layout/sizes.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 

@@ -6,7 +6,7 @@
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
 #include "reference/layout/offsets.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -4,13 +4,11 @@
 
 #include "reference/layout/scale_shape.h"
 #include "reference/layout/swizzle.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
-using golden::Tensor;
 
 std::int64_t elements_of(const Tensor& tensor) { return tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1); }
 

@@ -39,6 +39,6 @@ struct OutputMap {
 
 // The map of output `name` of this case, for a tensor of this type and shape. Ops and names beyond the fixture schema and
 // shapes that do not fit the case give one plain matrix.
-OutputMap map_output(const golden::Case& problem, const std::string& name, const golden::Tensor& tensor);
+OutputMap map_output(const Case& problem, const std::string& name, const Tensor& tensor);
 
 }  // namespace assay::conformance

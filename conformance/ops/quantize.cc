@@ -7,7 +7,7 @@
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
 #include "reference/recipes/quantize.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

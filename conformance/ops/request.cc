@@ -3,23 +3,23 @@
 #include <cmath>
 
 #include "conformance/backends/call_layout.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
-std::string shown(const golden::Attribute& value) {
+std::string shown(const Attribute& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return show(*integer);
   if (const auto* real = std::get_if<double>(&value)) return show(*real);
   return "'" + std::get<std::string>(value) + "'";
 }
 
-TensorView view_of(const golden::Tensor& tensor) {
+TensorView view_of(const Tensor& tensor) {
   return {tensor.type, tensor.shape, tensor.bytes.empty() ? nullptr : tensor.bytes.data(),
           static_cast<std::int64_t>(tensor.bytes.size())};
 }
 
-OutputView output_view_of(golden::Tensor& tensor) {
+OutputView output_view_of(Tensor& tensor) {
   return {tensor.type, tensor.shape, tensor.bytes.empty() ? nullptr : tensor.bytes.data(),
           static_cast<std::int64_t>(tensor.bytes.size())};
 }
@@ -68,7 +68,7 @@ template struct View<void*>;
 std::string describe(const TensorView& tensor) { return described(tensor); }
 std::string describe(const OutputView& tensor) { return described(tensor); }
 
-Request Request::read_only(const golden::Case& with) {
+Request Request::read_only(const Case& with) {
   Request request(with.op);
   request.attributes = with.attributes;
   for (const auto& [name, tensor] : with.in) request.in.emplace(name, view_of(tensor));
@@ -78,7 +78,7 @@ Request Request::read_only(const golden::Case& with) {
   return request;
 }
 
-Request Request::of(golden::Case& with) {
+Request Request::of(Case& with) {
   Request request = read_only(with);
   for (auto& [name, tensor] : with.out) request.out.at(name) = output_view_of(tensor);
   return request;
@@ -89,7 +89,7 @@ Request Request::of(const assay_call& call) {
   Request request(call.op);
   for (const assay_parameter& parameter : parameter_items(call)) {
     require(parameter.name != nullptr, "parameter name", "null", "a name");
-    golden::Attribute value;
+    Attribute value;
     switch (parameter.kind) {
       case ASSAY_INTEGER: value = parameter.integer; break;
       case ASSAY_REAL: value = parameter.real; break;
@@ -112,14 +112,14 @@ Request Request::of(const assay_call& call) {
   return request;
 }
 
-const golden::Attribute* Request::find(const std::string& name) const {
+const Attribute* Request::find(const std::string& name) const {
   known_.insert(name);
   const auto found = attributes.find(name);
   return found == attributes.end() ? nullptr : &found->second;
 }
 
 std::int64_t Request::integer(const std::string& name) const {
-  const golden::Attribute* value = find(name);
+  const Attribute* value = find(name);
   if (value == nullptr) throw InvalidArgument("attribute " + name, "absent", "an integer (op " + op_ + " needs it)");
   const auto* integer = std::get_if<std::int64_t>(value);
   if (integer == nullptr) throw InvalidArgument("attribute " + name, shown(*value), "an integer");
@@ -137,7 +137,7 @@ bool Request::flag(const std::string& name, bool absent) const {
 }
 
 double Request::real_or(const std::string& name, double absent) const {
-  const golden::Attribute* value = find(name);
+  const Attribute* value = find(name);
   if (value == nullptr) return absent;
   if (const auto* real = std::get_if<double>(value)) return *real;
   if (const auto* integer = std::get_if<std::int64_t>(value)) return static_cast<double>(*integer);
@@ -145,7 +145,7 @@ double Request::real_or(const std::string& name, double absent) const {
 }
 
 std::string Request::text(const std::string& name) const {
-  const golden::Attribute* value = find(name);
+  const Attribute* value = find(name);
   if (value == nullptr) throw InvalidArgument("attribute " + name, "absent", "text (op " + op_ + " needs it)");
   const auto* text = std::get_if<std::string>(value);
   if (text == nullptr) throw InvalidArgument("attribute " + name, shown(*value), "text");

@@ -11,7 +11,7 @@
 
 #include "conformance/backend.h"
 #include "golden/io/fixture.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::conformance {
 
@@ -33,14 +33,14 @@ class Request {
   explicit Request(std::string op) : op_(std::move(op)) {}
 
   // Views of a case's own memory: the case must outlive the request.
-  static Request of(golden::Case& with);
+  static Request of(Case& with);
   // The same for questions: its outputs are named and have no memory, so that it cannot be answered.
-  static Request read_only(const golden::Case& with);
+  static Request read_only(const Case& with);
   // Views of the caller's memory. Errors: a dtype or rank that does not exist, null names.
   static Request of(const assay_call& call);
 
   const std::string& op() const { return op_; }
-  std::map<std::string, golden::Attribute> attributes;
+  std::map<std::string, Attribute> attributes;
   std::map<std::string, TensorView> in;
   std::map<std::string, OutputView> out;
 
@@ -72,7 +72,7 @@ class Request {
   const std::set<std::string>& asked_for() const { return known_; }
 
  private:
-  const golden::Attribute* find(const std::string& name) const;
+  const Attribute* find(const std::string& name) const;
 
   std::string op_;
   mutable std::set<std::string> known_;

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <string>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

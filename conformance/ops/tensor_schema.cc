@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

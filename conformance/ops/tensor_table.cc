@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "conformance/ops/tensor_schema.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

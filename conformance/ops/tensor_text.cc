@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "conformance/cases/wrap.h"
+#include "conformance/support/wrap.h"
 #include "conformance/ops/tensor_schema.h"
 
 namespace assay::conformance {

@@ -9,7 +9,7 @@
 #include "reference/layout/scale_shape.h"
 #include "reference/recipes/delayed_scaling.h"
 #include "reference/recipes/quantize.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 

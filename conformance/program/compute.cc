@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/suites/golden_cases.h"
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/suites/progress.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/version.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/writer.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
@@ -71,7 +71,7 @@ Action add_compute(CLI::App& verb) {
     std::vector<std::string> troubles(fixture.cases.size());
     parallel_for(static_cast<std::int64_t>(fixture.cases.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end && !interrupted(); ++i) {
-        golden::Case& each = fixture.cases[static_cast<std::size_t>(i)];
+        Case& each = fixture.cases[static_cast<std::size_t>(i)];
         try {
           require_room(each);
           fill_outputs(each);
@@ -97,12 +97,12 @@ Action add_compute(CLI::App& verb) {
       say("nothing was written\n");
       return ExitCode::bad_fixture;
     }
-    for (const golden::Case& each : fixture.cases) fixture.schema = std::max(fixture.schema, schema_of(each));
+    for (const Case& each : fixture.cases) fixture.schema = std::max(fixture.schema, schema_of(each));
     fixture.provenance = provenance_of(fixture.provenance);
     golden::write_fixture(options->out, fixture, {.shares_outputs = false, .leaves_large_uncompressed = true});
     tell_left_out(shown, left_out);
     std::size_t tensors = 0;
-    for (const golden::Case& each : fixture.cases) tensors += each.out.size();
+    for (const Case& each : fixture.cases) tensors += each.out.size();
     say("{}: {} case{}, {} output{}\n", golden::one_line(options->out), fixture.cases.size(), fixture.cases.size() == 1 ? "" : "s", tensors,
                tensors == 1 ? "" : "s");
     return ExitCode::passed;

@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "conformance/backends/backend.h"
-#include "conformance/cases/wrap.h"
+#include "conformance/support/wrap.h"
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/report/report.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/version.h"
 #include "conformance/worker/answers.h"

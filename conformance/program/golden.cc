@@ -7,9 +7,9 @@
 
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/suites/golden_cases.h"
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/suites/progress.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "golden/io/manifest.h"
 #include "golden/io/text_file.h"

@@ -9,15 +9,15 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
 #include "conformance/catalogue/reach.h"
-#include "conformance/cases/wrap.h"
+#include "conformance/support/wrap.h"
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/case_files.h"
 #include "conformance/levels/levels.h"
 #include "conformance/program/list_schema.h"
 #include "conformance/report/report.h"
-#include "conformance/suites/standard_error.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_error.h"
+#include "conformance/support/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/judge/trial.h"
 #include "golden/io/contained_reader.h"
@@ -94,7 +94,7 @@ void list_counts() {
     const bool recorded = provenance.is_object() && provenance.contains("device") && provenance.at("device").is_string();
     Fixtures& of = by_origin[recorded ? "recorded on " + provenance.at("device").get<std::string>() : "origin " + entry.origin];
     ++of.files;
-    for (const golden::Case& each : golden::read_fixture_contained(golden_folder() / entry.file).cases) {
+    for (const Case& each : golden::read_fixture_contained(golden_folder() / entry.file).cases) {
       ++of.cases;
       for (const auto& [name, tensor] : each.out) of.elements += tensor.elements();
     }
@@ -105,8 +105,8 @@ void list_counts() {
 
 ExitCode list_algorithms(const ListOptions& options) {
   const CaseLine line = parse_case_line(options.algorithms_of);
-  const golden::Case problem = generate(line);
-  golden::Case copy = problem;
+  const Case problem = generate(line);
+  Case copy = problem;
   std::vector<OutputSpec> outputs = outputs_of(Request::of(copy));
   const std::unique_ptr<Backend> backend = options.backend.open();
   Trial trial(*backend, problem, outputs, -1, options.backend.timeout_s * 1000);

@@ -8,7 +8,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/former_words.h"
-#include "conformance/cases/wrap.h"
+#include "conformance/support/wrap.h"
 #include "conformance/ops/tensor_schema.h"
 
 namespace assay::conformance {

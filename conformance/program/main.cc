@@ -8,18 +8,18 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/cases/case_schema.h"
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/program/memory_limit.h"
 #include "conformance/report/run_header.h"
-#include "conformance/suites/standard_error.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_error.h"
+#include "conformance/support/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/version.h"
 #include "conformance/worker/remote.h"
 #include "conformance/worker/server.h"
 #include "golden/io/reader.h"
 #include "golden/io/replace_file.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace {
 

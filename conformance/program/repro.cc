@@ -4,9 +4,9 @@
 
 #include "conformance/generate/generator.h"
 #include "conformance/suites/golden_cases.h"
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/report/run_header.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_output.h"
 #include "conformance/suites/suite.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/verbs.h"
@@ -53,7 +53,7 @@ Action add_repro(CLI::App& verb) {
     close_backends(report);
     if (!options->save.empty()) {
       golden::Fixture fixture;
-      golden::Case each = generate(line);
+      Case each = generate(line);
       const std::vector<std::string> wanted = wanted_outputs(line);
       fill_outputs(each, &wanted);
       fixture.schema = schema_of(each);

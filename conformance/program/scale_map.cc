@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
 #include "conformance/report/run_header.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/diagnose/scale_map/scale_map.h"
 

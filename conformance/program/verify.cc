@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "conformance/suites/fixture_cases.h"
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/report/run_header.h"
-#include "conformance/suites/standard_error.h"
+#include "conformance/support/standard_error.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/verbs.h"
 

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "golden/io/replace_file.h"
 
 namespace assay::conformance {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "conformance/report/report_counts.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_output.h"
 #include "golden/io/replace_file.h"
 
 namespace assay::conformance {

@@ -6,7 +6,7 @@
 #include "conformance/suites/progress.h"
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_output.h"
 
 namespace assay::conformance {
 namespace {

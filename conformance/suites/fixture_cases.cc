@@ -6,18 +6,18 @@
 #include "conformance/cases/former_words.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/suites/golden_cases.h"
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/manifest.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
-std::string recipe_of(const golden::Case& each) {
+std::string recipe_of(const Case& each) {
   for (const char* name : {"recipe", "kind"}) {
     const auto found = each.attributes.find(name);
     if (found != each.attributes.end() && std::holds_alternative<std::string>(found->second)) {
@@ -45,8 +45,8 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       continue;
     }
     const std::string shown = golden::one_line(file.string());  // file names are input too
-    std::vector<const golden::Case*> cases;
-    for (const golden::Case& each : fixture.cases) {
+    std::vector<const Case*> cases;
+    for (const Case& each : fixture.cases) {
       const bool wanted = std::all_of(only.begin(), only.end(), [&](const std::string& word) {
         if (words == FixtureWords::parts_of_case) return each.name.find(word) != std::string::npos;
         return matches(word, each.name, file.filename().string() + "/" + each.name);
@@ -57,7 +57,7 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
     Progress line(golden::one_line(file.filename().string()), static_cast<std::int64_t>(cases.size()), progress);
     std::vector<std::string> inconsistent(cases.size());
     judge_in_parallel(choice, static_cast<std::int64_t>(cases.size()), [&](std::int64_t i, Judged judged) {
-      const golden::Case& each = *cases[static_cast<std::size_t>(i)];
+      const Case& each = *cases[static_cast<std::size_t>(i)];
       JudgeOptions options = choice.judge_options();
       options.title = shown + ": " + each.name;
       options.reproduce = command_name() + " verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
@@ -89,7 +89,7 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       }
       return Verdict::not_tried;
     }, [&](std::int64_t i, Judgement judgement) {
-      const golden::Case& each = *cases[static_cast<std::size_t>(i)];
+      const Case& each = *cases[static_cast<std::size_t>(i)];
       if (judgement.verdict == Verdict::machine_failed) judgement.text = shown + ": " + each.name + "\n  " + judgement.text;
       report.add({golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), std::move(judgement)});
     });

@@ -8,14 +8,14 @@
 
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/report/version.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/memory.h"
-#include "golden/io/tensor.h"
+#include "reference/types/tensor.h"
 #include "golden/io/text_file.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
@@ -45,7 +45,7 @@ std::vector<std::filesystem::path> case_lists(const std::filesystem::path& golde
   return lists;
 }
 
-void require_room(const golden::Case& each) {
+void require_room(const Case& each) {
   std::int64_t stored = 0;
   for (const auto* side : {&each.in, &each.out}) {
     for (const auto& [name, tensor] : *side) stored += static_cast<std::int64_t>(tensor.bytes.size());
@@ -56,22 +56,22 @@ void require_room(const golden::Case& each) {
   const Request request = Request::read_only(each);
   for (const OutputSpec& spec : outputs_of(request)) {
     std::int64_t bytes = 0;
-    const bool fits = !__builtin_mul_overflow(golden::element_count(spec.shape), golden::stored_bytes(spec.type), &bytes) && bytes <= left;
-    require(fits, spec.name, golden::shape_text(spec.shape), "outputs of at most " + show(most) + " bytes, for the tensors in the file and the memory of this machine");
+    const bool fits = !__builtin_mul_overflow(element_count(spec.shape), stored_bytes(spec.type), &bytes) && bytes <= left;
+    require(fits, spec.name, shape_text(spec.shape), "outputs of at most " + show(most) + " bytes, for the tensors in the file and the memory of this machine");
     left -= bytes;
   }
 }
 
-void fill_outputs(golden::Case& each, const std::vector<std::string>* wanted) {
+void fill_outputs(Case& each, const std::vector<std::string>* wanted) {
   each.out.clear();
   for (const OutputSpec& spec : outputs_of(Request::of(each))) {
     if (wanted != nullptr && std::find(wanted->begin(), wanted->end(), spec.name) == wanted->end()) continue;
-    each.out.emplace(spec.name, golden::make_tensor(spec.type, spec.shape));
+    each.out.emplace(spec.name, make_tensor(spec.type, spec.shape));
   }
   answer(Request::of(each), Layer::fast);
 }
 
-std::int64_t schema_of(const golden::Case& each) {
+std::int64_t schema_of(const Case& each) {
   static const std::set<std::string> kQuantize{"recipe", "otype", "pow2", "eps", "scale_layout", "dbias", "zero_sign"};
   static const std::set<std::string> kQuantizeIn{"x", "splits", "scale", "amax"};
   static const std::set<std::string> kGemm{"kind", "layout", "alpha", "beta", "split_accumulator", "N", "K", "weight_block", "dtype_d", "arch"};
@@ -103,13 +103,13 @@ golden::Fixture make_fixture(const std::filesystem::path& list) {
   fixture.cases.resize(lines.size());
   parallel_for(static_cast<std::int64_t>(lines.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end && !interrupted(); ++i) {
-      golden::Case& each = fixture.cases[static_cast<std::size_t>(i)];
+      Case& each = fixture.cases[static_cast<std::size_t>(i)];
       each = generate(lines[static_cast<std::size_t>(i)]);
       const std::vector<std::string> wanted = wanted_outputs(lines[static_cast<std::size_t>(i)]);
       fill_outputs(each, &wanted);
     }
   });
-  for (const golden::Case& each : fixture.cases) fixture.schema = std::max(fixture.schema, schema_of(each));
+  for (const Case& each : fixture.cases) fixture.schema = std::max(fixture.schema, schema_of(each));
   fixture.provenance = fmt::format(R"({{"producer": "assay golden build", "source": "cases/{}", "note": "computed by the CPU reference"}})",
                                    list.filename().string());
   return fixture;

@@ -23,13 +23,13 @@ golden::Fixture make_fixture(const std::filesystem::path& list);
 
 // Errors: InvalidArgument if the outputs of a case from a file of unknown origin take more memory than 64 MiB and 1024 times
 // the tensors that the file has for it, or more than the machine has to spare: a few numbers in a file can ask for any size.
-void require_room(const golden::Case& each);
+void require_room(const Case& each);
 
 // Gives a case every output that its op has (or only the `wanted` ones), as the reference answers. Bytes that an op leaves
 // untouched are 0.
-void fill_outputs(golden::Case& each, const std::vector<std::string>* wanted = nullptr);
+void fill_outputs(Case& each, const std::vector<std::string>* wanted = nullptr);
 
 // 1 if fixture schema 1 can hold the case, else 2.
-std::int64_t schema_of(const golden::Case& each);
+std::int64_t schema_of(const Case& each);
 
 }  // namespace assay::conformance

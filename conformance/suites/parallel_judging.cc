@@ -12,7 +12,7 @@
 
 #include "conformance/backends/built_in.h"
 #include "conformance/judge/compare/compare.h"
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/worker/remote.h"
 #include "reference/support/parallel.h"
 

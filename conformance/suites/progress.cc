@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "conformance/suites/standard_error.h"
+#include "conformance/support/standard_error.h"
 
 namespace assay::conformance {
 namespace {

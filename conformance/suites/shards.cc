@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "conformance/generate/generator.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 

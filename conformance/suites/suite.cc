@@ -20,7 +20,7 @@
 #include "conformance/judge/calls/scenario.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
@@ -147,7 +147,7 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
   options.expected_by = judged.expecting;
   std::vector<CaseReport> reports;
   caught(report, judged, options, [&] {
-    const golden::Case problem = generate(line);
+    const Case problem = generate(line);
     std::unique_ptr<Backend> other;
     const Recovery recovery{[&](const BackendFault& fault, const JudgeOptions& under) { return judgement_of(fault, judged, under); },
                             [&] { return restarted(choice, other); }};
@@ -164,7 +164,7 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
 }
 
 Judgement judge_with_faults(Backend& backend, const CaseLine& line, const JudgeOptions& options) {
-  const golden::Case problem = generate(line);
+  const Case problem = generate(line);
   return judge_faulty_contents(backend, problem, content_faults(line, problem), options);
 }
 
@@ -197,7 +197,7 @@ std::unique_ptr<Foreseen> foresee(const CaseLine& line, const BackendChoice& cho
   try {
     const std::vector<std::string> wanted = wanted_outputs(line);
     JudgeOptions options = options_for(line, choice, wanted);
-    std::vector<golden::Case> steps = replay_plan(line).count == 0 ? std::vector<golden::Case>{} : replay_steps(line);
+    std::vector<Case> steps = replay_plan(line).count == 0 ? std::vector<Case>{} : replay_steps(line);
     if (steps.empty()) steps.push_back(generate(line));
     return std::make_unique<Foreseen>(std::move(steps), options, statements.of(line));
   } catch (const std::exception&) {
@@ -258,7 +258,7 @@ void selection_of_fixtures(const std::vector<std::string>& words, Selection& sel
   for (const std::filesystem::path& file : all) {
     bool takes_part = false;
     try {
-      for (const golden::Case& each : reader.read(file).cases) {
+      for (const Case& each : reader.read(file).cases) {
         const std::string path = file.filename().string() + "/" + each.name;
         bool all_match = true;
         for (const std::string& word : words) {

@@ -46,8 +46,8 @@ std::string described(GemmKind kind) {
   switch (kind) {
     case GemmKind::bf16: return "grouped GEMM of bf16";
     case GemmKind::f16: return "grouped GEMM of f16";
-    case GemmKind::tensor: return "grouped GEMM of FP8 with one scale per tensor";
-    case GemmKind::block: return "grouped GEMM of block-scaled FP8";
+    case GemmKind::fp8_per_tensor: return "grouped GEMM of FP8 with one scale per tensor";
+    case GemmKind::fp8_block: return "grouped GEMM of block-scaled FP8";
     case GemmKind::mxfp8: return "grouped GEMM of MXFP8";
     default: return "grouped GEMM of NVFP4";
   }
@@ -56,10 +56,10 @@ std::string described(GemmKind kind) {
 // The first version that has the kind on an architecture that has it.
 int first_version(GemmKind kind, bool hopper) {
   switch (kind) {
-    case GemmKind::tensor: return hopper ? 130500 : 130300;
+    case GemmKind::fp8_per_tensor: return hopper ? 130500 : 130300;
     case GemmKind::mxfp8: return 130300;
     case GemmKind::nvfp4:
-    case GemmKind::block: return 130400;
+    case GemmKind::fp8_block: return 130400;
     default: return hopper ? 130400 : 130300;
   }
 }
@@ -141,7 +141,7 @@ std::string CublasLtLibrary::missing(const GroupedGemmCall& call, int architectu
   if (!hopper && !blackwell) {
     return what + " through cuBLASLt needs SM90 or SM100 to SM110; the device is " + here;
   }
-  if (call.kind == GemmKind::block && architecture != 90) {
+  if (call.kind == GemmKind::fp8_block && architecture != 90) {
     return what + " through cuBLASLt exists on SM90 only, where f32 scales are applied between products; the device is " + here +
            ", whose block scaling is MXFP8: quantize with recipe mxfp8 there";
   }

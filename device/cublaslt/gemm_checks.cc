@@ -17,7 +17,7 @@ void require_row_bytes(std::int64_t elements, Format type, const std::string& na
 
 // Arrays of scales, by blocks, are read 16 bytes at a time. One scale per tensor is copied by the set-up.
 void require_aligned_scales(const GroupedGemmCall& call, const GemmSide& side) {
-  if (call.kind != GemmKind::block && call.kind != GemmKind::mxfp8 && call.kind != GemmKind::nvfp4) return;
+  if (call.kind != GemmKind::fp8_block && call.kind != GemmKind::mxfp8 && call.kind != GemmKind::nvfp4) return;
   const std::string name = std::string(side.name) + ".scale_inv";
   if (side.operand->scale_inv != nullptr) require_pointer(side.operand->scale_inv, name, 16);
   if (side.operand->scale_inv_list == nullptr) return;
@@ -78,7 +78,7 @@ void check_settings(const GroupedGemmCall& call, const CublasLtSettings& setting
   }
   if (settings.route == CublasLtRoute::expanded_scales) {
     const bool tiles =
-        call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
+        call.kind == GemmKind::fp8_block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
     require(tiles, "route", "expanded_scales", "direct, but for 128x128 scales of w");
   }
 }
@@ -90,7 +90,7 @@ void check_call(const GroupedGemmCall& call, const CublasLtSettings& settings, c
   const std::string missing = library.missing(call, device.architecture);
   if (!missing.empty()) throw NotSupported(missing);
   const GemmSides sides = gemm_sides(call);
-  if (call.kind == GemmKind::tensor && device.architecture < 100) {
+  if (call.kind == GemmKind::fp8_per_tensor && device.architecture < 100) {
     for (const GemmSide* side : {&sides.rows, &sides.columns}) {
       require(side->k_major, std::string(side->name) + ".columnwise", side->operand->columnwise,
               std::string(side->along_rows ? "columnwise" : "rowwise") + " storage, which FP8 reads in layout " +

@@ -40,8 +40,8 @@ Scales scales_of(const GroupedGemmCall& call, const GemmSide& from) {
   };
   const std::int64_t columns = from.columns;
   switch (call.kind) {
-    case GemmKind::tensor: scales.bytes = 4; break;
-    case GemmKind::block:
+    case GemmKind::fp8_per_tensor: scales.bytes = 4; break;
+    case GemmKind::fp8_block:
       if (from.weight && call.weight_block == WeightBlock::b128x128) {
         scales.bytes = columnwise ? 4 * ceil_div(columns, 128) * round_up(ceil_div(rows, 128), 4)
                                   : 4 * round_up(ceil_div(columns, 128), 4) * ceil_div(rows, 128);

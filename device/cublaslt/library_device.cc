@@ -24,7 +24,7 @@ std::string described(const GroupedGemmCall& call) {
     text += std::string(", ") + side->name + " " + format_name(side->operand->type) +
             (side->operand->columnwise ? " columnwise" : "");
   }
-  if (call.kind == GemmKind::block && call.layout != GemmLayout::NT) {
+  if (call.kind == GemmKind::fp8_block && call.layout != GemmLayout::NT) {
     text += call.weight_block == WeightBlock::b128x128 ? ", w scaled 128x128" : ", w scaled 1x128";
   }
   return text + ", D " + format_name(call.d_type);

@@ -18,7 +18,7 @@ int library_type(Format type) {
 
 std::int32_t scale_mode(const GroupedGemmCall& call, const GemmSide& side, CublasLtRoute route) {
   switch (call.kind) {
-    case GemmKind::tensor: return kScaleOneAGroup;
+    case GemmKind::fp8_per_tensor: return kScaleOneAGroup;
     case GemmKind::mxfp8: return kScaleVector32E8m0;
     case GemmKind::nvfp4: return kScaleVector16E4m3;
     default: break;
@@ -30,7 +30,7 @@ std::int32_t scale_mode(const GroupedGemmCall& call, const GemmSide& side, Cubla
 }  // namespace
 
 bool fast_accumulation(const GroupedGemmCall& call) {
-  return (call.kind == GemmKind::tensor || call.kind == GemmKind::mxfp8) && !call.split_accumulator;
+  return (call.kind == GemmKind::fp8_per_tensor || call.kind == GemmKind::mxfp8) && !call.split_accumulator;
 }
 
 void describe(const CublasLtLibrary& library, const Device& device, const GroupedGemmCall& call, const CublasLtSettings& settings,

@@ -12,7 +12,7 @@ bool reads_wrong_scales(const GroupedGemmCall& call, int multiprocessors) {
   constexpr std::int64_t kCluster = 128, kBlock = 128, kBlocksAtFault = 8,
                          kMaxClusters = 66;  // measured with 132 multiprocessors
   const bool squares =
-      call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
+      call.kind == GemmKind::fp8_block && call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
   if (!squares || call.d_type != Format::f32) return false;
   const auto parts = [](std::int64_t extent, std::int64_t size) { return extent / size + (extent % size != 0); };
   const bool fprop = call.layout == GemmLayout::TN;

@@ -7,7 +7,7 @@
 #include "device/layout/groups.h"
 #include "device/support/error.h"
 #include "device/support/stream.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::device {
 

@@ -18,10 +18,10 @@ Scales scales_of(const GroupedGemmCall& call, bool weight) {
   switch (call.kind) {
     case GemmKind::bf16:
     case GemmKind::f16: return Scales::none;
-    case GemmKind::tensor: return Scales::one;
+    case GemmKind::fp8_per_tensor: return Scales::one;
     case GemmKind::mxfp8: return Scales::e8m0;
     case GemmKind::nvfp4: return Scales::e4m3;
-    case GemmKind::block: break;
+    case GemmKind::fp8_block: break;
   }
   return weight && call.weight_block == WeightBlock::b128x128 ? Scales::f32_128x128 : Scales::f32_1x128;
 }
@@ -114,10 +114,10 @@ void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan,
     require(plan.merge != SliceMerge::none, "plan.merge", "none", "a way to merge several slices");
   }
   const bool scales_inside = plan.promotion >= Promotion::fma_scales_first;
-  require(scales_inside == (call.kind == GemmKind::block), "plan.promotion", static_cast<std::int64_t>(plan.promotion),
+  require(scales_inside == (call.kind == GemmKind::fp8_block), "plan.promotion", static_cast<std::int64_t>(plan.promotion),
           "an fma promotion for kind block, and for no other");
   std::int64_t unit_of_k = 1;  // promotion intervals and slices start on multiples of it
-  if (call.kind == GemmKind::block) {
+  if (call.kind == GemmKind::fp8_block) {
     require(plan.promotion_interval > 0 && 128 % plan.promotion_interval == 0, "plan.promotion_interval", plan.promotion_interval,
             "a divisor of 128 for kind block");
     unit_of_k = plan.promotion_interval;

@@ -126,7 +126,7 @@ __device__ std::int64_t sum_before(std::int64_t value, std::int64_t* scratch, st
 // alpha times the scales of the whole sum (plan.h, GemmEpilogue). Without products alpha alone: scales and amax may not exist.
 __device__ float sum_factor(const SetupCall& call, const Group& group, int t, float alpha) {
   if (group.depth == 0) return alpha;
-  if (call.kind == GemmKind::tensor) {
+  if (call.kind == GemmKind::fp8_per_tensor) {
     const auto scale = [](const GroupOperand& operand) { return *static_cast<const float*>(operand.scale); };
     return __fmul_rn(__fmul_rn(alpha, scale(group.columns)), scale(group.rows));
   }

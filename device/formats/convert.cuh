@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 #ifdef __CUDACC__
 #include <cuda_fp16.h>

@@ -40,7 +40,7 @@ void require_type(GemmKind kind, Format type, const std::string& name) {
 
 // spec grouped-gemm-1.2: which storage a contraction along the rows of the matrix, or along its columns, reads.
 void require_storage(const GroupedGemmCall& call, const GemmOperand& operand, bool along_rows, const std::string& name) {
-  const bool either = call.kind == GemmKind::bf16 || call.kind == GemmKind::f16 || call.kind == GemmKind::tensor;
+  const bool either = call.kind == GemmKind::bf16 || call.kind == GemmKind::f16 || call.kind == GemmKind::fp8_per_tensor;
   if (either) return;
   require(operand.columnwise == along_rows, name + ".columnwise", static_cast<std::int64_t>(operand.columnwise),
           std::string(along_rows ? "columnwise" : "rowwise") + " storage, which kind " + kind_name(call.kind) +

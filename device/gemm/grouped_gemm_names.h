@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "device/support/format_name.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/gemm/plan.h"
 
 namespace assay::device {

@@ -29,7 +29,7 @@ GemmKind product_kind(const LinearConfig& config) {
     case LinearRecipe::none:
       return config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16;
     case LinearRecipe::block:
-      return GemmKind::block;
+      return GemmKind::fp8_block;
     case LinearRecipe::mxfp8:
       return GemmKind::mxfp8;
     case LinearRecipe::nvfp4:
@@ -38,7 +38,7 @@ GemmKind product_kind(const LinearConfig& config) {
     case LinearRecipe::tensor_delayed:
       break;
   }
-  return GemmKind::tensor;
+  return GemmKind::fp8_per_tensor;
 }
 
 Format code_of(const LinearConfig& config, LinearTensor tensor) {
@@ -55,7 +55,7 @@ GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format
   const bool swizzled = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
   call.scale_layout = swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
   // Block scaling never has fast accumulation (spec grouped-linear-1.3); per-tensor has it in forward.
-  call.split_accumulator = call.kind == GemmKind::block || (call.kind == GemmKind::tensor && layout != GemmLayout::TN);
+  call.split_accumulator = call.kind == GemmKind::fp8_block || (call.kind == GemmKind::fp8_per_tensor && layout != GemmLayout::TN);
   call.x.type = code_of(config, LinearTensor::activation);
   call.w.type = code_of(config, LinearTensor::weight);
   call.dy.type = code_of(config, LinearTensor::gradient);

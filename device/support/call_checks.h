@@ -8,7 +8,7 @@
 
 #include "device/layout/check_rows.h"
 #include "device/support/format_name.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
 
 namespace assay::device {

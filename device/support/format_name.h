@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::device {
 

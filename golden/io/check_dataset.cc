@@ -6,8 +6,8 @@
 #include "golden/io/hdf5_handle.h"
 #include "golden/io/read_attribute.h"
 #include "golden/io/stored_type.h"
-#include "golden/io/tensor.h"
-#include "reference/support/error.h"
+#include "reference/types/tensor.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

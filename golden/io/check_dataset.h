@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "golden/io/read_context.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::golden {
 

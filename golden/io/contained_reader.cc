@@ -19,7 +19,7 @@
 #include "golden/io/hdf5_handle.h"
 #include "golden/io/memory.h"
 #include "golden/io/reading_child.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

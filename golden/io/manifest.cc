@@ -10,9 +10,9 @@
 #include "golden/io/contained_reader.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/sha256.h"
-#include "golden/io/tensor.h"
+#include "reference/types/tensor.h"
 #include "golden/io/text_file.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

@@ -9,7 +9,7 @@
 #include "golden/io/hdf5_handle.h"
 #include "golden/io/stored_type.h"
 #include "golden/io/utf8.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

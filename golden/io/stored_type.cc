@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

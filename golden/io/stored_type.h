@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::golden {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "golden/io/fixture_error.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

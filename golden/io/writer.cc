@@ -13,9 +13,9 @@
 #include "golden/io/replace_file.h"
 #include "golden/io/sha256.h"
 #include "golden/io/stored_type.h"
-#include "golden/io/tensor.h"
+#include "reference/types/tensor.h"
 #include "golden/io/utf8.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

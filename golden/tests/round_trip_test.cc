@@ -15,7 +15,7 @@
 #include "golden/io/manifest.h"
 #include "golden/io/reader.h"
 #include "golden/io/writer.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "golden/io/fixture.h"
-#include "golden/io/tensor.h"
+#include "reference/types/tensor.h"
 
 namespace assay::golden {
 

@@ -1,9 +1,9 @@
-#include "golden/io/tensor.h"
+#include "reference/types/tensor.h"
 
 #include <gtest/gtest.h>
 
 #include "golden/tests/sample_fixture.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::golden {
 namespace {

@@ -1,7 +1,7 @@
 #include <bit>
 
 #include "reference/arithmetic/tensor_core.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

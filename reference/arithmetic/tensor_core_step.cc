@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "reference/arithmetic/decoded.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/simd.h"
 
 namespace assay {

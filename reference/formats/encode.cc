@@ -5,7 +5,7 @@
 #include <string>
 
 #include "reference/formats/fast_codes.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/simd.h"
 
 namespace assay {

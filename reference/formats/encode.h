@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay {
 

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::gemm {
 

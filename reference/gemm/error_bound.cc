@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "reference/gemm/error_bound_parts.h"
-#include "reference/layout/sizes.h"
-#include "reference/support/error.h"
+#include "reference/types/sizes.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay {
@@ -239,7 +239,7 @@ Sum special_sum(const GroupedGemmView& view, const GroupView& group, const Opera
   double sum = 0, size = 0, least = 1, largest = 1;
   for (std::size_t k = 0; k < depth; ++k) {
     double scale = 1;
-    if (view.kind == GemmKind::block) {
+    if (view.kind == GemmKind::fp8_block) {
       const double s_rows = group.rows.scale.value(static_cast<std::int64_t>(i), static_cast<std::int64_t>(k));
       const double s_columns = group.columns.scale.value(static_cast<std::int64_t>(j), static_cast<std::int64_t>(k));
       scale = s_rows * s_columns;
@@ -263,7 +263,7 @@ Sum special_sum(const GroupedGemmView& view, const GroupView& group, const Opera
 void bound_row(const GroupedGemmView& view, const GroupView& group, std::span<const AnyOrder> hardware, const Operand& rows,
                const Operand& columns, std::int64_t i, std::span<CertifiedBound> bounds) {
   const auto n = static_cast<std::size_t>(group.n), row = static_cast<std::size_t>(i * group.depth);
-  const bool scales_outside = view.kind == GemmKind::block;
+  const bool scales_outside = view.kind == GemmKind::fp8_block;
   const std::int64_t length = scales_outside ? 128 : std::max<std::int64_t>(group.depth, 1);
   BlockRow block(n);
   std::vector<Sum> sums(n);

@@ -55,7 +55,7 @@ struct Factors {
 Factors factors_of(const GroupedGemmView& view, const GroupView& group) {
   Factors factors;
   factors.value[0] = group.alpha;
-  if (view.kind == GemmKind::tensor) {
+  if (view.kind == GemmKind::fp8_per_tensor) {
     if (group.rows.scale.data != nullptr) factors.value[1] = group.rows.scale.value(0, 0);
     if (group.columns.scale.data != nullptr) factors.value[2] = group.columns.scale.value(0, 0);
   } else if (view.kind == GemmKind::nvfp4) {

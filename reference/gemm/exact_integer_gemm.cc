@@ -12,7 +12,7 @@
 #include "reference/formats/bf16.h"
 #include "reference/formats/f16.h"
 #include "reference/gemm/problem.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
@@ -121,7 +121,7 @@ double sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (view.kind == GemmKind::nvfp4 && group.depth != 0) {
     return group.alpha * group.columns.amax * group.rows.amax * static_cast<float>(1.0 / 7225344.0);
   }
-  if (view.kind != GemmKind::tensor || group.depth == 0) return group.alpha;
+  if (view.kind != GemmKind::fp8_per_tensor || group.depth == 0) return group.alpha;
   const double with_columns = static_cast<double>(group.alpha) * group.columns.scale.value(0, 0);
   const double factor = with_columns * group.rows.scale.value(0, 0);
   require(is_f32(with_columns) && is_f32(factor), "alpha", group.alpha, "scales and alpha whose product f32 holds");

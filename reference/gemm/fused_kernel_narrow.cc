@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/simd.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(ASSAY_PORTABLE)

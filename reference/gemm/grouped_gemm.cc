@@ -11,7 +11,7 @@
 #include "reference/gemm/fused_kernel.h"
 #include "reference/gemm/packed_operand.h"
 #include "reference/gemm/problem.h"
-#include "reference/layout/sizes.h"
+#include "reference/types/sizes.h"
 #include "reference/support/parallel.h"
 
 namespace assay {
@@ -176,7 +176,7 @@ const float* accumulate(const Tile& tile, Workspace& work) {
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (group.depth == 0) return group.alpha;
   switch (view.kind) {
-    case GemmKind::tensor: {
+    case GemmKind::fp8_per_tensor: {
       const float columns_first = group.alpha * group.columns.scale.value(0, 0);
       return columns_first * group.rows.scale.value(0, 0);
     }

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <span>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/gemm/plan.h"
 #include "reference/recipes/quantize.h"
 

@@ -149,7 +149,7 @@ float accumulated(const GroupedGemmView& view, const GroupView& group, std::int6
 // alpha times the scales of the whole sum. A sum of no products is multiplied by alpha alone.
 float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (group.depth == 0) return group.alpha;
-  if (view.kind == GemmKind::tensor) {
+  if (view.kind == GemmKind::fp8_per_tensor) {
     const float with_columns = group.alpha * group.columns.scale.value(0, 0);
     return with_columns * group.rows.scale.value(0, 0);
   }

@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/simd.h"
 
 namespace assay::gemm {

@@ -61,12 +61,12 @@ constexpr PlanKey measured(GemmKind kind) {
           .split_k = 1, .kind = kind};
 }
 constexpr PlanKey measured_tensor(bool split_accumulator) {
-  PlanKey key = measured(GemmKind::tensor);
+  PlanKey key = measured(GemmKind::fp8_per_tensor);
   key.split_accumulator = split_accumulator;
   return key;
 }
 constexpr PlanKey measured_block(WeightBlock weight_block) {
-  PlanKey key = measured(GemmKind::block);
+  PlanKey key = measured(GemmKind::fp8_block);
   key.weight_block = weight_block;
   return key;
 }
@@ -86,19 +86,19 @@ constexpr PlanEntry kTable[] = {
 
     {assumed("sm100", GemmKind::bf16), plan("sm100.bf16.chain"), kEmulated},
     {assumed("sm100", GemmKind::f16), plan("sm100.f16.chain"), kEmulated},
-    {assumed("sm100", GemmKind::tensor), plan("sm100.fp8_tensor.chain"), kEmulated},
+    {assumed("sm100", GemmKind::fp8_per_tensor), plan("sm100.fp8_tensor.chain"), kEmulated},
     {assumed("sm100", GemmKind::mxfp8), plan("sm100.mxfp8.chain"), kEmulated},
     {assumed("sm100", GemmKind::nvfp4), plan("sm100.nvfp4.chain"), kEmulated},
 
     {assumed("sm120", GemmKind::bf16), plan("sm120.bf16.chain"), kEmulated},
     {assumed("sm120", GemmKind::f16), plan("sm120.f16.chain"), kEmulated},
-    {assumed("sm120", GemmKind::tensor), plan("sm120.fp8_tensor.chain"), kEmulated},
+    {assumed("sm120", GemmKind::fp8_per_tensor), plan("sm120.fp8_tensor.chain"), kEmulated},
     {assumed("sm120", GemmKind::mxfp8), plan("sm120.mxfp8.chain"), kEmulated},
     {assumed("sm120", GemmKind::nvfp4), plan("sm120.nvfp4.chain"), kEmulated},
 
     {assumed("sm89", GemmKind::bf16), plan("sm89.bf16.chain"), kEmulated},
     {assumed("sm89", GemmKind::f16), plan("sm89.f16.chain"), kEmulated},
-    {assumed("sm89", GemmKind::tensor), plan("sm89.fp8_tensor.chain"), kEmulatedFp8},
+    {assumed("sm89", GemmKind::fp8_per_tensor), plan("sm89.fp8_tensor.chain"), kEmulatedFp8},
 
     {assumed("sm80", GemmKind::bf16), plan("sm80.bf16.chain"), kEmulated},
     {assumed("sm80", GemmKind::f16), plan("sm80.f16.chain"), kEmulated},
@@ -142,32 +142,7 @@ Comparison compare(const PlanKey& entry, const PlanKey& request) {
   return result;
 }
 
-constexpr std::string_view kKindNames[] = {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"};
-constexpr std::string_view kLayoutNames[] = {"TN", "NN", "NT"};
-
-template <class Enum, std::size_t count>
-std::optional<Enum> named(const std::string_view (&names)[count], std::string_view name) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::string_view name_of(GemmKind kind) {
-  const auto index = static_cast<std::size_t>(kind);
-  return index < std::size(kKindNames) ? kKindNames[index] : "unknown";
-}
-
-std::string_view name_of(GemmLayout layout) {
-  const auto index = static_cast<std::size_t>(layout);
-  return index < std::size(kLayoutNames) ? kLayoutNames[index] : "unknown";
-}
-
-std::optional<GemmKind> gemm_kind_named(std::string_view name) { return named<GemmKind>(kKindNames, name); }
-
-std::optional<GemmLayout> gemm_layout_named(std::string_view name) { return named<GemmLayout>(kLayoutNames, name); }
 
 std::span<const AccumulationPlan> accumulation_plans() { return kPlans; }
 

@@ -18,17 +18,9 @@
 #include <string_view>
 
 #include "reference/arithmetic/tensor_core.h"
+#include "reference/types/gemm.h"
 
 namespace assay {
-
-enum class GemmKind : std::uint32_t { bf16 = 0, f16 = 1, tensor = 2, block = 3, mxfp8 = 4, nvfp4 = 5 };
-enum class GemmLayout : std::uint32_t { TN = 0, NN = 1, NT = 2 };  // fprop, dgrad, wgrad
-enum class WeightBlock : std::uint32_t { b1x128 = 0, b128x128 = 1 };
-
-std::string_view name_of(GemmKind kind);
-std::string_view name_of(GemmLayout layout);
-std::optional<GemmKind> gemm_kind_named(std::string_view name);
-std::optional<GemmLayout> gemm_layout_named(std::string_view name);
 
 // How the chain's value t_j of one promotion interval enters the running f32 value acc (spec plans-1.2).
 enum class Promotion : std::uint32_t {

@@ -4,8 +4,8 @@
 
 #include "reference/layout/offsets.h"
 #include "reference/layout/scale_shape.h"
-#include "reference/layout/sizes.h"
-#include "reference/support/error.h"
+#include "reference/types/sizes.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
@@ -42,10 +42,10 @@ std::optional<Recipe> recipe_of(const GroupedGemmProblem& problem, bool weight) 
   switch (problem.kind) {
     case GemmKind::bf16:
     case GemmKind::f16: return std::nullopt;
-    case GemmKind::tensor: return Recipe::tensor_current;
+    case GemmKind::fp8_per_tensor: return Recipe::tensor_current;
     case GemmKind::mxfp8: return Recipe::mxfp8;
     case GemmKind::nvfp4: return Recipe::nvfp4;
-    case GemmKind::block: break;
+    case GemmKind::fp8_block: break;
   }
   const bool tiles = weight && problem.layout != GemmLayout::NT && problem.weight_block == WeightBlock::b128x128;
   return tiles ? Recipe::block_128x128 : Recipe::block_1x128;
@@ -66,7 +66,7 @@ void require_type(GemmKind kind, Format type, const std::string& name) {
 void require_storage(const GroupedGemmProblem& problem, bool along_rows, bool columnwise, const std::string& name) {
   const bool hopper_rules = problem.architecture == "sm89" || problem.architecture == "sm90";  // FP8 operands K-major only
   const bool either = problem.kind == GemmKind::bf16 || problem.kind == GemmKind::f16 ||
-                      (problem.kind == GemmKind::tensor && !hopper_rules);
+                      (problem.kind == GemmKind::fp8_per_tensor && !hopper_rules);
   if (either) return;
   require(columnwise == along_rows, name, columnwise,
           std::string(along_rows ? "columnwise" : "rowwise") + " storage, which " + std::string(name_of(problem.kind)) +
@@ -203,7 +203,7 @@ const AccumulationPlan& resolve_plan(const GroupedGemmProblem& problem) {
   request.layout = problem.layout;
   request.split_accumulator = problem.split_accumulator;
   request.d_type = problem.d_type;
-  if (problem.kind == GemmKind::block) {
+  if (problem.kind == GemmKind::fp8_block) {
     request.weight_block = problem.layout == GemmLayout::NT ? WeightBlock::b1x128 : problem.weight_block;
   }
   if (const AccumulationPlan* plan = plan_for(request)) return *plan;
@@ -245,9 +245,9 @@ void require_sound(const AccumulationPlan& plan, const TensorCoreUnit& unit, Gem
   }
 
   const bool scales_inside = plan.promotion >= Promotion::fma_scales_first;
-  require(scales_inside == (kind == GemmKind::block), "plan.promotion", static_cast<std::uint32_t>(plan.promotion),
+  require(scales_inside == (kind == GemmKind::fp8_block), "plan.promotion", static_cast<std::uint32_t>(plan.promotion),
           "an fma promotion for kind block, and for no other");
-  if (kind == GemmKind::block) {
+  if (kind == GemmKind::fp8_block) {
     require(plan.promotion_interval > 0 && 128 % plan.promotion_interval == 0, "plan.promotion_interval", plan.promotion_interval,
             "a divisor of 128 for kind block");
     require(plan.slice_length % plan.promotion_interval == 0, "plan.slice_length", plan.slice_length,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 // One pass sums and detects possible errors; a request that may be wrong goes to the scalar version, which checks each
 // step and names the wrong value.

@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::scalar {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "reference/layout/sizes.h"
-#include "reference/support/error.h"
+#include "reference/types/sizes.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

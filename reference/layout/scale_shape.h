@@ -6,11 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
+#include "reference/types/recipe.h"
 
 namespace assay {
-
-enum class Direction : std::uint32_t { rowwise = 0, columnwise = 1 };
 
 // The scale matrix of one tensor or group of `rows` x `columns`, as stored: extents with padding, and the part in use.
 // Indices follow the storage: block_1x128 rowwise is [K-block][row], columnwise [row-block][k]; block_128x128 rowwise

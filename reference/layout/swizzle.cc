@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
 

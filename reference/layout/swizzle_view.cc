@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "reference/linear/linear_quantization.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 

@@ -9,7 +9,7 @@
 #include "reference/gemm/problem.h"
 #include "reference/linear/linear_quantization.h"
 #include "reference/linear/weight_cache.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace linear {
@@ -18,10 +18,10 @@ namespace {
 GemmKind kind_of(const LinearConfig& config) {
   switch (config.recipe) {
     case LinearRecipe::none: return config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16;
-    case LinearRecipe::block: return GemmKind::block;
+    case LinearRecipe::block: return GemmKind::fp8_block;
     case LinearRecipe::mxfp8: return GemmKind::mxfp8;
     case LinearRecipe::nvfp4: return GemmKind::nvfp4;
-    default: return GemmKind::tensor;
+    default: return GemmKind::fp8_per_tensor;
   }
 }
 

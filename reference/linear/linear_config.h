@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay {
 

@@ -3,9 +3,9 @@
 #include <iterator>
 #include <string>
 
-#include "reference/layout/sizes.h"
+#include "reference/types/sizes.h"
 #include "reference/recipes/checks.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

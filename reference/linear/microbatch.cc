@@ -1,6 +1,6 @@
 #include "reference/linear/microbatch.h"
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 

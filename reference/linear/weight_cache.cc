@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "reference/layout/sizes.h"
+#include "reference/types/sizes.h"
 #include "reference/linear/linear_quantization.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

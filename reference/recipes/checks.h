@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/layout/sizes.h"
-#include "reference/support/error.h"
+#include "reference/types/sizes.h"
+#include "reference/types/error.h"
 
 namespace assay {
 

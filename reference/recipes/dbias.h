@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <span>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
 
 namespace assay {

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <span>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay {
 

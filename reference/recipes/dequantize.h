@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/recipes/quantize.h"
 

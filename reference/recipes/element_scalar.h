@@ -9,7 +9,7 @@
 #include "reference/formats/e4m3.h"
 #include "reference/formats/e5m2.h"
 #include "reference/formats/f16.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
 
 namespace assay::scalar {

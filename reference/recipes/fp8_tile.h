@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
 
 namespace assay::fast {

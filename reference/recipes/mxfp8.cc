@@ -8,7 +8,7 @@
 
 #include "reference/formats/fast_codes.h"
 #include "reference/layout/scale_shape.h"
-#include "reference/layout/sizes.h"
+#include "reference/types/sizes.h"
 #include "reference/layout/swizzle.h"
 #include "reference/recipes/fast_rows.h"
 #include "reference/recipes/row_bands.h"

@@ -27,7 +27,7 @@
 
 #include <cstdint>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/recipes/dequantize.h"
 #include "reference/recipes/quantize.h"
 

@@ -11,7 +11,7 @@
 #include "reference/recipes/nvfp4_amax.h"
 #include "reference/recipes/nvfp4_pieces.h"
 #include "reference/recipes/nvfp4_strip.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay {

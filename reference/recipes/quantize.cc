@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "reference/layout/scale_shape.h"
-#include "reference/layout/sizes.h"
+#include "reference/types/sizes.h"
 #include "reference/recipes/checks.h"
 #include "reference/recipes/complete_call.h"
 #include "reference/recipes/dbias.h"
@@ -12,13 +12,10 @@
 #include "reference/recipes/mxfp8.h"
 #include "reference/recipes/nvfp4.h"
 #include "reference/recipes/per_tensor.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
-
-constexpr std::string_view kNames[] = {"tensor_current", "tensor_delayed", "block_1x128",
-                                       "block_128x128",  "mxfp8",          "nvfp4"};
 
 bool is_transposing(Recipe recipe) { return recipe != Recipe::mxfp8; }
 bool has_small_blocks(Recipe recipe) { return recipe == Recipe::mxfp8 || recipe == Recipe::nvfp4; }
@@ -100,19 +97,6 @@ OutputShape scale_inv_shape(const QuantizeProblem& problem, Direction direction,
 std::size_t bytes_of_element(Format type) { return static_cast<std::size_t>(bytes_of(type, 1)); }
 
 }  // namespace
-
-std::string_view name_of(Recipe recipe) {
-  const auto index = static_cast<std::uint32_t>(recipe);
-  require(index < std::size(kNames), "recipe", index, "one of the recipes of reference/recipes/quantize.h (0 to 5)");
-  return kNames[index];
-}
-
-std::optional<Recipe> recipe_named(std::string_view name) {
-  for (std::uint32_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] == name) return static_cast<Recipe>(i);
-  }
-  return std::nullopt;
-}
 
 std::vector<std::int64_t> group_rows(const QuantizeProblem& problem) {
   if (!problem.grouped) return {problem.rows};

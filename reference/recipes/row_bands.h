@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "reference/layout/sizes.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "reference/formats/fast_codes.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/support/simd.h"
 
 namespace assay::fast {

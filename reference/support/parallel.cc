@@ -18,7 +18,7 @@
 #include <unistd.h>
 #endif
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/float_mode.h"
 #include "reference/support/on_this_thread.h"
 

@@ -3,7 +3,7 @@
 #include <reference/gemm/error_bound.h>
 #include <reference/linear/grouped_linear.h>
 #include <reference/recipes/dequantize.h>
-#include <reference/support/error.h>
+#include <reference/types/error.h>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -14,7 +14,7 @@
 #include "conformance/backends/device/cuda_backend.h"
 #include "conformance/backends/device/gemm_path.h"
 #include "conformance/ops/request.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -69,7 +69,7 @@ class CublasLtCalls : public CudaCalls {
     const GemmRequest parsed(request);
     const device::GroupedGemmCall& shape = parsed.shape();
     const GemmKind kind = shape.kind;
-    if (shape.layout != GemmLayout::NT || (kind != GemmKind::tensor && kind != GemmKind::block && kind != GemmKind::nvfp4)) return;
+    if (shape.layout != GemmLayout::NT || (kind != GemmKind::fp8_per_tensor && kind != GemmKind::fp8_block && kind != GemmKind::nvfp4)) return;
     const TensorView* tensor = request.find_input("splits");
     if (tensor == nullptr || tensor->data == nullptr || tensor->type != Format::i64) return;
     std::vector<std::int64_t> splits(static_cast<std::size_t>(tensor->elements()));

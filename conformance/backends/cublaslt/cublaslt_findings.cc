@@ -13,7 +13,7 @@ namespace {
 // Kinds that the library lacks, with the layouts where it has others, by the reason.
 std::map<std::string, std::string> lacks(const device::CublasLtLibrary& library, int architecture) {
   std::map<std::string, std::string> by_reason;
-  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::tensor, GemmKind::block, GemmKind::mxfp8, GemmKind::nvfp4}) {
+  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::fp8_block, GemmKind::mxfp8, GemmKind::nvfp4}) {
     std::map<std::string, std::string> layouts;  // by the reason
     for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
       device::GroupedGemmCall call;

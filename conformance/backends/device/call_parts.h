@@ -12,7 +12,7 @@
 #include "device/layout/groups.h"
 #include "device/support/launch_check.h"
 #include "device/support/stream.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 

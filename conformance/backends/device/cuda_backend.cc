@@ -14,7 +14,7 @@
 #include "conformance/backends/device/cuda_context.h"
 #include "conformance/ops/request.h"
 #include "device/support/launch_check.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

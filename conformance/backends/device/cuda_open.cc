@@ -9,7 +9,7 @@
 #include "conformance/ops/request.h"
 #include "device/layout/offsets.h"
 #include "device/support/error.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -11,7 +11,7 @@
 #include "conformance/backends/device/linear_call.h"
 #include "conformance/ops/request.h"
 #include "device/support/launch_check.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -5,7 +5,7 @@
 #include "conformance/backends/device/cuda_backend.h"
 #include "conformance/backends/device/gemm_path.h"
 #include "conformance/ops/request.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -7,7 +7,7 @@
 #include "device/cublaslt/cublaslt_library.h"
 #include "device/emulated_gemm/emulated_gemm.h"
 #include "device/layout/group_table.cuh"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

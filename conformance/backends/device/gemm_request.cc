@@ -34,7 +34,7 @@ Recipe weight_recipe(GemmKind kind, WeightBlock block) {
   switch (kind) {
     case GemmKind::mxfp8: return Recipe::mxfp8;
     case GemmKind::nvfp4: return Recipe::nvfp4;
-    case GemmKind::block: return block == WeightBlock::b128x128 ? Recipe::block_128x128 : Recipe::block_1x128;
+    case GemmKind::fp8_block: return block == WeightBlock::b128x128 ? Recipe::block_128x128 : Recipe::block_1x128;
     default: return Recipe::tensor_current;
   }
 }
@@ -184,7 +184,7 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
   const std::string prefix = name + (made.columnwise ? "_columnwise_" : "_rowwise_");
   const Recipe recipe = weight_recipe(call_.kind, weight ? call_.weight_block : WeightBlock::b1x128);
   std::int64_t scales = -1;  // of ragged groups: the device alone knows
-  if (call_.kind == GemmKind::tensor) {
+  if (call_.kind == GemmKind::fp8_per_tensor) {
     scales = splits_.groups();
   } else if (weight) {
     const std::vector<std::int64_t> group_rows(static_cast<std::size_t>(splits_.groups()), call_.N);

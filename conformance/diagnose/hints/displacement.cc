@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "conformance/diagnose/hints/hypothesis.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -19,7 +19,7 @@ struct OtherElements {
 };
 
 struct Evidence {
-  const golden::Case& problem;
+  const Case& problem;
   const OutputMap& map;
   Elements got, want;
   bool has_before = false;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "conformance/diagnose/hints/hypothesis.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "conformance/diagnose/hints/codes.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

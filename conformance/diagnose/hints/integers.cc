@@ -5,7 +5,7 @@
 #include <map>
 
 #include "conformance/diagnose/hints/hypothesis.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "conformance/diagnose/hints/hypothesis.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "reference/formats/encode.h"
 #include "reference/gemm/epilogue.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
 
@@ -56,7 +56,7 @@ Parts parts_of(const GroupedGemmView& view, const GroupView& group, std::int64_t
   Parts parts;
   parts.group = &group;
   parts.i = i, parts.j = j;
-  const bool inside = view.kind == GemmKind::block;
+  const bool inside = view.kind == GemmKind::fp8_block;
   const std::int64_t interval = view.plan->promotion_interval == 0 ? std::max<std::int64_t>(group.depth, 1) : view.plan->promotion_interval;
   for (std::int64_t k = 0; k < group.depth; k += interval) {
     parts.t.push_back(chain(*view.unit, group, i, j, k, std::min(k + interval, group.depth)));
@@ -109,7 +109,7 @@ void finish_as(const GroupedGemmView& view, const Parts& parts, bool columns_mov
     gemm::store(epilogue, sums, has_c ? c.data() + n : nullptr, group.bias != nullptr ? bias.data() + n : nullptr, d.data() + n, 0,
                 static_cast<std::int64_t>(count));
   };
-  if (view.kind == GemmKind::tensor) {
+  if (view.kind == GemmKind::fp8_per_tensor) {
     for (std::size_t n = 0; n < acc.size(); ++n) {
       const float with_columns = group.alpha * (columns_move ? acc[n] : parts.s_columns[0]);
       epilogue.factor = with_columns * (columns_move ? parts.s_rows[0] : acc[n]);
@@ -140,7 +140,7 @@ Search search(const GroupedGemmView& view, const Parts& parts, bool columns_move
   Search found;
   const ScaleView& scale = columns_move ? parts.group->columns.scale : parts.group->rows.scale;
   const auto intervals = static_cast<std::int64_t>(parts.t.size());
-  const std::int64_t stride = view.kind == GemmKind::block ? scale.k_stride : 0;
+  const std::int64_t stride = view.kind == GemmKind::fp8_block ? scale.k_stride : 0;
   const std::int64_t own = static_cast<const float*>(scale.data) - all.data() + scale.index(columns_move ? parts.j : parts.i, 0);
   const std::int64_t places = static_cast<std::int64_t>(all.size()) - std::max<std::int64_t>(intervals - 1, 0) * stride;
   const std::vector<float>& fixed = columns_move ? parts.s_rows : parts.s_columns;
@@ -149,7 +149,7 @@ Search search(const GroupedGemmView& view, const Parts& parts, bool columns_move
   for (std::int64_t begin = 0; begin < places; begin += kSideBySide) {
     const std::int64_t count = std::min(kSideBySide, places - begin);
     const auto used = static_cast<std::size_t>(count);
-    if (view.kind == GemmKind::tensor) {
+    if (view.kind == GemmKind::fp8_per_tensor) {
       std::copy_n(all.data() + begin, count, acc.data());
     } else {
       accumulate(view.plan->promotion, columns_move, parts.t.data(), fixed.data(), intervals, all.data() + begin, stride, count, acc.data());
@@ -249,7 +249,7 @@ std::string place_text(const GroupedGemmView& view, std::span<const std::int64_t
   }
   if (base < 0) return "scale " + show(index);
   std::string text = "group " + show(numbers[group]);
-  if (view.kind == GemmKind::tensor) return text;
+  if (view.kind == GemmKind::fp8_per_tensor) return text;
   const ScaleView& scale = columns ? view.groups[group].columns.scale : view.groups[group].rows.scale;
   const OperandNames names = names_of(layout, columns);
   const std::int64_t within = index - base;
@@ -307,8 +307,8 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
   ScaleFindings findings;
   const bool one_slice = view.plan->slices == 1;
   const bool promoted = view.plan->promotion != Promotion::none && view.plan->promotion != Promotion::add;
-  const bool block = view.kind == GemmKind::block && promoted && view.plan->promotion_interval > 0;
-  if (!one_slice || !(block || view.kind == GemmKind::tensor) || view.unit->accumulator == Accumulator::f16_nearest) return findings;
+  const bool block = view.kind == GemmKind::fp8_block && promoted && view.plan->promotion_interval > 0;
+  if (!one_slice || !(block || view.kind == GemmKind::fp8_per_tensor) || view.unit->accumulator == Accumulator::f16_nearest) return findings;
 
   std::vector<Candidate> candidates;
   for (std::size_t g = 0; g < view.groups.size(); ++g) {

@@ -8,7 +8,7 @@
 
 #include "conformance/diagnose/hints/codes.h"
 #include "conformance/diagnose/hints/hypothesis.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

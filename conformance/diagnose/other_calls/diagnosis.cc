@@ -17,13 +17,13 @@ constexpr std::size_t kMaxLines = 2;
 
 }  // namespace
 
-void OtherCall::replace(const std::string& name, golden::Tensor tensor) {
-  golden::Tensor& kept = storage.emplace_back(std::move(tensor));
+void OtherCall::replace(const std::string& name, Tensor tensor) {
+  Tensor& kept = storage.emplace_back(std::move(tensor));
   request.in[name] = {kept.type, kept.shape, kept.bytes.empty() ? nullptr : kept.bytes.data(),
                       static_cast<std::int64_t>(kept.bytes.size())};
 }
 
-golden::Tensor tensor_of(const TensorView& view) {
+Tensor tensor_of(const TensorView& view) {
   const auto* bytes = static_cast<const std::byte*>(view.data);
   return {view.type, view.shape, bytes == nullptr ? std::vector<std::byte>{} : std::vector<std::byte>(bytes, bytes + view.bytes)};
 }
@@ -80,7 +80,7 @@ std::vector<std::string> explanations(const Suspect& suspect) {
 
 std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds) {
   using namespace diagnosis;
-  golden::Tensor middle = suspect.got;
+  Tensor middle = suspect.got;
   const auto width = static_cast<std::size_t>(bits_of(middle.type) / 8);
   for (std::size_t at = 0; at < bounds.size(); ++at) {
     const std::uint32_t code = code_of(middle.type, static_cast<float>(bounds[at].exact));

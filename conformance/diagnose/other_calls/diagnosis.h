@@ -18,10 +18,10 @@ namespace assay::conformance {
 struct Suspect {
   const Request& request;  // the call: op, attributes (the plan in `plan`, if one was stated) and inputs
   std::string output;
-  const golden::Tensor& got;
-  const golden::Tensor& want;
+  const Tensor& got;
+  const Tensor& want;
   std::span<const std::uint8_t> written = {};         // one flag a byte of the output: 1 where the op writes; empty: everywhere
-  std::span<const golden::Case* const> earlier = {};  // calls made before on the same memory, the latest last
+  std::span<const Case* const> earlier = {};  // calls made before on the same memory, the latest last
 };
 
 // At most two lines, the more specific first: "all 39 wrong elements are those of the same call with eps=0 in place of 0.5".

@@ -12,7 +12,7 @@ namespace {
 // "x" of x_rowwise_data: the operand that a tensor belongs to.
 std::string family_of(const std::string& name) { return name.substr(0, name.find('_')); }
 
-bool differs(const Request& request, const std::string& name, const golden::Tensor& earlier) {
+bool differs(const Request& request, const std::string& name, const Tensor& earlier) {
   const auto found = request.in.find(name);
   return found != request.in.end() && tensor_of(found->second).bytes != earlier.bytes;
 }
@@ -22,7 +22,7 @@ bool differs(const Request& request, const std::string& name, const golden::Tens
 void earlier_calls(const Suspect& suspect, const Try& attempt) {
   const Request& request = suspect.request;
   for (std::size_t back = 1; back <= suspect.earlier.size(); ++back) {
-    const golden::Case& earlier = *suspect.earlier[suspect.earlier.size() - back];
+    const Case& earlier = *suspect.earlier[suspect.earlier.size() - back];
     const std::string when = back == 1 ? "the call before" : fmt::format("{} calls before", back);
     std::set<std::string> changed, families;
     for (const auto& [name, tensor] : earlier.in) {

@@ -79,7 +79,7 @@ class Spread {
 
 }  // namespace
 
-Evidence evidence_of(const golden::Tensor& got, const golden::Tensor& want, std::span<const std::uint8_t> written,
+Evidence evidence_of(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written,
                      std::size_t most) {
   const Elements of_got(got), of_want(want);
   const std::int64_t count = got.type == Format::e2m1 ? static_cast<std::int64_t>(got.bytes.size()) * 2 : got.elements();
@@ -93,7 +93,7 @@ Evidence evidence_of(const golden::Tensor& got, const golden::Tensor& want, std:
   return {got.type, wrong.take(most), right.take(most), wrong.count()};
 }
 
-Evidence evidence_outside(const golden::Tensor& got, const golden::Tensor& want, std::span<const std::uint8_t> written,
+Evidence evidence_outside(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written,
                           std::span<const CertifiedBound> bounds, std::size_t most) {
   const Elements of_got(got), of_want(want);
   const std::int64_t width = of_got.bits / 8;

@@ -30,11 +30,11 @@ struct OtherCall {
   explicit OtherCall(const Request& request) : request(request) {}
   OtherCall(OtherCall&&) = default;
   // Replaces the contents of an input.
-  void replace(const std::string& name, golden::Tensor tensor);
+  void replace(const std::string& name, Tensor tensor);
 
   Request request;
   std::string text;
-  std::deque<golden::Tensor> storage;
+  std::deque<Tensor> storage;
 };
 
 // Receives hypotheses one after another; false: enough.
@@ -50,7 +50,7 @@ void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt);  // 
 Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence& evidence, Effort& effort);  // other_words.cc
 
 // A copy of an input.
-golden::Tensor tensor_of(const TensorView& view);
+Tensor tensor_of(const TensorView& view);
 
 // Accepted hypotheses by their texts; those that right elements follow too are kept apart.
 struct Beliefs {

@@ -13,7 +13,6 @@
 namespace assay::conformance::diagnosis {
 namespace {
 
-using golden::Tensor;
 using Bits = std::uint64_t;
 
 // ---- Elements, one by one -------------------------------------------------------------------------------------------

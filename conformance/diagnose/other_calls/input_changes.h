@@ -20,7 +20,7 @@ struct ChangedInput {
 
 struct InputChange {
   const char* text;
-  bool (*change)(const ChangedInput&, golden::Tensor&);  // false: nothing to change
+  bool (*change)(const ChangedInput&, Tensor&);  // false: nothing to change
 };
 
 // The first of them take elements of another group, and are sensible for all tensors of an operand at once.
@@ -28,9 +28,9 @@ inline constexpr std::size_t kChangesOfGroup = 6;
 std::span<const InputChange> input_changes();
 
 // 0 for every subnormal.
-bool no_subnormals(const ChangedInput&, golden::Tensor& tensor);
+bool no_subnormals(const ChangedInput&, Tensor& tensor);
 // E8M0 has no subnormals, but 2^-127 is one of f32: `as` for that code.
-bool lowest_scale(golden::Tensor& tensor, std::byte as);
+bool lowest_scale(Tensor& tensor, std::byte as);
 
 inline std::uint64_t sign_bit_of(Format type) { return std::uint64_t{1} << (bits_of(type) - 1); }
 

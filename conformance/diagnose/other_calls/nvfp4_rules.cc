@@ -183,7 +183,7 @@ std::uint8_t element_code(const Part& part, float x, std::uint8_t scale, const s
   return part.rules.code != nullptr ? part.rules.code(product) : scalar::encode_e2m1(product);
 }
 
-void put_code(golden::Tensor& to, std::int64_t at, std::uint8_t code) {
+void put_code(Tensor& to, std::int64_t at, std::uint8_t code) {
   std::uint8_t& byte = to.as<std::uint8_t>()[at / 2];
   byte = static_cast<std::uint8_t>(at % 2 == 0 ? (byte & 0xf0) | code : (byte & 0x0f) | code << 4);
 }
@@ -192,7 +192,7 @@ void put_code(golden::Tensor& to, std::int64_t at, std::uint8_t code) {
 
 std::span<const NamedNvfp4Rules> nvfp4_rules() { return kNvfp4Rules; }
 
-std::optional<golden::Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect& suspect) {
+std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect& suspect) {
   const Request& request = suspect.request;
   const bool to_data = suspect.output.ends_with("_data");
   if (request.op() != "quantize" || !(to_data || suspect.output.ends_with("_scale_inv"))) return std::nullopt;
@@ -207,7 +207,7 @@ std::optional<golden::Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const 
   const TensorView* given = rowwise ? request.find_input("amax") : request.find_input("columnwise_amax");
   if (given == nullptr && !rowwise && !config.hadamard) given = request.find_input("amax");
   const TensorView* random = config.stochastic_rounding ? request.find_input(rowwise ? "rowwise_random" : "columnwise_random") : nullptr;
-  golden::Tensor made = suspect.want;
+  Tensor made = suspect.want;
   std::int64_t first_row = 0;
   for (std::size_t t = 0; t < groups.size(); first_row += groups[t], ++t) {
     const std::int64_t rows = groups[t], base = first_row * columns;

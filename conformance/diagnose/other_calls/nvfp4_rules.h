@@ -32,6 +32,6 @@ std::span<const NamedNvfp4Rules> nvfp4_rules();  // the table, the most plausibl
 
 // The output of the suspect's call under these rules: a copy of the expected output with every element in use computed anew. Nothing
 // for other ops, recipes and outputs. Errors: those of an invalid call.
-std::optional<golden::Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect& suspect);
+std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect& suspect);
 
 }  // namespace assay::conformance::diagnosis

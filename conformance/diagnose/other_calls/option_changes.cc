@@ -10,12 +10,11 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/former_words.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance::diagnosis {
 namespace {
 
-using golden::Attribute;
 
 std::string shown(const Attribute& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);

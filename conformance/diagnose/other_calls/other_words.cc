@@ -43,10 +43,10 @@ Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence&
     Request request = call.request;
     request.out.clear();
     std::int64_t work = inputs_of(request);
-    std::map<std::string, golden::Tensor> all;  // some outputs are made together only
+    std::map<std::string, Tensor> all;  // some outputs are made together only
     for (const OutputSpec& spec : outputs_of(request)) {
       if (spec.name != product)
-        all.emplace(spec.name, golden::make_tensor(spec.type, spec.shape)), work += all.at(spec.name).elements();
+        all.emplace(spec.name, make_tensor(spec.type, spec.shape)), work += all.at(spec.name).elements();
     }
     const auto found = all.find(suspect.output);
     if (found == all.end() || bits_of(found->second.type) != bits_of(suspect.got.type)) return {};

@@ -168,7 +168,7 @@ std::optional<std::uint64_t> ProductWay::word(std::int64_t element) const {
   parts.acc = summed(*this, group, i, j);
   parts.alpha = group.alpha;
   parts.factor = scalar::sum_factor(view, group);
-  if (view.kind == GemmKind::tensor && group.depth > 0) {
+  if (view.kind == GemmKind::fp8_per_tensor && group.depth > 0) {
     parts.s_rows = group.rows.scale.value(0, 0);
     parts.s_columns = group.columns.scale.value(0, 0);
   }

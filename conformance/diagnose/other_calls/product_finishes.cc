@@ -57,7 +57,7 @@ bool has_c(const ProductWay& way) { return way.view.c != nullptr; }
 bool narrows(const ProductWay& way) { return way.view.d_type != Format::f32; }
 bool to_f16_or_f32(const ProductWay& way) { return way.view.d_type != Format::bf16; }
 bool to_bf16_or_f32(const ProductWay& way) { return way.view.d_type != Format::f16; }
-bool per_tensor(const ProductWay& way) { return way.view.kind == GemmKind::tensor; }
+bool per_tensor(const ProductWay& way) { return way.view.kind == GemmKind::fp8_per_tensor; }
 bool scaled(const ProductWay& way) {
   for (const GroupView& group : way.view.groups) {
     if (group.alpha != 1) return true;

@@ -13,7 +13,7 @@
 namespace assay::conformance::diagnosis {
 namespace {
 
-bool scales_outside(const ProductWay& way) { return way.view.kind == GemmKind::block; }
+bool scales_outside(const ProductWay& way) { return way.view.kind == GemmKind::fp8_block; }
 bool promotes_with_scales(const AccumulationPlan& plan) { return plan.promotion >= Promotion::fma_scales_first; }
 
 std::int64_t depth_of(const ProductWay& way) {

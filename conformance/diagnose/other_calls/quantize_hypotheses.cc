@@ -53,7 +53,7 @@ struct GroupDirection {
   }
 };
 
-void quantize(const GroupDirection& part, bool to_data, golden::Tensor& to) {
+void quantize(const GroupDirection& part, bool to_data, Tensor& to) {
   const auto [height, width] = block_of(part.call, part.rowwise, part.rows, part.columns);
   std::vector<float> block;
   for (std::int64_t i = 0; i * height < part.rows; ++i) {
@@ -105,7 +105,7 @@ std::optional<QuantizeCall> quantize_call_of(const Suspect& suspect) {
   return QuantizeCall{config.recipe, config.output, x.type, config.force_pow_2_scales, config.amax_epsilon};
 }
 
-std::optional<golden::Tensor> quantized_by(const QuantizeRules& rules, const Suspect& suspect) {
+std::optional<Tensor> quantized_by(const QuantizeRules& rules, const Suspect& suspect) {
   const auto call = quantize_call_of(suspect);
   if (!call) return std::nullopt;
   const TensorView& x = suspect.request.input("x");
@@ -117,7 +117,7 @@ std::optional<golden::Tensor> quantized_by(const QuantizeRules& rules, const Sus
   const Direction direction = rowwise || per_tensor ? Direction::rowwise : Direction::columnwise;
   const auto offsets = scale_offsets(call->recipe, direction, groups, columns);
   const TensorView* given = call->recipe == Recipe::tensor_delayed ? &suspect.request.input("scale") : nullptr;
-  golden::Tensor made = suspect.want;
+  Tensor made = suspect.want;
   std::int64_t first_row = 0;
   for (std::size_t t = 0; t < groups.size(); first_row += groups[t], ++t) {
     quantize({*call, rules, x, rowwise, swizzled, first_row, groups[t], columns, offsets[t],

@@ -42,7 +42,7 @@ std::span<const NamedRules> quantize_rules();  // the table, the most plausible 
 
 // The output of the suspect's call under these rules: a copy of the expected output with every element in use computed anew. Nothing
 // for other ops, recipes and outputs. Errors: those of an invalid call.
-std::optional<golden::Tensor> quantized_by(const QuantizeRules& rules, const Suspect& suspect);
+std::optional<Tensor> quantized_by(const QuantizeRules& rules, const Suspect& suspect);
 std::optional<QuantizeCall> quantize_call_of(const Suspect& suspect);
 
 }  // namespace assay::conformance::diagnosis

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "conformance/cases/former_words.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "conformance/cases/case_line.h"
-#include "conformance/judge/memory/scale_array.h"
+#include "conformance/diagnose/scale_map/scale_array.h"
 #include "golden/io/fixture.h"
-#include "reference/formats/format.h"
-#include "reference/layout/sizes.h"
+#include "reference/types/format.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 
@@ -29,7 +29,7 @@ struct MappedGroup {
 };
 
 struct MappedProduct {
-  std::map<std::string, golden::Attribute> attributes;
+  std::map<std::string, Attribute> attributes;
   std::vector<std::int64_t> splits;
   std::vector<MappedGroup> groups;
   std::string rows_data, columns_data;  // names of the operands' codes

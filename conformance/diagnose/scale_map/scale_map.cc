@@ -9,7 +9,7 @@
 #include "conformance/diagnose/scale_map/pieces.h"
 #include "conformance/diagnose/scale_map/product.h"
 #include "conformance/diagnose/scale_map/reads.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

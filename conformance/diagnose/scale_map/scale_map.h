@@ -19,7 +19,7 @@
 #include "conformance/backends/backend.h"
 #include "conformance/cases/case_line.h"
 #include "conformance/judge/judge.h"
-#include "conformance/judge/memory/scale_array.h"
+#include "conformance/diagnose/scale_map/scale_array.h"
 
 namespace assay::conformance {
 

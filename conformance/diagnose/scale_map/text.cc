@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "conformance/diagnose/scale_map/scale_map.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

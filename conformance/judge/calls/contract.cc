@@ -33,7 +33,7 @@ std::vector<const WrongCall*> taken_under_capture(Backend& backend, Trial& trial
 // Whether the reference refuses a call. It has memory of its own. The arithmetic is not checked here, so either layer can answer.
 class Opinion {
  public:
-  Opinion(const golden::Case& problem, const std::vector<OutputSpec>& specs) : trial_(backend_, problem, specs, -1, 60'000) {}
+  Opinion(const Case& problem, const std::vector<OutputSpec>& specs) : trial_(backend_, problem, specs, -1, 60'000) {}
   bool refuses(const WrongCall& wrong) {
     CallParts parts(trial_.call());
     wrong.change(parts);
@@ -89,7 +89,7 @@ std::string fault_under_capture(Backend& backend, Trial& trial, const std::vecto
 
 // Events before and after the right call: on its stream, and on one that is busy. What is wrong with their times goes to `faults`.
 // False where the call went wrong beside them: the judgement says so.
-bool is_right_between_events(Backend& backend, Trial& trial, const golden::Case& problem, const Expectation& expectation,
+bool is_right_between_events(Backend& backend, Trial& trial, const Case& problem, const Expectation& expectation,
                              const JudgeOptions& options, Judgement& judgement, std::vector<std::string>& faults) {
   if (backend.table().event_create == nullptr) return true;
   const bool is_small = judgement.elements <= kLateElements;
@@ -111,7 +111,7 @@ bool is_right_between_events(Backend& backend, Trial& trial, const golden::Case&
 
 }  // namespace
 
-Judgement judge_contract(Backend& backend, const golden::Case& problem, const JudgeOptions& options) {
+Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptions& options) {
   const Stopwatch watch;
   const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
   Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);

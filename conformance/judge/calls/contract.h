@@ -10,6 +10,6 @@ namespace assay::conformance {
 // a reason of one line that is not that of all the others, memory must stay as it is, and the right call after it must give the
 // right bits. Where the backend captures, all of them are made again under one capture, and refused there, before the right call
 // is captured and launched. Where the backend has events, the right call is made with events around it too (events.h). Whether a part may be left out is the reference's decision. Errors: as judge().
-Judgement judge_contract(Backend& backend, const golden::Case& problem, const JudgeOptions& options);
+Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptions& options);
 
 }  // namespace assay::conformance

@@ -6,7 +6,7 @@
 
 #include "conformance/backends/built_in.h"
 #include "conformance/judge/judge_parts.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 bool is_report(assay_status status) { return status == ASSAY_INVALID_ARGUMENT || status == ASSAY_NOT_SUPPORTED || status == ASSAY_FAILED; }
 
 // The contents that the reference refuses; it has memory of its own.
-std::vector<const ContentFault*> refused(const golden::Case& problem, const std::vector<OutputSpec>& specs, const std::vector<ContentFault>& faults) {
+std::vector<const ContentFault*> refused(const Case& problem, const std::vector<OutputSpec>& specs, const std::vector<ContentFault>& faults) {
   Backend reference(*reference_backend());
   Trial trial(reference, problem, specs, -1, 60'000);
   std::vector<const ContentFault*> all;
@@ -39,7 +39,7 @@ std::string report_fault(const Attempt& tried) {
 
 class FaultJudge {
  public:
-  FaultJudge(Trial& trial, const golden::Case& problem, const Expectation& expectation, const JudgeOptions& options, Judgement& judgement)
+  FaultJudge(Trial& trial, const Case& problem, const Expectation& expectation, const JudgeOptions& options, Judgement& judgement)
       : trial_(trial), problem_(problem), expectation_(expectation), options_(options), judgement_(judgement) {}
 
   bool right_call(const std::string& when, const Trial::Way& way) {
@@ -74,7 +74,7 @@ class FaultJudge {
 
  private:
   Trial& trial_;
-  const golden::Case& problem_;
+  const Case& problem_;
   const Expectation& expectation_;
   const JudgeOptions& options_;
   Judgement& judgement_;
@@ -84,7 +84,7 @@ class FaultJudge {
 
 }  // namespace
 
-Judgement judge_faulty_contents(Backend& backend, const golden::Case& problem, const std::vector<ContentFault>& faults, const JudgeOptions& options) {
+Judgement judge_faulty_contents(Backend& backend, const Case& problem, const std::vector<ContentFault>& faults, const JudgeOptions& options) {
   const Stopwatch watch;
   const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
   const std::vector<const ContentFault*> planted = refused(problem, specs, faults);

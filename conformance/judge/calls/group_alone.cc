@@ -28,13 +28,13 @@ Place largest(const std::vector<std::int64_t>& splits) {
   return place;
 }
 
-void keep_bytes(golden::Tensor& tensor, std::int64_t first, std::int64_t count) {
+void keep_bytes(Tensor& tensor, std::int64_t first, std::int64_t count) {
   const auto begin = tensor.bytes.begin() + static_cast<std::ptrdiff_t>(first);
   tensor.bytes = std::vector<std::byte>(begin, begin + static_cast<std::ptrdiff_t>(count));
 }
 
 // A matrix of rows, or (flat) matrices that are transposed group by group.
-void keep_rows(golden::Tensor& tensor, const Place& place, std::int64_t width) {
+void keep_rows(Tensor& tensor, const Place& place, std::int64_t width) {
   if (tensor.shape.size() == 2) {
     const std::int64_t row_bytes = tensor.shape[0] == 0 ? 0 : static_cast<std::int64_t>(tensor.bytes.size()) / tensor.shape[0];
     keep_bytes(tensor, place.first * row_bytes, place.rows * row_bytes);
@@ -46,7 +46,7 @@ void keep_rows(golden::Tensor& tensor, const Place& place, std::int64_t width) {
   tensor.shape = {tensor.type == Format::e2m1 ? count : place.rows * width};
 }
 
-void keep_scales(golden::Tensor& tensor, const Place& place, Recipe recipe, Direction direction, std::int64_t width) {
+void keep_scales(Tensor& tensor, const Place& place, Recipe recipe, Direction direction, std::int64_t width) {
   const std::vector<std::int64_t> offsets = scale_offsets(recipe, direction, place.splits, width);
   const std::vector<std::int64_t> alone = scale_offsets(recipe, direction, place.alone, width);
   const std::int64_t size = bytes_of(tensor.type, 1);
@@ -57,7 +57,7 @@ void keep_scales(golden::Tensor& tensor, const Place& place, Recipe recipe, Dire
   tensor.shape = {alone.back()};
 }
 
-void write_splits(golden::Tensor& splits, const Place& place) {
+void write_splits(Tensor& splits, const Place& place) {
   for (std::size_t g = 0; g < place.alone.size(); ++g) {
     if (splits.type == Format::i32) {
       splits.as<std::int32_t>()[g] = static_cast<std::int32_t>(place.alone[g]);
@@ -67,7 +67,7 @@ void write_splits(golden::Tensor& splits, const Place& place) {
   }
 }
 
-void keep_operand(golden::Case& problem, const ParsedGroupedGemm& parsed, const std::string& name, const Place& place, std::int64_t width) {
+void keep_operand(Case& problem, const ParsedGroupedGemm& parsed, const std::string& name, const Place& place, std::int64_t width) {
   const GemmKind kind = parsed.problem.kind;
   if (const auto plain = problem.in.find(name); plain != problem.in.end()) keep_rows(plain->second, place, width);
   for (const Direction direction : {Direction::rowwise, Direction::columnwise}) {
@@ -75,7 +75,7 @@ void keep_operand(golden::Case& problem, const ParsedGroupedGemm& parsed, const 
     const auto data = problem.in.find(prefix + "data"), scales = problem.in.find(prefix + "scale_inv");
     if (data == problem.in.end() || scales == problem.in.end()) continue;
     keep_rows(data->second, place, width);
-    if (kind == GemmKind::tensor) continue;  // one a group, empty ones too
+    if (kind == GemmKind::fp8_per_tensor) continue;  // one a group, empty ones too
     const Recipe recipe = kind == GemmKind::mxfp8 ? Recipe::mxfp8 : kind == GemmKind::nvfp4 ? Recipe::nvfp4 : Recipe::block_1x128;
     keep_scales(scales->second, place, recipe, direction, width);
   }
@@ -83,7 +83,7 @@ void keep_operand(golden::Case& problem, const ParsedGroupedGemm& parsed, const 
 
 }  // namespace
 
-std::optional<GroupAlone> largest_group_alone(const golden::Case& problem) {
+std::optional<GroupAlone> largest_group_alone(const Case& problem) {
   const bool product = problem.op == "grouped_gemm", linear = problem.op.starts_with("linear_");
   if (!product && !linear) return std::nullopt;
   GroupAlone made{problem};

@@ -43,14 +43,14 @@ bool capture(Trial& trial, const JudgeOptions& options, Judgement& judgement) {
 
 }  // namespace
 
-Judgement judge_replay(Backend& backend, std::vector<golden::Case> steps, const JudgeOptions& options) {
+Judgement judge_replay(Backend& backend, std::vector<Case> steps, const JudgeOptions& options) {
   Foreseen nothing(std::move(steps), options, std::nullopt);
   return judge_replay(backend, nothing, options);
 }
 
 Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions& options) {
   const Stopwatch watch;
-  const std::vector<golden::Case>& steps = foreseen.steps();
+  const std::vector<Case>& steps = foreseen.steps();
   const std::vector<OutputSpec>& specs = foreseen.specs();
   Trial trial(backend, steps[0], specs, options.algorithm, options.timeout_ms);
   Opening opening = open_case(trial, options);
@@ -65,12 +65,12 @@ Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions&
   }
   Trial::Outputs memory;
   for (std::size_t i = 0; i <= steps.size(); ++i) {
-    const golden::Case& step = steps[i % steps.size()];
+    const Case& step = steps[i % steps.size()];
     std::unique_ptr<Expectation> made;
     Expectation* const known = foreseen.of(i % steps.size(), opening.stated);
     if (known == nullptr) made = std::make_unique<Expectation>(step, nullptr, specs, opening.stated, options);
     Expectation& expectation = known != nullptr ? *known : *made;
-    std::vector<const golden::Case*> earlier;
+    std::vector<const Case*> earlier;
     for (std::size_t before = 0; before < i; ++before) earlier.push_back(&steps[before]);
     expectation.after(std::move(earlier));
     if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);

@@ -270,11 +270,11 @@ class ScenarioJudge {
     for (const std::string& line : run.damage) text += "  memory  " + line + "\n";
     for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
       const ScenarioCall& call = scenario_.calls[c];
-      golden::Case& problem = rounds_[round][c];
+      Case& problem = rounds_[round][c];
       // Already checked: calls are compared in order.
       for (const ScenarioLink& link : call.chained) problem.in.at(link.input).bytes = run.outputs[link.call].at(link.output);
       Expectation expectation(problem, nullptr, specs_[c], stated_[c], options_for(c));
-      std::vector<const golden::Case*> earlier;
+      std::vector<const Case*> earlier;
       for (std::size_t before = 0; before < (round == 0 ? rounds_.size() : round); ++before) earlier.push_back(&rounds_[before][c]);
       expectation.after(std::move(earlier));
       judgement_.basis = std::max(judgement_.basis, expectation.basis());
@@ -297,7 +297,7 @@ class ScenarioJudge {
   const CaseLine& line_;
   const JudgeOptions& options_;
   const Scenario scenario_;
-  std::vector<std::vector<golden::Case>> rounds_;       // inputs of every call
+  std::vector<std::vector<Case>> rounds_;       // inputs of every call
   std::vector<std::vector<OutputSpec>> specs_;
   std::unique_ptr<ScenarioStage> stage_;
   std::vector<assay_numerics> stated_;

@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "conformance/backends/call_layout.h"
-#include "conformance/cases/counter_random.h"
+#include "conformance/support/counter_random.h"
 #include "conformance/generate/scenario_inputs.h"
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/calls/questions_blame.h"
 #include "conformance/judge/trial.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -28,7 +28,7 @@ void ScenarioStage::Streams::drain() {
   for (assay_stream* each : *this) backend.drain(each);
 }
 
-ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<golden::Case>& inputs,
+ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<Case>& inputs,
                              const std::vector<std::vector<OutputSpec>>& specs, std::int64_t algorithm, std::int64_t timeout_ms)
     : backend_(backend), scenario_(scenario), specs_(specs), timeout_ms_(timeout_ms), streams_(backend),
       memory_(backend, static_cast<std::uint64_t>(line.integer("seed")) * 0x9E37) {
@@ -42,7 +42,7 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
   members_.resize(scenario.calls.size());
   for (std::size_t c = 0; c < scenario.calls.size(); ++c) {
     const ScenarioCall& call = scenario.calls[c];
-    const golden::Case& problem = inputs[c];
+    const Case& problem = inputs[c];
     Member& member = members_[c];
     const std::string place = scenario.place(c) + ", ";
     for (const auto& [name, value] : problem.attributes) member.parameters.push_back(parameter_of(name, value));
@@ -209,11 +209,11 @@ std::vector<std::string> ScenarioStage::written_by_questions() {
   return blamed(std::move(damage), memory_, streams_[0], prepare_all, questions);
 }
 
-void ScenarioStage::set_inputs(const std::vector<golden::Case>& inputs) {
+void ScenarioStage::set_inputs(const std::vector<Case>& inputs) {
   for (std::size_t c = 0; c < members_.size(); ++c) {
     for (std::size_t i = 0; i < members_[c].sources.size(); ++i) {
       const Input& source = members_[c].sources[i];
-      const golden::Tensor& tensor = inputs[c].in.at(source.name);
+      const Tensor& tensor = inputs[c].in.at(source.name);
       require(static_cast<std::int64_t>(tensor.bytes.size()) == members_[c].inputs[i].bytes, "replayed input " + source.name,
               static_cast<std::int64_t>(tensor.bytes.size()), "as many bytes as were captured");
       if (source.owner) memory_.set(source.part, tensor.bytes.data());
@@ -324,7 +324,7 @@ std::vector<std::unique_ptr<LateStream>> ScenarioStage::begin(CallSequence& call
   return busy;
 }
 
-ScenarioRun ScenarioStage::run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch, Late late) {
+ScenarioRun ScenarioStage::run(const std::vector<Case>& inputs, std::uint8_t poison, bool launch, Late late) {
   const bool turned = runs_++ % 2 == 1;
   set_inputs(inputs);
   assay_stream* const on = stream_of(scenario_.calls[scenario_.graphs[scenario_.launches.front()].front()], turned);

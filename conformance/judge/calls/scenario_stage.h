@@ -31,7 +31,7 @@ class ScenarioStage {
  public:
   // Allocates everything. `inputs` are those of round 0 and, as `line`, `scenario` and `specs`, must outlive the stage.
   // Throws BackendError when the backend's own memory, copies or streams fail.
-  ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<golden::Case>& inputs,
+  ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<Case>& inputs,
                 const std::vector<std::vector<OutputSpec>>& specs, std::int64_t algorithm, std::int64_t timeout_ms);
   ScenarioStage(const ScenarioStage&) = delete;
   ScenarioStage& operator=(const ScenarioStage&) = delete;
@@ -57,8 +57,8 @@ class ScenarioStage {
   static std::string text_of(Late late);
   // Puts the inputs in place, poisons the outputs, and launches all graphs, or makes the calls one by one. Every second run goes
   // to other streams than the capture.
-  ScenarioRun replay(const std::vector<golden::Case>& inputs, std::uint8_t poison, Late late = Late::no) { return run(inputs, poison, true, late); }
-  ScenarioRun eager(const std::vector<golden::Case>& inputs, std::uint8_t poison, Late late = Late::no) { return run(inputs, poison, false, late); }
+  ScenarioRun replay(const std::vector<Case>& inputs, std::uint8_t poison, Late late = Late::no) { return run(inputs, poison, true, late); }
+  ScenarioRun eager(const std::vector<Case>& inputs, std::uint8_t poison, Late late = Late::no) { return run(inputs, poison, false, late); }
 
  private:
   struct Input {
@@ -75,7 +75,7 @@ class ScenarioStage {
     std::size_t workspace = 0;  // its number, where call.workspace_bytes > 0
     assay_call call{};
   };
-  ScenarioRun run(const std::vector<golden::Case>& inputs, std::uint8_t poison, bool launch, Late late);
+  ScenarioRun run(const std::vector<Case>& inputs, std::uint8_t poison, bool launch, Late late);
   struct Called {
     std::string what;
     CallResult result;
@@ -85,7 +85,7 @@ class ScenarioStage {
   bool have_ended(const std::vector<CallResult>& waited, bool turned, ScenarioRun& result);
   void read(assay_stream* stream, const CallResult& fetched, ScenarioRun& result);
   void note(const Called& called, ScenarioRun& result) const;
-  void set_inputs(const std::vector<golden::Case>& inputs);
+  void set_inputs(const std::vector<Case>& inputs);
   void write(assay_stream* stream, std::uint8_t poison, std::int64_t piece);
   void prepare(assay_stream* stream, std::uint8_t poison);
   void size_workspaces();

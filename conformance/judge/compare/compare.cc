@@ -8,14 +8,12 @@
 #include "conformance/judge/compare/ulp_buckets.h"
 #include "conformance/ops/elements.h"
 #include "conformance/diagnose/hints/hints.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
-using golden::Tensor;
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";

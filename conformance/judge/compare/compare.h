@@ -23,13 +23,13 @@ namespace assay::conformance {
 
 // The same call over other contents of the outputs: distinguishes an element that is not written from one that looks so.
 struct OtherRun {
-  const golden::Tensor* produced = nullptr;
-  const golden::Tensor* before = nullptr;
+  const Tensor* produced = nullptr;
+  const Tensor* before = nullptr;
 };
 
 struct CompareOptions {
   bool zero_sign_free = false;
-  const golden::Tensor* before = nullptr;  // the output's contents before the call, if known
+  const Tensor* before = nullptr;  // the output's contents before the call, if known
   // One byte for each byte of the tensor: 0 where nothing may be written. Empty: the map decides. An element counts as
   // written if any of its bytes does; compact padding that counts as written is not compared. Needs `before`.
   std::span<const std::uint8_t> written = {};
@@ -67,15 +67,15 @@ struct Difference {
 
 // Errors (InvalidArgument): tensors of different type or shape; `before`, `written` or a tensor of `other` of another size; one
 // tensor of `other` without the other.
-Difference compare(const golden::Case& problem, const std::string& name, const golden::Tensor& expected,
-                   const golden::Tensor& produced, const CompareOptions& options = {});
+Difference compare(const Case& problem, const std::string& name, const Tensor& expected,
+                   const Tensor& produced, const CompareOptions& options = {});
 
 // Nothing may have been written: every element must hold its bits of before, NaN payloads included.
-Difference compare_untouched(const golden::Case& problem, const std::string& name, const golden::Tensor& before,
-                             const golden::Tensor& after);
+Difference compare_untouched(const Case& problem, const std::string& name, const Tensor& before,
+                             const Tensor& after);
 
 // True when the case says zero_sign=free.
-bool zero_sign_free(const golden::Case& problem);
+bool zero_sign_free(const Case& problem);
 
 // What a failure prints: the case, the first mismatch, how many and where, distances, hints and the command that
 // reproduces it. Lines of at most 100 columns, but for the command. Ends with a newline.

@@ -2,11 +2,11 @@
 
 #include <cstdio>
 
-#include "conformance/cases/wrap.h"
+#include "conformance/support/wrap.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/compare/ulp_buckets.h"
 #include "conformance/ops/elements.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 

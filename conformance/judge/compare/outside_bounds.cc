@@ -11,7 +11,7 @@
 
 namespace assay::conformance {
 
-std::string outside_bounds_text(const std::string& output, const golden::Tensor& got, std::span<const std::uint8_t> written,
+std::string outside_bounds_text(const std::string& output, const Tensor& got, std::span<const std::uint8_t> written,
                                 std::uint8_t poison, std::span<const CertifiedBound> bounds,
                                 std::vector<Finding>* findings) {
   const auto width = static_cast<std::size_t>(bits_of(got.type) / 8);

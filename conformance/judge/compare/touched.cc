@@ -1,6 +1,6 @@
 #include "conformance/judge/compare/touched.h"
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

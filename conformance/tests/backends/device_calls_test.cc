@@ -11,7 +11,7 @@
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
 #include "conformance/judge/trial.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -26,7 +26,7 @@ void for_each_call(const std::string& op, Look look) {
   for (const CaseLine& line : catalogue(Profile::standard)) {
     if (!line.op.starts_with(op)) continue;
     SCOPED_TRACE(to_text(line));
-    golden::Case problem = generate(line);
+    Case problem = generate(line);
     std::vector<OutputSpec> specs;
     const std::vector<std::string> wanted = wanted_outputs(line);
     for (const OutputSpec& spec : outputs_of(Request::of(problem))) {
@@ -49,7 +49,7 @@ TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
                            "grouped_gemm kind=nvfp4 layout=NT splits=0 N=32 K=64 extra_rows=16",
                            "grouped_gemm kind=fp8_per_tensor splits=0x0 N=32 K=64 extra_rows=16", "grouped_gemm kind=nvfp4 splits=0x0 N=32 K=64 extra_rows=16"}) {
     SCOPED_TRACE(text);
-    golden::Case problem = generate(parse_case_line(text));
+    Case problem = generate(parse_case_line(text));
     Backend backend("reference");
     Trial trial(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
     const GemmRequest request(Request::of(trial.call()));
@@ -84,7 +84,7 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.text);
-    golden::Case problem = generate(parse_case_line(row.text));
+    Case problem = generate(parse_case_line(row.text));
     Backend backend("reference");
     Trial trial(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
     const GemmRequest request(Request::of(trial.call()));
@@ -96,10 +96,10 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
 }
 
 // Declared absent: the kernels take 1024 groups.
-bool has_too_many_groups(const golden::Case& problem) { return problem.in.at("splits").elements() > device::kMaxGroups; }
+bool has_too_many_groups(const Case& problem) { return problem.in.at("splits").elements() > device::kMaxGroups; }
 
 TEST(GemmRequest, SaysWhatTheReferenceReads) {
-  for_each_call("grouped_gemm", [](golden::Case& problem, const assay_call& call) {
+  for_each_call("grouped_gemm", [](Case& problem, const assay_call& call) {
     if (has_too_many_groups(problem)) {
       EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
       return;
@@ -123,7 +123,7 @@ TEST(GemmRequest, SaysWhatTheReferenceReads) {
 }
 
 TEST(LinearCall, CanBeMadeOfEveryCase) {
-  for_each_call("linear_", [](golden::Case& problem, const assay_call& call) {
+  for_each_call("linear_", [](Case& problem, const assay_call& call) {
     if (has_too_many_groups(problem)) {
       EXPECT_THROW(linear_call(Request::of(call), kEmulated), NotSupported);
       return;
@@ -133,27 +133,27 @@ TEST(LinearCall, CanBeMadeOfEveryCase) {
   });
 }
 
-golden::Case product() { return generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,20 N=24 K=136 beta=1 seed=1")); }
+Case product() { return generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,20 N=24 K=136 beta=1 seed=1")); }
 
 TEST(GemmRequest, RefusesWhatMakesNoSense) {
   const struct {
     const char* name;
-    void (*change)(golden::Case&);
+    void (*change)(Case&);
     const char* told;
   } rows[] = {
-      {"scales of w", [](golden::Case& each) { each.in.at("w_rowwise_scale_inv").shape = {3}; }, "w_rowwise_scale_inv"},
-      {"C of another shape", [](golden::Case& each) { each.in.at("c").shape = {24, 25}; }, "in/c"},
-      {"no C", [](golden::Case& each) { each.in.erase("c"); }, "in/c"},
-      {"an unknown attribute", [](golden::Case& each) { each.attributes["speed"] = std::int64_t{1}; }, "speed"},
-      {"an unknown plan", [](golden::Case& each) { each.attributes["plan"] = std::string("none"); }, "'none'"},
-      {"an unknown kind", [](golden::Case& each) { each.attributes["kind"] = std::string("fp6"); }, "'fp6'"},
-      {"x in another orientation", [](golden::Case& each) { each.in.at("x_rowwise_data").shape = {136, 25}; }, "in/x"},
-      {"one row of w too few", [](golden::Case& each) { each.attributes["N"] = std::int64_t{25}; }, "in/w"},
+      {"scales of w", [](Case& each) { each.in.at("w_rowwise_scale_inv").shape = {3}; }, "w_rowwise_scale_inv"},
+      {"C of another shape", [](Case& each) { each.in.at("c").shape = {24, 25}; }, "in/c"},
+      {"no C", [](Case& each) { each.in.erase("c"); }, "in/c"},
+      {"an unknown attribute", [](Case& each) { each.attributes["speed"] = std::int64_t{1}; }, "speed"},
+      {"an unknown plan", [](Case& each) { each.attributes["plan"] = std::string("none"); }, "'none'"},
+      {"an unknown kind", [](Case& each) { each.attributes["kind"] = std::string("fp6"); }, "'fp6'"},
+      {"x in another orientation", [](Case& each) { each.in.at("x_rowwise_data").shape = {136, 25}; }, "in/x"},
+      {"one row of w too few", [](Case& each) { each.attributes["N"] = std::int64_t{25}; }, "in/w"},
   };
   for (const auto& row : rows) {
-    golden::Case problem = product();
+    Case problem = product();
     row.change(problem);
-    problem.out["d"] = golden::make_tensor(Format::f32, {25, 24});
+    problem.out["d"] = make_tensor(Format::f32, {25, 24});
     try {
       const GemmRequest request(Request::of(problem));
       FAIL() << row.name << " was taken";

@@ -10,7 +10,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "reference/linear/linear_config.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

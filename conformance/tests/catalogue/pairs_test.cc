@@ -14,7 +14,7 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -170,7 +170,7 @@ TEST(Standard, GivesTheOptionalInputsThatThePairsSuppose) {
     if (line.op == "scenario" || cost_of(line).elements > 20'000) continue;
     const Options supposed = presence_of(line);
     if (supposed.empty()) continue;
-    const golden::Case made = generate(line);
+    const Case made = generate(line);
     for (const auto& [name, presence] : supposed) {
       EXPECT_EQ(presence == "given", made.in.count(name.substr(3)) != 0) << to_text(line) << ": " << name;
       met[line.op + " " + name].insert(presence == "given");

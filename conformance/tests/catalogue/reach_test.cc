@@ -12,7 +12,7 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/generator.h"
 #include "reference/formats/encode.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -278,8 +278,8 @@ TEST(Reach, HasEverySpecialValueAlone) {
   for (const CaseLine& line : standard_lines()) {
     if (line.op != "quantize" && line.op != "grouped_dbias") continue;
     if (!line.has("splits") || line.text("K") != (line.op == "quantize" ? "1" : "3") || line.has("replay")) continue;
-    golden::Case problem = generate(line);
-    const golden::Tensor& x = problem.in.at(line.op == "quantize" ? "x" : "dy");
+    Case problem = generate(line);
+    const Tensor& x = problem.in.at(line.op == "quantize" ? "x" : "dy");
     std::vector<float> values(static_cast<std::size_t>(x.elements()));
     widen(x.type, x.bytes.data(), values);
     const float most = x.type == Format::f32 ? 3.40282347e38f : x.type == Format::bf16 ? 3.38953139e38f : 65504;

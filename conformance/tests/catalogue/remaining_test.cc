@@ -12,7 +12,7 @@
 #include "conformance/cases/case_line.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/catalogue/catalogue.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

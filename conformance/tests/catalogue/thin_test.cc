@@ -67,7 +67,7 @@ TEST(Standard, GivesScalesOfBothSigns) {
   std::set<std::string> met;
   for (const CaseLine& line : catalogue(Profile::standard)) {
     if (line.op == "scenario" || find_key(*find_op(line.op), "scales") == nullptr || !line.has("scales") || line.text("scales") != "negative") continue;
-    const golden::Case made = generate(line);
+    const Case made = generate(line);
     for (const auto& [name, tensor] : made.in) {
       if (!name.ends_with("scale_inv") && name != "scale") continue;
       bool plus = false, minus = false;

@@ -16,7 +16,7 @@ struct OptionFault {
   const char* line;
   const char* output;
   const char* option;
-  golden::Attribute value;  // that the backend takes
+  Attribute value;  // that the backend takes
   const char* hint;
   const char* without = nullptr;  // an input that goes with the option
 };
@@ -81,7 +81,7 @@ struct InputFault {
   const char* line;
   const char* output;
   const char* input;
-  void (*change)(golden::Tensor&, std::int64_t groups);
+  void (*change)(Tensor&, std::int64_t groups);
   const char* hint;
 };
 void PrintTo(const InputFault& fault, std::ostream* out) { *out << fault.name; }
@@ -91,7 +91,7 @@ class InputsTakenForOthers : public testing::TestWithParam<InputFault> {};
 TEST_P(InputsTakenForOthers, AreNamed) {
   const InputFault& fault = GetParam();
   const std::string text = planted::failure(fault.line, [&](const assay_call& call) {
-    golden::Tensor changed;
+    Tensor changed;
     planted::spoil(call, fault.output, [&](Request& request) {
       TensorView& view = request.in.at(fault.input);
       const auto* from = static_cast<const std::byte*>(view.data);
@@ -105,7 +105,7 @@ TEST_P(InputsTakenForOthers, AreNamed) {
 
 // Group t has what belongs to group from(t, groups).
 template <std::int64_t (*from)(std::int64_t, std::int64_t)>
-void groups_of(golden::Tensor& tensor, std::int64_t groups) {
+void groups_of(Tensor& tensor, std::int64_t groups) {
   const std::vector<std::byte> before = tensor.bytes;
   const auto size = static_cast<std::ptrdiff_t>(before.size()) / groups;
   for (std::int64_t t = 0; t < groups; ++t) {
@@ -118,7 +118,7 @@ std::int64_t first(std::int64_t, std::int64_t) { return 0; }
 std::int64_t no_earlier(std::int64_t t, std::int64_t) { return std::max<std::int64_t>(t - 1, 0); }
 
 template <float (*change)(float)>
-void floats(golden::Tensor& tensor, std::int64_t) {
+void floats(Tensor& tensor, std::int64_t) {
   for (std::int64_t i = 0; i < tensor.elements(); ++i) tensor.as<float>()[i] = change(tensor.as<float>()[i]);
 }
 float reciprocal(float x) { return 1 / x; }
@@ -128,24 +128,24 @@ float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? 0 : x; }
 float truncated(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffff0000u); }
 float nan_to_zero(float x) { return std::isnan(x) ? 0 : x; }
 
-void flushed_halves(golden::Tensor& tensor, std::int64_t) {
+void flushed_halves(Tensor& tensor, std::int64_t) {
   for (std::int64_t i = 0; i < tensor.elements(); ++i) {
     std::uint16_t& code = tensor.as<std::uint16_t>()[i];
     if ((code & 0x7f80) == 0) code &= 0x8000;
   }
 }
-void flushed_f16(golden::Tensor& tensor, std::int64_t) {
+void flushed_f16(Tensor& tensor, std::int64_t) {
   for (std::int64_t i = 0; i < tensor.elements(); ++i) {
     std::uint16_t& code = tensor.as<std::uint16_t>()[i];
     if ((code & 0x7c00) == 0) code &= 0x8000;
   }
 }
-void lowest_code_raised(golden::Tensor& tensor, std::int64_t) { std::replace(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0}, std::byte{1}); }
-void next_scale(golden::Tensor& tensor, std::int64_t) { std::rotate(tensor.as<float>(), tensor.as<float>() + 1, tensor.as<float>() + tensor.elements()); }
-void swapped(golden::Tensor& tensor, std::int64_t) {
+void lowest_code_raised(Tensor& tensor, std::int64_t) { std::replace(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0}, std::byte{1}); }
+void next_scale(Tensor& tensor, std::int64_t) { std::rotate(tensor.as<float>(), tensor.as<float>() + 1, tensor.as<float>() + tensor.elements()); }
+void swapped(Tensor& tensor, std::int64_t) {
   for (std::byte& each : tensor.bytes) each = each << 4 | each >> 4;
 }
-void next_row(golden::Tensor& tensor, std::int64_t) {
+void next_row(Tensor& tensor, std::int64_t) {
   std::rotate(tensor.bytes.begin(), tensor.bytes.begin() + static_cast<std::ptrdiff_t>(tensor.bytes.size()) / tensor.shape[0], tensor.bytes.end());
 }
 
@@ -158,7 +158,7 @@ const InputFault kInputFaults[] = {
     {"weights_of_the_group_before", "grouped_gemm kind=bf16 splits=33,40,7,16 N=48 K=96 seed=6", "d", "w", groups_of<previous>, "with w of the group before"},
     {"weights_of_the_first_group", "grouped_gemm kind=f16 layout=NN splits=33,40,7,16 N=48 K=96 seed=7", "d", "w", groups_of<first>, "with w of the first group for all"},
     {"weights_off_by_one_but_for_the_first", "grouped_gemm kind=f16 splits=33,40,7,16 N=48 K=96 seed=8", "d", "w", groups_of<no_earlier>, "with w of the group before, but for the first group"},
-    {"c_ignored", "grouped_gemm kind=bf16 beta=0.5 splits=33,40,7,16 N=48 K=96 seed=9", "d", "c", [](golden::Tensor& c, std::int64_t) { std::fill(c.bytes.begin(), c.bytes.end(), std::byte{0}); }, "with beta=0 in place of 0.5"},
+    {"c_ignored", "grouped_gemm kind=bf16 beta=0.5 splits=33,40,7,16 N=48 K=96 seed=9", "d", "c", [](Tensor& c, std::int64_t) { std::fill(c.bytes.begin(), c.bytes.end(), std::byte{0}); }, "with beta=0 in place of 0.5"},
     {"c_a_row_on", "grouped_gemm kind=bf16 beta=0.5 splits=33,40,7,16 N=48 K=96 seed=10", "d", "c", next_row, "with c read one row further on"},
     {"x_a_row_on", "grouped_gemm kind=bf16 splits=33,40,7,16 N=48 K=96 seed=11", "d", "x", next_row, "with x read one row further on"},
     {"scales_inverted", "grouped_gemm kind=fp8_per_tensor splits=33,40,7,16 N=48 K=96 seed=12", "d", "x_rowwise_scale_inv", floats<reciprocal>, "with x_rowwise_scale_inv inverted"},
@@ -190,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(Diagnosis, InputsTakenForOthers, testing::ValuesIn(kInp
 // What the plainest explanation is must not be named as an option: all of these come to the same words.
 TEST(InputsTakenForOthers, SubnormalsFlushedAreNoFactorOfZero) {
   const std::string text = planted::failure("grouped_gemm kind=f16 d_type=f32 beta=1 data=subnormals splits=17,9 N=24 K=40 seed=50", [&](const assay_call& call) {
-    golden::Tensor changed;
+    Tensor changed;
     planted::spoil(call, "d", [&](Request& request) {
       TensorView& view = request.in.at("x");
       changed = {view.type, view.shape, std::vector<std::byte>(static_cast<const std::byte*>(view.data), static_cast<const std::byte*>(view.data) + view.bytes)};

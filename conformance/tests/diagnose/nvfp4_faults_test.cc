@@ -273,15 +273,15 @@ TEST(Nvfp4Rules, ThatAreRightChangeNothing) {
                             "hadamard=1 sign_mask=45576 stochastic=1", "hadamard=1", "amax=apart two_dimensional=1", "amax=single",
                             "zero_sign=positive data=every_special"}) {
     const CaseLine line = parse_case_line(std::string("quantize recipe=nvfp4 splits=18,0,34,16 K=48 seed=3 ") + words);
-    golden::Case problem = generate(line);
+    Case problem = generate(line);
     Request request = Request::of(problem);
-    std::map<std::string, golden::Tensor> right;
-    for (const OutputSpec& spec : outputs_of(request)) right.emplace(spec.name, golden::make_tensor(spec.type, spec.shape));
+    std::map<std::string, Tensor> right;
+    for (const OutputSpec& spec : outputs_of(request)) right.emplace(spec.name, make_tensor(spec.type, spec.shape));
     for (auto& [name, tensor] : right) request.out[name] = {tensor.type, tensor.shape, tensor.bytes.data(), static_cast<std::int64_t>(tensor.bytes.size())};
     answer(request, Layer::scalar);
     const auto written = written_bytes(request);
     for (const char* output : {"rowwise_data", "rowwise_scale_inv", "columnwise_data", "columnwise_scale_inv"}) {
-      golden::Tensor other = right.at(output);  // of which every word in use must be made anew
+      Tensor other = right.at(output);  // of which every word in use must be made anew
       std::fill(other.bytes.begin(), other.bytes.end(), std::byte{0x5a});
       const auto made = diagnosis::quantized_nvfp4_by({}, {request, output, other, other});
       ASSERT_TRUE(made.has_value());

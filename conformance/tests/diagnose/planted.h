@@ -14,10 +14,10 @@
 namespace assay::conformance::planted {
 
 // What the scalar layer gives for a call whose parameters or inputs `change` has changed. Views of the call's own memory.
-inline golden::Tensor scalar_words(const assay_call& call, const std::string& output, const std::function<void(Request&)>& change) {
+inline Tensor scalar_words(const assay_call& call, const std::string& output, const std::function<void(Request&)>& change) {
   Request request = Request::of(call);
   const OutputView like = request.out.at(output);
-  golden::Tensor made{like.type, like.shape, std::vector<std::byte>(static_cast<std::size_t>(like.bytes))};
+  Tensor made{like.type, like.shape, std::vector<std::byte>(static_cast<std::size_t>(like.bytes))};
   if (like.bytes > 0) std::memcpy(made.bytes.data(), like.data, made.bytes.size());
   request.out.clear();
   request.out[output] = {like.type, like.shape, made.bytes.data(), like.bytes};
@@ -28,7 +28,7 @@ inline golden::Tensor scalar_words(const assay_call& call, const std::string& ou
 
 // Writes them over the outputs of the call.
 inline void spoil(const assay_call& call, const std::string& output, const std::function<void(Request&)>& change) {
-  const golden::Tensor made = scalar_words(call, output, change);
+  const Tensor made = scalar_words(call, output, change);
   std::memcpy(bytes(call, output), made.bytes.data(), made.bytes.size());
 }
 

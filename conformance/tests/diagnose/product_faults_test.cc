@@ -80,7 +80,7 @@ float sum_of(const Making& making, const GroupView& group, std::int64_t i, std::
 
 std::uint32_t element(const Making& making, const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
   float acc = sum_of(making, group, i, j), factor = group.alpha;
-  if (view.kind == GemmKind::tensor) {
+  if (view.kind == GemmKind::fp8_per_tensor) {
     const float rows = group.rows.scale.value(0, 0), columns = group.columns.scale.value(0, 0);
     if (making.scales_apart) {
       const float once = acc * columns;

@@ -196,7 +196,7 @@ inline std::vector<Products> products_of(const GroupedGemmView& view, int neighb
         Products& products = all.emplace_back();
         for (std::int64_t k = 0; k < group.depth; ++k) {
           products.value.push_back(rows[static_cast<std::size_t>(i * group.depth + k)] * columns[static_cast<std::size_t>(j * group.depth + k)]);
-          products.scale.push_back(view.kind == GemmKind::block ? outside_scale(group.rows, i, k, neighbour) * outside_scale(group.columns, j, k, 0) : 1);
+          products.scale.push_back(view.kind == GemmKind::fp8_block ? outside_scale(group.rows, i, k, neighbour) * outside_scale(group.columns, j, k, 0) : 1);
         }
       }
     }
@@ -210,7 +210,7 @@ inline void multiply(const Model& model, const GroupedGemmView& view, const std:
   for (std::size_t g = 0; g < view.groups.size(); ++g) {
     const GroupView& group = view.groups[g];
     double factor = group.alpha;
-    if (view.kind == GemmKind::tensor) {
+    if (view.kind == GemmKind::fp8_per_tensor) {
       const GroupView& other = view.groups[(g + static_cast<std::size_t>(model.neighbour)) % view.groups.size()];
       factor *= static_cast<double>(other.rows.scale.value(0, 0)) * group.columns.scale.value(0, 0);
     } else if (view.kind == GemmKind::nvfp4) {
@@ -225,7 +225,7 @@ inline void multiply(const Model& model, const GroupedGemmView& view, const std:
         products = &spoilt;
       }
       double acc = 0;
-      const std::size_t count = products->value.size(), length = view.kind == GemmKind::block ? 128 : std::max<std::size_t>(count, 1);
+      const std::size_t count = products->value.size(), length = view.kind == GemmKind::fp8_block ? 128 : std::max<std::size_t>(count, 1);
       for (std::size_t first = 0; first < count; first += length) {
         acc = static_cast<float>(acc + model.sum(products->value.data() + first, std::min(length, count - first)) * products->scale[first]);
       }

@@ -13,11 +13,11 @@
 namespace assay::conformance {
 namespace {
 
-golden::Tensor product_of(golden::Case& problem) {
+Tensor product_of(Case& problem) {
   const OutputSpec spec = outputs_of(Request::of(problem)).at(0);
-  problem.out["d"] = golden::make_tensor(spec.type, spec.shape);
+  problem.out["d"] = make_tensor(spec.type, spec.shape);
   answer(Request::of(problem), Layer::fast);
-  golden::Tensor made = problem.out.at("d");
+  Tensor made = problem.out.at("d");
   problem.out.clear();
   return made;
 }
@@ -36,14 +36,14 @@ class ShiftedScales : public testing::TestWithParam<Fault> {};
 
 TEST_P(ShiftedScales, AreFound) {
   const Fault& fault = GetParam();
-  golden::Case problem = generate(parse_case_line(fault.line));
-  const golden::Tensor want = product_of(problem);
-  golden::Case shifted = problem;
-  golden::Tensor& scales = shifted.in.at(fault.scales);
-  const golden::Tensor& right = problem.in.at(fault.scales);
+  Case problem = generate(parse_case_line(fault.line));
+  const Tensor want = product_of(problem);
+  Case shifted = problem;
+  Tensor& scales = shifted.in.at(fault.scales);
+  const Tensor& right = problem.in.at(fault.scales);
   const std::int64_t count = right.elements();
   for (std::int64_t i = 0; i < count; ++i) scales.as<float>()[i] = right.as<float>()[((i + fault.distance) % count + count) % count];
-  const golden::Tensor got = product_of(shifted);
+  const Tensor got = product_of(shifted);
 
   const ScaleFindings findings = scale_findings(Request::of(problem), got, want);
   ASSERT_FALSE(findings.tiles.empty());
@@ -75,9 +75,9 @@ INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScales, testing::ValuesIn(kFaults), [](
 
 // Of many wrong tiles a part is looked at, of every column.
 TEST(scale_findings, sample_many_tiles) {
-  golden::Case problem = generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=64x1 N=1280 K=400 seed=13"));
-  const golden::Tensor want = product_of(problem);
-  golden::Case shifted = problem;
+  Case problem = generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=64x1 N=1280 K=400 seed=13"));
+  const Tensor want = product_of(problem);
+  Case shifted = problem;
   float* scales = shifted.in.at("w_rowwise_scale_inv").as<float>();
   std::rotate(scales, scales + 4, scales + shifted.in.at("w_rowwise_scale_inv").elements());
   const ScaleFindings findings = scale_findings(Request::of(problem), product_of(shifted), want);
@@ -96,9 +96,9 @@ TEST(scale_findings, sample_many_tiles) {
 // A fault that is none of scales: the last bit of some elements, and a whole tile of another sign.
 TEST(scale_findings, leave_other_faults_alone) {
   for (const char* type : {"f32", "bf16"}) {
-    golden::Case problem = generate(parse_case_line(std::string("grouped_gemm kind=fp8_block splits=130,0,260 N=300 K=400 seed=11 d_type=") + type));
-    const golden::Tensor want = product_of(problem);
-    golden::Tensor got = want;
+    Case problem = generate(parse_case_line(std::string("grouped_gemm kind=fp8_block splits=130,0,260 N=300 K=400 seed=11 d_type=") + type));
+    const Tensor want = product_of(problem);
+    Tensor got = want;
     const std::size_t width = got.bytes.size() / static_cast<std::size_t>(got.elements());
     for (std::size_t at = 0; at < got.bytes.size(); at += width) {
       if (at / width % 3 == 0) got.bytes[at] ^= std::byte{1};
@@ -111,9 +111,9 @@ TEST(scale_findings, leave_other_faults_alone) {
 }
 
 TEST(scale_findings, have_nothing_to_say_of_products_without_scales) {
-  golden::Case problem = generate(parse_case_line("grouped_gemm kind=bf16 d_type=f32 splits=130 N=136 K=40 seed=12"));
-  const golden::Tensor want = product_of(problem);
-  golden::Tensor got = want;
+  Case problem = generate(parse_case_line("grouped_gemm kind=bf16 d_type=f32 splits=130 N=136 K=40 seed=12"));
+  const Tensor want = product_of(problem);
+  Tensor got = want;
   got.bytes[0] ^= std::byte{1};
   EXPECT_TRUE(scale_findings(Request::of(problem), got, want).tiles.empty());
 }

@@ -9,7 +9,7 @@
 
 #include "conformance/diagnose/scale_map/scale_map.h"
 #include "conformance/tests/judge/rogue_backend.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

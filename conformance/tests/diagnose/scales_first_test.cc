@@ -44,7 +44,7 @@ class ScalesFirst : public testing::Test {
     return found;
   }
 
-  golden::Case problem_;
+  Case problem_;
   std::vector<OutputSpec> specs_;
   std::unique_ptr<Expectation> expectation_;
   Outputs outputs_;

@@ -52,7 +52,7 @@ struct Unplanned {
     return expectation->differences({{"d", d}}, 0xff);
   }
 
-  golden::Case problem;
+  Case problem;
   Request request;
   ParsedGroupedGemm parsed;
   std::unique_ptr<Expectation> expectation;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::conformance {
 

@@ -8,15 +8,13 @@
 #include <cstring>
 #include <numeric>
 
-#include "conformance/cases/counter_random.h"
+#include "conformance/support/counter_random.h"
 #include "reference/formats/encode.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
-using golden::Tensor;
 
 Case case_of(const std::string& line) { return generate(parse_case_line(line)); }
 

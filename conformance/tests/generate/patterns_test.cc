@@ -9,9 +9,9 @@
 #include <map>
 #include <set>
 
-#include "conformance/cases/compose.h"
+#include "conformance/generate/compose.h"
 #include "conformance/tests/generate/format_values.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

@@ -11,19 +11,19 @@
 #include <set>
 
 #include "conformance/generate/generator.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
-std::vector<std::int64_t> splits_in(const golden::Case& inputs) {
-  const golden::Tensor& tensor = inputs.in.at("splits");
+std::vector<std::int64_t> splits_in(const Case& inputs) {
+  const Tensor& tensor = inputs.in.at("splits");
   std::vector<std::int64_t> splits(tensor.bytes.size() / 8);
   std::memcpy(splits.data(), tensor.bytes.data(), tensor.bytes.size());
   return splits;
 }
 
-float flag_in(const golden::Case& inputs) {
+float flag_in(const Case& inputs) {
   float flag = 0;
   std::memcpy(&flag, inputs.in.at("noop").bytes.data(), sizeof flag);
   return flag;
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(All, ScenarioSteps, testing::ValuesIn(kSteps));
 TEST(ScenarioInputs, ShareMemoryWithinALayerAndMicrobatchAlone) {
   const CaseLine line = parse_case_line("scenario recipe=none steps=forward,forward,dgrad,wgrad modules=2 splits=3,0,5 N=8 K=16 replay=3:data");
   const Scenario scenario = scenario_of(line);
-  const std::vector<golden::Case> inputs = scenario_inputs(line, scenario, 1);
+  const std::vector<Case> inputs = scenario_inputs(line, scenario, 1);
   const auto& bytes = [&](std::size_t call, const char* name) { return inputs[call].in.at(name).bytes; };
   EXPECT_EQ(bytes(0, "x"), bytes(3, "x"));   // forward and wgrad
   EXPECT_EQ(bytes(2, "dy"), bytes(3, "dy"));
@@ -119,11 +119,11 @@ TEST(ScenarioInputs, ChangeWhatIsToChangeAndNothingElse) {
           if (noop) what += ",noop";
           const CaseLine line = parse_case_line(what.empty() ? base.substr(0, base.size() - 1) : base + what.substr(1));
           const Scenario scenario = scenario_of(line);
-          const std::vector<golden::Case> first = scenario_inputs(line, scenario, 0), later = scenario_inputs(line, scenario, 1);
+          const std::vector<Case> first = scenario_inputs(line, scenario, 0), later = scenario_inputs(line, scenario, 1);
           for (std::size_t c = 0; c < first.size(); ++c) {
             EXPECT_EQ(first[c].attributes, later[c].attributes);
             for (const auto& [name, tensor] : first[c].in) {
-              const golden::Tensor& other = later[c].in.at(name);
+              const Tensor& other = later[c].in.at(name);
               EXPECT_TRUE(tensor.type == other.type && tensor.shape == other.shape) << name;
               const bool weights_splits = scenario.calls[c].step == "weights" && name == "splits";
               const bool changes = name == "noop" ? noop : name == "splits" ? splits && !weights_splits : name.find("scale") != std::string::npos ? scales : data;

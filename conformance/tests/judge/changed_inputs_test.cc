@@ -19,7 +19,7 @@ namespace {
 enum Place { kFirst, kMiddle, kLast };
 constexpr const char* kPlaces[] = {"first", "middle", "last"};
 
-std::set<Place> changed_places(const golden::Tensor& before, const golden::Tensor& after) {
+std::set<Place> changed_places(const Tensor& before, const Tensor& after) {
   std::set<Place> places;
   for (std::size_t at = 0; at < before.bytes.size(); ++at) {
     if (before.bytes[at] == after.bytes[at]) continue;
@@ -30,7 +30,7 @@ std::set<Place> changed_places(const golden::Tensor& before, const golden::Tenso
   return places;
 }
 
-std::int64_t changed_bytes(const golden::Tensor& before, const golden::Tensor& after) {
+std::int64_t changed_bytes(const Tensor& before, const Tensor& after) {
   std::int64_t count = 0;
   for (std::size_t at = 0; at < before.bytes.size(); ++at) count += before.bytes[at] != after.bytes[at];
   return count;
@@ -40,9 +40,9 @@ TEST(ChangedInputs, EveryInputOfEveryOpChangesInSomeStandardLine) {
   std::map<std::string, std::set<std::string>> changed;
   for (const CaseLine& line : catalogue(Profile::standard)) {
     if (line.op == "scenario" || replay_plan(line).count == 0) continue;
-    const std::vector<golden::Case> steps = replay_steps(line);
+    const std::vector<Case> steps = replay_steps(line);
     for (const auto& [name, tensor] : steps[0].in) {
-      for (const golden::Case& step : steps) {
+      for (const Case& step : steps) {
         if (step.in.at(name).bytes != tensor.bytes) changed[line.op].insert(name);
       }
     }
@@ -61,11 +61,11 @@ TEST(ChangedInputs, EveryInputOfEveryOpChangesInSixteenBytesAlone) {
   std::map<std::string, std::map<std::string, std::size_t>> longest;
   for (const CaseLine& line : catalogue(Profile::standard)) {
     if (!replay_plan(line).pieces) continue;
-    const std::vector<golden::Case> steps = replay_steps(line);
+    const std::vector<Case> steps = replay_steps(line);
     for (const auto& [name, tensor] : steps[0].in) {
       longest[line.op][name] = std::max(longest[line.op][name], tensor.bytes.size());
       for (std::size_t i = 1; i < steps.size(); ++i) {
-        const golden::Tensor &before = steps[i - 1].in.at(name), &after = steps[i].in.at(name);
+        const Tensor &before = steps[i - 1].in.at(name), &after = steps[i].in.at(name);
         const std::set<Place> places = changed_places(before, after);
         EXPECT_LE(changed_bytes(before, after), 16) << to_text(line) << ": in/" << name << ", replay " << i + 1;
         // Scales of few blocks stand apart, with padding between them, so that 16 bytes of them can reach from end to end.

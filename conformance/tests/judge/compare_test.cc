@@ -10,13 +10,11 @@
 #include "conformance/cases/case_line.h"
 #include "conformance/generate/generator.h"
 #include "conformance/ops/elements.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
-using golden::Tensor;
 
 template <class Word>
 Tensor tensor(Format type, std::vector<std::int64_t> shape, const std::vector<Word>& words) {

@@ -224,7 +224,7 @@ TEST(Contracts, NoListedAlgorithmIsCalledUnknown) {
 
 // What is called wrong is that, and differs from the right call.
 TEST(Contracts, NoWrongCallIsMissing) {
-  const golden::Case problem = generate(parse_case_line(kProduct));
+  const Case problem = generate(parse_case_line(kProduct));
   Backend backend(*reference_backend());
   Trial trial(backend, problem, outputs_of(Request::read_only(problem)), -1, 1000);
   std::set<std::string> names;

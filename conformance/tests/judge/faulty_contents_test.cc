@@ -8,10 +8,10 @@
 
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/cases/case_schema.h"
-#include "conformance/cases/content_faults.h"
+#include "conformance/judge/calls/content_faults.h"
 #include "conformance/judge/calls/faulty_contents.h"
 #include "conformance/tests/judge/rogue_backend.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -29,7 +29,7 @@ Judgement judged(const std::string& text, const assay_backend& table = Rogue::ta
   options.reproduce = "assay repro";
   options.timeout_ms = 250;
   Backend backend(table);
-  const golden::Case problem = generate(line);
+  const Case problem = generate(line);
   return judge_faulty_contents(backend, problem, content_faults(line, problem), options);
 }
 
@@ -149,7 +149,7 @@ TEST(FaultyContentsOfTheCatalogue, AreReportedByTheReference) {
     if (fault_word(line).empty()) continue;
     words.insert(std::string(fault_word(line)));
     ops.insert(line.op + " " + std::string(fault_word(line)));
-    const golden::Case problem = generate(line);
+    const Case problem = generate(line);
     const std::vector<ContentFault> faults = content_faults(line, problem);
     EXPECT_GE(faults.size(), 2u) << to_text(line);
     for (const ContentFault& each : faults) {

@@ -9,7 +9,7 @@
 
 #include "conformance/tests/diagnose/product_models.h"
 #include "golden/io/contained_reader.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -60,14 +60,14 @@ void state(Rogue& rogue, const std::string& unit, const std::string& plan) {
   };
 }
 
-Judgement judged(const golden::Case& problem) {
+Judgement judged(const Case& problem) {
   JudgeOptions options;
   options.title = problem.name;
   Backend backend(Rogue::table());
   return judge(backend, problem, &problem, options);
 }
 
-std::int64_t size_of(const golden::Case& problem) {
+std::int64_t size_of(const Case& problem) {
   std::int64_t bytes = 0;
   for (const auto& [name, tensor] : problem.out) bytes += static_cast<std::int64_t>(tensor.bytes.size());
   return bytes;
@@ -79,7 +79,7 @@ class Fixture : public testing::TestWithParam<std::string> {};
 
 TEST_P(Fixture, passes_right_products_whatever_is_stated) {
   int planned = 0, unplanned = 0, large = 0;
-  for (golden::Case& problem : golden::read_fixture_contained(GetParam()).cases) {
+  for (Case& problem : golden::read_fixture_contained(GetParam()).cases) {
     if (product_output(problem.op).empty() || problem.out.empty()) continue;
     if (size_of(problem) > kMaxBytes) {
       ++large;
@@ -136,7 +136,7 @@ TEST_P(Fixture, passes_right_products_whatever_is_stated) {
 }
 
 TEST_P(Fixture, follows_the_stated_sign_of_zero) {
-  for (golden::Case& problem : golden::read_fixture_contained(GetParam()).cases) {
+  for (Case& problem : golden::read_fixture_contained(GetParam()).cases) {
     if (problem.op != "quantize" || problem.out.empty() || problem.attributes.count("zero_sign") != 0 || size_of(problem) > kMaxBytes) continue;
     for (const char* made : {"kept", "positive"}) {
       for (const int stated : {-1, 0, 1}) {

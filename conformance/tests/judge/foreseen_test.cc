@@ -37,7 +37,7 @@ Seen judged(const char* text, const std::optional<assay_numerics>& guess, bool f
   options.title = to_text(line);
   Backend backend(Rogue::table());
   const bool replays = replay_plan(line).count > 0;
-  std::vector<golden::Case> steps;
+  std::vector<Case> steps;
   if (replays) {
     steps = replay_steps(line);
   } else {

@@ -11,20 +11,19 @@
 #include "conformance/cases/case_line.h"
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kTwo61 = std::int64_t{1} << 61, kTwo62 = std::int64_t{1} << 62;
 constexpr std::int64_t kSizes[] = {std::numeric_limits<std::int64_t>::min(), -1, (std::int64_t{1} << 31) - 1, std::int64_t{1} << 53,
                                    kTwo61, kTwo62, kMax};
 
-golden::Tensor splits_of(std::vector<std::int64_t> values) {
-  golden::Tensor tensor = golden::make_tensor(Format::i64, {static_cast<std::int64_t>(values.size())});
+Tensor splits_of(std::vector<std::int64_t> values) {
+  Tensor tensor = make_tensor(Format::i64, {static_cast<std::int64_t>(values.size())});
   std::copy(values.begin(), values.end(), tensor.as<std::int64_t>());
   return tensor;
 }
@@ -46,7 +45,7 @@ TEST(HugeSizes, RowsOfAllWeightsPastInt64AreRefused) {
   with.op = "grouped_gemm";
   with.attributes = {{"kind", "bf16"}, {"layout", "TN"}, {"N", kTwo61}, {"K", std::int64_t{4}}};
   with.in["splits"] = splits_of(std::vector<std::int64_t>(8, 0));  // 8 * 2^61 wraps to 0, the rows of `w`
-  with.in["x"] = with.in["w"] = golden::make_tensor(Format::bf16, {0, 4});
+  with.in["x"] = with.in["w"] = make_tensor(Format::bf16, {0, 4});
   const std::string said = refusal(with);
   EXPECT_TRUE(begins(said, "attribute N is 2305843009213693952")) << said;
 }
@@ -56,8 +55,8 @@ TEST(HugeSizes, ASumOfSplitsPastInt64IsRefused) {
   with.op = "grouped_gemm";
   with.attributes = {{"kind", "tensor"}, {"layout", "TN"}, {"N", std::int64_t{0}}, {"K", std::int64_t{0}}};
   with.in["splits"] = splits_of({kTwo62, kTwo62});
-  with.in["x_rowwise_data"] = with.in["w_rowwise_data"] = golden::make_tensor(Format::e4m3, {0, 0});
-  with.in["x_rowwise_scale_inv"] = with.in["w_rowwise_scale_inv"] = golden::make_tensor(Format::f32, {2});
+  with.in["x_rowwise_data"] = with.in["w_rowwise_data"] = make_tensor(Format::e4m3, {0, 0});
+  with.in["x_rowwise_scale_inv"] = with.in["w_rowwise_scale_inv"] = make_tensor(Format::f32, {2});
   const std::string said = refusal(with);
   EXPECT_TRUE(begins(said, "in/splits is 4611686018427387904: expected a total that fits int64")) << said;
 }
@@ -79,7 +78,7 @@ TEST(HugeSizes, CodesOfTwoAByteArePastInt64) {
   with.in["splits"] = splits_of({0});
   with.in["x_rowwise_data"].type = Format::e2m1;
   with.in["x_rowwise_data"].shape = {0, kTwo62};  // 2^63 columns
-  with.in["x_rowwise_scale_inv"] = golden::make_tensor(Format::e4m3, {0});
+  with.in["x_rowwise_scale_inv"] = make_tensor(Format::e4m3, {0});
   const std::string said = refusal(with);
   EXPECT_TRUE(begins(said, "in/x is 4611686018427387904: expected a number of elements that fits int64")) << said;
 }
@@ -145,7 +144,7 @@ TEST_P(EveryOp, RefusesOrAnswersWhateverASizeIs) {
       }
       for (std::size_t i = 0; i < tensor.shape.size() && size >= 0; ++i) {  // a tensor without elements may have any other extents
         Case changed = sound;
-        golden::Tensor& empty = changed.in[name];
+        Tensor& empty = changed.in[name];
         empty.bytes.clear();
         for (std::int64_t& extent : empty.shape) extent = 0;
         if (tensor.shape.size() > 1) empty.shape[i] = size;

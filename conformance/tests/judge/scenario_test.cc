@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/tests/judge/rogue_backend.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {

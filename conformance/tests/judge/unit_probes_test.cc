@@ -21,7 +21,7 @@ struct Probed {
     parse_grouped_gemm(request, parsed);
     view = view_of(parsed.problem, problem.name.data());  // only looked at
   }
-  golden::Case problem;
+  Case problem;
   Request request;
   ParsedGroupedGemm parsed;
   GroupedGemmView view;

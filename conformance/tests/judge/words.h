@@ -14,8 +14,6 @@
 
 namespace assay::conformance {
 
-using golden::Case;
-using golden::Tensor;
 
 inline Case case_of(const std::string& line) { return generate(parse_case_line(line)); }
 

@@ -18,14 +18,13 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
-#include "golden/io/tensor.h"
-#include "reference/support/error.h"
+#include "reference/types/tensor.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
-using Outputs = std::map<std::string, golden::Tensor>;
+using Outputs = std::map<std::string, Tensor>;
 
 // Corners that the fixtures leave out.
 constexpr const char* kLines[] = {
@@ -136,10 +135,10 @@ std::vector<Line> every_line() {
   return lines;
 }
 
-std::map<std::string, golden::Tensor> poisoned(const std::vector<OutputSpec>& specs, std::byte poison) {
+std::map<std::string, Tensor> poisoned(const std::vector<OutputSpec>& specs, std::byte poison) {
   Outputs outputs;
   for (const OutputSpec& spec : specs) {
-    golden::Tensor tensor = golden::make_tensor(spec.type, spec.shape);
+    Tensor tensor = make_tensor(spec.type, spec.shape);
     std::fill(tensor.bytes.begin(), tensor.bytes.end(), poison);
     outputs.emplace(spec.name, std::move(tensor));
   }
@@ -148,9 +147,9 @@ std::map<std::string, golden::Tensor> poisoned(const std::vector<OutputSpec>& sp
 
 Outputs answered(Case asked, const std::vector<OutputSpec>& specs, Layer layer, std::byte poison) {
   asked.out = poisoned(specs, poison);
-  const std::map<std::string, golden::Tensor> in = asked.in;
+  const std::map<std::string, Tensor> in = asked.in;
   answer(Request::of(asked), layer);
-  for (const auto& [name, tensor] : in) EXPECT_TRUE(golden::same_tensor(asked.in.at(name), tensor)) << name << " was changed";
+  for (const auto& [name, tensor] : in) EXPECT_TRUE(same_tensor(asked.in.at(name), tensor)) << name << " was changed";
   return asked.out;
 }
 
@@ -200,7 +199,7 @@ TEST_P(Answer, OfOneOutputIsThatOfAll) {
   const Outputs all = answered(asked, specs, Layer::fast, kPoison);
   for (const OutputSpec& spec : specs) {
     const Outputs one = answered(asked, {spec}, Layer::fast, kPoison);
-    EXPECT_TRUE(golden::same_tensor(one.at(spec.name), all.at(spec.name))) << spec.name;
+    EXPECT_TRUE(same_tensor(one.at(spec.name), all.at(spec.name))) << spec.name;
   }
 }
 
@@ -222,7 +221,7 @@ TEST_P(Answer, IsRefusedWhereARequestMakesNoSense) {
   bad.attributes["colour"] = std::string("blue");
   refused(bad, "an attribute of no meaning");
   bad = good;
-  bad.in["colour"] = golden::make_tensor(Format::f32, {1});
+  bad.in["colour"] = make_tensor(Format::f32, {1});
   refused(bad, "an input of no meaning");
   // Without one of these a request asks for something else, and makes sense.
   const std::set<std::string> optional = {"noop", "bias", "splits", "amax", "columnwise_amax", "c", "alpha", "beta", "reduced"};
@@ -235,7 +234,7 @@ TEST_P(Answer, IsRefusedWhereARequestMakesNoSense) {
   for (const OutputSpec& spec : specs) {
     bad = good;
     bad.out = before;
-    bad.out[spec.name] = golden::make_tensor(spec.type, {before.at(spec.name).elements() + 1});
+    bad.out[spec.name] = make_tensor(spec.type, {before.at(spec.name).elements() + 1});
     refused(bad, ("out/" + spec.name + " one element too long").c_str());
   }
 }

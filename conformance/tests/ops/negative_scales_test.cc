@@ -14,7 +14,7 @@
 namespace assay::conformance {
 namespace {
 
-golden::Tensor answered(golden::Case problem, const std::string& output, Layer layer) {
+Tensor answered(Case problem, const std::string& output, Layer layer) {
   problem.out.clear();
   for (const OutputSpec& spec : outputs_of(Request::of(problem))) {
     if (spec.name != output) continue;
@@ -27,7 +27,7 @@ golden::Tensor answered(golden::Case problem, const std::string& output, Layer l
 }
 
 // Values `begin` to `end` with their signs changed.
-void negate(golden::Tensor& tensor, std::int64_t begin, std::int64_t end) {
+void negate(Tensor& tensor, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = bits_of(tensor.type) / 8;
   for (std::int64_t i = begin; i < end; ++i) tensor.bytes[static_cast<std::size_t>((i + 1) * width - 1)] ^= std::byte{0x80};
 }
@@ -38,7 +38,7 @@ class NegativeScales : public testing::TestWithParam<const char*> {};
 
 TEST_P(NegativeScales, GiveTheProductOfNegativeCodes) {
   const CaseLine line = parse_case_line(GetParam());
-  const golden::Case plain = generate(line);
+  const Case plain = generate(line);
   const std::string layout = line.text("layout");
   const std::string operand = layout == "TN" ? "x_rowwise_" : layout == "NN" ? "dy_rowwise_" : "x_columnwise_";
   const std::int64_t width = line.integer(layout == "NN" ? "N" : "K");
@@ -46,7 +46,7 @@ TEST_P(NegativeScales, GiveTheProductOfNegativeCodes) {
   const Recipe recipe = line.text("kind") == "fp8_per_tensor" ? Recipe::tensor_current : Recipe::block_1x128;
   const Direction direction = layout == "NT" ? Direction::columnwise : Direction::rowwise;
   const std::vector<std::int64_t> scales = scale_offsets(recipe, direction, splits, width);
-  golden::Case by_scale = plain, by_code = plain;
+  Case by_scale = plain, by_code = plain;
   std::int64_t row = 0;
   for (std::size_t g = 0; g < splits.size(); ++g) {
     if (g % 2 == 0) {
@@ -55,7 +55,7 @@ TEST_P(NegativeScales, GiveTheProductOfNegativeCodes) {
     }
     row += splits[g];
   }
-  const golden::Tensor want = answered(by_code, "d", Layer::scalar);
+  const Tensor want = answered(by_code, "d", Layer::scalar);
   ASSERT_NE(want.bytes, answered(plain, "d", Layer::scalar).bytes);
   EXPECT_EQ(answered(by_scale, "d", Layer::fast).bytes, want.bytes);
   EXPECT_EQ(answered(by_scale, "d", Layer::scalar).bytes, want.bytes);
@@ -74,13 +74,13 @@ INSTANTIATE_TEST_SUITE_P(All, NegativeScales, testing::Values(
 // The same with sums in double, which hold them exactly: every operand has scales of both signs.
 TEST(NegativeScales, GiveTheProductThatDoublesGive) {
   const CaseLine line = parse_case_line("grouped_gemm kind=fp8_per_tensor data=integers d_type=f32 splits=5,0,7,3,6 N=9 K=40 seed=9");
-  golden::Case problem = generate(line);
-  golden::Tensor &x_scale = problem.in.at("x_rowwise_scale_inv"), &w_scale = problem.in.at("w_rowwise_scale_inv");
+  Case problem = generate(line);
+  Tensor &x_scale = problem.in.at("x_rowwise_scale_inv"), &w_scale = problem.in.at("w_rowwise_scale_inv");
   for (const std::int64_t g : {0, 2}) negate(x_scale, g, g + 1);
   for (const std::int64_t g : {2, 3}) negate(w_scale, g, g + 1);
-  const golden::Tensor fast = answered(problem, "d", Layer::fast), scalar = answered(problem, "d", Layer::scalar);
-  const golden::Tensor &x = problem.in.at("x_rowwise_data"), &w = problem.in.at("w_rowwise_data");
-  const auto code = [](const golden::Tensor& tensor, std::int64_t i) {
+  const Tensor fast = answered(problem, "d", Layer::fast), scalar = answered(problem, "d", Layer::scalar);
+  const Tensor &x = problem.in.at("x_rowwise_data"), &w = problem.in.at("w_rowwise_data");
+  const auto code = [](const Tensor& tensor, std::int64_t i) {
     const std::uint32_t bits = tensor.as<std::uint8_t>()[i], exponent = bits >> 3 & 15, mantissa = bits & 7;
     const double value = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, static_cast<int>(exponent) - 10);
     return (bits & 0x80) != 0 ? -value : value;
@@ -104,12 +104,12 @@ TEST(NegativeScales, ChangeTheSignOfEveryDequantizedValue) {
   for (const char* recipe : {"tensor_current", "block_1x128", "block_128x128", "nvfp4"}) {
     for (const char* direction : {"rowwise", "columnwise"}) {
       const CaseLine line = parse_case_line(std::string("dequantize recipe=") + recipe + " direction=" + direction + " d_type=f32 splits=16,0,34,130 K=144 seed=3");
-      golden::Case problem = generate(line);
-      const golden::Tensor plain = answered(problem, "x", Layer::scalar);
-      golden::Tensor& scales = problem.in.at(std::string(direction) + "_scale_inv");
+      Case problem = generate(line);
+      const Tensor plain = answered(problem, "x", Layer::scalar);
+      Tensor& scales = problem.in.at(std::string(direction) + "_scale_inv");
       negate(scales, 0, scales.elements());
       for (const Layer layer : {Layer::fast, Layer::scalar}) {
-        golden::Tensor other = answered(problem, "x", layer);
+        Tensor other = answered(problem, "x", layer);
         negate(other, 0, other.elements());
         EXPECT_EQ(other.bytes, plain.bytes) << recipe << " " << direction;
       }

@@ -20,7 +20,7 @@ TEST(Standard, RequestsEveryOutput) {
     if (line.op == "scenario" || line.has("replay") || cost_of(line).elements > 20'000) continue;
     const std::string subject = line.op + (find_key(*find_op(line.op), "recipe") != nullptr ? " " + line.text("recipe") : "");
     for (const std::string& name : wanted_outputs(line)) requested[subject].insert(name.starts_with("offsets_") ? "offsets_" : name);
-    golden::Case made = generate(line);
+    Case made = generate(line);
     for (const OutputSpec& each : outputs_of(Request::of(made))) there[subject].insert(each.name.starts_with("offsets_") ? "offsets_" : each.name);
   }
   there["quantize tensor_delayed"].erase("scale");  // an input that goes out as it came in: for fixtures that record it
@@ -71,7 +71,7 @@ TEST(Standard, LeavesOutOneOfSeveralOffsets) {
     if (line.op != "splits_to_offsets_multi") continue;
     const std::vector<OffsetsOutputSpec> all = offsets_outputs(line);
     const std::vector<std::string> wanted = wanted_outputs(line);
-    const golden::Case made = generate(line);
+    const Case made = generate(line);
     EXPECT_EQ(std::get<std::string>(made.attributes.at("outputs")).find("absent"), std::string::npos) << to_text(line);
     if (wanted.size() == all.size()) continue;
     left_out.insert(all.front().absent ? "first" : all.back().absent ? "last" : "between");

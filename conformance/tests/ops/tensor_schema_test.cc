@@ -14,7 +14,7 @@
 #include "conformance/ops/answer.h"
 #include "golden/io/reader.h"
 #include "reference/layout/scale_shape.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -71,7 +71,7 @@ class Cases {
     static const Cases cases;
     return cases;
   }
-  std::vector<golden::Case> cases;
+  std::vector<Case> cases;
 
  private:
   Cases() {
@@ -83,14 +83,14 @@ class Cases {
     }
     for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(ASSAY_GOLDEN_CASES).parent_path())) {
       if (entry.path().extension() != ".h5") continue;
-      for (golden::Case& each : golden::read_fixture(entry.path()).cases) cases.push_back(std::move(each));
+      for (Case& each : golden::read_fixture(entry.path()).cases) cases.push_back(std::move(each));
     }
   }
 };
 
 TEST(TensorSchema, DescribesEveryTensorOfEveryCase) {
-  for (const golden::Case& each : Cases::all().cases) {
-    golden::Case copy = each;
+  for (const Case& each : Cases::all().cases) {
+    Case copy = each;
     const Request request = Request::of(copy);
     const OpTensors& op = tensors_of(each.op);
     for (const auto& [name, tensor] : each.in) {
@@ -117,16 +117,16 @@ TEST(TensorSchema, DescribesEveryTensorOfEveryCase) {
 // Every entry is met, so that none is there that no case has.
 TEST(TensorSchema, HasNoEntryThatNoCaseMeets) {
   std::set<const TensorSchema*> met;
-  for (const golden::Case& each : Cases::all().cases) {
-    golden::Case copy = each;
+  for (const Case& each : Cases::all().cases) {
+    Case copy = each;
     const Request request = Request::of(copy);
     const OpTensors& op = tensors_of(each.op);
     for (const auto& [name, tensor] : each.in) met.insert(find_tensor(op.in, name, request));
     for (const OutputSpec& spec : outputs_of(request)) met.insert(find_tensor(op.out, spec.name, request));
   }
   // What only a call of one's own has.
-  golden::Case own = generate(parse_case_line("quantize recipe=nvfp4 R=16 K=32"));
-  own.in["columnwise_amax"] = golden::make_tensor(Format::f32, {1});
+  Case own = generate(parse_case_line("quantize recipe=nvfp4 R=16 K=32"));
+  own.in["columnwise_amax"] = make_tensor(Format::f32, {1});
   const Request request = Request::of(own);
   EXPECT_NO_THROW(outputs_of(request));
   met.insert(find_tensor(tensors_of("quantize").in, "columnwise_amax", request));
@@ -140,8 +140,8 @@ TEST(TensorSchema, HasNoEntryThatNoCaseMeets) {
 // The attributes and inputs that an op reads are those that the schema names.
 TEST(TensorSchema, NamesWhatTheOpsAskFor) {
   std::map<std::string, std::set<std::string>> asked;
-  for (const golden::Case& each : Cases::all().cases) {
-    golden::Case copy = each;
+  for (const Case& each : Cases::all().cases) {
+    Case copy = each;
     const Request request = Request::of(copy);
     outputs_of(request);
     asked[each.op].insert(request.asked_for().begin(), request.asked_for().end());
@@ -159,9 +159,9 @@ TEST(TensorSchema, NamesWhatTheOpsAskFor) {
 // An input that is required cannot be left out, and one that is optional can.
 TEST(TensorSchema, SaysWhichInputsAreOptional) {
   std::set<const TensorSchema*> left_out;
-  for (const golden::Case& each : Cases::all().cases) {
+  for (const Case& each : Cases::all().cases) {
     for (const auto& [name, tensor] : each.in) {
-      golden::Case whole = each, less = each;
+      Case whole = each, less = each;
       const TensorSchema* schema = find_tensor(tensors_of(each.op).in, name, Request::of(whole));
       ASSERT_NE(schema, nullptr) << each.name << " " << name;
       if (schema->need == Need::depends) continue;
@@ -196,15 +196,15 @@ TEST(TensorSchema, SaysWhichInputsAreOptional) {
 // What is written, and so compared, has as many elements as the schema says.
 TEST(TensorSchema, SaysHowManyElementsAreCompared) {
   std::set<const TensorSchema*> checked;
-  for (const golden::Case& each : Cases::all().cases) {
-    golden::Case copy = each;
+  for (const Case& each : Cases::all().cases) {
+    Case copy = each;
     Request request = Request::of(copy);
     if (request.in.count("noop") != 0) continue;  // which may skip
     std::vector<std::vector<std::byte>> memory;
     request.out.clear();
     std::int64_t bytes = 0;
     for (const OutputSpec& spec : outputs_of(request)) {
-      const golden::Tensor made = golden::make_tensor(spec.type, spec.shape);
+      const Tensor made = make_tensor(spec.type, spec.shape);
       memory.push_back(made.bytes);
       bytes += static_cast<std::int64_t>(made.bytes.size());
       request.out[spec.name] = {spec.type, spec.shape, memory.back().empty() ? nullptr : memory.back().data(), static_cast<std::int64_t>(made.bytes.size())};

@@ -9,20 +9,19 @@
 #include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
 #include "golden/io/reader.h"
-#include "golden/io/tensor.h"
+#include "reference/types/tensor.h"
 #include "golden/io/writer.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
 using golden::Fixture;
 using golden::StrangeFile;
 using golden::sure;
 
 Case quantize(const std::string& name, std::int64_t rows) {
   Case made{name, "quantize", {{"recipe", std::string("block_1x128")}, {"otype", std::string("e4m3")}, {"pow2", std::int64_t{1}}}, {}, {}};
-  made.in["x"] = golden::make_tensor(Format::bf16, {rows, 128});
+  made.in["x"] = make_tensor(Format::bf16, {rows, 128});
   for (std::int64_t i = 0; i < rows * 128; ++i) made.in["x"].as<std::uint16_t>()[i] = static_cast<std::uint16_t>(0x3f80 + i % 97);
   return made;
 }

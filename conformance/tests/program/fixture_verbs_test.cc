@@ -13,11 +13,10 @@
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
 using golden::Fixture;
 
-golden::Tensor int64s(const std::vector<std::int64_t>& values) {
-  golden::Tensor tensor = golden::make_tensor(Format::i64, {static_cast<std::int64_t>(values.size())});
+Tensor int64s(const std::vector<std::int64_t>& values) {
+  Tensor tensor = make_tensor(Format::i64, {static_cast<std::int64_t>(values.size())});
   std::copy(values.begin(), values.end(), tensor.as<std::int64_t>());
   return tensor;
 }
@@ -27,10 +26,10 @@ Fixture questions() {
   Fixture fixture;
   Case offsets{"offsets", "splits_to_offsets", {{"stride", std::int64_t{7}}}, {{"splits", int64s({3, 0, 5})}}, {}};
   Case quantize{"deep/er/quantize", "quantize", {{"recipe", std::string("tensor_delayed")}, {"otype", std::string("e4m3")}}, {}, {}};
-  quantize.in["x"] = golden::make_tensor(Format::bf16, {1, 4});
+  quantize.in["x"] = make_tensor(Format::bf16, {1, 4});
   const std::uint16_t x[] = {0x3f80, 0xc000, 0x7f80, 0x8000};  // 1, -2, infinity, -0
   std::copy(std::begin(x), std::end(x), quantize.in["x"].as<std::uint16_t>());
-  quantize.in["scale"] = golden::make_tensor(Format::f32, {1});
+  quantize.in["scale"] = make_tensor(Format::f32, {1});
   *quantize.in["scale"].as<float>() = 2;
   fixture.cases = {quantize, offsets};
   return fixture;
@@ -48,7 +47,7 @@ TEST(Compute, AnswersAndTheAnswersVerify) {
   ASSERT_EQ(made.cases.size(), 2u);
   EXPECT_EQ(made.schema, 1);
   EXPECT_TRUE(contains(made.provenance, "assay compute"));
-  const golden::Tensor& codes = made.cases[0].out.at("rowwise_data");
+  const Tensor& codes = made.cases[0].out.at("rowwise_data");
   EXPECT_EQ(codes.bytes, (std::vector<std::byte>{std::byte{0x40}, std::byte{0xc8}, std::byte{0x7e}, std::byte{0x80}}));  // 2, -4, 448, -0
   EXPECT_EQ(made.cases[1].out.at("offsets").bytes, int64s({0, 21, 21, 56}).bytes);
   for (std::size_t i = 0; i < 2; ++i) {  // what was asked is kept
@@ -71,13 +70,13 @@ TEST(Compute, WritesBothAmaxesOfNvfp4) {
   Case own;
   own.op = "quantize";
   own.attributes = {{"recipe", std::string("nvfp4")}};
-  own.in["x"] = golden::make_tensor(Format::f32, {16, 16});
+  own.in["x"] = make_tensor(Format::f32, {16, 16});
   own.in["x"].as<float>()[37] = -5;
   for (const bool given : {false, true}) {
     Case each = own;
     each.name = given ? "given" : "own";
     if (given) {
-      each.in["columnwise_amax"] = golden::make_tensor(Format::f32, {1});
+      each.in["columnwise_amax"] = make_tensor(Format::f32, {1});
       each.in["columnwise_amax"].as<float>()[0] = 7;
     }
     fixture.cases.push_back(each);
@@ -163,7 +162,7 @@ const BadCase kBadCases[] = {
     {"attribute_of_another_type", "attribute stride is '7': expected an integer", [](Case& each) { each.attributes["stride"] = std::string("7"); }},
     {"missing_input", "in/splits is absent: expected a tensor", [](Case& each) { each.in.clear(); }},
     {"unknown_input", "has no input 'more' here", [](Case& each) { each.in["more"] = int64s({1}); }},
-    {"input_of_another_type", "in/splits", [](Case& each) { each.in["splits"] = golden::make_tensor(Format::f32, {3}); }},
+    {"input_of_another_type", "in/splits", [](Case& each) { each.in["splits"] = make_tensor(Format::f32, {3}); }},
     {"negative_split", "-1", [](Case& each) { each.in["splits"] = int64s({3, -1}); }},
     {"overflow", "splits", [](Case& each) { each.in["splits"] = int64s({std::int64_t{1} << 62, std::int64_t{1} << 62}); }},
 };

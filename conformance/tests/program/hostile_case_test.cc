@@ -17,17 +17,14 @@
 #include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
 #include "golden/io/contained_reader.h"
-#include "golden/io/tensor.h"
+#include "reference/types/tensor.h"
 #include "golden/io/writer.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Attribute;
-using golden::Case;
 using golden::Fixture;
 using golden::Random;
-using golden::Tensor;
 
 constexpr std::int64_t kIntegers[] = {0, -1, 1, 2, 3, 127, 128, 1 << 16, INT32_MAX, std::int64_t{1} << 31, std::int64_t{1} << 40,
                                       std::int64_t{1} << 62, INT64_MAX, INT64_MIN, -128, 255};
@@ -50,8 +47,8 @@ Tensor tensor(Random& random) {
   std::vector<std::int64_t> shape;
   constexpr std::int64_t kExtents[] = {0, 1, 2, 3, 16, 31, 128, 130};
   for (std::size_t left = random.below(4); left > 0; --left) shape.push_back(random.one_of(kExtents));
-  if (golden::element_count(shape) > 40'000) shape = {128};
-  Tensor made = golden::make_tensor(random.one_of(kFormats), shape);
+  if (element_count(shape) > 40'000) shape = {128};
+  Tensor made = make_tensor(random.one_of(kFormats), shape);
   for (std::byte& each : made.bytes) each = static_cast<std::byte>(random.next());
   if (random.below(8) == 0) made.shape = {std::int64_t{1} << 40, 0}, made.bytes.clear();  // nothing, of a huge extent
   return made;

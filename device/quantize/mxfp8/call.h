@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "device/layout/groups.h"
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::device {
 

@@ -66,12 +66,12 @@ TEST_P(Gates, EveryVersionOnEveryArchitecture) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Gates,
                          testing::Values(Row{"bf16", GemmKind::bf16, 130400, 130300}, Row{"f16", GemmKind::f16, 130400, 130300},
-                                         Row{"tensor", GemmKind::tensor, 130500, 130300}, Row{"block", GemmKind::block, 130400, kNever},
+                                         Row{"tensor", GemmKind::fp8_per_tensor, 130500, 130300}, Row{"block", GemmKind::fp8_block, 130400, kNever},
                                          Row{"mxfp8", GemmKind::mxfp8, kNever, 130300}, Row{"nvfp4", GemmKind::nvfp4, kNever, 130400}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(Gates, BlockScalingOnNewerArchitecturesSaysWhatToUse) {
-  const std::string missing = library_of(131000).missing(call_of(GemmKind::block), 100);
+  const std::string missing = library_of(131000).missing(call_of(GemmKind::fp8_block), 100);
   EXPECT_NE(missing.find("SM90 only"), std::string::npos) << missing;
   EXPECT_NE(missing.find("mxfp8"), std::string::npos) << missing;
 }
@@ -97,8 +97,8 @@ TEST(Gates, OutputsThatNoKernelHas) {
     bool there;
   } cases[] = {
       {GemmKind::bf16, Format::f16, 90, false},   {GemmKind::bf16, Format::bf16, 90, true}, {GemmKind::bf16, Format::f32, 100, true},
-      {GemmKind::f16, Format::bf16, 90, false},   {GemmKind::f16, Format::f16, 90, true},   {GemmKind::tensor, Format::f16, 90, true},
-      {GemmKind::nvfp4, Format::f16, 100, false}, {GemmKind::nvfp4, Format::bf16, 100, true}, {GemmKind::block, Format::f16, 90, true},
+      {GemmKind::f16, Format::bf16, 90, false},   {GemmKind::f16, Format::f16, 90, true},   {GemmKind::fp8_per_tensor, Format::f16, 90, true},
+      {GemmKind::nvfp4, Format::f16, 100, false}, {GemmKind::nvfp4, Format::bf16, 100, true}, {GemmKind::fp8_block, Format::f16, 90, true},
   };
   for (const auto& one : cases) {
     const std::string missing = library.missing(call_of(one.kind, one.d_type), one.architecture);
@@ -170,7 +170,7 @@ TEST(Loading, AnotherLibraryIsRefusedByName) {
 }
 
 TEST(Route, OnlyWhatTheDefectTouchesGoesAround) {
-  for (const GemmKind kind : {GemmKind::bf16, GemmKind::tensor, GemmKind::block}) {
+  for (const GemmKind kind : {GemmKind::bf16, GemmKind::fp8_per_tensor, GemmKind::fp8_block}) {
     for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
       for (const WeightBlock block : {WeightBlock::b1x128, WeightBlock::b128x128}) {
         for (const Format d_type : {Format::f32, Format::bf16, Format::f16}) {
@@ -180,7 +180,7 @@ TEST(Route, OnlyWhatTheDefectTouchesGoesAround) {
             call.weight_block = block;
             CublasLtSettings settings;
             settings.bare = bare;
-            const bool around = kind == GemmKind::block && layout != GemmLayout::NT && block == WeightBlock::b128x128 &&
+            const bool around = kind == GemmKind::fp8_block && layout != GemmLayout::NT && block == WeightBlock::b128x128 &&
                                 d_type == Format::f32 && !bare;
             call.rows.capacity = 16384;
             call.N = 4096, call.K = 7168;
@@ -209,7 +209,7 @@ class WrongScales : public testing::TestWithParam<Sums> {};
 
 // Columns of D and depth of its sums are N and K in TN, K and N in NN.
 GroupedGemmCall call_of(const Sums& row, GemmLayout layout) {
-  GroupedGemmCall call = call_of(GemmKind::block);
+  GroupedGemmCall call = call_of(GemmKind::fp8_block);
   call.layout = layout;
   call.rows.capacity = row.capacity;
   call.rows.groups = row.groups;
@@ -231,7 +231,7 @@ TEST_P(WrongScales, WhereTheSecondWaveReadsThem) {
     call.weight_block = WeightBlock::b1x128;
     EXPECT_FALSE(reads_wrong_scales(call, row.multiprocessors));
     call.weight_block = WeightBlock::b128x128;
-    call.kind = GemmKind::tensor;
+    call.kind = GemmKind::fp8_per_tensor;
     EXPECT_FALSE(reads_wrong_scales(call, row.multiprocessors));
   }
   EXPECT_FALSE(reads_wrong_scales(call_of(row, GemmLayout::NT), row.multiprocessors));
@@ -308,7 +308,7 @@ TEST(Route, CountsTheMultiprocessorsOfTheCall) {
 }
 
 TEST(Route, ItsMemoryIsCounted) {
-  GroupedGemmCall call = call_of(GemmKind::block);
+  GroupedGemmCall call = call_of(GemmKind::fp8_block);
   call.layout = GemmLayout::TN;
   call.rows.groups = 8;
   call.rows.capacity = 16384;

@@ -303,7 +303,7 @@ TEST_F(Workspaces, AFailedAllocationLosesNothing) {
 // A call whose memory is given needs that much less of its own.
 TEST_F(Workspaces, ForACall) {
   GroupedGemmCall call;
-  call.kind = GemmKind::block;
+  call.kind = GemmKind::fp8_block;
   call.layout = kNN;
   call.rows.groups = 8;
   call.N = 2048;

@@ -66,7 +66,7 @@ TEST(Check, TakesEveryKindAndLayout) {
 }
 
 TEST(Check, TakesNothingWhereThereIsNothing) {
-  GroupedGemmCall call = sound(GemmKind::tensor, GemmLayout::TN);
+  GroupedGemmCall call = sound(GemmKind::fp8_per_tensor, GemmLayout::TN);
   call.rows.capacity = 0;
   call.x.data = call.x.scale_inv = nullptr;
   call.d = nullptr;
@@ -94,7 +94,7 @@ TEST(AlignedOperands, ScalesByBlocks) {
   };
   for (int number = 0; number < 6; ++number) {
     const auto kind = static_cast<GemmKind>(number);
-    const bool by_blocks = kind == GemmKind::block || kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
+    const bool by_blocks = kind == GemmKind::fp8_block || kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
     for (const std::uintptr_t offset : {1, 4, 8}) {
       GroupedGemmCall call = sound(kind, GemmLayout::TN);
       EXPECT_EQ(refused(call), "") << number;
@@ -113,7 +113,7 @@ TEST(AlignedOperands, ScalesByBlocks) {
 }
 
 TEST(Check, SixteenBitOperandsAndTensorScalingReadEitherStorage) {
-  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::tensor}) {
+  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor}) {
     GroupedGemmCall call = sound(kind, GemmLayout::NN);
     call.w.columnwise = false;
     EXPECT_EQ(refusal(call), "");
@@ -154,13 +154,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"capacity", GemmKind::bf16, TN, [](auto& c) { c.rows.capacity = -5; }, "rows.capacity is -5"},
         Refused{"groups", GemmKind::bf16, TN, [](auto& c) { c.rows.groups = 1025; }, "rows.groups is 1025"},
         Refused{"type", GemmKind::bf16, TN, [](auto& c) { c.x.type = Format::f16; }, "x.type is 2"},
-        Refused{"fp8_type", GemmKind::block, NT, [](auto& c) { c.dy.type = Format::bf16; }, "dy.type is 1"},
-        Refused{"storage", GemmKind::block, NN, [](auto& c) { c.w.columnwise = false; }, "w.columnwise is 0"},
+        Refused{"fp8_type", GemmKind::fp8_block, NT, [](auto& c) { c.dy.type = Format::bf16; }, "dy.type is 1"},
+        Refused{"storage", GemmKind::fp8_block, NN, [](auto& c) { c.w.columnwise = false; }, "w.columnwise is 0"},
         Refused{"mxfp8_storage", GemmKind::mxfp8, TN, [](auto& c) { c.x.columnwise = true; }, "x.columnwise is 1"},
         Refused{"null_data", GemmKind::bf16, TN, [](auto& c) { c.x.data = nullptr; }, "x.data is null"},
         Refused{"odd_data", GemmKind::bf16, NN, [](auto& c) { c.dy.data = address(0x10008); }, "dy.data is misaligned"},
-        Refused{"null_scales", GemmKind::tensor, NT, [](auto& c) { c.x.scale_inv = nullptr; }, "x.scale_inv is null"},
-        Refused{"odd_scales", GemmKind::block, TN, [](auto& c) { c.w.scale_inv = address(0x10002); }, "w.scale_inv is misaligned"},
+        Refused{"null_scales", GemmKind::fp8_per_tensor, NT, [](auto& c) { c.x.scale_inv = nullptr; }, "x.scale_inv is null"},
+        Refused{"odd_scales", GemmKind::fp8_block, TN, [](auto& c) { c.w.scale_inv = address(0x10002); }, "w.scale_inv is misaligned"},
         Refused{"amax", GemmKind::nvfp4, TN, [](auto& c) { c.w.amax = nullptr; }, "w.amax is null"},
         Refused{"odd_k", GemmKind::nvfp4, TN, [](auto& c) { c.K = 33; }, "columns of x is 33"},
         Refused{"odd_n", GemmKind::nvfp4, NN, [](auto& c) { c.N = 33; }, "columns of dy is 33"},
@@ -168,9 +168,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"list_and_data", GemmKind::bf16, TN, [](auto& c) { c.w.data_list = kGood; }, "w.data is given"},
         Refused{"list_entry", GemmKind::bf16, TN, [](auto& c) { c.w.data = c.w.scale_inv = nullptr, c.w.data_list = kTwoGoodTwoBad; },
                 "w.data_list[2] is null"},
-        Refused{"list_without_scales", GemmKind::block, TN, [](auto& c) { c.w.data = c.w.scale_inv = nullptr, c.w.data_list = kGood; },
+        Refused{"list_without_scales", GemmKind::fp8_block, TN, [](auto& c) { c.w.data = c.w.scale_inv = nullptr, c.w.data_list = kGood; },
                 "w.scale_inv_list is null"},
-        Refused{"scales_without_list", GemmKind::block, TN, [](auto& c) { c.w.scale_inv_list = kGood; }, "w.scale_inv_list is given"},
+        Refused{"scales_without_list", GemmKind::fp8_block, TN, [](auto& c) { c.w.scale_inv_list = kGood; }, "w.scale_inv_list is given"},
         Refused{"null_d", GemmKind::bf16, NT, [](auto& c) { c.d = nullptr; }, "d is null"},
         Refused{"d_list_of_fprop", GemmKind::bf16, TN, [](auto& c) { c.d = nullptr, c.d_list = kOdd; }, "d_list is given"},
         Refused{"d_and_list", GemmKind::bf16, NT, [](auto& c) { c.d_list = kOdd; }, "d is given"},
@@ -181,26 +181,26 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"odd_beta", GemmKind::bf16, TN, [](auto& c) { c.beta = address<const float>(0x102); }, "beta is misaligned"},
         Refused{"bias_of_wgrad", GemmKind::bf16, NT, [](auto& c) { c.bias = address(0x100); }, "bias is given"},
         Refused{"workspace", GemmKind::bf16, TN, [](auto& c) { c.workspace = address(0x1080); }, "workspace is misaligned"},
-        Refused{"rows_multiple", GemmKind::tensor, NT, [](auto& c) { c.rows_multiple = 0; }, "rows_multiple is 0: expected a value of at least 1"},
+        Refused{"rows_multiple", GemmKind::fp8_per_tensor, NT, [](auto& c) { c.rows_multiple = 0; }, "rows_multiple is 0: expected a value of at least 1"},
         Refused{"status", GemmKind::bf16, TN, [](auto& c) { c.status = address<std::uint32_t>(0x1002); }, "status is misaligned"}),
     [](const auto& info) { return info.param.name; });
 
 // D [m,n] row-major is op(A) . op(B) column-major with A the columns' operand; k_major where memory runs along the sum.
 TEST(Sides, WhichOperandSuppliesWhat) {
-  GroupedGemmCall call = sound(GemmKind::block, GemmLayout::TN);
+  GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::TN);
   GemmSides sides = gemm_sides(call);
   EXPECT_EQ(sides.rows.operand, &call.x);
   EXPECT_EQ(sides.columns.operand, &call.w);
   EXPECT_EQ(sides.rows.extent, GemmSide::kOfGroup);
   EXPECT_EQ(sides.columns.extent, call.N);
   EXPECT_EQ(sides.rows.depth, call.K);
-  call = sound(GemmKind::block, GemmLayout::NN);
+  call = sound(GemmKind::fp8_block, GemmLayout::NN);
   sides = gemm_sides(call);
   EXPECT_EQ(sides.rows.operand, &call.dy);
   EXPECT_EQ(sides.columns.extent, call.K);
   EXPECT_EQ(sides.columns.depth, call.N);
   EXPECT_TRUE(sides.columns.k_major);  // the transposed storage
-  call = sound(GemmKind::block, GemmLayout::NT);
+  call = sound(GemmKind::fp8_block, GemmLayout::NT);
   sides = gemm_sides(call);
   EXPECT_EQ(sides.rows.operand, &call.dy);
   EXPECT_EQ(sides.columns.operand, &call.x);
@@ -217,7 +217,7 @@ TEST(Sides, WhichOperandSuppliesWhat) {
 
 // Any splits find room: group t begins at columns * (ru(rows before, 16) + 16 t) and has rows of ru(M_t, 16).
 TEST(AlignedCopies, HaveRoomForEveryGroup) {
-  GroupedGemmCall call = sound(GemmKind::tensor, GemmLayout::NT);
+  GroupedGemmCall call = sound(GemmKind::fp8_per_tensor, GemmLayout::NT);
   for (const std::vector<std::int64_t>& splits : {std::vector<std::int64_t>{130, 0, 9}, {1, 1, 1, 1, 1}, {15, 17, 1, 0, 31, 480}, {16, 32}}) {
     call.rows.groups = static_cast<int>(splits.size());
     call.rows.capacity = std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
@@ -255,12 +255,12 @@ TEST_P(AlignedCopies, TakeMemoryOnlyWhereGroupsCanBeUnaligned) {
 
 INSTANTIATE_TEST_SUITE_P(
     Storages, AlignedCopies,
-    testing::Values(Copied{"fp8", GemmKind::tensor, GemmLayout::NT, 1, 384 * (112 + 64)},
-                    Copied{"fp8_by_eight", GemmKind::block, GemmLayout::NT, 8, 384 * (112 + 64)},
-                    Copied{"fp8_promised", GemmKind::block, GemmLayout::NT, 16, 0},
-                    Copied{"fp8_promised_more", GemmKind::block, GemmLayout::NT, 48, 0},
-                    Copied{"fp8_forward", GemmKind::block, GemmLayout::TN, 1, 0},
-                    Copied{"fp8_backward", GemmKind::block, GemmLayout::NN, 1, 0},
+    testing::Values(Copied{"fp8", GemmKind::fp8_per_tensor, GemmLayout::NT, 1, 384 * (112 + 64)},
+                    Copied{"fp8_by_eight", GemmKind::fp8_block, GemmLayout::NT, 8, 384 * (112 + 64)},
+                    Copied{"fp8_promised", GemmKind::fp8_block, GemmLayout::NT, 16, 0},
+                    Copied{"fp8_promised_more", GemmKind::fp8_block, GemmLayout::NT, 48, 0},
+                    Copied{"fp8_forward", GemmKind::fp8_block, GemmLayout::TN, 1, 0},
+                    Copied{"fp8_backward", GemmKind::fp8_block, GemmLayout::NN, 1, 0},
                     Copied{"fp4", GemmKind::nvfp4, GemmLayout::NT, 1, 384 * (64 + 64)},
                     Copied{"fp4_by_sixteen", GemmKind::nvfp4, GemmLayout::NT, 16, 384 * (64 + 64)},
                     Copied{"fp4_promised", GemmKind::nvfp4, GemmLayout::NT, 32, 0},

@@ -232,7 +232,7 @@ std::vector<device::CublasLtAlgorithm> algorithms(const device::GroupedGemmCall&
   return found;
 }
 device::CublasLtRoute route(const device::GroupedGemmCall& call, const device::CublasLtSettings&) {
-  const bool defect = call.kind == GemmKind::block && call.layout != GemmLayout::NT && call.d_type == Format::f32;
+  const bool defect = call.kind == GemmKind::fp8_block && call.layout != GemmLayout::NT && call.d_type == Format::f32;
   return defect ? device::CublasLtRoute::expanded_scales : device::CublasLtRoute::direct;
 }
 std::string missing(const device::GroupedGemmCall& call, int architecture) {

@@ -41,8 +41,8 @@ inline device::EmulatedArithmetic arithmetic_of(const Case& c, GemmLayout layout
   const LinearRecipe recipe = c.config.recipe;
   const bool per_tensor = recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
   key.kind = recipe == LinearRecipe::none    ? (c.config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16)
-             : per_tensor                    ? GemmKind::tensor
-             : recipe == LinearRecipe::block ? GemmKind::block
+             : per_tensor                    ? GemmKind::fp8_per_tensor
+             : recipe == LinearRecipe::block ? GemmKind::fp8_block
              : recipe == LinearRecipe::mxfp8 ? GemmKind::mxfp8
                                              : GemmKind::nvfp4;
   key.layout = layout;

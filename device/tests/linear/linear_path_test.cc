@@ -18,9 +18,9 @@ std::string gates(int version, const device::GroupedGemmCall& call, int architec
   if (version < 130300) return name + " has no grouped layouts (13.3 is needed)";
   const bool later = call.kind == GemmKind::mxfp8 || call.kind == GemmKind::nvfp4;
   if (later && architecture < 100) return std::string(name_of(call.kind)) + " needs sm100";
-  if (call.kind == GemmKind::block && architecture != 90) return "block scaling is Hopper's";
-  if (call.kind == GemmKind::block && version < 130600) return name + " has a fault with block scaling (13.6 is needed)";
-  if (call.kind == GemmKind::tensor && architecture < 100 && version < 130500) return name + " (13.5 is needed)";
+  if (call.kind == GemmKind::fp8_block && architecture != 90) return "block scaling is Hopper's";
+  if (call.kind == GemmKind::fp8_block && version < 130600) return name + " has a fault with block scaling (13.6 is needed)";
+  if (call.kind == GemmKind::fp8_per_tensor && architecture < 100 && version < 130500) return name + " (13.5 is needed)";
   if (architecture < 100 && version < 130400) return name + " (13.4 is needed)";
   if (call.kind == GemmKind::bf16 && call.d_type == Format::f16) return "no kernel from bf16 to f16";
   return "";
@@ -122,8 +122,8 @@ TEST(LinearPath, AsksForTheProductsThatWillRun) {
       const bool wgrad = i == 2;
       EXPECT_EQ(call.layout, layouts[i]);
       EXPECT_EQ(call.kind, recipe == none    ? GemmKind::bf16
-                           : per_tensor      ? GemmKind::tensor
-                           : recipe == block ? GemmKind::block
+                           : per_tensor      ? GemmKind::fp8_per_tensor
+                           : recipe == block ? GemmKind::fp8_block
                            : recipe == mxfp8 ? GemmKind::mxfp8
                                              : GemmKind::nvfp4);
       EXPECT_EQ(call.split_accumulator, recipe == block || (per_tensor && i != 0));

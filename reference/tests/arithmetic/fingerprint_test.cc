@@ -8,7 +8,7 @@
 
 #include "reference/tests/arithmetic/second_route.h"
 #include "reference/arithmetic/tensor_core.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

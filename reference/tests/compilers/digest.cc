@@ -14,7 +14,7 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
-#include "golden/io/tensor.h"
+#include "reference/types/tensor.h"
 #include "reference/formats/encode.h"
 
 namespace assay::conformance {
@@ -57,9 +57,9 @@ void print_conversions(Format format) {
 }
 
 void print_case(const CaseLine& line, Layer layer) {
-  golden::Case asked = generate(line);
+  Case asked = generate(line);
   for (const OutputSpec& spec : outputs_of(Request::of(asked))) {
-    golden::Tensor tensor = golden::make_tensor(spec.type, spec.shape);
+    Tensor tensor = make_tensor(spec.type, spec.shape);
     std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0xA5});
     asked.out.emplace(spec.name, std::move(tensor));
   }

@@ -10,7 +10,7 @@
 
 #include "reference/tests/formats/ladder.h"
 #include "reference/tests/formats/scalar_layer.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 namespace assay::test {
 

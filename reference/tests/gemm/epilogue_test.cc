@@ -72,7 +72,7 @@ constexpr Format kTypes[] = {Format::f32, Format::bf16, Format::f16};
 // A block's t is -2^-18 and its scales multiply to 2^-140: the product is 2^-158 and rounds to -0 on +0, in every association.
 logical::Problem minus_zero(GemmLayout layout, WeightBlock weight_block, Format d_type, std::int64_t depth) {
   Setting s;
-  s.kind = GemmKind::block;
+  s.kind = GemmKind::fp8_block;
   s.layout = layout;
   s.rows_type = s.columns_type = Format::e4m3;
   s.d_type = d_type;
@@ -142,8 +142,8 @@ TEST(epilogue, chains_and_their_sums_are_never_minus_zero) {
   };
   const Case cases[] = {
       {GemmKind::bf16, Format::bf16, 0x8001, 0x0001, false},
-      {GemmKind::tensor, Format::e5m2, 0x81, 0x01, false},
-      {GemmKind::tensor, Format::e5m2, 0x80, 0x01, true},
+      {GemmKind::fp8_per_tensor, Format::e5m2, 0x81, 0x01, false},
+      {GemmKind::fp8_per_tensor, Format::e5m2, 0x80, 0x01, true},
       {GemmKind::f16, Format::f16, 0x8000, 0x0001, false},
   };
   for (const Case& each : cases) {
@@ -196,7 +196,7 @@ TEST(epilogue, without_products) {
   };
   const Shape shapes[] = {{GemmLayout::TN, {3, 0, 2}, 70, 0}, {GemmLayout::NN, {3, 0, 2}, 0, 70}, {GemmLayout::NT, {0, 0}, 9, 70}};
   const std::pair<GemmKind, Format> kinds[] = {{GemmKind::bf16, Format::bf16}, {GemmKind::f16, Format::f16},
-                                               {GemmKind::tensor, Format::e4m3}, {GemmKind::block, Format::e5m2},
+                                               {GemmKind::fp8_per_tensor, Format::e4m3}, {GemmKind::fp8_block, Format::e5m2},
                                                {GemmKind::mxfp8, Format::e4m3}};
   for (const Shape& shape : shapes) {
     for (const auto& [kind, operand] : kinds) {
@@ -245,7 +245,7 @@ TEST(epilogue, whole_scales_without_products) {
   };
   for (const Case& each : cases) {
     Setting s;
-    s.kind = GemmKind::tensor, s.layout = GemmLayout::NT, s.splits = {0, 0}, s.N = 9, s.K = 70;
+    s.kind = GemmKind::fp8_per_tensor, s.layout = GemmLayout::NT, s.splits = {0, 0}, s.N = 9, s.K = 70;
     s.rows_type = s.columns_type = Format::e4m3;
     logical::Problem problem(s);
     problem.fill_scales([&](int which, std::int64_t, std::int64_t) {

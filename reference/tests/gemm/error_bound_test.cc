@@ -10,7 +10,7 @@
 #include "reference/tests/arithmetic/second_route.h"
 #include "reference/tests/gemm/logical_problem.h"
 #include "reference/gemm/error_bound.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 
@@ -36,7 +36,7 @@ GemmKind kind_for(const TensorCoreUnit& unit, Random& random) {
   switch (unit.operands.front()) {
     case Format::bf16: return random.from_to(0, 1) == 0 ? GemmKind::bf16 : GemmKind::f16;
     case Format::f16: return GemmKind::f16;
-    default: return random.from_to(0, 1) == 0 ? GemmKind::tensor : GemmKind::block;
+    default: return random.from_to(0, 1) == 0 ? GemmKind::fp8_per_tensor : GemmKind::fp8_block;
   }
 }
 
@@ -77,7 +77,7 @@ Drawn draw(const TensorCoreUnit& unit, Random& random) {
   const std::int64_t step = unit.products_per_step, depth = 440;
   AccumulationPlan& plan = drawn.plan;
   plan = {"drawn", unit.name, 0, Promotion::none, 1, 0, SliceMerge::none, GemmEpilogue::scaled_alpha_beta};
-  if (s.kind == GemmKind::block) {
+  if (s.kind == GemmKind::fp8_block) {
     plan.promotion_interval = std::int64_t{32} << random.from_to(0, 2);
     plan.promotion = static_cast<Promotion>(random.from_to(2, 4));
   } else if (random.from_to(0, 1) == 0) {
@@ -85,7 +85,7 @@ Drawn draw(const TensorCoreUnit& unit, Random& random) {
     plan.promotion = Promotion::add;
   }
   if (random.from_to(0, 1) == 0) {
-    const std::int64_t unit_length = s.kind == GemmKind::block ? plan.promotion_interval : unit.scaling == StepScaling::none ? 1 : step;
+    const std::int64_t unit_length = s.kind == GemmKind::fp8_block ? plan.promotion_interval : unit.scaling == StepScaling::none ? 1 : step;
     plan.slice_length = unit_length * random.from_to(1 + 40 / unit_length, 1 + 200 / unit_length);
     plan.slices = std::max<std::int64_t>(2, (depth + plan.slice_length - 1) / plan.slice_length);
     plan.merge = random.from_to(0, 2) == 0 ? SliceMerge::sequential_output : SliceMerge::sequential_f32;
@@ -181,7 +181,7 @@ Setting small(GemmKind kind, Format type, std::int64_t K) {
 
 // One large product and 31 that lie just below its grid: all of them are cut.
 TEST(error_bound, is_nearly_reached) {
-  logical::Problem p(small(GemmKind::tensor, Format::e4m3, 32));
+  logical::Problem p(small(GemmKind::fp8_per_tensor, Format::e4m3, 32));
   p.fill_codes([](int which, std::int64_t, std::int64_t, std::int64_t k) -> std::uint32_t {
     return k == 0 ? 0x70 : which == 0 ? 0x3E : 0x38;  // 128 * 128, and 1.75 * 1
   });
@@ -199,7 +199,7 @@ TEST(error_bound, is_nearly_reached) {
 
 // Subnormal factors set a grid four binades above their products, and thirty small products are lost whole.
 TEST(error_bound, knows_that_subnormals_are_not_normalised) {
-  logical::Problem p(small(GemmKind::tensor, Format::e4m3, 32));
+  logical::Problem p(small(GemmKind::fp8_per_tensor, Format::e4m3, 32));
   p.fill_codes([](int which, std::int64_t, std::int64_t, std::int64_t k) -> std::uint32_t {
     if (k < 2) return which == 0 ? (k == 0 ? 0x01 : 0x81) : 0x78;  // +-2^-9 * 2^8
     return 0x08;                                                   // 2^-6 * 2^-6
@@ -233,8 +233,8 @@ struct WrongScale {
 // Positive data, a scale of one block replaced: the value leaves the interval of the right problem.
 TEST(error_bound, does_not_hold_what_a_wrong_scale_makes) {
   const WrongScale rows[] = {
-      {GemmKind::tensor, Format::e4m3, 0x3F800000, 0x3FA00000},
-      {GemmKind::block, Format::e4m3, 0x3F800000, 0x3FC00000},
+      {GemmKind::fp8_per_tensor, Format::e4m3, 0x3F800000, 0x3FA00000},
+      {GemmKind::fp8_block, Format::e4m3, 0x3F800000, 0x3FC00000},
       {GemmKind::mxfp8, Format::e4m3, 127, 128},
       {GemmKind::nvfp4, Format::e2m1, 0x38, 0x40},
   };

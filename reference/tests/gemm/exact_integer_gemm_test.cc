@@ -9,7 +9,7 @@
 #include "reference/tests/arithmetic/second_route.h"
 #include "reference/tests/gemm/logical_problem.h"
 #include "reference/gemm/exact_integer_gemm.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
@@ -135,7 +135,7 @@ constexpr auto kEpilogue = GemmEpilogue::scaled_alpha_beta;
 // Plans of every shape for a unit that leaves FP22 or f32.
 std::vector<AccumulationPlan> plans_for(const TensorCoreUnit& unit, GemmKind kind) {
   const std::string_view name = unit.name;
-  if (kind == GemmKind::block) {
+  if (kind == GemmKind::fp8_block) {
     return {{"a", name, 128, Promotion::fma_scales_first, 1, 0, SliceMerge::none, kEpilogue},
             {"b", name, 64, Promotion::fma_rows_first, 1, 0, SliceMerge::none, kEpilogue},
             {"c", name, 32, Promotion::fma_cols_first, 3, 96, SliceMerge::sequential_f32, kEpilogue}};
@@ -148,7 +148,7 @@ std::vector<AccumulationPlan> plans_for(const TensorCoreUnit& unit, GemmKind kin
 
 TEST(order_free, data_have_one_answer_under_every_plan) {
   int plans = 0;
-  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::tensor, GemmKind::block, GemmKind::mxfp8, GemmKind::nvfp4}) {
+  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::fp8_block, GemmKind::mxfp8, GemmKind::nvfp4}) {
     for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
       const bool blackwell = kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
       OrderFree data(make(kind, layout, blackwell ? "sm100" : "sm90"));
@@ -181,7 +181,7 @@ TEST(order_free, data_have_one_answer_under_every_plan) {
 
 TEST(order_free, epilogue_has_one_answer_too) {
   for (const Format d_type : {Format::f32, Format::bf16, Format::f16}) {
-    Setting s = make(GemmKind::tensor, GemmLayout::TN);
+    Setting s = make(GemmKind::fp8_per_tensor, GemmLayout::TN);
     s.d_type = d_type;
     OrderFree data(s);
     GroupedGemmProblem& problem = data.problem.problem;
@@ -214,13 +214,13 @@ const float kThird[] = {1.0f / 3}, kOnes[] = {1};
 const std::vector<float> kRagged(4096 * 16, 0.1f);
 
 const Fault kFaults[] = {
-    {"a NaN element", "rows operand", GemmKind::tensor, [](auto& p) { p.rows.groups[2].code(3, 4) = 0x7F; }},
+    {"a NaN element", "rows operand", GemmKind::fp8_per_tensor, [](auto& p) { p.rows.groups[2].code(3, 4) = 0x7F; }},
     {"an infinite element", "columns operand", GemmKind::bf16, [](auto& p) { p.columns.groups[2].code(3, 4) = 0x7F80; }},
     {"elements too far apart", "rows operand", GemmKind::bf16, [](auto& p) { p.rows.groups[2].code(3, 4) = 0x3000; }},
     {"a large element", "rows operand", GemmKind::bf16, [](auto& p) { p.rows.groups[2].code(3, 4) = 0x4580; }},
-    {"a subnormal element", "rows operand", GemmKind::tensor, [](auto& p) { p.rows.groups[2].code(3, 4) = 0x01; }},
+    {"a subnormal element", "rows operand", GemmKind::fp8_per_tensor, [](auto& p) { p.rows.groups[2].code(3, 4) = 0x01; }},
     {"a NaN scale", "rows operand scales", GemmKind::mxfp8, [](auto& p) { p.rows.groups[2].scales[3] = 0xFF; }},
-    {"a scale with many bits", "columns operand", GemmKind::block, [](auto& p) { p.columns.groups[2].scales[0] = 0x3F800001; }},
+    {"a scale with many bits", "columns operand", GemmKind::fp8_block, [](auto& p) { p.columns.groups[2].scales[0] = 0x3F800001; }},
     {"an alpha with many bits", "alpha", GemmKind::bf16, [](auto& p) { p.problem.alpha = kThird; }},
     {"a C with many bits", "c", GemmKind::bf16, [](auto& p) { p.problem.beta = kOnes, p.problem.c = kRagged.data(); }},
 };

@@ -133,7 +133,7 @@ struct Expected {
       const Matrix& a = problem.rows.groups[t];
       const Matrix& b = problem.columns.groups[t];
       float factor = alpha[t];
-      if (problem.setting().kind == GemmKind::tensor) {
+      if (problem.setting().kind == GemmKind::fp8_per_tensor) {
         factor = static_cast<float>(static_cast<double>(factor) * number32(b.scales[0]));
         factor = static_cast<float>(static_cast<double>(factor) * number32(a.scales[0]));
       }

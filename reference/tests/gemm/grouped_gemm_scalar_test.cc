@@ -46,13 +46,13 @@ std::vector<Case> cases() {
   for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
     all.push_back({"one chain", make(GemmKind::bf16, layout, bf16, bf16, f32, 7, 45, {3, 0, 37, 1}), kTable});
     all.push_back({"one chain", make(GemmKind::f16, layout, f16, f16, f16, 6, 33, {2, 35}), kTable, {0.75f, -3}, {1, 0.5f}});
-    all.push_back({"fast", make(GemmKind::tensor, layout, e4m3, e5m2, bf16, 70, 71, {3, 0, 70}), kTable});
-    all.push_back({"promoted", make(GemmKind::tensor, layout, e5m2, e4m3, f32, 140, 150, {3, 0, 200}), kTable, {1, 1, 1}, {1, 1, 0.3f}});
+    all.push_back({"fast", make(GemmKind::fp8_per_tensor, layout, e4m3, e5m2, bf16, 70, 71, {3, 0, 70}), kTable});
+    all.push_back({"promoted", make(GemmKind::fp8_per_tensor, layout, e5m2, e4m3, f32, 140, 150, {3, 0, 200}), kTable, {1, 1, 1}, {1, 1, 0.3f}});
     all.back().setting.split_accumulator = true;
-    all.push_back({"tiles by rows", make(GemmKind::block, layout, e4m3, e4m3, f32, 140, 150, {3, 0, 260}), kTable});
-    all.push_back({"rows by rows", make(GemmKind::block, layout, e4m3, e5m2, bf16, 140, 150, {3, 0, 260}), kTable, {1, 1, 0.1f}, {0, 1, 1}});
+    all.push_back({"tiles by rows", make(GemmKind::fp8_block, layout, e4m3, e4m3, f32, 140, 150, {3, 0, 260}), kTable});
+    all.push_back({"rows by rows", make(GemmKind::fp8_block, layout, e4m3, e5m2, bf16, 140, 150, {3, 0, 260}), kTable, {1, 1, 0.1f}, {0, 1, 1}});
     all.back().setting.weight_block = WeightBlock::b1x128;
-    all.push_back({"columns first", make(GemmKind::block, layout, e4m3, e4m3, f32, 140, 150, {2, 140}),
+    all.push_back({"columns first", make(GemmKind::fp8_block, layout, e4m3, e4m3, f32, 140, 150, {2, 140}),
                    {"test", "sm90.wgmma.fp8", 64, Promotion::fma_cols_first, 1, 0, SliceMerge::none, kEpilogue}});
     all.push_back({"compact", make(GemmKind::mxfp8, layout, e4m3, e5m2, f32, 70, 69, {3, 0, 68}, "sm100"), kTable});
     all.push_back({"swizzled", make(GemmKind::mxfp8, layout, e4m3, e4m3, bf16, 140, 150, {3, 140}, "sm120"), kTable, {2, 0.7f}, {0, 1}});
@@ -64,20 +64,20 @@ std::vector<Case> cases() {
                    {"test", "sm90.wgmma.f16", 0, Promotion::none, 4, 16, SliceMerge::sequential_f32, kEpilogue}});
     all.push_back({"split K in the output's type, inside a step", make(GemmKind::bf16, layout, bf16, bf16, bf16, 50, 50, {50}),
                    {"test", "sm90.wgmma.f16", 0, Promotion::none, 5, 13, SliceMerge::sequential_output, kEpilogue}});
-    all.push_back({"split K, promoted inside a step", make(GemmKind::tensor, layout, e4m3, e4m3, f32, 150, 150, {150}),
+    all.push_back({"split K, promoted inside a step", make(GemmKind::fp8_per_tensor, layout, e4m3, e4m3, f32, 150, 150, {150}),
                    {"test", "sm90.wgmma.fp8", 40, Promotion::add, 2, 100, SliceMerge::sequential_f32, kEpilogue}});
     all.push_back({"f16 accumulator", make(GemmKind::f16, layout, f16, f16, f16, 40, 40, {40}),
                    {"test", "sm90.wgmma.f16.to_f16", 0, Promotion::none, 1, 0, SliceMerge::none, kEpilogue}});
-    all.push_back({"emulated", make(GemmKind::tensor, layout, e4m3, e5m2, f32, 70, 70, {70}),
+    all.push_back({"emulated", make(GemmKind::fp8_per_tensor, layout, e4m3, e5m2, f32, 70, 70, {70}),
                    {"test", "sm90.mma.fp8", 0, Promotion::none, 1, 0, SliceMerge::none, kEpilogue}});
     all.push_back({"every code", make(GemmKind::bf16, layout, bf16, bf16, f32, 20, 20, {20}), kTable, {1}, {1}, false, true});
-    all.push_back({"every code", make(GemmKind::tensor, layout, e5m2, e5m2, bf16, 20, 20, {20}), kTable, {0}, {}, false, true});
+    all.push_back({"every code", make(GemmKind::fp8_per_tensor, layout, e5m2, e5m2, bf16, 20, 20, {20}), kTable, {0}, {}, false, true});
   }
   all.push_back({"bias", make(GemmKind::bf16, GemmLayout::TN, bf16, bf16, bf16, 20, 40, {3, 0, 5}), kTable, {}, {}, true});
-  all.push_back({"bias", make(GemmKind::tensor, GemmLayout::TN, e4m3, e4m3, f32, 20, 40, {3, 0, 5}), kTable, {}, {1, 1, 1}, true});
+  all.push_back({"bias", make(GemmKind::fp8_per_tensor, GemmLayout::TN, e4m3, e4m3, f32, 20, 40, {3, 0, 5}), kTable, {}, {1, 1, 1}, true});
   all.push_back({"bias", make(GemmKind::f16, GemmLayout::TN, f16, f16, f16, 20, 40, {3, 0, 5}), kTable, {2, 2, 2}, {}, true});
   all.push_back({"Ampere", make(GemmKind::bf16, GemmLayout::TN, bf16, bf16, f32, 20, 40, {9}, "sm80"), kTable});
-  all.push_back({"Ada", make(GemmKind::tensor, GemmLayout::TN, e4m3, e4m3, f32, 20, 90, {9}, "sm89"), kTable});
+  all.push_back({"Ada", make(GemmKind::fp8_per_tensor, GemmLayout::TN, e4m3, e4m3, f32, 20, 90, {9}, "sm89"), kTable});
   all.push_back({"no K at all", make(GemmKind::bf16, GemmLayout::TN, bf16, bf16, f32, 4, 0, {3, 2}), kTable, {2, 2}, {0, 0.5f}});
   return all;
 }

@@ -256,7 +256,7 @@ StoredOperand stored_operand(const GemmCase& c, Format type, bool second, const 
   Random random{mixed(c.seed + 77) + static_cast<std::uint64_t>(second) * 1000};
   for (std::size_t t = 0; t < group_rows.size(); ++t) stored.amax.push_back(0.3f + static_cast<float>(random.below(1000)) * 0.01f);
   if (!half) {
-    const Recipe recipe = c.kind == GemmKind::tensor   ? Recipe::tensor_current
+    const Recipe recipe = c.kind == GemmKind::fp8_per_tensor   ? Recipe::tensor_current
                           : c.kind == GemmKind::mxfp8  ? Recipe::mxfp8
                           : c.kind == GemmKind::nvfp4  ? Recipe::nvfp4
                           : tiles                      ? Recipe::block_128x128
@@ -424,10 +424,10 @@ std::vector<KindAndTypes> uses_of(const TensorCoreUnit& unit) {
   if (takes(unit, Format::bf16)) uses.push_back({GemmKind::bf16, Format::bf16, Format::bf16});
   if (takes(unit, Format::f16)) uses.push_back({GemmKind::f16, Format::f16, Format::f16});
   if (takes(unit, Format::e4m3)) {
-    const GemmKind kind = mx ? GemmKind::mxfp8 : GemmKind::tensor;
+    const GemmKind kind = mx ? GemmKind::mxfp8 : GemmKind::fp8_per_tensor;
     uses.push_back({kind, Format::e4m3, Format::e4m3});
     uses.push_back({kind, Format::e5m2, Format::e4m3});
-    if (!mx) uses.push_back({GemmKind::block, Format::e4m3, Format::e5m2});
+    if (!mx) uses.push_back({GemmKind::fp8_block, Format::e4m3, Format::e5m2});
   }
   return uses;
 }
@@ -441,7 +441,7 @@ struct Accumulation {
 };
 std::vector<Accumulation> accumulations_of(const TensorCoreUnit& unit, GemmKind kind) {
   const std::int64_t step = unit.products_per_step;
-  if (kind == GemmKind::block) {
+  if (kind == GemmKind::fp8_block) {
     return {{128, Promotion::fma_scales_first, 1, 0, SliceMerge::none},
             {128, Promotion::fma_rows_first, 1, 0, SliceMerge::none},
             {64, Promotion::fma_cols_first, 1, 0, SliceMerge::none},
@@ -538,13 +538,13 @@ const GemmCase kShapes[] = {
     {.data = Data::narrow_edge, .splits = {17}, .N = 130, .K = 1300},
     {.layout = GemmLayout::NN, .splits = {0, 1, 129}, .N = 300, .K = 40},
     {.layout = GemmLayout::NT, .splits = {0, 1, 129, 300}, .N = 9, .K = 70},
-    {.unit = "sm90.wgmma.fp8", .kind = GemmKind::tensor, .first = Format::e4m3, .second = Format::e4m3, .data = Data::cancelling,
+    {.unit = "sm90.wgmma.fp8", .kind = GemmKind::fp8_per_tensor, .first = Format::e4m3, .second = Format::e4m3, .data = Data::cancelling,
      .splits = {5, 0, 8}, .N = 66, .K = 1300},
-    {.unit = "sm90.wgmma.fp8", .kind = GemmKind::tensor, .first = Format::e5m2, .second = Format::e4m3, .splits = {129}, .N = 33,
+    {.unit = "sm90.wgmma.fp8", .kind = GemmKind::fp8_per_tensor, .first = Format::e5m2, .second = Format::e4m3, .splits = {129}, .N = 33,
      .K = 300, .interval = 128, .promotion = Promotion::add, .d_type = Format::bf16, .accumulate = true},
-    {.unit = "sm90.wgmma.fp8", .kind = GemmKind::block, .first = Format::e4m3, .second = Format::e4m3, .splits = {1, 127, 129},
+    {.unit = "sm90.wgmma.fp8", .kind = GemmKind::fp8_block, .first = Format::e4m3, .second = Format::e4m3, .splits = {1, 127, 129},
      .N = 130, .K = 300, .interval = 128, .promotion = Promotion::fma_scales_first},
-    {.unit = "sm90.wgmma.fp8", .kind = GemmKind::block, .layout = GemmLayout::NT, .first = Format::e4m3, .second = Format::e5m2,
+    {.unit = "sm90.wgmma.fp8", .kind = GemmKind::fp8_block, .layout = GemmLayout::NT, .first = Format::e4m3, .second = Format::e5m2,
      .splits = {0, 130, 300}, .N = 20, .K = 140, .interval = 128, .promotion = Promotion::fma_rows_first, .accumulate = true},
     {.unit = "sm100.tcgen05.mxf8f6f4", .kind = GemmKind::mxfp8, .first = Format::e4m3, .second = Format::e4m3, .splits = {130, 1},
      .N = 70, .K = 600, .scale_layout = ScaleLayout::swizzled},
@@ -599,7 +599,7 @@ TEST_P(Known, Answer) {
   const float one = 1;
   const AccumulationPlan plan{"test", answer.unit, 0, Promotion::none, 1, 0, SliceMerge::none, GemmEpilogue::scaled_alpha_beta};
   GroupedGemmProblem problem;
-  problem.kind = answer.type == Format::bf16 ? GemmKind::bf16 : answer.type == Format::f16 ? GemmKind::f16 : GemmKind::tensor;
+  problem.kind = answer.type == Format::bf16 ? GemmKind::bf16 : answer.type == Format::f16 ? GemmKind::f16 : GemmKind::fp8_per_tensor;
   problem.splits = splits;
   problem.rows = problem.N = 1;
   problem.K = depth;
@@ -708,7 +708,7 @@ std::uint64_t digest_of_problems() {
   };
   add({.data = Data::cancelling, .splits = {100, 0, 300, 1}, .N = 300, .K = 400});
   add({.data = Data::rare_special, .splits = {70}, .N = 700, .K = 600});
-  add({.unit = "sm90.wgmma.fp8", .kind = GemmKind::block, .first = Format::e4m3, .second = Format::e4m3, .splits = {30, 40}, .N = 300,
+  add({.unit = "sm90.wgmma.fp8", .kind = GemmKind::fp8_block, .first = Format::e4m3, .second = Format::e4m3, .splits = {30, 40}, .N = 300,
        .K = 700, .interval = 128, .promotion = Promotion::fma_rows_first});
   return digest;
 }

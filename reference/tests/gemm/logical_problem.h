@@ -93,8 +93,8 @@ class Problem {
         switch (setting.kind) {
           case GemmKind::bf16:
           case GemmKind::f16: break;
-          case GemmKind::tensor: one = 0x3F800000; break;
-          case GemmKind::block:
+          case GemmKind::fp8_per_tensor: one = 0x3F800000; break;
+          case GemmKind::fp8_block:
             one = 0x3F800000, matrix.k_block = 128;
             matrix.i_block = weight && setting.weight_block == WeightBlock::b128x128 ? 128 : 1;
             break;
@@ -205,10 +205,10 @@ class Problem {
     switch (setting_.kind) {
       case GemmKind::bf16:
       case GemmKind::f16: return 0;
-      case GemmKind::tensor:
+      case GemmKind::fp8_per_tensor:
         put(Format::f32, operand.scales, base, m.scales.at(0));
         return 1;
-      case GemmKind::block:
+      case GemmKind::fp8_block:
         if (m.i_block == 1) {
           const std::int64_t pitch = up(m.extent, 4);
           each(Format::f32, m.k_blocks() * pitch, [&](auto i, auto kb) { return kb * pitch + i; });

@@ -17,15 +17,15 @@ const golden::Fixture& recorded() {
   return fixture;
 }
 
-std::string text(const golden::Case& recorded_case, const std::string& name) {
+std::string text(const Case& recorded_case, const std::string& name) {
   return std::get<std::string>(recorded_case.attributes.at(name));
 }
-std::int64_t integer(const golden::Case& recorded_case, const std::string& name) {
+std::int64_t integer(const Case& recorded_case, const std::string& name) {
   return std::get<std::int64_t>(recorded_case.attributes.at(name));
 }
 
 // The operand `name` in whichever storage the case has it.
-GemmOperand operand(const golden::Case& recorded_case, const std::string& name) {
+GemmOperand operand(const Case& recorded_case, const std::string& name) {
   const auto plain = recorded_case.in.find(name);
   if (plain != recorded_case.in.end()) return {plain->second.type, plain->second.bytes.data(), nullptr, false, nullptr};
   for (const bool columnwise : {false, true}) {
@@ -40,11 +40,11 @@ GemmOperand operand(const golden::Case& recorded_case, const std::string& name) 
 class Recorded : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(Recorded, words_are_predicted) {
-  const golden::Case& test = recorded().cases.at(GetParam());
+  const Case& test = recorded().cases.at(GetParam());
   SCOPED_TRACE(test.name);
   ASSERT_EQ(test.op, "grouped_gemm");
-  const golden::Tensor& splits = test.in.at("splits");
-  const golden::Tensor& want = test.out.at("d");
+  const Tensor& splits = test.in.at("splits");
+  const Tensor& want = test.out.at("d");
   const auto alpha = static_cast<float>(std::get<double>(test.attributes.at("alpha")));
   const auto beta = static_cast<float>(std::get<double>(test.attributes.at("beta")));
 

@@ -46,10 +46,10 @@ TEST(plan_for, finds_what_was_measured_on_sm90) {
       {GemmKind::bf16, false, WeightBlock::b128x128, "sm90.wgmma.f16", 0, Promotion::none},
       {GemmKind::bf16, true, WeightBlock::b128x128, "sm90.wgmma.f16", 0, Promotion::none},
       {GemmKind::f16, false, WeightBlock::b128x128, "sm90.wgmma.f16", 0, Promotion::none},
-      {GemmKind::tensor, false, WeightBlock::b128x128, "sm90.wgmma.fp8", 0, Promotion::none},
-      {GemmKind::tensor, true, WeightBlock::b128x128, "sm90.wgmma.fp8", 128, Promotion::add},
-      {GemmKind::block, true, WeightBlock::b128x128, "sm90.wgmma.fp8", 128, Promotion::fma_scales_first},
-      {GemmKind::block, true, WeightBlock::b1x128, "sm90.wgmma.fp8", 128, Promotion::fma_rows_first},
+      {GemmKind::fp8_per_tensor, false, WeightBlock::b128x128, "sm90.wgmma.fp8", 0, Promotion::none},
+      {GemmKind::fp8_per_tensor, true, WeightBlock::b128x128, "sm90.wgmma.fp8", 128, Promotion::add},
+      {GemmKind::fp8_block, true, WeightBlock::b128x128, "sm90.wgmma.fp8", 128, Promotion::fma_scales_first},
+      {GemmKind::fp8_block, true, WeightBlock::b1x128, "sm90.wgmma.fp8", 128, Promotion::fma_rows_first},
   };
   for (const Row& row : rows) {
     for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
@@ -99,10 +99,10 @@ TEST(plan_for, covers_each_architecture) {
     std::vector<GemmKind> kinds;
   } rows[] = {
       {"sm80", {GemmKind::bf16, GemmKind::f16}},
-      {"sm89", {GemmKind::bf16, GemmKind::f16, GemmKind::tensor}},
-      {"sm90", {GemmKind::bf16, GemmKind::f16, GemmKind::tensor, GemmKind::block}},
-      {"sm100", {GemmKind::bf16, GemmKind::f16, GemmKind::tensor, GemmKind::mxfp8, GemmKind::nvfp4}},
-      {"sm120", {GemmKind::bf16, GemmKind::f16, GemmKind::tensor, GemmKind::mxfp8, GemmKind::nvfp4}},
+      {"sm89", {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor}},
+      {"sm90", {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::fp8_block}},
+      {"sm100", {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::mxfp8, GemmKind::nvfp4}},
+      {"sm120", {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::mxfp8, GemmKind::nvfp4}},
   };
   for (const auto& row : rows) {
     for (std::uint32_t code = 0; code <= 5; ++code) {

@@ -8,7 +8,7 @@
 
 #include "reference/tests/gemm/logical_problem.h"
 #include "reference/gemm/problem.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
@@ -28,12 +28,12 @@ std::vector<Setting> settings() {
     all.push_back(s);
     s.kind = GemmKind::f16, s.rows_type = s.columns_type = Format::f16;
     all.push_back(s);
-    s.kind = GemmKind::tensor, s.rows_type = Format::e4m3, s.columns_type = Format::e5m2, s.other_storage = false;
+    s.kind = GemmKind::fp8_per_tensor, s.rows_type = Format::e4m3, s.columns_type = Format::e5m2, s.other_storage = false;
     all.push_back(s);
     s.architecture = "sm100", s.other_storage = true;
     all.push_back(s);
     s.architecture = "sm90", s.other_storage = false;
-    s.kind = GemmKind::block;
+    s.kind = GemmKind::fp8_block;
     all.push_back(s);
     s.weight_block = WeightBlock::b1x128;
     all.push_back(s);
@@ -66,7 +66,7 @@ TEST_P(View, finds_every_element_and_scale) {
   p.fill_codes([&](int which, std::int64_t t, std::int64_t i, std::int64_t k) {
     return static_cast<std::uint32_t>(logical::mixed(static_cast<std::uint64_t>(which + 2 * t + 16 * i) + 1000003u * static_cast<std::uint64_t>(k))) & mask;
   });
-  const bool f32_scales = s.kind == GemmKind::tensor || s.kind == GemmKind::block;
+  const bool f32_scales = s.kind == GemmKind::fp8_per_tensor || s.kind == GemmKind::fp8_block;
   p.fill_scales([&](int which, std::int64_t t, std::int64_t at) {
     const auto random = static_cast<std::uint32_t>(logical::mixed(static_cast<std::uint64_t>(7 * which + 31 * t + 1009 * at)));
     return f32_scales ? 0x3F800000u | (random & 0x7FFFFF) : random & 0xFF;
@@ -161,7 +161,7 @@ Setting simple(GemmKind kind, GemmLayout layout = GemmLayout::TN) {
   return s;
 }
 
-const Setting kBf16 = simple(GemmKind::bf16), kTensor = simple(GemmKind::tensor), kBlock = simple(GemmKind::block);
+const Setting kBf16 = simple(GemmKind::bf16), kTensor = simple(GemmKind::fp8_per_tensor), kBlock = simple(GemmKind::fp8_block);
 const Setting kMx = simple(GemmKind::mxfp8), kFp4 = simple(GemmKind::nvfp4);
 
 const Fault kFaults[] = {
@@ -190,8 +190,8 @@ const Fault kFaults[] = {
     {"x.scale_inv", kTensor, [](auto& p) { p.x.scale_inv = nullptr; }},
     {"w.scale_inv", kBlock, [](auto& p) { p.w.scale_inv = static_cast<const char*>(p.w.scale_inv) + 2; }},
     {"x.columnwise", kTensor, [](auto& p) { p.x.columnwise = true; }},
-    {"w.columnwise", simple(GemmKind::tensor, GemmLayout::NN), [](auto& p) { p.w.columnwise = false; }},
-    {"dy.columnwise", simple(GemmKind::block, GemmLayout::NT), [](auto& p) { p.dy.columnwise = false; }},
+    {"w.columnwise", simple(GemmKind::fp8_per_tensor, GemmLayout::NN), [](auto& p) { p.w.columnwise = false; }},
+    {"dy.columnwise", simple(GemmKind::fp8_block, GemmLayout::NT), [](auto& p) { p.dy.columnwise = false; }},
     {"x.columnwise", kMx, [](auto& p) { p.x.columnwise = true; }},
     {"x.amax", kFp4, [](auto& p) { p.x.amax = nullptr; }},
     {"columns of x", kFp4, [](auto& p) { p.K = 63; }},

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

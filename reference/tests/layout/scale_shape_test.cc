@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

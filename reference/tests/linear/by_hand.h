@@ -66,7 +66,7 @@ inline void quantize_by_hand(const Case& c, What what, bool columnwise, const vo
   to.scales.assign(static_cast<std::size_t>((rows + 128) * (columns + 128)) / 4, -1.0f);  // enough for every recipe
   QuantizeOutput output;
   (columnwise ? output.columnwise_data : output.rowwise_data) = to.data.data();
-  const bool one_scale = q.recipe == Recipe::tensor_current || q.recipe == Recipe::tensor_delayed;
+  const bool one_scale = is_per_tensor(q.recipe);
   (columnwise && !one_scale ? output.columnwise_scale_inv : output.rowwise_scale_inv) = to.scales.data();
   if (q.recipe == Recipe::nvfp4) (columnwise ? output.columnwise_amax : output.amax) = &to.amax;
   scalar::quantize(problem, output);
@@ -84,7 +84,7 @@ inline const char* plan_by_hand(const Case& c, GemmLayout layout) {
 }
 
 inline GroupedGemmProblem product_by_hand(const Case& c, GemmLayout layout, const std::int64_t& rows) {
-  constexpr GemmKind kKinds[] = {GemmKind::bf16, GemmKind::tensor, GemmKind::tensor, GemmKind::block, GemmKind::mxfp8, GemmKind::nvfp4};
+  constexpr GemmKind kKinds[] = {GemmKind::bf16, GemmKind::fp8_per_tensor, GemmKind::fp8_per_tensor, GemmKind::fp8_block, GemmKind::mxfp8, GemmKind::nvfp4};
   GroupedGemmProblem problem;
   problem.kind = kKinds[static_cast<int>(c.config.recipe)];
   if (c.config.recipe == LinearRecipe::none && c.config.type == Format::f16) problem.kind = GemmKind::f16;

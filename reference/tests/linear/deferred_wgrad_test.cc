@@ -11,7 +11,7 @@
 #include "reference/tests/linear/by_hand.h"
 #include "reference/linear/deferred_wgrad.h"
 #include "reference/linear/microbatch.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::linear_suite {
 namespace {

@@ -20,7 +20,7 @@
 #include <limits>
 
 #include "reference/tests/linear/by_hand.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::linear_suite {
 namespace {

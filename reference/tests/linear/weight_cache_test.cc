@@ -13,7 +13,7 @@
 
 #include "reference/tests/linear/by_hand.h"
 #include "reference/linear/microbatch.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::linear_suite {
 namespace {

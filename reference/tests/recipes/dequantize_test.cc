@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "reference/tests/recipes/fp8_case.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

@@ -40,7 +40,6 @@ inline void PrintTo(const Case& c, std::ostream* out) {
   for (const float s : c.scale) *out << " scale=" << s;
 }
 
-inline bool per_tensor(Recipe recipe) { return recipe == Recipe::tensor_current || recipe == Recipe::tensor_delayed; }
 
 inline QuantizeProblem problem_of(const Case& c, const block_scaled::Input& input) {
   QuantizeProblem problem = block_scaled::problem_of(c.x, c.recipe, input);
@@ -180,12 +179,12 @@ inline Outputs expected(const Case& c, std::uint8_t poison) {
     // Which block an element belongs to: (direction, block row, block column).
     using Key = std::tuple<int, std::int64_t, std::int64_t>;
     const auto key = [&](int direction, std::int64_t r, std::int64_t k) -> Key {
-      if (per_tensor(c.recipe)) return {0, 0, 0};
+      if (is_per_tensor(c.recipe)) return {0, 0, 0};
       if (c.recipe == Recipe::block_128x128) return {0, r / 128, k / 128};
       return direction == 0 ? Key{0, r, k / 128} : Key{1, r / 128, k};
     };
     std::map<Key, double> amax;
-    if (per_tensor(c.recipe)) amax[{0, 0, 0}] = 0;
+    if (is_per_tensor(c.recipe)) amax[{0, 0, 0}] = 0;
     for (int direction = 0; direction < 2; ++direction) {
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t k = 0; k < columns; ++k) {
@@ -197,14 +196,14 @@ inline Outputs expected(const Case& c, std::uint8_t poison) {
     }
     std::map<Key, float> scale;
     for (const auto& [block, largest] : amax) {
-      const double overflow = per_tensor(c.recipe) ? 0x1.fffffep127 : largest_of(c.x.x_type);
+      const double overflow = is_per_tensor(c.recipe) ? 0x1.fffffep127 : largest_of(c.x.x_type);
       scale[block] =
           c.recipe == Recipe::tensor_delayed ? c.scale[t] : expected_scale(largest, max, c.pow2, c.epsilon, overflow);
     }
     const auto inverse = [](float s) {
       return std::isnan(s) ? std::bit_cast<float>(0x7fff'ffffu) : static_cast<float>(1.0 / s);
     };
-    if (per_tensor(c.recipe)) {
+    if (is_per_tensor(c.recipe)) {
       put(want.amax, static_cast<std::int64_t>(t), static_cast<float>(amax[{0, 0, 0}]));
       if (c.recipe == Recipe::tensor_current) put(want.scale, static_cast<std::int64_t>(t), scale[{0, 0, 0}]);
       put(want.rowwise_scale_inv, static_cast<std::int64_t>(t), inverse(scale[{0, 0, 0}]));

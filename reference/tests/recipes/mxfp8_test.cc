@@ -10,7 +10,7 @@
 
 #include "reference/tests/recipes/block_scaled_case.h"
 #include "reference/recipes/dequantize.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
 
 namespace assay::block_scaled {

@@ -12,7 +12,7 @@
 #include "reference/tests/recipes/block_scaled_case.h"
 #include "reference/tests/recipes/nvfp4_second_route.h"
 #include "reference/recipes/dequantize.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

@@ -19,12 +19,12 @@ const char* const kFiles[] = {"transformer_engine_quantize.h5", "nvfp4_4over6_2d
                               "nvfp4_4over6_2d_f32_mae.h5", "nvfp4_4over6_2d_f32_mse.h5"};
 
 // The quantizations of all files.
-const std::vector<golden::Case>& recorded() {
-  static const std::vector<golden::Case> cases = [] {
-    std::vector<golden::Case> all;
+const std::vector<Case>& recorded() {
+  static const std::vector<Case> cases = [] {
+    std::vector<Case> all;
     for (const char* file : kFiles) {
       golden::Fixture fixture = golden::read_fixture(std::string(ASSAY_GOLDEN_DIR "/") + file);
-      for (golden::Case& each : fixture.cases) {
+      for (Case& each : fixture.cases) {
         if (each.op == "quantize") all.push_back(std::move(each));
       }
     }
@@ -57,7 +57,7 @@ std::vector<bool> scales_in_use(const QuantizeProblem& problem, Direction direct
 class RecordedQuantize : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(RecordedQuantize, EveryByte) {
-  const golden::Case& test = recorded()[GetParam()];
+  const Case& test = recorded()[GetParam()];
   SCOPED_TRACE(test.name);
   const auto text = [&](const char* name) { return std::get<std::string>(test.attributes.at(name)); };
   const auto number = [&](const char* name, double absent) {
@@ -77,7 +77,7 @@ TEST_P(RecordedQuantize, EveryByte) {
   problem.config.nvfp4_e4m3_max = static_cast<float>(number("e4m3_max", 448));
   if (test.attributes.contains("four_over_six")) problem.config.four_over_six = four_over_six_named(text("four_over_six"));
   problem.config.dbias = test.out.contains("dbias");
-  const golden::Tensor& x = test.in.at("x");
+  const Tensor& x = test.in.at("x");
   problem.x_type = x.type;
   problem.x = x.bytes.data();
   problem.rows = x.shape.at(0);
@@ -140,7 +140,7 @@ TEST(RecordedQuantizations, AreAllOfThem) { EXPECT_EQ(recorded().size(), 184u + 
 // What these four are for: one tile of each takes one scale by its rows and the other by its columns.
 TEST(RecordedQuantizations, DirectionsOfATileDisagree) {
   int apart = 0;
-  for (const golden::Case& each : recorded()) {
+  for (const Case& each : recorded()) {
     if (!each.attributes.contains("four_over_six")) continue;
     const auto& rowwise = each.out.at("rowwise_scale_inv");        // [128, 4], one tile of rows
     const auto& columnwise = each.out.at("columnwise_scale_inv");  // [128, 4]: tile t begins in row 16 t

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/float_mode.h"
 
 #if defined(__SANITIZE_THREAD__)

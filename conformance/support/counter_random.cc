@@ -1,4 +1,4 @@
-#include "conformance/cases/counter_random.h"
+#include "conformance/support/counter_random.h"
 
 #include "reference/support/simd.h"
 

@@ -13,7 +13,7 @@ namespace assay::conformance {
 
 struct ContentFault {
   std::string what;      // "splits[2] = -1 (0 is right)"
-  golden::Case problem;  // with these contents
+  Case problem;  // with these contents
 };
 
 // The fault that the line asks for: "negative_split", "excess_rows", "sum_overflow", "unaligned_rows"; empty: none.
@@ -28,6 +28,6 @@ std::string_view fault_word(const CaseLine& line);
 //   unaligned_rows   a row moved from one group to another: odd numbers where two codes share a byte
 //
 // Whether an op refuses each of them is the reference's decision. Errors (InvalidArgument): the case has no group.
-std::vector<ContentFault> content_faults(const CaseLine& line, const golden::Case& right);
+std::vector<ContentFault> content_faults(const CaseLine& line, const Case& right);
 
 }  // namespace assay::conformance

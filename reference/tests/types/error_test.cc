@@ -1,6 +1,6 @@
 // What an error says: argument, value and what was expected.
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 #include <gtest/gtest.h>
 

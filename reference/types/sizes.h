@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 

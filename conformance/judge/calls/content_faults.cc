@@ -1,18 +1,18 @@
-#include "conformance/cases/content_faults.h"
+#include "conformance/judge/calls/content_faults.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
 using Values = std::vector<std::int64_t>;
 
-Values values_of(const golden::Tensor& tensor) {
+Values values_of(const Tensor& tensor) {
   Values values(tensor.bytes.size() / (tensor.type == Format::i32 ? 4 : 8));
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (tensor.type == Format::i32) {
@@ -26,7 +26,7 @@ Values values_of(const golden::Tensor& tensor) {
   return values;
 }
 
-void store(const Values& values, golden::Tensor& tensor) {
+void store(const Values& values, Tensor& tensor) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (tensor.type == Format::i32) {
       const auto value = static_cast<std::int32_t>(values[i]);
@@ -39,8 +39,8 @@ void store(const Values& values, golden::Tensor& tensor) {
 
 class Planter {
  public:
-  Planter(const CaseLine& line, const golden::Case& right) : right_(right), name_(right.in.count("splits") != 0 ? "splits" : "first") {
-    const golden::Tensor& tensor = right.in.at(name_);
+  Planter(const CaseLine& line, const Case& right) : right_(right), name_(right.in.count("splits") != 0 ? "splits" : "first") {
+    const Tensor& tensor = right.in.at(name_);
     narrow_ = tensor.type == Format::i32;
     values_ = values_of(tensor);
     require(!values_.empty(), name_, "without groups", "a group to put a fault into");
@@ -116,7 +116,7 @@ class Planter {
     }
   }
 
-  const golden::Case& right_;
+  const Case& right_;
   std::string name_;
   Values values_;
   bool narrow_ = false;
@@ -133,6 +133,6 @@ std::string_view fault_word(const CaseLine& line) {
   return "";
 }
 
-std::vector<ContentFault> content_faults(const CaseLine& line, const golden::Case& right) { return Planter(line, right).made(fault_word(line)); }
+std::vector<ContentFault> content_faults(const CaseLine& line, const Case& right) { return Planter(line, right).made(fault_word(line)); }
 
 }  // namespace assay::conformance

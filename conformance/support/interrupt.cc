@@ -1,4 +1,4 @@
-#include "conformance/suites/interrupt.h"
+#include "conformance/support/interrupt.h"
 
 #include <signal.h>
 #include <time.h>

@@ -6,8 +6,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "reference/formats/format.h"
-#include "reference/support/error.h"
+#include "reference/types/format.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 

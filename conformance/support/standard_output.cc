@@ -1,4 +1,4 @@
-#include "conformance/report/standard_output.h"
+#include "conformance/support/standard_output.h"
 
 #include <fcntl.h>
 #include <unistd.h>

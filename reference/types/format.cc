@@ -1,8 +1,8 @@
-#include "reference/formats/format.h"
+#include "reference/types/format.h"
 
 #include <string>
 
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
@@ -30,7 +30,7 @@ constexpr FormatTraits kTraits[] = {
 
 const FormatTraits& traits_of(Format format) {
   const auto index = static_cast<std::uint32_t>(format);
-  require(index < std::size(kTraits), "format", index, "one of the formats of reference/formats/format.h");
+  require(index < std::size(kTraits), "format", index, "one of the formats of reference/types/format.h");
   return kTraits[index];
 }
 

@@ -1,4 +1,4 @@
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 
 #include <charconv>
 

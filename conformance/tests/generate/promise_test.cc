@@ -15,14 +15,12 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
 #include "conformance/tests/generate/format_values.h"
-#include "reference/support/error.h"
+#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
 namespace {
 
-using golden::Case;
-using golden::Tensor;
 
 // What a tensor holds, counted over its first `elements`.
 struct Content {

@@ -1,6 +1,6 @@
 // The generator's source of words, against the known answers that its authors publish with Random123.
 
-#include "conformance/cases/counter_random.h"
+#include "conformance/support/counter_random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "conformance/cases/wrap.h"
+#include "conformance/support/wrap.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "conformance/judge/memory/scale_array.h"
+#include "conformance/diagnose/scale_map/scale_array.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,28 @@
+#include "reference/types/recipe.h"
+
+#include <iterator>
+
+#include "reference/types/error.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kRecipeNames[] = {"tensor_current", "tensor_delayed", "block_1x128",
+                                       "block_128x128",  "mxfp8",          "nvfp4"};
+
+}  // namespace
+
+std::string_view name_of(Recipe recipe) {
+  const auto index = static_cast<std::uint32_t>(recipe);
+  require(index < std::size(kRecipeNames), "recipe", index, "one of the recipes of reference/types/recipe.h (0 to 5)");
+  return kRecipeNames[index];
+}
+
+std::optional<Recipe> recipe_named(std::string_view name) {
+  for (std::uint32_t i = 0; i < std::size(kRecipeNames); ++i) {
+    if (kRecipeNames[i] == name) return static_cast<Recipe>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay
