@@ -32,7 +32,8 @@ class CommandLine {
         out_ = value();
       } else if (word == "--repetitions") {
         repetitions = value();
-        if (repetitions.empty() || repetitions.find_first_not_of("0123456789") != std::string::npos || std::stol(repetitions) < 1) {
+        if (repetitions.empty() || repetitions.find_first_not_of("0123456789") != std::string::npos ||
+            std::stol(repetitions) < 1) {
           throw std::invalid_argument("--repetitions " + repetitions + ": expected a number of 1 or more");
         }
       } else if (word == "--list") {
@@ -48,7 +49,8 @@ class CommandLine {
     }
     if (!words_.empty()) arguments_.push_back("--benchmark_filter=" + filter(words_));
     const std::string aggregates = repetitions == "1" ? "false" : "true";
-    arguments_.insert(arguments_.begin() + 1, {"--benchmark_repetitions=" + repetitions, "--benchmark_display_aggregates_only=" + aggregates});
+    arguments_.insert(arguments_.begin() + 1,
+                      {"--benchmark_repetitions=" + repetitions, "--benchmark_display_aggregates_only=" + aggregates});
     if (!out_.empty()) {
       if (!std::ofstream(part()).is_open()) throw std::invalid_argument("--out " + out_ + ": " + part() + " cannot be written");
       arguments_.insert(arguments_.end(), {"--benchmark_out=" + part(), "--benchmark_out_format=json"});
@@ -64,7 +66,8 @@ class CommandLine {
     pointers_.push_back(nullptr);
     int count = static_cast<int>(arguments_.size());
     benchmark::Initialize(&count, pointers_.data());
-    if (benchmark::ReportUnrecognizedArguments(count, pointers_.data())) throw std::invalid_argument("an option of Google Benchmark is unknown");
+    if (benchmark::ReportUnrecognizedArguments(count, pointers_.data()))
+      throw std::invalid_argument("an option of Google Benchmark is unknown");
   }
 
   // Runs the chosen benchmarks. The file of --out appears when all are measured. Returns 0, or 4 when no name has these words.
@@ -73,7 +76,8 @@ class CommandLine {
     if (measured == 0) {
       std::string all;
       for (const std::string& word : words_) all += (all.empty() ? "" : " ") + word;
-      std::fprintf(stderr, "%s: no benchmark has '%s' in its name (--list shows the names)\n", arguments_[0].c_str(), all.c_str());
+      std::fprintf(stderr, "%s: no benchmark has '%s' in its name (--list shows the names)\n", arguments_[0].c_str(),
+                   all.c_str());
     }
     if (!out_.empty()) {
       if (measured == 0 || lists_) {

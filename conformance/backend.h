@@ -83,23 +83,22 @@ extern "C" {
 #define ASSAY_ENUMERATION(name) enum name
 #endif
 
-typedef ASSAY_ENUMERATION(assay_status) {
-  ASSAY_OK = 0,
-  ASSAY_NOT_SUPPORTED = 1,    /* well formed, but this implementation has no such path; `last_error` says what is missing */
-  ASSAY_INVALID_ARGUMENT = 2, /* the call is wrong; `last_error` names the argument */
-  ASSAY_OUT_OF_MEMORY = 3,
-  ASSAY_TIMEOUT = 4,          /* from synchronize only: work is still pending */
-  ASSAY_DEVICE_LOST = 5,      /* nothing further can be asked of this context */
-  ASSAY_FAILED = 6            /* anything else */
+typedef ASSAY_ENUMERATION(assay_status){
+    ASSAY_OK = 0,
+    ASSAY_NOT_SUPPORTED = 1,    /* well formed, but this implementation has no such path; `last_error` says what is missing */
+    ASSAY_INVALID_ARGUMENT = 2, /* the call is wrong; `last_error` names the argument */
+    ASSAY_OUT_OF_MEMORY = 3,
+    ASSAY_TIMEOUT = 4,     /* from synchronize only: work is still pending */
+    ASSAY_DEVICE_LOST = 5, /* nothing further can be asked of this context */
+    ASSAY_FAILED = 6       /* anything else */
 } assay_status;
 
 /* Element types, the same numbers as assay::Format. ASSAY_E2M1 tensors are shaped in bytes, two codes each. */
-typedef ASSAY_ENUMERATION(assay_dtype) {
-  ASSAY_F32 = 0, ASSAY_BF16 = 1, ASSAY_F16 = 2, ASSAY_E4M3 = 3, ASSAY_E5M2 = 4, ASSAY_E4M3_FNUZ = 5, ASSAY_E5M2_FNUZ = 6,
-  ASSAY_E8M0 = 7, ASSAY_E2M1 = 8, ASSAY_I32 = 9, ASSAY_I64 = 10
-} assay_dtype;
+typedef ASSAY_ENUMERATION(assay_dtype){ASSAY_F32 = 0,  ASSAY_BF16 = 1,      ASSAY_F16 = 2,       ASSAY_E4M3 = 3,
+                                       ASSAY_E5M2 = 4, ASSAY_E4M3_FNUZ = 5, ASSAY_E5M2_FNUZ = 6, ASSAY_E8M0 = 7,
+                                       ASSAY_E2M1 = 8, ASSAY_I32 = 9,       ASSAY_I64 = 10} assay_dtype;
 
-typedef ASSAY_ENUMERATION(assay_parameter_kind) { ASSAY_INTEGER = 0, ASSAY_REAL = 1, ASSAY_TEXT = 2 } assay_parameter_kind;
+typedef ASSAY_ENUMERATION(assay_parameter_kind){ASSAY_INTEGER = 0, ASSAY_REAL = 1, ASSAY_TEXT = 2} assay_parameter_kind;
 
 typedef struct assay_parameter {
   const char* name;
@@ -130,11 +129,11 @@ typedef struct assay_call {
   int32_t input_count;
   const assay_tensor* outputs;
   int32_t output_count;
-  void* workspace;         /* `workspace_bytes` of device memory with undefined contents; NULL when 0 */
+  void* workspace; /* `workspace_bytes` of device memory with undefined contents; NULL when 0 */
   int64_t workspace_bytes;
-  int64_t algorithm;       /* an `id` from list_algorithms, or -1: the backend's own choice */
-  size_t parameter_size;   /* bytes from one parameter to the next, as in the backend's table; 0: those of version 1 at first */
-  size_t tensor_size;      /* the same of inputs and of outputs */
+  int64_t algorithm;     /* an `id` from list_algorithms, or -1: the backend's own choice */
+  size_t parameter_size; /* bytes from one parameter to the next, as in the backend's table; 0: those of version 1 at first */
+  size_t tensor_size;    /* the same of inputs and of outputs */
 } assay_call;
 
 typedef struct assay_context assay_context;
@@ -145,9 +144,9 @@ typedef struct assay_graph assay_graph;
 /* Texts end with a zero byte within their room, here and below. */
 typedef struct assay_device_info {
   size_t struct_size;
-  char name[128];         /* "NVIDIA H200", "AMD EPYC (host)" */
-  char architecture[32];  /* "sm90", "x86-64": a row prefix of the tensor-core table where one fits */
-  char software[256];     /* library and driver versions, one line */
+  char name[128];        /* "NVIDIA H200", "AMD EPYC (host)" */
+  char architecture[32]; /* "sm90", "x86-64": a row prefix of the tensor-core table where one fits */
+  char software[256];    /* library and driver versions, one line */
   int32_t multiprocessors;
   int64_t memory_bytes;
 } assay_device_info;
@@ -156,17 +155,17 @@ typedef struct assay_device_info {
  * nothing is stated, and the check is the weaker one that needs no statement. */
 typedef struct assay_numerics {
   size_t struct_size;
-  char unit[64];            /* row of the tensor-core table: "sm90.wgmma.fp8". A sum of at most one step's products is one step */
-  char plan[96];            /* name of an accumulation plan: `assay list --plans` */
-  int32_t keeps_zero_sign;  /* 1: an exact -0 keeps its sign; 0: it becomes +0; -1: either */
-  int32_t deterministic;    /* 1: the same call gives the same bits */
-  int32_t batch_invariant;  /* 1: a group's bits do not depend on the other groups */
+  char unit[64];           /* row of the tensor-core table: "sm90.wgmma.fp8". A sum of at most one step's products is one step */
+  char plan[96];           /* name of an accumulation plan: `assay list --plans` */
+  int32_t keeps_zero_sign; /* 1: an exact -0 keeps its sign; 0: it becomes +0; -1: either */
+  int32_t deterministic;   /* 1: the same call gives the same bits */
+  int32_t batch_invariant; /* 1: a group's bits do not depend on the other groups */
 } assay_numerics;
 
 typedef struct assay_algorithm {
   size_t struct_size;
-  int64_t id;             /* stable within one library build */
-  char description[192];  /* tile, stages, split-K, ... */
+  int64_t id;            /* stable within one library build */
+  char description[192]; /* tile, stages, split-K, ... */
   int64_t workspace_bytes;
 } assay_algorithm;
 
@@ -174,15 +173,15 @@ typedef struct assay_algorithm {
  * average-size hints, pointer mode. */
 typedef struct assay_axis {
   size_t struct_size;
-  char name[48];         /* "sm_target" */
+  char name[48]; /* "sm_target" */
   char description[160];
-  char values[160];      /* values worth trying, separated by spaces; the first is the default */
+  char values[160]; /* values worth trying, separated by spaces; the first is the default */
 } assay_axis;
 
 /* The function table. It and its texts stay valid and unchanged until the library is unloaded. */
 typedef struct assay_backend {
   size_t struct_size;
-  uint32_t version;  /* ASSAY_BACKEND_VERSION */
+  uint32_t version; /* ASSAY_BACKEND_VERSION */
   const char* name;
   const char* description;
 

@@ -59,7 +59,8 @@ TEST(BufferPlaces, ACaseFindsItsPlacesWhateverRanBefore) {
         ASSERT_TRUE(used.give_back(taken.back()));
         taken.pop_back();
       }
-      const auto place = used.take(1 + static_cast<std::int64_t>(random() % (random() % 2 == 0 ? 4'000'000 : 700'000'000)), kCase);
+      const auto place =
+          used.take(1 + static_cast<std::int64_t>(random() % (random() % 2 == 0 ? 4'000'000 : 700'000'000)), kCase);
       if (place) taken.push_back(*place);
     }
     if (round % 50 == 0) {

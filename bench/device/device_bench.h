@@ -72,7 +72,8 @@ inline DeviceBuffer normal_values(Format type, std::int64_t elements, std::uint6
   const std::int64_t bytes = buffer.bytes();
   for (std::int64_t done = distinct * element_bytes; done < bytes;) {
     const std::int64_t part = std::min(done, bytes - done);
-    check(cudaMemcpyAsync(buffer.as<char>() + done, buffer.as(), static_cast<std::size_t>(part), cudaMemcpyDeviceToDevice, stream()),
+    check(cudaMemcpyAsync(buffer.as<char>() + done, buffer.as(), static_cast<std::size_t>(part), cudaMemcpyDeviceToDevice,
+                          stream()),
           "cudaMemcpyAsync");
     done += part;
   }
@@ -297,8 +298,8 @@ inline void print_table() {
   std::printf("\ncopy of 4 GiB: %.3f TB/s before all, %.3f TB/s after; a share is of the copies beside its case\n\n",
               copy_rate() * 1e-12, measure_copy(11, 3) * 1e-12);
   std::printf("| %-58s | %9s | %11s | %6s | %7s |\n", "kernel", "us", "MB", "TB/s", "of copy");
-  std::printf("|%s|%s:|%s:|%s:|%s:|\n", std::string(60, '-').c_str(), std::string(10, '-').c_str(),
-              std::string(12, '-').c_str(), std::string(7, '-').c_str(), std::string(8, '-').c_str());
+  std::printf("|%s|%s:|%s:|%s:|%s:|\n", std::string(60, '-').c_str(), std::string(10, '-').c_str(), std::string(12, '-').c_str(),
+              std::string(7, '-').c_str(), std::string(8, '-').c_str());
   for (const Figure& figure : figures()) {
     std::printf("| %-58s | %9.2f | %11.3f | %6.3f | %7.3f |\n", figure.name.c_str(), figure.seconds * 1e6,
                 static_cast<double>(figure.bytes) * 1e-6, figure.rate() * 1e-12, figure.of_copy());

@@ -114,7 +114,8 @@ class DeviceBuffer {
 template <class T>
 DeviceBuffer on_device(const std::vector<T>& values) {
   DeviceBuffer buffer(static_cast<std::int64_t>(values.size() * sizeof(T)));
-  check(cudaMemcpyAsync(buffer.as(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, stream()), "cudaMemcpyAsync");
+  check(cudaMemcpyAsync(buffer.as(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, stream()),
+        "cudaMemcpyAsync");
   check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   return buffer;
 }

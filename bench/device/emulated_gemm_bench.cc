@@ -75,7 +75,8 @@ DeviceBuffer repeated(const std::vector<std::uint8_t>& distinct, std::int64_t by
   DeviceBuffer buffer(bytes);
   for (std::int64_t done = 0; done < bytes; done += static_cast<std::int64_t>(distinct.size())) {
     const auto part = std::min<std::int64_t>(static_cast<std::int64_t>(distinct.size()), bytes - done);
-    check(cudaMemcpy(buffer.as<char>() + done, distinct.data(), static_cast<std::size_t>(part), cudaMemcpyHostToDevice), "cudaMemcpy");
+    check(cudaMemcpy(buffer.as<char>() + done, distinct.data(), static_cast<std::size_t>(part), cudaMemcpyHostToDevice),
+          "cudaMemcpy");
   }
   return buffer;
 }
@@ -86,8 +87,10 @@ DeviceBuffer elements(Format type, std::int64_t count, std::uint64_t seed) {
   std::vector<std::uint8_t> codes(1'000'003);
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const double value = normal(seed << 40 ^ i);
-    if (type == e4m3) codes[i] = scalar::encode_e4m3(static_cast<float>(value * 100));
-    else if (type == e5m2) codes[i] = scalar::encode_e5m2(static_cast<float>(value * 12000));
+    if (type == e4m3)
+      codes[i] = scalar::encode_e4m3(static_cast<float>(value * 100));
+    else if (type == e5m2)
+      codes[i] = scalar::encode_e5m2(static_cast<float>(value * 12000));
     else
       codes[i] = static_cast<std::uint8_t>(scalar::encode_e2m1(static_cast<float>(value * 1.5)) |
                                            scalar::encode_e2m1(static_cast<float>(normal(~i) * 1.5)) << 4);
@@ -124,7 +127,8 @@ Operand make_operand(const Case& c, Format type, bool weight, bool along_rows, c
   std::vector<std::uint8_t> scales(static_cast<std::size_t>(count * bits_of(scale_format(recipe)) / 8));
   if (scale_format(recipe) == Format::f32) {
     for (std::int64_t i = 0; i < count; ++i) {
-      reinterpret_cast<float*>(scales.data())[i] = 0.5f + static_cast<float>(scramble(static_cast<std::uint64_t>(i)) >> 40) * 0x1p-25f;
+      reinterpret_cast<float*>(scales.data())[i] =
+          0.5f + static_cast<float>(scramble(static_cast<std::uint64_t>(i)) >> 40) * 0x1p-25f;
     }
   } else {
     const std::uint8_t first = recipe == Recipe::mxfp8 ? 118 : 0x50;
@@ -206,7 +210,8 @@ void add_all() {
   const auto register_case = [](const Case& c, const Size& size) {
     const std::string name =
         std::string(c.name) + " " + std::to_string(size.rows) + "x" + std::to_string(size.N) + "x" + std::to_string(size.K);
-    add(name, [c, size](benchmark::State& state) { run(state, c, size); }, 5);
+    add(
+        name, [c, size](benchmark::State& state) { run(state, c, size); }, 5);
   };
   for (const Size& size : {Size{2048, 2048, 7168}, Size{16384, 4096, 7168}}) {
     for (const Case& c : kCases) register_case(c, size);
@@ -215,8 +220,8 @@ void add_all() {
 }
 
 void print_rates() {
-  std::printf("\n| %-62s | %10s | %8s |\n|%s|%s:|%s:|\n", "kind [kernel] rows x N x K", "ms", "GMAC/s", std::string(64, '-').c_str(),
-              std::string(11, '-').c_str(), std::string(9, '-').c_str());
+  std::printf("\n| %-62s | %10s | %8s |\n|%s|%s:|%s:|\n", "kind [kernel] rows x N x K", "ms", "GMAC/s",
+              std::string(64, '-').c_str(), std::string(11, '-').c_str(), std::string(9, '-').c_str());
   for (const Rate& rate : rates()) {
     std::printf("| %-62s | %10.3f | %8.0f |\n", rate.name.c_str(), rate.seconds * 1e3, rate.products / rate.seconds * 1e-9);
   }

@@ -63,7 +63,8 @@ Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& s
 
 void quantize_blocks(benchmark::State& state, const Case& c) {
   const std::int64_t elements = c.rows * c.columns;
-  const std::vector<std::int64_t> splits = c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows, c.multiple);
+  const std::vector<std::int64_t> splits =
+      c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows, c.multiple);
   const DeviceBuffer device_splits = on_device(splits);
 
   device::QuantizeCall call;
@@ -113,9 +114,7 @@ void quantize_blocks(benchmark::State& state, const Case& c) {
 }
 
 void add_all() {
-  const auto register_case = [](const Case& c) {
-    add(c.name(), [c](benchmark::State& state) { quantize_blocks(state, c); });
-  };
+  const auto register_case = [](const Case& c) { add(c.name(), [c](benchmark::State& state) { quantize_blocks(state, c); }); };
   constexpr std::pair<bool, bool> kDirections[] = {{true, false}, {false, true}, {true, true}};
   for (const std::int64_t rows : {32768, 8192}) {
     for (const Recipe recipe : {Recipe::block_1x128, Recipe::block_128x128}) {

@@ -57,7 +57,8 @@ constexpr std::int64_t kApart = 16'000'000;  // elements between what the sets b
 const char* values(std::int64_t first, std::int64_t elements) {
   static const DeviceBuffer pool = [] {
     std::int64_t most = 0;
-    for (const Shape& s : kShapes) most = std::max(most, s.rows * std::max(s.K, s.N) + std::max(s.groups * s.N * s.K, s.rows * s.K));
+    for (const Shape& s : kShapes)
+      most = std::max(most, s.rows * std::max(s.K, s.N) + std::max(s.groups * s.N * s.K, s.rows * s.K));
     return normal_values(Format::bf16, most + kSets * kApart, 1, Lifetime::process);
   }();
   if (2 * (first + elements) > pool.bytes()) throw std::logic_error("the pool of values is too small");
@@ -79,7 +80,9 @@ Operand make_operand(GemmKind kind, bool weight, bool along_rows, const char* x,
     return made;
   }
   device::QuantizeCall call;
-  call.config.recipe = kind == GemmKind::fp8_per_tensor ? Recipe::tensor_current : weight ? Recipe::block_128x128 : Recipe::block_1x128;
+  call.config.recipe = kind == GemmKind::fp8_per_tensor ? Recipe::tensor_current
+                       : weight                         ? Recipe::block_128x128
+                                                        : Recipe::block_1x128;
   call.config.rowwise = !along_rows;
   call.config.columnwise = along_rows;
   call.x_type = Format::bf16;
@@ -96,7 +99,8 @@ Operand make_operand(GemmKind kind, bool weight, bool along_rows, const char* x,
       one_per_group ? call.rows.groups : scale_offsets(call.config.recipe, direction, groups_rows, columns).back();
   made.data = DeviceBuffer(call.rows.capacity * columns);
   made.scales = DeviceBuffer(4 * scales);
-  check(cudaMemsetAsync(made.scales.as(), 0, static_cast<std::size_t>(made.scales.bytes()), stream()), "cudaMemsetAsync");  // padding
+  check(cudaMemsetAsync(made.scales.as(), 0, static_cast<std::size_t>(made.scales.bytes()), stream()),
+        "cudaMemsetAsync");  // padding
   (along_rows ? call.output.columnwise_data : call.output.rowwise_data) = made.data.as();
   (along_rows && !one_per_group ? call.output.columnwise_scale_inv : call.output.rowwise_scale_inv) = made.scales.as();
   const DeviceBuffer workspace(device::quantize_workspace_bytes(call));
@@ -166,7 +170,9 @@ class Subjects {
     check_status("the first calls");
   }
 
-  void run_production(int set) const { device::cublaslt_grouped_gemm(production_[index(set)], production_settings_, nullptr, stream()); }
+  void run_production(int set) const {
+    device::cublaslt_grouped_gemm(production_[index(set)], production_settings_, nullptr, stream());
+  }
   void run_library(int set) const { device::cublaslt_grouped_gemm(library_call(set), library_settings_, nullptr, stream()); }
 
   // Writes the arrays of the production call; the other output of the set-up goes to `scratch`.
@@ -198,7 +204,8 @@ class Subjects {
     for (const std::int64_t from : {std::int64_t{0}, (d_.bytes() - part) / 2, d_.bytes() - part}) {
       const std::size_t at = all.size();
       all.resize(at + static_cast<std::size_t>(part));
-      check(cudaMemcpy(all.data() + at, d_.as<char>() + from, static_cast<std::size_t>(part), cudaMemcpyDeviceToHost), "cudaMemcpy");
+      check(cudaMemcpy(all.data() + at, d_.as<char>() + from, static_cast<std::size_t>(part), cudaMemcpyDeviceToHost),
+            "cudaMemcpy");
     }
     return all;
   }
@@ -313,7 +320,7 @@ void add_all() {
     add(
         c.name(), [c](benchmark::State& state) { run(state, c); }, kPairs);
   };
-  constexpr int kWithAllLayouts = 2;  // shapes
+  constexpr int kWithAllLayouts = 2;         // shapes
   for (const bool faulty : {false, true}) {  // the faulty kernel last: it reads memory of other blocks
     int shapes = 0;
     for (const Shape& shape : kShapes) {
@@ -334,14 +341,16 @@ void add_all() {
 void print_lines() {
   std::printf("\nGrouped GEMM, us per call; of library: library / production, goal 0.99\n\n");
   std::printf("| %-62s | %10s | %8s | %10s | %10s | %8s |\n", "case", "production", "TFLOP/s", "library", "of library", "set-up");
-  std::printf("|%s|%s:|%s:|%s:|%s:|%s:|\n", std::string(64, '-').c_str(), std::string(11, '-').c_str(), std::string(9, '-').c_str(),
-              std::string(11, '-').c_str(), std::string(11, '-').c_str(), std::string(9, '-').c_str());
+  std::printf("|%s|%s:|%s:|%s:|%s:|%s:|\n", std::string(64, '-').c_str(), std::string(11, '-').c_str(),
+              std::string(9, '-').c_str(), std::string(11, '-').c_str(), std::string(11, '-').c_str(),
+              std::string(9, '-').c_str());
   for (const Line& line : lines()) {
     if (line.production == 0) {
       std::printf("| %-62s | not measured: %s\n", line.name.c_str(), line.remark.c_str());
     } else {
       std::printf("| %-62s | %10.1f | %8.0f | %10.1f | %8.4f%s | %8.2f |\n", line.name.c_str(), line.production * 1e6,
-                  line.flops / line.production * 1e-12, line.library * 1e6, line.ratio, line.ratio >= 0.99 ? "  " : " *", line.set_up * 1e6);
+                  line.flops / line.production * 1e-12, line.library * 1e6, line.ratio, line.ratio >= 0.99 ? "  " : " *",
+                  line.set_up * 1e6);
     }
   }
   std::printf("\n");

@@ -208,9 +208,12 @@ void add_all() {
 }
 
 void print_steps() {
-  std::printf("\nTraining steps, us (a row of %d / by itself), TFLOP/s of the replay, and the vendor's time over the replay's\n\n", kInARow);
-  const std::pair<const char*, int> columns[] = {{"eager", 8}, {"alone", 8}, {"replay", 8}, {"alone", 8}, {"host", 7}, {"quantize", 8},
-                                                 {"products", 8}, {"TFLOP/s", 7}, {"v.quant.", 8}, {"v.prod.", 8}, {"vendor", 8}, {"of v.", 6}};
+  std::printf(
+      "\nTraining steps, us (a row of %d / by itself), TFLOP/s of the replay, and the vendor's time over the replay's\n\n",
+      kInARow);
+  const std::pair<const char*, int> columns[] = {{"eager", 8},    {"alone", 8},    {"replay", 8},   {"alone", 8},
+                                                 {"host", 7},     {"quantize", 8}, {"products", 8}, {"TFLOP/s", 7},
+                                                 {"v.quant.", 8}, {"v.prod.", 8},  {"vendor", 8},   {"of v.", 6}};
   std::printf("| %-36s |", "step");
   for (const auto& [title, width] : columns) std::printf(" %*s |", width, title);
   std::printf("\n|%s|", std::string(38, '-').c_str());
@@ -218,9 +221,9 @@ void print_steps() {
   std::printf("\n");
   for (const Line& line : lines()) {
     std::printf("| %-36s | %8.1f | %8.1f | %8.1f | %8.1f | %7.1f | %8.1f | %8.1f | %7.1f | %8.1f | %8.1f | %8.1f | %6.3f |\n",
-                line.name.c_str(), line.eager * 1e6, line.eager_alone * 1e6, line.replay * 1e6, line.replay_alone * 1e6, line.host * 1e6,
-                line.quantize * 1e6, line.products * 1e6, line.flops / line.replay * 1e-12, line.vendor_quantize * 1e6,
-                line.vendor_products * 1e6, line.vendor * 1e6, line.of_vendor);
+                line.name.c_str(), line.eager * 1e6, line.eager_alone * 1e6, line.replay * 1e6, line.replay_alone * 1e6,
+                line.host * 1e6, line.quantize * 1e6, line.products * 1e6, line.flops / line.replay * 1e-12,
+                line.vendor_quantize * 1e6, line.vendor_products * 1e6, line.vendor * 1e6, line.of_vendor);
   }
   std::printf("\n");
   for (const Line& line : lines()) std::printf("%s: %s\n", line.name.c_str(), line.path.c_str());

@@ -43,9 +43,7 @@ void quantize_mx(benchmark::State& state, const Case& c) {
 }
 
 void add_all() {
-  const auto register_case = [](const Case& c) {
-    add(c.name(), [c](benchmark::State& state) { quantize_mx(state, c); });
-  };
+  const auto register_case = [](const Case& c) { add(c.name(), [c](benchmark::State& state) { quantize_mx(state, c); }); };
   constexpr std::pair<bool, bool> kDirections[] = {{true, false}, {false, true}, {true, true}};
   for (const std::int64_t rows : {32768, 8192}) {
     for (const bool swizzled : {false, true}) {

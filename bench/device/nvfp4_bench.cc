@@ -44,8 +44,7 @@ struct Case {
     std::string options = kOptions[static_cast<int>(kind)];
     if (amax_given) options += "+amax_given";
     if (swizzled) options += "+swizzled";
-    return {"nvfp4", options.empty() ? "" : options.substr(1), rowwise, columnwise, Format::bf16, groups, rows,
-            columns};
+    return {"nvfp4", options.empty() ? "" : options.substr(1), rowwise, columnwise, Format::bf16, groups, rows, columns};
   }
 };
 
@@ -57,8 +56,7 @@ struct Case {
 struct Slots {
   double rowwise, columnwise, both, amax;
 };
-constexpr Slots kSlots[] = {
-    {16.0, 20.6, 34.2, 1.5}, {16.0, 20.6, 34.2, 1.5}, {16.0, 24.5, 38.0, 8.5}, {24.0, 32.0, 58.0, 1.5}};
+constexpr Slots kSlots[] = {{16.0, 20.6, 34.2, 1.5}, {16.0, 20.6, 34.2, 1.5}, {16.0, 24.5, 38.0, 8.5}, {24.0, 32.0, 58.0, 1.5}};
 constexpr double kClock = 1.7e9;
 
 struct Bound {
@@ -112,18 +110,16 @@ void quantize_nv(benchmark::State& state, const Case& c) {
 void print_bounds() {
   if (bounds().empty()) return;
   std::printf("\n| %-58s | %9s | %9s | %9s | %8s |\n", "kernel", "us", "memory us", "issue us", "of bound");
-  std::printf("|%s|%s:|%s:|%s:|%s:|\n", std::string(60, '-').c_str(), std::string(10, '-').c_str(),
-              std::string(10, '-').c_str(), std::string(10, '-').c_str(), std::string(9, '-').c_str());
+  std::printf("|%s|%s:|%s:|%s:|%s:|\n", std::string(60, '-').c_str(), std::string(10, '-').c_str(), std::string(10, '-').c_str(),
+              std::string(10, '-').c_str(), std::string(9, '-').c_str());
   for (const Bound& bound : bounds()) {
-    std::printf("| %-58s | %9.2f | %9.2f | %9.2f | %8.3f |\n", bound.name.c_str(), bound.measured * 1e6,
-                bound.memory * 1e6, bound.issue * 1e6, std::max(bound.memory, bound.issue) / bound.measured);
+    std::printf("| %-58s | %9.2f | %9.2f | %9.2f | %8.3f |\n", bound.name.c_str(), bound.measured * 1e6, bound.memory * 1e6,
+                bound.issue * 1e6, std::max(bound.memory, bound.issue) / bound.measured);
   }
 }
 
 void add_all() {
-  const auto register_case = [](const Case& c) {
-    add(c.name(), [c](benchmark::State& state) { quantize_nv(state, c); });
-  };
+  const auto register_case = [](const Case& c) { add(c.name(), [c](benchmark::State& state) { quantize_nv(state, c); }); };
   for (const std::int64_t rows : {32768, 8192}) {
     for (const bool given : {true, false}) {
       register_case({Kind::plain, true, false, given, false, 0, rows, 7168});

@@ -116,7 +116,8 @@ Figure figure_of(const char* what, bool are_int32, int groups, std::int64_t byte
 // layer needs eight.
 void add_outputs(int outputs, bool are_int32, int groups) {
   const std::int64_t bytes = groups * (are_int32 ? 4 : 8) + outputs * (groups + 1) * 8;
-  add_node(figure_of(outputs == 1 ? "offsets" : "8_offsets", are_int32, groups, bytes), [=](benchmark::State& state, const Figure& figure) {
+  add_node(figure_of(outputs == 1 ? "offsets" : "8_offsets", are_int32, groups, bytes), [=](benchmark::State& state,
+                                                                                            const Figure& figure) {
     const DeviceBuffer splits = splits_on_device(groups, are_int32), offsets(outputs * (groups + 1) * 8), status(4);
     std::vector<device::OffsetsOutput> targets;
     for (int o = 0; o < outputs; ++o) {
@@ -148,7 +149,8 @@ void register_all() {
     const std::string name = std::string("node: ") + each.name;
     std::string node = each.name;
     std::replace(node.begin(), node.end(), ' ', '_');
-    add_node({name, 4, "node=" + node}, [&each](benchmark::State& state, const Figure& figure) { run_yardstick(state, figure, each); });
+    add_node({name, 4, "node=" + node},
+             [&each](benchmark::State& state, const Figure& figure) { run_yardstick(state, figure, each); });
   }
   for (const bool are_int32 : {false, true}) {
     for (const int groups : {1, 8, 64, 256, 1024}) {

@@ -22,8 +22,14 @@ struct Case {
 
   Subject subject() const {
     const bool rowwise = direction == Direction::rowwise;
-    return {to_swizzled ? "swizzle" : "unswizzle", recipe == Recipe::mxfp8 ? "mxfp8" : "nvfp4", rowwise, !rowwise,
-            scale_format(recipe), groups, kRows, kColumns};
+    return {to_swizzled ? "swizzle" : "unswizzle",
+            recipe == Recipe::mxfp8 ? "mxfp8" : "nvfp4",
+            rowwise,
+            !rowwise,
+            scale_format(recipe),
+            groups,
+            kRows,
+            kColumns};
   }
   std::string name() const {
     const Subject s = subject();

@@ -16,11 +16,11 @@ namespace assay::bench {
 namespace {
 
 // Values and structs of TransformerEngine's C interface.
-constexpr int kInt64 = 3, kF32 = 4, kBf16 = 6, kE4m3 = 7, kE5m2 = 8;                    // types
-constexpr int kPlain = 0, kBlocks1x128 = 2, kBlocks128x128 = 3;                         // scaling modes
+constexpr int kInt64 = 3, kF32 = 4, kBf16 = 6, kE4m3 = 7, kE5m2 = 8;                           // types
+constexpr int kPlain = 0, kBlocks1x128 = 2, kBlocks128x128 = 3;                                // scaling modes
 constexpr int kRowwiseData = 0, kColumnwiseData = 1, kRowwiseScale = 4, kColumnwiseScale = 5;  // members, of groups too
-constexpr int kFirstDimensions = 7, kOffsets = 9;                                       // members of groups
-constexpr int kPowersOfTwo = 0, kEpsilon = 1;                                           // attributes: uint8, float
+constexpr int kFirstDimensions = 7, kOffsets = 9;                                              // members of groups
+constexpr int kPowersOfTwo = 0, kEpsilon = 1;                                                  // attributes: uint8, float
 
 using Handle = void*;
 struct VendorShape {
@@ -140,7 +140,8 @@ struct VendorQuantization::Handles {
   }
 
   // Rows [first, first + rows) as a tensor, whose scales begin `rowwise` and `columnwise` floats after those of the call.
-  void add_tensor(const device::QuantizeCall& call, std::int64_t first, std::int64_t rows, std::int64_t rowwise, std::int64_t columnwise) {
+  void add_tensor(const device::QuantizeCall& call, std::int64_t first, std::int64_t rows, std::int64_t rowwise,
+                  std::int64_t columnwise) {
     const bool vectors = call.config.recipe == Recipe::block_1x128;
     const int code = call.config.output == Format::e4m3 ? kE4m3 : kE5m2;
     const std::int64_t columns = call.columns, row_blocks = ceil_div(rows, 128), column_blocks = ceil_div(columns, 128);
@@ -179,7 +180,9 @@ struct VendorQuantization::Handles {
     };
     const auto [input, output] = groups.back();
     set(input, kRowwiseData, const_cast<void*>(call.x), kBf16, elements);
-    const auto scales = [&](Direction direction) { return scale_offsets(call.config.recipe, direction, splits, call.columns).back(); };
+    const auto scales = [&](Direction direction) {
+      return scale_offsets(call.config.recipe, direction, splits, call.columns).back();
+    };
     if (call.config.rowwise) {
       set(output, kRowwiseData, call.output.rowwise_data, code, elements);
       set(output, kRowwiseScale, call.output.rowwise_scale_inv, kF32, scales(Direction::rowwise));
@@ -207,12 +210,14 @@ VendorQuantization::VendorQuantization(const TransformerEngine& library, const d
   std::int64_t rows = 0;
   for (const std::int64_t own : splits) {
     if (own < 0 || own % 128 != 0) throw std::invalid_argument("rows of a group: expected a multiple of 128");
-    if (route == VendorRoute::alike && own != splits.front()) throw std::invalid_argument("rows of the groups: expected equal ones");
+    if (route == VendorRoute::alike && own != splits.front())
+      throw std::invalid_argument("rows of the groups: expected equal ones");
     rows += own;
   }
   const bool blocks = config.recipe == Recipe::block_1x128 || config.recipe == Recipe::block_128x128;
   if (!blocks || config.dbias || call.x_type != Format::bf16 || rows != call.rows.capacity) {
-    throw std::invalid_argument("a quantization for the vendor: expected block scaling of bf16 without dbias, all rows in groups");
+    throw std::invalid_argument(
+        "a quantization for the vendor: expected block scaling of bf16 without dbias, all rows in groups");
   }
   const std::uint8_t powers_of_two = config.force_pow_2_scales ? 1 : 0;
   handles_->vendor.set_config(handles_->config, kPowersOfTwo, &powers_of_two, sizeof powers_of_two);
@@ -220,9 +225,7 @@ VendorQuantization::VendorQuantization(const TransformerEngine& library, const d
 
   switch (route) {
     case VendorRoute::ragged:
-    case VendorRoute::alike:
-      handles_->add_groups(call, splits, route == VendorRoute::ragged);
-      break;
+    case VendorRoute::alike: handles_->add_groups(call, splits, route == VendorRoute::ragged); break;
     case VendorRoute::each: {
       const auto rowwise = scale_offsets(config.recipe, Direction::rowwise, splits, call.columns);
       const auto columnwise = scale_offsets(config.recipe, Direction::columnwise, splits, call.columns);
@@ -232,9 +235,7 @@ VendorQuantization::VendorQuantization(const TransformerEngine& library, const d
       }
       break;
     }
-    case VendorRoute::whole:
-      handles_->add_tensor(call, 0, rows, 0, 0);
-      break;
+    case VendorRoute::whole: handles_->add_tensor(call, 0, rows, 0, 0); break;
   }
 }
 VendorQuantization::VendorQuantization(VendorQuantization&&) noexcept = default;
@@ -275,7 +276,8 @@ bool has_equal_groups(const std::vector<std::int64_t>& splits) {
 
 }  // namespace
 
-VendorChoice choose_route(const TransformerEngine& library, const device::QuantizeCall& call, const std::vector<std::int64_t>& splits) {
+VendorChoice choose_route(const TransformerEngine& library, const device::QuantizeCall& call,
+                          const std::vector<std::int64_t>& splits) {
   std::optional<VendorChoice> best;
   std::string differing;
   for (const VendorRoute route : {VendorRoute::ragged, VendorRoute::alike, VendorRoute::each, VendorRoute::whole}) {

@@ -71,6 +71,7 @@ struct VendorChoice {
   bool same_scales = true;  // the scales are equal too, so that a product may read the outputs
 };
 // Errors: std::runtime_error if no route gives these codes, with the difference of each; those of the vendor.
-VendorChoice choose_route(const TransformerEngine& library, const device::QuantizeCall& call, const std::vector<std::int64_t>& splits);
+VendorChoice choose_route(const TransformerEngine& library, const device::QuantizeCall& call,
+                          const std::vector<std::int64_t>& splits);
 
 }  // namespace assay::bench

@@ -32,8 +32,9 @@ struct Case {
            std::to_string(rows) + "x" + std::to_string(columns);
   }
   std::string label(const std::string& vendor) const {
-    return "beside=" + kernel() + " direction=" + (columnwise ? "both" : "rowwise") + " input=bf16 groups=" + std::to_string(groups) +
-           " rows=" + std::to_string(rows) + " columns=" + std::to_string(columns) + " vendor=" + vendor;
+    return "beside=" + kernel() + " direction=" + (columnwise ? "both" : "rowwise") +
+           " input=bf16 groups=" + std::to_string(groups) + " rows=" + std::to_string(rows) +
+           " columns=" + std::to_string(columns) + " vendor=" + vendor;
   }
 };
 
@@ -107,7 +108,8 @@ void add_all() {
     for (const bool columnwise : {false, true}) {
       for (const int groups : {0, 8}) {
         const Case c{recipe, columnwise, groups};
-        add(c.name(), [c](benchmark::State& state) { quantize_beside(state, c); }, 21);
+        add(
+            c.name(), [c](benchmark::State& state) { quantize_beside(state, c); }, 21);
       }
     }
   }

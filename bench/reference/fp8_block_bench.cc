@@ -44,16 +44,14 @@ Buffer ordinary_values(Format type, std::int64_t elements) {
     if (type == Format::f32) {
       static_cast<std::uint32_t*>(buffer.data())[i] = f32;
     } else {
-      static_cast<std::uint16_t*>(buffer.data())[i] =
-          static_cast<std::uint16_t>(type == Format::bf16 ? f32 >> 16 : f16);
+      static_cast<std::uint16_t*>(buffer.data())[i] = static_cast<std::uint16_t>(type == Format::bf16 ? f32 >> 16 : f16);
     }
   }
   return buffer;
 }
 
 void count(benchmark::State& state, std::int64_t elements, std::int64_t bytes) {
-  state.counters["elements"] =
-      benchmark::Counter(static_cast<double>(elements), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["elements"] = benchmark::Counter(static_cast<double>(elements), benchmark::Counter::kIsIterationInvariantRate);
   state.SetBytesProcessed(state.iterations() * bytes);
 }
 

@@ -105,7 +105,10 @@ void measure(benchmark::State& state, const Case& each, bool full_range) {
 const int kRegistered = [] {
   const auto add = [](const Case& each, const std::string& name, bool full_range, std::vector<std::int64_t> shape) {
     benchmark::RegisterBenchmark(name.c_str(), [&each, full_range](benchmark::State& state) { measure(state, each, full_range); })
-        ->Args(shape)->ArgNames({"m", "n", "k"})->Unit(benchmark::kMillisecond)->UseRealTime();
+        ->Args(shape)
+        ->ArgNames({"m", "n", "k"})
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime();
   };
   for (const Case& each : kCases) add(each, each.name, false, {64, 512, 2048});
   add(kCases[0], "bf16_sm90_every_exponent", true, {64, 512, 2048});  // the plain kernel: exponents past +-42

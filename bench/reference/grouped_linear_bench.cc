@@ -47,7 +47,9 @@ void measure(benchmark::State& state, LinearRecipe recipe, Step step) {
   for (auto _ : state) {
     switch (step) {
       case Step::quantize_weights: linear_quantize_weights(config, shape, w.data(), scales.data(), nullptr, cache); break;
-      case Step::forward: linear_forward(config, shape, {x.data(), w.data(), &cache, nullptr, scales.data(), nullptr}, y.data()); break;
+      case Step::forward:
+        linear_forward(config, shape, {x.data(), w.data(), &cache, nullptr, scales.data(), nullptr}, y.data());
+        break;
       case Step::dgrad: linear_dgrad(config, shape, {dy.data(), w.data(), &cache, scales.data(), nullptr}, dx.data()); break;
       case Step::wgrad:
         linear_wgrad(config, shape, {dy.data(), x.data(), scales.data(), scales.data(), Format::f32, true}, dw.data());
@@ -77,7 +79,8 @@ const int kRegistered = [] {
       if (recipe != LinearRecipe::none && step == Step::dbias) continue;             // the same for every recipe
       const std::string name = std::string(name_of(recipe)) + "/" + kStepNames[static_cast<int>(step)];
       benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { measure(state, recipe, step); })
-          ->Unit(benchmark::kMillisecond)->UseRealTime();
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime();
     }
   }
   return 0;

@@ -8,9 +8,14 @@
 namespace assay::bench {
 namespace {
 
-void mxfp8(benchmark::State& state, Format type, Format output, bool rowwise, bool columnwise, ScaleLayout layout, bool two_dimensional) {
+void mxfp8(benchmark::State& state, Format type, Format output, bool rowwise, bool columnwise, ScaleLayout layout,
+           bool two_dimensional) {
   quantize_matrix(state,
-                  {.recipe = Recipe::mxfp8, .output = output, .rowwise = rowwise, .columnwise = columnwise, .scale_layout = layout,
+                  {.recipe = Recipe::mxfp8,
+                   .output = output,
+                   .rowwise = rowwise,
+                   .columnwise = columnwise,
+                   .scale_layout = layout,
                    .two_dimensional = two_dimensional},
                   type);
 }

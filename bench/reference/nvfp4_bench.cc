@@ -17,9 +17,16 @@ struct Options {
 
 void nvfp4(benchmark::State& state, Format type, bool rowwise, bool columnwise, Options options) {
   quantize_matrix(state,
-                  {.recipe = Recipe::nvfp4, .output = Format::e2m1, .rowwise = rowwise, .columnwise = columnwise,
-                   .scale_layout = options.layout, .two_dimensional = options.two_dimensional, .hadamard = options.hadamard,
-                   .hadamard_sign_mask = 0xd7e8, .stochastic_rounding = options.stochastic, .four_over_six = options.four_over_six},
+                  {.recipe = Recipe::nvfp4,
+                   .output = Format::e2m1,
+                   .rowwise = rowwise,
+                   .columnwise = columnwise,
+                   .scale_layout = options.layout,
+                   .two_dimensional = options.two_dimensional,
+                   .hadamard = options.hadamard,
+                   .hadamard_sign_mask = 0xd7e8,
+                   .stochastic_rounding = options.stochastic,
+                   .four_over_six = options.four_over_six},
                   type);
 }
 
@@ -63,7 +70,8 @@ BENCHMARK_CAPTURE(nvfp4, bf16_both_swizzled, Format::bf16, true, true, Options{.
 BENCHMARK_CAPTURE(nvfp4, bf16_both_2d, Format::bf16, true, true, Options{.two_dimensional = true})->UseRealTime();
 BENCHMARK_CAPTURE(nvfp4, bf16_both_hadamard, Format::bf16, true, true, Options{.hadamard = true})->UseRealTime();
 BENCHMARK_CAPTURE(nvfp4, bf16_both_stochastic, Format::bf16, true, true, Options{.stochastic = true})->UseRealTime();
-BENCHMARK_CAPTURE(nvfp4, bf16_both_4over6, Format::bf16, true, true, Options{.four_over_six = FourOverSix::mean_squared_error})->UseRealTime();
+BENCHMARK_CAPTURE(nvfp4, bf16_both_4over6, Format::bf16, true, true, Options{.four_over_six = FourOverSix::mean_squared_error})
+    ->UseRealTime();
 BENCHMARK_CAPTURE(nvfp4, f32_both, Format::f32, true, true, Options{})->UseRealTime();
 BENCHMARK_CAPTURE(nvfp4_back, rowwise, Direction::rowwise)->UseRealTime();
 BENCHMARK_CAPTURE(nvfp4_back, columnwise, Direction::columnwise)->UseRealTime();

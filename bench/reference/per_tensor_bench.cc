@@ -39,8 +39,7 @@ void quantize_tensor(benchmark::State& state, Recipe recipe, Format type, bool c
     quantize(problem, output);
     benchmark::ClobberMemory();
   }
-  state.counters["elements"] =
-      benchmark::Counter(static_cast<double>(kElements), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["elements"] = benchmark::Counter(static_cast<double>(kElements), benchmark::Counter::kIsIterationInvariantRate);
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(size + rowwise.size() + transposed.size()));
 }
 
@@ -48,8 +47,8 @@ const int registered = [] {
   for (const Recipe recipe : {Recipe::tensor_current, Recipe::tensor_delayed}) {
     for (const Format type : {Format::bf16, Format::f16, Format::f32}) {
       for (const bool columnwise : {true, false}) {
-        const std::string name = std::string(name_of(recipe)) + "/" + std::string(name_of(type)) + "/e4m3/" +
-                                 (columnwise ? "both" : "rowwise");
+        const std::string name =
+            std::string(name_of(recipe)) + "/" + std::string(name_of(type)) + "/e4m3/" + (columnwise ? "both" : "rowwise");
         benchmark::RegisterBenchmark(name.c_str(), quantize_tensor, recipe, type, columnwise)
             ->UseRealTime()
             ->Unit(benchmark::kMillisecond);

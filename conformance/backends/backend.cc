@@ -49,6 +49,7 @@ std::string fault_of(const assay_backend& table) {
     return "speaks interface version " + std::to_string(table.version) + ": expected " + std::to_string(ASSAY_BACKEND_VERSION);
   }
   if (std::string fault = fault_in_sizes(table); !fault.empty()) return fault;
+  // clang-format off
   const std::pair<const char*, bool> required[] = {
       {"name", table.name != nullptr},           {"description", table.description != nullptr},
       {"open", table.open != nullptr},           {"close", table.close != nullptr},
@@ -60,6 +61,7 @@ std::string fault_of(const assay_backend& table) {
       {"supports", table.supports != nullptr},   {"numerics", table.numerics != nullptr},
       {"workspace_bytes", table.workspace_bytes != nullptr}, {"execute", table.execute != nullptr},
   };
+  // clang-format on
   for (const auto& [name, there] : required) {
     if (!there) return std::string("leaves out the required function ") + name;
   }
@@ -69,7 +71,8 @@ std::string fault_of(const assay_backend& table) {
   const int events = (table.event_create != nullptr) + (table.event_destroy != nullptr) + (table.event_record != nullptr) +
                      (table.event_elapsed != nullptr);
   if (events != 0 && events != 4) return "has some of the four event functions: expected all or none";
-  if ((table.list_axes == nullptr) != (table.set_axis == nullptr)) return "has one of list_axes and set_axis: expected both or none";
+  if ((table.list_axes == nullptr) != (table.set_axis == nullptr))
+    return "has one of list_axes and set_axis: expected both or none";
   return "";
 }
 
@@ -82,7 +85,9 @@ Backend::Backend(const std::string& given, const std::string& options, std::int6
   }
   if (table_ == nullptr) {
     if (name == "device" || name == "emulated" || name == "cublaslt") {
-      throw BackendError(ASSAY_NOT_SUPPORTED, "backend '" + name + "' is not in this build: build where there is a CUDA compiler (ASSAY_CUDA=ON insists)");
+      throw BackendError(
+          ASSAY_NOT_SUPPORTED,
+          "backend '" + name + "' is not in this build: build where there is a CUDA compiler (ASSAY_CUDA=ON insists)");
     }
     if (name.find('/') == std::string::npos && name.find(".so") == std::string::npos) {
       std::string names;
@@ -91,7 +96,8 @@ Backend::Backend(const std::string& given, const std::string& options, std::int6
         names += std::string(names.empty() ? "" : ", ") + each->name;
         known.emplace_back(each->name);
       }
-      throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "' is unknown: expected " + names + " or the path of a shared library" + did_you_mean(name, known));
+      throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "' is unknown: expected " + names +
+                                                     " or the path of a shared library" + did_you_mean(name, known));
     }
   }
   if (table_ == reference_backend() || table_ == null_backend()) {
@@ -109,7 +115,8 @@ Backend::Backend(const assay_backend& table, const std::string& options) : table
     known_ = std::make_unique<assay_backend>(known_table(table));
     table_ = known_.get();
   }
-  if (sizes_of(*table_) != kSizesHere) throw BackendError(ASSAY_FAILED, "the backend is linked in, but was compiled with another backend.h");
+  if (sizes_of(*table_) != kSizesHere)
+    throw BackendError(ASSAY_FAILED, "the backend is linked in, but was compiled with another backend.h");
   open(options);
 }
 
@@ -117,7 +124,8 @@ void Backend::open(const std::string& options) {
   const assay_status status = table_->open(options.c_str(), &context_);
   if (status == ASSAY_OK) return;
   const char* why = table_->last_error(nullptr);
-  throw BackendError(status, "backend " + name() + " does not open (" + std::string(name_of(status)) + "): " + (why == nullptr ? "" : why));
+  throw BackendError(
+      status, "backend " + name() + " does not open (" + std::string(name_of(status)) + "): " + (why == nullptr ? "" : why));
 }
 
 void Backend::give_up() {
@@ -222,7 +230,8 @@ std::vector<assay_axis> Backend::axes() {
 
 void Backend::set_axis(const std::string& axis, const std::string& value) {
   if (table_->set_axis == nullptr) {
-    throw BackendError(ASSAY_INVALID_ARGUMENT, "backend " + name() + " has no axes: --axis " + axis + "=" + value + " cannot be set");
+    throw BackendError(ASSAY_INVALID_ARGUMENT,
+                       "backend " + name() + " has no axes: --axis " + axis + "=" + value + " cannot be set");
   }
   check(table_->set_axis(context_, axis.c_str(), value.c_str()), "set axis " + axis + " to '" + value + "'");
 }
@@ -239,7 +248,8 @@ void Backend::check(assay_status status, const std::string& doing) {
 void Backend::check(const CallResult& result, const std::string& doing) {
   if (result.status == ASSAY_TIMEOUT) give_up();
   if (result.status == ASSAY_OK) return;
-  throw BackendError(result.status, "backend " + name() + " could not " + doing + " (" + std::string(name_of(result.status)) + "): " + result.error);
+  throw BackendError(result.status, "backend " + name() + " could not " + doing + " (" + std::string(name_of(result.status)) +
+                                        "): " + result.error);
 }
 
 }  // namespace assay::conformance

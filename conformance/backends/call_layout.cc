@@ -15,7 +15,8 @@ static_assert(offsetof(assay_backend, parameter_size) == kFirstTable);
 
 std::string fault_in_sizes(const assay_backend& table) {
   if (table.struct_size < kFirstTable) {
-    return "has a function table of " + std::to_string(table.struct_size) + " bytes: expected at least " + std::to_string(kFirstTable);
+    return "has a function table of " + std::to_string(table.struct_size) + " bytes: expected at least " +
+           std::to_string(kFirstTable);
   }
   if (table.struct_size == kFirstTable) return "";
   if (table.struct_size < kTableWithSizes) {
@@ -31,8 +32,9 @@ std::string fault_in_sizes(const assay_backend& table) {
                              {"algorithm_size", table.algorithm_size, kFirstSizes.algorithm},
                              {"axis_size", table.axis_size, kFirstSizes.axis}}) {
     if (each.size >= each.first && each.size <= kMaxItemBytes && each.size % 8 == 0) continue;
-    return std::string("states ") + each.name + " " + std::to_string(each.size) + ": expected what sizeof gives, a multiple of 8 from " +
-           std::to_string(each.first) + " to " + std::to_string(kMaxItemBytes);
+    return std::string("states ") + each.name + " " + std::to_string(each.size) +
+           ": expected what sizeof gives, a multiple of 8 from " + std::to_string(each.first) + " to " +
+           std::to_string(kMaxItemBytes);
   }
   return "";
 }

@@ -20,7 +20,8 @@ struct ArraySizes {
 // As version 1 first had them, and the size of its table; a test compares them with the header that it was published in.
 inline constexpr ArraySizes kFirstSizes{40, 64, 216, 376};
 inline constexpr std::size_t kFirstTable = 248;
-inline constexpr ArraySizes kSizesHere{sizeof(assay_parameter), sizeof(assay_tensor), sizeof(assay_algorithm), sizeof(assay_axis)};
+inline constexpr ArraySizes kSizesHere{sizeof(assay_parameter), sizeof(assay_tensor), sizeof(assay_algorithm),
+                                       sizeof(assay_axis)};
 
 // The fault of the size of a table, or of the sizes that it states; or empty. Reads nothing past its end.
 std::string fault_in_sizes(const assay_backend& table);

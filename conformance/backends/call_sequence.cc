@@ -22,8 +22,7 @@ worker::Remote::Take into(CallResult& result) {
 CallSequence::~CallSequence() {
   try {
     finish();
-  } catch (const BackendError&) {
-  }
+  } catch (const BackendError&) {}
 }
 
 // In this process.
@@ -38,7 +37,8 @@ void CallSequence::make(CallResult& result, Body body) {
 
 void CallSequence::execute(assay_stream* stream, const assay_call& call, CallResult& result) {
   result = {};
-  if (backend_.remote_ == nullptr) return make(result, [&] { return backend_.table().execute(backend_.context(), stream, &call); });
+  if (backend_.remote_ == nullptr)
+    return make(result, [&] { return backend_.table().execute(backend_.context(), stream, &call); });
   pending_ = true;
   const auto fill = [&](Writer& to) { put(to, stream), put_call(to, call); };
   backend_.remote_->later(Function::execute, OnFailure::go_on, fill, into(result));
@@ -46,7 +46,8 @@ void CallSequence::execute(assay_stream* stream, const assay_call& call, CallRes
 
 void CallSequence::launch(assay_graph* graph, assay_stream* stream, CallResult& result) {
   result = {};
-  if (backend_.remote_ == nullptr) return make(result, [&] { return backend_.table().graph_launch(backend_.context(), graph, stream); });
+  if (backend_.remote_ == nullptr)
+    return make(result, [&] { return backend_.table().graph_launch(backend_.context(), graph, stream); });
   pending_ = true;
   const auto fill = [&](Writer& to) { put(to, graph), put(to, stream); };
   backend_.remote_->later(Function::graph_launch, OnFailure::go_on, fill, into(result));
@@ -57,7 +58,8 @@ void CallSequence::ask(const assay_call& call, Questions& questions) {
     pending_ = true;
     return backend_.remote_->questions_later(call, questions);
   }
-  ask_questions(backend_.table(), backend_.context(), call, questions, [&](Question, CallResult& result, auto body) { make(result, body); });
+  ask_questions(backend_.table(), backend_.context(), call, questions,
+                [&](Question, CallResult& result, auto body) { make(result, body); });
   over_ = over_ || needs_workspace(questions);
 }
 
@@ -65,7 +67,9 @@ void CallSequence::synchronize(assay_stream* stream, std::int64_t timeout_ms, Ca
   result = {};
   if (backend_.remote_ != nullptr) {
     pending_ = true;
-    return backend_.remote_->synchronize_later(stream, timeout_ms, [&result](assay_status status, const std::string& error) { result = {true, status, error}; });
+    return backend_.remote_->synchronize_later(stream, timeout_ms, [&result](assay_status status, const std::string& error) {
+      result = {true, status, error};
+    });
   }
   make(result, [&] { return backend_.table().synchronize(backend_.context(), stream, timeout_ms); });
   over_ = over_ || (result.made && result.status != ASSAY_OK);

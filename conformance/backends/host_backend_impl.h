@@ -92,7 +92,9 @@ inline void record(assay_graph& graph, const assay_call& call) {
   copy.call.outputs = copy.outputs.data();
 }
 
-inline const char* last_error(assay_context* context) { return context == nullptr ? open_error().c_str() : context->error.c_str(); }
+inline const char* last_error(assay_context* context) {
+  return context == nullptr ? open_error().c_str() : context->error.c_str();
+}
 
 inline void close(assay_context* context) {
   for (const auto& [data, bytes] : context->spare) std::free(data);

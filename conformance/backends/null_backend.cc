@@ -8,7 +8,8 @@ namespace assay::conformance {
 namespace {
 
 void configure_null(const std::string& options, int&) {
-  if (!options.empty()) throw InvalidArgument("--backend-options", "'" + options + "'", "nothing: the null backend has no options");
+  if (!options.empty())
+    throw InvalidArgument("--backend-options", "'" + options + "'", "nothing: the null backend has no options");
 }
 void perform_null(const assay_call&, int, bool) {}
 void state_null(const assay_call&, assay_numerics& numerics) {

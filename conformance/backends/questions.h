@@ -19,7 +19,7 @@ struct CallResult {
 struct Questions {
   bool sized = false;  // the call has its workspace: workspace_bytes() is not asked
   CallResult workspace_bytes, supports, numerics;
-  std::int64_t bytes = 0;  // what workspace_bytes() gave
+  std::int64_t bytes = 0;   // what workspace_bytes() gave
   assay_numerics stated{};  // what numerics() gave
   Questions() {
     stated.struct_size = sizeof stated;
@@ -44,7 +44,8 @@ void ask_questions(const assay_backend& table, assay_context* context, const ass
     if (needs_workspace(q)) return;
   }
   make(Question::supports, q.supports, [&] { return table.supports(context, &call); });
-  if (q.supports.status == ASSAY_OK) make(Question::numerics, q.numerics, [&] { return table.numerics(context, &call, &q.stated); });
+  if (q.supports.status == ASSAY_OK)
+    make(Question::numerics, q.numerics, [&] { return table.numerics(context, &call, &q.stated); });
 }
 
 }  // namespace assay::conformance

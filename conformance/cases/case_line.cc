@@ -7,8 +7,8 @@
 #include "conformance/cases/case_rules.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/case_value.h"
-#include "conformance/support/counter_random.h"
 #include "conformance/cases/former_words.h"
+#include "conformance/support/counter_random.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -88,8 +88,7 @@ CaseLine assemble(const OpSchema& op, const Values& given) {
   for (const KeySchema& key : op.keys) {
     const auto found = given.find(key.key);
     if (found == given.end()) {
-      require(key.fallback != "required", key.key, "not given",
-              std::string(op.op) + " to have " + std::string(key.key) + "=...");
+      require(key.fallback != "required", key.key, "not given", std::string(op.op) + " to have " + std::string(key.key) + "=...");
       continue;
     }
     if (found->second == default_of(op, key, given)) continue;
@@ -189,7 +188,8 @@ std::string name_of(const CaseLine& line) {
   const OpSchema& op = schema_of(line.op);
   for (const std::string_view key : {"recipe", "kind", "algorithm", "layout", "x_type", "otype", "dy_type", "d_type"}) {
     if (find_key(op, key) == nullptr || !line.has(key)) continue;
-    if (line.op == "grouped_gemm" && (key == "x_type" || key == "dy_type")) {  // only where the product reads it, and where it is a choice
+    if (line.op == "grouped_gemm" &&
+        (key == "x_type" || key == "dy_type")) {  // only where the product reads it, and where it is a choice
       const std::string kind = line.text("kind");
       if (kind == "bf16" || kind == "f16" || kind == "nvfp4") continue;
       if ((key == "x_type") != (line.text("layout") == "TN")) continue;

@@ -28,7 +28,8 @@ std::vector<OffsetsOutputSpec> offsets_outputs(const CaseLine& line) {
   const std::string value = line.text("outputs");
   for (const std::string_view item : items_of(value)) {
     const std::vector<std::string_view> parts = words_of(item, ':');
-    outputs.push_back({*number<std::int64_t>(parts[0]), parts[1] == "i32", parts.size() > 2 && parts[2] == "inclusive", parts.back() == "absent"});
+    outputs.push_back({*number<std::int64_t>(parts[0]), parts[1] == "i32", parts.size() > 2 && parts[2] == "inclusive",
+                       parts.back() == "absent"});
   }
   return outputs;
 }

@@ -23,7 +23,8 @@ void require_rows(const CaseLine& line) {
     require(is_ragged(line), "extra_rows", line.text("extra_rows"), "0 where there are no splits");
   }
   if (case_knows(line, "beyond") && line.text("beyond") != "nan") {
-    require(line.integer("extra_rows") > 0, "beyond", line.text("beyond"), "nan where there are no rows beyond the splits (extra_rows)");
+    require(line.integer("extra_rows") > 0, "beyond", line.text("beyond"),
+            "nan where there are no rows beyond the splits (extra_rows)");
   }
 }
 
@@ -37,7 +38,8 @@ void require_wrong_call(const CaseLine& line) {
     require(!line.has("replay") && line.integer("contract") == 0, "fault", fault, "no replay and no contract beside it");
     require(is_ragged(line) || case_knows(line, "first"), "fault", fault, "splits, which hold the fault");
     const std::string_view key = case_knows(line, "recipe") ? "recipe" : "kind";
-    require(fault != "unaligned_rows" || line.text(key) == "nvfp4", "fault", fault, std::string(key) + "=nvfp4, whose codes share bytes");
+    require(fault != "unaligned_rows" || line.text(key) == "nvfp4", "fault", fault,
+            std::string(key) + "=nvfp4, whose codes share bytes");
   }
 }
 
@@ -57,8 +59,7 @@ void require_codes(const CaseLine& line) {
       require(line.integer("K") % 2 == 0, "K", line.text("K"), "an even number with recipe=nvfp4: two codes share a byte");
       const std::string direction = line.text("direction");
       if (direction != "rowwise") {
-        const std::vector<std::int64_t> rows =
-            ragged ? line.splits() : std::vector<std::int64_t>{line.integer("R")};
+        const std::vector<std::int64_t> rows = ragged ? line.splits() : std::vector<std::int64_t>{line.integer("R")};
         for (const std::int64_t each : rows) {
           require(each % 2 == 0, ragged ? "splits" : "R", each,
                   "even numbers of rows with recipe=nvfp4 columnwise: two codes share a byte");
@@ -77,7 +78,8 @@ void require_part_of_quantize(const CaseLine& line) {
   const std::string part = line.text("outputs"), recipe = line.text("recipe");
   if (part == "scale") require(recipe == "tensor_current", "outputs", part, "a recipe that makes a scale: tensor_current");
   if (part == "amax") {
-    require(recipe.starts_with("tensor") || recipe == "nvfp4", "outputs", part, "a recipe with an amax: tensor_current, tensor_delayed or nvfp4");
+    require(recipe.starts_with("tensor") || recipe == "nvfp4", "outputs", part,
+            "a recipe with an amax: tensor_current, tensor_delayed or nvfp4");
   }
   if (part == "dbias") require(line.integer("dbias") == 1, "outputs", part, "dbias=1");
   const bool unaligned = line.has("fault") && line.text("fault") == "unaligned_rows";
@@ -106,7 +108,8 @@ void require_quantize(const CaseLine& line) {
   if (line.text("e4m3_max") == "256") require(four_over_six, "e4m3_max", "256", "448 with four_over_six=off");
   if (line.text("outputs") == "all") {
     const bool more = line.text("recipe").starts_with("tensor") || (line.text("recipe") == "nvfp4" && line.text("amax") != "own");
-    require(more, "outputs", "all", "a recipe with further outputs: tensor_current, tensor_delayed, or nvfp4 with an amax that is given");
+    require(more, "outputs", "all",
+            "a recipe with further outputs: tensor_current, tensor_delayed, or nvfp4 with an amax that is given");
   }
   require_part_of_quantize(line);
   if (line.text("data") == "adversarial_eps") {
@@ -122,8 +125,10 @@ void require_factors(const CaseLine& line) {
   require(line.text("scales") != "two_roundings" || kind == "fp8_per_tensor" || kind == "fp8_block", "scales", "two_roundings",
           "kind=fp8_per_tensor or kind=fp8_block: f32 scales");
   const std::vector<double> betas = line.reals("beta");
-  const bool has_addend = line.integer("bias") == 1 || std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
-  require(has_addend || line.text("addends") == "plain", "addends", line.text("addends"), "plain where there is neither beta nor bias");
+  const bool has_addend =
+      line.integer("bias") == 1 || std::any_of(betas.begin(), betas.end(), [](double each) { return each != 0; });
+  require(has_addend || line.text("addends") == "plain", "addends", line.text("addends"),
+          "plain where there is neither beta nor bias");
   const std::size_t groups = line.splits().size();
   const bool per_group = line.text("arch") == "sm100";
   for (const std::string_view key : {"alpha", "beta"}) {
@@ -163,15 +168,15 @@ void require_nvfp4_product(const CaseLine& line) {
   require(line.integer("K") % 16 == 0, "K", line.text("K"), "a multiple of 16 with kind=nvfp4");
   require(line.integer("N") % 16 == 0, "N", line.text("N"), "a multiple of 16 with kind=nvfp4");
   for (const std::int64_t rows : line.splits()) {
-    require(line.text("layout") != "NT" || rows % 16 == 0, "splits", rows,
-            "multiples of 16 with kind=nvfp4 layout=NT");
+    require(line.text("layout") != "NT" || rows % 16 == 0, "splits", rows, "multiples of 16 with kind=nvfp4 layout=NT");
   }
 }
 
 void require_replay(const CaseLine& line) {
   if (line.has("replay")) {
     const ReplayPlan plan = replay_plan(line);
-    require(!plan.splits || is_ragged(line) || case_knows(line, "first"), "replay", line.text("replay"), "no change of splits where there are none");
+    require(!plan.splits || is_ragged(line) || case_knows(line, "first"), "replay", line.text("replay"),
+            "no change of splits where there are none");
     require(!plan.noop || (case_knows(line, "noop") && line.has("noop")), "replay", line.text("replay"),
             "a change of noop only where the case has noop");
     require(!plan.pieces || ((plan.data || plan.scales) && !plan.splits && line.op != "scenario"), "replay", line.text("replay"),
@@ -195,14 +200,17 @@ void require_consistent(const CaseLine& line) {
     if (line.text("kind") == "nvfp4") require_nvfp4_product(line);
   }
   if (case_knows(line, "scales") && line.has("scales") && line.text("scales") == "negative") {
-    const bool e8m0 = line.op == "grouped_gemm" ? line.text("kind") == "mxfp8" : line.op == "dequantize" && line.text("recipe") == "mxfp8";
+    const bool e8m0 =
+        line.op == "grouped_gemm" ? line.text("kind") == "mxfp8" : line.op == "dequantize" && line.text("recipe") == "mxfp8";
     require(!e8m0, "scales", "negative", "scales of a type with a sign: E8M0, of mxfp8, has none");
   }
   if (line.op == "dequantize" && line.text("scales") == "two_roundings") {
-    require(line.text("recipe") != "mxfp8" && line.text("recipe") != "nvfp4", "scales", "two_roundings", "a recipe with f32 scales");
+    require(line.text("recipe") != "mxfp8" && line.text("recipe") != "nvfp4", "scales", "two_roundings",
+            "a recipe with f32 scales");
   }
   if (line.op == "linear_wgrad" && line.text("recipe") == "nvfp4") {
-    require(line.text("x_type") == "bf16", "x_type", line.text("x_type"), "bf16 with recipe=nvfp4: the Hadamard transform takes no other");
+    require(line.text("x_type") == "bf16", "x_type", line.text("x_type"),
+            "bf16 with recipe=nvfp4: the Hadamard transform takes no other");
   }
   if (line.op == "splits_to_offsets_2d") {
     const std::size_t first = line.splits("first").size(), last = line.splits("last").size();

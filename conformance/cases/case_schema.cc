@@ -5,6 +5,9 @@
 #include "conformance/support/wrap.h"
 #include "reference/types/error.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

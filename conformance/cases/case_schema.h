@@ -30,7 +30,7 @@ struct KeySchema {
   std::string_view allowed;    // choice: the words, separated by spaces
   std::string_view only_with;  // "key=a|b; key=c": the key may differ from its default only then; empty: always
   std::string_view help;
-  long minimum = 0;            // integer
+  long minimum = 0;  // integer
 };
 
 struct OpSchema {

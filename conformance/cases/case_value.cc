@@ -89,13 +89,16 @@ std::int64_t integer_of(std::string_view argument, std::string_view text, std::i
 
 double factor_of(std::string_view argument, std::string_view text) {
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "inf" || text == "-inf") return text[0] == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  if (text == "inf" || text == "-inf")
+    return text[0] == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   const auto value = number<double>(text);
   require(value && std::isfinite(*value), argument, text, "a decimal number, inf, -inf or nan");
   return *value;
 }
 
-double real_of_key(std::string_view key, std::string_view text) { return key == "noop" ? factor_of(key, text) : real_of(key, text); }
+double real_of_key(std::string_view key, std::string_view text) {
+  return key == "noop" ? factor_of(key, text) : real_of(key, text);
+}
 
 std::vector<std::string_view> items_of(std::string_view text) {
   std::vector<std::string_view> items;

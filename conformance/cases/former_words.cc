@@ -33,7 +33,8 @@ std::string respelled(std::string_view line, Make make) {
   for (const std::string_view word : words_of(line.substr(op.size()))) {
     const std::size_t equals = word.find('=');
     text += ' ';
-    text += equals == std::string_view::npos ? std::string(word) : make(op, present_key(op, word.substr(0, equals)), word.substr(equals + 1));
+    text += equals == std::string_view::npos ? std::string(word)
+                                             : make(op, present_key(op, word.substr(0, equals)), word.substr(equals + 1));
   }
   return text;
 }

@@ -33,7 +33,9 @@ std::string quantize_text(const CaseLine& line, const std::string& step) {
   const std::string recipe = line.text("recipe");
   require(recipe != "none", "steps", step, "no quantization with recipe=none");
   const bool weights = step == "weights";
-  std::string text = "quantize recipe=" + (recipe != "fp8_block" ? recipe : weights ? std::string("block_128x128") : std::string("block_1x128"));
+  std::string text = "quantize recipe=" + (recipe != "fp8_block" ? recipe
+                                           : weights             ? std::string("block_128x128")
+                                                                 : std::string("block_1x128"));
   text += pair("x_type", line.text("x_type")) + pair("otype", line.text(step == "gradients" ? "grad_otype" : "otype"));
   text += scaling_words(line, recipe);
   if (recipe == "mxfp8" || recipe == "nvfp4") text += " scale_layout=swizzled";
@@ -80,9 +82,11 @@ std::string product_text(const CaseLine& line, const std::string& step, int micr
 
 }  // namespace
 
-CaseLine line_of_step(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits, std::int64_t rows,
-                 std::int64_t seed) {
-  std::string text = is_linear(step) ? linear_text(line, step, microbatch) : is_product(step) ? product_text(line, step, microbatch) : quantize_text(line, step);
+CaseLine line_of_step(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits,
+                      std::int64_t rows, std::int64_t seed) {
+  std::string text = is_linear(step)    ? linear_text(line, step, microbatch)
+                     : is_product(step) ? product_text(line, step, microbatch)
+                                        : quantize_text(line, step);
   if (step == "weights") {
     text += pair("splits", splits_text(std::vector<std::int64_t>(splits.size(), line.integer("N"))));
   } else {
@@ -94,7 +98,8 @@ CaseLine line_of_step(const CaseLine& line, const std::string& step, int microba
 
 std::int64_t buffer_rows(const CaseLine& line) {
   std::int64_t rows = line.integer("extra_rows");
-  for (const std::int64_t each : line.splits()) require(!__builtin_add_overflow(rows, each, &rows), "splits", each, "rows that fit int64 together");
+  for (const std::int64_t each : line.splits())
+    require(!__builtin_add_overflow(rows, each, &rows), "splits", each, "rows that fit int64 together");
   return rows;
 }
 
@@ -115,7 +120,8 @@ bool fits(const CaseLine& line, const ScenarioCall& call, const std::vector<std:
   for (const Direction direction : {Direction::rowwise, Direction::columnwise}) {
     for (const char* columns : {"N", "K"}) {
       const std::int64_t width = line.integer(columns);
-      if (scale_offsets(scaled, direction, splits, width).back() != scale_offsets(scaled, direction, line.splits(), width).back()) return false;
+      if (scale_offsets(scaled, direction, splits, width).back() != scale_offsets(scaled, direction, line.splits(), width).back())
+        return false;
     }
   }
   return true;
@@ -146,7 +152,8 @@ std::vector<std::vector<std::int64_t>> turns_of(const CaseLine& line, const Scen
 
 }  // namespace
 
-std::vector<std::vector<std::int64_t>> scenario_splits(const std::vector<std::int64_t>& splits, std::int64_t rows, std::int64_t unit) {
+std::vector<std::vector<std::int64_t>> scenario_splits(const std::vector<std::int64_t>& splits, std::int64_t rows,
+                                                       std::int64_t unit) {
   const std::size_t groups = splits.size();
   std::vector<std::vector<std::int64_t>> turns{splits};
   if (groups == 0) return turns;
@@ -208,7 +215,9 @@ Scenario scenario_of(const CaseLine& line) {
   scenario.modules = static_cast<int>(line.integer("modules"));
   const std::string order = line.text("order"), workspace = line.text("workspace");
   scenario.on_streams = order == "streams";
-  scenario.workspace = workspace == "own" ? ScenarioWorkspace::own : workspace == "kept" ? ScenarioWorkspace::kept : ScenarioWorkspace::shared;
+  scenario.workspace = workspace == "own"    ? ScenarioWorkspace::own
+                       : workspace == "kept" ? ScenarioWorkspace::kept
+                                             : ScenarioWorkspace::shared;
   scenario.warm = line.integer("warm") == 1;
   scenario.history = static_cast<std::uint64_t>(line.integer("history"));
   require(order == "in_turn" || scenario.modules > 1, "order", order, "in_turn with one module");
@@ -227,10 +236,12 @@ Scenario scenario_of(const CaseLine& line) {
         call.step = step;
         call.module = module;
         call.microbatch = seen[call.step]++;
-        call.line = line_of_step(line, call.step, call.microbatch, splits, rows, line.integer("seed") + module * kModuleSeeds + call.microbatch * kMicrobatchSeeds);
+        call.line = line_of_step(line, call.step, call.microbatch, splits, rows,
+                                 line.integer("seed") + module * kModuleSeeds + call.microbatch * kMicrobatchSeeds);
         const auto before = latest.find(call.step);
         if (makes_weight_gradient(call.step) && accumulates(line, call.microbatch) && before != latest.end()) {
-          call.chained.push_back(call.step == "NT" ? ScenarioLink{"c", before->second, "d"} : ScenarioLink{"main_grad", before->second, "dw"});
+          call.chained.push_back(call.step == "NT" ? ScenarioLink{"c", before->second, "d"}
+                                                   : ScenarioLink{"main_grad", before->second, "dw"});
         }
         latest[call.step] = index;
         first.emplace(call.step, index);

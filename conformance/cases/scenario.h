@@ -33,9 +33,9 @@ struct ScenarioLink {
 struct ScenarioCall {
   std::string step;  // "wgrad"
   int module = 0, microbatch = 0;
-  CaseLine line;                                // the call by itself
-  std::vector<ScenarioLink> chained;            // of an earlier call, in place: same memory
-  std::vector<ScenarioLink> carried;            // of this or a later call in the replay before
+  CaseLine line;                      // the call by itself
+  std::vector<ScenarioLink> chained;  // of an earlier call, in place: same memory
+  std::vector<ScenarioLink> carried;  // of this or a later call in the replay before
 };
 
 enum class ScenarioOrder {
@@ -54,10 +54,10 @@ struct Scenario {
   std::vector<std::vector<std::size_t>> graphs;  // calls of each, module after module
   std::vector<std::size_t> launches;             // graphs, in the order of a replay
   int modules = 1;
-  bool on_streams = false;                       // launches of module m go to stream m
+  bool on_streams = false;  // launches of module m go to stream m
   ScenarioWorkspace workspace = ScenarioWorkspace::own;
-  bool warm = false;                             // the calls are made once before they are captured
-  std::uint64_t history = 0;                     // seed of the allocations around the captures; 0: none
+  bool warm = false;          // the calls are made once before they are captured
+  std::uint64_t history = 0;  // seed of the allocations around the captures; 0: none
   ReplayPlan replay;
   std::vector<std::vector<std::int64_t>> turns;  // splits that the replays go through
 
@@ -69,8 +69,8 @@ struct Scenario {
 Scenario scenario_of(const CaseLine& line);
 
 // The line of one call of a step, with these splits and seed, in a buffer of `rows` rows.
-CaseLine line_of_step(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits, std::int64_t rows,
-                      std::int64_t seed);
+CaseLine line_of_step(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits,
+                      std::int64_t rows, std::int64_t seed);
 
 // Rows of the buffers that the splits divide.
 std::int64_t buffer_rows(const CaseLine& line);
@@ -78,6 +78,7 @@ std::int64_t buffer_rows(const CaseLine& line);
 // The edges of splits whose sum is at most `rows`, multiples of `unit`; the first are the given ones:
 // all rows in the first group, in the last, in the middle one; the first, last, middle group empty; neighbours empty; every
 // other group empty; fewer rows than the buffer has; none; the given ones in reverse order.
-std::vector<std::vector<std::int64_t>> scenario_splits(const std::vector<std::int64_t>& splits, std::int64_t rows, std::int64_t unit);
+std::vector<std::vector<std::int64_t>> scenario_splits(const std::vector<std::int64_t>& splits, std::int64_t rows,
+                                                       std::int64_t unit);
 
 }  // namespace assay::conformance

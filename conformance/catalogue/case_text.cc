@@ -24,7 +24,8 @@ class CaseTextParser {
   void take(std::string_view line, int number) {
     if (line.empty() || line[0] == '#') return;
     if (line[0] == '[') return begin_section(line, number);
-    if (is_marked_ && section_ < 0) fail(number, "'" + std::string(line) + "': expected [smoke], [standard] or [full] above the first case");
+    if (is_marked_ && section_ < 0)
+      fail(number, "'" + std::string(line) + "': expected [smoke], [standard] or [full] above the first case");
     try {
       cases_.sections[section_ < 0 ? 0 : static_cast<std::size_t>(section_)].push_back(parse_case_line(line));
     } catch (const std::invalid_argument& error) {
@@ -49,7 +50,8 @@ class CaseTextParser {
       fail(number, shown + ": expected [smoke], [standard] or [full]" + did_you_mean(mark, known));
     }
     if (section_ < 0 && has_cases_) fail(number, shown + ": expected above the first case, or no mark at all");
-    if (static_cast<int>(*section) <= section_) fail(number, shown + ": expected each mark once: [smoke], then [standard], then [full]");
+    if (static_cast<int>(*section) <= section_)
+      fail(number, shown + ": expected each mark once: [smoke], then [standard], then [full]");
     section_ = static_cast<int>(*section);
   }
 
@@ -63,7 +65,8 @@ class CaseTextParser {
 
 CaseTextError::CaseTextError(std::string_view source, int line, std::string_view reason)
     : std::invalid_argument(std::string(source) + ": " + (line == 0 ? "" : show_place(line) + ": ") + std::string(reason)),
-      place_(show_place(line)), reason_(reason) {}
+      place_(show_place(line)),
+      reason_(reason) {}
 
 CaseText parse_case_text(std::string_view text, std::string_view source, Marks marks) {
   CaseTextParser parser(source, marks);

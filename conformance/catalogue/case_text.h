@@ -24,7 +24,7 @@ namespace assay::conformance {
 class CaseTextError : public std::invalid_argument {
  public:
   CaseTextError(std::string_view source, int line, std::string_view reason);
-  const std::string& place() const { return place_; }    // "line 12"; empty for the text as a whole
+  const std::string& place() const { return place_; }  // "line 12"; empty for the text as a whole
   const std::string& reason() const { return reason_; }
 
  private:

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "conformance/cases/case_schema.h"
 #include "conformance/cases/former_words.h"
 #include "conformance/catalogue/case_text.h"
 #include "conformance/catalogue/catalogue_parts.h"
-#include "conformance/cases/case_schema.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "conformance/support/counter_random.h"
 #include "conformance/generate/generator.h"
+#include "conformance/support/counter_random.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {

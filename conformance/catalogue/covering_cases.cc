@@ -7,6 +7,9 @@
 #include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

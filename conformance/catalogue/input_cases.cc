@@ -46,18 +46,25 @@ void add_each_value(const std::string& prefix, const Axis& shapes, const std::ve
 void amax_lines(std::vector<CaseLine>& lines) {
   const Axis shapes{"splits=16,0,34,2 K=80", "R=32 K=144", "splits=16,34,0 K=80", "splits=16,34 K=80", "splits=4x0 K=48"};
   Axis data;
-  for (const char* each :
-       {"uniform", "full_exponent", "near_underflow", "every_special", "ties", "clustered", "block_scales", "sparse", "subnormals", "nans",
-        "adversarial_midpoints", "adversarial_amax", "adversarial_infinities", "normal", "one_hot", "every_code", "integers", "zeros",
-        "adversarial_dbias"}) {
+  for (const char* each : {"uniform", "full_exponent", "near_underflow", "every_special", "ties", "clustered", "block_scales",
+                           "sparse", "subnormals", "nans", "adversarial_midpoints", "adversarial_amax", "adversarial_infinities",
+                           "normal", "one_hot", "every_code", "integers", "zeros", "adversarial_dbias"}) {
     data.push_back(std::string("data=") + each);
   }
   add_each_value("quantize recipe=nvfp4 amax=apart", shapes,
                  {{"four_over_six=mae e4m3_max=256 data=adversarial_four_over_six", "four_over_six=mse"},
-                  {"x_type=f16", "x_type=f32"}, {"two_dimensional=1"},
-                  {"hadamard=1", "hadamard=1 sign_mask=45576"}, {"stochastic=1"}, {"outputs=all"}, {"scale_layout=swizzled"},
-                  {"direction=rowwise", "direction=columnwise"}, {"dbias=1"}, {"noop=0", "noop=1"}, {"extra_rows=2"},
-                  {"zero_sign=positive", "zero_sign=free"}, data},
+                  {"x_type=f16", "x_type=f32"},
+                  {"two_dimensional=1"},
+                  {"hadamard=1", "hadamard=1 sign_mask=45576"},
+                  {"stochastic=1"},
+                  {"outputs=all"},
+                  {"scale_layout=swizzled"},
+                  {"direction=rowwise", "direction=columnwise"},
+                  {"dbias=1"},
+                  {"noop=0", "noop=1"},
+                  {"extra_rows=2"},
+                  {"zero_sign=positive", "zero_sign=free"},
+                  data},
                  61000, lines);
   lines.push_back(parse_case_line("quantize recipe=nvfp4 stochastic=1 R=32 K=48 data=integers seed=61800"));
   for (const char* each : {"R=32 K=48", "splits=16,0,34,2 K=80 outputs=all", "splits=16,32 K=48 hadamard=1 noop=1",
@@ -89,10 +96,10 @@ void piece_lines(std::vector<CaseLine>& lines) {
   add("delayed_update tensors=33 length=6");
   add("delayed_update reduced=1 tensors=33 length=6");
   add("grouped_dbias accumulate=1 splits=3,0,5 K=40");
-  for (const char* words :
-       {"kind=bf16 bias=1", "kind=f16 layout=NN", "kind=bf16 layout=NT", "kind=fp8_per_tensor bias=1", "kind=fp8_per_tensor layout=NN", "kind=fp8_per_tensor layout=NT",
-        "kind=fp8_block bias=1", "kind=fp8_block layout=NN", "kind=fp8_block layout=NT", "kind=mxfp8 layout=NN", "kind=nvfp4 bias=1",
-        "kind=nvfp4 layout=NN", "kind=nvfp4 layout=NT"}) {
+  for (const char* words : {"kind=bf16 bias=1", "kind=f16 layout=NN", "kind=bf16 layout=NT", "kind=fp8_per_tensor bias=1",
+                            "kind=fp8_per_tensor layout=NN", "kind=fp8_per_tensor layout=NT", "kind=fp8_block bias=1",
+                            "kind=fp8_block layout=NN", "kind=fp8_block layout=NT", "kind=mxfp8 layout=NN", "kind=nvfp4 bias=1",
+                            "kind=nvfp4 layout=NN", "kind=nvfp4 layout=NT"}) {
     add(std::string("grouped_gemm ") + words + " beta=1 splits=16,0,16 N=16 K=32");
   }
   add("grouped_gemm kind=bf16 arch=sm100 alpha=2,0.5,1,3,4,5 beta=0.5,1,2,4,1,3 splits=5,0,17,3,4,1 N=24 K=40");

@@ -11,6 +11,9 @@
 #include "conformance/catalogue/covering.h"
 #include "reference/types/error.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

@@ -19,7 +19,8 @@ class Draws {
 
   std::int64_t below(std::int64_t bound) {
     const Words words = random_.words(next_++);
-    return static_cast<std::int64_t>((static_cast<std::uint64_t>(words[0]) << 16 | words[1] >> 16) % static_cast<std::uint64_t>(bound));
+    return static_cast<std::int64_t>((static_cast<std::uint64_t>(words[0]) << 16 | words[1] >> 16) %
+                                     static_cast<std::uint64_t>(bound));
   }
   bool one_in(std::int64_t count) { return below(count) == 0; }
   template <class Value>
@@ -39,7 +40,9 @@ class Draws {
   std::uint64_t next_ = 0;
 };
 
-std::int64_t rounded(std::int64_t value, std::int64_t unit) { return std::max((value + unit / 2) / unit, std::int64_t{1}) * unit; }
+std::int64_t rounded(std::int64_t value, std::int64_t unit) {
+  return std::max((value + unit / 2) / unit, std::int64_t{1}) * unit;
+}
 
 // Rows of each group: alike, at random, or nearly all in one; in half the cases about a quarter of the groups are empty.
 std::vector<std::int64_t> draw_splits(Draws& draws, std::int64_t groups, std::int64_t rows, std::int64_t unit) {
@@ -49,7 +52,9 @@ std::vector<std::int64_t> draw_splits(Draws& draws, std::int64_t groups, std::in
   std::vector<std::int64_t> weights;
   std::int64_t sum = 0;
   for (std::int64_t g = 0; g < groups; ++g) {
-    std::int64_t weight = style == 0 ? 1 : style == 3 ? (g == large ? 100 * groups : 1 + draws.below(100)) : 1 + draws.below(1000);
+    std::int64_t weight = style == 0   ? 1
+                          : style == 3 ? (g == large ? 100 * groups : 1 + draws.below(100))
+                                       : 1 + draws.below(1000);
     if (some_empty && draws.one_in(4)) weight = 0;
     weights.push_back(weight);
     sum += weight;
@@ -68,13 +73,16 @@ CaseLine random_gemm(std::uint64_t seed, std::int64_t index, std::string_view ar
   Draws draws(seed, index);
   const bool hopper = architecture.starts_with("sm9"), blackwell = architecture.starts_with("sm1");
   const bool older = architecture.starts_with("sm8");
-  const std::string kind = hopper      ? draws.of({"bf16", "f16", "fp8_per_tensor", "fp8_per_tensor", "fp8_block", "fp8_block", "fp8_block"})
-                           : blackwell ? draws.of({"bf16", "f16", "fp8_per_tensor", "mxfp8", "mxfp8", "nvfp4", "nvfp4"})
-                           : older     ? draws.of({"bf16", "f16"})
-                                       : draws.of({"bf16", "f16", "fp8_per_tensor", "fp8_per_tensor", "fp8_block", "fp8_block", "mxfp8", "nvfp4"});
+  const std::string kind =
+      hopper      ? draws.of({"bf16", "f16", "fp8_per_tensor", "fp8_per_tensor", "fp8_block", "fp8_block", "fp8_block"})
+      : blackwell ? draws.of({"bf16", "f16", "fp8_per_tensor", "mxfp8", "mxfp8", "nvfp4", "nvfp4"})
+      : older     ? draws.of({"bf16", "f16"})
+                  : draws.of({"bf16", "f16", "fp8_per_tensor", "fp8_per_tensor", "fp8_block", "fp8_block", "mxfp8", "nvfp4"});
   const std::string layout = draws.of({"TN", "NN", "NT"});
   const bool plain = kind == "bf16" || kind == "f16", fp8 = kind == "fp8_per_tensor" || kind == "fp8_block" || kind == "mxfp8";
-  const std::string d_type = kind == "f16" ? draws.of({"f32", "f16"}) : kind == "bf16" ? draws.of({"f32", "bf16"}) : draws.of({"f32", "f32", "bf16", "f16"});
+  const std::string d_type = kind == "f16"    ? draws.of({"f32", "f16"})
+                             : kind == "bf16" ? draws.of({"f32", "bf16"})
+                                              : draws.of({"f32", "f32", "bf16", "f16"});
   std::string line = "grouped_gemm kind=" + kind + " layout=" + layout + " d_type=" + d_type;
 
   // One operand at most has the wide type.
@@ -101,14 +109,17 @@ CaseLine random_gemm(std::uint64_t seed, std::int64_t index, std::string_view ar
   const std::int64_t rows = std::clamp<std::int64_t>(products / (N * K), 1, kMaxRows);
   const std::int64_t most_groups = std::clamp<std::int64_t>(kMaxWeights / (N * K), 1, 64);
   const std::int64_t groups = draws.log_uniform(1, most_groups);
-  line += " splits=" + splits_text(draw_splits(draws, groups, rows, row_unit)) + " N=" + std::to_string(N) + " K=" + std::to_string(K);
+  line += " splits=" + splits_text(draw_splits(draws, groups, rows, row_unit)) + " N=" + std::to_string(N) +
+          " K=" + std::to_string(K);
   if (draws.one_in(8)) line += " extra_rows=" + std::to_string(row_unit * (1 + draws.below(200)));
 
   if (!plain) line += std::string(" scales=") + draws.of({"plain", "plain", "plain", "plain", "plain", "plain", "pow2", "edge"});
-  line += std::string(" data=") + draws.of({"uniform", "uniform", "uniform", "uniform", "uniform", "uniform", "normal", "normal", "clustered",
-                                            "full_exponent", "every_code", "specials", "sparse", "adversarial_alignment"});
+  line += std::string(" data=") +
+          draws.of({"uniform", "uniform", "uniform", "uniform", "uniform", "uniform", "normal", "normal", "clustered",
+                    "full_exponent", "every_code", "specials", "sparse", "adversarial_alignment"});
   line += " seed=" + std::to_string(1 + draws.below(1'000'000));
-  if (blackwell || older) line += " arch=" + std::string(older ? architecture : architecture.starts_with("sm12") ? "sm120" : "sm100");
+  if (blackwell || older)
+    line += " arch=" + std::string(older ? architecture : architecture.starts_with("sm12") ? "sm120" : "sm100");
   return parse_case_line(line);
 }
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "conformance/cases/case_schema.h"
+#include "conformance/cases/scenario.h"
 #include "conformance/generate/generator.h"
 #include "conformance/generate/tensors.h"
-#include "conformance/cases/scenario.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/recipes/quantize.h"
 #include "reference/types/error.h"
@@ -52,12 +52,13 @@ void add_matrix(const CaseLine& line, Reach& reach) {
   for (const auto& [name, each] : {std::pair{"rowwise", Direction::rowwise}, std::pair{"columnwise", Direction::columnwise}}) {
     if (direction != "both" && direction != name) continue;
     const std::int64_t scales = add_scales(recipe, each, rows, columns, reach);
-    if (line.op != "dequantize" && !(line.op == "quantize" && line.has("noop") &&
-                                     line.real("noop") == 1)) reach.elements[type_of_scales(recipe)] += scales;
+    if (line.op != "dequantize" && !(line.op == "quantize" && line.has("noop") && line.real("noop") == 1))
+      reach.elements[type_of_scales(recipe)] += scales;
     if (line.op == "quantize") reach.elements["codes " + line.text("otype")] += elements;
   }
   if (line.op == "dequantize") reach.elements["values"] += elements;
-  if (line.op == "quantize" && line.integer("dbias") == 1) reach.elements["sums"] += static_cast<std::int64_t>(rows.splits.size()) * columns;
+  if (line.op == "quantize" && line.integer("dbias") == 1)
+    reach.elements["sums"] += static_cast<std::int64_t>(rows.splits.size()) * columns;
 }
 
 void add_product(const CaseLine& line, Reach& reach) {
@@ -66,7 +67,10 @@ void add_product(const CaseLine& line, Reach& reach) {
   const std::int64_t N = line.integer("N"), K = line.integer("K");
   add_rows(rows, K, reach);
   reach.lengths["N"].insert(N);
-  const std::string step = line.op == "grouped_gemm" ? line.text("layout") : line.op == "linear_forward" ? "TN" : line.op == "linear_dgrad" ? "NN" : "NT";
+  const std::string step = line.op == "grouped_gemm"     ? line.text("layout")
+                           : line.op == "linear_forward" ? "TN"
+                           : line.op == "linear_dgrad"   ? "NN"
+                                                         : "NT";
   const std::string kind = line.op == "grouped_gemm" ? "d " + line.text("kind") : "values";
   reach.elements[kind] += step == "TN" ? rows.active * N : step == "NN" ? rows.active * K : groups * N * K;
 }
@@ -90,7 +94,8 @@ void add(const CaseLine& line, std::map<std::string, Reach>& all) {
   } else if (line.op.starts_with("splits_to_offsets")) {
     const auto groups = static_cast<std::int64_t>(line.splits(line.op == "splits_to_offsets_2d" ? "first" : "splits").size());
     reach.lengths["groups"].insert(groups);
-    reach.elements["offsets"] += (groups + 1) * (line.op == "splits_to_offsets_multi" ? static_cast<std::int64_t>(offsets_outputs(line).size()) : 1);
+    reach.elements["offsets"] +=
+        (groups + 1) * (line.op == "splits_to_offsets_multi" ? static_cast<std::int64_t>(offsets_outputs(line).size()) : 1);
   } else {
     add_matrix(line, reach);
   }
@@ -104,7 +109,9 @@ std::map<std::string, Reach> reach_of(const std::vector<CaseLine>& lines) {
   return all;
 }
 
-bool is_extent(const std::string& name) { return name == "R" || name == "K" || name == "N" || name == "tensors" || name == "length"; }
+bool is_extent(const std::string& name) {
+  return name == "R" || name == "K" || name == "N" || name == "tensors" || name == "length";
+}
 
 bool on_both_sides(const std::set<std::int64_t>& lengths, std::int64_t power) {
   const auto above = lengths.upper_bound(power);

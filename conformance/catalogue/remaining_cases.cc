@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/cases/case_schema.h"
+#include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
 #include "conformance/generate/generator.h"
 #include "reference/types/error.h"
@@ -41,7 +41,9 @@ std::string pair_fact(const std::string& kind, int first, int second) {
   return "grouped_gemm " + kind + " " + kExtentNames[first] + " beside " + kExtentNames[second];
 }
 
-std::string depth_fact(const std::string& of, std::int64_t depth) { return of + " depth " + show(depth % kTile / 16) + "/8 of a tile"; }
+std::string depth_fact(const std::string& of, std::int64_t depth) {
+  return of + " depth " + show(depth % kTile / 16) + "/8 of a tile";
+}
 
 void add_quantize(const CaseLine& line, const std::vector<std::int64_t>& splits, std::int64_t rows, Conditions& conditions) {
   if (line.text("direction") != "both" || (line.has("noop") && line.real("noop") == 1)) return;
@@ -57,8 +59,9 @@ void add_quantize(const CaseLine& line, const std::vector<std::int64_t>& splits,
 void add_product(const CaseLine& line, const std::vector<std::int64_t>& splits, std::int64_t rows, Conditions& conditions) {
   const std::string kind = line.text("kind"), layout = line.text("layout");
   const std::string of = "grouped_gemm " + kind + " " + layout;
-  const Extents extents{static_cast<std::int64_t>(splits.size()), splits.empty() ? 0 : *std::max_element(splits.begin(), splits.end()),
-                        line.integer("N"), line.integer("K")};
+  const Extents extents{static_cast<std::int64_t>(splits.size()),
+                        splits.empty() ? 0 : *std::max_element(splits.begin(), splits.end()), line.integer("N"),
+                        line.integer("K")};
   for (int first = 0; first < 4; ++first) {
     for (int second = 1; second < 4; ++second) {
       if (first != second && is_large_pair(extents, first, second)) conditions.insert(pair_fact(kind, first, second));
@@ -100,15 +103,16 @@ class Remaining {
     if (!lacks(fact)) return;
     try {
       add(text, axes);
-    } catch (const InvalidArgument&) {
-    }
+    } catch (const InvalidArgument&) {}
   }
   std::size_t count() const { return made_.size(); }
   std::vector<CaseLine> take() { return std::move(made_); }
 
  private:
   void look(const CaseLine& line) {
-    if (leaves_outputs_out(line) || line.op == "scenario" || line.op.starts_with("splits_to_offsets") || find_key(*find_op(line.op), "K") == nullptr) return;
+    if (leaves_outputs_out(line) || line.op == "scenario" || line.op.starts_with("splits_to_offsets") ||
+        find_key(*find_op(line.op), "K") == nullptr)
+      return;
     std::vector<std::int64_t> splits;
     if (line.has("splits")) splits = line.splits();
     std::int64_t rows = line.op == "quantize" && line.has("R") ? line.integer("R") : 0;
@@ -144,7 +148,9 @@ void quantize_residues(Remaining& remaining) {
     for (std::size_t i = 0; i < std::max(columns.size(), rows.size()); ++i) {
       const std::int64_t all = i < rows.size() ? rows[i] : 3 * step, first = std::min(all, step);
       const std::int64_t K = i < columns.size() ? columns[i] : 8;
-      remaining.add(prefix + " splits=" + show(first) + "," + show(all - first) + " K=" + show(all < 32 || K < 16 ? kTile + K : K), {input, data});
+      remaining.add(
+          prefix + " splits=" + show(first) + "," + show(all - first) + " K=" + show(all < 32 || K < 16 ? kTile + K : K),
+          {input, data});
     }
   }
 }
@@ -183,7 +189,8 @@ void product_depths(Remaining& remaining) {
           const std::string text = prefix + " d_type=" + d + " splits=3";
           if (layout == std::string("TN")) remaining.add_for(fact, text + " N=16 K=" + show(depth));
           if (layout == std::string("NN") && d == kOutputs[eighth % 3]) remaining.add_for(fact, text + " K=16 N=" + show(depth));
-          if (layout == std::string("NT") && remaining.lacks(fact)) splits += (splits.empty() ? "" : ",") + show(depth + (any ? eighth : 0));
+          if (layout == std::string("NT") && remaining.lacks(fact))
+            splits += (splits.empty() ? "" : ",") + show(depth + (any ? eighth : 0));
         }
         if (!splits.empty()) remaining.add(prefix + " d_type=" + d + short_two + " splits=" + splits);
       }
@@ -222,7 +229,8 @@ void product_residues(Remaining& remaining) {
   std::vector<std::int64_t> rows = unmet(remaining, "grouped_gemm", "rows", 1), N = unmet(remaining, "grouped_gemm", "N", 1),
                             K = unmet(remaining, "grouped_gemm", "K", 1);
   std::reverse(N.begin(), N.end());
-  const Axis kind{"kind=bf16", "kind=fp8_per_tensor", "kind=f16", "kind=fp8_block", "kind=bf16"}, layout{"layout=TN", "layout=NN"};
+  const Axis kind{"kind=bf16", "kind=fp8_per_tensor", "kind=f16", "kind=fp8_block", "kind=bf16"},
+      layout{"layout=TN", "layout=NN"};
   for (std::size_t i = 0; i < std::max(rows.size(), N.size()); ++i) {
     const std::int64_t all = i < rows.size() ? rows[i] : 2;
     remaining.add("grouped_gemm splits=1," + show(all - 1) + " N=" + show(i < N.size() ? N[i] : 8) + " K=8", {kind, layout});

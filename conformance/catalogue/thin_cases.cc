@@ -43,7 +43,8 @@ std::vector<CaseLine> thin_lines() {
       }
     }
     for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
-      lines.add(std::string(op) + turn.of({" recipe=none", " recipe=tensor_current", " recipe=fp8_block", " recipe=tensor_delayed"}) + " bias=1" +
+      lines.add(std::string(op) +
+                turn.of({" recipe=none", " recipe=tensor_current", " recipe=fp8_block", " recipe=tensor_delayed"}) + " bias=1" +
                 product(which, false, turn));
     }
   }
@@ -51,15 +52,19 @@ std::vector<CaseLine> thin_lines() {
     const std::string first = rows ? " R=" : " K=", second = rows ? " K=" : " R=";
     for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
       const bool packed = recipe == std::string("nvfp4");
-      for (const char* op : {"quantize recipe=", "dequantize direction=rowwise recipe=", "dequantize direction=columnwise recipe="}) {
+      for (const char* op :
+           {"quantize recipe=", "dequantize direction=rowwise recipe=", "dequantize direction=columnwise recipe="}) {
         lines.add(op + std::string(recipe) + first + turn.long_one() + second + (packed ? "2" : turn.thin()));
       }
       for (const char* op : {"swizzle recipe=", "unswizzle recipe="}) {
-        if (packed || recipe == std::string("mxfp8")) lines.add(op + std::string(recipe) + first + turn.long_one() + second + turn.thin());
+        if (packed || recipe == std::string("mxfp8"))
+          lines.add(op + std::string(recipe) + first + turn.long_one() + second + turn.thin());
       }
     }
-    lines.add(std::string("grouped_dbias") + (rows ? " splits=" : " K=") + turn.long_one() + (rows ? " K=" : " splits=") + turn.thin());
-    lines.add(std::string("delayed_update") + (rows ? " tensors=" : " length=") + turn.long_one() + (rows ? " length=" : " tensors=") + turn.thin());
+    lines.add(std::string("grouped_dbias") + (rows ? " splits=" : " K=") + turn.long_one() + (rows ? " K=" : " splits=") +
+              turn.thin());
+    lines.add(std::string("delayed_update") + (rows ? " tensors=" : " length=") + turn.long_one() +
+              (rows ? " length=" : " tensors=") + turn.thin());
   }
   return lines.take();
 }

@@ -40,7 +40,8 @@ constexpr const char* kProducts[] = {
 
 std::vector<CaseLine> unit_probe_lines() {
   std::vector<CaseLine> lines;
-  for (const char* words : kProducts) lines.push_back(parse_case_line(std::string("grouped_gemm d_type=f32 data=unit_probes ") + words));
+  for (const char* words : kProducts)
+    lines.push_back(parse_case_line(std::string("grouped_gemm d_type=f32 data=unit_probes ") + words));
   return lines;
 }
 

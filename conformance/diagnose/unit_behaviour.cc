@@ -10,10 +10,10 @@
 
 #include "conformance/ops/answer.h"
 #include "conformance/ops/grouped_gemm.h"
-#include "reference/types/format.h"
 #include "reference/gemm/any_order.h"
 #include "reference/gemm/plan.h"
 #include "reference/types/error.h"
+#include "reference/types/format.h"
 
 namespace assay::conformance {
 namespace {
@@ -37,7 +37,8 @@ std::uint32_t widened(Format type, std::uint32_t code) {
 float value_of_f16(std::uint32_t code) {
   const Term term = decode_term(Format::f16, code);
   if (term.kind == Term::Kind::nan) return std::nanf("");
-  const double magnitude = term.kind == Term::Kind::infinity ? INFINITY : std::ldexp(term.significand, term.exponent - term.fraction);
+  const double magnitude =
+      term.kind == Term::Kind::infinity ? INFINITY : std::ldexp(term.significand, term.exponent - term.fraction);
   return static_cast<float>(term.negative ? -magnitude : magnitude);
 }
 
@@ -54,7 +55,8 @@ std::uint32_t chain(const GroupView& group, std::int64_t i, std::int64_t j, cons
     b.push_back(wide ? widened(group.columns.type, y) : y);
     if (a.size() < step && k + 1 < group.depth) continue;
     const std::span<const std::uint8_t> scales{ones, unit.scaling == StepScaling::e8m0_per_32 ? (a.size() + 31) / 32 : 0};
-    acc = tensor_core_step(unit, wide ? Format::f16 : group.rows.type, a, wide ? Format::f16 : group.columns.type, b, acc, scales, scales);
+    acc = tensor_core_step(unit, wide ? Format::f16 : group.rows.type, a, wide ? Format::f16 : group.columns.type, b, acc, scales,
+                           scales);
     a.clear();
     b.clear();
   }
@@ -93,8 +95,9 @@ std::string numbers_of(const TensorCoreUnit& unit) {
 }  // namespace
 
 bool same_arithmetic(const TensorCoreUnit& one, const TensorCoreUnit& other) {
-  return one.products_per_step == other.products_per_step && one.fraction_bits == other.fraction_bits && one.accumulator == other.accumulator &&
-         one.zero_floor == other.zero_floor && one.scaling == other.scaling && one.execution == other.execution;
+  return one.products_per_step == other.products_per_step && one.fraction_bits == other.fraction_bits &&
+         one.accumulator == other.accumulator && one.zero_floor == other.zero_floor && one.scaling == other.scaling &&
+         one.execution == other.execution;
 }
 
 std::vector<std::uint32_t> chain_of(const GroupedGemmView& view, const TensorCoreUnit& unit) {
@@ -155,13 +158,13 @@ std::string plan_of_one_step(const Request& request, std::string_view name) {
       parse_grouped_gemm(asked, parsed);
       const GroupedGemmProblem& problem = parsed.problem;
       std::int64_t longest = problem.layout == GemmLayout::TN ? problem.K : problem.layout == GemmLayout::NN ? problem.N : 0;
-      if (problem.layout == GemmLayout::NT && !parsed.splits.empty()) longest = *std::max_element(parsed.splits.begin(), parsed.splits.end());
+      if (problem.layout == GemmLayout::NT && !parsed.splits.empty())
+        longest = *std::max_element(parsed.splits.begin(), parsed.splits.end());
       if (longest > unit->products_per_step) return "";
       numerics_of(asked);
       return std::string(plan.name);
     } catch (const InvalidArgument&) {  // a plan for another kind
-    } catch (const NotSupported&) {
-    }
+    } catch (const NotSupported&) {}
   }
   return "";
 }

@@ -21,7 +21,8 @@ std::uint32_t adversarial_amax(const Source& s, std::int64_t row, std::int64_t c
     case 3: centre = f.bias == 15 ? -4 : overflow + 1, reach = f.bias == 15 ? 3 : 0; break;
     default: break;
   }
-  const int exponent = centre + (reach == 0 ? 0 : static_cast<int>(pick(w[1], 2 * static_cast<std::uint32_t>(reach) + 1)) - reach);
+  const int exponent =
+      centre + (reach == 0 ? 0 : static_cast<int>(pick(w[1], 2 * static_cast<std::uint32_t>(reach) + 1)) - reach);
   if (!is_peak(s, row, column)) return compose(f, w[1] >> 31, w[0] >> 8, centre - reach - 1 - 24);
   return neighbour(f, compose(f, w[3] & 1, 7, exponent - 2), static_cast<int>(pick(w[2], 7)) - 3);
 }
@@ -97,7 +98,8 @@ std::uint32_t adversarial_alignment(const Source& s, std::int64_t row, std::int6
   const Words w = s.draw(row, column);
   const std::uint32_t significand = 0x80'0000 | w[0] >> 9;
   const bool negative = w[1] >> 31;
-  if (s.fields.bits == 4) return compose(s.fields, negative, at % s.request.step == 0 ? 6 : 1 + pick(w[0], 2), at % s.request.step == 0 ? 0 : -1);
+  if (s.fields.bits == 4)
+    return compose(s.fields, negative, at % s.request.step == 0 ? 6 : 1 + pick(w[0], 2), at % s.request.step == 0 ? 0 : -1);
   if (at % s.request.step == 0) return compose(s.fields, negative, significand, 3 - 23);
   const int half = s.request.fraction_bits / 2;
   if (s.request.role != Role::second) return compose(s.fields, negative, significand, 3 - half - 23);
@@ -112,8 +114,10 @@ std::uint32_t adversarial_promotion(const Source& s, std::int64_t row, std::int6
   const Words w = s.draw(row, column);
   if (at % 128 != 0) return 0;
   const int high = s.fields.bits == 4 ? 2 : 8, low = s.fields.bits == 4 ? -1 : -4;
-  if (at == 0) return compose(s.fields, false, (1u << s.fields.mantissa) + (s.request.role == Role::second ? pick(w[0], 1u << s.fields.mantissa) & ~1u : 0),
-                              high - s.fields.mantissa);
+  if (at == 0)
+    return compose(s.fields, false,
+                   (1u << s.fields.mantissa) + (s.request.role == Role::second ? pick(w[0], 1u << s.fields.mantissa) & ~1u : 0),
+                   high - s.fields.mantissa);
   return compose(s.fields, s.request.role == Role::second && w[1] >> 31, 2 * pick(w[0], 2) + 1, low);
 }
 

@@ -6,17 +6,17 @@
 #include <bit>
 #include <cstdint>
 
-#include "reference/types/format.h"
 #include "reference/types/error.h"
+#include "reference/types/format.h"
 
 namespace assay::conformance {
 
 // How a format's bits are divided. The magnitude codes 0 .. `top` are its finite values in increasing order.
 struct FormatFields {
-  int bits;            // of one code, sign included
-  int mantissa;        // bits
+  int bits;      // of one code, sign included
+  int mantissa;  // bits
   int bias;
-  std::uint32_t top;   // largest finite magnitude
+  std::uint32_t top;       // largest finite magnitude
   std::uint32_t infinity;  // magnitude code, 0 where there is none
   std::uint32_t nan;       // a magnitude code, 0 where there is none
 };

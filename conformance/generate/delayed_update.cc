@@ -19,7 +19,8 @@ void place_specials(Tensor& history, Tensor* reduced) {
   const std::int64_t length = history.shape[0], tensors = history.shape[1];
   for (std::int64_t t = 0; t < tensors; ++t) {
     const std::uint32_t kind = kKinds[t % 5];
-    const std::int64_t place = t / 5 % 3, oldest = std::min<std::int64_t>(1, length - 1), middle = std::min(1 + (length - 1) / 2, length - 1);
+    const std::int64_t place = t / 5 % 3, oldest = std::min<std::int64_t>(1, length - 1),
+                       middle = std::min(1 + (length - 1) / 2, length - 1);
     history.as<std::uint32_t>()[(place == 0 ? 0 : place == 1 ? oldest : middle) * tensors + t] = kind;
     if (reduced != nullptr && place == 0) reduced->as<std::uint32_t>()[t] = kind;
   }
@@ -56,9 +57,11 @@ void generate_delayed_update(const CaseLine& line, Case& result) {
     result.in["reduced"] = amaxes("reduced", 1);
     result.in["reduced"].shape = {pattern.columns};
   }
-  if (data == "every_special") place_specials(result.in["amax_history"], line.integer("reduced") == 1 ? &result.in["reduced"] : nullptr);
-  result.in["scale"] = group_floats({.kind = scale_kind_of(line.text("scales")), .seed = pattern.seed, .tensor = "scale", .centre = 6},
-                                    static_cast<std::size_t>(pattern.columns));
+  if (data == "every_special")
+    place_specials(result.in["amax_history"], line.integer("reduced") == 1 ? &result.in["reduced"] : nullptr);
+  result.in["scale"] =
+      group_floats({.kind = scale_kind_of(line.text("scales")), .seed = pattern.seed, .tensor = "scale", .centre = 6},
+                   static_cast<std::size_t>(pattern.columns));
 }
 
 }  // namespace assay::conformance::inputs

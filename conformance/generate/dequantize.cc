@@ -41,7 +41,8 @@ void generate_dequantize(const CaseLine& line, Case& result) {
   Tensor codes = make(type, {rows.total, columns / halves});
   if (columnwise && recipe != Recipe::mxfp8) {
     bits = transpose_groups(bits, rows.splits, columns);
-    codes.shape = rows.grouped ? std::vector<std::int64_t>{codes.elements()} : std::vector<std::int64_t>{columns, rows.total / halves};
+    codes.shape =
+        rows.grouped ? std::vector<std::int64_t>{codes.elements()} : std::vector<std::int64_t>{columns, rows.total / halves};
   }
   store(bits, codes);
   result.in[prefix + "data"] = std::move(codes);

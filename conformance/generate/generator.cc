@@ -1,9 +1,9 @@
 #include "conformance/generate/generator.h"
 
 #include "conformance/cases/case_schema.h"
+#include "conformance/cases/scenario.h"
 #include "conformance/generate/ops.h"
 #include "conformance/generate/tensors.h"
-#include "conformance/cases/scenario.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -25,17 +25,21 @@ std::uint32_t largest_code(Format type) {
 void enlarge_rows_beyond(const CaseLine& line, Case& result) {
   const std::int64_t extra = line.integer("extra_rows"), rows = inputs::sum_of(line.splits()) + extra;
   for (auto& [name, tensor] : result.in) {
-    const bool data = name == "x" || name == "dy" || name.starts_with("x_") || name.starts_with("dy_") || name == "rowwise_data" || name == "columnwise_data";
+    const bool data = name == "x" || name == "dy" || name.starts_with("x_") || name.starts_with("dy_") ||
+                      name == "rowwise_data" || name == "columnwise_data";
     if (!data || (name.find('_') != std::string::npos && !name.ends_with("_data"))) continue;
     const std::int64_t count = tensor.elements() / rows * extra;
-    const std::vector<std::uint32_t> codes(static_cast<std::size_t>(count * (tensor.type == Format::e2m1 ? 2 : 1)), largest_code(tensor.type));
-    inputs::store(codes, tensor, tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1) - static_cast<std::int64_t>(codes.size()));
+    const std::vector<std::uint32_t> codes(static_cast<std::size_t>(count * (tensor.type == Format::e2m1 ? 2 : 1)),
+                                           largest_code(tensor.type));
+    inputs::store(codes, tensor,
+                  tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1) - static_cast<std::int64_t>(codes.size()));
   }
 }
 
 std::vector<std::string> outputs_of_quantize(const CaseLine& line) {
   const std::string recipe = line.text("recipe"), direction = line.text("direction"), part = line.text("outputs");
-  const bool rowwise = direction != "columnwise", columnwise = direction != "rowwise", all = part == "all", some = leaves_outputs_out(line);
+  const bool rowwise = direction != "columnwise", columnwise = direction != "rowwise", all = part == "all",
+             some = leaves_outputs_out(line);
   const bool per_tensor = recipe.starts_with("tensor"), nvfp4 = recipe == "nvfp4";
   std::vector<std::string> outputs;
   const auto add = [&](std::string_view of, bool usual, const char* name) {
@@ -44,7 +48,8 @@ std::vector<std::string> outputs_of_quantize(const CaseLine& line) {
   if (rowwise) add("codes", true, "rowwise_data");
   if (rowwise) add("scale_inv", true, "rowwise_scale_inv");
   if (columnwise) add("codes", true, "columnwise_data");
-  if (columnwise && (all || !(per_tensor && rowwise))) add("scale_inv", true, "columnwise_scale_inv");  // one serves both directions
+  if (columnwise && (all || !(per_tensor && rowwise)))
+    add("scale_inv", true, "columnwise_scale_inv");  // one serves both directions
   const bool amax = all || (nvfp4 ? line.text("amax") == "own" : recipe == "tensor_current");
   if (per_tensor || (nvfp4 && rowwise)) add("amax", amax, "amax");
   if (nvfp4 && columnwise) add("amax", amax, "columnwise_amax");

@@ -48,7 +48,9 @@ struct GroupedGemmMaker {
   bool reads_c() const;
   void describe_operands();
   void describe_wide_sums();
-  std::vector<std::int64_t>::const_iterator group_after(std::int64_t row) const { return std::upper_bound(starts.begin(), starts.end(), row); }
+  std::vector<std::int64_t>::const_iterator group_after(std::int64_t row) const {
+    return std::upper_bound(starts.begin(), starts.end(), row);
+  }
   void add(const std::string& name, std::int64_t columns, bool weights, bool contract_rows, Role role);
   void add_operands();
   void add_addends();
@@ -86,7 +88,8 @@ void GroupedGemmMaker::describe_operands() {
   const std::int64_t spread = block_scaled && line.text("scales") == "pow2" && !level ? 2 : 1;
   operand.scaled = scaled;
   operand.scale_layout = scaled && (kind == "mxfp8" || kind == "nvfp4") && line.text("scale_layout") == "swizzled"
-                             ? ScaleLayout::swizzled : ScaleLayout::compact;
+                             ? ScaleLayout::swizzled
+                             : ScaleLayout::compact;
   operand.pattern.pattern = data;
   operand.pattern.seed = seed;
   operand.pattern.contraction = longest;
@@ -106,8 +109,12 @@ void GroupedGemmMaker::describe_operands() {
 }
 
 void GroupedGemmMaker::describe_wide_sums() {
-  const bool fp22 = (kind == "fp8_per_tensor" || kind == "fp8_block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
-  const Format element = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1 : Format::e4m3;
+  const bool fp22 =
+      (kind == "fp8_per_tensor" || kind == "fp8_block") && (line.text("arch") == "sm89" || line.text("arch") == "sm90");
+  const Format element = kind == "bf16"    ? Format::bf16
+                         : kind == "f16"   ? Format::f16
+                         : kind == "nvfp4" ? Format::e2m1
+                                           : Format::e4m3;
   const std::int64_t block = kind == "fp8_block" ? 128 : kind == "mxfp8" ? 32 : kind == "nvfp4" ? 16 : 0;
   const WideSums wide = wide_sums_for(longest, fp22 ? 13 : 23, block, kind == "fp8_block", element, d_type, reads_c() ? 5 : 0);
   operand.pattern.period = wide.period;
@@ -129,10 +136,15 @@ void GroupedGemmMaker::describe_wide_sums() {
 void GroupedGemmMaker::add(const std::string& name, std::int64_t columns, bool weights, bool contract_rows, Role role) {
   OperandRequest each = operand;
   each.name = name;
-  each.type = kind == "bf16" ? Format::bf16 : kind == "f16" ? Format::f16 : kind == "nvfp4" ? Format::e2m1
-                                                            : format_of(line.text(name + "_type"));
-  each.recipe = kind == "mxfp8" ? Recipe::mxfp8 : kind == "nvfp4" ? Recipe::nvfp4 : kind == "fp8_per_tensor" ? Recipe::tensor_current
-                : weights && line.text("weight_block") == "128x128" ? Recipe::block_128x128 : Recipe::block_1x128;
+  each.type = kind == "bf16"    ? Format::bf16
+              : kind == "f16"   ? Format::f16
+              : kind == "nvfp4" ? Format::e2m1
+                                : format_of(line.text(name + "_type"));
+  each.recipe = kind == "mxfp8"                                     ? Recipe::mxfp8
+                : kind == "nvfp4"                                   ? Recipe::nvfp4
+                : kind == "fp8_per_tensor"                          ? Recipe::tensor_current
+                : weights && line.text("weight_block") == "128x128" ? Recipe::block_128x128
+                                                                    : Recipe::block_1x128;
   // Rows that are summed over are read in the columnwise storage, but by FP8 per-tensor products of sm100 on, which
   // take any storage.
   const bool any_storage = kind == "fp8_per_tensor" && line.text("arch").size() > 4;

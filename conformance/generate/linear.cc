@@ -49,8 +49,8 @@ void generate_linear(const CaseLine& line, Case& result) {
   };
   const auto add_scale = [&](std::string name) {
     if (recipe != "tensor_delayed") return;
-    result.in[name + "_scale"] = group_floats({.kind = ScaleKind::plain, .seed = seed, .tensor = name + "_scale", .centre = 6},
-                                              rows.splits.size());
+    result.in[name + "_scale"] =
+        group_floats({.kind = ScaleKind::plain, .seed = seed, .tensor = name + "_scale", .centre = 6}, rows.splits.size());
   };
   if (!forward) {
     add("dy", rows.total, rows.active, N, Role::first);

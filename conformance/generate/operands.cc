@@ -36,8 +36,8 @@ void add_operand(Case& result, const OperandRequest& operand) {
   scale.tensor = prefix + "scale_inv";
   result.in[prefix + "data"] = std::move(data);
   result.in[prefix + "scale_inv"] =
-      block_scales_tensor(scale, operand.recipe, operand.columnwise ? Direction::columnwise : Direction::rowwise,
-                          operand.splits, operand.columns, true, operand.scale_layout);
+      block_scales_tensor(scale, operand.recipe, operand.columnwise ? Direction::columnwise : Direction::rowwise, operand.splits,
+                          operand.columns, true, operand.scale_layout);
   if (operand.recipe == Recipe::nvfp4) {
     ScaleRequest amax = operand.scale;
     amax.tensor = prefix + "amax";
@@ -53,7 +53,8 @@ void add_operand(Case& result, const OperandRequest& operand) {
   }
 }
 
-WideSums wide_sums_for(std::int64_t longest, int fraction_bits, std::int64_t block, bool outside, Format element, Format output, int spare) {
+WideSums wide_sums_for(std::int64_t longest, int fraction_bits, std::int64_t block, bool outside, Format element, Format output,
+                       int spare) {
   const bool narrow = output != Format::f32;
   const int most = 23 - spare;  // fraction bits of f32 that are left
   const std::int64_t blocks = block == 0 ? 1 : std::max<std::int64_t>(1, (longest + block - 1) / block);
@@ -68,7 +69,10 @@ WideSums wide_sums_for(std::int64_t longest, int fraction_bits, std::int64_t blo
   sums.anchor = block == 0 ? std::min(inside, most) : outside ? inside : std::min(inside, most - 2 * sums.spread - several);
   // The sum of everything but the anchors stays below three quarters of one.
   const std::int64_t length = std::max<std::int64_t>(block == 0 ? longest : std::min(block, longest), 1);
-  const int largest = narrow ? (output == Format::bf16 ? 2 : 4) : element == Format::e2m1 ? 4 : fields_of(element).bits == 8 ? 7 : 255;
+  const int largest = narrow                         ? (output == Format::bf16 ? 2 : 4)
+                      : element == Format::e2m1      ? 4
+                      : fields_of(element).bits == 8 ? 7
+                                                     : 255;
   sums.amplitude = largest;
   while (sums.amplitude > 2 && length * sums.amplitude * sums.amplitude > (std::int64_t{3} << sums.anchor) / 4) --sums.amplitude;
   require(element == Format::e2m1 || length * 2 <= (std::int64_t{3} << sums.anchor) / 4, "data", "wide_sums",

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "conformance/generate/patterns.h"
 #include "conformance/generate/scales.h"
 #include "conformance/generate/tensors.h"
-#include "conformance/generate/patterns.h"
 
 namespace assay::conformance::inputs {
 
@@ -37,7 +37,8 @@ struct WideSums {
 };
 // `fraction_bits`: of the narrowest accumulator, 13 or 23. `block`: products that share a scale, 0 where all do; `outside`:
 // the scales multiply sums of f32. `spare`: bits to leave for C. Errors: a sum too long for that.
-WideSums wide_sums_for(std::int64_t longest, int fraction_bits, std::int64_t block, bool outside, Format element, Format output, int spare);
+WideSums wide_sums_for(std::int64_t longest, int fraction_bits, std::int64_t block, bool outside, Format element, Format output,
+                       int spare);
 
 // Largest amplitude whose sums stay below 2^13 units with scales that differ by up to `spread` on each side.
 int amplitude_for(std::int64_t length, std::int64_t spread);

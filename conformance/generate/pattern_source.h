@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "conformance/generate/compose.h"
-#include "conformance/support/counter_random.h"
 #include "conformance/generate/patterns.h"
+#include "conformance/support/counter_random.h"
 
 namespace assay::conformance {
 
@@ -39,7 +39,8 @@ struct Source {
       constexpr auto kMax = static_cast<std::int64_t>(WordRun::kMax);
       ahead_first = column / kMax * kMax;
       ahead_end = std::min(ahead_first + kMax, request.columns);
-      element.fill(static_cast<std::uint64_t>(row * request.columns + ahead_first), static_cast<std::size_t>(ahead_end - ahead_first), ahead);
+      element.fill(static_cast<std::uint64_t>(row * request.columns + ahead_first),
+                   static_cast<std::size_t>(ahead_end - ahead_first), ahead);
     }
     const auto at = static_cast<std::size_t>(column - ahead_first);
     return {ahead.words[0][at], ahead.words[1][at], ahead.words[2][at], ahead.words[3][at]};

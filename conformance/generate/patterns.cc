@@ -4,8 +4,8 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/pattern_source.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -47,9 +47,10 @@ std::uint32_t sprinkled(const Source& s, std::int64_t row, std::int64_t column, 
     // In a product one special spoils a whole row of D: one row in eight has one; zeros of both signs are everywhere.
     const std::int64_t line = s.free(row, column);
     const std::uint32_t chosen = s.grid(line, -2);
-    const std::int64_t length = std::max<std::int64_t>(s.request.contract_rows ? std::min(s.request.rows, s.request.contraction)
-                                                                               : s.request.columns, 1);
-    if (chosen % 8 == 0 && s.k(row, column) == static_cast<std::int64_t>(pick(s.grid(line, -3), static_cast<std::uint32_t>(length)))) {
+    const std::int64_t length =
+        std::max<std::int64_t>(s.request.contract_rows ? std::min(s.request.rows, s.request.contraction) : s.request.columns, 1);
+    if (chosen % 8 == 0 &&
+        s.k(row, column) == static_cast<std::int64_t>(pick(s.grid(line, -3), static_cast<std::uint32_t>(length)))) {
       return special(s, w, with_infinity);
     }
     if (w[2] % 16 == 0) return w[3] & 1 ? sign_bit(s.fields) : 0;
@@ -103,7 +104,9 @@ std::uint32_t midpoint(const Source& s, std::int64_t row, std::int64_t column, b
   return beside ? neighbour(s.fields, code, static_cast<int>(pick(w[2], 3)) - 1) : code;
 }
 std::uint32_t ties(const Source& s, std::int64_t row, std::int64_t column) { return midpoint(s, row, column, false); }
-std::uint32_t adversarial_midpoints(const Source& s, std::int64_t row, std::int64_t column) { return midpoint(s, row, column, true); }
+std::uint32_t adversarial_midpoints(const Source& s, std::int64_t row, std::int64_t column) {
+  return midpoint(s, row, column, true);
+}
 
 // Nineteen in twenty are 0, and a quarter of all 4 x 128 regions entirely.
 std::uint32_t sparse(const Source& s, std::int64_t row, std::int64_t column) {
@@ -140,7 +143,8 @@ std::uint32_t clustered(const Source& s, std::int64_t row, std::int64_t column) 
   const int reach = s.fields.bits == 4 ? 1 : s.fields.bits == 8 ? 4 : 4 + static_cast<int>(line % 5);
   const int centre = s.fields.bits == 4 ? 1 : static_cast<int>(line / 8 % 3) - 1 + (s.is_code ? 1 : 0);
   const bool planted = copies || within == a;
-  const int exponent = planted ? centre + reach : centre - reach + static_cast<int>(pick(w[1], 2 * static_cast<std::uint32_t>(reach)));
+  const int exponent =
+      planted ? centre + reach : centre - reach + static_cast<int>(pick(w[1], 2 * static_cast<std::uint32_t>(reach)));
   const bool negative = (w[2] >> 31) != (copies && s.request.role != Role::second);
   return compose(s.fields, negative, 0x80'0000 | w[0] >> 9, exponent - 23);
 }
@@ -152,7 +156,8 @@ std::uint32_t every_code(const Source& s, std::int64_t row, std::int64_t column)
   const auto index = static_cast<std::uint64_t>(row * s.request.columns + column);
   if (f.bits == 32) return static_cast<std::uint32_t>(index << 16) | (s.draw(row, column)[0] & 0xffff);
   const std::uint32_t mask = (1u << f.bits) - 1;
-  const std::uint32_t code = (f.bits <= 8 ? static_cast<std::uint32_t>(column + 13 * row) : static_cast<std::uint32_t>(index)) & mask;
+  const std::uint32_t code =
+      (f.bits <= 8 ? static_cast<std::uint32_t>(column + 13 * row) : static_cast<std::uint32_t>(index)) & mask;
   const bool finite = (code & (mask >> 1)) <= f.top;
   return finite || s.request.role == Role::value ? code : code & sign_bit(f);
 }
@@ -209,6 +214,7 @@ struct Pattern {
   Element element;
 };
 
+// clang-format off
 constexpr Pattern kPatterns[] = {
     {{"uniform", "uniform in (-1, 1); codes fill their range"}, uniform},
     {{"normal", "near to a normal distribution, from integer sums"}, normal},
@@ -239,6 +245,7 @@ constexpr Pattern kPatterns[] = {
     {{"adversarial_promotion", "f32 additions between promotion blocks of K that are ties"}, adversarial_promotion},
     {{"unit_probes", "sums that tell one tensor-core unit from another (unit_probes.h)"}, unit_probe},
 };
+// clang-format on
 
 }  // namespace
 
@@ -260,7 +267,8 @@ const Pattern& checked(const PatternRequest& request) {
     names.push_back(each.info.name);
     if (each.info.name == request.pattern) found = &each;
   }
-  if (found == nullptr) throw InvalidArgument("pattern", request.pattern, "the name of a data pattern" + did_you_mean(request.pattern, names));
+  if (found == nullptr)
+    throw InvalidArgument("pattern", request.pattern, "the name of a data pattern" + did_you_mean(request.pattern, names));
   require(request.block >= 1 && request.step >= 2, "block", request.block, "blocks of 1 and steps of 2 or more");
   return *found;
 }
@@ -271,8 +279,8 @@ void fill_pattern_rows(const PatternRequest& request, std::int64_t first_row, st
   const Element element = checked(request).element;
   Source source{request};
   const std::int64_t columns = request.columns, rows = columns == 0 ? 0 : static_cast<std::int64_t>(bits.size()) / columns;
-  require(rows * columns == static_cast<std::int64_t>(bits.size()) && first_row >= 0 && first_row + rows <= request.rows, "bits", bits.size(),
-          "one word for each element of whole rows");
+  require(rows * columns == static_cast<std::int64_t>(bits.size()) && first_row >= 0 && first_row + rows <= request.rows, "bits",
+          bits.size(), "one word for each element of whole rows");
   for (std::int64_t row = 0; row < rows; ++row) {
     source.begin_row(first_row + row);
     for (std::int64_t column = 0; column < columns; ++column) {
@@ -286,8 +294,9 @@ void fill_pattern(const PatternRequest& request, std::span<std::uint32_t> bits) 
   require(static_cast<std::int64_t>(bits.size()) == request.rows * request.columns, "bits", bits.size(), "one word an element");
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(request.columns, 1));
   parallel_for(request.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    fill_pattern_rows(request, begin, bits.subspan(static_cast<std::size_t>(begin * request.columns),
-                                                   static_cast<std::size_t>((end - begin) * request.columns)));
+    fill_pattern_rows(request, begin,
+                      bits.subspan(static_cast<std::size_t>(begin * request.columns),
+                                   static_cast<std::size_t>((end - begin) * request.columns)));
   });
 }
 

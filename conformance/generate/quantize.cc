@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "conformance/generate/compose.h"
-#include "conformance/support/counter_random.h"
 #include "conformance/generate/scales.h"
 #include "conformance/generate/tensors.h"
+#include "conformance/support/counter_random.h"
 
 namespace assay::conformance::inputs {
 namespace {
@@ -30,7 +30,8 @@ Tensor doubled_amax(const std::vector<std::uint32_t>& bits, Format type, const R
     const std::uint32_t field = largest >> f.mantissa, mantissa = largest & ((1u << f.mantissa) - 1);
     const std::uint32_t significand = field == 0 ? mantissa : mantissa | 1u << f.mantissa;
     const int exponent = static_cast<int>(std::max(field, 1u)) - f.bias - f.mantissa;
-    tensor.as<std::uint32_t>()[g] = largest == f.infinity ? 0x7f80'0000 : compose(fields_of(Format::f32), false, significand, exponent + 1);
+    tensor.as<std::uint32_t>()[g] =
+        largest == f.infinity ? 0x7f80'0000 : compose(fields_of(Format::f32), false, significand, exponent + 1);
   }
   return tensor;
 }
@@ -142,7 +143,10 @@ void generate_quantize(const CaseLine& line, Case& result) {
 
   if (rows.grouped) result.in["splits"] = integers_tensor(rows.splits, Format::i64, "splits");
   if (recipe == Recipe::tensor_delayed) {
-    result.in["scale"] = group_floats({.kind = scale_kind_of(line.text("scales")), .seed = seed, .tensor = "scale", .centre = 6,
+    result.in["scale"] = group_floats({.kind = scale_kind_of(line.text("scales")),
+                                       .seed = seed,
+                                       .tensor = "scale",
+                                       .centre = 6,
                                        .tie_bits = pattern.target == Format::e4m3 ? 5 : 4},
                                       rows.splits.size());
   }

@@ -77,14 +77,17 @@ std::vector<Case> replay_steps(const CaseLine& line) {
         if (has_key(line, key)) changed = turned(changed, key, i);
       }
     }
-    if ((plan.data || plan.scales) && has_key(line, "seed")) changed = with(changed, "seed", std::to_string(line.integer("seed") + i));
+    if ((plan.data || plan.scales) && has_key(line, "seed"))
+      changed = with(changed, "seed", std::to_string(line.integer("seed") + i));
     Case step = generate(changed);
     step.name = first.name;
     for (auto& [name, tensor] : step.in) {
       const Tensor& before = first.in.at(name);
       require(tensor.type == before.type && tensor.shape == before.shape, "replay", name, "inputs that keep their shape");
-      if (!changes(name, plan)) tensor.bytes = before.bytes;
-      else if (plan.pieces) keep_piece(steps.back().in.at(name), i, tensor);
+      if (!changes(name, plan))
+        tensor.bytes = before.bytes;
+      else if (plan.pieces)
+        keep_piece(steps.back().in.at(name), i, tensor);
     }
     if (plan.noop) {
       constexpr float kFlags[] = {0, 1, 1, 0, 1};

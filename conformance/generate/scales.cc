@@ -42,8 +42,10 @@ std::uint32_t beside_tie(int bits, std::uint32_t word) {
 std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std::int64_t g, std::int64_t i, std::int64_t j,
                          bool at_end, std::uint64_t index) {
   const Words w = random.words(index);
-  const int wave = r.level ? 0 : static_cast<int>(r.narrow ? (at_end && r.ends != 0 ? r.ends : (g + i + r.spread * j) % (r.spread + 1))
-                                                        : (g + 2 * i + 3 * j) % 5);
+  const int wave = r.level
+                       ? 0
+                       : static_cast<int>(r.narrow ? (at_end && r.ends != 0 ? r.ends : (g + i + r.spread * j) % (r.spread + 1))
+                                                   : (g + 2 * i + 3 * j) % 5);
   const int exponent = r.kind == ScaleKind::ones ? 0 : r.centre + wave - (r.narrow ? 0 : 2);
   const bool edge = r.kind == ScaleKind::edge && w[2] % 4 == 0;
   if (r.kind == ScaleKind::specials) {
@@ -54,7 +56,8 @@ std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std
   if (r.kind == ScaleKind::negative) {
     ScaleRequest plain = r;
     plain.kind = ScaleKind::plain;
-    const std::uint32_t code = scale_code(plain, random, g, i, j, at_end, index), sign = r.type == Format::f32 ? 0x8000'0000 : 0x80;
+    const std::uint32_t code = scale_code(plain, random, g, i, j, at_end, index),
+                        sign = r.type == Format::f32 ? 0x8000'0000 : 0x80;
     return g + i + j == 0 || w[1] % 2 != 0 ? code | sign : code;
   }
   if (r.kind == ScaleKind::opposed) {
@@ -101,8 +104,8 @@ ScaleKind scale_kind_of(const std::string& word) {
                               : ScaleKind::two_roundings;
 }
 
-Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction direction, const std::vector<std::int64_t>& splits,
-                           std::int64_t columns, bool grouped, ScaleLayout layout) {
+Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction direction,
+                           const std::vector<std::int64_t>& splits, std::int64_t columns, bool grouped, ScaleLayout layout) {
   ScaleRequest r = request;
   r.type = scale_format(recipe);
   const CounterRandom random(r.seed, r.tensor);
@@ -117,7 +120,8 @@ Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction
     for (std::int64_t i = 0; i < shape.used_rows; ++i) {
       for (std::int64_t j = 0; j < shape.used_columns; ++j) {
         const std::int64_t at = offsets[g] + i * shape.columns + j;
-        const std::uint32_t code = scale_code(r, random, static_cast<std::int64_t>(g), i, j, j == 0 || j == shape.used_columns - 1, static_cast<std::uint64_t>(at));
+        const std::uint32_t code = scale_code(r, random, static_cast<std::int64_t>(g), i, j,
+                                              j == 0 || j == shape.used_columns - 1, static_cast<std::uint64_t>(at));
         store(std::span(&code, 1), tensor, at);
       }
     }

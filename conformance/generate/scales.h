@@ -11,7 +11,10 @@
 namespace assay::conformance::inputs {
 
 enum class ScaleKind {
-  plain, pow2, edge, ones,
+  plain,
+  pow2,
+  edge,
+  ones,
   specials,       // infinite, NaN, negative, -0, 0 and subnormal ones in turn along groups and blocks, plain ones between
   opposed,        // of the first operand the largest finite, of the second the smallest normal: `opposed_low`
   negative,       // plain ones, of which the first and about half of the others are negative: none of E8M0
@@ -27,16 +30,16 @@ struct ScaleRequest {
   int centre = -8;      // exponent around which scales lie
   bool narrow = false;  // neighbours differ, all within 2^spread: keeps sums of integers order-free
   int spread = 1;
-  int ends = 0;         // narrow: exponent of the first and the last block along a row, if not 0
-  bool level = false;   // all the same
+  int ends = 0;        // narrow: exponent of the first and the last block along a row, if not 0
+  bool level = false;  // all the same
   bool opposed_low = false;
-  int tie_bits = 9;     // two_roundings: bits of the tie; 9 for bf16, 5 for e4m3, 4 for e5m2
-  bool with_nan = true; // edge: E8M0 and E4M3 have a code for NaN
+  int tie_bits = 9;      // two_roundings: bits of the tie; 9 for bf16, 5 for e4m3, 4 for e5m2
+  bool with_nan = true;  // edge: E8M0 and E4M3 have a code for NaN
 };
 
 // Scales of all groups, group after group, each padded by itself. Shape: 2-D for a single tensor, else flat.
-Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction direction, const std::vector<std::int64_t>& splits,
-                           std::int64_t columns, bool grouped, ScaleLayout layout);
+Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction direction,
+                           const std::vector<std::int64_t>& splits, std::int64_t columns, bool grouped, ScaleLayout layout);
 
 // One f32 a group: scales that are given, tensor amaxes.
 Tensor group_floats(ScaleRequest request, std::size_t groups);

@@ -40,9 +40,10 @@ std::uint32_t first_specials(const Source& s, std::int64_t row, std::int64_t col
     return of_kind(s, w, static_cast<int>((row / 2 + column / 2) % kinds));
   }
   const std::int64_t line = s.free(row, column);
-  const std::int64_t length = std::max<std::int64_t>(s.request.contract_rows ? std::min(s.request.rows, s.request.contraction)
-                                                                             : s.request.columns, 1);
-  if (line % 3 == 1 && s.k(row, column) == static_cast<std::int64_t>(pick(s.grid(line, -3), static_cast<std::uint32_t>(length)))) {
+  const std::int64_t length =
+      std::max<std::int64_t>(s.request.contract_rows ? std::min(s.request.rows, s.request.contraction) : s.request.columns, 1);
+  if (line % 3 == 1 &&
+      s.k(row, column) == static_cast<std::int64_t>(pick(s.grid(line, -3), static_cast<std::uint32_t>(length)))) {
     return of_kind(s, w, static_cast<int>(line / 3 % kinds));
   }
   return uniform_bits(s, w);
@@ -72,8 +73,8 @@ std::uint32_t adversarial_cancelling(const Source& s, std::int64_t row, std::int
   const bool four_bits = s.fields.bits == 4;
   if (at == 0) return compose(s.fields, s.draw(row, column)[1] >> 31, 1, four_bits ? -1 : -4);
   const Words pair = s.shared.words(static_cast<std::uint64_t>(at / step));
-  const std::int64_t first = 1 + pick(pair[0], static_cast<std::uint32_t>(step / 2 - 1)), second = step / 2 + pick(pair[1],
-      static_cast<std::uint32_t>(step / 2));
+  const std::int64_t first = 1 + pick(pair[0], static_cast<std::uint32_t>(step / 2 - 1)),
+                     second = step / 2 + pick(pair[1], static_cast<std::uint32_t>(step / 2));
   if (within != first && within != second) return 0;
   // Both of a pair are drawn at the place of the first. A pair that the end of the sum cuts is left out.
   if (at - within + second >= s.request.contraction) return 0;

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/support/counter_random.h"
 #include "conformance/generate/scales.h"
 #include "conformance/generate/tensors.h"
+#include "conformance/support/counter_random.h"
 #include "reference/layout/swizzle.h"
 
 namespace assay::conformance::inputs {
@@ -39,8 +39,7 @@ void generate_swizzle(const CaseLine& line, Case& result) {
       }
     }
     const auto size = static_cast<std::size_t>(shape.elements());
-    swizzle_scales(recipe, direction, rows.splits[g], columns, {group, size},
-                   {swizzled.as<std::uint8_t>() + offsets[g], size});
+    swizzle_scales(recipe, direction, rows.splits[g], columns, {group, size}, {swizzled.as<std::uint8_t>() + offsets[g], size});
   }
   result.in[from_compact ? "compact" : "swizzled"] = from_compact ? std::move(scales) : std::move(swizzled);
 }

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "conformance/cases/case_schema.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance::inputs {
 namespace {
@@ -62,15 +62,9 @@ std::uint32_t nan_code(Format type) {
 void store(std::span<const std::uint32_t> codes, Tensor& tensor, std::int64_t first) {
   if (codes.empty()) return;  // neither side need have memory then
   switch (tensor.type == Format::e2m1 ? 4 : bits_of(tensor.type)) {
-    case 32:
-      std::memcpy(tensor.as<std::uint32_t>() + first, codes.data(), codes.size_bytes());
-      break;
-    case 16:
-      std::copy(codes.begin(), codes.end(), tensor.as<std::uint16_t>() + first);
-      break;
-    case 8:
-      std::copy(codes.begin(), codes.end(), tensor.as<std::uint8_t>() + first);
-      break;
+    case 32: std::memcpy(tensor.as<std::uint32_t>() + first, codes.data(), codes.size_bytes()); break;
+    case 16: std::copy(codes.begin(), codes.end(), tensor.as<std::uint16_t>() + first); break;
+    case 8: std::copy(codes.begin(), codes.end(), tensor.as<std::uint8_t>() + first); break;
     default:  // two codes a byte, the lower index in the low nibble
       for (std::size_t i = 0; i < codes.size(); ++i) {
         const std::int64_t at = first + static_cast<std::int64_t>(i);
@@ -82,8 +76,8 @@ void store(std::span<const std::uint32_t> codes, Tensor& tensor, std::int64_t fi
 
 std::vector<std::uint32_t> pattern_bits(const PatternRequest& request) {
   std::int64_t elements = 0;
-  require(!__builtin_mul_overflow(request.rows, request.columns, &elements) && elements <= kMaxElements, "size",
-          request.columns, "tensors of at most 2^36 elements");
+  require(!__builtin_mul_overflow(request.rows, request.columns, &elements) && elements <= kMaxElements, "size", request.columns,
+          "tensors of at most 2^36 elements");
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(elements));
   fill_pattern(request, bits);
   return bits;
@@ -123,7 +117,8 @@ void store_pattern(const PatternRequest& request, std::int64_t active, Tensor& t
       }
       column.resize(static_cast<std::size_t>(chunk.rows));
       for (std::int64_t c = 0; c < columns; ++c) {
-        for (std::int64_t r = 0; r < chunk.rows; ++r) column[static_cast<std::size_t>(r)] = bits[static_cast<std::size_t>(r * columns + c)];
+        for (std::int64_t r = 0; r < chunk.rows; ++r)
+          column[static_cast<std::size_t>(r)] = bits[static_cast<std::size_t>(r * columns + c)];
         store(column, tensor, chunk.group_first * columns + c * chunk.group_rows + (chunk.first - chunk.group_first));
       }
     }

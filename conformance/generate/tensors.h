@@ -13,7 +13,6 @@
 
 namespace assay::conformance::inputs {
 
-
 Tensor make(Format type, std::vector<std::int64_t> shape);
 
 std::int64_t sum_of(const std::vector<std::int64_t>& values);

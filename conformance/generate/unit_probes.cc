@@ -7,9 +7,9 @@
 namespace assay::conformance {
 namespace {
 
-constexpr int kLargest = 8;              // log2 of the operands of B
+constexpr int kLargest = 8;                // log2 of the operands of B
 constexpr int kWeights[] = {8, -8, 8, 0};  // log2 of the second operand at k, k + 4, ...
-constexpr int kFewest = 8, kMax = 32;   // bits below B
+constexpr int kFewest = 8, kMax = 32;      // bits below B
 
 ProbeTerm large(int k, bool negative) { return {k, 4, kLargest, negative}; }
 // 2^-below B in the four products from k on.
@@ -27,10 +27,12 @@ std::vector<UnitProbe> make_probes() {
     probe.wide = wide;
   };
   const auto bits = [](int below) { return "2^-" + std::to_string(below) + " B"; };
-  for (int below = kFewest; below <= kMax; ++below) add("B, " + bits(below) + ", -B", {large(0, false), small(0, below), large(2, true)});
+  for (int below = kFewest; below <= kMax; ++below)
+    add("B, " + bits(below) + ", -B", {large(0, false), small(0, below), large(2, true)});
   for (int below = kFewest; below <= 26; ++below) add("B, 1.75 * " + bits(below), {large(0, false), small(0, below, 7)});
   // A later step would cut the sum to its own bits.
-  for (int below = kFewest; below <= 26; ++below) add("at the end B, B, 1.75 * " + bits(below), {large(-4, false), large(-2, false), small(-4, below, 7)});
+  for (int below = kFewest; below <= 26; ++below)
+    add("at the end B, B, 1.75 * " + bits(below), {large(-4, false), large(-2, false), small(-4, below, 7)});
   for (const int step : {4, 8, 16, 32}) {
     for (const int below : {8, 9, 10, 11, 12, 13, 14, 22, 23, 24, 25}) {
       add("B, B, " + bits(below) + ", and from product " + std::to_string(step) + " on -B, -B",
@@ -65,7 +67,8 @@ std::uint32_t unit_probe(const Source& s, std::int64_t row, std::int64_t column)
   if (probe.wide && s.request.type != Format::bf16) return 0;
   for (int i = 0; i < probe.count; ++i) {
     const ProbeTerm& term = probe.terms[i];
-    if ((term.k < 0 ? s.request.contraction + term.k : term.k) == k) return compose(s.fields, term.negative, static_cast<std::uint32_t>(term.quarters), term.exponent - 2);
+    if ((term.k < 0 ? s.request.contraction + term.k : term.k) == k)
+      return compose(s.fields, term.negative, static_cast<std::uint32_t>(term.quarters), term.exponent - 2);
   }
   return 0;
 }

@@ -7,21 +7,22 @@
 #include <cstring>
 #include <limits>
 
+#include "conformance/diagnose/unit_behaviour.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/compare/outside_bounds.h"
 #include "conformance/judge/expectation_request.h"
 #include "conformance/judge/statement.h"
 #include "conformance/judge/trial.h"
-#include "conformance/diagnose/unit_behaviour.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
 // Outputs of these specs in `storage`.
-void give_outputs(Request& request, const std::vector<OutputSpec>& specs, std::map<std::string, std::vector<std::byte>>& storage) {
+void give_outputs(Request& request, const std::vector<OutputSpec>& specs,
+                  std::map<std::string, std::vector<std::byte>>& storage) {
   for (const OutputSpec& spec : specs) {
     OutputView view{spec.type, spec.shape, nullptr, 0};
     view.bytes = spec.type == Format::e2m1 ? view.elements() : bytes_of(spec.type, view.elements());
@@ -45,7 +46,8 @@ bool all_pieces(std::int64_t bytes, Same same) {
 }
 
 // Whether each byte equals the expected one where `written` is set, and `untouched` elsewhere.
-ASSAY_CLONES bool are_exact(const std::byte* got, const std::byte* want, const std::uint8_t* written, std::byte untouched, std::size_t count) {
+ASSAY_CLONES bool are_exact(const std::byte* got, const std::byte* want, const std::uint8_t* written, std::byte untouched,
+                            std::size_t count) {
   std::byte differs{0};
   for (std::size_t i = 0; i < count; ++i) differs |= got[i] ^ (written[i] != 0 ? want[i] : untouched);
   return differs == std::byte{0};
@@ -66,7 +68,8 @@ bool has_negative_zero(const Case& problem) {
   const Tensor& x = found->second;
   const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, bits_of(x.type) / 8));
   for (std::size_t i = 0; i + width <= x.bytes.size(); i += width) {
-    if (x.bytes[i + width - 1] == std::byte{0x80} && std::all_of(x.bytes.begin() + static_cast<std::ptrdiff_t>(i), x.bytes.begin() + static_cast<std::ptrdiff_t>(i + width - 1),
+    if (x.bytes[i + width - 1] == std::byte{0x80} && std::all_of(x.bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                                                                 x.bytes.begin() + static_cast<std::ptrdiff_t>(i + width - 1),
                                                                  [](std::byte each) { return each == std::byte{0}; })) {
       return true;
     }
@@ -96,7 +99,8 @@ void check_given(const Case& problem, const OutputSpec& spec, const Tensor& give
   if (text_attribute(problem, "scale_layout") != "swizzled" || spec.name.find("scale_inv") == std::string::npos) return;
   const Tensor shaped{spec.type, spec.shape, given.bytes};
   const Difference padding = compare(problem, spec.name, shaped, shaped);  // only padding can differ here
-  if (padding) throw InvalidArgument("out/" + spec.name, padding.got_text + " at " + padding.first_place, "0 in swizzled padding");
+  if (padding)
+    throw InvalidArgument("out/" + spec.name, padding.got_text + " at " + padding.first_place, "0 in swizzled padding");
 }
 
 }  // namespace
@@ -153,7 +157,7 @@ Expectation::ZeroSign Expectation::zero_sign_of(const assay_numerics& stated) {
 // Whether the fixture's recorded product is expected. Otherwise sets what the product is compared with: the bits
 // of the stated plan, or without one bounds that hold under every plan.
 bool Expectation::choose_basis(const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
-                                const JudgeOptions& options) {
+                               const JudgeOptions& options) {
   const bool wanted = std::any_of(specs.begin(), specs.end(), [&](const OutputSpec& spec) { return spec.name == product_; });
   if (product_.empty() || !wanted) return fixture != nullptr;
   const std::string plan = stated.plan;
@@ -191,8 +195,8 @@ bool Expectation::choose_basis(const Case* fixture, const std::vector<OutputSpec
 }
 
 // Writes expected bytes to `want`, except outputs that a fixture gives or that are only bounded.
-void Expectation::answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
-                             std::map<std::string, std::vector<std::byte>>& want) {
+void Expectation::answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture,
+                             const JudgeOptions& options, std::map<std::string, std::vector<std::byte>>& want) {
   if (follows_fixture) return;
   Request asked = request;
   if (basis_ == CheckBasis::bound) asked.out.erase(product_);
@@ -221,7 +225,8 @@ void Expectation::follow_zero_sign(const assay_numerics& stated, const JudgeOpti
   const std::vector<std::byte>&positive = answers[0].at(spec.name), &kept = answers[1].at(spec.name);
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     const std::byte differs = positive[i] ^ kept[i];  // sign bits of zeros alone
-    if (differs != std::byte{0}) recorded[i] = (recorded[i] & ~differs) | ((stated.keeps_zero_sign == 0 ? positive[i] : kept[i]) & differs);
+    if (differs != std::byte{0})
+      recorded[i] = (recorded[i] & ~differs) | ((stated.keeps_zero_sign == 0 ? positive[i] : kept[i]) & differs);
   }
 }
 
@@ -252,7 +257,8 @@ void Expectation::expect_from(Backend& backend, const std::vector<OutputSpec>& s
                               std::map<std::string, std::vector<std::byte>>& want) const {
   const std::int64_t patience = timeout_ms > std::numeric_limits<std::int64_t>::max() / 10 ? timeout_ms : timeout_ms * 10;
   Trial trial(backend, problem_, specs, -1, patience, &attributes_);
-  if (!trial.workspace_fault().empty()) throw NotSupported("backend " + backend.name() + " gives the expected values: " + trial.workspace_fault());
+  if (!trial.workspace_fault().empty())
+    throw NotSupported("backend " + backend.name() + " gives the expected values: " + trial.workspace_fault());
   Attempt made = trial.attempt(0x00, std::move(want));
   const std::string trouble = !made.damage.empty() ? made.damage.front() : made.error;
   if (made.status == ASSAY_NOT_SUPPORTED || made.status == ASSAY_INVALID_ARGUMENT) {
@@ -271,7 +277,8 @@ bool Expectation::Output::is_exact(const std::vector<std::byte>& got, std::uint8
   return all_pieces(static_cast<std::int64_t>(got.size()), [&](std::size_t begin, std::size_t end) {
     if (prefix < 0) return are_exact(got.data() + begin, want.data() + begin, written.data() + begin, untouched, end - begin);
     const std::size_t middle = std::clamp(static_cast<std::size_t>(prefix), begin, end);
-    return std::memcmp(got.data() + begin, want.data() + begin, middle - begin) == 0 && are_all(got.data() + middle, untouched, end - middle);
+    return std::memcmp(got.data() + begin, want.data() + begin, middle - begin) == 0 &&
+           are_all(got.data() + middle, untouched, end - middle);
   });
 }
 

@@ -25,8 +25,8 @@ class Expectation {
   // also for fixtures: a product that a fixture recorded is expected only under the plan that the
   // fixture names, or else its architecture's. Without a plan a product is bounded, in the arithmetic of the stated unit if
   // there is one. `problem` must outlive this. Errors: as judge().
-  Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs,
-              const assay_numerics& stated, const JudgeOptions& options);
+  Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
+              const JudgeOptions& options);
 
   CheckBasis basis() const { return basis_; }
   // Adds the elements that will be compared, and those that cannot be, to the judgement's counts.
@@ -72,10 +72,12 @@ class Expectation {
   };
   enum class ZeroSign { said, stated, free };  // what decides: the case, the backend; free: either is right
   ZeroSign zero_sign_of(const assay_numerics& stated);
-  bool choose_basis(const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated, const JudgeOptions& options);
+  bool choose_basis(const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
+                    const JudgeOptions& options);
   void answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
                   std::map<std::string, std::vector<std::byte>>& want);
-  void follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec, std::vector<std::byte>& recorded) const;
+  void follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec,
+                        std::vector<std::byte>& recorded) const;
   void count(const Output& output, std::size_t bytes);
   std::string shown_unit(const Output& output, const Tensor& got, std::vector<Finding>* findings) const;
   bool is_bounded(const Output& output) const { return basis_ == CheckBasis::bound && output.spec.name == product_; }
@@ -84,7 +86,7 @@ class Expectation {
 
   const Case& problem_;
   std::map<std::string, Attribute> attributes_;  // the problem's, and what the statement adds
-  std::string product_;  // the output that the accumulation plan decides, if the op has one
+  std::string product_;                          // the output that the accumulation plan decides, if the op has one
   std::vector<Output> outputs_;
   std::vector<CertifiedBound> bounds_;  // basis bound: one for each element of the product
   CheckBasis basis_ = CheckBasis::bits;

@@ -35,7 +35,8 @@ std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison
   std::string text;
   std::vector<const Output*> ordered;
   for (const Output& output : outputs_) ordered.push_back(&output);
-  std::stable_sort(ordered.begin(), ordered.end(), [](const Output* a, const Output* b) { return rank_of(a->spec) < rank_of(b->spec); });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const Output* a, const Output* b) { return rank_of(a->spec) < rank_of(b->spec); });
   std::set<std::string> wrong_scales;
   for (const Output* each : ordered) {
     const Output& output = *each;
@@ -114,8 +115,7 @@ std::string Expectation::disagreement(const std::map<std::string, std::vector<st
       if (apart++ == 0) at = static_cast<std::int64_t>(i);
     }
     if (apart > 0) {
-      text += fmt::format("  output  {}: {} bytes differ from run to run, the first at byte {}\n",
-                          output.spec.name, apart, at);
+      text += fmt::format("  output  {}: {} bytes differ from run to run, the first at byte {}\n", output.spec.name, apart, at);
     }
   }
   return text;

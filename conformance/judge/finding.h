@@ -14,17 +14,17 @@ struct Finding {
   // a function of the backend that failed; "run to run": two runs that differ; "statement": numerics that cannot be
   // followed; "skip": an absence without proof; "other": anything else.
   std::string kind;
-  std::string output;         // "rowwise_data e4m3 [255,512]"; empty where no output is meant
-  std::string when;           // "replay 3 of 4"; empty: the call itself
-  std::int64_t compared = 0;  // elements of the output that were compared
-  std::int64_t wrong = 0;     // of those
-  std::int64_t element = -1;  // the first wrong one, from the start of the output; -1: none
-  std::string place;          // the same as coordinates: "group 1, row 5, column 60"
-  std::string got_hex, got;   // its bits, and the value they stand for
+  std::string output;          // "rowwise_data e4m3 [255,512]"; empty where no output is meant
+  std::string when;            // "replay 3 of 4"; empty: the call itself
+  std::int64_t compared = 0;   // elements of the output that were compared
+  std::int64_t wrong = 0;      // of those
+  std::int64_t element = -1;   // the first wrong one, from the start of the output; -1: none
+  std::string place;           // the same as coordinates: "group 1, row 5, column 60"
+  std::string got_hex, got;    // its bits, and the value they stand for
   std::string want_hex, want;  // kind "bound": no bits, and "LOW to HIGH"
-  std::string where;          // what the wrong elements have in common
+  std::string where;           // what the wrong elements have in common
   std::vector<std::string> hints;
-  std::string text;           // kinds that have no element
+  std::string text;  // kinds that have no element
 };
 
 // Of an output that differs.

@@ -6,7 +6,9 @@
 
 namespace assay::conformance {
 
-std::string key_of(const assay_numerics& stated) { return fmt::format("{}|{}|{}", stated.plan, stated.unit, stated.keeps_zero_sign); }
+std::string key_of(const assay_numerics& stated) {
+  return fmt::format("{}|{}|{}", stated.plan, stated.unit, stated.keeps_zero_sign);
+}
 
 Foreseen::Foreseen(std::vector<Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated)
     : steps_(std::move(steps)), specs_(wanted_specs(steps_.at(0), nullptr, options.wanted)) {

@@ -6,10 +6,10 @@
 #include <map>
 #include <memory>
 
+#include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/expectation.h"
 #include "conformance/judge/foreseen.h"
 #include "conformance/judge/judge_parts.h"
-#include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/promises.h"
 #include "conformance/judge/trial.h"
 
@@ -56,7 +56,9 @@ class Expectations {
   Expectations(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs)
       : problem_(problem), fixture_(fixture), specs_(specs) {}
 
-  explicit Expectations(Foreseen& foreseen) : Expectations(foreseen.steps()[0], nullptr, foreseen.specs()) { foreseen_ = &foreseen; }
+  explicit Expectations(Foreseen& foreseen) : Expectations(foreseen.steps()[0], nullptr, foreseen.specs()) {
+    foreseen_ = &foreseen;
+  }
 
   const Expectation& of(const assay_numerics& stated, const JudgeOptions& options) {
     if (foreseen_ != nullptr) {
@@ -105,14 +107,16 @@ Judgement judge_once(Backend& backend, const Case& problem, const std::vector<Ou
     const OtherPoison other{alone ? nullptr : &tried[1 - at].outputs, kPoisons[1 - at]};
     const std::string text = complaint(tried[at], expectation, kPoisons[at], judgement, compares ? &other : nullptr);
     const std::string when = alone && judgement.verdict == Verdict::failed
-                                 ? fmt::format("over the {} poison (0x{:02x}) only", at == 0 ? "first" : "second", kPoisons[at]) : "";
+                                 ? fmt::format("over the {} poison (0x{:02x}) only", at == 0 ? "first" : "second", kPoisons[at])
+                                 : "";
     for (Finding& each : judgement.findings) each.when = when;
     judgement.text = headed(options, (when.empty() ? "" : "  when    " + when + "\n") + text);
     return watch.stop(judgement);
   }
   Trial::Outputs outputs[2] = {std::move(tried[0].outputs), std::move(tried[1].outputs)};
   if (keep) {
-    const std::string broken = broken_promises({backend, problem, specs, trial, outputs[0], outputs[1]}, opening.stated, expectation, options);
+    const std::string broken =
+        broken_promises({backend, problem, specs, trial, outputs[0], outputs[1]}, opening.stated, expectation, options);
     if (!broken.empty()) {
       judgement.verdict = Verdict::failed;
       judgement.text = headed(options, broken);
@@ -157,8 +161,14 @@ constexpr int kMaxUnfinished = 3;  // settings of a case
 // The settings of one case, one after another.
 class SettingsOfCase {
  public:
-  SettingsOfCase(Backend& backend, const Case& problem, const std::vector<OutputSpec>& specs, const JudgeOptions& options, const Recovery* recovery)
-      : backend_(&backend), problem_(problem), specs_(specs), options_(options), recovery_(recovery), expectations_(problem, nullptr, specs) {}
+  SettingsOfCase(Backend& backend, const Case& problem, const std::vector<OutputSpec>& specs, const JudgeOptions& options,
+                 const Recovery* recovery)
+      : backend_(&backend),
+        problem_(problem),
+        specs_(specs),
+        options_(options),
+        recovery_(recovery),
+        expectations_(problem, nullptr, specs) {}
 
   std::vector<assay_algorithm> algorithms() {
     std::vector<assay_algorithm> all;
@@ -238,7 +248,8 @@ class SettingsOfCase {
 }  // namespace
 
 std::vector<JudgedSetting> judge_settings(Backend& backend, const Case& problem, bool all_algorithms,
-                                          const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options, const Recovery* recovery) {
+                                          const std::vector<std::pair<std::string, std::string>>& axes,
+                                          const JudgeOptions& options, const Recovery* recovery) {
   const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
   SettingsOfCase settings(backend, problem, specs, options, recovery);
   const std::vector<assay_algorithm> algorithms = all_algorithms ? settings.algorithms() : std::vector<assay_algorithm>{};

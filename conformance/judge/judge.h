@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "conformance/backends/backend.h"
-#include "conformance/ops/answer.h"
 #include "conformance/judge/finding.h"
+#include "conformance/ops/answer.h"
 #include "golden/io/fixture.h"
 
 namespace assay::conformance {
@@ -35,7 +35,7 @@ std::string_view name_of(Verdict verdict);
 
 // The basis of a pass: what was checked, never more.
 enum class CheckBasis {
-  bits,             // every byte predicted; for GEMM by the plan that the backend declared, or by its unit where a sum is one step
+  bits,  // every byte predicted; for GEMM by the plan that the backend declared, or by its unit where a sum is one step
   order_free_bits,  // no plan stated, and the inputs leave no choice: every order of summation gives these bits
   bound,            // no plan stated: each element lies within its computed bound
 };
@@ -44,18 +44,18 @@ std::string_view name_of(CheckBasis basis);
 struct Judgement {
   Verdict verdict = Verdict::unfinished;
   CheckBasis basis = CheckBasis::bits;
-  std::string text;             // why it failed or was not run; empty for a pass. Several lines, the first a summary
-  std::int64_t elements = 0;    // output elements compared: elements_exact + elements_bounded
+  std::string text;                     // why it failed or was not run; empty for a pass. Several lines, the first a summary
+  std::int64_t elements = 0;            // output elements compared: elements_exact + elements_bounded
   std::int64_t elements_exact = 0;      // of which only one value is right
   std::int64_t elements_bounded = 0;    // of which any value within a computed interval passes
   std::int64_t elements_unbounded = 0;  // not compared: an overflow depends on the order of sums
-  double seconds = 0;           // wall time, generation excluded
-  std::vector<std::string> details;  // of a failure: a line for each wrong tile that other scales explain
-  std::string plan;             // accumulation plan that the backend stated; empty: none
-  std::string unit;             // row of the tensor-core table that it stated; empty: none
-  std::vector<Finding> findings;  // the failure of `text`, as data
-  std::string expected_by;      // backend whose answer was expected; empty: the reference's, or a fixture's
-  std::string way;              // how the case was judged if not as it requests, and why; else empty
+  double seconds = 0;                   // wall time, generation excluded
+  std::vector<std::string> details;     // of a failure: a line for each wrong tile that other scales explain
+  std::string plan;                     // accumulation plan that the backend stated; empty: none
+  std::string unit;                     // row of the tensor-core table that it stated; empty: none
+  std::vector<Finding> findings;        // the failure of `text`, as data
+  std::string expected_by;              // backend whose answer was expected; empty: the reference's, or a fixture's
+  std::string way;                      // how the case was judged if not as it requests, and why; else empty
 };
 
 // The judgement of a case that is not begun any more.
@@ -65,17 +65,17 @@ Judgement not_tried();
 std::string basis_text(const Judgement& judgement);
 
 struct JudgeOptions {
-  Layer layer = Layer::fast;           // whose answer is expected
-  std::int64_t timeout_ms = 60'000;    // one call
+  Layer layer = Layer::fast;         // whose answer is expected
+  std::int64_t timeout_ms = 60'000;  // one call
   std::int64_t algorithm = -1;
-  std::string reproduce;               // command printed with a failure
+  std::string reproduce;                             // command printed with a failure
   const std::vector<std::string>* wanted = nullptr;  // outputs to request; null: all that the op has
-  bool order_free = false;             // the inputs leave no choice: every order of summation gives the same bits
-  bool unit_probes = false;            // D shows the unit (generate/unit_probes.h): the stated one must give these bits
-  bool explains = true;                // search for the cause of a difference; false: report the difference alone
-  Backend* expected_by = nullptr;      // op grouped_gemm: whose answer is expected in place of the reference's; null: its own
-  std::string setting;                 // algorithm or axis under which the call is made, for the failure's text
-  std::string title;                   // heading of a failure: the case line, or file and case name
+  bool order_free = false;                           // the inputs leave no choice: every order of summation gives the same bits
+  bool unit_probes = false;        // D shows the unit (generate/unit_probes.h): the stated one must give these bits
+  bool explains = true;            // search for the cause of a difference; false: report the difference alone
+  Backend* expected_by = nullptr;  // op grouped_gemm: whose answer is expected in place of the reference's; null: its own
+  std::string setting;             // algorithm or axis under which the call is made, for the failure's text
+  std::string title;               // heading of a failure: the case line, or file and case name
 };
 
 // `problem` has op, attributes and inputs. With `expected` (a fixture's case) its `out` is compared, under the rules of the
@@ -109,8 +109,8 @@ struct Recovery {
 // `recovery`; without one, and after three settings that did not finish, the rest is not tried. Faults of listing the algorithms
 // come last. Errors: as judge(); without `recovery`, BackendFault.
 std::vector<JudgedSetting> judge_settings(Backend& backend, const Case& problem, bool all_algorithms,
-                                          const std::vector<std::pair<std::string, std::string>>& axes, const JudgeOptions& options,
-                                          const Recovery* recovery = nullptr);
+                                          const std::vector<std::pair<std::string, std::string>>& axes,
+                                          const JudgeOptions& options, const Recovery* recovery = nullptr);
 
 // Graph replay: captures the call on the inputs of steps[0], then replays it once for each step, in order, with the inputs
 // in device memory changed to that step's and the outputs poisoned anew; at last the first step once more. Every replay is

@@ -22,7 +22,8 @@ std::vector<OutputSpec> wanted_specs(const Case& problem, const Case* expected, 
   std::vector<OutputSpec> specs;
   for (const OutputSpec& spec : all) {
     if (expected != nullptr && expected->out.count(spec.name) == 0) continue;
-    if (expected == nullptr && wanted != nullptr && std::find(wanted->begin(), wanted->end(), spec.name) == wanted->end()) continue;
+    if (expected == nullptr && wanted != nullptr && std::find(wanted->begin(), wanted->end(), spec.name) == wanted->end())
+      continue;
     specs.push_back(spec);
   }
   const auto known = [&](const std::string& name) {
@@ -33,7 +34,8 @@ std::vector<OutputSpec> wanted_specs(const Case& problem, const Case* expected, 
       require(known(name), "out/" + name, "given", "only outputs that op " + problem.op + " has for these inputs");
     }
   } else if (wanted != nullptr) {
-    for (const std::string& name : *wanted) require(known(name), "output " + name, "wanted", "only outputs that op " + problem.op + " has");
+    for (const std::string& name : *wanted)
+      require(known(name), "output " + name, "wanted", "only outputs that op " + problem.op + " has");
   }
   return specs;
 }
@@ -97,7 +99,8 @@ Judgement unanswered(const std::string& why, const JudgeOptions& options, const 
 
 }  // namespace
 
-void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options, Judgement& judgement) {
+void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options,
+                  Judgement& judgement) {
   constexpr std::size_t kShown = 5;
   judgement.verdict = faults.empty() ? Verdict::passed : Verdict::failed;
   if (faults.empty()) return;
@@ -134,12 +137,14 @@ Opening open_case(Trial& trial, const JudgeOptions& options) {
     // Another call may have written what it read.
     const bool can_look = supported != ASSAY_DEVICE_LOST && supported != ASSAY_TIMEOUT;
     const std::vector<std::string> memory = can_look ? trial.written_by_questions() : std::vector<std::string>{};
-    return settled(unanswered(fmt::format("supports() returned '{}': {}", name_of(supported), questions.supports.error), options, memory));
+    return settled(
+        unanswered(fmt::format("supports() returned '{}': {}", name_of(supported), questions.supports.error), options, memory));
   } else {
     opening.stated = questions.stated;
     if (asked != ASSAY_OK) fault = fmt::format("numerics() returned '{}': {}", name_of(asked), questions.numerics.error);
   }
-  if (asked != ASSAY_DEVICE_LOST && !questions_left_memory(trial, options, opening.judgement)) return settled(std::move(opening.judgement));
+  if (asked != ASSAY_DEVICE_LOST && !questions_left_memory(trial, options, opening.judgement))
+    return settled(std::move(opening.judgement));
   if (supported == ASSAY_NOT_SUPPORTED) return settled(judge_absence(trial, absent, options));
   if (!fault.empty()) return settled(unanswered(fault, options));
   if (const std::string statement = fault_in_statement(opening.stated); !statement.empty()) {

@@ -42,7 +42,8 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
             const JudgeOptions& options, Judgement& judgement, const std::function<Attempt(std::uint8_t poison)>& again = {});
 
 // The verdict on calls that were made one by one: their faults, of which the first few are shown; `others` names the rest.
-void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options, Judgement& judgement);
+void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options,
+                  Judgement& judgement);
 
 // Whether what the backend states can be followed; sets basis and source of the judgement, and its text where it cannot.
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement);

@@ -13,14 +13,16 @@ namespace {
 constexpr int kRepeats = 4;
 
 std::string trouble(const Attempt& tried, const std::string& when) {
-  if (tried.status != ASSAY_OK) return fmt::format("  when    {}\n  call    returned '{}': {}\n", when, name_of(tried.status), tried.error);
+  if (tried.status != ASSAY_OK)
+    return fmt::format("  when    {}\n  call    returned '{}': {}\n", when, name_of(tried.status), tried.error);
   return tried.damage.empty() ? "" : fmt::format("  when    {}\n  memory  {}\n", when, tried.damage.front());
 }
 
 std::string changed_between_runs(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation) {
   const std::string apart = expectation.disagreement(call.first, call.second);
   if (stated.deterministic == 0) return "";
-  if (stated.deterministic == 1 && !apart.empty()) return "  when    the same call over two poisons; the backend states deterministic = 1\n" + apart;
+  if (stated.deterministic == 1 && !apart.empty())
+    return "  when    the same call over two poisons; the backend states deterministic = 1\n" + apart;
   if (stated.deterministic == -1 && apart.empty()) return "";
   std::map<std::string, std::vector<std::byte>> memory;
   for (int i = 0; i < kRepeats; ++i) {
@@ -30,7 +32,9 @@ std::string changed_between_runs(const MadeCall& call, const assay_numerics& sta
     Attempt again = call.trial.attempt(poison, std::move(memory));
     if (const std::string text = trouble(again, when); !text.empty()) return text;
     const std::string differs = expectation.disagreement(call.first, again.outputs);
-    if (!differs.empty()) return stated.deterministic == 1 ? fmt::format("  when    {}; the backend states deterministic = 1\n{}", when, differs) : "";
+    if (!differs.empty())
+      return stated.deterministic == 1 ? fmt::format("  when    {}; the backend states deterministic = 1\n{}", when, differs)
+                                       : "";
     memory = std::move(again.outputs);
   }
   return apart.empty() ? "" : "  when    the same call over two poisons: the result depends on what memory held\n" + apart;
@@ -50,7 +54,8 @@ std::string changed_among_others(const MadeCall& call, const assay_numerics& sta
   Trial trial(call.backend, alone->problem, specs, options.algorithm, options.timeout_ms);
   if (!trial.questions().supports.is_ok() || !trial.workspace_fault().empty()) return "";
   const Attempt made = trial.attempt(kPoisons[0]);
-  const std::string when = fmt::format("the group of {} rows without the others; the backend states batch_invariant = 1", alone->rows);
+  const std::string when =
+      fmt::format("the group of {} rows without the others; the backend states batch_invariant = 1", alone->rows);
   if (const std::string text = trouble(made, when); !text.empty()) return text;
   for (const OutputSpec& spec : specs) {
     if (spec.name != product) continue;
@@ -63,7 +68,8 @@ std::string changed_among_others(const MadeCall& call, const assay_numerics& sta
       if (apart++ == 0) at = i;
     }
     if (apart > 0) {
-      return fmt::format("  when    {}\n  output  {}: {} bytes of the group differ, the first in its row {}\n", when, product, apart, at / row);
+      return fmt::format("  when    {}\n  output  {}: {} bytes of the group differ, the first in its row {}\n", when, product,
+                         apart, at / row);
     }
   }
   return "";
@@ -71,7 +77,8 @@ std::string changed_among_others(const MadeCall& call, const assay_numerics& sta
 
 }  // namespace
 
-std::string broken_promises(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation, const JudgeOptions& options) {
+std::string broken_promises(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation,
+                            const JudgeOptions& options) {
   if (expectation.basis() != CheckBasis::bound) return "";
   const std::string varied = changed_between_runs(call, stated, expectation);
   return varied.empty() ? changed_among_others(call, stated, options) : varied;

@@ -24,6 +24,7 @@ struct MadeCall {
 //                       else before. 0: runs may differ
 //   batch_invariant  1: the largest group must have the same bits when it is alone
 // Returns the broken promises, in lines of a failure's text; empty if all were kept. Errors: as judge().
-std::string broken_promises(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation, const JudgeOptions& options);
+std::string broken_promises(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation,
+                            const JudgeOptions& options);
 
 }  // namespace assay::conformance

@@ -11,16 +11,20 @@
 namespace assay::conformance {
 
 std::string fault_in_statement(const assay_numerics& stated) {
-  for (const auto& [field, text, size] : {std::tuple("unit", stated.unit, sizeof stated.unit), std::tuple("plan", stated.plan, sizeof stated.plan)}) {
-    if (std::memchr(text, 0, size) == nullptr) return fmt::format("the backend's {} is text without an end: expected at most {} bytes and a 0", field, size - 1);
+  for (const auto& [field, text, size] :
+       {std::tuple("unit", stated.unit, sizeof stated.unit), std::tuple("plan", stated.plan, sizeof stated.plan)}) {
+    if (std::memchr(text, 0, size) == nullptr)
+      return fmt::format("the backend's {} is text without an end: expected at most {} bytes and a 0", field, size - 1);
   }
-  for (const auto& [field, value] : {std::pair("keeps_zero_sign", stated.keeps_zero_sign), std::pair("deterministic", stated.deterministic),
-                                     std::pair("batch_invariant", stated.batch_invariant)}) {
+  for (const auto& [field, value] :
+       {std::pair("keeps_zero_sign", stated.keeps_zero_sign), std::pair("deterministic", stated.deterministic),
+        std::pair("batch_invariant", stated.batch_invariant)}) {
     if (value < -1 || value > 1) return fmt::format("the backend states {} = {}: expected 1, 0 or -1", field, value);
   }
   const std::string_view unit = stated.unit, plan = stated.plan;
   if (!unit.empty() && find_tensor_core_unit(unit) == nullptr) {
-    return fmt::format("the backend states the unit '{}', which is not a row of the tensor-core table (assay list --units)", unit);
+    return fmt::format("the backend states the unit '{}', which is not a row of the tensor-core table (assay list --units)",
+                       unit);
   }
   if (plan.empty()) return "";
   const AccumulationPlan* known = find_accumulation_plan(plan);

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "conformance/backends/call_layout.h"
-#include "conformance/judge/memory/guarded_buffer.h"
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/calls/questions_blame.h"
+#include "conformance/judge/memory/guarded_buffer.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -71,8 +71,14 @@ std::uint64_t variety_of(const std::string& op, const std::string& name) {
 
 Trial::Trial(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
              std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes)
-    : backend_(backend), problem_(problem), timeout_ms_(timeout_ms), variety_(variety_of(problem.op, problem.name)), streams_(backend), memory_(backend, variety_) {
-  for (const auto& [name, value] : attributes != nullptr ? *attributes : problem.attributes) parameters_.push_back(parameter_of(name, value));
+    : backend_(backend),
+      problem_(problem),
+      timeout_ms_(timeout_ms),
+      variety_(variety_of(problem.op, problem.name)),
+      streams_(backend),
+      memory_(backend, variety_) {
+  for (const auto& [name, value] : attributes != nullptr ? *attributes : problem.attributes)
+    parameters_.push_back(parameter_of(name, value));
   for (const OutputSpec& spec : outputs) output_names_.push_back(spec.name);
   for (const auto& [name, tensor] : problem.in) {
     inputs_.push_back(tensor_of(name, tensor.type, tensor.shape));
@@ -147,7 +153,9 @@ void Trial::synchronize(assay_stream* stream, const std::string& doing) {
 }
 
 // Where tensors hold the second poison the workspace may hold zeros: flags and counters there often mean "not yet".
-std::uint8_t Trial::workspace_poison(std::uint8_t poison) const { return poison == 0xa5 && variety_ / 3 % 4 == 0 ? 0x00 : poison; }
+std::uint8_t Trial::workspace_poison(std::uint8_t poison) const {
+  return poison == 0xa5 && variety_ / 3 % 4 == 0 ? 0x00 : poison;
+}
 
 void Trial::write(assay_stream* stream, std::uint8_t poison, std::int64_t piece) {
   memory_.write(stream, poison, workspace_poison(poison), piece);
@@ -165,12 +173,14 @@ std::vector<std::string> Trial::written_by_questions(bool asked_more) {
   assay_numerics numerics = Questions().stated;
   std::int64_t number = 0;
   std::int32_t count = 0;
+  // clang-format off
   const std::vector<NamedQuestion> questions = {
       {"workspace_bytes()", [&] { table.workspace_bytes(backend_.context(), &call_, &number); }},
       {"supports()", [&] { table.supports(backend_.context(), &call_); }},
       {"numerics()", [&] { table.numerics(backend_.context(), &call_, &numerics); }},
       {"list_algorithms()", [&] { if (table.list_algorithms != nullptr) table.list_algorithms(backend_.context(), &call_, nullptr, 0, &count); }},
   };
+  // clang-format on
   const auto prepare = [&](std::uint8_t poison) {
     write(stream(false), poison);
     synchronize(stream(false), CaseMemory::kPoisoned);
@@ -186,8 +196,8 @@ Attempt Trial::attempt(const Case& changed, std::uint8_t poison, const Way& way,
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& tensor = changed.in.at(inputs_[i].name);
     const Tensor& first = problem_.in.at(inputs_[i].name);
-    require(tensor.type == first.type && tensor.shape == first.shape, "replayed input " + std::string(inputs_[i].name), "changed in type or shape",
-            "only its contents");
+    require(tensor.type == first.type && tensor.shape == first.shape, "replayed input " + std::string(inputs_[i].name),
+            "changed in type or shape", "only its contents");
     memory_.set(input_parts_[i], tensor.bytes.data());
   }
   prepared_.reset();
@@ -334,7 +344,8 @@ std::vector<std::string> Trial::capture(const std::function<void(assay_stream*)>
   assay_graph* graph = nullptr;
   const assay_status ended = table.capture_end(backend_.context(), on, &graph);
   if (graph != nullptr) graphs_.push_back(graph);
-  if (called != ASSAY_OK) throw BackendError(called, "under capture the call returned '" + std::string(name_of(called)) + "': " + why);
+  if (called != ASSAY_OK)
+    throw BackendError(called, "under capture the call returned '" + std::string(name_of(called)) + "': " + why);
   backend_.check(ended, "end a capture");
   std::vector<std::string> damage = memory_.look(on, nullptr);
   if (!damage.empty()) prepared_.reset();

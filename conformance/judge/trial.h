@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "conformance/backends/call_sequence.h"
-#include "conformance/ops/answer.h"
 #include "conformance/judge/memory/case_memory.h"
 #include "conformance/judge/memory/given_back.h"
+#include "conformance/ops/answer.h"
 #include "golden/io/fixture.h"
 
 namespace assay::conformance {
@@ -19,7 +19,7 @@ struct Attempt {
   assay_status status = ASSAY_FAILED;
   std::string error;                                      // the backend's message when status is not ASSAY_OK
   std::map<std::string, std::vector<std::byte>> outputs;  // by name, whatever the status; empty where memory was not read
-  std::vector<std::string> damage;                        // canaries written, inputs changed, memory that cannot be read: one line each
+  std::vector<std::string> damage;  // canaries written, inputs changed, memory that cannot be read: one line each
 };
 
 // Parts of a call, without data. Names and text values must outlive what is made of them.
@@ -69,7 +69,8 @@ class Trial {
     bool late = false;       // inputs, poison and call are enqueued behind other work: LateStream
     bool elsewhere = false;  // with `graph`: launched on another stream than captured. With `late`: waited for on its stream and
                              // then read on another; without, read on its own stream and not waited for before
-    std::function<void(assay_stream* on)> between = {};  // on the stream, before the inputs are written, and before and after the call
+    std::function<void(assay_stream* on)> between =
+        {};  // on the stream, before the inputs are written, and before and after the call
   };
   // "behind other work on its stream, read without a wait in between"; empty for none of these.
   static std::string text_of(const Way& way);
@@ -118,7 +119,7 @@ class Trial {
   std::vector<CaseMemory::Part> input_parts_, output_parts_;
   Questions questions_;
   std::optional<std::vector<std::string>> seen_;  // what they have written, once it is known
-  std::optional<std::uint8_t> prepared_;  // the poison that everything holds, if no call was made since
+  std::optional<std::uint8_t> prepared_;          // the poison that everything holds, if no call was made since
   assay_call call_{};
   OwnGraphs graphs_{backend_};
   Drained<Streams> drained_{streams_};

@@ -20,8 +20,8 @@ std::vector<std::string> words_of_line(const std::string& line) {
 
 bool looks_like_a_file(const std::string& word) {
   std::error_code none;
-  return word.find('/') != std::string::npos && word.find_first_of("*? ") == std::string::npos && word.find('=') == std::string::npos &&
-         std::filesystem::exists(word, none);
+  return word.find('/') != std::string::npos && word.find_first_of("*? ") == std::string::npos &&
+         word.find('=') == std::string::npos && std::filesystem::exists(word, none);
 }
 
 }  // namespace
@@ -36,9 +36,12 @@ Level parse_level(const std::string& text, const std::string& source) {
   for (int number = 1; std::getline(lines, line); ++number) {
     const std::vector<std::string> words = words_of_line(line);
     if (words.empty() || words[0].starts_with('#')) continue;
-    const auto bad = [&](const char* expected) { throw golden::FixtureError(source, "line " + std::to_string(number), "'" + line + "': expected " + expected); };
+    const auto bad = [&](const char* expected) {
+      throw golden::FixtureError(source, "line " + std::to_string(number), "'" + line + "': expected " + expected);
+    };
     if (words[0] == "level") {
-      if (words.size() != 3 || words[2].find_first_not_of("0123456789") != std::string::npos || words[2].size() > 6) bad("level NAME VERSION");
+      if (words.size() != 3 || words[2].find_first_not_of("0123456789") != std::string::npos || words[2].size() > 6)
+        bad("level NAME VERSION");
       level.name = words[1];
       level.version = std::stoi(words[2]);
     } else if (words[0] == "claims") {
@@ -51,7 +54,8 @@ Level parse_level(const std::string& text, const std::string& source) {
       level.selections.push_back(words);
     }
   }
-  if (level.selections.empty() && level.fixtures.empty()) throw golden::FixtureError(source, "", "requires nothing: expected lines of words");
+  if (level.selections.empty() && level.fixtures.empty())
+    throw golden::FixtureError(source, "", "requires nothing: expected lines of words");
   return level;
 }
 
@@ -91,12 +95,15 @@ Level requirement_of(const std::string& word) {
   return level;
 }
 
-std::vector<std::size_t> required_by(const Level& level, const std::vector<std::string>& texts, const std::vector<std::string>& names) {
+std::vector<std::size_t> required_by(const Level& level, const std::vector<std::string>& texts,
+                                     const std::vector<std::string>& names) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const bool required = std::any_of(level.selections.begin(), level.selections.end(), [&](const std::vector<std::string>& words) {
-      return std::all_of(words.begin(), words.end(), [&](const std::string& word) { return matches(word, texts[i], names[i]); });
-    });
+    const bool required =
+        std::any_of(level.selections.begin(), level.selections.end(), [&](const std::vector<std::string>& words) {
+          return std::all_of(words.begin(), words.end(),
+                             [&](const std::string& word) { return matches(word, texts[i], names[i]); });
+        });
     if (required) places.push_back(i);
   }
   return places;

@@ -40,6 +40,7 @@ Level parse_level(const std::string& text, const std::string& source);
 Level requirement_of(const std::string& word);
 
 // Places in `names` and `texts` (name_of and to_text of each line of a catalogue) of the cases that a level requires.
-std::vector<std::size_t> required_by(const Level& level, const std::vector<std::string>& texts, const std::vector<std::string>& names);
+std::vector<std::size_t> required_by(const Level& level, const std::vector<std::string>& texts,
+                                     const std::vector<std::string>& names);
 
 }  // namespace assay::conformance

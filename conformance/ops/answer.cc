@@ -6,15 +6,15 @@
 
 #include "conformance/ops/op.h"
 #include "conformance/ops/product.h"
-#include "reference/types/sizes.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 namespace {
 
 constexpr const Op* kOps[] = {
-    &kQuantize,        &kDequantize,          &kSwizzle,           &kUnswizzle,     &kSplitsToOffsets, &kSplitsToOffsetsMulti,
-    &kSplitsToOffsets2d, &kDelayedUpdate,     &kGroupedDbias,      &kGroupedGemm,   &kLinearForward,   &kLinearDgrad,
+    &kQuantize,          &kDequantize,    &kSwizzle,      &kUnswizzle,   &kSplitsToOffsets, &kSplitsToOffsetsMulti,
+    &kSplitsToOffsets2d, &kDelayedUpdate, &kGroupedDbias, &kGroupedGemm, &kLinearForward,   &kLinearDgrad,
     &kLinearWgrad,
 };
 
@@ -59,9 +59,8 @@ std::optional<std::map<std::string, std::int64_t>> written_prefixes(const Reques
   std::int64_t rows = 0;
   for (const std::int64_t split : request.splits()) rows = checked_sum(rows, split, "in/splits", split);
   for (const auto& [name, tensor] : request.out) {
-    const bool follows_rows = std::any_of(specs.begin(), specs.end(), [&, n = name](const OutputSpec& spec) {
-      return spec.name == n && spec.rows_follow_splits;
-    });
+    const bool follows_rows = std::any_of(
+        specs.begin(), specs.end(), [&, n = name](const OutputSpec& spec) { return spec.name == n && spec.rows_follow_splits; });
     const bool has_tail = follows_rows && !tensor.shape.empty() && tensor.shape[0] > 0;
     written[name] = has_tail ? tensor.bytes / tensor.shape[0] * std::min(rows, tensor.shape[0]) : tensor.bytes;
   }

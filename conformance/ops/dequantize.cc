@@ -1,8 +1,8 @@
 // Op `dequantize` (schema 2).
 
+#include "reference/recipes/dequantize.h"
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
-#include "reference/recipes/dequantize.h"
 
 namespace assay::conformance {
 namespace {
@@ -47,7 +47,8 @@ void parse(const Request& request, Parsed& parsed) {
   const OutputShape& scales = rowwise || per_tensor ? shapes.rowwise_scale_inv : shapes.columnwise_scale_inv;
   const std::string prefix = rowwise ? "rowwise_" : "columnwise_";
   problem.data = request.input(prefix + "data", data.type, data.elements()).data;
-  problem.scale_inv = request.input(prefix + "scale_inv", scale_format(problem.recipe), scales.rank == 0 ? -1 : scales.elements()).data;
+  problem.scale_inv =
+      request.input(prefix + "scale_inv", scale_format(problem.recipe), scales.rank == 0 ? -1 : scales.elements()).data;
   const auto groups = static_cast<std::int64_t>(problem.grouped ? parsed.splits.size() : 1);
   if (problem.recipe == Recipe::nvfp4) problem.amax = floats(&request.input("amax", Format::f32, groups));
 }

@@ -70,7 +70,8 @@ double value_of(Format type, std::uint64_t bits) {
   const std::uint64_t magnitude = bits & (sign_of(type) - 1), field = magnitude >> shape.mantissa;
   const std::uint64_t fraction = magnitude - (field << shape.mantissa);
   const std::uint64_t significand = field == 0 ? fraction : fraction + (std::uint64_t{1} << shape.mantissa);
-  return sign * std::ldexp(static_cast<double>(significand), static_cast<int>(field == 0 ? 1 : field) - shape.bias - shape.mantissa);
+  return sign *
+         std::ldexp(static_cast<double>(significand), static_cast<int>(field == 0 ? 1 : field) - shape.bias - shape.mantissa);
 }
 
 std::uint64_t ulp_distance(Format type, std::uint64_t a, std::uint64_t b) {

@@ -36,7 +36,7 @@ struct Elements {
   }
 };
 
-bool is_floating(Format type);         // has a sign bit and a value: f32, bf16, f16, FP8, e2m1
+bool is_floating(Format type);  // has a sign bit and a value: f32, bf16, f16, FP8, e2m1
 bool is_nan(Format type, std::uint64_t bits);
 bool is_finite(Format type, std::uint64_t bits);
 bool is_zero(Format type, std::uint64_t bits);  // +0 or -0

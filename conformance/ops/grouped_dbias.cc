@@ -2,9 +2,9 @@
 
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
-#include "reference/types/sizes.h"
 #include "reference/recipes/dbias.h"
 #include "reference/recipes/element_scalar.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 namespace {

@@ -7,8 +7,8 @@
 #include "conformance/ops/words.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/gemm/problem.h"
-#include "reference/types/sizes.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 namespace {
@@ -37,8 +37,8 @@ std::int64_t sum_of(std::span<const std::int64_t> splits) {
 }
 
 // An operand is plain (`x`) or quantized in one of its two storages (`x_rowwise_data` with `x_rowwise_scale_inv`, ...).
-GemmOperand operand_of(const Request& request, const std::string& name, bool quantized, std::int64_t groups,
-                       std::int64_t width, std::int64_t& rows) {
+GemmOperand operand_of(const Request& request, const std::string& name, bool quantized, std::int64_t groups, std::int64_t width,
+                       std::int64_t& rows) {
   GemmOperand operand;
   const TensorView* data = nullptr;
   if (!quantized) {
@@ -85,18 +85,18 @@ void check_scales(const Request& request, const std::string& name, const GemmOpe
   }
   std::int64_t wanted = static_cast<std::int64_t>(group_rows.size());
   if (kind != GemmKind::fp8_per_tensor) {
-    const QuantizeProblem shape_only{.config = {.recipe = recipe,
-                                                .output = kind == GemmKind::nvfp4 ? Format::e2m1 : operand.type,
-                                                .rowwise = !operand.columnwise,
-                                                .columnwise = operand.columnwise},
-                                     .x_type = Format::f32,
-                                     .x = &recipe,
-                                     .rows = weight ? checked_product(static_cast<std::int64_t>(group_rows.size()), problem.N,
-                                                                      "attribute N", problem.N)
-                                                    : sum_of(group_rows),
-                                     .columns = width,
-                                     .grouped = true,
-                                     .splits = group_rows};
+    const QuantizeProblem shape_only{
+        .config = {.recipe = recipe,
+                   .output = kind == GemmKind::nvfp4 ? Format::e2m1 : operand.type,
+                   .rowwise = !operand.columnwise,
+                   .columnwise = operand.columnwise},
+        .x_type = Format::f32,
+        .x = &recipe,
+        .rows = weight ? checked_product(static_cast<std::int64_t>(group_rows.size()), problem.N, "attribute N", problem.N)
+                       : sum_of(group_rows),
+        .columns = width,
+        .grouped = true,
+        .splits = group_rows};
     const QuantizeShapes shapes = quantize_outputs(shape_only);
     wanted = (operand.columnwise ? shapes.columnwise_scale_inv : shapes.rowwise_scale_inv).elements();
   }
@@ -227,7 +227,8 @@ std::vector<CertifiedBound> bounds(const Request& request, const std::string& un
 
 std::vector<CertifiedBound> bounds_of_product(const GroupedGemmProblem& problem, const std::string& unit) {
   const bool gradient = problem.layout == GemmLayout::NN || problem.layout == GemmLayout::NT;
-  const Format rows = (gradient ? problem.dy : problem.x).type, columns = (problem.layout == GemmLayout::NT ? problem.x : problem.w).type;
+  const Format rows = (gradient ? problem.dy : problem.x).type,
+               columns = (problem.layout == GemmLayout::NT ? problem.x : problem.w).type;
   if (unit.empty()) return error_bounds(problem, legal_arithmetic(problem.kind, rows, columns, problem.architecture));
   const TensorCoreUnit* row = find_tensor_core_unit(unit);
   const std::string types = std::string(name_of(rows)) + " by " + std::string(name_of(columns));

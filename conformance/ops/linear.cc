@@ -27,10 +27,10 @@ struct ForwardCall {
 // What a cache of this layer holds, by the name of its tensor.
 struct CacheMember {
   const char* name;
-  std::vector<std::byte> QuantizedTensor::* bytes;
+  std::vector<std::byte> QuantizedTensor::*bytes;
 };
-constexpr std::array<CacheMember, 2> kCacheMembers = {{{"w_rowwise_data", &QuantizedTensor::rowwise_data},
-                                                       {"w_rowwise_scale_inv", &QuantizedTensor::rowwise_scale_inv}}};
+constexpr std::array<CacheMember, 2> kCacheMembers = {
+    {{"w_rowwise_data", &QuantizedTensor::rowwise_data}, {"w_rowwise_scale_inv", &QuantizedTensor::rowwise_scale_inv}}};
 constexpr const char* kCacheAmax = "w_rowwise_amax";
 
 void parse_cache(const Request& request, ForwardCall& call) {
@@ -157,6 +157,7 @@ Numerics forward_numerics(const Request& request) {
 
 }  // namespace
 
-const Op kLinearForward{"linear_forward", forward_outputs, forward_answer, true, forward_numerics, "y", linear_bounds<forward_visit>, forward_visit};
+const Op kLinearForward{
+    "linear_forward", forward_outputs, forward_answer, true, forward_numerics, "y", linear_bounds<forward_visit>, forward_visit};
 
 }  // namespace assay::conformance

@@ -139,7 +139,9 @@ Numerics wgrad_numerics(const Request& request) {
 
 }  // namespace
 
-const Op kLinearDgrad{"linear_dgrad", dgrad_outputs, dgrad_answer, true, dgrad_numerics, "dx", linear_bounds<dgrad_visit>, dgrad_visit};
-const Op kLinearWgrad{"linear_wgrad", wgrad_outputs, wgrad_answer, true, wgrad_numerics, "dw", linear_bounds<wgrad_visit>, wgrad_visit};
+const Op kLinearDgrad{"linear_dgrad", dgrad_outputs, dgrad_answer, true, dgrad_numerics, "dx", linear_bounds<dgrad_visit>,
+                      dgrad_visit};
+const Op kLinearWgrad{"linear_wgrad", wgrad_outputs, wgrad_answer, true, wgrad_numerics, "dw", linear_bounds<wgrad_visit>,
+                      wgrad_visit};
 
 }  // namespace assay::conformance

@@ -14,7 +14,8 @@ void parse_linear(const Request& request, const char* activation, LinearRequest&
   LinearConfig& config = parsed.config;
   const std::string recipe = request.text("recipe");
   const auto named = linear_recipe_named(recipe);
-  if (!named) throw InvalidArgument("attribute recipe", "'" + recipe + "'", "none, tensor_current, tensor_delayed, block, mxfp8 or nvfp4");
+  if (!named)
+    throw InvalidArgument("attribute recipe", "'" + recipe + "'", "none, tensor_current, tensor_delayed, block, mxfp8 or nvfp4");
   config.recipe = *named;
   config.type = request.format_or("itype", Format::bf16);
   const Format code = config.recipe == LinearRecipe::nvfp4 ? Format::e2m1 : Format::e4m3;
@@ -43,7 +44,8 @@ void parse_linear(const Request& request, const char* activation, LinearRequest&
   const TensorView& matrix = request.input(activation, config.type);
   const std::int64_t width = activation[0] == 'x' ? shape.K : shape.N;
   if (matrix.shape.size() != 2 || matrix.shape[1] != width) {
-    throw InvalidArgument(std::string("in/") + activation, describe(matrix), "a matrix with " + std::to_string(width) + " columns");
+    throw InvalidArgument(std::string("in/") + activation, describe(matrix),
+                          "a matrix with " + std::to_string(width) + " columns");
   }
   shape.rows = matrix.shape[0];
   // No product of these sizes below can pass int64, in bits either.

@@ -16,7 +16,7 @@ struct LinearRequest {
   std::vector<std::int64_t> splits;
   LinearConfig config;
   LinearShape shape;
-  bool bias = false;  // the layer has one: its gradient is requested in backward
+  bool bias = false;                       // the layer has one: its gradient is requested in backward
   const AccumulationPlan* plan = nullptr;  // in place of the architecture's
   std::int64_t groups() const { return static_cast<std::int64_t>(splits.size()); }
 };

@@ -34,7 +34,8 @@ void offsets_answer(const Request& request, Layer layer) {
   const std::int64_t stride = request.integer_or("stride", 1);
   const std::vector<std::int64_t> splits = request.splits();
   request.refuse_unknown();
-  store(request, "offsets", Format::i64, layer == Layer::fast ? splits_to_offsets(splits, stride) : scalar::splits_to_offsets(splits, stride));
+  store(request, "offsets", Format::i64,
+        layer == Layer::fast ? splits_to_offsets(splits, stride) : scalar::splits_to_offsets(splits, stride));
 }
 
 std::vector<std::int64_t> values_of(const TensorView& tensor) {
@@ -49,7 +50,8 @@ std::vector<std::int64_t> values_of(const TensorView& tensor) {
 // Both dimensions have one type, which is that of the offsets too.
 Format type_of_dimensions(const Request& request) {
   const TensorView& first = request.input("first");
-  if (first.type != Format::i64 && first.type != Format::i32) throw InvalidArgument("in/first", describe(first), "type i64 or i32");
+  if (first.type != Format::i64 && first.type != Format::i32)
+    throw InvalidArgument("in/first", describe(first), "type i64 or i32");
   request.input("last", first.type, first.elements());
   return first.type;
 }
@@ -74,7 +76,8 @@ std::vector<OutputSpec> multi_outputs(const Request& request) {
   const auto groups = static_cast<std::int64_t>(request.splits().size());
   std::vector<OutputSpec> specs;
   for (const OffsetsOutput& output : offsets_outputs_of(request)) {
-    specs.push_back({"offsets_" + std::to_string(specs.size()), output.is_int32 ? Format::i32 : Format::i64,
+    specs.push_back({"offsets_" + std::to_string(specs.size()),
+                     output.is_int32 ? Format::i32 : Format::i64,
                      {groups + (output.leading_zero ? 1 : 0)}});
   }
   request.refuse_unknown();

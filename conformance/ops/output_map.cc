@@ -9,7 +9,6 @@
 namespace assay::conformance {
 namespace {
 
-
 std::int64_t elements_of(const Tensor& tensor) { return tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1); }
 
 std::optional<std::string> text_of(const Case& problem, const std::string& key) {
@@ -39,7 +38,8 @@ void add(OutputMap& map, std::int64_t group, const ScaleShape& shape, Swizzle sw
 // One matrix a group, all in use.
 void add_matrices(OutputMap& map, const std::vector<std::int64_t>& rows, std::int64_t columns, bool transposed = false) {
   for (std::size_t g = 0; g < rows.size(); ++g) {
-    const ScaleShape whole = transposed ? ScaleShape{columns, rows[g], columns, rows[g]} : ScaleShape{rows[g], columns, rows[g], columns};
+    const ScaleShape whole =
+        transposed ? ScaleShape{columns, rows[g], columns, rows[g]} : ScaleShape{rows[g], columns, rows[g], columns};
     add(map, static_cast<std::int64_t>(g), whole);
   }
 }
@@ -49,13 +49,16 @@ void name_scale(OutputMap& map, Recipe recipe, Direction direction) {
   const bool rowwise = direction == Direction::rowwise;
   switch (recipe) {
     case Recipe::block_1x128: map.row_name = rowwise ? "k-block" : "row-block", map.column_name = rowwise ? "row" : "k"; break;
-    case Recipe::block_128x128: map.row_name = rowwise ? "row-block" : "k-block", map.column_name = rowwise ? "k-block" : "row-block"; break;
+    case Recipe::block_128x128:
+      map.row_name = rowwise ? "row-block" : "k-block", map.column_name = rowwise ? "k-block" : "row-block";
+      break;
     case Recipe::mxfp8: map.row_name = rowwise ? "row" : "row-block", map.column_name = rowwise ? "k-block" : "k"; break;
     default: map.row_name = rowwise ? "row" : "k", map.column_name = rowwise ? "k-block" : "row-block"; break;
   }
 }
 
-void add_scales(OutputMap& map, Recipe recipe, Direction direction, const std::vector<std::int64_t>& rows, std::int64_t columns, bool swizzled) {
+void add_scales(OutputMap& map, Recipe recipe, Direction direction, const std::vector<std::int64_t>& rows, std::int64_t columns,
+                bool swizzled) {
   map.is_scale = true;
   if (is_per_tensor(recipe)) {
     map.row_name = "", map.column_name = "";
@@ -63,8 +66,11 @@ void add_scales(OutputMap& map, Recipe recipe, Direction direction, const std::v
     return;
   }
   name_scale(map, recipe, direction);
-  const Swizzle swizzle = !swizzled ? Swizzle::none : recipe == Recipe::mxfp8 && direction == Direction::columnwise ? Swizzle::flipped : Swizzle::straight;
-  for (std::size_t g = 0; g < rows.size(); ++g) add(map, static_cast<std::int64_t>(g), scale_shape(recipe, direction, rows[g], columns), swizzle);
+  const Swizzle swizzle = !swizzled                                                       ? Swizzle::none
+                          : recipe == Recipe::mxfp8 && direction == Direction::columnwise ? Swizzle::flipped
+                                                                                          : Swizzle::straight;
+  for (std::size_t g = 0; g < rows.size(); ++g)
+    add(map, static_cast<std::int64_t>(g), scale_shape(recipe, direction, rows[g], columns), swizzle);
 }
 
 // One value a group.
@@ -73,8 +79,8 @@ void add_values(OutputMap& map, std::size_t groups) {
   for (std::size_t g = 0; g < groups; ++g) add(map, static_cast<std::int64_t>(g), {1, 1, 1, 1});
 }
 
-void map_quantized(OutputMap& map, const Case& problem, const std::string& name, Recipe recipe, const std::vector<std::int64_t>& rows,
-                   std::int64_t columns) {
+void map_quantized(OutputMap& map, const Case& problem, const std::string& name, Recipe recipe,
+                   const std::vector<std::int64_t>& rows, std::int64_t columns) {
   const bool columnwise = name.find("columnwise") != std::string::npos;
   const Direction direction = columnwise ? Direction::columnwise : Direction::rowwise;
   if (name.ends_with("scale_inv")) {
@@ -100,17 +106,20 @@ void map_known(OutputMap& map, const Case& problem, const std::string& name, con
     const auto x = problem.in.find("x");
     const auto recipe = recipe_named(text_of(problem, "recipe").value_or(""));
     if (x == problem.in.end() || x->second.shape.size() != 2 || !recipe) return;
-    map_quantized(map, problem, name, *recipe, splits.value_or(std::vector<std::int64_t>{x->second.shape[0]}), x->second.shape[1]);
+    map_quantized(map, problem, name, *recipe, splits.value_or(std::vector<std::int64_t>{x->second.shape[0]}),
+                  x->second.shape[1]);
   } else if (problem.op == "grouped_gemm" && splits) {
     const bool weights = text_of(problem, "layout") == "NT";
-    add_matrices(map, weights ? std::vector<std::int64_t>(splits->size(), N) : *splits, text_of(problem, "layout") == "TN" ? N : K);
+    add_matrices(map, weights ? std::vector<std::int64_t>(splits->size(), N) : *splits,
+                 text_of(problem, "layout") == "TN" ? N : K);
   } else if (problem.op == "dequantize") {
     add_matrices(map, splits.value_or(std::vector<std::int64_t>{tensor.shape.empty() ? 0 : tensor.shape[0]}), last);
   } else if (problem.op == "swizzle" || problem.op == "unswizzle") {
     const auto recipe = recipe_named(text_of(problem, "recipe").value_or(""));
     if (!recipe) return;
     const Direction direction = text_of(problem, "direction") == "columnwise" ? Direction::columnwise : Direction::rowwise;
-    add_scales(map, *recipe, direction, splits.value_or(std::vector<std::int64_t>{integer_of(problem, "R")}), K, name == "swizzled");
+    add_scales(map, *recipe, direction, splits.value_or(std::vector<std::int64_t>{integer_of(problem, "R")}), K,
+               name == "swizzled");
   } else if (problem.op.starts_with("splits_to_offsets")) {
     map.row_name = "", map.column_name = "index", map.grouped = false;
     add(map, 0, {1, elements_of(tensor), 1, elements_of(tensor)});

@@ -152,7 +152,8 @@ void write_outputs(const Request& request, Layer layer) {
   output.rowwise_data = to("rowwise_data", shapes.rowwise_data);
   output.columnwise_data = to("columnwise_data", shapes.columnwise_data);
   output.rowwise_scale_inv = to("rowwise_scale_inv", shapes.rowwise_scale_inv);
-  if (shapes.columnwise_scale_inv.rank != 0) output.columnwise_scale_inv = to("columnwise_scale_inv", shapes.columnwise_scale_inv);
+  if (shapes.columnwise_scale_inv.rank != 0)
+    output.columnwise_scale_inv = to("columnwise_scale_inv", shapes.columnwise_scale_inv);
   output.amax = static_cast<float*>(to("amax", shapes.amax));
   output.columnwise_amax = static_cast<float*>(to("columnwise_amax", shapes.columnwise_amax));
   if (shapes.scale.rank != 0) output.scale = static_cast<float*>(to("scale", shapes.scale));
@@ -161,11 +162,13 @@ void write_outputs(const Request& request, Layer layer) {
   void* twin = one_scale ? to("columnwise_scale_inv", shapes.rowwise_scale_inv) : nullptr;
   if (twin != nullptr && output.rowwise_scale_inv == nullptr) output.rowwise_scale_inv = std::exchange(twin, nullptr);
   const bool delayed = config.recipe == Recipe::tensor_delayed;  // its scale is an input, and is written unchanged
-  float* given_scale = delayed ? static_cast<float*>(request.output("scale", Format::f32, shapes.rowwise_scale_inv.elements())) : nullptr;
+  float* given_scale =
+      delayed ? static_cast<float*>(request.output("scale", Format::f32, shapes.rowwise_scale_inv.elements())) : nullptr;
   const bool skipped = parsed.problem.noop != nullptr && *parsed.problem.noop == 1.0f;
   layer == Layer::fast ? quantize(parsed.problem, output) : scalar::quantize(parsed.problem, output);
   if (given_scale != nullptr && !skipped) std::copy_n(parsed.problem.scale, shapes.rowwise_scale_inv.elements(), given_scale);
-  if (twin != nullptr && !skipped) std::memcpy(twin, output.rowwise_scale_inv, static_cast<std::size_t>(shapes.rowwise_scale_inv.bytes()));
+  if (twin != nullptr && !skipped)
+    std::memcpy(twin, output.rowwise_scale_inv, static_cast<std::size_t>(shapes.rowwise_scale_inv.bytes()));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class Request {
   std::int64_t integer(const std::string& name) const;
   std::int64_t integer_or(const std::string& name, std::int64_t absent) const;
   bool flag(const std::string& name, bool absent = false) const;  // 0 or 1
-  double real_or(const std::string& name, double absent) const;  // an integer is accepted
+  double real_or(const std::string& name, double absent) const;   // an integer is accepted
   std::string text(const std::string& name) const;
   std::string text_or(const std::string& name, std::string_view absent) const;
   Format format(const std::string& name) const;

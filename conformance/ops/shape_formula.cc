@@ -111,7 +111,9 @@ class Parser {
 
 }  // namespace
 
-std::vector<std::int64_t> extents_of_formula(std::string_view formulas, const FormulaValues& values) { return Parser(formulas, values).list(); }
+std::vector<std::int64_t> extents_of_formula(std::string_view formulas, const FormulaValues& values) {
+  return Parser(formulas, values).list();
+}
 
 std::int64_t value_of_formula(std::string_view formula, const FormulaValues& values) {
   const std::vector<std::int64_t> extents = extents_of_formula(formula, values);

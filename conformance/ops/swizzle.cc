@@ -1,8 +1,8 @@
 // Ops `swizzle` and `unswizzle` (schema 2).
 
+#include "reference/layout/swizzle.h"
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
-#include "reference/layout/swizzle.h"
 
 namespace assay::conformance {
 namespace {

@@ -128,7 +128,8 @@ std::vector<std::vector<std::int64_t>> shapes_of(const TensorSchema& tensor, con
   const bool grouped = request.in.count("splits") != 0 && !tensor.grouped_shape.empty();
   const FormulaValues values = formula_values(request);
   std::vector<std::vector<std::int64_t>> shapes;
-  for (const std::string& shape : parts_of(grouped ? tensor.grouped_shape : tensor.shape, " or ")) shapes.push_back(extents_of_formula(shape, values));
+  for (const std::string& shape : parts_of(grouped ? tensor.grouped_shape : tensor.shape, " or "))
+    shapes.push_back(extents_of_formula(shape, values));
   return shapes;
 }
 

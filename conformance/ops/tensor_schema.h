@@ -27,8 +27,8 @@ enum class Need {
 };
 
 struct TensorSchema {
-  std::string name = {};   // '#' stands for a number: offsets_0, offsets_1, ...
-  std::string type = {};   // formats with '|' between them, the attribute that names one, or "as NAME": that of another input
+  std::string name = {};  // '#' stands for a number: offsets_0, offsets_1, ...
+  std::string type = {};  // formats with '|' between them, the attribute that names one, or "as NAME": that of another input
   // Extents as stored, of which e2m1 has half as many as codes: formulas (shape_formula.h), " or " between shapes.
   std::string shape = {};
   std::string grouped_shape = {};  // with splits, where that differs

@@ -7,6 +7,9 @@
 #include "conformance/ops/tensor_schema.h"
 #include "reference/types/error.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "conformance/support/wrap.h"
 #include "conformance/ops/tensor_schema.h"
+#include "conformance/support/wrap.h"
 
 namespace assay::conformance {
 namespace {

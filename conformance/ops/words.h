@@ -37,7 +37,9 @@ inline Direction direction_of(const Request& request) {
   throw InvalidArgument("attribute direction", "'" + name + "'", "rowwise or columnwise");
 }
 
-inline const float* floats(const TensorView* tensor) { return tensor == nullptr ? nullptr : static_cast<const float*>(tensor->data); }
+inline const float* floats(const TensorView* tensor) {
+  return tensor == nullptr ? nullptr : static_cast<const float*>(tensor->data);
+}
 
 // Rows of each group, or all rows as one when there are no splits.
 inline std::vector<std::int64_t> group_rows(const Request& request, std::int64_t rows) {
@@ -45,8 +47,8 @@ inline std::vector<std::int64_t> group_rows(const Request& request, std::int64_t
 }
 
 // What the attributes determine, for any backend. Reads no tensor's contents.
-QuantizeConfig quantize_config_of(const Request& request);               // both directions on
+QuantizeConfig quantize_config_of(const Request& request);  // both directions on
 DelayedScalingConfig delayed_scaling_config_of(const Request& request);
-std::vector<OffsetsOutput> offsets_outputs_of(const Request& request);   // attribute `outputs`; values null
+std::vector<OffsetsOutput> offsets_outputs_of(const Request& request);  // attribute `outputs`; values null
 
 }  // namespace assay::conformance

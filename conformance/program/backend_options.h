@@ -8,7 +8,8 @@ namespace assay::conformance {
 
 // Options that choose a backend.
 inline void add_backend_options(CLI::App& verb, BackendChoice& choice) {
-  verb.add_option("--backend", choice.name, "reference, null, device, emulated, cublaslt, or the path of a shared library (conformance/backend.h)")
+  verb.add_option("--backend", choice.name,
+                  "reference, null, device, emulated, cublaslt, or the path of a shared library (conformance/backend.h)")
       ->capture_default_str();
   verb.add_option("--backend-options", choice.options, "Text for the backend's open(); reference: layer=fast or layer=scalar");
 }
@@ -16,11 +17,16 @@ inline void add_backend_options(CLI::App& verb, BackendChoice& choice) {
 // These, and those that say how it is judged.
 inline void add_judge_options(CLI::App& verb, BackendChoice& choice) {
   add_backend_options(verb, choice);
-  verb.add_option("--axis", choice.axes, "Set a configuration axis, as NAME=VALUE; again for others (assay list --axes)")->allow_extra_args(false);
-  verb.add_option("--expect-by", choice.expect_by,
-                  "Backend whose answers to grouped_gemm are expected, as emulated for whole large outputs; else the reference's");
-  verb.add_option("--timeout", choice.timeout_s, "Seconds that one call may take")->capture_default_str()->check(CLI::Range(1, 86400));
-  verb.add_option("--algorithm", choice.algorithm, "Pin an algorithm by its id (assay list --algorithms)")->check(CLI::NonNegativeNumber);
+  verb.add_option("--axis", choice.axes, "Set a configuration axis, as NAME=VALUE; again for others (assay list --axes)")
+      ->allow_extra_args(false);
+  verb.add_option(
+      "--expect-by", choice.expect_by,
+      "Backend whose answers to grouped_gemm are expected, as emulated for whole large outputs; else the reference's");
+  verb.add_option("--timeout", choice.timeout_s, "Seconds that one call may take")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 86400));
+  verb.add_option("--algorithm", choice.algorithm, "Pin an algorithm by its id (assay list --algorithms)")
+      ->check(CLI::NonNegativeNumber);
 }
 
 }  // namespace assay::conformance

@@ -34,7 +34,8 @@ CaseText case_text_of(const std::string& path) {
     const std::string text = golden::read_text_file(path, kLargestCaseFile);
     if (const auto bad = std::find_if(text.begin(), text.end(), is_control); bad != text.end()) {
       const auto line = 1 + std::count(text.begin(), bad, '\n');
-      refuse(fmt::format("{}: line {}: holds the byte {:#04x}: expected text", golden::one_line(path), line, static_cast<unsigned char>(*bad)));
+      refuse(fmt::format("{}: line {}: holds the byte {:#04x}: expected text", golden::one_line(path), line,
+                         static_cast<unsigned char>(*bad)));
     }
     return parse_case_text(text, golden::one_line(path), Marks::optional);
   } catch (const golden::FixtureError& error) {
@@ -59,7 +60,9 @@ std::vector<CaseLine> cases_of_files(const std::vector<std::string>& paths, Prof
         const auto [text, is_new] = seen.insert(to_text(line));
         if (!is_new) continue;
         bytes += text->size();
-        if (bytes > kMaxCanonicalText) refuse(fmt::format("{}: over {} bytes of canonical text: expected fewer groups", names_of_files(paths), kMaxCanonicalText));
+        if (bytes > kMaxCanonicalText)
+          refuse(fmt::format("{}: over {} bytes of canonical text: expected fewer groups", names_of_files(paths),
+                             kMaxCanonicalText));
         cases.push_back(line);
       }
     }

@@ -68,7 +68,9 @@ Option* Option::check(const Validator& validator) {
   return this;
 }
 
-void Formatter::column_width(int columns) { static_cast<CLI11::FormatterBase*>(real_)->column_width(static_cast<std::size_t>(columns)); }
+void Formatter::column_width(int columns) {
+  static_cast<CLI11::FormatterBase*>(real_)->column_width(static_cast<std::size_t>(columns));
+}
 
 struct App::Parts {
   CLI11::App* app = nullptr;

@@ -34,7 +34,9 @@ struct Validator {
   std::vector<std::string> words{};
 };
 inline Validator Range(std::int64_t least, std::int64_t most) { return {Validator::Kind::range, least, most}; }
-inline Validator IsMember(std::initializer_list<const char*> words) { return {Validator::Kind::words, 0, 0, {words.begin(), words.end()}}; }
+inline Validator IsMember(std::initializer_list<const char*> words) {
+  return {Validator::Kind::words, 0, 0, {words.begin(), words.end()}};
+}
 inline const Validator NonNegativeNumber{Validator::Kind::non_negative};
 
 class Option {
@@ -48,7 +50,7 @@ class Option {
   Option* delimiter(char letter);
   Option* needs(Option* other);
   Option* excludes(Option* other);
-  std::size_t count() const;                  // how often it was given
+  std::size_t count() const;                    // how often it was given
   std::vector<std::string> get_lnames() const;  // long names, without the two hyphens
 
  private:

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "conformance/suites/golden_cases.h"
-#include "conformance/support/interrupt.h"
-#include "conformance/suites/progress.h"
-#include "conformance/support/standard_output.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/version.h"
+#include "conformance/suites/golden_cases.h"
+#include "conformance/suites/progress.h"
+#include "conformance/support/interrupt.h"
+#include "conformance/support/standard_output.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/writer.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -103,8 +103,8 @@ Action add_compute(CLI::App& verb) {
     tell_left_out(shown, left_out);
     std::size_t tensors = 0;
     for (const Case& each : fixture.cases) tensors += each.out.size();
-    say("{}: {} case{}, {} output{}\n", golden::one_line(options->out), fixture.cases.size(), fixture.cases.size() == 1 ? "" : "s", tensors,
-               tensors == 1 ? "" : "s");
+    say("{}: {} case{}, {} output{}\n", golden::one_line(options->out), fixture.cases.size(),
+        fixture.cases.size() == 1 ? "" : "s", tensors, tensors == 1 ? "" : "s");
     return ExitCode::passed;
   };
 }

@@ -9,12 +9,12 @@
 #include <sstream>
 
 #include "conformance/backends/backend.h"
-#include "conformance/support/wrap.h"
-#include "conformance/suites/fixture_cases.h"
-#include "conformance/report/report.h"
-#include "conformance/support/standard_output.h"
 #include "conformance/program/verbs.h"
+#include "conformance/report/report.h"
 #include "conformance/report/version.h"
+#include "conformance/suites/fixture_cases.h"
+#include "conformance/support/standard_output.h"
+#include "conformance/support/wrap.h"
 #include "conformance/worker/answers.h"
 #include "conformance/worker/process.h"
 #include "golden/io/manifest.h"
@@ -41,7 +41,8 @@ std::vector<std::string> faults_of(const std::filesystem::path& folder) {
 // The vector extensions that run-time dispatch uses on this processor. Results are the same with all of them.
 std::string vector_code() {
 #if defined(__x86_64__) && !defined(ASSAY_PORTABLE)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return "AVX-512";
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    return "AVX-512";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "AVX2";
   return "SSE2";
 #else
@@ -88,7 +89,8 @@ std::vector<Fact> facts_of(const std::string& backend_name, const std::string& b
   for (const std::string& line : cublaslt()) found.push_back({"cublaslt", line});
   const std::filesystem::path folder = golden_folder();
   const std::vector<std::string> faults = faults_of(folder);
-  if (faults.empty()) found.push_back({"fixtures", fmt::format("{} files in {}, every digest right", golden_files().size(), folder.string())});
+  if (faults.empty())
+    found.push_back({"fixtures", fmt::format("{} files in {}, every digest right", golden_files().size(), folder.string())});
   for (const std::string& fault : faults) found.push_back({"fixtures", fault, ExitCode::bad_fixture});
   try {
     Backend backend(backend_name, backend_options);
@@ -117,7 +119,8 @@ Action add_doctor(CLI::App& verb) {
     const bool is_narrow = isatty(STDOUT_FILENO) == 1;  // otherwise one line per fact, for programs that read it
     for (const Fact& each : facts_of(options->backend, options->backend_options)) {
       const bool good = each.code == ExitCode::passed;
-      say("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject, is_narrow ? wrapped(each.text, 19, 19, kTableColumns) : each.text);
+      say("{:<6}{:<12} {}\n", good ? "ok" : "FAULT", each.subject,
+          is_narrow ? wrapped(each.text, 19, 19, kTableColumns) : each.text);
       all.push_back({{"subject", each.subject}, {"good", good}, {"text", each.text}});
       if (!good) outcome.add(each.code);
     }

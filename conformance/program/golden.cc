@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <span>
 
+#include "conformance/program/verbs.h"
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/suites/golden_cases.h"
-#include "conformance/support/interrupt.h"
 #include "conformance/suites/progress.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/support/standard_output.h"
-#include "conformance/program/verbs.h"
 #include "golden/io/manifest.h"
 #include "golden/io/text_file.h"
 #include "golden/io/writer.h"
@@ -25,7 +25,8 @@ struct GoldenOptions {
 
 std::shared_ptr<GoldenOptions> add_options(CLI::App& verb) {
   const auto options = std::make_shared<GoldenOptions>();
-  verb.add_option("--folder", options->folder, "The golden folder: cases/*.txt, *.h5 and manifest.json (default: " + golden_folder().string() + ")");
+  verb.add_option("--folder", options->folder,
+                  "The golden folder: cases/*.txt, *.h5 and manifest.json (default: " + golden_folder().string() + ")");
   verb.add_flag("--quiet", options->quiet, "No progress");
   return options;
 }
@@ -34,7 +35,8 @@ std::filesystem::path folder_of(const GoldenOptions& options) {
   const std::filesystem::path folder = options.folder.empty() ? golden_folder() : std::filesystem::path(options.folder);
   std::error_code none;
   const bool is_there = std::filesystem::exists(folder, none);
-  if (!std::filesystem::is_directory(folder, none)) throw golden::FixtureError(folder.string(), "", is_there ? "is no folder" : "no such folder");
+  if (!std::filesystem::is_directory(folder, none))
+    throw golden::FixtureError(folder.string(), "", is_there ? "is no folder" : "no such folder");
   return folder;
 }
 
@@ -115,9 +117,11 @@ ExitCode check(const GoldenOptions& options) {
     if (!listed) faults.push_back(fmt::format("{}: has a list of cases but is not in manifest.json (assay golden build)", file));
   }
   for (const std::string& fault : faults) say("{}\n", fault);
-  say("{}: {} rebuilt byte for byte, {} rebuilt with the same contents in other bytes, {} outside oracles with the right digest, {} faults\n",
-             faults.empty() ? "PASS" : "FAIL", rebuilt, same_contents, pinned, faults.size());
-  if (same_contents > 0) say("other bytes for the same contents come from another version of libhdf5 or zlib than the files were written with\n");
+  say("{}: {} rebuilt byte for byte, {} rebuilt with the same contents in other bytes, {} outside oracles with the right digest, "
+      "{} faults\n",
+      faults.empty() ? "PASS" : "FAIL", rebuilt, same_contents, pinned, faults.size());
+  if (same_contents > 0)
+    say("other bytes for the same contents come from another version of libhdf5 or zlib than the files were written with\n");
   return faults.empty() ? ExitCode::passed : ExitCode::bad_fixture;
 }
 

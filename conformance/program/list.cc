@@ -7,19 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/catalogue/catalogue.h"
-#include "conformance/generate/generator.h"
 #include "conformance/catalogue/reach.h"
-#include "conformance/support/wrap.h"
-#include "conformance/suites/fixture_cases.h"
+#include "conformance/generate/generator.h"
+#include "conformance/judge/trial.h"
+#include "conformance/levels/levels.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/case_files.h"
-#include "conformance/levels/levels.h"
 #include "conformance/program/list_schema.h"
+#include "conformance/program/verbs.h"
 #include "conformance/report/report.h"
+#include "conformance/suites/fixture_cases.h"
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
-#include "conformance/program/verbs.h"
-#include "conformance/judge/trial.h"
+#include "conformance/support/wrap.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/manifest.h"
 #include "reference/gemm/plan.h"
@@ -35,11 +35,14 @@ struct ListOptions {
   BackendChoice backend;
   std::string algorithms_of;
   bool axes = false;
-  bool backends = false, plans = false, units = false, schema = false, names = false, levels = false, counts = false, reach = false;
+  bool backends = false, plans = false, units = false, schema = false, names = false, levels = false, counts = false,
+       reach = false;
 };
 
 // A column of a table that begins after `indent` columns; `first` where its first line does.
-std::string in_table(std::string_view text, std::size_t indent, std::size_t first) { return wrapped(text, indent, first, kTableColumns); }
+std::string in_table(std::string_view text, std::size_t indent, std::size_t first) {
+  return wrapped(text, indent, first, kTableColumns);
+}
 std::string in_table(std::string_view text, std::size_t indent) { return in_table(text, indent, indent); }
 
 const char* how_known(bool measured) { return measured ? "measured by us" : "not measured by us"; }
@@ -47,7 +50,7 @@ const char* how_known(bool measured) { return measured ? "measured by us" : "not
 void list_units() {
   for (const TensorCoreUnit& unit : tensor_core_units()) {
     say("{}\n  {}\n  L={} F={}, {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits,
-               how_known(unit.measured_by_us), in_table(unit.evidence, 2));
+        how_known(unit.measured_by_us), in_table(unit.evidence, 2));
   }
 }
 
@@ -75,7 +78,8 @@ void list_levels() {
   for (const Level& level : levels()) {
     std::string counts;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      counts += fmt::format("{}{} {}", i == 0 ? "" : ", ", name_of(kProfiles[i]), required_by(level, all[i].texts, all[i].names).size());
+      counts += fmt::format("{}{} {}", i == 0 ? "" : ", ", name_of(kProfiles[i]),
+                            required_by(level, all[i].texts, all[i].names).size());
     }
     const std::string cases = "cases: " + counts + (level.fixtures.empty() ? "" : ", and those of the fixtures");
     say("{}\n  {}\n  {}\n", level.title(), in_table(level.claims, 2), in_table(cases, 2));
@@ -99,7 +103,8 @@ void list_counts() {
       for (const auto& [name, tensor] : each.out) of.elements += tensor.elements();
     }
   }
-  for (const auto& [origin, of] : by_origin) say("fixtures, {}: {} files, {} cases, {} elements\n", origin, of.files, of.cases, of.elements);
+  for (const auto& [origin, of] : by_origin)
+    say("fixtures, {}: {} files, {} cases, {} elements\n", origin, of.files, of.cases, of.elements);
   say("levels: {}\n", levels().size());
 }
 
@@ -111,7 +116,8 @@ ExitCode list_algorithms(const ListOptions& options) {
   const std::unique_ptr<Backend> backend = options.backend.open();
   Trial trial(*backend, problem, outputs, -1, options.backend.timeout_s * 1000);
   const std::vector<assay_algorithm> all = backend->algorithms(trial.call());
-  for (const assay_algorithm& each : all) say("{:>6}  {:>12} bytes of workspace  {}\n", each.id, each.workspace_bytes, each.description);
+  for (const assay_algorithm& each : all)
+    say("{:>6}  {:>12} bytes of workspace  {}\n", each.id, each.workspace_bytes, each.description);
   if (all.empty()) say("backend {} lists no algorithms for this case\n", backend->name());
   return all.empty() ? ExitCode::nothing_selected : ExitCode::passed;
 }
@@ -119,7 +125,8 @@ ExitCode list_algorithms(const ListOptions& options) {
 ExitCode list_axes(const ListOptions& options) {
   const std::unique_ptr<Backend> backend = options.backend.open();
   const std::vector<assay_axis> all = backend->axes();
-  for (const assay_axis& each : all) say("{:<20} {}\n{:<20} values: {}\n", each.name, in_table(each.description, 21), "", in_table(each.values, 21, 29));
+  for (const assay_axis& each : all)
+    say("{:<20} {}\n{:<20} values: {}\n", each.name, in_table(each.description, 21), "", in_table(each.values, 21, 29));
   if (all.empty()) say("backend {} has no axes\n", backend->name());
   return ExitCode::passed;
 }
@@ -150,21 +157,28 @@ ExitCode list_cases(const ListOptions& options) {
 Action add_list(CLI::App& verb) {
   const auto options = std::make_shared<ListOptions>();
   verb.add_option("WORDS", options->words, "Only cases whose name or line contains every word");
-  verb.add_option("--profile", options->profile, "smoke, standard or full")->capture_default_str()->check(CLI::IsMember({"smoke", "standard",
-      "full"}));
-  verb.add_option("--cases", options->case_files, "The cases of this file in place of the catalogue's; again for more (run --help)")->allow_extra_args(false);
-  verb.add_flag("--reach", options->reach, "What these cases reach: the elements that each op has compared, and the lengths that it meets");
+  verb.add_option("--profile", options->profile, "smoke, standard or full")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"smoke", "standard", "full"}));
+  verb.add_option("--cases", options->case_files,
+                  "The cases of this file in place of the catalogue's; again for more (run --help)")
+      ->allow_extra_args(false);
+  verb.add_flag("--reach", options->reach,
+                "What these cases reach: the elements that each op has compared, and the lengths that it meets");
   verb.add_flag("--names", options->names, "Names instead of case lines");
   verb.add_option("--json", options->json, "Write names and lines, or with --schema the schema, to this file");
   verb.add_flag("--backends", options->backends, "The built-in backends");
   add_backend_options(verb, options->backend);
-  verb.add_option("--algorithms", options->algorithms_of, "The algorithms that a backend lists for this case line, for --algorithm");
+  verb.add_option("--algorithms", options->algorithms_of,
+                  "The algorithms that a backend lists for this case line, for --algorithm");
   verb.add_flag("--axes", options->axes, "The configuration axes of a backend, for --axis");
-  CLI::Option* schema = verb.add_flag("--schema", options->schema, "Every op: its tensors with types, shapes and what is compared; the keys of case lines");
+  CLI::Option* schema = verb.add_flag("--schema", options->schema,
+                                      "Every op: its tensors with types, shapes and what is compared; the keys of case lines");
   verb.add_option("--op", options->op, "With --schema: one op")->needs(schema);
   verb.add_flag("--plans", options->plans, "The accumulation plans that are known");
   verb.add_flag("--units", options->units, "The rows of the tensor-core table, and how each is known");
-  verb.add_flag("--levels", options->levels, "The conformance levels, what a pass of each claims, and its cases in each profile (run --require)");
+  verb.add_flag("--levels", options->levels,
+                "The conformance levels, what a pass of each claims, and its cases in each profile (run --require)");
   verb.add_flag("--counts", options->counts, "How many cases and fixtures there are");
   return [options]() -> ExitCode {
     if (!options->algorithms_of.empty()) return list_algorithms(*options);

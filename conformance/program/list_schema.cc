@@ -8,8 +8,8 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/former_words.h"
-#include "conformance/support/wrap.h"
 #include "conformance/ops/tensor_schema.h"
+#include "conformance/support/wrap.h"
 
 namespace assay::conformance {
 namespace {
@@ -51,11 +51,14 @@ Json json_of(const TensorSchema& tensor, bool is_input) {
 // "  former words, ...: itype for x_type, ..."; empty where the op has none.
 std::string former_words_text(const OpSchema& op) {
   std::string words;
-  const auto add = [&](const std::string& former, const std::string& present) { words += (words.empty() ? "" : ", ") + former + " for " + present; };
+  const auto add = [&](const std::string& former, const std::string& present) {
+    words += (words.empty() ? "" : ", ") + former + " for " + present;
+  };
   for (const KeySchema& key : op.keys) {
     const std::string name(key.key), former(former_key(op.op, key.key));
     if (former != name) add(former, name);
-    for (const FormerValue& each : former_values_of(op, key)) add(name + "=" + std::string(each.former), name + "=" + std::string(each.value));
+    for (const FormerValue& each : former_values_of(op, key))
+      add(name + "=" + std::string(each.former), name + "=" + std::string(each.value));
   }
   if (words.empty()) return "";
   return "  " + wrapped("former words, which still read; attributes and names of cases keep them: " + words, 6, 2) + '\n';
@@ -77,7 +80,8 @@ std::string schema_text(const std::string& op) {
   std::string text;
   for (const OpSchema* each : ops_of(op)) {
     text += '\n' + wrapped(std::string(each->op) + ": " + std::string(each->help), 2, 0) + '\n';
-    text += has_tensors(*each) ? describe_tensors(tensors_of(each->op)) : "  attributes and tensors: those of the steps, each an op\n";
+    text += has_tensors(*each) ? describe_tensors(tensors_of(each->op))
+                               : "  attributes and tensors: those of the steps, each an op\n";
     text += "  keys of a case line\n";
     const std::string keys = describe_keys(*each);
     text += keys + former_words_text(*each);

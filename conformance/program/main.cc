@@ -8,13 +8,13 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/cases/case_schema.h"
-#include "conformance/support/interrupt.h"
 #include "conformance/program/memory_limit.h"
+#include "conformance/program/verbs.h"
 #include "conformance/report/run_header.h"
+#include "conformance/report/version.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
-#include "conformance/program/verbs.h"
-#include "conformance/report/version.h"
 #include "conformance/worker/remote.h"
 #include "conformance/worker/server.h"
 #include "golden/io/reader.h"
@@ -97,11 +97,13 @@ ExitCode dispatch(int argc, char** argv) {
     Action action = verb.add(command);
     command.final_callback([&chosen, action] { chosen = action; });
   }
-  CLI::App& golden_verb = *app.add_subcommand("golden", "Build the fixtures of golden/, or check that they rebuild byte for byte");
+  CLI::App& golden_verb =
+      *app.add_subcommand("golden", "Build the fixtures of golden/, or check that they rebuild byte for byte");
   golden_verb.require_subcommand(1);
   for (const auto& [name, help, add] :
        {Verb{"build", "Write every fixture that the reference makes", add_golden_build},
-        Verb{"check", "Rebuild in memory and compare with the files; compare the oracles with their digests", add_golden_check}}) {
+        Verb{"check", "Rebuild in memory and compare with the files; compare the oracles with their digests",
+             add_golden_check}}) {
     CLI::App& command = *golden_verb.add_subcommand(name, help);
     Action action = add(command);
     command.final_callback([&chosen, action] { chosen = action; });

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include "conformance/generate/generator.h"
-#include "conformance/suites/golden_cases.h"
-#include "conformance/support/interrupt.h"
-#include "conformance/report/run_header.h"
-#include "conformance/support/standard_output.h"
-#include "conformance/suites/suite.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/verbs.h"
+#include "conformance/report/run_header.h"
 #include "conformance/report/version.h"
+#include "conformance/suites/golden_cases.h"
+#include "conformance/suites/suite.h"
+#include "conformance/support/interrupt.h"
+#include "conformance/support/standard_output.h"
 #include "golden/io/writer.h"
 
 namespace assay::conformance {
@@ -45,8 +45,8 @@ Action add_repro(CLI::App& verb) {
     if (judged.judgement.verdict == Verdict::passed) {
       const Judgement& made = judged.judgement;
       say("passed by {}: {} elements compared, with two poisons{}{}\n", basis_text(made), made.elements,
-                 made.elements_unbounded > 0 ? fmt::format("; {} unbounded, not compared", made.elements_unbounded) : "",
-                 made.way.empty() ? "" : "; " + made.way);
+          made.elements_unbounded > 0 ? fmt::format("; {} unbounded, not compared", made.elements_unbounded) : "",
+          made.way.empty() ? "" : "; " + made.way);
     }
     report.add(std::move(judged));
     keep_open(options->backend, std::move(opened));
@@ -57,7 +57,8 @@ Action add_repro(CLI::App& verb) {
       const std::vector<std::string> wanted = wanted_outputs(line);
       fill_outputs(each, &wanted);
       fixture.schema = schema_of(each);
-      fixture.provenance = fmt::format(R"({{"producer": "assay repro", "version": "{}", "case": "{}"}})", kVersion, to_text(line));
+      fixture.provenance =
+          fmt::format(R"({{"producer": "assay repro", "version": "{}", "case": "{}"}})", kVersion, to_text(line));
       fixture.cases.push_back(std::move(each));
       golden::write_fixture(options->save, fixture);
       say("saved to {}\n", options->save);

@@ -10,17 +10,17 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/generator.h"
-#include "conformance/report/earlier_results.h"
-#include "conformance/suites/fixture_cases.h"
-#include "conformance/support/interrupt.h"
-#include "conformance/suites/parallel_judging.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/case_files.h"
 #include "conformance/program/run_selection.h"
+#include "conformance/program/verbs.h"
+#include "conformance/report/earlier_results.h"
+#include "conformance/suites/fixture_cases.h"
+#include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/self_check.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
-#include "conformance/program/verbs.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/replace_file.h"
 
@@ -81,8 +81,8 @@ SettingsToTry settings_of(const RunOptions& options, Backend& backend) {
       while (words >> value) settings.axes.emplace_back(axis.name, value);
     }
     if (!known && each != "all") {
-      throw CLI::ValidationError("--axes", fmt::format("'{}': expected all, NAME or NAME=VALUE with an axis of backend {}: {}", each, backend.name(),
-                                                       names.empty() ? "it has none" : names));
+      throw CLI::ValidationError("--axes", fmt::format("'{}': expected all, NAME or NAME=VALUE with an axis of backend {}: {}",
+                                                       each, backend.name(), names.empty() ? "it has none" : names));
     }
   }
   return settings;
@@ -109,7 +109,8 @@ EarlierResults baseline_of(const RunOptions& options) {
   EarlierResults earlier = earlier_of("--baseline", options.baseline);
   const std::string verb = earlier.header.value("verb", "");
   if (verb != options.kind() && !verb.starts_with(options.kind() + " ")) {
-    throw CLI::ValidationError("--baseline", fmt::format("{} is of '{}': this is '{}', whose cases are others", options.baseline, verb, options.kind()));
+    throw CLI::ValidationError(
+        "--baseline", fmt::format("{} is of '{}': this is '{}', whose cases are others", options.baseline, verb, options.kind()));
   }
   return earlier;
 }
@@ -124,7 +125,8 @@ void take_earlier(const EarlierResults& earlier, Report& report) {
     for (const nlohmann::json* each : entries) {
       reports.push_back(report_from(*each));
       const Verdict verdict = reports.back().judgement.verdict;
-      final = final && (verdict == Verdict::passed || verdict == Verdict::failed || verdict == Verdict::not_run || verdict == Verdict::unproven_skip);
+      final = final && (verdict == Verdict::passed || verdict == Verdict::failed || verdict == Verdict::not_run ||
+                        verdict == Verdict::unproven_skip);
     }
     if (!final) continue;
     for (CaseReport& each : reports) report.add_earlier(std::move(each));
@@ -157,12 +159,15 @@ void prepare_files(const RunOptions& options, const SelectionText& text, Report&
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
   std::error_code none;
   if (std::filesystem::exists(one, none) && !std::filesystem::is_regular_file(one, none)) return false;
-  const auto place = [&](const std::filesystem::path& path) { return std::filesystem::weakly_canonical(golden::link_target(path), none); };
+  const auto place = [&](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(golden::link_target(path), none);
+  };
   return place(one) == place(other);
 }
 
 void check_paths(const RunOptions& options) {
-  if (const char* folder = std::getenv("ASSAY_GOLDEN"); folder != nullptr && *folder != '\0' && !std::filesystem::is_directory(folder)) {
+  if (const char* folder = std::getenv("ASSAY_GOLDEN");
+      folder != nullptr && *folder != '\0' && !std::filesystem::is_directory(folder)) {
     throw CLI::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
   }
   if (!options.resume.empty() && !options.results.empty() && options.resume != options.results) {
@@ -188,12 +193,15 @@ bool is_there(const RunOptions& options, const RunSelection& selection) {
   const std::string files = names_of_files(options.case_files);
   for (const std::string& word : selection.unmatched) {
     if (options.case_files.empty()) {
-      say("no case of profile {} and no fixture matches '{}' (assay list --profile {} shows the names)\n", options.profile, word, options.profile);
+      say("no case of profile {} and no fixture matches '{}' (assay list --profile {} shows the names)\n", options.profile, word,
+          options.profile);
     } else {
-      say("no case of {} in profile {}{} matches '{}'\n", files, options.profile, options.fixtures ? " and no fixture" : "", word);
+      say("no case of {} in profile {}{} matches '{}'\n", files, options.profile, options.fixtures ? " and no fixture" : "",
+          word);
     }
   }
-  if (selection.unmatched.empty() && selection.all.empty() && !options.fixtures) say("no case of {} is in profile {}\n", files, options.profile);
+  if (selection.unmatched.empty() && selection.all.empty() && !options.fixtures)
+    say("no case of {} is in profile {}\n", files, options.profile);
   return selection.unmatched.empty() && (!selection.all.empty() || options.fixtures);
 }
 
@@ -203,8 +211,9 @@ void check_levels(const RunOptions& options, const std::vector<Level>& requireme
   for (const Level& each : requirements) {
     for (const Level& level : levels()) {
       if (each.title() != level.title()) continue;
-      throw CLI::ValidationError("--require", fmt::format("{} is a level of the catalogue's cases: expected words or a file of words with {}",
-                                                          level.title(), options.random > 0 ? "--random" : "--cases"));
+      throw CLI::ValidationError("--require",
+                                 fmt::format("{} is a level of the catalogue's cases: expected words or a file of words with {}",
+                                             level.title(), options.random > 0 ? "--random" : "--cases"));
     }
   }
 }
@@ -233,7 +242,8 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   if (const std::string note = backend.note(); !note.empty()) report.note(note);
   const SettingsToTry settings = settings_of(options, backend);
   if (random || settings.any()) report.tell_settings();
-  const RunSelection selection = select_for_run(cases_of(options, report.subject().architecture), with_fixtures, options.words, shard);
+  const RunSelection selection =
+      select_for_run(cases_of(options, report.subject().architecture), with_fixtures, options.words, shard);
   if (!is_there(options, selection)) return ExitCode::nothing_selected;
 
   claimed.profile = options.of_catalogue() ? options.profile : "";
@@ -254,30 +264,41 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
     }
   }
 
-  SelectionText text{random ? "" : options.profile, options.case_files, options.words, shard.text(),
-                     options.random, random ? options.seed : 0, options.algorithms, 0, {}, ""};
+  SelectionText text{random ? "" : options.profile,
+                     options.case_files,
+                     options.words,
+                     shard.text(),
+                     options.random,
+                     random ? options.seed : 0,
+                     options.algorithms,
+                     0,
+                     {},
+                     ""};
   for (const std::string& each : options.try_axes) text.settings += " " + each;
   text.cases = static_cast<std::int64_t>(selection.cases.size());
   for (const std::filesystem::path& file : selection.files) text.fixtures.push_back(file.filename().string());
   if (!options.json.empty() || !options.results.empty() || !options.resume.empty()) text.sha256 = digest_of(selection);
-  warn("assay: judging {}{}: {}, {}, {}\n", report.subject().text(), no_device.empty() ? "" : " (no device: " + no_device + ")", options.verb(),
-       plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
+  warn("assay: judging {}{}: {}, {}, {}\n", report.subject().text(), no_device.empty() ? "" : " (no device: " + no_device + ")",
+       options.verb(), plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
   prepare_files(options, text, report);
 
   keep_open(options.backend, std::move(opened));
   judge_lines(selection.cases, options.backend, settings, !options.quiet, report);
   if (!interrupted() && !selection.files.empty()) {
-    judge_fixtures(selection.files, selection.fixture_words, options.backend, !options.quiet, report, FixtureWords::whole_path, shard.index, shard.total);
+    judge_fixtures(selection.files, selection.fixture_words, options.backend, !options.quiet, report, FixtureWords::whole_path,
+                   shard.index, shard.total);
   }
   if (!interrupted() && unnarrowed) self_check(report, !options.quiet, shard.index, shard.total);
   close_backends(report);
   if (interrupted()) report.note_interrupted();
-  if (selection.selected && report.cases().empty()) report.note_empty_shard(shard.text());  // other shards judge what was selected
+  if (selection.selected && report.cases().empty())
+    report.note_empty_shard(shard.text());  // other shards judge what was selected
   if (unnarrowed && selection.files.empty()) {
     report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
   }
   if (!random && options.backend.name != "device") {
-    report.not_tried("device cases", no_device.empty() ? "--backend device judges the CUDA implementation, where there is one" : no_device);
+    report.not_tried("device cases",
+                     no_device.empty() ? "--backend device judges the CUDA implementation, where there is one" : no_device);
   }
   Claims claims = claims_of(claimed, report.cases());
   if (baseline) compare_with(claims, claimed, options.baseline, *baseline, report.cases());
@@ -287,18 +308,24 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
 }
 
 void add_evidence_options(CLI::App& verb, RunOptions& options) {
-  verb.add_option("--require", options.require, "A level (assay list --levels), words of case lines or a file of such lines: a required case that does not pass is a failure; again for more")
+  verb.add_option("--require", options.require,
+                  "A level (assay list --levels), words of case lines or a file of such lines: a required case that does not "
+                  "pass is a failure; again for more")
       ->allow_extra_args(false);
-  verb.add_option("--baseline", options.baseline, "An earlier --json or --results file: a case that passed there and does not here is a failure");
+  verb.add_option("--baseline", options.baseline,
+                  "An earlier --json or --results file: a case that passed there and does not here is a failure");
   verb.add_option("--json", options.json, "Write every verdict to this file at the end (conformance/report/report.schema.json)");
   verb.add_option("--results", options.results, "Append every verdict to this file as it falls, one line of JSON each");
-  verb.add_option("--resume", options.resume, "Go on with a run that --results has recorded: cases with a verdict are not judged again");
+  verb.add_option("--resume", options.resume,
+                  "Go on with a run that --results has recorded: cases with a verdict are not judged again");
 }
 
 void add_case_files(CLI::App& verb, RunOptions& options) {
   CLI::Option* cases = verb.add_option("--cases", options.case_files,
-      "The cases of this file in place of the catalogue's: a case line a line, # comments, sections [smoke], [standard], [full] or none; again for more")
-      ->allow_extra_args(false)->excludes(verb.get_option("--random"));
+                                       "The cases of this file in place of the catalogue's: a case line a line, # comments, "
+                                       "sections [smoke], [standard], [full] or none; again for more")
+                           ->allow_extra_args(false)
+                           ->excludes(verb.get_option("--random"));
   verb.add_flag("--fixtures", options.fixtures, "With --cases: the recorded cases too, which are else not run")->needs(cases);
 }
 
@@ -306,19 +333,29 @@ void add_case_files(CLI::App& verb, RunOptions& options) {
 
 Action add_run(CLI::App& verb) {
   const auto options = std::make_shared<RunOptions>();
-  verb.add_option("WORDS", options->words, "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs allowed); a word that matches nothing is exit 4");
+  verb.add_option("WORDS", options->words,
+                  "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs "
+                  "allowed); a word that matches nothing is exit 4");
   add_judge_options(verb, options->backend);
   CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
   verb.add_option("--profile", options->profile, "How much: smoke (a second on two cores), standard (ten), full (minutes)")
-      ->capture_default_str()->check(CLI::IsMember({"smoke", "standard", "full"}));
-  verb.add_option("--random", options->random, "In place of a profile: this many random grouped GEMMs, to 64 groups and K 8192 (WORDS choose among them)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"smoke", "standard", "full"}));
+  verb.add_option("--random", options->random,
+                  "In place of a profile: this many random grouped GEMMs, to 64 groups and K 8192 (WORDS choose among them)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
-  verb.add_option("--seed", options->seed, "With --random: another sequence")->capture_default_str()->check(CLI::NonNegativeNumber);
+  verb.add_option("--seed", options->seed, "With --random: another sequence")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   verb.add_option("--algorithms", options->algorithms, "all: each case also with every algorithm that the backend lists for it")
       ->check(CLI::IsMember({"all"}));
-  verb.add_option("--axes", options->try_axes, "Each case also under these settings: all, or a comma list of NAME and NAME=VALUE (assay list --axes)")
-      ->delimiter(',')->allow_extra_args(false);
-  verb.add_option("--shard", options->shard, "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
+  verb.add_option("--axes", options->try_axes,
+                  "Each case also under these settings: all, or a comma list of NAME and NAME=VALUE (assay list --axes)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_option(
+      "--shard", options->shard,
+      "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
   add_case_files(verb, *options);
   add_evidence_options(verb, *options);
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));

@@ -47,18 +47,21 @@ ShardChoice shard_of(const std::string& option) {
   shard.total = number_from_environment("GTEST_TOTAL_SHARDS", 1);
   shard.index = number_from_environment("GTEST_SHARD_INDEX", 0);
   if (shard.total < 1 || shard.index >= shard.total) {
-    throw CLI::ValidationError("GTEST_SHARD_INDEX", fmt::format("{} of GTEST_TOTAL_SHARDS {}: expected an index below the total", shard.index, shard.total));
+    throw CLI::ValidationError("GTEST_SHARD_INDEX", fmt::format("{} of GTEST_TOTAL_SHARDS {}: expected an index below the total",
+                                                                shard.index, shard.total));
   }
   if (const char* file = std::getenv("GTEST_SHARD_STATUS_FILE"); file != nullptr && *file != '\0') std::ofstream(file).flush();
   return checked(shard, "GTEST_TOTAL_SHARDS");
 }
 
-std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words, const std::string& architecture) {
+std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words,
+                                   const std::string& architecture) {
   std::vector<CaseLine> cases;
   std::set<std::string> texts;
   for (std::int64_t index = 0; static_cast<std::int64_t>(cases.size()) < count; ++index) {
     if (index >= 1000 * (count + 10)) {
-      throw CLI::ValidationError("WORDS", fmt::format("{} of {} random cases match them: expected at least one in a thousand", cases.size(), index));
+      throw CLI::ValidationError(
+          "WORDS", fmt::format("{} of {} random cases match them: expected at least one in a thousand", cases.size(), index));
     }
     Selection selection = select({random_gemm(static_cast<std::uint64_t>(seed), index, architecture)}, words);
     for (CaseLine& each : selection.cases) {
@@ -68,7 +71,8 @@ std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const 
   return cases;
 }
 
-RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, const std::vector<std::string>& words, const ShardChoice& shard) {
+RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, const std::vector<std::string>& words,
+                            const ShardChoice& shard) {
   RunSelection made;
   made.all = std::move(cases);
   Selection selection = select(made.all, words);
@@ -91,7 +95,8 @@ std::string digest_of(const RunSelection& selection) {
   golden::Sha256 sum;
   const auto add = [&](const std::string& text) { sum.update(std::as_bytes(std::span(text))); };
   for (const CaseLine& each : selection.cases) add(former_text(to_text(each)) + "\n");  // the digest of earlier versions
-  for (const std::filesystem::path& file : selection.files) add(file.filename().string() + " " + golden::sha256_hex_of_file(file) + "\n");
+  for (const std::filesystem::path& file : selection.files)
+    add(file.filename().string() + " " + golden::sha256_hex_of_file(file) + "\n");
   return golden::hex_of(sum.digest());
 }
 

@@ -21,19 +21,21 @@ ShardChoice shard_of(const std::string& option);
 
 // `count` random products that every word matches. Errors (CLI::ValidationError): fewer than one in a thousand
 // matches.
-std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words, const std::string& architecture);
+std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words,
+                                   const std::string& architecture);
 
 struct RunSelection {
-  std::vector<CaseLine> all;                     // that words and shards select from
-  std::vector<CaseLine> cases;                   // of this shard
-  std::vector<std::filesystem::path> files;      // fixtures
-  std::vector<std::string> fixture_words;        // that select their cases
-  std::vector<std::string> unmatched;            // words that match nothing
-  std::vector<std::string> other_shards;         // texts of selected cases of other shards
-  bool selected = false;                         // any case, in all shards together
+  std::vector<CaseLine> all;                 // that words and shards select from
+  std::vector<CaseLine> cases;               // of this shard
+  std::vector<std::filesystem::path> files;  // fixtures
+  std::vector<std::string> fixture_words;    // that select their cases
+  std::vector<std::string> unmatched;        // words that match nothing
+  std::vector<std::string> other_shards;     // texts of selected cases of other shards
+  bool selected = false;                     // any case, in all shards together
 };
 // `cases`: the profile's, those of files, or random ones. `with_fixtures`: of the recorded ones too.
-RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, const std::vector<std::string>& words, const ShardChoice& shard);
+RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, const std::vector<std::string>& words,
+                            const ShardChoice& shard);
 
 // SHA-256 of the cases' lines and of the fixtures' names and bytes. Errors: golden::FixtureError for a file that cannot be read.
 std::string digest_of(const RunSelection& selection);

@@ -4,14 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "conformance/support/interrupt.h"
+#include "conformance/diagnose/scale_map/scale_map.h"
 #include "conformance/program/backend_options.h"
+#include "conformance/program/verbs.h"
+#include "conformance/report/run_header.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
-#include "conformance/report/run_header.h"
+#include "conformance/support/interrupt.h"
 #include "conformance/support/standard_output.h"
-#include "conformance/program/verbs.h"
-#include "conformance/diagnose/scale_map/scale_map.h"
 
 namespace assay::conformance {
 namespace {
@@ -20,7 +20,8 @@ constexpr std::int64_t kMaxReads = 1'000'000;  // written to a file
 
 nlohmann::json to_json(const ScaleRead& read) {
   if (read.kind == ScaleRead::Kind::place) return read.place;
-  return fmt::format("{} 0x{:08x} at [{},{}]", read.kind == ScaleRead::Kind::several ? "several" : "nothing", read.bits, read.row, read.column);
+  return fmt::format("{} 0x{:08x} at [{},{}]", read.kind == ScaleRead::Kind::several ? "several" : "nothing", read.bits, read.row,
+                     read.column);
 }
 
 // `left` reads may still be written.
@@ -54,11 +55,12 @@ nlohmann::json to_json(const ScaleSide& side, std::int64_t& left) {
           {"wrong_tiles", side.wrong_tiles},
           {"pairs", side.pairs},
           {"wrong_pairs", side.wrong_pairs},
-          {"read", {{"another_scale", side.others},
-                    {"padding", side.padding},
-                    {"outside", side.outside},
-                    {"nothing", side.nothing},
-                    {"several", side.several}}},
+          {"read",
+           {{"another_scale", side.others},
+            {"padding", side.padding},
+            {"outside", side.outside},
+            {"nothing", side.nothing},
+            {"several", side.several}}},
           {"wrong_pieces", side.pieces.size()},
           {"pieces_cut", cut},
           {"pieces", std::move(pieces)}};
@@ -89,7 +91,9 @@ Action add_scale_map(CLI::App& verb) {
     bool quiet = false;
   };
   const auto options = std::make_shared<Options>();
-  verb.add_option("CASE", options->words, "A line of grouped_gemm kind=fp8_block d_type=f32, quoted or not; its data and scales do not matter")->required();
+  verb.add_option("CASE", options->words,
+                  "A line of grouped_gemm kind=fp8_block d_type=f32, quoted or not; its data and scales do not matter")
+      ->required();
   add_judge_options(verb, options->backend);
   verb.remove_option(verb.get_option("--expect-by"));  // nothing is expected
   verb.add_option("--operand", options->operand, "Look at the scales of this operand alone: x, w or dy; else at those of both");
@@ -97,7 +101,8 @@ Action add_scale_map(CLI::App& verb) {
   verb.add_flag("--quiet", options->quiet, "No progress");
   verb.footer(
       "One call for each block of the contraction and each operand: the codes are 1 within that block and the operand's scales\n"
-      "encode their own places, so that D shows which scale each element used. Memory before and behind the scales encodes its place too.");
+      "encode their own places, so that D shows which scale each element used. Memory before and behind the scales encodes its "
+      "place too.");
   return [options] {
     std::string words;
     for (const std::string& word : options->words) words += (words.empty() ? "" : " ") + word;

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "conformance/suites/fixture_cases.h"
-#include "conformance/support/interrupt.h"
-#include "conformance/suites/parallel_judging.h"
-#include "conformance/report/run_header.h"
-#include "conformance/support/standard_error.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/verbs.h"
+#include "conformance/report/run_header.h"
+#include "conformance/suites/fixture_cases.h"
+#include "conformance/suites/parallel_judging.h"
+#include "conformance/support/interrupt.h"
+#include "conformance/support/standard_error.h"
 
 namespace assay::conformance {
 
@@ -23,7 +23,8 @@ Action add_verify(CLI::App& verb) {
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("FILE", options->files, "Fixture files (HDF5, fixture schema 1 or 2)")->required();
-  verb.add_option("--case", options->cases, "Only cases whose path contains this; again to narrow further")->allow_extra_args(false);
+  verb.add_option("--case", options->cases, "Only cases whose path contains this; again to narrow further")
+      ->allow_extra_args(false);
   add_judge_options(verb, options->backend);
   verb.add_option("--json", options->json, "Write every verdict to this file");
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));

@@ -20,7 +20,8 @@ struct Found {
 
 Found found_of(const Judgement& judgement) {
   if (judgement.verdict == Verdict::passed) return {};
-  const std::string text = fmt::format("{}{}{}", name_of(judgement.verdict), judgement.text.empty() ? "" : ": ", first_line(judgement.text));
+  const std::string text =
+      fmt::format("{}{}{}", name_of(judgement.verdict), judgement.text.empty() ? "" : ": ", first_line(judgement.text));
   if (judgement.verdict == Verdict::not_run) return {Standing::absent, text};
   return {Standing::failed, std::string(name_of(judgement.verdict))};
 }
@@ -105,7 +106,8 @@ class Measure {
 
 std::string LevelStanding::shortfall() const {
   std::string text;
-  for (const auto& [number, what] : {std::pair(failed, "failed"), std::pair(absent, "absent"), std::pair(unselected, "not selected")}) {
+  for (const auto& [number, what] :
+       {std::pair(failed, "failed"), std::pair(absent, "absent"), std::pair(unselected, "not selected")}) {
     if (number > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", number, what);
   }
   return required == 0 ? "no case in this profile" : fmt::format("{} of {}", text, required);
@@ -132,11 +134,13 @@ Claims claims_of(const Claimed& claimed, const std::vector<CaseReport>& cases) {
   return claims;
 }
 
-void compare_with(Claims& claims, const Claimed& claimed, const std::string& path, const EarlierResults& earlier, const std::vector<CaseReport>& cases) {
+void compare_with(Claims& claims, const Claimed& claimed, const std::string& path, const EarlierResults& earlier,
+                  const std::vector<CaseReport>& cases) {
   using Key = std::tuple<std::string, std::string, std::string>;
   std::map<Key, Found> now;
   for (const CaseReport& each : cases) now[{each.suite, each.name, each.setting}] = found_of(each.judgement);
-  const std::set<std::string> known(claimed.texts.begin(), claimed.texts.end()), elsewhere(claimed.shard.begin(), claimed.shard.end());
+  const std::set<std::string> known(claimed.texts.begin(), claimed.texts.end()),
+      elsewhere(claimed.shard.begin(), claimed.shard.end());
   const std::set<std::string> files(claimed.fixtures.begin(), claimed.fixtures.end());
   std::set<Key> passed_then;
   for (const nlohmann::json& each : earlier.cases) {
@@ -160,27 +164,37 @@ void compare_with(Claims& claims, const Claimed& claimed, const std::string& pat
       claims.lost.push_back({path, title, "not selected"});
     }
   }
-  for (const auto& [key, found] : now) claims.gained += found.standing == Standing::passed && std::get<0>(key) != kSelfCheck && passed_then.count(key) == 0;
+  for (const auto& [key, found] : now)
+    claims.gained += found.standing == Standing::passed && std::get<0>(key) != kSelfCheck && passed_then.count(key) == 0;
   const nlohmann::json backend = earlier.header.value("backend", nlohmann::json::object());
-  claims.baseline = fmt::format("{} ({}, backend {}{}{})", path, earlier.header.value("verb", "a run"), backend.value("name", "unknown"),
-                                earlier.header.contains("date") ? ", " : "", earlier.header.value("date", ""));
+  claims.baseline =
+      fmt::format("{} ({}, backend {}{}{})", path, earlier.header.value("verb", "a run"), backend.value("name", "unknown"),
+                  earlier.header.contains("date") ? ", " : "", earlier.header.value("date", ""));
 }
 
 nlohmann::json to_json(const Claims& claims) {
   const auto standing = [](const LevelStanding& each) {
-    return nlohmann::json{{"title", each.title},   {"claims", each.claims},         {"required", each.required}, {"passed", each.passed},
-                          {"absent", each.absent}, {"unselected", each.unselected}, {"failed", each.failed},     {"met", each.whole()}};
+    return nlohmann::json{{"title", each.title},   {"claims", each.claims}, {"required", each.required},
+                          {"passed", each.passed}, {"absent", each.absent}, {"unselected", each.unselected},
+                          {"failed", each.failed}, {"met", each.whole()}};
   };
   const auto losses = [](const std::vector<Loss>& all) {
     nlohmann::json made = nlohmann::json::array();
     for (const Loss& each : all) made.push_back({{"of", each.of}, {"name", each.name}, {"why", each.why}});
     return made;
   };
-  nlohmann::json made{{"profile", claims.profile}, {"levels", nlohmann::json::array()}, {"requirements", nlohmann::json::array()}, {"unmet", losses(claims.unmet)}};
+  nlohmann::json made{{"profile", claims.profile},
+                      {"levels", nlohmann::json::array()},
+                      {"requirements", nlohmann::json::array()},
+                      {"unmet", losses(claims.unmet)}};
   for (const LevelStanding& each : claims.levels) made["levels"].push_back(standing(each));
   for (const LevelStanding& each : claims.requirements) made["requirements"].push_back(standing(each));
   if (!claims.baseline.empty()) {
-    made["baseline"] = {{"of", claims.baseline}, {"kept", claims.kept}, {"gained", claims.gained}, {"dropped", claims.dropped}, {"lost", losses(claims.lost)}};
+    made["baseline"] = {{"of", claims.baseline},
+                        {"kept", claims.kept},
+                        {"gained", claims.gained},
+                        {"dropped", claims.dropped},
+                        {"lost", losses(claims.lost)}};
   }
   return made;
 }
@@ -193,16 +207,18 @@ std::string claims_text(const Claims& claims, int most) {
       if (listed++ == most) break;
       text += fmt::format("{} {}: {} ({})\n", what, each.of, each.name, each.why);
     }
-    if (listed > most) text += fmt::format("... and {} more (--json has them all)\n", all.size() - static_cast<std::size_t>(most));
+    if (listed > most)
+      text += fmt::format("... and {} more (--json has them all)\n", all.size() - static_cast<std::size_t>(most));
   };
   losses("required by", claims.unmet);
   losses("lost against", claims.lost);
   if (!claims.baseline.empty()) {
-    text += fmt::format("baseline: {}: {} kept, {} lost, {} gained, {} no longer in the suite\n", claims.baseline, claims.kept, claims.lost.size(), claims.gained,
-                        claims.dropped);
+    text += fmt::format("baseline: {}: {} kept, {} lost, {} gained, {} no longer in the suite\n", claims.baseline, claims.kept,
+                        claims.lost.size(), claims.gained, claims.dropped);
   }
   for (const LevelStanding& each : claims.requirements) {
-    text += fmt::format("required: {}: {}\n", each.title, each.whole() ? fmt::format("all {} cases passed", each.required) : each.shortfall());
+    text += fmt::format("required: {}: {}\n", each.title,
+                        each.whole() ? fmt::format("all {} cases passed", each.required) : each.shortfall());
   }
   if (!claims.tells_levels()) return text;
   text += fmt::format("levels passed, profile {}: {}\n", claims.profile, claims.passed_levels(false));

@@ -55,9 +55,9 @@ nlohmann::json to_json(const Claims& claims);
 // What claims are made of.
 struct Claimed {
   std::string profile;
-  std::vector<std::string> texts, names;    // of every case of the profile's catalogue
-  std::vector<std::string> shard;           // texts of the cases of other shards, which are not judged here
-  std::vector<std::string> fixtures;        // files of the golden folder that belong to the whole run
+  std::vector<std::string> texts, names;  // of every case of the profile's catalogue
+  std::vector<std::string> shard;         // texts of the cases of other shards, which are not judged here
+  std::vector<std::string> fixtures;      // files of the golden folder that belong to the whole run
   bool whole_run = false;
   bool sharded = false;
   std::vector<Level> requirements;
@@ -65,7 +65,8 @@ struct Claimed {
 Claims claims_of(const Claimed& claimed, const std::vector<CaseReport>& cases);
 
 // Adds the comparison with an earlier run of the same kind.
-void compare_with(Claims& claims, const Claimed& claimed, const std::string& path, const EarlierResults& earlier, const std::vector<CaseReport>& cases);
+void compare_with(Claims& claims, const Claimed& claimed, const std::string& path, const EarlierResults& earlier,
+                  const std::vector<CaseReport>& cases);
 
 // Lines for the summary: losses by name (at most `most` of each kind), levels passed and not claimed.
 std::string claims_text(const Claims& claims, int most);

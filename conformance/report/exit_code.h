@@ -8,15 +8,15 @@
 namespace assay::conformance {
 
 enum class ExitCode : int {
-  passed = 0,             // at least one case ran and every requested case passed; or a shard is empty
-  failed = 1,             // at least one failure
-  usage = 2,              // wrong usage
-  bad_fixture = 3,        // a fixture is unreadable, truncated, of another schema or inconsistent
-  nothing_selected = 4,   // no case was selected, in all shards together
-  incomplete = 5,         // interrupted, a shard missing, or a case that did not finish
-  unproven_skip = 6,      // a path that is declared absent and is not
-  stale_waiver = 7,       // a waiver out of date, or a waived case that passes
-  machine_failed = 9,     // no device where one was required, device lost, out of memory on the harness side
+  passed = 0,            // at least one case ran and every requested case passed; or a shard is empty
+  failed = 1,            // at least one failure
+  usage = 2,             // wrong usage
+  bad_fixture = 3,       // a fixture is unreadable, truncated, of another schema or inconsistent
+  nothing_selected = 4,  // no case was selected, in all shards together
+  incomplete = 5,        // interrupted, a shard missing, or a case that did not finish
+  unproven_skip = 6,     // a path that is declared absent and is not
+  stale_waiver = 7,      // a waiver out of date, or a waived case that passes
+  machine_failed = 9,    // no device where one was required, device lost, out of memory on the harness side
 };
 
 class Outcome {

@@ -9,8 +9,8 @@ namespace assay::conformance {
 using nlohmann::json;
 
 std::optional<Verdict> verdict_named(std::string_view name) {
-  for (const Verdict each : {Verdict::passed, Verdict::failed, Verdict::not_run, Verdict::unproven_skip, Verdict::unfinished, Verdict::not_tried,
-                             Verdict::machine_failed}) {
+  for (const Verdict each : {Verdict::passed, Verdict::failed, Verdict::not_run, Verdict::unproven_skip, Verdict::unfinished,
+                             Verdict::not_tried, Verdict::machine_failed}) {
     if (name == name_of(each)) return each;
   }
   return std::nullopt;
@@ -66,7 +66,10 @@ Finding finding_from(const json& entry) {
 }  // namespace
 
 json to_json(const Judgement& judgement) {
-  json entry{{"verdict", name_of(judgement.verdict)}, {"elements", judgement.elements}, {"words", judgement.elements}, {"seconds", judgement.seconds}};
+  json entry{{"verdict", name_of(judgement.verdict)},
+             {"elements", judgement.elements},
+             {"words", judgement.elements},
+             {"seconds", judgement.seconds}};
   if (judgement.verdict == Verdict::passed || judgement.elements > 0) entry["ground"] = name_of(judgement.basis);
   if (judgement.elements_bounded > 0) entry["bounded"] = judgement.elements_bounded;
   if (judgement.elements_unbounded > 0) entry["unbounded"] = judgement.elements_unbounded;

@@ -47,8 +47,8 @@ void Report::take(CaseReport report) {
     case Verdict::not_tried: outcome_.add(ExitCode::incomplete); break;
     case Verdict::machine_failed: outcome_.add(ExitCode::machine_failed); break;
   }
-  if (judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run &&
-      judgement.verdict != Verdict::not_tried && failures_++ < most_shown_) {
+  if (judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run && judgement.verdict != Verdict::not_tried &&
+      failures_++ < most_shown_) {
     say("{}\n\n", shown_text(judgement));
     flush_standard_output();
   }

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "conformance/judge/judge.h"
 #include "conformance/report/claims.h"
 #include "conformance/report/exit_code.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/results_file.h"
 #include "conformance/suites/subject.h"
-#include "conformance/judge/judge.h"
 
 namespace assay::conformance {
 
@@ -110,7 +110,7 @@ class Report {
   Subject subject_;
   int most_shown_;
   bool tell_settings_ = false;
-  std::string empty_shard_;  // empty: the shard has cases, or there are no shards
+  std::string empty_shard_;                 // empty: the shard has cases, or there are no shards
   std::unique_ptr<nlohmann::json> header_;  // null until set_header
   std::unique_ptr<ResultsFile> results_;
   std::string results_fault_;  // why appending verdicts failed

@@ -28,14 +28,17 @@ std::map<std::string, BasisCounts> bases_of(const std::vector<CaseReport>& cases
 std::string elements_text(const std::map<std::string, BasisCounts>& bases) {
   std::map<std::string, std::int64_t> by;
   std::string text;
-  const auto add = [&](std::int64_t elements, const std::string& how) { text += fmt::format("{}{} {}", text.empty() ? "" : ", ", elements, how); };
+  const auto add = [&](std::int64_t elements, const std::string& how) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", elements, how);
+  };
   std::int64_t unbounded = 0;
   const std::string bound(name_of(CheckBasis::bound)), free(name_of(CheckBasis::order_free_bits));
   for (const auto& [basis, counts] : bases) {
     const bool is_bound = basis.starts_with(bound);
     const std::string rest = is_bound ? basis.substr(bound.size()) : "";
     if (is_bound && counts.bounded > 0) by["within bounds" + rest] += counts.bounded;
-    if (!is_bound || counts.elements > counts.bounded) by["by " + (is_bound ? free + rest : basis)] += counts.elements - counts.bounded;
+    if (!is_bound || counts.elements > counts.bounded)
+      by["by " + (is_bound ? free + rest : basis)] += counts.elements - counts.bounded;
     unbounded += counts.unbounded;
   }
   for (const auto& [how, elements] : by) add(elements, how);

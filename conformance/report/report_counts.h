@@ -34,8 +34,8 @@ std::map<std::string, std::int64_t> ways_of(const std::vector<CaseReport>& cases
 // Results of the products under one setting.
 struct SettingCounts {
   Counts counts;
-  std::int64_t known_elements = 0;               // of counts.elements: the backend stated the plan
-  std::map<std::string, std::int64_t> unknown;   // cases without a stated plan, by variety
+  std::int64_t known_elements = 0;              // of counts.elements: the backend stated the plan
+  std::map<std::string, std::int64_t> unknown;  // cases without a stated plan, by variety
 };
 // By setting; the backend's own choice first. Cases that are not products, or were not compared, have no plan.
 std::map<std::string, SettingCounts> settings_of(const std::vector<CaseReport>& cases);

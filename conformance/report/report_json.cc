@@ -36,7 +36,11 @@ CaseReport report_from(const json& entry) {
   // A file of an earlier version may have the former words.
   const std::string op = entry.at("op"), recipe = entry.at("recipe");
   const std::string_view key = op == "grouped_gemm" ? "kind" : "recipe";
-  CaseReport report{entry.at("suite"), entry.at("name"), present_text(entry.value("case", "")), op, std::string(present_value(op, key, recipe)),
+  CaseReport report{entry.at("suite"),
+                    entry.at("name"),
+                    present_text(entry.value("case", "")),
+                    op,
+                    std::string(present_value(op, key, recipe)),
                     judgement_from(entry)};
   report.setting = entry.value("setting", "");
   report.variety = entry.value("variety", "");
@@ -88,21 +92,35 @@ nlohmann::json Report::outcome_json() const {
   for (const auto& [setting, all_of_it] : settings_of(cases_)) {
     nlohmann::json unknown = nlohmann::json::object();
     for (const auto& [variety, number] : all_of_it.unknown) unknown[variety] = number;
-    settings.push_back({{"setting", setting}, {"passed", all_of_it.counts.passed}, {"failed", all_of_it.counts.failed},
-                        {"not_run", all_of_it.counts.not_run}, {"other", all_of_it.counts.other}, {"elements", all_of_it.counts.elements},
-                        {"words", all_of_it.counts.elements}, {"elements_with_known_plan", all_of_it.known_elements},
-                        {"words_with_known_plan", all_of_it.known_elements}, {"unknown", unknown}});
+    settings.push_back({{"setting", setting},
+                        {"passed", all_of_it.counts.passed},
+                        {"failed", all_of_it.counts.failed},
+                        {"not_run", all_of_it.counts.not_run},
+                        {"other", all_of_it.counts.other},
+                        {"elements", all_of_it.counts.elements},
+                        {"words", all_of_it.counts.elements},
+                        {"elements_with_known_plan", all_of_it.known_elements},
+                        {"words_with_known_plan", all_of_it.known_elements},
+                        {"unknown", unknown}});
   }
   nlohmann::json bases = nlohmann::json::object();
   for (const auto& [basis, counts] : bases_of(cases_)) {
-    bases[basis] = {{"cases", counts.cases}, {"elements", counts.elements}, {"words", counts.elements},
-                     {"bounded", counts.bounded}, {"unbounded", counts.unbounded}};
+    bases[basis] = {{"cases", counts.cases},
+                    {"elements", counts.elements},
+                    {"words", counts.elements},
+                    {"bounded", counts.bounded},
+                    {"unbounded", counts.unbounded}};
   }
   nlohmann::json made{{"exit", static_cast<int>(outcome_.exit_code())},
                       {"exits", exits},
                       {"verdict", verdict_line()},
-                      {"counts", {{"passed", all.passed}, {"failed", all.failed}, {"not_run", all.not_run}, {"other", all.other},
-                                  {"elements", all.elements}, {"words", all.elements}}},
+                      {"counts",
+                       {{"passed", all.passed},
+                        {"failed", all.failed},
+                        {"not_run", all.not_run},
+                        {"other", all.other},
+                        {"elements", all.elements},
+                        {"words", all.elements}}},
                       {"bases", bases},
                       {"resumed", resumed_},
                       {"settings", settings},

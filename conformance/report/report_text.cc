@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "conformance/suites/progress.h"
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
+#include "conformance/suites/progress.h"
 #include "conformance/support/standard_output.h"
 
 namespace assay::conformance {
@@ -16,7 +16,8 @@ std::string paint(const std::string& text, const char* colour) {
 }
 
 void say_row(const std::string& name, const Counts& counts) {
-  say("{:<23}{:>7}{:>7}{:>8}{:>6}{:>9}\n", name, counts.passed, counts.failed, counts.not_run, counts.other, short_number(counts.elements));
+  say("{:<23}{:>7}{:>7}{:>8}{:>6}{:>9}\n", name, counts.passed, counts.failed, counts.not_run, counts.other,
+      short_number(counts.elements));
 }
 
 // Ops, and their recipes below them.
@@ -43,9 +44,10 @@ void Report::print_settings() const {
   std::int64_t elements = 0, known = 0;
   say("{:>7}{:>7}{:>8}{:>6}{:>9}{:>11}  {}\n", "passed", "failed", "not run", "other", "elements", "plan known", "setting");
   for (const auto& [setting, of] : settings) {
-    const double share = of.counts.elements == 0 ? 0 : 100.0 * static_cast<double>(of.known_elements) / static_cast<double>(of.counts.elements);
-    say("{:>7}{:>7}{:>8}{:>6}{:>9}{:>10.1f}%  {}\n", of.counts.passed, of.counts.failed, of.counts.not_run, of.counts.other, short_number(of.counts.elements),
-        share, setting.empty() ? "own choice" : setting);
+    const double share =
+        of.counts.elements == 0 ? 0 : 100.0 * static_cast<double>(of.known_elements) / static_cast<double>(of.counts.elements);
+    say("{:>7}{:>7}{:>8}{:>6}{:>9}{:>10.1f}%  {}\n", of.counts.passed, of.counts.failed, of.counts.not_run, of.counts.other,
+        short_number(of.counts.elements), share, setting.empty() ? "own choice" : setting);
     elements += of.counts.elements, known += of.known_elements;
   }
   for (const auto& [setting, of] : settings) {
@@ -59,7 +61,9 @@ void Report::print_settings() const {
     if (of.unknown.size() > kMaxNamed) text += fmt::format(" and {} more", of.unknown.size() - kMaxNamed);
     say("plan unknown, {}: {}\n", setting.empty() ? "the backend's own choice" : setting, text);
   }
-  if (elements > 0) say("plan known for {:.2f}% of {} elements of products\n", 100.0 * static_cast<double>(known) / static_cast<double>(elements), elements);
+  if (elements > 0)
+    say("plan known for {:.2f}% of {} elements of products\n", 100.0 * static_cast<double>(known) / static_cast<double>(elements),
+        elements);
 }
 
 // "PASS run --profile smoke: backend faulty of /x/faulty.so on CPU (x86-64), ...: 6 passed, ...".
@@ -67,14 +71,18 @@ std::string Report::verdict_line() const {
   const Counts all = count_cases(cases_);
   const bool good = outcome_.exit_code() == ExitCode::passed;
   // A proved absence is not a failure; but a partial pass gives the number of absent cases.
-  const std::string word = !good ? "FAIL" : all.not_run == 0 ? "PASS" : fmt::format("PASS (partial: {} of {} cases absent)", all.not_run, all.cases());
+  const std::string word = !good              ? "FAIL"
+                           : all.not_run == 0 ? "PASS"
+                                              : fmt::format("PASS (partial: {} of {} cases absent)", all.not_run, all.cases());
   const std::string bases = elements_text(bases_of(cases_));
   std::string codes;
-  for (const ExitCode code : outcome_.all()) codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
+  for (const ExitCode code : outcome_.all())
+    codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
   std::string claimed;
   if (claims_ && claims_->tells_levels()) claimed = fmt::format("; levels passed: {}", claims_->passed_levels(true));
-  return fmt::format("{} {}: {}: {} passed, {} failed, {} not run, {} other{}, {} elements compared{}{}, {:.1f} s{}", word, verb_, subject_.text(), all.passed,
-                     all.failed, all.not_run, all.other, resumed_ > 0 ? fmt::format(" ({} of an earlier run)", resumed_) : "", all.elements,
+  return fmt::format("{} {}: {}: {} passed, {} failed, {} not run, {} other{}, {} elements compared{}{}, {:.1f} s{}", word, verb_,
+                     subject_.text(), all.passed, all.failed, all.not_run, all.other,
+                     resumed_ > 0 ? fmt::format(" ({} of an earlier run)", resumed_) : "", all.elements,
                      bases.empty() ? "" : " (passed: " + bases + ")", claimed, seconds_, codes.empty() ? "" : "; exit " + codes);
 }
 
@@ -84,7 +92,8 @@ void Report::print_summary() {
     if (each.judgement.verdict == Verdict::not_run) ++reasons[first_line(each.judgement.text)];
     if (each.judgement.verdict == Verdict::not_tried) ++untried[first_line(each.judgement.text)];
   }
-  if (failures_ > most_shown_) say("... and {} more (--json has them all, --show sets how many are printed)\n\n", failures_ - most_shown_);
+  if (failures_ > most_shown_)
+    say("... and {} more (--json has them all, --show sets how many are printed)\n\n", failures_ - most_shown_);
   say_table(cases_);
   const std::map<std::string, BasisCounts> bases = bases_of(cases_);
   if (bases.size() > 1 || (bases.size() == 1 && bases.begin()->first != name_of(CheckBasis::bits))) {

@@ -97,7 +97,8 @@ void ResultsFile::append(const std::vector<json>& entries) {
 
 EarlierResults read_results(const std::string& path) {
   const std::string text = golden::read_text_file(path, kLargestResults);
-  if (json whole = json::parse(text, nullptr, false); !whole.is_discarded() && !whole.contains("record")) return read_report(path, std::move(whole));
+  if (json whole = json::parse(text, nullptr, false); !whole.is_discarded() && !whole.contains("record"))
+    return read_report(path, std::move(whole));
   EarlierResults results;
   Cases cases;
   std::istringstream lines(text);
@@ -114,12 +115,15 @@ EarlierResults read_results(const std::string& path) {
         try {
           cases.add(std::move(entry));
         } catch (const std::exception& error) {
-          throw golden::FixtureError(path, "line " + std::to_string(number), std::string("is not a record of a case: ") + error.what());
+          throw golden::FixtureError(path, "line " + std::to_string(number),
+                                     std::string("is not a record of a case: ") + error.what());
         }
       } else if (record == "summary" && !results.header.is_null()) {
         results.has_summary = true;
       } else {
-        throw golden::FixtureError(path, "line " + std::to_string(number), number == 1 ? "is not a header of a file of --results" : "is not a record of a file of --results");
+        throw golden::FixtureError(
+            path, "line " + std::to_string(number),
+            number == 1 ? "is not a header of a file of --results" : "is not a record of a file of --results");
       }
     }
     if (results.header.is_null()) throw golden::FixtureError(path, "", "holds no header of a file of --results");

@@ -28,13 +28,16 @@ std::string date_text() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                     parts.tm_min, parts.tm_sec);
 }
 
 json host() {
   utsname system{};
   uname(&system);
-  return {{"name", system.nodename}, {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}, {"threads", thread_count()}};
+  return {{"name", system.nodename},
+          {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+          {"threads", thread_count()}};
 }
 
 std::string digest_of(const std::string& library) {
@@ -78,11 +81,32 @@ void head(Report& report, const std::string& verb, const BackendChoice& choice) 
 }
 
 std::string header_difference(const json& there, const json& here) {
-  const auto shown = [](const json& header, const json::json_pointer& place) { return header.contains(place) ? line_of(header.at(place)) : "absent"; };
-  for (const char* field : {"/assay", "/commit", "/format", "/verb", "/backend/name", "/backend/device", "/backend/architecture", "/backend/software",
-                            "/backend/library/sha256", "/backend/options", "/backend/axes", "/backend/algorithm", "/backend/expect_by", "/selection/profile",
-                            "/selection/case_files", "/selection/words", "/selection/shard", "/selection/random", "/selection/seed",
-                            "/selection/settings", "/selection/cases", "/selection/fixtures", "/selection/sha256"}) {
+  const auto shown = [](const json& header, const json::json_pointer& place) {
+    return header.contains(place) ? line_of(header.at(place)) : "absent";
+  };
+  for (const char* field : {"/assay",
+                            "/commit",
+                            "/format",
+                            "/verb",
+                            "/backend/name",
+                            "/backend/device",
+                            "/backend/architecture",
+                            "/backend/software",
+                            "/backend/library/sha256",
+                            "/backend/options",
+                            "/backend/axes",
+                            "/backend/algorithm",
+                            "/backend/expect_by",
+                            "/selection/profile",
+                            "/selection/case_files",
+                            "/selection/words",
+                            "/selection/shard",
+                            "/selection/random",
+                            "/selection/seed",
+                            "/selection/settings",
+                            "/selection/cases",
+                            "/selection/fixtures",
+                            "/selection/sha256"}) {
     const json::json_pointer place(field);
     const std::string one = shown(there, place), other = shown(here, place);
     if (one != other) return fmt::format("{}: {} there, {} here", std::string(field + 1), one, other);

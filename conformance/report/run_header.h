@@ -19,20 +19,21 @@ const char* build_commit();
 
 // The selected cases: everything that determines which cases the run judges.
 struct SelectionText {
-  std::string profile;             // "smoke"; empty for random products and for fixtures alone
+  std::string profile;                  // "smoke"; empty for random products and for fixtures alone
   std::vector<std::string> case_files;  // --cases; empty: the catalogue
   std::vector<std::string> words;
   std::string shard = "0/1";
   std::int64_t random = 0, seed = 0;
-  std::string settings;            // --algorithms and --axes
-  std::int64_t cases = 0;          // generated ones
+  std::string settings;    // --algorithms and --axes
+  std::int64_t cases = 0;  // generated ones
   std::vector<std::string> fixtures;
-  std::string sha256;              // of every case line and every fixture's name and bytes, in order
+  std::string sha256;  // of every case line and every fixture's name and bytes, in order
 };
 
 // Fields: assay, commit, format, verb, arguments, date (UTC), host, backend (with its library's SHA-256), selection.
 // Errors: golden::FixtureError if the library cannot be read.
-nlohmann::json run_header(const std::string& verb, const Subject& subject, const BackendChoice& choice, const SelectionText* selection);
+nlohmann::json run_header(const std::string& verb, const Subject& subject, const BackendChoice& choice,
+                          const SelectionText* selection);
 
 // The same, set as the report's header.
 class Report;

@@ -25,7 +25,8 @@ namespace assay::conformance {
 template <class T>
 class Ahead {
  public:
-  Ahead(std::int64_t count, int threads, std::function<T(std::int64_t)> make) : count_(count), window_(2 * threads), make_(std::move(make)) {
+  Ahead(std::int64_t count, int threads, std::function<T(std::int64_t)> make)
+      : count_(count), window_(2 * threads), make_(std::move(make)) {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { on_this_thread([this] { work(); }); });
   }
   // Waits for what is being made.

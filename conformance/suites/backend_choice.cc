@@ -9,7 +9,8 @@
 namespace assay::conformance {
 
 std::string quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") == std::string::npos) {
+  if (!word.empty() &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") == std::string::npos) {
     return word;
   }
   std::string text = "'";
@@ -55,7 +56,8 @@ std::unique_ptr<Backend> BackendChoice::open() const {
 
 std::unique_ptr<Backend> BackendChoice::open_expecting() const {
   constexpr std::int64_t kPatience = 10;  // it predicts what the other only computes
-  return expect_by.empty() || expect_by == "reference" ? nullptr : std::make_unique<Backend>(expect_by, "", timeout_s * 1000 * kPatience);
+  return expect_by.empty() || expect_by == "reference" ? nullptr
+                                                       : std::make_unique<Backend>(expect_by, "", timeout_s * 1000 * kPatience);
 }
 
 std::string BackendChoice::words() const {

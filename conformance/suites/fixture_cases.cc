@@ -6,9 +6,9 @@
 #include "conformance/cases/former_words.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/suites/golden_cases.h"
-#include "conformance/support/interrupt.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
+#include "conformance/support/interrupt.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/manifest.h"
@@ -30,7 +30,8 @@ std::string recipe_of(const Case& each) {
 }  // namespace
 
 std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, const std::vector<std::string>& only,
-                            const BackendChoice& choice, bool progress, Report& report, FixtureWords words, std::int64_t shard, std::int64_t shards) {
+                            const BackendChoice& choice, bool progress, Report& report, FixtureWords words, std::int64_t shard,
+                            std::int64_t shards) {
   std::int64_t selected = 0;
   for (const std::filesystem::path& file : files) {
     if (interrupted()) break;
@@ -56,45 +57,50 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
     }
     Progress line(golden::one_line(file.filename().string()), static_cast<std::int64_t>(cases.size()), progress);
     std::vector<std::string> inconsistent(cases.size());
-    judge_in_parallel(choice, static_cast<std::int64_t>(cases.size()), [&](std::int64_t i, Judged judged) {
-      const Case& each = *cases[static_cast<std::size_t>(i)];
-      JudgeOptions options = choice.judge_options();
-      options.title = shown + ": " + each.name;
-      options.reproduce = command_name() + " verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
-      try {
-        require_room(each);
-        // The file's own expectation takes precedence over a backend's.
-        const bool expects = !each.out.empty();
-        if (!expects && (judged.expecting == nullptr || each.op != "grouped_gemm")) {
-          throw InvalidArgument("out", "empty", "at least one expected output (assay compute makes them)");
-        }
-        if (!expects) options.expected_by = judged.expecting;
-        CaseReport made{golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), {}};
-        try {
-          made.judgement = judge(judged.backend, each, expects ? &each : nullptr, options);
-          judged.settle();
-        } catch (const BackendFault& fault) {
-          made.judgement = judgement_of(fault, judged, options);
-        } catch (const BackendError& error) {
-          made.judgement = judgement_of(error, options);
-        }
-        const Verdict verdict = made.judgement.verdict;
-        line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
-        report.add(std::move(made));
-        return verdict;
-      } catch (const InvalidArgument& error) {
-        inconsistent[static_cast<std::size_t>(i)] = error.what();
-      } catch (const NotSupported& error) {
-        inconsistent[static_cast<std::size_t>(i)] = error.what();
-      }
-      return Verdict::not_tried;
-    }, [&](std::int64_t i, Judgement judgement) {
-      const Case& each = *cases[static_cast<std::size_t>(i)];
-      if (judgement.verdict == Verdict::machine_failed) judgement.text = shown + ": " + each.name + "\n  " + judgement.text;
-      report.add({golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), std::move(judgement)});
-    });
+    judge_in_parallel(
+        choice, static_cast<std::int64_t>(cases.size()),
+        [&](std::int64_t i, Judged judged) {
+          const Case& each = *cases[static_cast<std::size_t>(i)];
+          JudgeOptions options = choice.judge_options();
+          options.title = shown + ": " + each.name;
+          options.reproduce =
+              command_name() + " verify " + quoted(file.string()) + " --case " + quoted(each.name) + choice.words();
+          try {
+            require_room(each);
+            // The file's own expectation takes precedence over a backend's.
+            const bool expects = !each.out.empty();
+            if (!expects && (judged.expecting == nullptr || each.op != "grouped_gemm")) {
+              throw InvalidArgument("out", "empty", "at least one expected output (assay compute makes them)");
+            }
+            if (!expects) options.expected_by = judged.expecting;
+            CaseReport made{golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), {}};
+            try {
+              made.judgement = judge(judged.backend, each, expects ? &each : nullptr, options);
+              judged.settle();
+            } catch (const BackendFault& fault) {
+              made.judgement = judgement_of(fault, judged, options);
+            } catch (const BackendError& error) {
+              made.judgement = judgement_of(error, options);
+            }
+            const Verdict verdict = made.judgement.verdict;
+            line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
+            report.add(std::move(made));
+            return verdict;
+          } catch (const InvalidArgument& error) {
+            inconsistent[static_cast<std::size_t>(i)] = error.what();
+          } catch (const NotSupported& error) {
+            inconsistent[static_cast<std::size_t>(i)] = error.what();
+          }
+          return Verdict::not_tried;
+        },
+        [&](std::int64_t i, Judgement judgement) {
+          const Case& each = *cases[static_cast<std::size_t>(i)];
+          if (judgement.verdict == Verdict::machine_failed) judgement.text = shown + ": " + each.name + "\n  " + judgement.text;
+          report.add({golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), std::move(judgement)});
+        });
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      if (!inconsistent[i].empty()) report.bad_fixture(shown, shown + ": /" + cases[i]->name + ": " + golden::one_line(inconsistent[i], 1000));
+      if (!inconsistent[i].empty())
+        report.bad_fixture(shown, shown + ": /" + cases[i]->name + ": " + golden::one_line(inconsistent[i], 1000));
     }
   }
   return selected;
@@ -117,7 +123,8 @@ std::string missing_fixtures() {
   try {
     for (const golden::ManifestEntry& entry : golden::read_manifest(folder / "manifest.json")) {
       std::error_code failed;
-      if (!std::filesystem::is_regular_file(folder / entry.file, failed)) return (folder / entry.file).string() + ": no such file";
+      if (!std::filesystem::is_regular_file(folder / entry.file, failed))
+        return (folder / entry.file).string() + ": no such file";
     }
   } catch (const golden::FixtureError& error) {
     return error.what();

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "conformance/backends/backend.h"
-#include "conformance/suites/backend_choice.h"
 #include "conformance/report/report.h"
+#include "conformance/suites/backend_choice.h"
 
 namespace assay::conformance {
 
@@ -18,8 +18,8 @@ enum class FixtureWords { parts_of_case, whole_path };
 // reported and the next one is read. `progress`: show it on a terminal. Of the cases of all files together every
 // `shards`-th is judged, from number `shard` on. Returns the number of cases selected, those of other shards included.
 std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, const std::vector<std::string>& only,
-                            const BackendChoice& choice, bool progress, Report& report, FixtureWords words = FixtureWords::parts_of_case,
-                            std::int64_t shard = 0, std::int64_t shards = 1);
+                            const BackendChoice& choice, bool progress, Report& report,
+                            FixtureWords words = FixtureWords::parts_of_case, std::int64_t shard = 0, std::int64_t shards = 1);
 
 // Where the fixtures are: ASSAY_GOLDEN, else share/assay/golden beside the program's folder, else the source tree.
 std::filesystem::path golden_folder();

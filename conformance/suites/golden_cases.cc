@@ -8,15 +8,15 @@
 
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
-#include "conformance/support/interrupt.h"
 #include "conformance/report/version.h"
+#include "conformance/support/interrupt.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/memory.h"
-#include "reference/types/tensor.h"
 #include "golden/io/text_file.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
+#include "reference/types/tensor.h"
 
 namespace assay::conformance {
 
@@ -57,7 +57,8 @@ void require_room(const Case& each) {
   for (const OutputSpec& spec : outputs_of(request)) {
     std::int64_t bytes = 0;
     const bool fits = !__builtin_mul_overflow(element_count(spec.shape), stored_bytes(spec.type), &bytes) && bytes <= left;
-    require(fits, spec.name, shape_text(spec.shape), "outputs of at most " + show(most) + " bytes, for the tensors in the file and the memory of this machine");
+    require(fits, spec.name, shape_text(spec.shape),
+            "outputs of at most " + show(most) + " bytes, for the tensors in the file and the memory of this machine");
     left -= bytes;
   }
 }
@@ -74,13 +75,16 @@ void fill_outputs(Case& each, const std::vector<std::string>* wanted) {
 std::int64_t schema_of(const Case& each) {
   static const std::set<std::string> kQuantize{"recipe", "otype", "pow2", "eps", "scale_layout", "dbias", "zero_sign"};
   static const std::set<std::string> kQuantizeIn{"x", "splits", "scale", "amax"};
-  static const std::set<std::string> kGemm{"kind", "layout", "alpha", "beta", "split_accumulator", "N", "K", "weight_block", "dtype_d", "arch"};
+  static const std::set<std::string> kGemm{"kind", "layout", "alpha",        "beta",    "split_accumulator",
+                                           "N",    "K",      "weight_block", "dtype_d", "arch"};
   const auto only = [](const auto& members, const std::set<std::string>& known) {
     return std::all_of(members.begin(), members.end(), [&](const auto& member) { return known.count(member.first) != 0; });
   };
   const auto text = [&](const char* name) {
     const auto found = each.attributes.find(name);
-    return found == each.attributes.end() || !std::holds_alternative<std::string>(found->second) ? std::string() : std::get<std::string>(found->second);
+    return found == each.attributes.end() || !std::holds_alternative<std::string>(found->second)
+               ? std::string()
+               : std::get<std::string>(found->second);
   };
   if (each.op == "splits_to_offsets") return 1;
   if (each.op == "quantize") {
@@ -90,8 +94,9 @@ std::int64_t schema_of(const Case& each) {
   }
   if (each.op == "grouped_gemm") {
     const std::string kind = text("kind");
-    const bool old = only(each.attributes, kGemm) && kind != "mxfp8" && kind != "nvfp4" && (text("arch") == "sm90" || text("arch").empty()) &&
-                     each.in.count("alpha") == 0 && each.in.count("beta") == 0 && each.in.count("bias") == 0;
+    const bool old = only(each.attributes, kGemm) && kind != "mxfp8" && kind != "nvfp4" &&
+                     (text("arch") == "sm90" || text("arch").empty()) && each.in.count("alpha") == 0 &&
+                     each.in.count("beta") == 0 && each.in.count("bias") == 0;
     return old ? 1 : 2;
   }
   return 2;
@@ -110,8 +115,9 @@ golden::Fixture make_fixture(const std::filesystem::path& list) {
     }
   });
   for (const Case& each : fixture.cases) fixture.schema = std::max(fixture.schema, schema_of(each));
-  fixture.provenance = fmt::format(R"({{"producer": "assay golden build", "source": "cases/{}", "note": "computed by the CPU reference"}})",
-                                   list.filename().string());
+  fixture.provenance =
+      fmt::format(R"({{"producer": "assay golden build", "source": "cases/{}", "note": "computed by the CPU reference"}})",
+                  list.filename().string());
   return fixture;
 }
 

@@ -112,7 +112,8 @@ class Contexts {
           backend->settle();
           backend->close();
         } catch (const BackendFault& fault) {
-          add(finding("backend/close", fault.status() == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed, fault.what(), printed_text(fault.printed())));
+          add(finding("backend/close", fault.status() == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed, fault.what(),
+                      printed_text(fault.printed())));
         } catch (const BackendError& error) {
           add(finding("backend/close", Verdict::failed, error.what()));
         }
@@ -133,7 +134,8 @@ class Contexts {
   // A process that ended between two calls.
   void note_end(const Backend& backend) {
     if (backend.end_text().empty()) return;
-    add(finding("backend/process", Verdict::failed, "the process of backend " + backend.name() + " " + backend.end_text() + " between two cases"));
+    add(finding("backend/process", Verdict::failed,
+                "the process of backend " + backend.name() + " " + backend.end_text() + " between two cases"));
   }
   void note_end(const Context& context) {
     note_end(*context.backend);
@@ -201,15 +203,19 @@ Judgement judgement_of(const BackendFault& fault, const Judged& judged, const Ju
   judgement.verdict = hangs ? Verdict::unfinished : Verdict::failed;
   const std::string under = options.setting.empty() ? "" : "  under   " + options.setting + "\n";
   const std::string printed = printed_text(fault.printed());
-  judgement.text = failure_text(options.title, fmt::format("{}  {}    {}\n{}{}", under, hangs ? "hang" : "call", fault.what(), printed, printed.empty() ? "" : "\n"),
-                                options.reproduce);
+  judgement.text = failure_text(
+      options.title,
+      fmt::format("{}  {}    {}\n{}{}", under, hangs ? "hang" : "call", fault.what(), printed, printed.empty() ? "" : "\n"),
+      options.reproduce);
   if (judgement.text.ends_with('\n')) judgement.text.pop_back();
   return judgement;
 }
 
 Judgement judgement_of(const BackendError& error, const JudgeOptions& options) {
   Judgement judgement;
-  judgement.verdict = error.status() == ASSAY_TIMEOUT ? Verdict::unfinished : error.status() == ASSAY_DEVICE_LOST ? Verdict::failed : Verdict::machine_failed;
+  judgement.verdict = error.status() == ASSAY_TIMEOUT       ? Verdict::unfinished
+                      : error.status() == ASSAY_DEVICE_LOST ? Verdict::failed
+                                                            : Verdict::machine_failed;
   judgement.text = failure_text(options.title, fmt::format("  call    {}\n", error.what()), options.reproduce);
   if (judgement.text.ends_with('\n')) judgement.text.pop_back();
   return judgement;
@@ -219,7 +225,8 @@ namespace {
 
 class Judging {
  public:
-  Judging(const BackendChoice& choice, const std::function<Verdict(std::int64_t, Judged)>& judge_one, const std::function<void(std::int64_t, Judgement)>& left)
+  Judging(const BackendChoice& choice, const std::function<Verdict(std::int64_t, Judged)>& judge_one,
+          const std::function<void(std::int64_t, Judgement)>& left)
       : choice_(choice), judge_one_(judge_one), left_(left), opener_(choice) {}
 
   void judge(std::int64_t index) {
@@ -252,7 +259,9 @@ class Judging {
     std::string names;
     for (std::size_t i = 0; i < std::min(again_.size(), kMaxNamed); ++i) names += "\n  case    " + again_[i].second.title;
     if (again_.size() > kMaxNamed) names += fmt::format("\n  case    and {} more", again_.size() - kMaxNamed);
-    Contexts::get().add(finding("backend/process", Verdict::failed, again_[0].second.text + ", after other cases or beside them; alone no case ends it. Under way were" + names));
+    Contexts::get().add(
+        finding("backend/process", Verdict::failed,
+                again_[0].second.text + ", after other cases or beside them; alone no case ends it. Under way were" + names));
   }
 
  private:
@@ -291,7 +300,8 @@ bool judges_side_by_side(const BackendChoice& choice) {
   return takes_many_contexts(choice.name) && (choice.expect_by.empty() || takes_many_contexts(choice.expect_by));
 }
 
-void judge_in_parallel(const BackendChoice& choice, std::int64_t count, const std::function<Verdict(std::int64_t, Judged)>& judge_one,
+void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
+                       const std::function<Verdict(std::int64_t, Judged)>& judge_one,
                        const std::function<void(std::int64_t, Judgement)>& left, bool one_at_a_time) {
   Judging judging(choice, judge_one, left);
   if (judges_side_by_side(choice) && count > 1 && !one_at_a_time) {
@@ -304,7 +314,9 @@ void judge_in_parallel(const BackendChoice& choice, std::int64_t count, const st
   judging.judge_alone();
 }
 
-void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend) { Contexts::get().keep(choice.words(), std::move(backend)); }
+void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend) {
+  Contexts::get().keep(choice.words(), std::move(backend));
+}
 
 void close_backends(Report& report) {
   Contexts::get().close();
@@ -312,7 +324,8 @@ void close_backends(Report& report) {
 }
 
 CaseReport report_of_open(const BackendFault& fault) {
-  return finding("backend/open", fault.status() == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed, fault.what(), printed_text(fault.printed()));
+  return finding("backend/open", fault.status() == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed, fault.what(),
+                 printed_text(fault.printed()));
 }
 
 }  // namespace assay::conformance

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "conformance/backends/backend.h"
-#include "conformance/suites/backend_choice.h"
 #include "conformance/report/report.h"
+#include "conformance/suites/backend_choice.h"
 
 namespace assay::conformance {
 
@@ -37,7 +37,8 @@ Judgement judgement_of(const BackendError& error, const JudgeOptions& options);
 // process of its own, and so is every other case that it was serving: the one at fault is named, and if none is, all
 // are. A context that is given up is replaced by one in a new process. Where none can be opened any more, or one case after
 // another does not finish, `left` is called for the rest, with the judgement to report.
-void judge_in_parallel(const BackendChoice& choice, std::int64_t count, const std::function<Verdict(std::int64_t, Judged)>& judge_one,
+void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
+                       const std::function<Verdict(std::int64_t, Judged)>& judge_one,
                        const std::function<void(std::int64_t, Judgement)>& left, bool one_at_a_time = false);
 
 // Whether cases are judged in parallel, one context per thread.

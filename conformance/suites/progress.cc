@@ -22,12 +22,18 @@ int terminal_width() {
 bool colour_allowed(int descriptor) {
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
-  return isatty(descriptor) == 1 && (no_color == nullptr || *no_color == '\0') && !(term != nullptr && std::string(term) == "dumb");
+  return isatty(descriptor) == 1 && (no_color == nullptr || *no_color == '\0') &&
+         !(term != nullptr && std::string(term) == "dumb");
 }
 
 Progress::Progress(std::string what, std::int64_t total, bool wanted, std::chrono::milliseconds seldom)
-    : what_(std::move(what)), total_(total), shown_(wanted), on_terminal_(isatty(STDERR_FILENO) == 1), seldom_(seldom),
-      start_(std::chrono::steady_clock::now()), last_(start_) {}
+    : what_(std::move(what)),
+      total_(total),
+      shown_(wanted),
+      on_terminal_(isatty(STDERR_FILENO) == 1),
+      seldom_(seldom),
+      start_(std::chrono::steady_clock::now()),
+      last_(start_) {}
 
 Progress::~Progress() {
   if (drawn_) std::fputs("\r\033[K", stderr);
@@ -39,7 +45,8 @@ void Progress::done(const std::string& name, bool failed) {
   failed_ += failed ? 1 : 0;
   const auto now = std::chrono::steady_clock::now();
   const bool is_last = finished_ == total_;
-  if (!shown_ || (on_terminal_ ? now - last_ < std::chrono::milliseconds(100) && !is_last : now - last_ < seldom_ || is_last)) return;
+  if (!shown_ || (on_terminal_ ? now - last_ < std::chrono::milliseconds(100) && !is_last : now - last_ < seldom_ || is_last))
+    return;
   last_ = now;
   draw(name);
 }

@@ -34,13 +34,16 @@ Subject subject_of(Backend& backend, const BackendChoice& choice) {
   const assay_device_info info = backend.device_info();
   Subject subject{backend.name(), info.name, info.architecture, info.software, "", is_built_in(choice.name)};
   std::error_code failed;
-  const std::filesystem::path file = subject.built_in ? std::filesystem::path("/proc/self/exe") : std::filesystem::path(choice.name);
+  const std::filesystem::path file =
+      subject.built_in ? std::filesystem::path("/proc/self/exe") : std::filesystem::path(choice.name);
   const std::filesystem::path found = std::filesystem::canonical(file, failed);
   subject.library = failed ? choice.name : found.string();  // the loader has found a bare name
   return subject;
 }
 
-Subject unopened(const BackendChoice& choice) { return {choice.name, "no device", "", "", choice.name, is_built_in(choice.name)}; }
+Subject unopened(const BackendChoice& choice) {
+  return {choice.name, "no device", "", "", choice.name, is_built_in(choice.name)};
+}
 
 SubjectDecision decide_subject(const MachineFacts& facts) {
   using Choice = SubjectDecision::Choice;
@@ -49,7 +52,8 @@ SubjectDecision decide_subject(const MachineFacts& facts) {
   const std::string why = facts.device_built ? facts.why_not : "this build has no CUDA half";
   if (facts.device_seen.empty()) return {Choice::reference, why};
   return {Choice::refused,
-          fmt::format("this machine has an NVIDIA device ({}) that this build cannot judge: {}. Build for it (ASSAY_CUDA_ARCHITECTURES=90a-real, or what "
+          fmt::format("this machine has an NVIDIA device ({}) that this build cannot judge: {}. Build for it "
+                      "(ASSAY_CUDA_ARCHITECTURES=90a-real, or what "
                       "the device has; a driver that is new enough), or say --backend reference to judge the CPU reference",
                       facts.device_seen, why)};
 }
@@ -61,7 +65,8 @@ std::string nvidia_device(const std::filesystem::path& root) {
     if (is_device_node(entry.path().filename().string())) found.insert(entry.path().string());
   }
   if (!found.empty()) return *found.begin();
-  for (const auto& entry : std::filesystem::directory_iterator(root / "proc/driver/nvidia/gpus", failed)) found.insert(entry.path().string());
+  for (const auto& entry : std::filesystem::directory_iterator(root / "proc/driver/nvidia/gpus", failed))
+    found.insert(entry.path().string());
   return found.empty() ? "" : *found.begin();
 }
 

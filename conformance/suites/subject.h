@@ -26,11 +26,11 @@ Subject unopened(const BackendChoice& choice);
 
 // What `assay run` without --backend chooses by.
 struct MachineFacts {
-  bool backend_named = false;   // --backend or --backend-options given
-  bool device_built = false;    // this build has the backend `device`
-  bool device_opens = false;    // and it works here
-  std::string why_not;          // if it does not
-  std::string device_seen;      // sign of an NVIDIA device, such as "/dev/nvidia0"; empty: none
+  bool backend_named = false;  // --backend or --backend-options given
+  bool device_built = false;   // this build has the backend `device`
+  bool device_opens = false;   // and it works here
+  std::string why_not;         // if it does not
+  std::string device_seen;     // sign of an NVIDIA device, such as "/dev/nvidia0"; empty: none
 };
 
 struct SubjectDecision {

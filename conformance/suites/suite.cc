@@ -9,19 +9,19 @@
 
 #include "conformance/generate/generator.h"
 #include "conformance/generate/replay_steps.h"
-#include "conformance/suites/shards.h"
+#include "conformance/judge/calls/contract.h"
+#include "conformance/judge/calls/faulty_contents.h"
+#include "conformance/judge/calls/scenario.h"
 #include "conformance/suites/ahead.h"
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
 #include "conformance/suites/self_check.h"
-#include "conformance/judge/calls/contract.h"
-#include "conformance/judge/calls/faulty_contents.h"
-#include "conformance/judge/calls/scenario.h"
+#include "conformance/suites/shards.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
@@ -65,7 +65,8 @@ constexpr std::int64_t kSmallProducts = std::int64_t{1} << 27, kSmallElements = 
 constexpr int kFewReplays = 16;
 
 bool can_be_foreseen(const CaseLine& line, const BackendChoice& choice) {
-  if (line.op == "scenario" || line.integer("contract") == 1 || !fault_word(line).empty() || !choice.expect_by.empty()) return false;
+  if (line.op == "scenario" || line.integer("contract") == 1 || !fault_word(line).empty() || !choice.expect_by.empty())
+    return false;
   const CaseCost cost = cost_of(line);
   return cost.macs <= kSmallProducts && cost.elements <= kSmallElements && replay_plan(line).count <= kFewReplays;
 }
@@ -140,7 +141,8 @@ Backend* restarted(const BackendChoice& choice, std::unique_ptr<Backend>& other)
 }
 
 // The case once for each setting; replayed cases are judged with the backend's own choice alone.
-std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged, const BackendChoice& choice, const SettingsToTry& settings) {
+std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged, const BackendChoice& choice,
+                                             const SettingsToTry& settings) {
   CaseReport report = report_for(line);
   const std::vector<std::string> wanted = wanted_outputs(line);
   JudgeOptions options = options_for(line, choice, wanted);
@@ -149,9 +151,11 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
   caught(report, judged, options, [&] {
     const Case problem = generate(line);
     std::unique_ptr<Backend> other;
-    const Recovery recovery{[&](const BackendFault& fault, const JudgeOptions& under) { return judgement_of(fault, judged, under); },
-                            [&] { return restarted(choice, other); }};
-    for (JudgedSetting& each : judge_settings(judged.backend, problem, settings.all_algorithms, settings.axes, options, &recovery)) {
+    const Recovery recovery{
+        [&](const BackendFault& fault, const JudgeOptions& under) { return judgement_of(fault, judged, under); },
+        [&] { return restarted(choice, other); }};
+    for (JudgedSetting& each :
+         judge_settings(judged.backend, problem, settings.all_algorithms, settings.axes, options, &recovery)) {
       CaseReport made = report_for(line);
       made.setting = each.setting.text;
       made.judgement = std::move(each.judgement);
@@ -177,7 +181,8 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
   options.expected_by = judged.expecting;
   caught(report, judged, options, [&] {
     if (foreseen != nullptr) {
-      report.judgement = replay_plan(line).count == 0 ? judge(judged.backend, *foreseen, options) : judge_replay(judged.backend, *foreseen, options);
+      report.judgement = replay_plan(line).count == 0 ? judge(judged.backend, *foreseen, options)
+                                                      : judge_replay(judged.backend, *foreseen, options);
       return;
     }
     report.judgement = line.op == "scenario"           ? judge_scenario(judged.backend, line, options)
@@ -207,7 +212,8 @@ std::unique_ptr<Foreseen> foresee(const CaseLine& line, const BackendChoice& cho
 
 }  // namespace
 
-void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress, Report& report) {
+void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress,
+                 Report& report) {
   std::vector<const CaseLine*> small, large;
   for (const CaseLine& each : lines) {
     if (!report.has_earlier(kGenerated, name_of(each))) (is_large(each) ? large : small).push_back(&each);
@@ -220,34 +226,43 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
     Statements statements;
     std::optional<Ahead<std::unique_ptr<Foreseen>>> ahead;
     if (thread_count() > 1 && !one_at_a_time && !settings.any() && !judges_side_by_side(choice)) {
-      ahead.emplace(static_cast<std::int64_t>(part->size()), thread_count() - 1, [&](std::int64_t i) { return foresee(line_of(i), choice, statements); });
+      ahead.emplace(static_cast<std::int64_t>(part->size()), thread_count() - 1,
+                    [&](std::int64_t i) { return foresee(line_of(i), choice, statements); });
     }
-    judge_in_parallel(choice, static_cast<std::int64_t>(part->size()), [&](std::int64_t i, Judged judged) {
-      const CaseLine& each = line_of(i);
-      std::vector<CaseReport> reports;
-      if (settings.any() && replay_plan(each).count == 0 && fault_word(each).empty() && (each.op == "scenario" || each.integer("contract") == 0)) {
-        reports = judge_under_settings(each, judged, choice, settings);
-      } else {
-        const std::unique_ptr<Foreseen> foreseen = ahead ? ahead->take(i) : nullptr;
-        reports.push_back(judge_line(each, judged, choice, foreseen.get()));
-        if (foreseen != nullptr && foreseen->stated) statements.note(each, *foreseen->stated);
-      }
-      line.done(reports[0].line, std::any_of(reports.begin(), reports.end(), [](const CaseReport& made) { return counts_as_failed(made.judgement); }));
-      const bool finished = std::none_of(reports.begin(), reports.end(), [](const CaseReport& made) { return made.judgement.verdict == Verdict::unfinished; });
-      const Verdict verdict = finished ? reports[0].judgement.verdict : Verdict::unfinished;
-      report.add(std::move(reports));
-      return verdict;
-    }, [&](std::int64_t i, Judgement judgement) {
-      CaseReport made = report_for(line_of(i));
-      if (judgement.verdict == Verdict::machine_failed) judgement.text = made.line + "\n  " + judgement.text;
-      made.judgement = std::move(judgement);
-      report.add(std::move(made));
-    }, one_at_a_time);
+    judge_in_parallel(
+        choice, static_cast<std::int64_t>(part->size()),
+        [&](std::int64_t i, Judged judged) {
+          const CaseLine& each = line_of(i);
+          std::vector<CaseReport> reports;
+          if (settings.any() && replay_plan(each).count == 0 && fault_word(each).empty() &&
+              (each.op == "scenario" || each.integer("contract") == 0)) {
+            reports = judge_under_settings(each, judged, choice, settings);
+          } else {
+            const std::unique_ptr<Foreseen> foreseen = ahead ? ahead->take(i) : nullptr;
+            reports.push_back(judge_line(each, judged, choice, foreseen.get()));
+            if (foreseen != nullptr && foreseen->stated) statements.note(each, *foreseen->stated);
+          }
+          line.done(reports[0].line, std::any_of(reports.begin(), reports.end(),
+                                                 [](const CaseReport& made) { return counts_as_failed(made.judgement); }));
+          const bool finished = std::none_of(reports.begin(), reports.end(), [](const CaseReport& made) {
+            return made.judgement.verdict == Verdict::unfinished;
+          });
+          const Verdict verdict = finished ? reports[0].judgement.verdict : Verdict::unfinished;
+          report.add(std::move(reports));
+          return verdict;
+        },
+        [&](std::int64_t i, Judgement judgement) {
+          CaseReport made = report_for(line_of(i));
+          if (judgement.verdict == Verdict::machine_failed) judgement.text = made.line + "\n  " + judgement.text;
+          made.judgement = std::move(judgement);
+          report.add(std::move(made));
+        },
+        one_at_a_time);
   }
 }
 
-void selection_of_fixtures(const std::vector<std::string>& words, Selection& selection,
-                           std::vector<std::filesystem::path>& files, std::vector<std::string>& only) {
+void selection_of_fixtures(const std::vector<std::string>& words, Selection& selection, std::vector<std::filesystem::path>& files,
+                           std::vector<std::string>& only) {
   const std::vector<std::filesystem::path> all = golden_files();
   if (words.empty()) {
     files = all;
@@ -284,21 +299,25 @@ void self_check(Report& report, bool progress, std::int64_t index, std::int64_t 
   null_choice.name = "null";
   null_choice.explains = false;
   Progress line("self-check", static_cast<std::int64_t>(lines.size()), progress);
-  judge_in_parallel(null_choice, static_cast<std::int64_t>(lines.size()), [&](std::int64_t i, Judged null) {
-    CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], null, null_choice);
-    CaseReport entry{kSelfCheck, judged.name, judged.line, kSelfCheck, "null", {}};
-    entry.judgement.seconds = judged.judgement.seconds;
-    // A case without output elements passes on a backend that does nothing too: it compares no elements.
-    const bool right = judged.judgement.verdict == Verdict::failed || (judged.judgement.verdict == Verdict::passed && judged.judgement.elements == 0);
-    entry.judgement.verdict = right ? Verdict::passed : Verdict::failed;
-    if (!right) {
-      entry.judgement.text = judged.line + "\n  self-check: a backend that writes nothing was judged '" +
-                             std::string(name_of(judged.judgement.verdict)) + "' here; it must fail";
-    }
-    line.done(judged.line, !right);
-    report.add(std::move(entry));
-    return right ? Verdict::passed : Verdict::failed;
-  }, [](std::int64_t, Judgement) {});  // it is never left
+  judge_in_parallel(
+      null_choice, static_cast<std::int64_t>(lines.size()),
+      [&](std::int64_t i, Judged null) {
+        CaseReport judged = judge_line(lines[static_cast<std::size_t>(i)], null, null_choice);
+        CaseReport entry{kSelfCheck, judged.name, judged.line, kSelfCheck, "null", {}};
+        entry.judgement.seconds = judged.judgement.seconds;
+        // A case without output elements passes on a backend that does nothing too: it compares no elements.
+        const bool right = judged.judgement.verdict == Verdict::failed ||
+                           (judged.judgement.verdict == Verdict::passed && judged.judgement.elements == 0);
+        entry.judgement.verdict = right ? Verdict::passed : Verdict::failed;
+        if (!right) {
+          entry.judgement.text = judged.line + "\n  self-check: a backend that writes nothing was judged '" +
+                                 std::string(name_of(judged.judgement.verdict)) + "' here; it must fail";
+        }
+        line.done(judged.line, !right);
+        report.add(std::move(entry));
+        return right ? Verdict::passed : Verdict::failed;
+      },
+      [](std::int64_t, Judgement) {});  // it is never left
 }
 
 }  // namespace assay::conformance

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "conformance/catalogue/catalogue.h"
+#include "conformance/judge/foreseen.h"
+#include "conformance/report/report.h"
 #include "conformance/suites/backend_choice.h"
 #include "conformance/suites/parallel_judging.h"
-#include "conformance/report/report.h"
-#include "conformance/judge/foreseen.h"
 
 namespace assay::conformance {
 
@@ -24,13 +24,14 @@ struct SettingsToTry {
 CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, Foreseen* foreseen = nullptr);
 
 // Every case, in parallel where the backend allows it, large ones one after another.
-void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress, Report& report);
+void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress,
+                 Report& report);
 
 // Words select fixtures as they select generated cases: a case of a file takes part if every word matches its path,
 // "FILE.h5/CASE". `files` are those that hold such a case, and those that cannot be read, to be reported; with no words,
 // every file of golden/. A word that matches the path of some case is taken out of `selection.unmatched`. `only` receives
 // the words, for judge_fixtures.
-void selection_of_fixtures(const std::vector<std::string>& words, Selection& selection,
-                           std::vector<std::filesystem::path>& files, std::vector<std::string>& only);
+void selection_of_fixtures(const std::vector<std::string>& words, Selection& selection, std::vector<std::filesystem::path>& files,
+                           std::vector<std::string>& only);
 
 }  // namespace assay::conformance

@@ -6,8 +6,8 @@ namespace assay::conformance {
 namespace {
 
 // philox4x32() of `count` counters that follow each other: element by element the same, lane beside lane.
-ASSAY_CLONES void philox_run(std::uint64_t first, std::uint64_t stream, const std::array<std::uint32_t, 2>& key, std::size_t count,
-                             std::uint32_t* w0, std::uint32_t* w1, std::uint32_t* w2, std::uint32_t* w3) {
+ASSAY_CLONES void philox_run(std::uint64_t first, std::uint64_t stream, const std::array<std::uint32_t, 2>& key,
+                             std::size_t count, std::uint32_t* w0, std::uint32_t* w1, std::uint32_t* w2, std::uint32_t* w3) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t index = first + i;
     std::uint32_t c0 = static_cast<std::uint32_t>(index), c1 = static_cast<std::uint32_t>(index >> 32);

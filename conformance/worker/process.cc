@@ -105,7 +105,8 @@ SharedMemory::SharedMemory(std::size_t bytes) : bytes_(bytes) {
   descriptor_ = moved_up(made);
   if (descriptor_ < 0) fail("memfd_create");
   // A worker that could shorten it could end the judge, which would then read beyond its end.
-  const bool sized = ftruncate(descriptor_, static_cast<off_t>(bytes)) == 0 && fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  const bool sized = ftruncate(descriptor_, static_cast<off_t>(bytes)) == 0 &&
+                     fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
   data_ = sized ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0) : MAP_FAILED;
   if (data_ != MAP_FAILED) return;
   const int why = errno;
@@ -167,7 +168,8 @@ class Supervisor {
       for (std::size_t i = running.size(); i-- > 0;) {
         if (watched[2 + 2 * i].revents != 0) running[i]->drain();
         const bool look = watched[1 + 2 * i].revents != 0 || running[i]->handle_ < 0;
-        if (look && running[i]->reap([&] { end_orphans(running, *running[i]); })) running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+        if (look && running[i]->reap([&] { end_orphans(running, *running[i]); }))
+          running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
       }
       if (watched[0].revents == 0) continue;
       std::uint64_t number = 0;

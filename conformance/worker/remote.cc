@@ -35,7 +35,9 @@ bool is_built_in(const std::string& name) {
   return std::any_of(all.begin(), all.end(), [&](const assay_backend* each) { return name == each->name; });
 }
 
-std::string time_text(std::int64_t limit_ms) { return limit_ms % 1000 == 0 ? fmt::format("{} s", limit_ms / 1000) : fmt::format("{} ms", limit_ms); }
+std::string time_text(std::int64_t limit_ms) {
+  return limit_ms % 1000 == 0 ? fmt::format("{} s", limit_ms / 1000) : fmt::format("{} ms", limit_ms);
+}
 
 // Workers with room for another context, of built-in backends.
 std::mutex workers_mutex;
@@ -79,9 +81,10 @@ void start_afresh() {
 Worker::Worker(std::string name, std::size_t channels)
     : name_(std::move(name)), memory_(std::make_shared<SharedMemory>(channels * sizeof(Channel))), used_(channels, false) {
   const bool plug_in = !is_built_in(name_);
-  process_ = Process::start({std::to_string(channels), plug_in ? kForeign : "unlimited"}, memory_->descriptor(), [memory = memory_, channels] {
-    for (std::size_t i = 0; i < channels; ++i) wake(static_cast<Channel*>(memory->data())[i].answered);
-  });
+  process_ = Process::start({std::to_string(channels), plug_in ? kForeign : "unlimited"}, memory_->descriptor(),
+                            [memory = memory_, channels] {
+                              for (std::size_t i = 0; i < channels; ++i) wake(static_cast<Channel*>(memory->data())[i].answered);
+                            });
 }
 
 Worker::~Worker() { process_->kill(); }
@@ -150,7 +153,8 @@ void Remote::load() {
   Worker::Library& library = worker_->library;
   if (library.loaded) return;
   const bool device = is_built_in(worker_->name());
-  const Answer answer = ask(Function::load, [&](Writer& to) { to.put_text(worker_->name()); }, device ? std::max(limit_ms_, kDeviceOpens) : 0);
+  const Answer answer = ask(
+      Function::load, [&](Writer& to) { to.put_text(worker_->name()); }, device ? std::max(limit_ms_, kDeviceOpens) : 0);
   read(answer, [&](Reader& from) {
     library.name = printable(from.text());
     library.description = printable(from.text());
@@ -165,13 +169,15 @@ void Remote::load() {
 
 void Remote::open(const std::string& options) {
   const bool device = is_built_in(worker_->name());
-  const Answer answer = ask(Function::open, [&](Writer& to) { to.put_text(options); }, device ? std::max(limit_ms_, kDeviceOpens) : 0);
+  const Answer answer = ask(
+      Function::open, [&](Writer& to) { to.put_text(options); }, device ? std::max(limit_ms_, kDeviceOpens) : 0);
   if (answer.status == ASSAY_OK) {
     is_open_ = true;
     return;
   }
   lost_ = true;
-  throw BackendError(answer.status, "backend " + worker_->library.name + " does not open (" + std::string(conformance::name_of(answer.status)) + "): " + error_);
+  throw BackendError(answer.status, "backend " + worker_->library.name + " does not open (" +
+                                        std::string(conformance::name_of(answer.status)) + "): " + error_);
 }
 
 void Remote::close() {
@@ -184,9 +190,11 @@ void Remote::close() {
   post();
   lost_ = true;
   Process& process = worker_->process();
-  if (!process.wait(milliseconds(limit_ms_))) ended(fmt::format("{} did not return within {}", name_of(Function::unload), time_text(limit_ms_)), ASSAY_TIMEOUT);
+  if (!process.wait(milliseconds(limit_ms_)))
+    ended(fmt::format("{} did not return within {}", name_of(Function::unload), time_text(limit_ms_)), ASSAY_TIMEOUT);
   if (process.end_text() != "ended with exit code 0") {
-    ended(fmt::format("the process of backend {} {} in {}", worker_->name(), process.end_text(), name_of(Function::unload)), ASSAY_FAILED);
+    ended(fmt::format("the process of backend {} {} in {}", worker_->name(), process.end_text(), name_of(Function::unload)),
+          ASSAY_FAILED);
   }
 }
 
@@ -199,12 +207,16 @@ void Remote::add(Function function, const std::function<void(Writer&)>& fill) {
   append(function, OnFailure::report, fill, false);
 }
 
-void Remote::add_quietly(Function function, const std::function<void(Writer&)>& fill) { append(function, OnFailure::report, fill, false); }
+void Remote::add_quietly(Function function, const std::function<void(Writer&)>& fill) {
+  append(function, OnFailure::report, fill, false);
+}
 
 void Remote::later(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, Take take) {
   if (!is_usable()) {
-    if (worker_->process().has_ended()) ended("the process of backend " + worker_->name() + " has " + worker_->process().end_text(), ASSAY_FAILED);
-    throw BackendFault(ASSAY_FAILED, "the context of backend " + worker_->name() + " takes no further calls", "", true, is_alone());
+    if (worker_->process().has_ended())
+      ended("the process of backend " + worker_->name() + " has " + worker_->process().end_text(), ASSAY_FAILED);
+    throw BackendFault(ASSAY_FAILED, "the context of backend " + worker_->name() + " takes no further calls", "", true,
+                       is_alone());
   }
   if (commands_.size() > Channel::kCommandBytes / 2) settle();
   awaited_.push_back({command_count_, function, std::move(take)});
@@ -248,7 +260,8 @@ void Remote::post() {
     commands_.clear();
     command_count_ = 0;
     awaited_.clear();
-    throw BackendError(ASSAY_INVALID_ARGUMENT, fmt::format("a call of {} bytes: expected at most {}", bytes, Channel::kCommandBytes - sizeof(Frame)));
+    throw BackendError(ASSAY_INVALID_ARGUMENT,
+                       fmt::format("a call of {} bytes: expected at most {}", bytes, Channel::kCommandBytes - sizeof(Frame)));
   }
   const Frame frame{kCommandMagic, ++sequence_, static_cast<std::uint32_t>(bytes), command_count_};
   std::memcpy(channel.commands, &frame, sizeof frame);
@@ -296,7 +309,8 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
     if (now - since > milliseconds(limit) || now - start > most) {
       if (calling == Function::none) ended(who + " does not answer", ASSAY_TIMEOUT);
       ended(hurried ? fmt::format("{} had not returned when the program was asked to end", name_of(calling))
-                    : fmt::format("{} did not return within {}", name_of(calling), time_text(std::min(limit, limit_ms_))), ASSAY_TIMEOUT);
+                    : fmt::format("{} did not return within {}", name_of(calling), time_text(std::min(limit, limit_ms_))),
+            ASSAY_TIMEOUT);
     }
     channel.judge_waits.store(1);
     const std::uint32_t old = channel.answered.load();
@@ -305,19 +319,23 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
   }
   Frame frame;
   std::memcpy(&frame, channel.replies, sizeof frame);
-  if (frame.magic != kReplyMagic || frame.sequence != sequence_ || frame.commands != commands || frame.length > Channel::kReplyBytes - sizeof frame) {
+  if (frame.magic != kReplyMagic || frame.sequence != sequence_ || frame.commands != commands ||
+      frame.length > Channel::kReplyBytes - sizeof frame) {
     ended(who + " answers with bytes that make no sense", ASSAY_FAILED);
   }
   return {channel.replies + sizeof frame, channel.replies + sizeof frame + frame.length};
 }
 
-void Remote::no_sense() { ended("the process of backend " + worker_->name() + " answers with bytes that make no sense", ASSAY_FAILED); }
+void Remote::no_sense() {
+  ended("the process of backend " + worker_->name() + " answers with bytes that make no sense", ASSAY_FAILED);
+}
 
 // A lost device is lost for all contexts that share it.
 void Remote::note_lost(Function function, assay_status status, const std::string& error) {
   if (status != ASSAY_DEVICE_LOST || function == Function::open) return;
   worker_->is_spent = true;
-  if (!is_alone() && is_built_in(worker_->name())) throw BackendFault(ASSAY_FAILED, "the device was lost: " + error, "", true, false);
+  if (!is_alone() && is_built_in(worker_->name()))
+    throw BackendFault(ASSAY_FAILED, "the device was lost: " + error, "", true, false);
 }
 
 void Remote::read_reply(Function last, const std::vector<std::byte>& bytes) {
@@ -375,7 +393,8 @@ void Remote::read_reply(Function last, const std::vector<std::byte>& bytes) {
   }
   if (failed != Function::none) {
     error_ = failed_error;
-    throw BackendError(failed_status, fmt::format("backend {}: {} returned '{}': {}", worker_->name(), name_of(failed), conformance::name_of(failed_status), failed_error));
+    throw BackendError(failed_status, fmt::format("backend {}: {} returned '{}': {}", worker_->name(), name_of(failed),
+                                                  conformance::name_of(failed_status), failed_error));
   }
 }
 

@@ -97,7 +97,8 @@ class Remote {
   // called where the command was passed over.
   using Take = std::function<void(assay_status status, const std::string& error, Reader& from)>;
   void later(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, Take take);
-  void synchronize_later(assay_stream* stream, std::int64_t timeout_ms, std::function<void(assay_status, const std::string&)> take);
+  void synchronize_later(assay_stream* stream, std::int64_t timeout_ms,
+                         std::function<void(assay_status, const std::string&)> take);
   // Waits with the next message, whatever comes of it. No memory of this process is written for copies from before.
   void drain(assay_stream* stream);
   // With the next message, once its copies are over.
@@ -149,7 +150,7 @@ class Remote {
   };
   std::vector<Awaited> awaited_;      // answers to commands that were added
   std::int64_t longest_wait_ms_ = 0;  // of the synchronize() calls among them
-  std::string error_;  // what last_error gives
+  std::string error_;                 // what last_error gives
 
   // Staging memory is used from the front, and again once every stream with copies in it has been waited for.
   struct Read {

@@ -13,7 +13,8 @@ void Remote::questions_later(const assay_call& call, Questions& questions) {
     put_call(to, call);
   };
   later(Function::questions, OnFailure::go_on, fill, [this, &questions](assay_status, const std::string&, Reader& from) {
-    for (auto [function, result] : {std::pair{Function::workspace_bytes, &questions.workspace_bytes}, {Function::supports, &questions.supports},
+    for (auto [function, result] : {std::pair{Function::workspace_bytes, &questions.workspace_bytes},
+                                    {Function::supports, &questions.supports},
                                     {Function::numerics, &questions.numerics}}) {
       result->made = from.get<std::uint8_t>() != 0;
       result->status = from.get<assay_status>();
@@ -29,10 +30,12 @@ void Remote::questions_later(const assay_call& call, Questions& questions) {
 }
 
 void Remote::create_stream_later(std::shared_ptr<assay_stream*> made) {
-  later(Function::stream_create, OnFailure::report, [](Writer&) {}, [made = std::move(made)](assay_status status, const std::string&, Reader& from) {
-    const auto address = from.get<std::uint64_t>();
-    if (status == ASSAY_OK) *made = reinterpret_cast<assay_stream*>(static_cast<std::uintptr_t>(address));
-  });
+  later(
+      Function::stream_create, OnFailure::report, [](Writer&) {},
+      [made = std::move(made)](assay_status status, const std::string&, Reader& from) {
+        const auto address = from.get<std::uint64_t>();
+        if (status == ASSAY_OK) *made = reinterpret_cast<assay_stream*>(static_cast<std::uintptr_t>(address));
+      });
 }
 
 }  // namespace assay::conformance::worker

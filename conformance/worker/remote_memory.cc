@@ -31,10 +31,12 @@ assay_status Remote::allocate(std::int64_t bytes, void** data) {
   if (bytes > 0) {
     if (address == 0) fault(fmt::format("allocate() returned 'ok' and no address for {} bytes", bytes));
     if (address % 256 != 0) fault(fmt::format("allocate() gave the address 0x{:x}: expected a multiple of 256", address));
-    if (address + static_cast<std::uintptr_t>(bytes) < address) fault(fmt::format("allocate() gave the address 0x{:x}: {} bytes do not fit behind it", address, bytes));
+    if (address + static_cast<std::uintptr_t>(bytes) < address)
+      fault(fmt::format("allocate() gave the address 0x{:x}: {} bytes do not fit behind it", address, bytes));
     const auto next = allocated_.lower_bound(address);
     const auto overlaps = [&](auto each) {
-      return each->first < address + static_cast<std::uintptr_t>(bytes) && address < each->first + static_cast<std::uintptr_t>(each->second);
+      return each->first < address + static_cast<std::uintptr_t>(bytes) &&
+             address < each->first + static_cast<std::uintptr_t>(each->second);
     };
     if ((next != allocated_.end() && overlaps(next)) || (next != allocated_.begin() && overlaps(std::prev(next)))) {
       fault(fmt::format("allocate() gave {} bytes at 0x{:x}, which overlap with memory that it gave before", bytes, address));
@@ -134,28 +136,33 @@ void Remote::put_wait(Writer& to, assay_stream* stream, std::int64_t timeout_ms)
 void Remote::end_copies(assay_stream* stream, std::uint64_t last, bool good) {
   const auto is_over = [&](const auto& each) { return each.stream == stream && each.number <= last; };
   for (const Read& each : reads_) {
-    if (is_over(each) && good) copy_bytes(static_cast<std::byte*>(each.host), worker_->channel(channel_).staging + each.at, each.bytes);
+    if (is_over(each) && good)
+      copy_bytes(static_cast<std::byte*>(each.host), worker_->channel(channel_).staging + each.at, each.bytes);
   }
   std::erase_if(reads_, is_over);
   std::erase_if(copying_, is_over);
   if (copying_.empty()) staged_ = 0;
 }
 
-void Remote::synchronize_later(assay_stream* stream, std::int64_t timeout_ms, std::function<void(assay_status, const std::string&)> take) {
+void Remote::synchronize_later(assay_stream* stream, std::int64_t timeout_ms,
+                               std::function<void(assay_status, const std::string&)> take) {
   const auto fill = [&](Writer& to) { put_wait(to, stream, timeout_ms); };
-  later(Function::synchronize, OnFailure::stop, fill, [this, stream, last = copies_, take = std::move(take)](assay_status status, const std::string& error, Reader&) {
-    end_copies(stream, last, status == ASSAY_OK);
-    take(status, error);
-  });
+  later(Function::synchronize, OnFailure::stop, fill,
+        [this, stream, last = copies_, take = std::move(take)](assay_status status, const std::string& error, Reader&) {
+          end_copies(stream, last, status == ASSAY_OK);
+          take(status, error);
+        });
 }
 
 void Remote::drain(assay_stream* stream) {
   if (!is_usable()) return;
   std::erase_if(reads_, [&](const Read& each) { return each.stream == stream; });  // their memory may be gone by then
-  awaited_.push_back({command_count_, Function::synchronize, [this, stream, last = copies_](assay_status status, const std::string&, Reader&) {
-                        end_copies(stream, last, status == ASSAY_OK);
-                      }});
-  append(Function::synchronize, OnFailure::go_on, [&](Writer& to) { put_wait(to, stream, -1); }, true);
+  awaited_.push_back(
+      {command_count_, Function::synchronize, [this, stream, last = copies_](assay_status status, const std::string&, Reader&) {
+         end_copies(stream, last, status == ASSAY_OK);
+       }});
+  append(
+      Function::synchronize, OnFailure::go_on, [&](Writer& to) { put_wait(to, stream, -1); }, true);
 }
 
 // A later wait for its copies would be one for a stream that is no more, or for another one in its place.

@@ -61,7 +61,8 @@ assay_status event_record(assay_context* context, assay_event* event, assay_stre
   return of(context).ask(Function::event_record, [&](Writer& to) { to.put(number_of(event)), to.put(number_of(stream)); }).status;
 }
 assay_status event_elapsed(assay_context* context, assay_event* start, assay_event* stop, double* milliseconds) {
-  const Remote::Answer answer = of(context).ask(Function::event_elapsed, [&](Writer& to) { to.put(number_of(start)), to.put(number_of(stop)); });
+  const Remote::Answer answer =
+      of(context).ask(Function::event_elapsed, [&](Writer& to) { to.put(number_of(start)), to.put(number_of(stop)); });
   if (answer.status == ASSAY_OK) take(context, answer, *milliseconds);
   return answer.status;
 }
@@ -106,7 +107,8 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
 }
 
 template <class Item>
-assay_status list(Remote& remote, const Remote::Answer& answer, Function function, Item* items, std::int32_t capacity, std::int32_t* count) {
+assay_status list(Remote& remote, const Remote::Answer& answer, Function function, Item* items, std::int32_t capacity,
+                  std::int32_t* count) {
   if (answer.status != ASSAY_OK) return answer.status;
   remote.read(answer, [&](Reader& from) {
     *count = from.get<std::int32_t>();
@@ -118,8 +120,10 @@ assay_status list(Remote& remote, const Remote::Answer& answer, Function functio
   });
   return ASSAY_OK;
 }
-assay_status list_algorithms(assay_context* context, const assay_call* call, assay_algorithm* algorithms, std::int32_t capacity, std::int32_t* count) {
-  const Remote::Answer answer = of(context).ask(Function::list_algorithms, [&](Writer& to) { to.put(capacity), put_call(to, *call); });
+assay_status list_algorithms(assay_context* context, const assay_call* call, assay_algorithm* algorithms, std::int32_t capacity,
+                             std::int32_t* count) {
+  const Remote::Answer answer =
+      of(context).ask(Function::list_algorithms, [&](Writer& to) { to.put(capacity), put_call(to, *call); });
   return list(of(context), answer, Function::list_algorithms, algorithms, capacity, count);
 }
 assay_status list_axes(assay_context* context, assay_axis* axes, std::int32_t capacity, std::int32_t* count) {

@@ -96,7 +96,8 @@ std::optional<int> serve_as_worker(int argc, char** argv) {
   confine(std::strcmp(argv[4], kForeign) == 0);
   fcntl(kMemoryDescriptor, F_SETFD, FD_CLOEXEC);
   fcntl(kLifeDescriptor, F_SETFD, FD_CLOEXEC);
-  void* memory = mmap(nullptr, channels * sizeof(Channel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, kMemoryDescriptor, 0);
+  void* memory =
+      mmap(nullptr, channels * sizeof(Channel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, kMemoryDescriptor, 0);
   if (channels == 0 || memory == MAP_FAILED) return 1;
   close(kMemoryDescriptor);
   madvise(memory, channels * sizeof(Channel), MADV_DONTFORK);  // a child of the backend does not answer in this one's place

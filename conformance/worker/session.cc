@@ -102,7 +102,8 @@ void Session::answer_batch() {
       answers.put(AnswerHead{i, status_, static_cast<std::uint32_t>(behind.size())});
       answers.put_bytes(behind.bytes().data(), behind.size());
     }
-    if (!over && status_ != ASSAY_OK && head.on_failure == OnFailure::report) failed = head.function, failed_status = status_, failed_error = error_;
+    if (!over && status_ != ASSAY_OK && head.on_failure == OnFailure::report)
+      failed = head.function, failed_status = status_, failed_error = error_;
     over = over || over_ || status_ == ASSAY_DEVICE_LOST || (status_ != ASSAY_OK && head.on_failure != OnFailure::go_on);
     if (fault_ != Fault::none && fault_ != Fault::float_mode) break;
   }
@@ -238,9 +239,12 @@ void Session::execute_stream(Function function, Reader& command) {
       status_of(function, [&] { return table_->event_create(context_, &event); });
       return put_pointer(answer_, event);
     }
-    case Function::stream_destroy: return call(function, [&, stream = pointer<assay_stream>(command)] { table_->stream_destroy(context_, stream); });
-    case Function::event_destroy: return call(function, [&, event = pointer<assay_event>(command)] { table_->event_destroy(context_, event); });
-    case Function::graph_destroy: return call(function, [&, graph = pointer<assay_graph>(command)] { table_->graph_destroy(context_, graph); });
+    case Function::stream_destroy:
+      return call(function, [&, stream = pointer<assay_stream>(command)] { table_->stream_destroy(context_, stream); });
+    case Function::event_destroy:
+      return call(function, [&, event = pointer<assay_event>(command)] { table_->event_destroy(context_, event); });
+    case Function::graph_destroy:
+      return call(function, [&, graph = pointer<assay_graph>(command)] { table_->graph_destroy(context_, graph); });
     case Function::event_record: {
       auto* event = pointer<assay_event>(command);
       auto* stream = pointer<assay_stream>(command);

@@ -11,7 +11,7 @@ namespace assay::conformance::worker {
 
 // The library of this process, once it is loaded; the sessions of all channels share it.
 struct Loaded {
-  void* library = nullptr;  // null for a backend that is built in
+  void* library = nullptr;               // null for a backend that is built in
   const assay_backend* table = nullptr;  // `known`, once there is one
   assay_backend known{};                 // as this build knows it
 };
@@ -54,7 +54,7 @@ class Session {
   assay_status status_ = ASSAY_OK;  // of the last command
   bool over_ = false;               // nothing behind it is to be carried out, whatever its status
   std::string error_;
-  Writer answer_;                   // of the last command
+  Writer answer_;  // of the last command
 };
 
 // "flush-to-zero and denormals-are-zero on, rounding upward": what differs from the default.

@@ -96,7 +96,10 @@ void Session::execute_questions(Reader& command) {
   ask_questions(*table_, context_, made.get(), questions, [&](Question question, CallResult& result, auto body) {
     if (fault_ != Fault::none && fault_ != Fault::float_mode) return;
     error_.clear();
-    status_of(question == Question::supports ? Function::supports : question == Question::numerics ? Function::numerics : Function::workspace_bytes, body);
+    status_of(question == Question::supports   ? Function::supports
+              : question == Question::numerics ? Function::numerics
+                                               : Function::workspace_bytes,
+              body);
     result = {true, status_, error_};
     over_ = over_ || status_ == ASSAY_DEVICE_LOST;
   });

@@ -10,11 +10,38 @@
 namespace assay::conformance::worker {
 
 std::string name_of(Function function) {
-  static constexpr const char* kNames[] = {"", "", "", "open", "close", "last_error", "device_info", "allocate", "release", "copy_to_device",
-                                           "copy_to_host", "fill", "stream_create", "stream_destroy", "synchronize", "event_create",
-                                           "event_destroy", "event_record", "event_elapsed", "capture_begin", "capture_end", "graph_launch",
-                                           "graph_destroy", "supports", "numerics", "list_algorithms", "list_axes", "set_axis",
-                                           "workspace_bytes", "execute", "", ""};
+  static constexpr const char* kNames[] = {"",
+                                           "",
+                                           "",
+                                           "open",
+                                           "close",
+                                           "last_error",
+                                           "device_info",
+                                           "allocate",
+                                           "release",
+                                           "copy_to_device",
+                                           "copy_to_host",
+                                           "fill",
+                                           "stream_create",
+                                           "stream_destroy",
+                                           "synchronize",
+                                           "event_create",
+                                           "event_destroy",
+                                           "event_record",
+                                           "event_elapsed",
+                                           "capture_begin",
+                                           "capture_end",
+                                           "graph_launch",
+                                           "graph_destroy",
+                                           "supports",
+                                           "numerics",
+                                           "list_algorithms",
+                                           "list_axes",
+                                           "set_axis",
+                                           "workspace_bytes",
+                                           "execute",
+                                           "",
+                                           ""};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Function::count));
   if (function == Function::load) return "the loading of the library";
   if (function == Function::unload) return "the unloading of the library";

@@ -22,9 +22,36 @@ inline std::uint64_t number_of(const void* pointer) { return reinterpret_cast<st
 
 // Functions of the interface; `load`: the library is loaded and its table read; `unload`: it is unloaded.
 enum class Function : std::uint32_t {
-  none, load, unload, open, close, last_error, device_info, allocate, release, copy_to_device, copy_to_host, fill, stream_create, stream_destroy,
-  synchronize, event_create, event_destroy, event_record, event_elapsed, capture_begin, capture_end, graph_launch, graph_destroy, supports,
-  numerics, list_algorithms, list_axes, set_axis, workspace_bytes, execute,
+  none,
+  load,
+  unload,
+  open,
+  close,
+  last_error,
+  device_info,
+  allocate,
+  release,
+  copy_to_device,
+  copy_to_host,
+  fill,
+  stream_create,
+  stream_destroy,
+  synchronize,
+  event_create,
+  event_destroy,
+  event_record,
+  event_elapsed,
+  capture_begin,
+  capture_end,
+  graph_launch,
+  graph_destroy,
+  supports,
+  numerics,
+  list_algorithms,
+  list_axes,
+  set_axis,
+  workspace_bytes,
+  execute,
   questions,  // several calls: ask_questions() of questions.h
   nothing,    // no call
   count
@@ -67,16 +94,16 @@ struct Frame {
 
 // Shared memory of one channel. What the worker writes is read once, and checked, before it is used.
 struct Channel {
-  static constexpr std::size_t kCommandBytes = std::size_t{1} << 20, kReplyBytes = std::size_t{4} << 20, kStagingBytes = std::size_t{32} << 20,
-                               kAreaBytes = std::size_t{32} << 20;
+  static constexpr std::size_t kCommandBytes = std::size_t{1} << 20, kReplyBytes = std::size_t{4} << 20,
+                               kStagingBytes = std::size_t{32} << 20, kAreaBytes = std::size_t{32} << 20;
 
-  alignas(64) std::atomic<std::uint32_t> posted;         // batches, by the judge
+  alignas(64) std::atomic<std::uint32_t> posted;  // batches, by the judge
   std::atomic<std::uint32_t> worker_waits;
-  std::atomic<std::int32_t> judge_processor;             // that the judge's thread runs on, or -1
-  alignas(64) std::atomic<std::uint32_t> answered;       // batches, by the worker
+  std::atomic<std::int32_t> judge_processor;        // that the judge's thread runs on, or -1
+  alignas(64) std::atomic<std::uint32_t> answered;  // batches, by the worker
   std::atomic<std::uint32_t> judge_waits;
-  alignas(64) std::atomic<std::uint32_t> progress;       // grows as calls begin and end
-  std::atomic<std::uint32_t> calling;                    // the Function that the worker is in, or none
+  alignas(64) std::atomic<std::uint32_t> progress;  // grows as calls begin and end
+  std::atomic<std::uint32_t> calling;               // the Function that the worker is in, or none
   alignas(64) std::byte commands[kCommandBytes];
   std::byte replies[kReplyBytes];
   alignas(4096) std::byte staging[kStagingBytes];  // what is copied, both ways

@@ -115,11 +115,11 @@ void launch(const GroupedGemmCall& call, Stream stream) {
   const dim3 grid(static_cast<unsigned>(max_tiles(call.rows, kTileRows)), static_cast<unsigned>(ceil_div(call.N, a_block)));
   const auto* bias = static_cast<const char*>(call.bias);
   if (vectors) {
-    launch_kernel("add_bias", add_bias<kType, true>, grid, kThreads, 0, stream,
-                  call.rows, call.N, bias, static_cast<char*>(call.d));
+    launch_kernel("add_bias", add_bias<kType, true>, grid, kThreads, 0, stream, call.rows, call.N, bias,
+                  static_cast<char*>(call.d));
   } else {
-    launch_kernel("add_bias", add_bias<kType, false>, grid, kThreads, 0, stream,
-                  call.rows, call.N, bias, static_cast<char*>(call.d));
+    launch_kernel("add_bias", add_bias<kType, false>, grid, kThreads, 0, stream, call.rows, call.N, bias,
+                  static_cast<char*>(call.d));
   }
 }
 

@@ -80,8 +80,13 @@ void cublaslt_prepare() { current_device(CublasLtLibrary::get()); }
 
 void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm,
                            Stream stream) {
-  const CallDevice on(stream, {{"workspace", call.workspace}, {"x.data", call.x.data}, {"w.data", call.w.data}, {"dy.data", call.dy.data},
-                               {"d", call.d}, {"rows.splits", call.rows.splits}, {"library_workspace", settings.library_workspace}});
+  const CallDevice on(stream, {{"workspace", call.workspace},
+                               {"x.data", call.x.data},
+                               {"w.data", call.w.data},
+                               {"dy.data", call.dy.data},
+                               {"d", call.d},
+                               {"rows.splits", call.rows.splits},
+                               {"library_workspace", settings.library_workspace}});
   const CublasLtLibrary& library = CublasLtLibrary::get();
   const Device device = current_device(library);
   check_call(call, settings, library, device);
@@ -125,9 +130,10 @@ void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& 
     void* workspace = settings.library_workspace != nullptr ? settings.library_workspace : memory + parts.library_at;
     Algorithm opaque;
     std::memcpy(opaque.data, chosen.opaque, sizeof opaque.data);
-    const int status = library.entry_points().matmul(
-        device.handle, product.product.get(), alpha, arrays.a, product.a.get(), arrays.b, product.b.get(), beta, arrays.c,
-        product.c.get(), arrays.d, product.d.get(), &opaque, workspace, static_cast<std::size_t>(settings.workspace_bytes), stream);
+    const int status =
+        library.entry_points().matmul(device.handle, product.product.get(), alpha, arrays.a, product.a.get(), arrays.b,
+                                      product.b.get(), beta, arrays.c, product.c.get(), arrays.d, product.d.get(), &opaque,
+                                      workspace, static_cast<std::size_t>(settings.workspace_bytes), stream);
     if (status != cublaslt::kSuccess) {
       check_library(status, ("cublasLtMatmul (" + chosen.description() + ")").c_str(), library, &call);
     }

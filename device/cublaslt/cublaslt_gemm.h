@@ -28,26 +28,27 @@ enum class CublasLtRoute : std::uint32_t {
 struct CublasLtSettings {
   std::int64_t workspace_bytes = std::int64_t{32} << 20;  // the library's own part of the workspace
   void* library_workspace = nullptr;  // where that part is, 256-byte aligned; null: the end of the call's workspace
-  void* group_arrays = nullptr;       // where the set-up arrays are, group_arrays_bytes(groups), 256-byte aligned; null: its beginning
-  int sm_target = 0;                  // SMs to use; 0: all
-  int multiprocessors = 0;            // those of the call's stream, if a green context restricts them; 0: those of the
-                                      // current context
-  std::int64_t average_rows = -1, average_columns = -1, average_depth = -1;  // hints for the heuristic, of D and of the sum; -1: derived
-                                      // from capacity, N, K and groups; 0: not given
-  bool host_scalars = false;          // alpha and beta passed by pointer to the host (bare only; both must be 1 and 0)
-  bool bare = false;                  // the library without the production path around it
-  int tile = -1;                      // for experiments: this tile instead of the heuristic's, where the library accepts it
+  void* group_arrays = nullptr;  // where the set-up arrays are, group_arrays_bytes(groups), 256-byte aligned; null: its beginning
+  int sm_target = 0;             // SMs to use; 0: all
+  int multiprocessors = 0;       // those of the call's stream, if a green context restricts them; 0: those of the
+                                 // current context
+  std::int64_t average_rows = -1, average_columns = -1,
+               average_depth = -1;     // hints for the heuristic, of D and of the sum; -1: derived
+                                       // from capacity, N, K and groups; 0: not given
+  bool host_scalars = false;           // alpha and beta passed by pointer to the host (bare only; both must be 1 and 0)
+  bool bare = false;                   // the library without the production path around it
+  int tile = -1;                       // for experiments: this tile instead of the heuristic's, where the library accepts it
   std::optional<CublasLtRoute> route;  // for experiments: this route instead of cublaslt_route()'s (not bare)
   bool skip_set_up = false;            // to measure the library alone: the workspace still holds the arrays of an equal call
 };
 
 // One candidate of the heuristic.
 struct CublasLtAlgorithm {
-  std::uint64_t opaque[8] = {};      // cublasLtMatmulAlgo_t
+  std::uint64_t opaque[8] = {};  // cublasLtMatmulAlgo_t
   std::int64_t workspace_bytes = 0;
   float waves = 0;
   int id = -1, tile = -1, stages = -1, split_k = 1, reduction = 0, swizzle = 0, custom = 0, inner_shape = 0, cluster_shape = 0;
-  std::string description() const;   // "id 66, tile 20, stages 36, split-K 1, ..."
+  std::string description() const;  // "id 66, tile 20, stages 36, split-K 1, ..."
 };
 
 // Whether the library's own kernel for FP8 blocks with 128x128 scales of w and f32 output, on `multiprocessors` of SM90, may
@@ -65,7 +66,8 @@ CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings
 
 // Candidates for the call, best first. Needs a device, reads no device memory, launches nothing; call.workspace may be null.
 // Errors: InvalidArgument; NotSupported where the library or the architecture lacks the path, or the heuristic has no candidate.
-std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings, int at_most = 64);
+std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings,
+                                                   int at_most = 64);
 
 // Bytes for the set-up arrays, the library's workspace, the memory of the route, and, not bare, for copies of groups that the
 // library cannot read in place: NT, transposed x and dy (FP8 per tensor and by blocks, NVFP4), rows of a group that are not a
@@ -89,6 +91,7 @@ void cublaslt_prepare();
 // cublaslt_algorithms(); CudaError, with the library's status and the call. Not bare: groups may have any number of rows that
 // keeps the promise of rows_multiple (else kStatusUnalignedRows, and nothing is written), and operands, C and D and their rows
 // must begin at multiples of 16 bytes, which the library's kernels assume.
-void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm, Stream stream);
+void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm,
+                           Stream stream);
 
 }  // namespace assay::device

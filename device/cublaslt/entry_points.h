@@ -34,10 +34,10 @@ inline constexpr std::int32_t kPlain = 0, kTransposed = 1;
 
 // Attributes of a product: int32 unless stated.
 inline constexpr int kPointerMode = 2, kTransposeA = 3, kTransposeB = 4, kSmTarget = 15;
-inline constexpr int kScalePointerA = 17, kScalePointerB = 18;          // pointer
-inline constexpr int kFastAccumulation = 25;                            // int8
+inline constexpr int kScalePointerA = 17, kScalePointerB = 18;  // pointer
+inline constexpr int kFastAccumulation = 25;                    // int8
 inline constexpr int kScaleModeA = 31, kScaleModeB = 32;
-inline constexpr int kAlphaStride = 39, kBetaStride = 40;               // int64
+inline constexpr int kAlphaStride = 39, kBetaStride = 40;  // int64
 inline constexpr std::int32_t kScalarsOnHost = 0, kScalarsOnDevice = 1;
 inline constexpr std::int32_t kScaleVector16E4m3 = 1, kScaleVector32E8m0 = 2, kScaleVector128F32 = 4, kScaleTile128F32 = 5,
                               kScaleOneAGroup = 6;

@@ -55,7 +55,8 @@ void* GemmWorkspaces::taken_by_capture(const SetupKey& key, Stream stream, std::
   Setup& setup = setups_->of[key];
   if (const auto own = setup.of_capture.find(capture); own != setup.of_capture.end()) return own->second;
   if (setup.spare.empty()) setup.spare.push_back(allocate(group_arrays_bytes(std::get<2>(key)), stream));
-  setup.spare.reserve(setup.spare.size() + setup.of_capture.size() + 1);  // so that the buffers can be given back without allocation
+  setup.spare.reserve(setup.spare.size() + setup.of_capture.size() +
+                      1);  // so that the buffers can be given back without allocation
   const auto taken = setup.of_capture.emplace(capture, setup.spare.back()).first;
   setup.spare.pop_back();
   auto until = std::make_unique<Taken>(Taken{setups_, key, capture});

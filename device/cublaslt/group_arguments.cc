@@ -20,9 +20,9 @@ std::int64_t expanded_bytes(const GemmSide& w) { return 4 * ceil_div(w.depth, 12
 
 // The scales of an operand.
 struct Scales {
-  const char* data = nullptr;      // null: none
+  const char* data = nullptr;  // null: none
   bool by_group = true;
-  std::int64_t bytes = 0;          // of a group, or of what is measured
+  std::int64_t bytes = 0;  // of a group, or of what is measured
   ScaleMeasure measure;
 };
 
@@ -54,9 +54,7 @@ Scales scales_of(const GroupedGemmCall& call, const GemmSide& from) {
     case GemmKind::mxfp8:
       columnwise ? set({5, 4}, round_up(columns, 128)) : set({0, 128}, round_up(ceil_div(columns, 32), 4));
       break;
-    default:
-      columnwise ? set({4, 4}, round_up(columns, 128)) : set({0, 128}, round_up(ceil_div(columns, 16), 4));
-      break;
+    default: columnwise ? set({4, 4}, round_up(columns, 128)) : set({0, 128}, round_up(ceil_div(columns, 16), 4)); break;
   }
   return scales;
 }

@@ -26,20 +26,20 @@ struct GroupAddresses {
 // Rows, columns and leading dimension of a matrix in each group: a number, or the rows of the group.
 enum Dimension : int { kHeight = 0, kWidth = 1, kLeading = 2 };
 struct GroupMatrix : TransposedStorage {
-  GroupAddresses address[2];           // of data and scales; of D and C
+  GroupAddresses address[2];  // of data and scales; of D and C
   std::int32_t* to[3];
   std::int32_t number[3];
   Counted counted[2];
-  std::uint32_t of_rows;               // bit i: dimension i is the rows of the group
-  std::uint32_t hidden;                // bit i: dimension i is 0 in groups without products
-  std::int32_t of_16_bytes;            // its elements; the leading dimension where it would be 0. D: 0
+  std::uint32_t of_rows;     // bit i: dimension i is the rows of the group
+  std::uint32_t hidden;      // bit i: dimension i is 0 in groups without products
+  std::int32_t of_16_bytes;  // its elements; the leading dimension where it would be 0. D: 0
   ScaleMeasure measure;
 };
 
 struct GroupScalars {
-  const float* alpha;                  // null: 1
-  const float* beta;                   // null: 0
-  const float* amax_a;                 // null: alpha is taken as it is
+  const float* alpha;   // null: 1
+  const float* beta;    // null: 0
+  const float* amax_a;  // null: alpha is taken as it is
   const float* amax_b;
   float *to_alpha, *to_beta;
   float **to_alpha_of, **to_beta_of;
@@ -52,9 +52,9 @@ enum MatrixNumber : int { kA = 0, kB = 1, kD = 2, kMatrices = 3 };
 constexpr int kArrayBlocks = kMatrices + 1;
 
 struct ArrayArguments : GroupRows {
-  bool keep_empty;                     // groups without products are shown as they are
-  bool list_is_d;                      // Lists::data holds D, not A
-  bool expanded;                       // the scales of A are expanded ones, whatever the lists say
+  bool keep_empty;  // groups without products are shown as they are
+  bool list_is_d;   // Lists::data holds D, not A
+  bool expanded;    // the scales of A are expanded ones, whatever the lists say
   GroupMatrix matrix[kMatrices];
   GroupScalars scalars;
 };

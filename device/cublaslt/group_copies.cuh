@@ -9,9 +9,9 @@ namespace assay::device::group_setup {
 // Transposed storage of x or dy: of each group, `columns` rows of M_t elements. Groups for which these rows are not a multiple
 // of 16 bytes are copied, with a pitch that is.
 struct TransposedStorage {
-  char* aligned;                       // null: no copies are made
+  char* aligned;  // null: no copies are made
   std::int32_t columns;
-  std::int32_t half_bytes;             // of an element
+  std::int32_t half_bytes;  // of an element
 };
 
 struct CopiedOperand : TransposedStorage {

@@ -54,7 +54,8 @@ std::int64_t aligned_copy_bytes(const GroupedGemmCall& call, const GemmSide& sid
   const std::int64_t pitch = round_up(ceil_div(call.rows.capacity * bits, 8), 16) + 16ll * call.rows.groups;
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(pitch, side.columns, &bytes)) {
-    throw InvalidArgument("rows.capacity is " + std::to_string(call.rows.capacity) + ": expected copies of its groups to fit in 64 bits");
+    throw InvalidArgument("rows.capacity is " + std::to_string(call.rows.capacity) +
+                          ": expected copies of its groups to fit in 64 bits");
   }
   return bytes;
 }

@@ -11,17 +11,17 @@ namespace assay::device::group_setup {
 // The splits and the checks on them.
 struct GroupRows {
   Rows rows;
-  std::uint32_t* status;       // may be null
+  std::uint32_t* status;  // may be null
   // Rows of every group are a multiple of a unit, odd * 2^bits (kStatusUnalignedRows otherwise). rows / odd modulo 2^32, its
   // low bits brought to the top, is rows / unit for multiples, and more than all of those for others.
   std::uint32_t inverse_of_odd, max_units;
   std::uint8_t unit_bits;
-  bool odd_rows_refused;       // nvfp4, contraction over the rows
+  bool odd_rows_refused;  // nvfp4, contraction over the rows
 
   void set_row_unit(std::uint32_t unit) {
     unit_bits = static_cast<std::uint8_t>(__builtin_ctz(unit));
     const std::uint32_t odd = unit >> unit_bits;
-    inverse_of_odd = odd;      // right in 3 bits; each step doubles them
+    inverse_of_odd = odd;  // right in 3 bits; each step doubles them
     for (int step = 0; step < 4; ++step) inverse_of_odd *= 2 - odd * inverse_of_odd;
     max_units = 0xFFFFFFFFu / unit;
   }

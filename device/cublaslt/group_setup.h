@@ -23,11 +23,11 @@ namespace assay::device {
 struct GemmSide {
   static constexpr std::int64_t kOfGroup = -1;
   const GemmOperand* operand = nullptr;
-  const char* name = "";          // "x", "w", "dy"
+  const char* name = "";  // "x", "w", "dy"
   bool weight = false;
-  bool along_rows = false;        // the contraction runs over the rows of the matrix
+  bool along_rows = false;  // the contraction runs over the rows of the matrix
   bool k_major = false;
-  std::int64_t columns = 0;       // of the matrix
+  std::int64_t columns = 0;  // of the matrix
   std::int64_t extent = 0, depth = 0;
 };
 struct GemmSides {
@@ -47,7 +47,7 @@ struct GroupArrays {
   const void** b_scale = nullptr;
   float** alpha_of = nullptr;  // addresses of the entries of alpha
   float** beta_of = nullptr;
-  float* alpha = nullptr;      // 1 where the call has none; nvfp4: with both amax multiplied in (spec grouped-gemm-2.2)
+  float* alpha = nullptr;  // 1 where the call has none; nvfp4: with both amax multiplied in (spec grouped-gemm-2.2)
   float* beta = nullptr;
   std::int32_t *a_rows = nullptr, *a_columns = nullptr, *a_leading = nullptr;
   std::int32_t *b_rows = nullptr, *b_columns = nullptr, *b_leading = nullptr;
@@ -57,11 +57,11 @@ std::int64_t group_arrays_bytes(int groups);
 GroupArrays group_arrays(void* memory, int groups);
 
 struct GroupSetupOptions {
-  bool keep_empty = false;          // groups without products are passed to the library, and not written here
-  std::int64_t row_unit = 1;        // rows of every group must be a multiple (kStatusUnalignedRows otherwise)
-  void* aligned_a = nullptr;        // where unaligned groups are copied to, aligned_copy_bytes() at a multiple of 16; null:
-  void* aligned_b = nullptr;        // they are passed to the library as they are
-  float* expanded_scales = nullptr; // kind block: 128x128 scales of w are written here as scales of 1x128, for A
+  bool keep_empty = false;           // groups without products are passed to the library, and not written here
+  std::int64_t row_unit = 1;         // rows of every group must be a multiple (kStatusUnalignedRows otherwise)
+  void* aligned_a = nullptr;         // where unaligned groups are copied to, aligned_copy_bytes() at a multiple of 16; null:
+  void* aligned_b = nullptr;         // they are passed to the library as they are
+  float* expanded_scales = nullptr;  // kind block: 128x128 scales of w are written here as scales of 1x128, for A
 };
 
 // Floats of expanded_scales for all groups, and the scales of a group: [depth / 128, up][extent, up to 4].

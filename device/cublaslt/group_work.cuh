@@ -13,7 +13,9 @@ namespace assay::device::group_setup {
 
 using Sums = GroupSums;
 
-__device__ inline std::int64_t of_group(std::int64_t size, std::uint32_t rows) { return size == GemmSide::kOfGroup ? rows : size; }
+__device__ inline std::int64_t of_group(std::int64_t size, std::uint32_t rows) {
+  return size == GemmSide::kOfGroup ? rows : size;
+}
 
 __device__ inline bool scan(const Arguments& arguments, GroupScratch& scratch, std::uint32_t& own, Sums& before) {
   return scan_groups<false>(arguments, {}, scratch, own, before) == 0;

@@ -28,7 +28,7 @@ namespace assay::device {
 namespace {
 
 constexpr int kTileRows = 128, kHalfRows = 64;
-constexpr int kTileThreads = 128;                       // 64 a half
+constexpr int kTileThreads = 128;  // 64 a half
 constexpr int kColumnThreads = kTileThreads / 2;
 
 // A thread's part of a row: 16 bytes, or one element where rows do not begin at multiples of 16 bytes.
@@ -47,16 +47,13 @@ struct RowPart {
       words[0] = static_cast<const std::uint16_t*>(x)[at];
     }
   }
-  __device__ float column(int i) const {
-    return Element<kX>::widen(words[i / Element<kX>::kPerWord], i % Element<kX>::kPerWord);
-  }
+  __device__ float column(int i) const { return Element<kX>::widen(words[i / Element<kX>::kPerWord], i % Element<kX>::kPerWord); }
 };
 
 // Tile `blockIdx.x / strips` of all groups, a strip of columns of it.
 template <Format kX, bool kVectors>
-__global__ void __launch_bounds__(kTileThreads)
-    add_rows(const void* x, const Rows rows, std::int64_t columns, unsigned strips, const float* noop,
-             float* tile_sums, std::uint32_t* status) {
+__global__ void __launch_bounds__(kTileThreads) add_rows(const void* x, const Rows rows, std::int64_t columns, unsigned strips,
+                                                         const float* noop, float* tile_sums, std::uint32_t* status) {
   if (is_skipped(noop)) return;
   using Part = RowPart<kX, kVectors>;
   __shared__ LocateTile<kTileRows> scratch;
@@ -65,12 +62,10 @@ __global__ void __launch_bounds__(kTileThreads)
   GroupTile<0> found;
   if (!locate_tile<kTileRows>(rows, tile, scratch, status, found)) return;
 
-  const int half = static_cast<int>(threadIdx.x) / kColumnThreads,
-            lane = static_cast<int>(threadIdx.x) % kColumnThreads;
+  const int half = static_cast<int>(threadIdx.x) / kColumnThreads, lane = static_cast<int>(threadIdx.x) % kColumnThreads;
   const std::int64_t column = (std::int64_t{blockIdx.x - tile * strips} * kColumnThreads + lane) * Part::kColumns;
   const std::uint32_t row = found.tile * kTileRows + half * kHalfRows;
-  const int count =
-      column < columns && row < found.rows ? static_cast<int>(min(found.rows - row, std::uint32_t{kHalfRows})) : 0;
+  const int count = column < columns && row < found.rows ? static_cast<int>(min(found.rows - row, std::uint32_t{kHalfRows})) : 0;
   const std::int64_t first = (std::int64_t{found.first_row} + row) * columns + column;
 
   float sums[Part::kColumns] = {};
@@ -127,14 +122,9 @@ constexpr int kTilesAtATime = 256;
 
 __device__ inline void store_sum(const DbiasCall& call, std::int64_t at, float sum) {
   switch (call.output_type) {
-    case Format::bf16:
-      static_cast<std::uint16_t*>(call.dbias)[at] = encode_bf16(sum);
-      break;
-    case Format::f16:
-      static_cast<std::uint16_t*>(call.dbias)[at] = encode_f16(sum);
-      break;
-    default:
-      static_cast<float*>(call.dbias)[at] = stored_float(call.added_to == nullptr ? sum : add(call.added_to[at], sum));
+    case Format::bf16: static_cast<std::uint16_t*>(call.dbias)[at] = encode_bf16(sum); break;
+    case Format::f16: static_cast<std::uint16_t*>(call.dbias)[at] = encode_f16(sum); break;
+    default: static_cast<float*>(call.dbias)[at] = stored_float(call.added_to == nullptr ? sum : add(call.added_to[at], sum));
   }
 }
 
@@ -249,8 +239,8 @@ void launch_add_rows(const DbiasCall& call, float* tile_sums, const float* noop,
   const std::int64_t strips = (call.columns + strip - 1) / strip, blocks = strips * max_tiles(call.rows, kTileRows);
   if (blocks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 strips of tiles");
   const auto kernel = vectors ? add_rows<kX, true> : add_rows<kX, false>;
-  launch_kernel("dbias: add_rows", kernel, static_cast<unsigned>(blocks), kTileThreads, 0, stream,
-                call.x, call.rows, call.columns, static_cast<unsigned>(strips), noop, tile_sums, call.status);
+  launch_kernel("dbias: add_rows", kernel, static_cast<unsigned>(blocks), kTileThreads, 0, stream, call.x, call.rows,
+                call.columns, static_cast<unsigned>(strips), noop, tile_sums, call.status);
 }
 
 }  // namespace
@@ -263,17 +253,13 @@ std::int64_t dbias_workspace_bytes(const DbiasCall& call) {
 void sum_tiles(const DbiasCall& call, float* tile_sums, const float* noop, Stream stream) {
   if (call.columns == 0 || max_tiles(call.rows, kTileRows) == 0) return;
   switch (call.x_type) {
-    case Format::bf16:
-      return launch_add_rows<Format::bf16>(call, tile_sums, noop, stream);
-    case Format::f16:
-      return launch_add_rows<Format::f16>(call, tile_sums, noop, stream);
-    default:
-      return launch_add_rows<Format::f32>(call, tile_sums, noop, stream);
+    case Format::bf16: return launch_add_rows<Format::bf16>(call, tile_sums, noop, stream);
+    case Format::f16: return launch_add_rows<Format::f16>(call, tile_sums, noop, stream);
+    default: return launch_add_rows<Format::f32>(call, tile_sums, noop, stream);
   }
 }
 
-void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* noop, Stream stream,
-                  std::uint32_t rows_multiple) {
+void finish_dbias(const DbiasCall& call, const float* tile_sums, const float* noop, Stream stream, std::uint32_t rows_multiple) {
   if (!check_outputs(call)) return;
   const dim3 blocks(static_cast<unsigned>((call.columns + kFinishColumns - 1) / kFinishColumns),
                     static_cast<unsigned>(std::min(call.rows.groups, kShares)));
@@ -287,7 +273,8 @@ void grouped_dbias(const DbiasCall& call, Stream stream) {
   }
   check_workspace(call.workspace, call.workspace_bytes, tile_sums_bytes(call));
   if (!requested) return;
-  const CallDevice device(stream, {{"x", call.x}, {"dbias", call.dbias}, {"rows.splits", call.rows.splits}, {"status", call.status}});
+  const CallDevice device(stream,
+                          {{"x", call.x}, {"dbias", call.dbias}, {"rows.splits", call.rows.splits}, {"status", call.status}});
   auto* const tile_sums = static_cast<float*>(call.workspace);
   sum_tiles(call, tile_sums, nullptr, stream);
   finish_dbias(call, tile_sums, nullptr, stream);

@@ -13,13 +13,13 @@ namespace assay::device {
 
 struct DbiasCall {
   Format x_type = Format::bf16;
-  const void* x = nullptr;        // device [rows.capacity, columns]
+  const void* x = nullptr;  // device [rows.capacity, columns]
   Rows rows;
   std::int64_t columns = 0;
   Format output_type = Format::f32;  // f32, bf16, f16
-  void* dbias = nullptr;          // device [G, columns]
-  const float* added_to = nullptr;  // device f32 [G, columns]: dbias = added_to + sums, f32 output only; null: none
-  void* workspace = nullptr;      // dbias_workspace_bytes()
+  void* dbias = nullptr;             // device [G, columns]
+  const float* added_to = nullptr;   // device f32 [G, columns]: dbias = added_to + sums, f32 output only; null: none
+  void* workspace = nullptr;         // dbias_workspace_bytes()
   std::int64_t workspace_bytes = 0;
   std::uint32_t* status = nullptr;
 };

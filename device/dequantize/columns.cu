@@ -48,8 +48,7 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, Direction
   for (unsigned i = 0; i < count; ++i) {
     const WindowTile tile = windows.list[i];
     const Scales<kRecipe, Direction::columnwise> scales(call, tile.group, tile.rows, tile.before, nvfp4_factor);
-    const unsigned first_row = tile.tile * kWindowRows,
-                   rows = min(tile.rows - first_row, static_cast<unsigned>(kWindowRows));
+    const unsigned first_row = tile.tile * kWindowRows, rows = min(tile.rows - first_row, static_cast<unsigned>(kWindowRows));
     const std::int64_t group = std::int64_t{tile.first_row} * call.columns;
     if (i != 0) __syncthreads();
 
@@ -147,8 +146,8 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, Direction
 template <Recipe kRecipe>
 void launch(const DequantizeCall& call, Stream stream) {
   with_formats<kRecipe>(call, [&]<Format kData, Format kOut>() {
-    start_blocks(dequantize_columns<kRecipe, kData, kOut>, "dequantize: dequantize_columns", call,
-                 window_count(call.rows), kTurnedColumns, stream);
+    start_blocks(dequantize_columns<kRecipe, kData, kOut>, "dequantize: dequantize_columns", call, window_count(call.rows),
+                 kTurnedColumns, stream);
   });
 }
 
@@ -157,16 +156,11 @@ void launch(const DequantizeCall& call, Stream stream) {
 void launch_columns(const DequantizeCall& call, Stream stream) {
   switch (call.recipe) {
     case Recipe::tensor_current:
-    case Recipe::tensor_delayed:
-      return launch<Recipe::tensor_current>(call, stream);
-    case Recipe::block_1x128:
-      return launch<Recipe::block_1x128>(call, stream);
-    case Recipe::block_128x128:
-      return launch<Recipe::block_128x128>(call, stream);
-    case Recipe::nvfp4:
-      return launch<Recipe::nvfp4>(call, stream);
-    case Recipe::mxfp8:
-      return launch_rows(call, stream);  // not transposed
+    case Recipe::tensor_delayed: return launch<Recipe::tensor_current>(call, stream);
+    case Recipe::block_1x128: return launch<Recipe::block_1x128>(call, stream);
+    case Recipe::block_128x128: return launch<Recipe::block_128x128>(call, stream);
+    case Recipe::nvfp4: return launch<Recipe::nvfp4>(call, stream);
+    case Recipe::mxfp8: return launch_rows(call, stream);  // not transposed
   }
 }
 

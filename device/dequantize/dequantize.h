@@ -22,7 +22,7 @@ struct DequantizeCall {
   const void* scale_inv = nullptr;  // device
   const float* amax = nullptr;      // device [G]: nvfp4
   float nvfp4_e4m3_max = 448;
-  void* output = nullptr;           // device [rows.capacity, columns]
+  void* output = nullptr;  // device [rows.capacity, columns]
   std::uint32_t* status = nullptr;
 };
 void dequantize(const DequantizeCall& call, Stream stream);

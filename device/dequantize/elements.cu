@@ -25,8 +25,7 @@ __device__ inline void store_value(const DequantizeCall& call, std::int64_t at, 
       return __stcs(static_cast<unsigned short*>(call.output) + at, static_cast<unsigned short>(encode_bf16(value)));
     case Format::f16:
       return __stcs(static_cast<unsigned short*>(call.output) + at, static_cast<unsigned short>(encode_f16(value)));
-    default:
-      return __stcs(static_cast<float*>(call.output) + at, stored_float(value));
+    default: return __stcs(static_cast<float*>(call.output) + at, stored_float(value));
   }
 }
 
@@ -94,8 +93,7 @@ __global__ void __launch_bounds__(kThreads)
       if (r < rows && c < columns) {
         const std::int64_t at = group_base + (first_row + r) * call.columns + first_column + c;
         const std::uint32_t code = kTransposed ? codes[kTransposed ? r : 0][c] : load_code<kRecipe>(call.data, at);
-        const float factor =
-            scales.of(static_cast<std::uint32_t>(first_row) + r, static_cast<std::uint32_t>(first_column) + c);
+        const float factor = scales.of(static_cast<std::uint32_t>(first_row) + r, static_cast<std::uint32_t>(first_column) + c);
         store_value(call, at, multiply(decode<kRecipe>(call, code), factor));
       }
     }
@@ -114,16 +112,11 @@ void launch(const DequantizeCall& call, Stream stream) {
 void launch_elements(const DequantizeCall& call, Stream stream) {
   switch (call.recipe) {
     case Recipe::tensor_current:
-    case Recipe::tensor_delayed:
-      return launch<Recipe::tensor_current>(call, stream);
-    case Recipe::block_1x128:
-      return launch<Recipe::block_1x128>(call, stream);
-    case Recipe::block_128x128:
-      return launch<Recipe::block_128x128>(call, stream);
-    case Recipe::mxfp8:
-      return launch<Recipe::mxfp8>(call, stream);
-    case Recipe::nvfp4:
-      return launch<Recipe::nvfp4>(call, stream);
+    case Recipe::tensor_delayed: return launch<Recipe::tensor_current>(call, stream);
+    case Recipe::block_1x128: return launch<Recipe::block_1x128>(call, stream);
+    case Recipe::block_128x128: return launch<Recipe::block_128x128>(call, stream);
+    case Recipe::mxfp8: return launch<Recipe::mxfp8>(call, stream);
+    case Recipe::nvfp4: return launch<Recipe::nvfp4>(call, stream);
   }
 }
 

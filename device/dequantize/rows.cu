@@ -27,7 +27,7 @@ constexpr int kStripParts = kStripColumns / (32 * kLaneValues<kOut>);  // a warp
 template <Format kOut>
 constexpr int kRowsOfWarp = 8 / kStripParts<kOut>;
 template <Format kOut>
-constexpr int kStripRows = kWarps * kRowsOfWarp<kOut>;
+constexpr int kStripRows = kWarps* kRowsOfWarp<kOut>;
 
 template <Recipe kRecipe, Direction kDirection, Format kData, Format kOut>
 __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, kDirection>)
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, kDirectio
   const auto find_group = [&](std::uint32_t row) {  // it belongs to one of these groups
     for (unsigned s = 0; row - own.first_row >= own.rows && s < found; ++s) own = segments[s];
   };
-  const auto store = [&](int k, int p, const float (&factors)[kValues]) {
+  const auto store = [&](int k, int p, const float(&factors)[kValues]) {
     if (!is_present(k, p, used)) return;
     float values[kValues];
     codes[k][p].decode_all(values);
@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, kDirectio
         for (int p = 0; p < kParts; ++p) {
           factor[k][p] = 0;
           if (is_present(k, p, used)) {
-            factor[k][p] = scales.of(first_row + k - own.first_row,
-                                     static_cast<std::uint32_t>(first_column) + p * (32 * kValues));
+            factor[k][p] =
+                scales.of(first_row + k - own.first_row, static_cast<std::uint32_t>(first_column) + p * (32 * kValues));
           }
         }
       }
@@ -117,8 +117,8 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, kDirectio
         for (int p = 0; p < kParts; ++p) {
           factor[k][p] = 0;
           if (is_present(k, p, used)) {
-            factor[k][p] = scales.of(first_row + k - own.first_row,
-                                     static_cast<std::uint32_t>(first_column) + p * (32 * kValues));
+            factor[k][p] =
+                scales.of(first_row + k - own.first_row, static_cast<std::uint32_t>(first_column) + p * (32 * kValues));
           }
         }
       }
@@ -149,8 +149,7 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, kDirectio
 #pragma unroll
         for (int p = 0; p < kParts; ++p) {
           if (is_present(k, p, used)) {
-            scales.pack_columns(row - own.first_row, static_cast<std::uint32_t>(first_column) + p * (32 * kValues),
-                                packed[p]);
+            scales.pack_columns(row - own.first_row, static_cast<std::uint32_t>(first_column) + p * (32 * kValues), packed[p]);
           }
         }
       }
@@ -158,8 +157,7 @@ __global__ void __launch_bounds__(kThreads, kDequantizeBlocks<kRecipe, kDirectio
       for (int p = 0; p < kParts; ++p) {
         float factors[kValues];
 #pragma unroll
-        for (int v = 0; v < kValues; ++v)
-          factors[v] = e8m0_dequantize_multiplier(packed[p][v / 4] >> v % 4 * 8 & 0xFFu);
+        for (int v = 0; v < kValues; ++v) factors[v] = e8m0_dequantize_multiplier(packed[p][v / 4] >> v % 4 * 8 & 0xFFu);
         store(k, p, factors);
       }
     }
@@ -170,8 +168,8 @@ template <Recipe kRecipe, Direction kDirection>
 void launch(const DequantizeCall& call, Stream stream) {
   with_formats<kRecipe>(call, [&]<Format kData, Format kOut>() {
     const std::int64_t strips = std::max<std::int64_t>(1, ceil_div(call.rows.capacity, kStripRows<kOut>));
-    start_blocks(dequantize_rows<kRecipe, kDirection, kData, kOut>, "dequantize: dequantize_rows", call, strips,
-                 kStripColumns, stream);
+    start_blocks(dequantize_rows<kRecipe, kDirection, kData, kOut>, "dequantize: dequantize_rows", call, strips, kStripColumns,
+                 stream);
   });
 }
 
@@ -180,17 +178,13 @@ void launch(const DequantizeCall& call, Stream stream) {
 void launch_rows(const DequantizeCall& call, Stream stream) {
   switch (call.recipe) {
     case Recipe::tensor_current:
-    case Recipe::tensor_delayed:
-      return launch<Recipe::tensor_current, Direction::rowwise>(call, stream);
-    case Recipe::block_1x128:
-      return launch<Recipe::block_1x128, Direction::rowwise>(call, stream);
-    case Recipe::block_128x128:
-      return launch<Recipe::block_128x128, Direction::rowwise>(call, stream);
+    case Recipe::tensor_delayed: return launch<Recipe::tensor_current, Direction::rowwise>(call, stream);
+    case Recipe::block_1x128: return launch<Recipe::block_1x128, Direction::rowwise>(call, stream);
+    case Recipe::block_128x128: return launch<Recipe::block_128x128, Direction::rowwise>(call, stream);
     case Recipe::mxfp8:
       return call.direction == Direction::rowwise ? launch<Recipe::mxfp8, Direction::rowwise>(call, stream)
                                                   : launch<Recipe::mxfp8, Direction::columnwise>(call, stream);
-    case Recipe::nvfp4:
-      return launch<Recipe::nvfp4, Direction::rowwise>(call, stream);
+    case Recipe::nvfp4: return launch<Recipe::nvfp4, Direction::rowwise>(call, stream);
   }
 }
 

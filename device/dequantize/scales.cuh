@@ -34,8 +34,7 @@ struct Scales {
   float tensor_amax = 0, nvfp4_factor = 0;
 
   // Of a group: its number, its rows, and the sum of the layout's measure over the groups before.
-  __device__ Scales(const DequantizeCall& call, std::uint32_t group, std::uint32_t rows, std::uint32_t before,
-                    float factor)
+  __device__ Scales(const DequantizeCall& call, std::uint32_t group, std::uint32_t rows, std::uint32_t before, float factor)
       : nvfp4_factor(factor) {
     if constexpr (kRecipe == Recipe::tensor_current) {
       first = static_cast<const float*>(call.scale_inv) + group;
@@ -60,8 +59,7 @@ struct Scales {
     } else if constexpr (kRecipe == Recipe::block_1x128) {
       return __ldg(static_cast<const float*>(first) + (kRowwise ? c / 128 * pitch + r : r / 128 * pitch + c));
     } else if constexpr (kRecipe == Recipe::block_128x128) {
-      return __ldg(static_cast<const float*>(first) +
-                   (kRowwise ? r / 128 * pitch + c / 128 : c / 128 * pitch + r / 128));
+      return __ldg(static_cast<const float*>(first) + (kRowwise ? r / 128 * pitch + c / 128 : c / 128 * pitch + r / 128));
     } else {
       constexpr std::uint32_t kBlock = kRecipe == Recipe::mxfp8 ? 32 : 16;
       const std::uint32_t i = kRowwise ? r : c, j = (kRowwise ? c : r) / kBlock;

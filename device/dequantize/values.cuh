@@ -117,20 +117,19 @@ struct LaneCodes {
 
 // Blocks per SM, which sets the registers of a thread.
 template <Recipe kRecipe, Direction kDirection>
-constexpr int kDequantizeBlocks = kRecipe == Recipe::mxfp8 ||
-                                          (kRecipe == Recipe::nvfp4 && kDirection == Direction::columnwise)
+constexpr int kDequantizeBlocks = kRecipe == Recipe::mxfp8 || (kRecipe == Recipe::nvfp4 && kDirection == Direction::columnwise)
                                       ? 4
                                       : 5;
 
 // A block for each of `down` parts of the rows and each strip of `strip_columns`.
 template <class Kernel>
-void start_blocks(Kernel kernel, const char* name, const DequantizeCall& call, std::int64_t down,
-                  std::int64_t strip_columns, Stream stream) {
+void start_blocks(Kernel kernel, const char* name, const DequantizeCall& call, std::int64_t down, std::int64_t strip_columns,
+                  Stream stream) {
   const std::int64_t across = (call.columns + strip_columns - 1) / strip_columns, blocks = down * across;
   if (blocks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 tiles");
   const float nvfp4_factor = 1.0f / (6.0f * call.nvfp4_e4m3_max);
-  launch_kernel(name, kernel, static_cast<unsigned>(blocks), kThreads, 0, stream,
-                call, static_cast<unsigned>(across), nvfp4_factor);
+  launch_kernel(name, kernel, static_cast<unsigned>(blocks), kThreads, 0, stream, call, static_cast<unsigned>(across),
+                nvfp4_factor);
 }
 
 // launch<kData, kOut>() of the call's formats.
@@ -138,19 +137,15 @@ template <Recipe kRecipe, class Launch>
 void with_formats(const DequantizeCall& call, const Launch& launch) {
   const auto of_data = [&]<Format kData>() {
     switch (call.output_type) {
-      case Format::bf16:
-        return launch.template operator()<kData, Format::bf16>();
-      case Format::f16:
-        return launch.template operator()<kData, Format::f16>();
-      default:
-        return launch.template operator()<kData, Format::f32>();
+      case Format::bf16: return launch.template operator()<kData, Format::bf16>();
+      case Format::f16: return launch.template operator()<kData, Format::f16>();
+      default: return launch.template operator()<kData, Format::f32>();
     }
   };
   if constexpr (kRecipe == Recipe::nvfp4) {
     of_data.template operator()<Format::e2m1>();
   } else {
-    call.data_type == Format::e4m3 ? of_data.template operator()<Format::e4m3>()
-                                   : of_data.template operator()<Format::e5m2>();
+    call.data_type == Format::e4m3 ? of_data.template operator()<Format::e4m3>() : of_data.template operator()<Format::e5m2>();
   }
 }
 

@@ -17,8 +17,7 @@ struct Tile {
 };
 
 // The tile of this block. False: none, for all of its threads.
-__device__ inline bool find_tile(const GemmCall& call, std::int64_t tile_rows, std::int64_t tile_columns,
-                                 Tile& found) {
+__device__ inline bool find_tile(const GemmCall& call, std::int64_t tile_rows, std::int64_t tile_columns, Tile& found) {
   const WorkspaceLayout layout(call.groups);
   const std::int64_t tile = blockIdx.x;
   if (tile >= reinterpret_cast<const Header*>(call.workspace)->tiles) return false;
@@ -26,8 +25,10 @@ __device__ inline bool find_tile(const GemmCall& call, std::int64_t tile_rows, s
   int low = 0, high = call.groups;  // first_tile[low] <= tile < first_tile[high]
   while (high - low > 1) {
     const int middle = (low + high) / 2;
-    if (first_tile[middle] <= tile) low = middle;
-    else high = middle;
+    if (first_tile[middle] <= tile)
+      low = middle;
+    else
+      high = middle;
   }
   found.group = reinterpret_cast<const Group*>(call.workspace + layout.groups)[low];
   const std::int64_t own = tile - first_tile[low];
@@ -37,8 +38,7 @@ __device__ inline bool find_tile(const GemmCall& call, std::int64_t tile_rows, s
 }
 
 // The same in shared memory, which leaves the registers to the arithmetic. For the whole block.
-__device__ inline bool find_shared_tile(const GemmCall& call, std::int64_t tile_rows, std::int64_t tile_columns,
-                                        Tile& shared) {
+__device__ inline bool find_shared_tile(const GemmCall& call, std::int64_t tile_rows, std::int64_t tile_columns, Tile& shared) {
   Tile own;
   if (!find_tile(call, tile_rows, tile_columns, own)) return false;
   if (threadIdx.x == 0) shared = own;

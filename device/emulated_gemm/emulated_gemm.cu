@@ -96,10 +96,12 @@ void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan,
                               : call.kind == GemmKind::nvfp4 ? StepScaling::e4m3_per_16
                                                              : StepScaling::none;
   require(unit.scaling == scaling, "plan.unit", name(plan.unit), "a unit that scales its operands as the kind does");
-  require(unit.products_per_step >= 1 && unit.products_per_step <= 64, "unit.products_per_step", unit.products_per_step, "1 to 64");
+  require(unit.products_per_step >= 1 && unit.products_per_step <= 64, "unit.products_per_step", unit.products_per_step,
+          "1 to 64");
   require(unit.fraction_bits >= 1 && unit.fraction_bits <= 35, "unit.fraction_bits", unit.fraction_bits, "1 to 35");
 
-  require(plan.promotion <= Promotion::fma_cols_first, "plan.promotion", static_cast<std::int64_t>(plan.promotion), "a Promotion");
+  require(plan.promotion <= Promotion::fma_cols_first, "plan.promotion", static_cast<std::int64_t>(plan.promotion),
+          "a Promotion");
   require(plan.merge <= SliceMerge::sequential_output, "plan.merge", static_cast<std::int64_t>(plan.merge), "a SliceMerge");
   require(plan.epilogue == GemmEpilogue::scaled_alpha_beta, "plan.epilogue", static_cast<std::int64_t>(plan.epilogue),
           "a GemmEpilogue");
@@ -216,8 +218,12 @@ std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const Em
 }
 
 void emulated_grouped_gemm(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic, Stream stream) {
-  const CallDevice device(stream, {{"workspace", call.workspace}, {"x.data", call.x.data}, {"w.data", call.w.data}, {"dy.data", call.dy.data},
-                                   {"d", call.d}, {"rows.splits", call.rows.splits}});
+  const CallDevice device(stream, {{"workspace", call.workspace},
+                                   {"x.data", call.x.data},
+                                   {"w.data", call.w.data},
+                                   {"dy.data", call.dy.data},
+                                   {"d", call.d},
+                                   {"rows.splits", call.rows.splits}});
   emulated::grouped_gemm_by(emulated::Route::fastest, call, arithmetic, stream);
 }
 

@@ -41,8 +41,7 @@ struct Codes {
   std::uint8_t scale;
 };
 
-__device__ Codes load(const GroupOperand& operand, std::int64_t first_line, std::int64_t extent, int unit, int k,
-                      int k_end) {
+__device__ Codes load(const GroupOperand& operand, std::int64_t first_line, std::int64_t extent, int unit, int k, int k_end) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t line = first_line + unit * 64 + thread / kGroups;
   const int at = k + thread % kGroups * kGroup;
@@ -60,8 +59,10 @@ __device__ Codes load(const GroupOperand& operand, std::int64_t first_line, std:
     for (int b = 0; b < 8; ++b) {
       if (b >= bytes) break;
       const std::uint32_t byte = __ldg(from + b);
-      if (b < 4) codes.low |= byte << (8 * b);
-      else codes.high |= byte << (8 * b - 32);
+      if (b < 4)
+        codes.low |= byte << (8 * b);
+      else
+        codes.high |= byte << (8 * b - 32);
     }
   }
   return codes;
@@ -168,8 +169,7 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
         const std::uint32_t* right = stage.values[first_column + g] + p * 8 + q;
         constexpr std::uint32_t kMagnitudes = 0x7FFF7FFF;
         const std::uint32_t a[4] = {upper[0], lower[0], upper[4], lower[4]}, b[2] = {right[0], right[4]};
-        const std::uint32_t a_size[4] = {a[0] & kMagnitudes, a[1] & kMagnitudes, a[2] & kMagnitudes,
-                                         a[3] & kMagnitudes};
+        const std::uint32_t a_size[4] = {a[0] & kMagnitudes, a[1] & kMagnitudes, a[2] & kMagnitudes, a[3] & kMagnitudes};
         const std::uint32_t b_size[2] = {b[0] & kMagnitudes, b[1] & kMagnitudes};
         float value[4] = {0, 0, 0, 0}, size[4] = {0, 0, 0, 0};
         multiply_k16(value, a, b);
@@ -184,8 +184,7 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
       for (int i = 0; i < 4; ++i) {
         const int e = 4 * block + i;
         float& chain = stage.chain[e][thread];
-        chain = fused_groups(plan, sums[i], all_zero[i], stage.scales[row_of(e)],
-                             stage.scales[kTileRows + column_of(e)], chain);
+        chain = fused_groups(plan, sums[i], all_zero[i], stage.scales[row_of(e)], stage.scales[kTileRows + column_of(e)], chain);
       }
     }
 
@@ -216,9 +215,9 @@ int block_bytes(const Arithmetic& plan) {
 
 bool takes(const GemmCall& call) {
   const Arithmetic& unit = call.arithmetic;
-  return call.row_type == Format::e2m1 && call.column_type == Format::e2m1 &&
-         unit.scaling == StepScaling::e4m3_per_16 && unit.products == kStep &&
-         unit.accumulator == Accumulator::f32_truncated && !unit.emulated && fits_block(block_bytes(unit));
+  return call.row_type == Format::e2m1 && call.column_type == Format::e2m1 && unit.scaling == StepScaling::e4m3_per_16 &&
+         unit.products == kStep && unit.accumulator == Accumulator::f32_truncated && !unit.emulated &&
+         fits_block(block_bytes(unit));
 }
 
 void launch(const GemmCall& call, std::int64_t tiles, Stream stream) {

@@ -31,9 +31,11 @@ void launch_formats(const GemmCall& call, std::int64_t tiles, Stream stream) {
 void launch(const GemmCall& call, std::int64_t tiles, Stream stream) {
   constexpr Format e4m3 = Format::e4m3, e5m2 = Format::e5m2;
   if (call.row_type == e4m3) {
-    return call.column_type == e4m3 ? launch_formats<e4m3, e4m3>(call, tiles, stream) : launch_formats<e4m3, e5m2>(call, tiles, stream);
+    return call.column_type == e4m3 ? launch_formats<e4m3, e4m3>(call, tiles, stream)
+                                    : launch_formats<e4m3, e5m2>(call, tiles, stream);
   }
-  return call.column_type == e4m3 ? launch_formats<e5m2, e4m3>(call, tiles, stream) : launch_formats<e5m2, e5m2>(call, tiles, stream);
+  return call.column_type == e4m3 ? launch_formats<e5m2, e4m3>(call, tiles, stream)
+                                  : launch_formats<e5m2, e5m2>(call, tiles, stream);
 }
 
 }  // namespace

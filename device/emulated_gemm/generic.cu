@@ -55,8 +55,10 @@ __device__ std::uint32_t instruction(const Arithmetic& unit, const Stage& rows, 
   const auto b = [&](int p) { return columns.term[j][p]; };
   const auto all = [](int) { return true; };
   if (unit.emulated) {  // k mod 4 in {0,1}, then {2,3}, from zero; C is added last
-    std::uint32_t total = fused_products(unit, a, b, [](int p) { return (p & 2) == 0; }, count, fractions, 0, false, 0);
-    total = fused_products(unit, a, b, [](int p) { return (p & 2) != 0; }, count, fractions, 0, false, total);
+    std::uint32_t total = fused_products(
+        unit, a, b, [](int p) { return (p & 2) == 0; }, count, fractions, 0, false, 0);
+    total = fused_products(
+        unit, a, b, [](int p) { return (p & 2) != 0; }, count, fractions, 0, false, total);
     const Format type = unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32;
     // In f16: f32 has more than twice the bits, so rounding twice is rounding once.
     return code_of_value(type, __fadd_rn(value_of_code(type, total), value_of_code(type, c)));
@@ -90,8 +92,11 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
 
   float total = 0;
   for (std::int64_t slice = 0; slice < plan.slices; ++slice) {
-    const std::int64_t begin = plan.slices == 1 ? 0 : slice > group.depth / plan.slice_length ? group.depth : slice * plan.slice_length;
-    const std::int64_t length = plan.slices == 1 || group.depth - begin < plan.slice_length ? group.depth - begin : plan.slice_length;
+    const std::int64_t begin = plan.slices == 1                          ? 0
+                               : slice > group.depth / plan.slice_length ? group.depth
+                                                                         : slice * plan.slice_length;
+    const std::int64_t length =
+        plan.slices == 1 || group.depth - begin < plan.slice_length ? group.depth - begin : plan.slice_length;
     const std::int64_t end = begin + length;
     const std::int64_t interval = plan.interval == 0 ? length : plan.interval;
     float partial = 0;

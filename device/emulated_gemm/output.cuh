@@ -44,7 +44,8 @@ __device__ inline void store_code(Format type, void* base, std::int64_t at, std:
 
 __device__ inline std::int64_t scale_index(const GroupOperand& operand, std::int64_t i, std::int64_t k) {
   const std::int64_t row = i >> operand.i_shift, block = k >> operand.k_shift;
-  return operand.tiles > 0 ? swizzled_scale_index(row, block, operand.tiles) : row * operand.i_stride + block * operand.block_stride;
+  return operand.tiles > 0 ? swizzled_scale_index(row, block, operand.tiles)
+                           : row * operand.i_stride + block * operand.block_stride;
 }
 __device__ inline float scale_value(const GroupOperand& operand, std::int64_t i, std::int64_t k) {
   return static_cast<const float*>(operand.scale)[scale_index(operand, i, k)];

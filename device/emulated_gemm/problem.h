@@ -25,10 +25,10 @@ enum class Scales : std::uint32_t { none, one, f32_1x128, f32_128x128, e8m0, e4m
 struct OperandSource {
   Format type = Format::bf16;
   Scales scales = Scales::none;
-  bool weight = false;        // its groups have N rows each; otherwise splits[t]
-  bool along_rows = false;    // the contraction runs over the rows of the matrix
-  bool columnwise = false;    // which storage this is
-  bool listed = false;        // pointers of the groups are in the workspace
+  bool weight = false;      // its groups have N rows each; otherwise splits[t]
+  bool along_rows = false;  // the contraction runs over the rows of the matrix
+  bool columnwise = false;  // which storage this is
+  bool listed = false;      // pointers of the groups are in the workspace
   std::int64_t columns = 0;
   const void* data = nullptr;
   const void* scale_inv = nullptr;
@@ -50,17 +50,17 @@ struct GroupOperand {
 struct Group {
   GroupOperand rows, columns;
   std::int64_t m, n, depth;
-  std::int64_t column_tiles;   // tiles of D_t across
+  std::int64_t column_tiles;  // tiles of D_t across
   void* d;
   const void* c;
-  const void* bias;            // null: none
-  float factor;                // alpha, scales of the whole operands and nvfp4 amax in it
+  const void* bias;  // null: none
+  float factor;      // alpha, scales of the whole operands and nvfp4 amax in it
   float beta;
 };
 
 // The start of the workspace.
 struct Header {
-  std::int64_t tiles;          // of all groups; 0 when the splits are at fault
+  std::int64_t tiles;  // of all groups; 0 when the splits are at fault
   std::int32_t groups;
 };
 
@@ -101,13 +101,13 @@ struct SetupCall {
 
 // The unit and the plan.
 struct Arithmetic {
-  int products;                // L
-  int fraction_bits;           // F
+  int products;       // L
+  int fraction_bits;  // F
   int zero_floor;
   Accumulator accumulator;
   StepScaling scaling;
   bool emulated;
-  std::int64_t interval;       // products between promotions; 0: the whole slice
+  std::int64_t interval;  // products between promotions; 0: the whole slice
   Promotion promotion;
   std::int64_t slices, slice_length;
   SliceMerge merge;

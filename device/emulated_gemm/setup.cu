@@ -229,8 +229,8 @@ void store_list(const void* const* list, int groups, void* out, Stream stream) {
     PointerChunk chunk{};
     const int count = groups - first < PointerChunk::kCount ? groups - first : PointerChunk::kCount;
     for (int i = 0; i < count; ++i) chunk.pointers[i] = list[first + i];
-    launch_kernel("emulated GEMM: store_pointers", store_pointers, 1, PointerChunk::kCount, 0, stream,
-                  chunk, static_cast<const void**>(out) + first, count);
+    launch_kernel("emulated GEMM: store_pointers", store_pointers, 1, PointerChunk::kCount, 0, stream, chunk,
+                  static_cast<const void**>(out) + first, count);
   }
 }
 

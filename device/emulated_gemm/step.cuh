@@ -16,7 +16,8 @@ struct Term {
   std::int32_t word;
 
   static __device__ Term of(int significand, int exponent) {
-    return {static_cast<std::int32_t>(static_cast<std::uint32_t>(exponent) << 16 | (static_cast<std::uint32_t>(significand) & 0xFFFF))};
+    return {static_cast<std::int32_t>(static_cast<std::uint32_t>(exponent) << 16 |
+                                      (static_cast<std::uint32_t>(significand) & 0xFFFF))};
   }
   __device__ int significand() const { return static_cast<std::int16_t>(word & 0xFFFF); }
   __device__ int exponent() const { return word >> 16; }
@@ -34,7 +35,8 @@ __host__ __device__ inline int fraction_of(Format type) {
 }
 
 // Fields of a code of `exponent_bits` and `fraction_bits`; subnormals keep the exponent of the smallest normal.
-__device__ inline Term split_fields(std::uint32_t code, int exponent_bits, int fraction_bits, int bias, bool ieee, bool last_is_nan) {
+__device__ inline Term split_fields(std::uint32_t code, int exponent_bits, int fraction_bits, int bias, bool ieee,
+                                    bool last_is_nan) {
   const int fraction = static_cast<int>(code & ((1u << fraction_bits) - 1));
   const int field = static_cast<int>(code >> fraction_bits & ((1u << exponent_bits) - 1));
   const bool negative = (code >> (exponent_bits + fraction_bits) & 1) != 0;
@@ -106,8 +108,8 @@ __device__ inline std::uint32_t rounded_sum(std::int64_t sum, int unit, Accumula
 }
 
 struct Sum {
-  int top;             // largest exponent
-  int unit;            // of `value`: top - F
+  int top;   // largest exponent
+  int unit;  // of `value`: top - F
   std::int64_t value;
   bool nan, plus, minus;
 
@@ -158,9 +160,12 @@ struct AccumulatorTerm {
 
 // Both passes over C.
 __device__ inline void see_accumulator(Sum& sum, const AccumulatorTerm& c) {
-  if (c.nan) sum.nan = true;
-  else if (c.infinite) sum.infinity(c.significand < 0);
-  else if (c.significand != 0) sum.see(c.exponent);
+  if (c.nan)
+    sum.nan = true;
+  else if (c.infinite)
+    sum.infinity(c.significand < 0);
+  else if (c.significand != 0)
+    sum.see(c.exponent);
 }
 __device__ inline void add_accumulator(Sum& sum, const AccumulatorTerm& c) {
   if (!c.nan && !c.infinite) sum.add(c.significand, c.exponent - c.fraction);

@@ -25,8 +25,7 @@ __device__ int level_of(float sum) {
 // Sums of powers of step `step`, whose levels are the largest e_a + e_b: for the thread's 4 rows, and its 2 columns of
 // the 8 that have the number `tile` among the warp's.
 template <int kBase, int kProducts>
-__device__ void power_sums(const TileStage& stage, int step, int warp_row, int warp_column, int tile,
-                           float (&sums)[kRows][2]) {
+__device__ void power_sums(const TileStage& stage, int step, int warp_row, int warp_column, int tile, float (&sums)[kRows][2]) {
   const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, q = lane % 4;
   const std::uint32_t* columns = stage.powers[kTileRows + warp_column + 8 * tile + g];
 #pragma unroll

@@ -17,8 +17,8 @@ struct SlowLines {
 };
 
 // The accumulator c of element (i, j) after `count` products from k.
-__device__ __noinline__ inline float slow_step(const Arithmetic& unit, const SlowLines& lines, std::int64_t i,
-                                               std::int64_t j, std::int64_t k, int count, float c) {
+__device__ __noinline__ inline float slow_step(const Arithmetic& unit, const SlowLines& lines, std::int64_t i, std::int64_t j,
+                                               std::int64_t k, int count, float c) {
   const auto read = [](Format type, const GroupOperand& operand, std::int64_t line, std::int64_t at) -> Term {
     const std::int64_t index = line * operand.row_stride + at * operand.k_stride;
     const bool half = type == Format::bf16 || type == Format::f16;
@@ -35,8 +35,7 @@ __device__ __noinline__ inline float slow_step(const Arithmetic& unit, const Slo
   const auto left = [&](int p) { return read(lines.row_type, *lines.rows, i, k + p); };
   const auto right = [&](int p) { return read(lines.column_type, *lines.columns, j, k + p); };
   const auto all = [](int) { return true; };
-  return float_of(
-      fused_products(unit, left, right, all, count, fractions, scale, scale_is_nan, bits_of_float(c)));
+  return float_of(fused_products(unit, left, right, all, count, fractions, scale, scale_is_nan, bits_of_float(c)));
 }
 
 // Whether an accumulator is in the range of f32 steps: 0 or within 2^-110 to 2^70.

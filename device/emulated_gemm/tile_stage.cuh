@@ -11,26 +11,25 @@
 namespace assay::device::emulated {
 
 constexpr int kTileRows = 128, kTileColumns = 64, kTileThreads = 256;
-constexpr int kChunk = 32;                    // k of a stage
-constexpr int kValuePitch = kChunk + 4;       // floats: 16-byte loads of 8 rows meet no bank twice
-constexpr int kPowerPitch = kChunk / 2 + 4;   // words of two
-constexpr int kRows = 4, kColumns = 8;        // of a thread
-constexpr int kUnits = 3;                     // that a thread loads a stage: 2 of rows, 1 of columns
-constexpr int kNoTerm = -20000;               // "exponent" where there is no product
-
+constexpr int kChunk = 32;                   // k of a stage
+constexpr int kValuePitch = kChunk + 4;      // floats: 16-byte loads of 8 rows meet no bank twice
+constexpr int kPowerPitch = kChunk / 2 + 4;  // words of two
+constexpr int kRows = 4, kColumns = 8;       // of a thread
+constexpr int kUnits = 3;                    // that a thread loads a stage: 2 of rows, 1 of columns
+constexpr int kNoTerm = -20000;              // "exponent" where there is no product
 
 struct TileStage {
-  float values[kTileRows + kTileColumns][kValuePitch];            // rows first, then columns
-  std::uint32_t powers[kTileRows + kTileColumns][kPowerPitch];    // bf16 pairs
-  std::int32_t tops[kChunk / 8][kTileRows + kTileColumns];        // bf16: exponent that B^0 stands for in each step
+  float values[kTileRows + kTileColumns][kValuePitch];          // rows first, then columns
+  std::uint32_t powers[kTileRows + kTileColumns][kPowerPitch];  // bf16 pairs
+  std::int32_t tops[kChunk / 8][kTileRows + kTileColumns];      // bf16: exponent that B^0 stands for in each step
 };
 
 // One operand's part of a block: where its elements are.
 template <class Code>
 struct Lines {
-  const Code* data;           // of the tile's first line
+  const Code* data;  // of the tile's first line
   std::int64_t row_stride, k_stride;
-  int lines;                  // that exist, at most those of the tile
+  int lines;  // that exist, at most those of the tile
   bool k_major;
 
   // Unit `unit` of 0, 1, ... (each thread one of 256): 8 elements along k of one line, or of one k in 8 lines.
@@ -64,8 +63,8 @@ struct Lines {
 
 // Decodes a unit into the stage. `first_line`: 0 for rows, kTileRows for columns.
 template <Format kFormat, int kBase, int kProducts>
-__device__ void decode(TileStage& stage, const Codes<typename FastFormat<kFormat>::Code>& codes, int unit,
-                       int first_line, bool k_major, float place) {
+__device__ void decode(TileStage& stage, const Codes<typename FastFormat<kFormat>::Code>& codes, int unit, int first_line,
+                       bool k_major, float place) {
   const int thread = static_cast<int>(threadIdx.x);
   if (k_major) {
     const int line = first_line + unit * 64 + thread / 4, part = thread % 4;

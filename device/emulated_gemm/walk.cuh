@@ -15,7 +15,7 @@ template <int kLength>
 struct Walk {
   int k, interval_end, slice_end;  // this stage begins at k
   int slice, interval_begin;
-  bool any;                        // there is a stage
+  bool any;  // there is a stage
 
   __device__ static int slice_begin(const Arithmetic& plan, int depth, std::int64_t slice) {
     if (plan.slices == 1) return slice == 0 ? 0 : depth;

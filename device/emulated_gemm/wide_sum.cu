@@ -15,7 +15,8 @@ bool is_fp8(Format type) { return type == Format::e4m3 || type == Format::e5m2; 
 
 bool takes(const GemmCall& call) {
   const Arithmetic& unit = call.arithmetic;
-  if (unit.emulated || unit.accumulator != Accumulator::f32_truncated || unit.fraction_bits < 24 || unit.fraction_bits > 25) return false;
+  if (unit.emulated || unit.accumulator != Accumulator::f32_truncated || unit.fraction_bits < 24 || unit.fraction_bits > 25)
+    return false;
   if (is_fp8(call.row_type) && is_fp8(call.column_type)) {
     return unit.products == 32 && unit.scaling != StepScaling::e4m3_per_16 && tiles_fit(unit);
   }

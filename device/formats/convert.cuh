@@ -287,18 +287,14 @@ struct HalfWord {
     if (b <= kInfinity && b > high) high = b;
     return low | high << 16;
   }
-  static ASSAY_BOTH std::uint32_t larger_half(std::uint32_t m) {
-    return (m & 0xFFFFu) > (m >> 16) ? m & 0xFFFFu : m >> 16;
-  }
+  static ASSAY_BOTH std::uint32_t larger_half(std::uint32_t m) { return (m & 0xFFFFu) > (m >> 16) ? m & 0xFFFFu : m >> 16; }
 };
 
 template <>
 struct Element<Format::bf16> : HalfWord<0x7F80> {
   static constexpr std::uint32_t kMaxBits = 0x7F7F'0000u;
   static ASSAY_BOTH float widen_one(std::uint32_t code) { return widen_bf16(code); }
-  static ASSAY_BOTH float widen(std::uint32_t word, int i) {
-    return float_of_bits(i == 0 ? word << 16 : word & 0xFFFF'0000u);
-  }
+  static ASSAY_BOTH float widen(std::uint32_t word, int i) { return float_of_bits(i == 0 ? word << 16 : word & 0xFFFF'0000u); }
   static ASSAY_BOTH std::uint32_t accumulate_absmax(std::uint32_t m, std::uint32_t word) {
 #ifdef __CUDA_ARCH__
     return merge(m, word & 0x7FFF'7FFFu);

@@ -63,7 +63,8 @@ void check_operand(const GroupedGemmCall& call, const GemmOperand& operand, cons
 
   if (call.kind == GemmKind::nvfp4) {
     const std::int64_t packed = !along_rows ? columns : weight ? call.N : 0;  // rows of x and dy: known on the device only
-    require(elements == 0 || packed % 2 == 0, (along_rows ? "rows of " : "columns of ") + name, packed, "an even number for nvfp4");
+    require(elements == 0 || packed % 2 == 0, (along_rows ? "rows of " : "columns of ") + name, packed,
+            "an even number for nvfp4");
     if (elements != 0) require_pointer(operand.amax, name + ".amax", alignof(float));
   }
   if (operand.data_list == nullptr) {

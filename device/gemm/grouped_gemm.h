@@ -21,9 +21,9 @@
 #include "device/layout/groups.h"
 #include "device/support/error.h"
 #include "device/support/stream.h"
-#include "reference/types/format.h"
 #include "reference/gemm/plan.h"
 #include "reference/layout/scale_shape.h"
+#include "reference/types/format.h"
 
 namespace assay::device {
 
@@ -36,30 +36,30 @@ struct GemmOperand {
   const void* scale_inv = nullptr;              // device; null for bf16 and f16
   const void* const* scale_inv_list = nullptr;  // with data_list
   bool columnwise = false;
-  const float* amax = nullptr;                  // device [G]: nvfp4, tensor amax of this storage
+  const float* amax = nullptr;  // device [G]: nvfp4, tensor amax of this storage
 };
 
 struct GroupedGemmCall {
   GemmKind kind = GemmKind::bf16;
   GemmLayout layout = GemmLayout::TN;
-  Rows rows;                     // of x and dy; splits on the device
+  Rows rows;                       // of x and dy; splits on the device
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm()
                                    // workspace in NT (cublaslt_gemm.h), which checks the promise
   std::int64_t N = 0;
   std::int64_t K = 0;
-  GemmOperand x, w, dy;          // the two that the layout names
+  GemmOperand x, w, dy;                              // the two that the layout names
   WeightBlock weight_block = WeightBlock::b128x128;  // block kind, TN and NN: how w is scaled
   ScaleLayout scale_layout = ScaleLayout::compact;   // mxfp8, nvfp4
-  const float* alpha = nullptr;  // device; null: 1
-  const float* beta = nullptr;   // device; null: 0
-  bool scalars_per_group = false;  // alpha and beta hold one value per group; otherwise one for the call
-  bool split_accumulator = false;  // tensor kind; block scaling always has it (spec grouped-linear-1.3)
-  Format d_type = Format::f32;   // f32, bf16, f16
-  void* d = nullptr;             // device
-  void* const* d_list = nullptr; // NT, in place of d: host array [G] of device pointers, each [N,K]
-  const void* c = nullptr;       // device, as d; null: d itself is C
-  const void* bias = nullptr;    // device [G,N] in d_type, TN only; null: none
-  void* workspace = nullptr;     // device, 256-byte aligned, the path's ..._workspace_bytes(); contents undefined
+  const float* alpha = nullptr;                      // device; null: 1
+  const float* beta = nullptr;                       // device; null: 0
+  bool scalars_per_group = false;                    // alpha and beta hold one value per group; otherwise one for the call
+  bool split_accumulator = false;                    // tensor kind; block scaling always has it (spec grouped-linear-1.3)
+  Format d_type = Format::f32;                       // f32, bf16, f16
+  void* d = nullptr;                                 // device
+  void* const* d_list = nullptr;                     // NT, in place of d: host array [G] of device pointers, each [N,K]
+  const void* c = nullptr;                           // device, as d; null: d itself is C
+  const void* bias = nullptr;                        // device [G,N] in d_type, TN only; null: none
+  void* workspace = nullptr;  // device, 256-byte aligned, the path's ..._workspace_bytes(); contents undefined
   std::int64_t workspace_bytes = 0;
   std::uint32_t* status = nullptr;  // device [1], or null
 };

@@ -5,8 +5,8 @@
 #include <iterator>
 
 #include "device/support/format_name.h"
-#include "reference/types/format.h"
 #include "reference/gemm/plan.h"
+#include "reference/types/format.h"
 
 namespace assay::device {
 

@@ -16,7 +16,8 @@ inline PlanKey plan_key_of(const GroupedGemmCall& call, std::string_view archite
   key.layout = call.layout;
   key.split_accumulator = call.split_accumulator || call.kind == GemmKind::fp8_block;
   key.d_type = call.d_type;
-  if (call.kind == GemmKind::fp8_block) key.weight_block = call.layout == GemmLayout::NT ? WeightBlock::b1x128 : call.weight_block;
+  if (call.kind == GemmKind::fp8_block)
+    key.weight_block = call.layout == GemmLayout::NT ? WeightBlock::b1x128 : call.weight_block;
   return key;
 }
 

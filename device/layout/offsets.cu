@@ -38,11 +38,11 @@ struct Call {
   using Sum = Sum_;  // of the short way
   static constexpr int kOutputs = kMaxOutputs;
   const Element* first;
-  const Element* last;              // of products; null otherwise
+  const Element* last;  // of products; null otherwise
   int n;
-  Sum short_value;                  // no n values up to this have a sum past Sum
-  Sum short_total;                  // the largest total, within Sum, that every output can hold
-  std::uint32_t kinds;              // bit o: output o is int32; bit 16 + o: it has a leading zero
+  Sum short_value;      // no n values up to this have a sum past Sum
+  Sum short_total;      // the largest total, within Sum, that every output can hold
+  std::uint32_t kinds;  // bit o: output o is int32; bit 16 + o: it has a leading zero
   Output output[kMaxOutputs];
   std::int64_t max_total;  // the largest total that every output can hold
   std::uint32_t* status;
@@ -215,7 +215,9 @@ __device__ Sum scan_warp(Sum through) {
 
 // Of all lanes; `through` is the scan. 32 bits need not wait for it.
 __device__ std::uint32_t sum_warp(std::uint32_t own, std::uint32_t) { return __reduce_add_sync(kAllLanes, own); }
-__device__ unsigned long long sum_warp(unsigned long long, unsigned long long through) { return __shfl_sync(kAllLanes, through, 31); }
+__device__ unsigned long long sum_warp(unsigned long long, unsigned long long through) {
+  return __shfl_sync(kAllLanes, through, 31);
+}
 
 // Sums over the warps before this one, and over all warps; lane w holds that of warp w.
 __device__ void sum_warps(std::uint32_t of_lane, unsigned warp, std::uint32_t& before, std::uint32_t& total) {
@@ -328,8 +330,8 @@ void launch(const void* first, const void* last, int n, std::span<const OffsetsO
 }
 
 template <bool kProduct>
-void launch(const void* first, const void* last, bool are_int32, int n, std::span<const OffsetsOutput> outputs, std::uint32_t* status,
-            Stream stream) {
+void launch(const void* first, const void* last, bool are_int32, int n, std::span<const OffsetsOutput> outputs,
+            std::uint32_t* status, Stream stream) {
   if (outputs.size() == 1) {  // the block's output lies at a fixed place, next to what else it reads
     are_int32 ? launch<std::int32_t, kProduct, 1>(first, last, n, outputs, status, stream)
               : launch<std::int64_t, kProduct, 1>(first, last, n, outputs, status, stream);
@@ -366,7 +368,8 @@ void splits_to_offsets_multi(const void* splits, bool splits_are_int32, int grou
     require(outputs[o].stride >= 0, name + ".stride", outputs[o].stride, "a value of at least 0");
     if (groups > 0 || outputs[o].leading_zero) require_pointer(outputs[o].values, name + ".values", outputs[o].is_int32 ? 4 : 8);
   }
-  const CallDevice device(stream, {{"splits", splits}, {"outputs[0].values", outputs.empty() ? nullptr : outputs[0].values}, {"status", status}});
+  const CallDevice device(
+      stream, {{"splits", splits}, {"outputs[0].values", outputs.empty() ? nullptr : outputs[0].values}, {"status", status}});
   launch<false>(splits, nullptr, splits_are_int32, groups, outputs, status, stream);
 }
 

@@ -15,7 +15,7 @@ struct OffsetsOutput {
   std::int64_t stride = 1;   // 0 or more
   bool leading_zero = true;  // groups + 1 values from 0; false: groups values, the inclusive prefix
   bool is_int32 = false;
-  void* values = nullptr;    // device
+  void* values = nullptr;  // device
 };
 inline constexpr int kMaxOffsetsOutputs = 16;
 

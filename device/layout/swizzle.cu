@@ -49,9 +49,8 @@ std::int64_t tiles_across(std::int64_t columns) {
 }
 
 template <Recipe kRecipe, Direction kDirection, bool kToSwizzled>
-__global__ void __launch_bounds__(kThreads)
-    move_scales(const Rows rows, const std::int64_t columns, const std::int64_t across, std::uint8_t* compact, std::uint8_t* swizzled,
-                std::uint32_t* status) {
+__global__ void __launch_bounds__(kThreads) move_scales(const Rows rows, const std::int64_t columns, const std::int64_t across,
+                                                        std::uint8_t* compact, std::uint8_t* swizzled, std::uint32_t* status) {
   using Matrix = View<kRecipe, kDirection>;
   using Layout = typename Matrix::Layout;
   __shared__ LocateTile<Matrix::kTileRows, typename Layout::Measure> shared;
@@ -110,20 +109,21 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <bool kToSwizzled, Recipe kRecipe, Direction kDirection>
-void launch(const Rows& rows, std::int64_t columns, std::uint8_t* compact, std::uint8_t* swizzled, std::uint32_t* status, Stream stream) {
+void launch(const Rows& rows, std::int64_t columns, std::uint8_t* compact, std::uint8_t* swizzled, std::uint32_t* status,
+            Stream stream) {
   const std::int64_t tiles = max_tiles(rows, View<kRecipe, kDirection>::kTileRows);
   if (tiles == 0) return;
   const std::int64_t across = tiles_across<kRecipe, kDirection>(columns);
   const std::int64_t blocks_across = across == 0 ? 1 : ceil_div(across, kTilesPerBlock);
   if (blocks_across > 65535) throw NotSupported("columns is " + std::to_string(columns) + ": too many for one launch");
   const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(blocks_across));
-  launch_kernel("move_scales", move_scales<kRecipe, kDirection, kToSwizzled>, grid, kThreads, 0, stream,
-                rows, columns, across, compact, swizzled, status);
+  launch_kernel("move_scales", move_scales<kRecipe, kDirection, kToSwizzled>, grid, kThreads, 0, stream, rows, columns, across,
+                compact, swizzled, status);
 }
 
 template <bool kToSwizzled>
-void move(Recipe recipe, Direction direction, const Rows& rows, std::int64_t columns, std::uint8_t* compact, std::uint8_t* swizzled,
-          std::uint32_t* status, Stream stream) {
+void move(Recipe recipe, Direction direction, const Rows& rows, std::int64_t columns, std::uint8_t* compact,
+          std::uint8_t* swizzled, std::uint32_t* status, Stream stream) {
   require(recipe == Recipe::mxfp8 || recipe == Recipe::nvfp4, "recipe", static_cast<std::int64_t>(recipe),
           "mxfp8 (4) or nvfp4 (5), whose scales can be swizzled");
   require(direction <= Direction::columnwise, "direction", static_cast<std::int64_t>(direction), "rowwise (0) or columnwise (1)");
@@ -133,7 +133,8 @@ void move(Recipe recipe, Direction direction, const Rows& rows, std::int64_t col
     require_pointer(compact, "compact", 4);
     require_pointer(swizzled, "swizzled", 16);
   }
-  const CallDevice device(stream, {{"compact", compact}, {"swizzled", swizzled}, {"rows.splits", rows.splits}, {"status", status}});
+  const CallDevice device(stream,
+                          {{"compact", compact}, {"swizzled", swizzled}, {"rows.splits", rows.splits}, {"status", status}});
   const bool rowwise = direction == Direction::rowwise;
   if (recipe == Recipe::mxfp8) {
     rowwise ? launch<kToSwizzled, Recipe::mxfp8, Direction::rowwise>(rows, columns, compact, swizzled, status, stream)

@@ -115,8 +115,7 @@ struct WindowTiles {
     const std::uint32_t begin = window * kWindowRows, first_row = before.value[0];
     const std::uint32_t tile = first_row >= begin ? 0 : (begin - first_row + kWindowRows - 1) / kWindowRows;
     const std::uint32_t row = tile * kWindowRows;  // in the group
-    found = {first_row, rows, tile, before.value[1] + tile, before.value[2],
-             static_cast<std::uint32_t>(group)};
+    found = {first_row, rows, tile, before.value[1] + tile, before.value[2], static_cast<std::uint32_t>(group)};
     return row < rows && first_row + row < begin + kWindowRows;
   }
 };

@@ -49,8 +49,8 @@ void GroupedLinear::give_path(LinearPath& path, GemmLayout layout, Stream stream
 // ---- Forward ---------------------------------------------------------------------------------------------------------
 
 int GroupedLinear::in_flight() const {
-  return static_cast<int>(std::count_if(microbatches_.begin(), microbatches_.end(),
-                                        [](const Microbatch& m) { return m.state != State::free; }));
+  return static_cast<int>(
+      std::count_if(microbatches_.begin(), microbatches_.end(), [](const Microbatch& m) { return m.state != State::free; }));
 }
 
 const CublasLtAlgorithm* GroupedLinear::known_algorithm(const AlgorithmKey& key, const CublasLtAlgorithm* pinned) const {
@@ -67,8 +67,7 @@ void GroupedLinear::learn_algorithm(const AlgorithmKey& key, const LinearReport:
 
 void GroupedLinear::check_forward(const GroupedLinearForward& call, WeightUse use, bool capturing) const {
   const GroupedLinearOptions& o = options_;
-  require(call.rows.groups == o.groups, "rows.groups", call.rows.groups,
-          "the groups of this layer, " + std::to_string(o.groups));
+  require(call.rows.groups == o.groups, "rows.groups", call.rows.groups, "the groups of this layer, " + std::to_string(o.groups));
   require(call.rows.capacity <= o.rows_capacity, "rows.capacity", call.rows.capacity,
           "at most the " + std::to_string(o.rows_capacity) + " that there is room for: reserve()");
   if (o.groups != 1) require_pointer(call.rows.splits, "rows.splits", static_cast<std::uintptr_t>(call.rows.split_bytes()));
@@ -127,8 +126,7 @@ GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& ca
   const auto place =
       std::find_if(microbatches_.begin(), microbatches_.end(), [](const Microbatch& m) { return m.state == State::free; });
   if (keeps && place == microbatches_.end()) {
-    require(false, "microbatches in flight", in_flight(),
-            "fewer than options.microbatches, " + std::to_string(o.microbatches));
+    require(false, "microbatches in flight", in_flight(), "fewer than options.microbatches, " + std::to_string(o.microbatches));
   }
 
   const QuantizedStorage& codes = result.weights != WeightUse::fresh ? cache_ : keeps ? place->fresh : fresh_;
@@ -180,8 +178,8 @@ GroupedLinearForwardResult GroupedLinear::forward(const GroupedLinearForward& ca
 // ---- Backward --------------------------------------------------------------------------------------------------------
 
 GroupedLinear::Microbatch& GroupedLinear::at(int microbatch, State state) {
-  const bool there = microbatch >= 0 && microbatch < options_.microbatches &&
-                     microbatches_[static_cast<std::size_t>(microbatch)].state == state;
+  const bool there =
+      microbatch >= 0 && microbatch < options_.microbatches && microbatches_[static_cast<std::size_t>(microbatch)].state == state;
   require(there, "microbatch", microbatch, "one whose forward has run and whose backward has not");
   return microbatches_[static_cast<std::size_t>(microbatch)];
 }

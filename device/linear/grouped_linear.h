@@ -64,58 +64,58 @@
 namespace assay::device {
 
 struct GroupedLinearOptions {
-  LinearConfig config;                // config.architecture is not used: the path has its own arithmetic
-  int groups = 0;                     // G, 0 to 1024
-  std::int64_t N = 0, K = 0;          // output and input features
-  std::int64_t rows_capacity = 0;     // the largest rows.capacity of a call
-  std::int64_t rows_multiple = 1;     // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 its copies,
-                                      // and time for columnwise codes of block
-  LinearPath path;                    // its pointers must outlive the module; settings.library_workspace and
-                                      // settings.group_arrays null: the module or the pool has them
-  LinearPool* pool = nullptr;         // shares scratch and workspaces with other modules, outlives this one; null: its own.
-                                      // With a pool settings.workspace_bytes is the pool's
-  bool dgrad = true, wgrad = true;    // what calls of backward() may request
+  LinearConfig config;              // config.architecture is not used: the path has its own arithmetic
+  int groups = 0;                   // G, 0 to 1024
+  std::int64_t N = 0, K = 0;        // output and input features
+  std::int64_t rows_capacity = 0;   // the largest rows.capacity of a call
+  std::int64_t rows_multiple = 1;   // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 its copies,
+                                    // and time for columnwise codes of block
+  LinearPath path;                  // its pointers must outlive the module; settings.library_workspace and
+                                    // settings.group_arrays null: the module or the pool has them
+  LinearPool* pool = nullptr;       // shares scratch and workspaces with other modules, outlives this one; null: its own.
+                                    // With a pool settings.workspace_bytes is the pool's
+  bool dgrad = true, wgrad = true;  // what calls of backward() may request
   Format dw_type = Format::f32;
   bool fuse_accumulation = true;  // dw is a main gradient; false: wgrad overwrites it
   bool overwrite_main_grad = false;
   bool defer_wgrad = false;
-  int microbatches = 1;               // forwards whose weight gradient may be outstanding at the same time
-  bool cache_weights = true;          // calls may give is_first_microbatch or a skip flag
-  bool fresh_weights = true;          // calls may give neither
-  std::uint32_t* status = nullptr;    // device [1]: faults in device memory; null: not reported
+  int microbatches = 1;             // forwards whose weight gradient may be outstanding at the same time
+  bool cache_weights = true;        // calls may give is_first_microbatch or a skip flag
+  bool fresh_weights = true;        // calls may give neither
+  std::uint32_t* status = nullptr;  // device [1]: faults in device memory; null: not reported
 };
 
 struct GroupedLinearForward {
-  const void* x = nullptr;                    // [rows.capacity, K]; recipe none: backward reads it again
-  Rows rows;                                  // groups as in the options
-  LinearWeights w;                            // always given: a skip flag may renew the cache
-  const void* bias = nullptr;                 // [G, N], or
-  const void* const* bias_list = nullptr;     // host array [G] of device pointers, each [N]; both null: none
-  const float* x_scale = nullptr;             // [G]: tensor_delayed
+  const void* x = nullptr;                 // [rows.capacity, K]; recipe none: backward reads it again
+  Rows rows;                               // groups as in the options
+  LinearWeights w;                         // always given: a skip flag may renew the cache
+  const void* bias = nullptr;              // [G, N], or
+  const void* const* bias_list = nullptr;  // host array [G] of device pointers, each [N]; both null: none
+  const float* x_scale = nullptr;          // [G]: tensor_delayed
   const float* w_scale = nullptr;
-  float* x_amax = nullptr;                    // [G], written: per-tensor recipes; null: not requested
-  float* w_amax = nullptr;                    // where w is quantized
+  float* x_amax = nullptr;  // [G], written: per-tensor recipes; null: not requested
+  float* w_amax = nullptr;  // where w is quantized
   std::optional<bool> is_first_microbatch = {};
   const float* skip_weight_update = nullptr;  // device [1]: 1.0 keeps the cached weights
   bool keep = true;                           // backward will follow
   void* y = nullptr;                          // [rows.capacity, N]
 };
 struct GroupedLinearForwardResult {
-  int microbatch = -1;                        // for backward(); -1: nothing was kept
+  int microbatch = -1;  // for backward(); -1: nothing was kept
   WeightUse weights = WeightUse::fresh;
   LinearReport report;
 };
 
 struct GroupedLinearBackward {
   int microbatch = -1;
-  const void* dy = nullptr;                   // [rows.capacity, N]
-  const float* dy_scale = nullptr;            // [G]: tensor_delayed
+  const void* dy = nullptr;         // [rows.capacity, N]
+  const float* dy_scale = nullptr;  // [G]: tensor_delayed
   float* dy_amax = nullptr;
-  void* dx = nullptr;                         // [rows.capacity, K]; null: dgrad is not requested
-  void* dbias = nullptr;                      // [G, N], or
-  void* const* dbias_list = nullptr;          // host array [G] of device pointers, each [N]; both null: not requested
-  void* dw = nullptr;                         // [G*N, K], or
-  void* const* dw_list = nullptr;             // host array [G] of device pointers, each [N, K]; both null: not requested
+  void* dx = nullptr;                 // [rows.capacity, K]; null: dgrad is not requested
+  void* dbias = nullptr;              // [G, N], or
+  void* const* dbias_list = nullptr;  // host array [G] of device pointers, each [N]; both null: not requested
+  void* dw = nullptr;                 // [G*N, K], or
+  void* const* dw_list = nullptr;     // host array [G] of device pointers, each [N, K]; both null: not requested
 };
 struct GroupedLinearBackwardResult {
   bool deferred = false;     // the weight gradient is deferred
@@ -152,7 +152,7 @@ class GroupedLinear {
   void drop(int microbatch);
 
   const GroupedLinearOptions& options() const { return options_; }  // with the current rows_capacity
-  int in_flight() const;                     // microbatches between forward and the end of their backward
+  int in_flight() const;                                            // microbatches between forward and the end of their backward
   std::int64_t pending() const { return static_cast<std::int64_t>(deferred_.size()); }  // deferred weight gradients
   std::int64_t memory_bytes() const;                                                    // of the module, without its pool
   // The cached quantized weights, for inspection: device memory; null where there are none.
@@ -165,13 +165,13 @@ class GroupedLinear {
     State state = State::free;
     // Memory.
     std::int64_t* splits = nullptr;
-    QuantizedStorage fresh;                   // weights of this microbatch alone: columnwise its own, rowwise in the scratch
-    QuantizedDirection x, dy;                 // columnwise; dy with defer_wgrad
+    QuantizedStorage fresh;                      // weights of this microbatch alone: columnwise its own, rowwise in the scratch
+    QuantizedDirection x, dy;                    // columnwise; dy with defer_wgrad
     void *x_copy = nullptr, *dy_copy = nullptr;  // recipe none with defer_wgrad
     // From forward.
     Rows rows;
-    const void* x_given = nullptr;            // recipe none
-    LinearWeights w;                          // recipe none
+    const void* x_given = nullptr;  // recipe none
+    LinearWeights w;                // recipe none
     std::vector<const void*> w_list;
     WeightUse weights = WeightUse::fresh;
     bool accumulate = false;

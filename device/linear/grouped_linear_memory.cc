@@ -139,8 +139,7 @@ std::int64_t GroupedLinear::lay_out_scratch(void* memory, std::int64_t capacity)
   Parts forward(memory), backward(memory);
   if (quantized && o.fresh_weights) {
     const std::int64_t rows = o.groups * o.N;
-    void* const at =
-        forward.take(quantized_storage_bytes(o.config, LinearTensor::weight, rows, o.groups, o.K, true, false));
+    void* const at = forward.take(quantized_storage_bytes(o.config, LinearTensor::weight, rows, o.groups, o.K, true, false));
     fresh_ = quantized_storage(at, o.config, LinearTensor::weight, rows, o.groups, o.K, true, false);
     for (Microbatch& microbatch : microbatches_) {
       QuantizedStorage& fresh = microbatch.fresh;

@@ -26,8 +26,8 @@ void check_sizes(const LinearCall& call, bool has_rows) {
   const auto extent = [](std::int64_t value, const char* argument) {
     require(value >= 0, argument, value, "a value of at least 0");
     if (value > kMaxColumns) {
-      throw NotSupported(std::string(argument) + " is " + std::to_string(value) + ": at most " +
-                         std::to_string(kMaxColumns) + " are supported");
+      throw NotSupported(std::string(argument) + " is " + std::to_string(value) + ": at most " + std::to_string(kMaxColumns) +
+                         " are supported");
     }
   };
   extent(call.N, "N");
@@ -48,8 +48,8 @@ void check_sizes(const LinearCall& call, bool has_rows) {
   check_rows(rows);
   const std::int64_t weight_rows = call.rows.groups * call.N;
   if (weight_rows > kMaxRows) {
-    throw NotSupported("N is " + std::to_string(call.N) + " with " + std::to_string(call.rows.groups) +
-                       " groups: at most " + std::to_string(kMaxRows) + " rows of weights are supported");
+    throw NotSupported("N is " + std::to_string(call.N) + " with " + std::to_string(call.rows.groups) + " groups: at most " +
+                       std::to_string(kMaxRows) + " rows of weights are supported");
   }
   addressable(rows.capacity, call.N, "N");
   addressable(rows.capacity, call.K, "K");
@@ -143,9 +143,8 @@ void check_weights(const LinearCall& call, const LinearWeights& w, const Quantiz
   const char* const name = columnwise ? "cache.columnwise" : "cache.rowwise";
   const QuantizedDirection& direction = columnwise ? cache->columnwise : cache->rowwise;
   if (direction.data == nullptr) {
-    require(
-        false, member(name, "data"), "null",
-        columnwise ? "weights quantized columnwise, which dgrad reads" : "weights quantized rowwise, which forward reads");
+    require(false, member(name, "data"), "null",
+            columnwise ? "weights quantized columnwise, which dgrad reads" : "weights quantized rowwise, which forward reads");
   }
   check_direction(call, direction, name);
 }

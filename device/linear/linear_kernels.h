@@ -31,8 +31,8 @@ struct LinearKernels {
   // Why the library lacks this product on `architecture` (90, 100, ...), also if there is no library; empty: it has it.
   std::string (*missing)(const GroupedGemmCall& call, int architecture);
   std::string (*missing_code)();  // why this build's kernels cannot run on the current device; empty: they can
-  int (*architecture)();     // of the current device
-  int (*library_version)();  // cublasLtGetVersion
+  int (*architecture)();          // of the current device
+  int (*library_version)();       // cublasLtGetVersion
 
   // splits [groups], each `rows`, and one [1], 1.0; either may be null. Device memory.
   void (*make_constants)(std::int64_t* splits, int groups, std::int64_t rows, float* one, Stream stream);

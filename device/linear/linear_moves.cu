@@ -12,8 +12,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kPiecesPerLaunch = 128;  // their addresses are kernel arguments, which may have 4 KiB
 
-__global__ void __launch_bounds__(kThreads)
-    make_constants(std::int64_t* splits, int groups, std::int64_t rows, float* one) {
+__global__ void __launch_bounds__(kThreads) make_constants(std::int64_t* splits, int groups, std::int64_t rows, float* one) {
   const int t = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (splits != nullptr && t < groups) splits[t] = rows;
   if (one != nullptr && t == 0) *one = 1.0f;
@@ -49,8 +48,8 @@ void move(void* const* pieces, int count, std::int64_t bytes, void* all, Stream 
     Pieces table{};
     for (int i = 0; i < here; ++i) table.address[i] = static_cast<std::uint16_t*>(pieces[first + i]);
     const dim3 grid(blocks, static_cast<unsigned>(here));
-    launch_kernel(kGather ? "gather_pieces" : "scatter_pieces", move_pieces<kGather>, grid, kThreads, 0, stream,
-                  table, static_cast<std::uint16_t*>(all) + first * length, length);
+    launch_kernel(kGather ? "gather_pieces" : "scatter_pieces", move_pieces<kGather>, grid, kThreads, 0, stream, table,
+                  static_cast<std::uint16_t*>(all) + first * length, length);
   }
 }
 

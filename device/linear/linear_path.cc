@@ -21,10 +21,9 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
     }
   }
   if (architecture < 80) {
-    return {
-        LinearVerdict::refused,
-        "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the emulated GEMM need sm80",
-        {}};
+    return {LinearVerdict::refused,
+            "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the emulated GEMM need sm80",
+            {}};
   }
   if (const std::string why = kernels.missing_code(); !why.empty()) return {LinearVerdict::refused, "refused: " + why, {}};
   static constexpr float kOnDevice = 1;  // stands for an address that is given; not read
@@ -58,8 +57,8 @@ LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config
   const auto arithmetic = [&](GemmLayout layout, Format d_type) -> EmulatedArithmetic {
     const AccumulationPlan* const plan = plan_for(plan_key_of(product_of(config, layout, d_type), choice.arithmetic));
     if (plan == nullptr) {
-      throw NotSupported(std::string(step_name(layout)) + ": no accumulation plan is known for recipe " + std::string(assay::name_of(config.recipe)) +
-                         " on " + std::string(choice.arithmetic));
+      throw NotSupported(std::string(step_name(layout)) + ": no accumulation plan is known for recipe " +
+                         std::string(assay::name_of(config.recipe)) + " on " + std::string(choice.arithmetic));
     }
     return {plan, find_tensor_core_unit(plan->unit)};
   };

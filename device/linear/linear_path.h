@@ -20,15 +20,15 @@ const char* name_of(GemmPath path);
 // How one product is computed.
 struct LinearProduct {
   const CublasLtAlgorithm* algorithm = nullptr;  // cublaslt; null: the heuristic's first
-  EmulatedArithmetic arithmetic;                  // emulated
+  EmulatedArithmetic arithmetic;                 // emulated
 };
 
 // A layer's three products share a path; each has an algorithm or an arithmetic of its own. The objects that the pointers name
 // must outlive every call with this path.
 struct LinearPath {
   GemmPath path = GemmPath::cublaslt;
-  CublasLtSettings settings;             // cublaslt
-  LinearProduct forward, dgrad, wgrad;   // TN, NN, NT
+  CublasLtSettings settings;            // cublaslt
+  LinearProduct forward, dgrad, wgrad;  // TN, NN, NT
 };
 
 // What a layer will compute, as far as the choice of the path depends on it.

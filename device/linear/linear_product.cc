@@ -19,24 +19,18 @@ void check_linear_config(const LinearConfig& config) {
     check_type(is_fp8(config.backward_code), "config.backward_code", config.backward_code, "e4m3 or e5m2");
   }
   if (config.recipe == LinearRecipe::tensor_current || config.recipe == LinearRecipe::block) {
-    if (!(config.amax_epsilon >= 0))
-      require(false, "config.amax_epsilon", shown(config.amax_epsilon), "a value of at least 0");
+    if (!(config.amax_epsilon >= 0)) require(false, "config.amax_epsilon", shown(config.amax_epsilon), "a value of at least 0");
   }
 }
 
 GemmKind product_kind(const LinearConfig& config) {
   switch (config.recipe) {
-    case LinearRecipe::none:
-      return config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16;
-    case LinearRecipe::block:
-      return GemmKind::fp8_block;
-    case LinearRecipe::mxfp8:
-      return GemmKind::mxfp8;
-    case LinearRecipe::nvfp4:
-      return GemmKind::nvfp4;
+    case LinearRecipe::none: return config.type == Format::bf16 ? GemmKind::bf16 : GemmKind::f16;
+    case LinearRecipe::block: return GemmKind::fp8_block;
+    case LinearRecipe::mxfp8: return GemmKind::mxfp8;
+    case LinearRecipe::nvfp4: return GemmKind::nvfp4;
     case LinearRecipe::tensor_current:
-    case LinearRecipe::tensor_delayed:
-      break;
+    case LinearRecipe::tensor_delayed: break;
   }
   return GemmKind::fp8_per_tensor;
 }
@@ -55,7 +49,8 @@ GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format
   const bool swizzled = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
   call.scale_layout = swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
   // Block scaling never has fast accumulation (spec grouped-linear-1.3); per-tensor has it in forward.
-  call.split_accumulator = call.kind == GemmKind::fp8_block || (call.kind == GemmKind::fp8_per_tensor && layout != GemmLayout::TN);
+  call.split_accumulator =
+      call.kind == GemmKind::fp8_block || (call.kind == GemmKind::fp8_per_tensor && layout != GemmLayout::TN);
   call.x.type = code_of(config, LinearTensor::activation);
   call.w.type = code_of(config, LinearTensor::weight);
   call.dy.type = code_of(config, LinearTensor::gradient);
@@ -113,8 +108,7 @@ PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& 
     return;
   }
   const std::vector<CublasLtAlgorithm> best = kernels.algorithms(call, path.settings, 1);
-  if (best.empty())
-    throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: the heuristic has no candidate");
+  if (best.empty()) throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: the heuristic has no candidate");
   algorithm_ = best.front();
 }
 

@@ -9,17 +9,12 @@ namespace {
 
 Recipe recipe_of(const LinearConfig& config, LinearTensor tensor) {
   switch (config.recipe) {
-    case LinearRecipe::tensor_delayed:
-      return Recipe::tensor_delayed;
-    case LinearRecipe::block:
-      return tensor == LinearTensor::weight ? Recipe::block_128x128 : Recipe::block_1x128;
-    case LinearRecipe::mxfp8:
-      return Recipe::mxfp8;
-    case LinearRecipe::nvfp4:
-      return Recipe::nvfp4;
+    case LinearRecipe::tensor_delayed: return Recipe::tensor_delayed;
+    case LinearRecipe::block: return tensor == LinearTensor::weight ? Recipe::block_128x128 : Recipe::block_1x128;
+    case LinearRecipe::mxfp8: return Recipe::mxfp8;
+    case LinearRecipe::nvfp4: return Recipe::nvfp4;
     case LinearRecipe::tensor_current:
-    case LinearRecipe::none:
-      break;
+    case LinearRecipe::none: break;
   }
   return Recipe::tensor_current;
 }
@@ -34,8 +29,7 @@ QuantizeConfig quantize_config(const LinearConfig& config, LinearTensor tensor, 
     made.force_pow_2_scales = config.powers_of_two();
     made.amax_epsilon = config.amax_epsilon;
   }
-  if (config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4)
-    made.scale_layout = ScaleLayout::swizzled;
+  if (config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4) made.scale_layout = ScaleLayout::swizzled;
   if (config.recipe == LinearRecipe::nvfp4) {
     made.two_dimensional = tensor == LinearTensor::weight;
     made.hadamard = tensor != LinearTensor::weight && columnwise;
@@ -76,8 +70,8 @@ QuantizedDirection part_of(const QuantizedDirection& all, const QuantizedBytes& 
 
 }  // namespace
 
-std::vector<QuantizeCall> quantize_calls(const LinearConfig& config, const LinearSource& source,
-                                         const QuantizedStorage& storage, std::uint32_t* status) {
+std::vector<QuantizeCall> quantize_calls(const LinearConfig& config, const LinearSource& source, const QuantizedStorage& storage,
+                                         std::uint32_t* status) {
   QuantizeCall call;
   call.config = quantize_config(config, source.tensor, storage.rowwise.data != nullptr, storage.columnwise.data != nullptr);
   call.config.dbias = source.dbias != nullptr;

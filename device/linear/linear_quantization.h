@@ -18,8 +18,8 @@ struct LinearSource {
   Rows rows;                          // of weights: G groups of N rows each
   std::int64_t rows_multiple = 1;     // promised: QuantizeCall::rows_multiple
   std::int64_t columns = 0;
-  const float* scale = nullptr;       // tensor_delayed
-  float* amax = nullptr;              // per-tensor recipes: written, if not null
+  const float* scale = nullptr;  // tensor_delayed
+  float* amax = nullptr;         // per-tensor recipes: written, if not null
   const float* noop = nullptr;
   void* dbias = nullptr;  // summed in the same pass, if not null
 };

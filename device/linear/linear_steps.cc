@@ -83,15 +83,12 @@ LinearReport PreparedStep::launch(Stream stream) {
 
 bool fuses_dbias(LinearRecipe recipe, bool rowwise, bool columnwise) {
   switch (recipe) {
-    case LinearRecipe::block:
-      return rowwise;
+    case LinearRecipe::block: return rowwise;
     case LinearRecipe::tensor_current:
     case LinearRecipe::tensor_delayed:
-    case LinearRecipe::mxfp8:
-      return rowwise || columnwise;
+    case LinearRecipe::mxfp8: return rowwise || columnwise;
     case LinearRecipe::nvfp4:
-    case LinearRecipe::none:
-      break;
+    case LinearRecipe::none: break;
   }
   return false;
 }

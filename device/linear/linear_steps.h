@@ -80,15 +80,15 @@ struct LinearWeights {
 // The arguments of every step.
 struct LinearCall {
   LinearConfig config;
-  Rows rows;                // of x, dy, y and dx; splits on the device
+  Rows rows;                       // of x, dy, y and dx; splits on the device
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. wgrad through cuBLASLt relies on it
                                    // (GroupedGemmCall::rows_multiple): 16, for nvfp4 32, saves the workspace and the time for
                                    // copies of q(x) and q(dy). So does columnwise quantization of block, which 16 makes
                                    // faster (QuantizeCall::rows_multiple). A broken promise is reported in the status word
                                    // (kStatusUnalignedRows): that quantization, or wgrad through cuBLASLt, then writes nothing,
                                    // and what else is computed from codes that were not written is of no use
-  std::int64_t N = 0;       // output features
-  std::int64_t K = 0;       // input features
+  std::int64_t N = 0;              // output features
+  std::int64_t K = 0;              // input features
   LinearPath path;
   LinearConstants constants;
   void* workspace = nullptr;  // device, 256-byte aligned, of the step's ..._workspace_bytes(); contents undefined
@@ -97,42 +97,42 @@ struct LinearCall {
 };
 
 struct LinearForwardCall : LinearCall {
-  const void* x = nullptr;              // [R, K]
-  LinearWeights w;                      // not read with a cache
+  const void* x = nullptr;                  // [R, K]
+  LinearWeights w;                          // not read with a cache
   const QuantizedStorage* cache = nullptr;  // quantized weights, rowwise; null, or recipe none: w is quantized, or used, directly
-  const void* bias = nullptr;           // [G, N] or null
-  const float* x_scale = nullptr;       // [G]: tensor_delayed
-  const float* w_scale = nullptr;       // [G]: tensor_delayed, without cache
-  float* x_amax = nullptr;              // [G], written: per-tensor recipes; null: not requested
-  QuantizedDirection x_columnwise;      // where q(x) for wgrad goes as well; not for recipe none
-  void* y = nullptr;                    // [R, N]
+  const void* bias = nullptr;               // [G, N] or null
+  const float* x_scale = nullptr;           // [G]: tensor_delayed
+  const float* w_scale = nullptr;           // [G]: tensor_delayed, without cache
+  float* x_amax = nullptr;                  // [G], written: per-tensor recipes; null: not requested
+  QuantizedDirection x_columnwise;          // where q(x) for wgrad goes as well; not for recipe none
+  void* y = nullptr;                        // [R, N]
 };
 
 struct LinearDgradCall : LinearCall {
-  const void* dy = nullptr;             // [R, N]
-  LinearWeights w;                      // as in forward
+  const void* dy = nullptr;                 // [R, N]
+  LinearWeights w;                          // as in forward
   const QuantizedStorage* cache = nullptr;  // columnwise
   const float* dy_scale = nullptr;
   const float* w_scale = nullptr;
   float* dy_amax = nullptr;
-  QuantizedDirection dy_columnwise;     // where q(dy) for wgrad goes as well
-  void* dbias = nullptr;                // [G, N] in config.type, overwritten; null: not requested
-  void* dx = nullptr;                   // [R, K]
+  QuantizedDirection dy_columnwise;  // where q(dy) for wgrad goes as well
+  void* dbias = nullptr;             // [G, N] in config.type, overwritten; null: not requested
+  void* dx = nullptr;                // [R, K]
 };
 
 struct LinearWgradCall : LinearCall {
-  const void* dy = nullptr;             // [R, N]; with dy_columnwise not read, but for recipe none
-  const void* x = nullptr;              // [R, K]; with x_columnwise not read, but for recipe none
-  QuantizedDirection dy_columnwise;     // quantized before; null data: dy is quantized in this step
+  const void* dy = nullptr;          // [R, N]; with dy_columnwise not read, but for recipe none
+  const void* x = nullptr;           // [R, K]; with x_columnwise not read, but for recipe none
+  QuantizedDirection dy_columnwise;  // quantized before; null data: dy is quantized in this step
   QuantizedDirection x_columnwise;
   const float* dy_scale = nullptr;  // tensor_delayed, where dy is quantized in this step
   const float* x_scale = nullptr;
-  float* dy_amax = nullptr;             // where dy is quantized in this step
-  void* dbias = nullptr;                // only where dy is quantized in this step, or recipe none
-  Format dw_type = Format::f32;         // f32 for a main gradient; bf16, f16
-  bool accumulate = false;              // dw += ...; false: dw is not read
-  void* dw = nullptr;                   // [G*N, K]
-  void* const* dw_list = nullptr;       // in place of dw: host array [G] of device pointers, each [N, K]
+  float* dy_amax = nullptr;        // where dy is quantized in this step
+  void* dbias = nullptr;           // only where dy is quantized in this step, or recipe none
+  Format dw_type = Format::f32;    // f32 for a main gradient; bf16, f16
+  bool accumulate = false;         // dw += ...; false: dw is not read
+  void* dw = nullptr;              // [G*N, K]
+  void* const* dw_list = nullptr;  // in place of dw: host array [G] of device pointers, each [N, K]
 };
 
 // Quantizes dy for a later wgrad, where dgrad is not requested.
@@ -148,9 +148,9 @@ struct LinearGradientCall : LinearCall {
 // as it is, data, scales and amax of both directions. Recipe none: nothing is done.
 struct LinearWeightsCall : LinearCall {  // rows.groups is G; splits and capacity are not looked at
   LinearWeights w;
-  const float* w_scale = nullptr;       // [G]: tensor_delayed
-  float* w_amax = nullptr;              // [G], written: per-tensor recipes
-  const float* noop = nullptr;          // device [1]; null: always renewed
+  const float* w_scale = nullptr;  // [G]: tensor_delayed
+  float* w_amax = nullptr;         // [G], written: per-tensor recipes
+  const float* noop = nullptr;     // device [1]; null: always renewed
   QuantizedStorage cache;
 };
 
@@ -161,8 +161,7 @@ struct LinearDbiasCall : LinearCall {
 
 // Sizes of the workspaces. They depend on sizes, types, path and on which pointers are null, and not on what they point to;
 // `splits` may be null too.
-std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call,
-                                            const LinearKernels& kernels = device_kernels());
+std::int64_t linear_forward_workspace_bytes(const LinearForwardCall& call, const LinearKernels& kernels = device_kernels());
 std::int64_t linear_dgrad_workspace_bytes(const LinearDgradCall& call, const LinearKernels& kernels = device_kernels());
 std::int64_t linear_wgrad_workspace_bytes(const LinearWgradCall& call, const LinearKernels& kernels = device_kernels());
 std::int64_t linear_quantize_gradient_workspace_bytes(const LinearGradientCall& call,
@@ -171,8 +170,7 @@ std::int64_t linear_quantize_weights_workspace_bytes(const LinearWeightsCall& ca
                                                      const LinearKernels& kernels = device_kernels());
 std::int64_t linear_dbias_workspace_bytes(const LinearDbiasCall& call, const LinearKernels& kernels = device_kernels());
 
-LinearReport linear_forward(const LinearForwardCall& call, Stream stream,
-                            const LinearKernels& kernels = device_kernels());
+LinearReport linear_forward(const LinearForwardCall& call, Stream stream, const LinearKernels& kernels = device_kernels());
 LinearReport linear_dgrad(const LinearDgradCall& call, Stream stream, const LinearKernels& kernels = device_kernels());
 LinearReport linear_wgrad(const LinearWgradCall& call, Stream stream, const LinearKernels& kernels = device_kernels());
 LinearReport linear_quantize_gradient(const LinearGradientCall& call, Stream stream,

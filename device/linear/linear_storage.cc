@@ -20,15 +20,12 @@ template <class Blocks>
 std::int64_t scale_bytes(LinearRecipe recipe, LinearTensor tensor, std::int64_t columns, bool columnwise, int groups,
                          Blocks blocks) {
   switch (recipe) {
-    case LinearRecipe::none:
-      return 0;
+    case LinearRecipe::none: return 0;
     case LinearRecipe::tensor_current:
-    case LinearRecipe::tensor_delayed:
-      return std::int64_t{4} * groups;
+    case LinearRecipe::tensor_delayed: return std::int64_t{4} * groups;
     case LinearRecipe::block:
       if (tensor == LinearTensor::weight) {
-        return 4 *
-               (columnwise ? ceil_div(columns, 128) * 4 * blocks(512) : blocks(128) * round_up(ceil_div(columns, 128), 4));
+        return 4 * (columnwise ? ceil_div(columns, 128) * 4 * blocks(512) : blocks(128) * round_up(ceil_div(columns, 128), 4));
       }
       return 4 * (columnwise ? blocks(128) * round_up(columns, 4) : ceil_div(columns, 128) * 4 * blocks(4));
     case LinearRecipe::mxfp8:
@@ -89,8 +86,8 @@ std::int64_t quantized_storage_bytes(const LinearConfig& config, LinearTensor te
   return parts.bytes();
 }
 
-QuantizedStorage quantized_storage(void* memory, const LinearConfig& config, LinearTensor tensor, std::int64_t rows,
-                                   int groups, std::int64_t columns, bool rowwise, bool columnwise) {
+QuantizedStorage quantized_storage(void* memory, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
+                                   std::int64_t columns, bool rowwise, bool columnwise) {
   Parts parts(memory);
   return lay_out(parts, config, tensor, rows, groups, columns, rowwise, columnwise);
 }

@@ -18,7 +18,7 @@ inline bool quantizes(const LinearConfig& config) { return config.recipe != Line
 struct QuantizedDirection {
   void* data = nullptr;  // null: without this direction
   void* scale_inv = nullptr;
-  float* amax = nullptr;      // [G]: nvfp4
+  float* amax = nullptr;  // [G]: nvfp4
 };
 
 // Both. The per-tensor recipes have one scale_inv [G], and the weights of nvfp4 one amax [G], for both directions: the
@@ -34,8 +34,8 @@ struct QuantizedBytes {
 
 // A quantized tensor of `groups` groups in at most `rows` rows of `columns` columns; of weights `rows` is G*N, N a group.
 // Recipe none: nothing.
-QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups, std::int64_t columns,
-                               bool columnwise);
+QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
+                               std::int64_t columns, bool columnwise);
 
 // Bytes of the requested directions, with shared parts counted once, and the storage in memory of that size, 256-byte
 // aligned.

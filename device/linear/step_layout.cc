@@ -67,16 +67,14 @@ struct Step : StepLayout {
 
   GemmOperand weight_operand(const LinearWeights& w, const QuantizedStorage* cache, const float* scale, bool columnwise) {
     if (!quantizes(call.config)) {
-      GemmOperand operand =
-          operand_of(call.config, LinearTensor::weight, {const_cast<void*>(w.data), nullptr, nullptr}, false);
+      GemmOperand operand = operand_of(call.config, LinearTensor::weight, {const_cast<void*>(w.data), nullptr, nullptr}, false);
       operand.data_list = w.list;
       return operand;
     }
     if (cache != nullptr)
       return operand_of(call.config, LinearTensor::weight, columnwise ? cache->columnwise : cache->rowwise, columnwise);
     LinearSource source = weight_source(w, scale);
-    const QuantizedStorage storage =
-        own_storage(LinearTensor::weight, source.rows.capacity, call.K, !columnwise, columnwise);
+    const QuantizedStorage storage = own_storage(LinearTensor::weight, source.rows.capacity, call.K, !columnwise, columnwise);
     quantize(source, storage, report.w);
     return operand_of(call.config, LinearTensor::weight, columnwise ? storage.columnwise : storage.rowwise, columnwise);
   }
@@ -93,13 +91,11 @@ struct Step : StepLayout {
     return source;
   }
 
-  QuantizedStorage own_storage(LinearTensor tensor, std::int64_t capacity, std::int64_t columns, bool rowwise,
-                               bool columnwise) {
+  QuantizedStorage own_storage(LinearTensor tensor, std::int64_t capacity, std::int64_t columns, bool rowwise, bool columnwise) {
     if (!quantizes(call.config)) return {};
     const std::int64_t bytes =
         quantized_storage_bytes(call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise);
-    return quantized_storage(parts.take(bytes), call.config, tensor, capacity, call.rows.groups, columns, rowwise,
-                             columnwise);
+    return quantized_storage(parts.take(bytes), call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise);
   }
 
   // Rowwise in the workspace, columnwise in the caller's buffers, if any.
@@ -178,8 +174,8 @@ void lay_out_parts(Step& step, const LinearForwardCall& call) {
   const QuantizedStorage x = step.rowwise_storage(LinearTensor::activation, call.K, call.x_columnwise);
   GroupedGemmCall& product = step.start_product(GemmLayout::TN, call.config.type);
   product.w = step.weight_operand(call.w, call.cache, call.w_scale, false);
-  product.x = step.rows_operand(rows_source(step, LinearTensor::activation, call.x, call.x_scale, call.x_amax), x, false,
-                                step.report.x);
+  product.x =
+      step.rows_operand(rows_source(step, LinearTensor::activation, call.x, call.x_scale, call.x_amax), x, false, step.report.x);
   product.bias = call.bias;
   product.d = call.y;
 }

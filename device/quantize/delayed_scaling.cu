@@ -130,12 +130,13 @@ void check_update(const DelayedUpdateCall& call) {
 void update_delayed_scaling(const DelayedUpdateCall& call, Stream stream) {
   check_update(call);
   if (call.count == 0) return;
-  const CallDevice device(stream, {{"history", call.history}, {"scale", call.scale}, {"new_history", call.new_history},
-                                   {"new_scale", call.new_scale}});
+  const CallDevice device(
+      stream,
+      {{"history", call.history}, {"scale", call.scale}, {"new_history", call.new_history}, {"new_scale", call.new_scale}});
   const float power = static_cast<float>(std::ldexp(1.0, -call.config.margin));
   const auto blocks = static_cast<unsigned>((call.count + kTensors - 1) / kTensors);
-  launch_kernel("delayed_scaling: update", update, blocks, kTensors * kWarps, 0, stream,
-                call, largest_code(call.config.output) * power);
+  launch_kernel("delayed_scaling: update", update, blocks, kTensors * kWarps, 0, stream, call,
+                largest_code(call.config.output) * power);
 }
 
 void grouped_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop, float* amax,
@@ -163,8 +164,8 @@ void scale_from_amax(const float* amax, int groups, Format output, bool pow2, fl
   require_pointer(amax, "amax", 4);
   const CallDevice device(stream, {{"amax", amax}, {"scale", scale}, {"scale_inv", scale_inv}});
   const auto blocks = static_cast<unsigned>((std::int64_t{groups} + kScaleThreads - 1) / kScaleThreads);
-  launch_kernel("delayed_scaling: scales_of", scales_of, blocks, kScaleThreads, 0, stream,
-                amax, groups, largest_code(output), pow2, epsilon, noop, scale, scale_inv);
+  launch_kernel("delayed_scaling: scales_of", scales_of, blocks, kScaleThreads, 0, stream, amax, groups, largest_code(output),
+                pow2, epsilon, noop, scale, scale_inv);
 }
 
 }  // namespace assay::device

@@ -24,8 +24,8 @@ struct MatrixPatch {
 // `x` is the patch's first element, `columns` the distance between rows; rows and columns of the patch that lie
 // inside.
 template <Format X, bool kAligned, int kRows>
-__device__ __forceinline__ void load_patch(MatrixPatch<X, kRows>& patch, const void* x, std::int64_t columns,
-                                           int rows_inside, int columns_inside) {
+__device__ __forceinline__ void load_patch(MatrixPatch<X, kRows>& patch, const void* x, std::int64_t columns, int rows_inside,
+                                           int columns_inside) {
   constexpr int kBytes = Element<X>::kBytes, kWords = MatrixPatch<X, kRows>::kWords;
   const auto* row = static_cast<const unsigned char*>(x);
 #pragma unroll

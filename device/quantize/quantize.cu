@@ -106,14 +106,10 @@ std::int64_t needed_workspace(const QuantizeCall& call) {
   const auto of_recipe = [&] {
     switch (call.config.recipe) {
       case Recipe::block_1x128:
-      case Recipe::block_128x128:
-        return fp8_block_workspace_bytes(call);
-      case Recipe::mxfp8:
-        return mxfp8_workspace_bytes(call);
-      case Recipe::nvfp4:
-        return nvfp4_workspace_bytes(call);
-      default:
-        return per_tensor_workspace_bytes(call);
+      case Recipe::block_128x128: return fp8_block_workspace_bytes(call);
+      case Recipe::mxfp8: return mxfp8_workspace_bytes(call);
+      case Recipe::nvfp4: return nvfp4_workspace_bytes(call);
+      default: return per_tensor_workspace_bytes(call);
     }
   };
   return std::max<std::int64_t>(of_recipe(), call.config.dbias ? dbias_workspace_bytes(dbias_of(call)) : 0);
@@ -142,8 +138,8 @@ void quantize(const QuantizeCall& call, Stream stream) {
   QuantizeConfig& config = active.config;
   const QuantizeOutput& output = call.output;
   const bool per_tensor = is_per_tensor(config.recipe), nvfp4 = config.recipe == Recipe::nvfp4;
-  config.rowwise &= output.rowwise_data != nullptr || (!per_tensor && output.rowwise_scale_inv != nullptr) ||
-                    (nvfp4 && output.amax != nullptr);
+  config.rowwise &=
+      output.rowwise_data != nullptr || (!per_tensor && output.rowwise_scale_inv != nullptr) || (nvfp4 && output.amax != nullptr);
   config.columnwise &= output.columnwise_data != nullptr || (!per_tensor && output.columnwise_scale_inv != nullptr) ||
                        (nvfp4 && output.columnwise_amax != nullptr);
   config.dbias &= output.dbias != nullptr;

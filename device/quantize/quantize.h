@@ -17,23 +17,23 @@ namespace assay::device {
 
 struct QuantizeCall {
   QuantizeConfig config;
-  Format x_type = Format::bf16;    // bf16, f16 or f32
-  const void* x = nullptr;         // device, [rows.capacity, columns], 16-byte aligned
+  Format x_type = Format::bf16;  // bf16, f16 or f32
+  const void* x = nullptr;       // device, [rows.capacity, columns], 16-byte aligned
   Rows rows;
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Columnwise codes of FP8 blocks rely
                                    // on a multiple of 16: groups are then as fast as one tensor, and quantize() sees to it
                                    // that the promise holds (kStatusUnalignedRows, and nothing is written). Others ignore it
   std::int64_t columns = 0;
-  const float* scale = nullptr;            // device [G]: tensor_delayed
-  const float* amax = nullptr;             // device [G]: nvfp4; null: max |x| of the group
-  const float* columnwise_amax = nullptr;  // device [G]: nvfp4
-  const float* noop = nullptr;             // device [1]: exactly 1.0 and nothing is written
-  const std::uint8_t* rowwise_random = nullptr;     // device: nvfp4 stochastic rounding
+  const float* scale = nullptr;                  // device [G]: tensor_delayed
+  const float* amax = nullptr;                   // device [G]: nvfp4; null: max |x| of the group
+  const float* columnwise_amax = nullptr;        // device [G]: nvfp4
+  const float* noop = nullptr;                   // device [1]: exactly 1.0 and nothing is written
+  const std::uint8_t* rowwise_random = nullptr;  // device: nvfp4 stochastic rounding
   const std::uint8_t* columnwise_random = nullptr;
-  QuantizeOutput output;                   // device pointers; null: not requested
-  void* workspace = nullptr;               // device, 256-byte aligned, quantize_workspace_bytes(); contents undefined
+  QuantizeOutput output;      // device pointers; null: not requested
+  void* workspace = nullptr;  // device, 256-byte aligned, quantize_workspace_bytes(); contents undefined
   std::int64_t workspace_bytes = 0;
-  std::uint32_t* status = nullptr;         // device [1], or null
+  std::uint32_t* status = nullptr;  // device [1], or null
 };
 
 // Device memory that a call needs besides its tensors. Depends on sizes and configuration only, not on splits.

@@ -8,16 +8,15 @@
 
 #include "device/layout/check_rows.h"
 #include "device/support/format_name.h"
-#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
 
 namespace assay::device {
 
 inline constexpr std::int64_t kMaxColumns = kMaxRows;
 
 inline const char* recipe_name(Recipe recipe) {
-  constexpr const char* kNames[] = {"tensor_current", "tensor_delayed", "block_1x128",
-                                    "block_128x128",  "mxfp8",          "nvfp4"};
+  constexpr const char* kNames[] = {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"};
   const auto index = static_cast<std::uint32_t>(recipe);
   return index < std::size(kNames) ? kNames[index] : "an unknown recipe";
 }

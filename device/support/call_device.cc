@@ -33,8 +33,8 @@ CallDevice::CallDevice(Stream stream, std::initializer_list<NamedTensor> tensors
       device = here;
       first = tensor.name;
     } else if (here != device) {
-      throw InvalidArgument(std::string(tensor.name) + " is on device " + std::to_string(here) + ": expected device " + std::to_string(device) +
-                            ", where " + first + " is");
+      throw InvalidArgument(std::string(tensor.name) + " is on device " + std::to_string(here) + ": expected device " +
+                            std::to_string(device) + ", where " + first + " is");
     }
   }
   if (device < 0) return;
@@ -47,8 +47,8 @@ CallDevice::CallDevice(Stream stream, std::initializer_list<NamedTensor> tensors
   const int of_stream = cuda.device_of(stream);
   if (of_stream == device) return;
   if (before_ >= 0) cuda.set_current_device(before_);
-  throw InvalidArgument("stream is of device " + std::to_string(of_stream) + ": expected one of device " + std::to_string(device) + ", where " +
-                        first + " is");
+  throw InvalidArgument("stream is of device " + std::to_string(of_stream) + ": expected one of device " +
+                        std::to_string(device) + ", where " + first + " is");
 }
 
 CallDevice::~CallDevice() {

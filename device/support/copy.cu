@@ -17,8 +17,8 @@ __global__ void __launch_bounds__(kThreads) copy_floats(const float* noop, const
 
 void copy_unless_skipped(const float* noop, const float* from, float* to, std::int64_t count, Stream stream) {
   if (count <= 0) return;
-  launch_kernel("copy_floats", copy_floats, static_cast<unsigned>((count + kThreads - 1) / kThreads), kThreads, 0, stream,
-                noop, from, to, count);
+  launch_kernel("copy_floats", copy_floats, static_cast<unsigned>((count + kThreads - 1) / kThreads), kThreads, 0, stream, noop,
+                from, to, count);
 }
 
 }  // namespace assay::device

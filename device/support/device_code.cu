@@ -19,7 +19,9 @@ std::string missing_device_code() {
   const cudaError_t found = known ? cudaFuncGetAttributes(&attributes, probe) : cudaSuccess;
   static_cast<void>(cudaGetLastError());  // this query must not cause an error of a later call
   // Other errors do not concern device code; the next call reports them.
-  if (found != cudaErrorNoKernelImageForDevice && found != cudaErrorInvalidDeviceFunction && found != cudaErrorUnsupportedPtxVersion) return "";
+  if (found != cudaErrorNoKernelImageForDevice && found != cudaErrorInvalidDeviceFunction &&
+      found != cudaErrorUnsupportedPtxVersion)
+    return "";
   const std::string number = std::to_string(10 * major + minor);
   return "this build has device code for " ASSAY_DEVICE_CODE ", and none that runs on sm" + number +
          ": build with ASSAY_CUDA_ARCHITECTURES=" + number + "-real";

@@ -6,8 +6,13 @@
 namespace assay::device {
 
 DeviceMemory::DeviceMemory(const MemorySource& source, const Allocator& allocator, Stream stream, std::int64_t bytes)
-    : source_(&source), allocator_(allocator), stream_(stream), device_(source.current_device()), bytes_(std::max<std::int64_t>(bytes, 1)) {
-  data_ = allocator.allocate != nullptr ? allocator.allocate(allocator.context, bytes_, device_, stream) : source.allocate(bytes_);
+    : source_(&source),
+      allocator_(allocator),
+      stream_(stream),
+      device_(source.current_device()),
+      bytes_(std::max<std::int64_t>(bytes, 1)) {
+  data_ =
+      allocator.allocate != nullptr ? allocator.allocate(allocator.context, bytes_, device_, stream) : source.allocate(bytes_);
 }
 
 DeviceMemory::~DeviceMemory() {

@@ -14,8 +14,8 @@ namespace assay::device {
 
 // `name` appears in the error. Errors: CudaError.
 template <class... Parameters, class... Arguments>
-void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
-            Arguments&&... arguments) {
+void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                   Stream stream, Arguments&&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = block;

@@ -61,7 +61,8 @@ void release(void* memory) {
 void upload(void* to, const void* from_host, std::int64_t bytes) {
   const RelaxedCapture relaxed;
   const OwnStream stream;
-  check_cuda(cudaMemcpyAsync(to, from_host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream.get()), "cudaMemcpyAsync");
+  check_cuda(cudaMemcpyAsync(to, from_host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream.get()),
+             "cudaMemcpyAsync");
   check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
 }
 
@@ -107,8 +108,8 @@ void when_graph_ends(Stream stream, void (*ended)(void*), void* argument) {
 }  // namespace
 
 const MemorySource& device_memory() {
-  static constexpr MemorySource kMemory{allocate,  release,    upload, current_device, set_current_device,
-                                        device_of, capture_of, when_graph_ends};
+  static constexpr MemorySource kMemory{allocate,           release,   upload,     current_device,
+                                        set_current_device, device_of, capture_of, when_graph_ends};
   return kMemory;
 }
 

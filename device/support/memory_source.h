@@ -66,7 +66,8 @@ class DeviceMemory {
 // Makes `device` current until the end of the scope, then the one that was current before.
 class DeviceScope {
  public:
-  DeviceScope(const MemorySource& source, int device) : source_(source), before_(source.current_device()), changed_(before_ != device) {
+  DeviceScope(const MemorySource& source, int device)
+      : source_(source), before_(source.current_device()), changed_(before_ != device) {
     if (changed_) source_.set_current_device(device);
   }
   ~DeviceScope() {

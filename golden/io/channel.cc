@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "golden/io/stored_type.h"
-#include "reference/types/tensor.h"
 #include "golden/io/utf8.h"
 #include "reference/types/error.h"
+#include "reference/types/tensor.h"
 
 namespace assay::golden {
 namespace {

@@ -47,8 +47,7 @@ class Sender {
 class Receiver {
  public:
   using Clock = std::chrono::steady_clock;
-  explicit Receiver(int socket, Clock::time_point deadline = Clock::time_point::max())
-      : socket_(socket), deadline_(deadline) {}
+  explicit Receiver(int socket, Clock::time_point deadline = Clock::time_point::max()) : socket_(socket), deadline_(deadline) {}
   void extend(Clock::time_point deadline) { deadline_ = deadline; }
 
   std::uint64_t number(std::uint64_t limit);

@@ -6,8 +6,8 @@
 #include "golden/io/hdf5_handle.h"
 #include "golden/io/read_attribute.h"
 #include "golden/io/stored_type.h"
-#include "reference/types/tensor.h"
 #include "reference/types/error.h"
+#include "reference/types/tensor.h"
 
 namespace assay::golden {
 namespace {
@@ -47,8 +47,8 @@ void read_shape(const ReadContext& context, hid_t dataset, const std::string& pa
   if (empty) elements = 0;
   found.bytes = static_cast<std::int64_t>(elements) * stored_bytes(found.type);  // below 2^63: elements < 2^60
   if (found.bytes > capacity(context)) {
-    context.fail(path, "claims " + show(elements) + " elements of " + std::string(name_of(found.type)) +
-                   ": more than the file can hold");
+    context.fail(
+        path, "claims " + show(elements) + " elements of " + std::string(name_of(found.type)) + ": more than the file can hold");
   }
 }
 
@@ -71,8 +71,8 @@ void check_chunks(const ReadContext& context, hid_t creation, const std::string&
     unsigned config = 0;
     std::size_t values = 0;
     std::array<char, 64> name{};
-    const H5Z_filter_t filter = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr,
-                                               name.size() - 1, name.data(), &config);
+    const H5Z_filter_t filter =
+        H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, name.size() - 1, name.data(), &config);
     if (filter < 0) context.fail_hdf5(path, "its filters cannot be read");
     const std::string shown = "filter " + show(filter) + (name[0] == 0 ? "" : std::string(" (") + name.data() + ")");
     // 1 to 6 come with HDF5; a query about another would make it search for a plug-in to load.

@@ -111,12 +111,15 @@ void ReadingProcess::fail_ended(const std::string& name) {
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (signal == SIGKILL) machine("out of memory: the process that read this file was killed (signal 9)");
   if (is_short_of_memory_) machine("out of memory while this file was read: too little is left, or allowed (ulimit -v)");
-  if (signal == SIGALRM) throw FixtureError(name, object, "reading it takes too long: the file is damaged or the machine too slow");
-  if (signal != 0) throw FixtureError(name, object, "libhdf5 crashed on this file (signal " + show(signal) + "): the file is damaged");
+  if (signal == SIGALRM)
+    throw FixtureError(name, object, "reading it takes too long: the file is damaged or the machine too slow");
+  if (signal != 0)
+    throw FixtureError(name, object, "libhdf5 crashed on this file (signal " + show(signal) + "): the file is damaged");
   if (WEXITSTATUS(status) == kLackedMemoryStatus) {
     throw FixtureError(name, object, "needs more memory than a valid file: the file is damaged");
   }
-  throw FixtureError(name, object, "libhdf5 ended the reading process (exit status " + show(WEXITSTATUS(status)) + "): the file is damaged");
+  throw FixtureError(name, object,
+                     "libhdf5 ended the reading process (exit status " + show(WEXITSTATUS(status)) + "): the file is damaged");
 }
 
 Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_out) {
@@ -125,8 +128,7 @@ Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_ou
   if (child_ < 0) start();
   const auto after = [](double seconds) {
     const double bounded = std::min(seconds, 1e9);
-    return Receiver::Clock::now() + std::chrono::duration_cast<Receiver::Clock::duration>(
-                                        std::chrono::duration<double>(bounded));
+    return Receiver::Clock::now() + std::chrono::duration_cast<Receiver::Clock::duration>(std::chrono::duration<double>(bounded));
   };
   double allowed = time_for(containment_, stored_size(name.c_str()));
   try {
@@ -157,7 +159,10 @@ Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_ou
       }
       if (is_limited_) {  // libraries that lack memory fail in various ways, which look like damage
         stop();
-        throw MachineError(name + ": out of memory while this file was read, or damaged: under so low a limit (ulimit -v) one looks like the other: " + reason);
+        throw MachineError(
+            name +
+            ": out of memory while this file was read, or damaged: under so low a limit (ulimit -v) one looks like the other: " +
+            reason);
       }
       throw FixtureError(name, object, reason);
     }
@@ -166,9 +171,11 @@ Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_ou
     fail_ended(name);
   } catch (const ChannelTimeout&) {
     stop();
-    if (is_limited_) throw MachineError(name + ": out of memory, or of time, while this file was read: too little is allowed (ulimit -v)");
-    throw FixtureError(name, object_at_work(),
-                       "reading it takes longer than " + show(std::round(10 * allowed) / 10) + " s: the file is damaged, or too large");
+    if (is_limited_)
+      throw MachineError(name + ": out of memory, or of time, while this file was read: too little is allowed (ulimit -v)");
+    throw FixtureError(
+        name, object_at_work(),
+        "reading it takes longer than " + show(std::round(10 * allowed) / 10) + " s: the file is damaged, or too large");
   } catch (const ChannelNonsense&) {
     stop();
     throw FixtureError(name, "", "the reading process sent no fixture: the file is damaged");

@@ -43,7 +43,8 @@ struct Containment {
 // The child is forked without exec, so it may be called from any thread; the child has no core dump, no output, loads no
 // code, and (except under AddressSanitizer, whose shadow takes terabytes of address space) has the limit of address space
 // given above. It ends by itself if this process dies.
-Fixture read_fixture_contained(const std::filesystem::path& path, const Containment& containment = {}, LeftOut* left_out = nullptr);
+Fixture read_fixture_contained(const std::filesystem::path& path, const Containment& containment = {},
+                               LeftOut* left_out = nullptr);
 
 struct WorkingOn;
 

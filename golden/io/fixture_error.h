@@ -17,7 +17,9 @@ class FixtureError : public std::runtime_error {
  public:
   FixtureError(std::string_view file, std::string_view object, std::string_view reason)
       : std::runtime_error(one_line(file) + ": " + (object.empty() ? "" : one_line(object) + ": ") + one_line(reason)),
-        file_(file), object_(object), reason_(reason) {}
+        file_(file),
+        object_(object),
+        reason_(reason) {}
   const std::string& file() const { return file_; }
   const std::string& object() const { return object_; }
   const std::string& reason() const { return reason_; }

@@ -10,9 +10,9 @@
 #include "golden/io/contained_reader.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/sha256.h"
-#include "reference/types/tensor.h"
 #include "golden/io/text_file.h"
 #include "reference/types/error.h"
+#include "reference/types/tensor.h"
 
 namespace assay::golden {
 namespace {
@@ -55,9 +55,7 @@ class ManifestReader {
   }
 
  private:
-  [[noreturn]] void fail(std::string_view object, std::string_view reason) const {
-    throw FixtureError(path_, object, reason);
-  }
+  [[noreturn]] void fail(std::string_view object, std::string_view reason) const { throw FixtureError(path_, object, reason); }
 
   ManifestEntry entry(const Json& json, const std::string& at) const {
     if (!json.is_object()) fail(at, "is not an object");

@@ -56,7 +56,8 @@ std::int64_t address_space_used() {
 
 std::int64_t address_space_left() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > rlim_t{INT64_MAX}) return INT64_MAX;
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > rlim_t{INT64_MAX})
+    return INT64_MAX;
   return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - std::max<std::int64_t>(address_space_used(), 0), 0);
 }
 

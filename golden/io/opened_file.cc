@@ -59,7 +59,8 @@ struct stat OpenedFile::state() const {
   void* descriptor = nullptr;  // an int's, for the driver that was chosen above
   struct stat found {};
   if (H5Fget_vfd_handle(file_.get(), H5P_DEFAULT, &descriptor) < 0) context_.fail_hdf5("", "HDF5 does not give its descriptor");
-  if (::fstat(*static_cast<int*>(descriptor), &found) != 0) context_.fail("", std::string("cannot be read: ") + std::strerror(errno));
+  if (::fstat(*static_cast<int*>(descriptor), &found) != 0)
+    context_.fail("", std::string("cannot be read: ") + std::strerror(errno));
   return found;
 }
 

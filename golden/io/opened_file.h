@@ -25,7 +25,7 @@ class OpenedFile {
 
   ReadContext& context_;
   Handle file_;
-  struct stat opened_{};
+  struct stat opened_ {};
 };
 
 }  // namespace assay::golden

@@ -32,7 +32,8 @@ class ReadContext {
   void take_text(std::string_view object, std::size_t bytes) {
     text_left_ -= static_cast<std::int64_t>(bytes);
     if (text_left_ < 0) {
-      fail(object, "brings names and strings of this file to more than the limit of " + std::to_string(limits_.all_text) + " bytes");
+      fail(object,
+           "brings names and strings of this file to more than the limit of " + std::to_string(limits_.all_text) + " bytes");
     }
   }
 

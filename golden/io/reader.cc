@@ -10,9 +10,9 @@
 #include "golden/io/read_attribute.h"
 #include "golden/io/read_context.h"
 #include "golden/io/stored_type.h"
-#include "reference/types/tensor.h"
 #include "golden/io/utf8.h"
 #include "reference/types/error.h"
+#include "reference/types/tensor.h"
 
 namespace assay::golden {
 namespace {
@@ -51,8 +51,7 @@ class Reader {
     for (const auto& [path, address] : outside_) {
       if (!datasets_.contains(address)) leave_out("dataset " + path);
     }
-    std::sort(fixture_.cases.begin(), fixture_.cases.end(),
-              [](const Case& a, const Case& b) { return a.name < b.name; });
+    std::sort(fixture_.cases.begin(), fixture_.cases.end(), [](const Case& a, const Case& b) { return a.name < b.name; });
     return std::move(fixture_);
   }
 
@@ -68,7 +67,7 @@ class Reader {
     fixture_.schema = std::get<std::int64_t>(schema);
     if (fixture_.schema > kNewestSchema) {
       context_.fail("/", "assay_schema is " + show(fixture_.schema) + ": this build reads up to " + show(kNewestSchema) +
-                    "; the file was made for a newer one");
+                             "; the file was made for a newer one");
     }
     if (fixture_.schema < 1) context_.fail("/", "assay_schema is " + show(fixture_.schema) + ": expected 1");
     if (has_attribute(context_, root.get(), "/", "provenance")) {
@@ -152,7 +151,8 @@ class Reader {
       if (name != "op") {
         made.attributes.emplace(name, std::move(value));
       } else if (std::string* op = std::get_if<std::string>(&value)) {
-        if (op->empty() || !is_printable_utf8(*op)) context_.fail(shown, "attribute op is '" + *op + "': expected the name of an op");
+        if (op->empty() || !is_printable_utf8(*op))
+          context_.fail(shown, "attribute op is '" + *op + "': expected the name of an op");
         made.op = std::move(*op);
       } else {
         context_.fail(shown, "attribute op is a number: expected a string");
@@ -163,7 +163,8 @@ class Reader {
   }
 
   void read_tensors(hid_t group, const std::string& path, std::size_t index, bool is_output) {
-    if (has_attribute(context_, group, path, "op")) context_.fail(path, "has an attribute op: in/ and out/ of a case cannot be cases");
+    if (has_attribute(context_, group, path, "op"))
+      context_.fail(path, "has an attribute op: in/ and out/ of a case cannot be cases");
     for (const Link& link : links_of(group, path)) {
       const std::string child_path = path + "/" + link.name;
       context_.begin(child_path);
@@ -177,7 +178,8 @@ class Reader {
       }
       const Dataset& dataset = known->second;
       if (__builtin_add_overflow(total_, dataset.bytes, &total_) || total_ > context_.limits().bytes) {
-        context_.fail(child_path, "brings the tensors of this file to more than the limit of " + show(context_.limits().bytes) + " bytes");
+        context_.fail(child_path,
+                      "brings the tensors of this file to more than the limit of " + show(context_.limits().bytes) + " bytes");
       }
       Case& owner = fixture_.cases[index];
       (is_output ? owner.out : owner.in).emplace(link.name, Tensor{dataset.type, dataset.shape, {}});
@@ -202,14 +204,16 @@ class Reader {
     };
     const herr_t status = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, add, &found);
     if (status < 0) context_.fail_hdf5(path, "its links cannot be listed");
-    if (status > 0) context_.fail(path, "brings the file to more than the limit of " + show(context_.limits().objects) + " objects");
+    if (status > 0)
+      context_.fail(path, "brings the file to more than the limit of " + show(context_.limits().objects) + " objects");
     objects_ += static_cast<std::int64_t>(found.links.size());
     for (const Link& link : found.links) {
       check_name(context_, path, "a link", link.name);
       context_.take_text(path, path.size() + link.name.size());
     }
     // In order of their names; a damaged index can hold one twice.
-    const auto twice = std::adjacent_find(found.links.begin(), found.links.end(), [](const Link& a, const Link& b) { return a.name == b.name; });
+    const auto twice =
+        std::adjacent_find(found.links.begin(), found.links.end(), [](const Link& a, const Link& b) { return a.name == b.name; });
     if (twice != found.links.end()) context_.fail(path, "holds two links named '" + twice->name + "'");
     return std::move(found.links);
   }

@@ -16,12 +16,12 @@ namespace assay::golden {
 inline constexpr std::int64_t kNewestSchema = 2;
 
 struct ReadLimits {
-  std::int64_t bytes = std::int64_t{8} << 30;  // of all tensors together; a shared dataset counts once for each link
-  std::int64_t objects = 1'000'000;            // links, and so groups and datasets, in the file
-  std::int64_t attributes = 1'000;             // of one object
-  std::int64_t text = std::int64_t{16} << 20;  // bytes of one string
+  std::int64_t bytes = std::int64_t{8} << 30;       // of all tensors together; a shared dataset counts once for each link
+  std::int64_t objects = 1'000'000;                 // links, and so groups and datasets, in the file
+  std::int64_t attributes = 1'000;                  // of one object
+  std::int64_t text = std::int64_t{16} << 20;       // bytes of one string
   std::int64_t all_text = std::int64_t{256} << 20;  // bytes of all paths, names and strings; a shared one counts at each use
-  int depth = 64;                              // of groups in groups
+  int depth = 64;                                   // of groups in groups
 };
 
 // Objects of a file that are not part of the fixture and are not read: attributes of groups that are not cases and of datasets,

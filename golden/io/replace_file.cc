@@ -76,9 +76,12 @@ class TemporaryFile {
 }  // namespace
 
 OutputError::OutputError(const std::string& file, int error, const std::string& reason)
-    : FixtureError(file, "", reason.empty() ? std::string("cannot be written: ") + std::strerror(error) : reason), error_(error) {}
+    : FixtureError(file, "", reason.empty() ? std::string("cannot be written: ") + std::strerror(error) : reason),
+      error_(error) {}
 
-bool OutputError::is_machine() const { return error_ == ENOSPC || error_ == EDQUOT || error_ == EIO || error_ == EFBIG || error_ == EMFILE || error_ == ENFILE; }
+bool OutputError::is_machine() const {
+  return error_ == ENOSPC || error_ == EDQUOT || error_ == EIO || error_ == EFBIG || error_ == EMFILE || error_ == ENFILE;
+}
 
 std::filesystem::path link_target(const std::filesystem::path& path) {
   std::filesystem::path target = path;
@@ -97,7 +100,8 @@ namespace {
 // The file to write. Errors: as replace_file.
 std::filesystem::path checked_target(const std::filesystem::path& path) {
   std::error_code error;
-  const std::filesystem::path target = std::filesystem::is_symlink(std::filesystem::symlink_status(path, error)) ? link_target(path) : path;
+  const std::filesystem::path target =
+      std::filesystem::is_symlink(std::filesystem::symlink_status(path, error)) ? link_target(path) : path;
   const std::filesystem::file_status status = std::filesystem::status(target, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     throw OutputError(path.string(), EINVAL, "cannot be written: it is not a regular file");  // such as /dev/null

@@ -12,7 +12,8 @@ namespace assay::golden {
 // A file that cannot be written, as opposed to a damaged fixture. `error()` is the errno: no such folder, disk full.
 class OutputError : public FixtureError {
  public:
-  OutputError(const std::string& file, int error, const std::string& reason = "");  // no reason: "cannot be written: " and the errno's text
+  OutputError(const std::string& file, int error,
+              const std::string& reason = "");  // no reason: "cannot be written: " and the errno's text
   int error() const { return error_; }
   // Whether the cause is the machine (a full disk, a failing device) and not the path.
   bool is_machine() const;

@@ -17,9 +17,9 @@ struct Dtype {
 
 // golden/schema.md, "Types".
 constexpr Dtype kDtypes[] = {
-    {Format::f32, Storage::f32},  {Format::i32, Storage::i32},  {Format::i64, Storage::i64},
-    {Format::bf16, Storage::u16}, {Format::f16, Storage::u16},  {Format::e4m3, Storage::u8},
-    {Format::e5m2, Storage::u8},  {Format::e8m0, Storage::u8},  {Format::e2m1, Storage::u8},
+    {Format::f32, Storage::f32},  {Format::i32, Storage::i32}, {Format::i64, Storage::i64},
+    {Format::bf16, Storage::u16}, {Format::f16, Storage::u16}, {Format::e4m3, Storage::u8},
+    {Format::e5m2, Storage::u8},  {Format::e8m0, Storage::u8}, {Format::e2m1, Storage::u8},
 };
 
 Storage storage_of(Format format) {
@@ -104,6 +104,7 @@ std::optional<StoredNumber> stored_number(hid_t type) {
   const struct {
     hid_t little, big;
     StoredNumber number;
+    // clang-format off
   } kNumbers[] = {
       {H5T_STD_I8LE, H5T_STD_I8BE, {1, false, true, false}},    {H5T_STD_U8LE, H5T_STD_U8BE, {1, false, false, false}},
       {H5T_STD_I16LE, H5T_STD_I16BE, {2, false, true, false}},  {H5T_STD_U16LE, H5T_STD_U16BE, {2, false, false, false}},
@@ -112,6 +113,7 @@ std::optional<StoredNumber> stored_number(hid_t type) {
       {H5T_IEEE_F32LE, H5T_IEEE_F32BE, {4, true, true, false}}, {H5T_IEEE_F64LE, H5T_IEEE_F64BE, {8, true, true, false}},
       {half_types().little, half_types().big, {2, true, true, false}},
   };
+  // clang-format on
   constexpr bool kIsLittle = std::endian::native == std::endian::little;
   for (const auto& each : kNumbers) {
     StoredNumber number = each.number;

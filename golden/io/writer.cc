@@ -5,27 +5,27 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
-#include <string_view>
 #include <stdexcept>
+#include <string_view>
 
 #include "golden/io/hdf5_handle.h"
 #include "golden/io/reader.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/sha256.h"
 #include "golden/io/stored_type.h"
-#include "reference/types/tensor.h"
 #include "golden/io/utf8.h"
 #include "reference/types/error.h"
+#include "reference/types/tensor.h"
 
 namespace assay::golden {
 namespace {
 
-constexpr std::int64_t kSmallestCompressed = 1024;          // bytes; below, a chunk's index costs more than it saves
+constexpr std::int64_t kSmallestCompressed = 1024;             // bytes; below, a chunk's index costs more than it saves
 constexpr std::int64_t kLargestChunk = std::int64_t{1} << 20;  // bytes; HDF5's chunk cache is no larger
 constexpr unsigned kGzipLevel = 6;
 constexpr int kLargestRank = 8;
-constexpr std::size_t kGrowth = std::size_t{1} << 20;       // of the image in memory
-constexpr unsigned kCompactAttributes = 64;                 // more than these go to an indexed heap
+constexpr std::size_t kGrowth = std::size_t{1} << 20;  // of the image in memory
+constexpr unsigned kCompactAttributes = 64;            // more than these go to an indexed heap
 
 // ---- checks that the fixture can be read back unchanged
 
@@ -52,8 +52,8 @@ void check_tensors(const std::string& where, const std::map<std::string, Tensor>
     require(tensor.shape.size() <= kLargestRank, what, shape_text(tensor.shape), "at most 8 extents");
     std::int64_t bytes = 0;
     const bool fits = !__builtin_mul_overflow(element_count(tensor.shape), stored_bytes(tensor.type), &bytes);
-    require(fits && static_cast<std::uint64_t>(bytes) == tensor.bytes.size(), what,
-            show(tensor.bytes.size()) + " bytes", "as many as the shape " + shape_text(tensor.shape) + " needs");
+    require(fits && static_cast<std::uint64_t>(bytes) == tensor.bytes.size(), what, show(tensor.bytes.size()) + " bytes",
+            "as many as the shape " + shape_text(tensor.shape) + " needs");
   }
 }
 
@@ -70,8 +70,7 @@ void check(const Fixture& fixture) {
       require(is_name(part), what, "no name for a group", "parts between '/' of UTF-8 without control characters");
     }
     require(names.insert(each.name).second, what, "named twice", "names that differ");
-    require(!each.op.empty() && is_printable_utf8(each.op), what + ", op", "'" + one_line(each.op) + "'",
-            "the name of an op");
+    require(!each.op.empty() && is_printable_utf8(each.op), what + ", op", "'" + one_line(each.op) + "'", "the name of an op");
     for (const auto& [name, value] : each.attributes) {
       const std::string attribute = what + ", attribute " + one_line(name);
       require(is_name(name) && name != "op", attribute, "reserved or no name", "UTF-8 other than op, without '/'");
@@ -92,8 +91,8 @@ void check(const Fixture& fixture) {
     bool inside_case = names.contains("/");
     for (const std::string& part : parts) {
       prefix += (prefix.empty() ? "" : "/") + part;
-      require(!inside_case || (part != "in" && part != "out" && names.contains(prefix)), "case " + one_line(name),
-              "in a case", "a group that is no case, or a case directly in another");
+      require(!inside_case || (part != "in" && part != "out" && names.contains(prefix)), "case " + one_line(name), "in a case",
+              "a group that is no case, or a case directly in another");
       inside_case = names.contains(prefix);
     }
   }
@@ -117,9 +116,7 @@ class Image {
     calls.image_memcpy = [](void* to, const void* from, std::size_t size, H5FD_file_image_op_t, void*) {
       return std::memcpy(to, from, size);
     };
-    calls.image_realloc = [](void* old, std::size_t size, H5FD_file_image_op_t, void* self) {
-      return resize(old, size, self);
-    };
+    calls.image_realloc = [](void* old, std::size_t size, H5FD_file_image_op_t, void* self) { return resize(old, size, self); };
     calls.image_free = [](void*, H5FD_file_image_op_t, void*) -> herr_t { return 0; };  // bytes() comes after
     calls.udata_copy = [](void* self) { return self; };
     calls.udata_free = [](void*) -> herr_t { return 0; };
@@ -227,8 +224,7 @@ class Writer {
     const Handle space = ok(H5Screate(H5S_SCALAR), H5Sclose);
     const Handle naming = utf8_names(H5P_ATTRIBUTE_CREATE);
     const auto write = [&](hid_t file_type, hid_t memory_type, const void* data) {
-      const Handle attribute =
-          ok(H5Acreate2(object, name.c_str(), file_type, space.get(), naming.get(), H5P_DEFAULT), H5Aclose);
+      const Handle attribute = ok(H5Acreate2(object, name.c_str(), file_type, space.get(), naming.get(), H5P_DEFAULT), H5Aclose);
       ok(H5Awrite(attribute.get(), memory_type, data));
     };
     if (const std::int64_t* integer = std::get_if<std::int64_t>(&value)) {
@@ -271,8 +267,8 @@ class Writer {
   void write_dataset(hid_t group, const std::string& name, const Tensor& tensor) {
     std::vector<hsize_t> extents(tensor.shape.begin(), tensor.shape.end());
     const int rank = static_cast<int>(extents.size());
-    const Handle space = rank == 0 ? ok(H5Screate(H5S_SCALAR), H5Sclose)
-                                   : ok(H5Screate_simple(rank, extents.data(), nullptr), H5Sclose);
+    const Handle space =
+        rank == 0 ? ok(H5Screate(H5S_SCALAR), H5Sclose) : ok(H5Screate_simple(rank, extents.data(), nullptr), H5Sclose);
     const Handle creation = ok(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     ok(H5Pset_obj_track_times(creation.get(), false));
     // Otherwise the rest of a last chunk would have random contents.
@@ -286,8 +282,8 @@ class Writer {
     }
     const hid_t type = storage_type(tensor.type);
     const Handle naming = utf8_names(H5P_LINK_CREATE);
-    const Handle dataset = ok(
-        H5Dcreate2(group, name.c_str(), type, space.get(), naming.get(), creation.get(), H5P_DEFAULT), H5Dclose);
+    const Handle dataset =
+        ok(H5Dcreate2(group, name.c_str(), type, space.get(), naming.get(), creation.get(), H5P_DEFAULT), H5Dclose);
     write_attribute(dataset.get(), "dtype", std::string(name_of(tensor.type)));
     if (!tensor.bytes.empty()) write_values(dataset.get(), type, tensor);
   }

@@ -9,9 +9,9 @@
 #include <chrono>
 #include <thread>
 
+#include "golden/io/writer.h"
 #include "golden/tests/sample_fixture.h"
 #include "golden/tests/temporary_folder.h"
-#include "golden/io/writer.h"
 #include "reference/support/parallel.h"
 #include "reference/support/sanitized.h"
 
@@ -69,8 +69,8 @@ TEST_F(ContainedReaderTest, ReportsACrashAndStartsAnew) {
     kill(process.child(), signal);
     const std::string message = error_of(process);
     // A sanitizer's handler turns the signal into an exit.
-    const std::string crash = path_.string() + ": libhdf5 crashed on this file (signal " + std::to_string(signal) +
-                              "): the file is damaged";
+    const std::string crash =
+        path_.string() + ": libhdf5 crashed on this file (signal " + std::to_string(signal) + "): the file is damaged";
     const std::string exit = path_.string() + ": libhdf5 ended the reading process (exit status ";
     EXPECT_TRUE(message == crash || message.rfind(exit, 0) == 0) << message;
     EXPECT_EQ(process.child(), -1);
@@ -100,20 +100,21 @@ TEST_F(ContainedReaderTest, EndsAProcessThatHangs) {
   ASSERT_GT(child, 0);
   kill(child, SIGSTOP);
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(error_of(process),
-            path_.string() + ": reading it takes longer than 0.3 s: the file is damaged, or too large");
+  EXPECT_EQ(error_of(process), path_.string() + ": reading it takes longer than 0.3 s: the file is damaged, or too large");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   EXPECT_EQ(kill(child, 0), -1) << "the process is still there";
 }
 
 TEST_F(ContainedReaderTest, KeepsToItsLimits) {
   ReadingProcess process({.limits = {.bytes = 100}, .seconds = 30, .log = -1});
-  EXPECT_EQ(error_of(process), path_.string() + ": /group/case/out/rowwise_data: brings the tensors of this file to "
-                                                "more than the limit of 100 bytes");
+  EXPECT_EQ(error_of(process), path_.string() +
+                                   ": /group/case/out/rowwise_data: brings the tensors of this file to "
+                                   "more than the limit of 100 bytes");
 }
 
 TEST_F(ContainedReaderTest, WorksFromManyThreads) {
-  if (kAddressSanitizer) GTEST_SKIP() << "compiled with AddressSanitizer, whose allocator may hang in a child that was forked among threads";
+  if (kAddressSanitizer)
+    GTEST_SKIP() << "compiled with AddressSanitizer, whose allocator may hang in a child that was forked among threads";
   std::atomic<int> right{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -126,7 +127,8 @@ TEST_F(ContainedReaderTest, WorksFromManyThreads) {
 }
 
 TEST_F(ContainedReaderTest, WorksWhileOtherThreadsReadInThisProcess) {
-  if (kAddressSanitizer) GTEST_SKIP() << "compiled with AddressSanitizer, whose allocator may hang in a child that was forked among threads";
+  if (kAddressSanitizer)
+    GTEST_SKIP() << "compiled with AddressSanitizer, whose allocator may hang in a child that was forked among threads";
   std::atomic<bool> done{false};
   std::atomic<int> read_here{0};
   std::thread other([&] {
@@ -140,9 +142,7 @@ TEST_F(ContainedReaderTest, WorksWhileOtherThreadsReadInThisProcess) {
 
 TEST_F(ContainedReaderTest, DoesNotDisturbTheThreadPool) {
   std::atomic<std::int64_t> sum{0};
-  const auto count = [&] {
-    parallel_for(1000, 10, [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });
-  };
+  const auto count = [&] { parallel_for(1000, 10, [&](std::int64_t begin, std::int64_t end) { sum += end - begin; }); };
   count();
   EXPECT_TRUE(same_fixture(read_fixture_contained(path_), small_fixture()));
   count();

@@ -4,10 +4,10 @@
 
 #include <cstring>
 
+#include "golden/io/reader.h"
 #include "golden/tests/sample_fixture.h"
 #include "golden/tests/strange_file.h"
 #include "golden/tests/temporary_folder.h"
-#include "golden/io/reader.h"
 
 namespace assay::golden {
 namespace {
@@ -44,6 +44,7 @@ void put_fixed(StrangeFile& file, const char* text, std::size_t size, H5T_str_t 
   file.put_raw("/c", "a", type, type, {}, text);
 }
 
+// clang-format off
 const AttributeForm kForms[] = {
     {"int8", [](StrangeFile& f) { put_number<std::int8_t>(f, H5T_STD_I8LE, H5T_NATIVE_INT8, -3); }, std::int64_t{-3}},
     {"uint8", [](StrangeFile& f) { put_number<std::uint8_t>(f, H5T_STD_U8LE, H5T_NATIVE_UINT8, 200); }, std::int64_t{200}},
@@ -87,6 +88,7 @@ const AttributeForm kForms[] = {
      },
      std::string()},
 };
+// clang-format on
 
 class AttributeFormTest : public ::testing::TestWithParam<AttributeForm> {};
 
@@ -191,6 +193,7 @@ void put_values(StrangeFile& file, hid_t creation) {
   file.dataset("/c/in/v", "f32", H5T_IEEE_F32LE, {5, 7}, counting().data(), creation);
 }
 
+// clang-format off
 const StorageForm kStorage[] = {
     {"contiguous", [](StrangeFile& f) { put_values(f, H5P_DEFAULT); }},
     {"compact",
@@ -227,6 +230,7 @@ const StorageForm kStorage[] = {
        f.link("/inputs/v", "/c/in/v");
      }},
 };
+// clang-format on
 
 class StorageFormTest : public ::testing::TestWithParam<StorageForm> {};
 

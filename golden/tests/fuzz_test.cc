@@ -15,20 +15,18 @@
 #include <iostream>
 #include <sstream>
 
+#include "golden/io/contained_reader.h"
+#include "golden/io/reader.h"
+#include "golden/io/writer.h"
 #include "golden/tests/random.h"
 #include "golden/tests/sample_fixture.h"
 #include "golden/tests/strange_file.h"
 #include "golden/tests/temporary_folder.h"
-#include "golden/io/contained_reader.h"
-#include "golden/io/reader.h"
-#include "golden/io/writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 // A damaged size makes libhdf5 ask for terabytes: that must fail as it does without the sanitizer. Frames are wanted by
 // module only: looking up their lines takes longer than the test gives a file.
-extern "C" const char* __asan_default_options() {
-  return "allocator_may_return_null=1:max_allocation_size_mb=1024:symbolize=0";
-}
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1:max_allocation_size_mb=1024:symbolize=0"; }
 #endif
 
 namespace assay::golden {
@@ -120,7 +118,8 @@ Bytes many_filters() {
       sure(add(creation));
       file.dataset(name, "i32", H5T_STD_I32LE, {256}, values.data(), creation);
     };
-    put("/c/in/scale_offset", [](hid_t creation) { return H5Pset_scaleoffset(creation, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT); });
+    put("/c/in/scale_offset",
+        [](hid_t creation) { return H5Pset_scaleoffset(creation, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT); });
     put("/c/in/nbit", [](hid_t creation) { return H5Pset_nbit(creation); });
     put("/c/in/gzip", [](hid_t creation) { return H5Pset_deflate(creation, 9); });
     if (H5Zfilter_avail(H5Z_FILTER_SZIP) > 0) {
@@ -148,12 +147,14 @@ Bytes newest_format() {
     const hsize_t now[2] = {20, 20}, one_grows[2] = {H5S_UNLIMITED, 20}, both_grow[2] = {H5S_UNLIMITED, H5S_UNLIMITED};
     for (const hsize_t* most : {now + 0, one_grows + 0, both_grow + 0}) {
       const std::string name = std::string("/c/in/grows") + (most == now ? "" : most == one_grows ? "_one" : "_both");
-      file.dataset_in(name, "e4m3", H5T_STD_U8LE, sure(H5Screate_simple(2, now, most)), values.data(), StrangeFile::chunked({6, 7}));
+      file.dataset_in(name, "e4m3", H5T_STD_U8LE, sure(H5Screate_simple(2, now, most)), values.data(),
+                      StrangeFile::chunked({6, 7}));
     }
   }
   return bytes_of_file(folder / "a.h5");
 }
 
+// clang-format off
 const Kind kKinds[] = {
     {"many_filters", many_filters},
     {"newest_format", newest_format},
@@ -162,6 +163,7 @@ const Kind kKinds[] = {
     {"many_layouts", many_layouts},
     {"many_attributes", many_attributes},
 };
+// clang-format on
 
 // ---- damage
 
@@ -190,9 +192,8 @@ void put_number(Bytes& bytes, std::size_t at, std::uint64_t value, std::size_t w
 }
 
 Bytes damaged(const Bytes& original, const std::vector<std::size_t>& starts, const Bytes& other, std::uint64_t seed) {
-  constexpr std::uint64_t kSizes[] = {~0ull,        0,           1,           0x7fffffff,      0x80000000, 0xffffffff,
-                                      1ull << 40,   1ull << 63,  0xffff,      0x8000,          255,        4096,
-                                      0x7fffffffffffffff};
+  constexpr std::uint64_t kSizes[] = {~0ull,      0,      1,      0x7fffffff, 0x80000000, 0xffffffff,        1ull << 40,
+                                      1ull << 63, 0xffff, 0x8000, 255,        4096,       0x7fffffffffffffff};
   constexpr std::size_t kWidths[] = {1, 2, 4, 8};
   Random random(seed);
   Bytes bytes = original;
@@ -202,9 +203,9 @@ Bytes damaged(const Bytes& original, const std::vector<std::size_t>& starts, con
       case 0: bytes[at] ^= static_cast<std::byte>(1u << random.below(8)); break;
       case 1: bytes[at] = static_cast<std::byte>(random.next()); break;
       case 2: put_number(bytes, at, kSizes[random.below(std::size(kSizes))], kWidths[random.below(4)]); break;
-      case 3: put_number(bytes, at, random.below(bytes.size()), 8); break;  // an address elsewhere in the file
+      case 3: put_number(bytes, at, random.below(bytes.size()), 8); break;           // an address elsewhere in the file
       case 4: put_number(bytes, at, starts[random.below(starts.size())], 8); break;  // ... of another structure
-      case 5: {  // a piece of this or of another file
+      case 5: {                                                                      // a piece of this or of another file
         const Bytes& from = random.below(2) == 0 ? original : other;
         const std::size_t begin = random.below(from.size());
         const std::size_t size = std::min({random.below(256) + 1, from.size() - begin, bytes.size() - at});
@@ -328,8 +329,8 @@ TEST_P(FuzzTest, GivesAFixtureOrOneLine) {
   std::fclose(log);
   EXPECT_EQ(own_faults(text), std::vector<std::string>());
 
-  std::cout << GetParam().name << ": " << fixtures << " read, " << refused << " refused, " << crashed
-            << " crashed libhdf5, " << slow << " took too long; an object is named for " << named << "\n";
+  std::cout << GetParam().name << ": " << fixtures << " read, " << refused << " refused, " << crashed << " crashed libhdf5, "
+            << slow << " took too long; an object is named for " << named << "\n";
   EXPECT_GT(refused, files / 20) << "the damage does not reach what matters";
 }
 

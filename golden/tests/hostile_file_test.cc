@@ -14,12 +14,12 @@
 #include <cstring>
 #include <vector>
 
-#include "golden/tests/sample_fixture.h"
-#include "golden/tests/strange_file.h"
-#include "golden/tests/temporary_folder.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/reading_child.h"
 #include "golden/io/writer.h"
+#include "golden/tests/sample_fixture.h"
+#include "golden/tests/strange_file.h"
+#include "golden/tests/temporary_folder.h"
 #include "reference/support/sanitized.h"
 
 namespace assay::golden {
@@ -41,7 +41,8 @@ std::string outcome_of(const std::filesystem::path& path, const Containment& con
   }
 }
 
-void put_x(StrangeFile& file, const char* dtype, hid_t type, const std::vector<hsize_t>& shape, const void* values, hid_t creation) {
+void put_x(StrangeFile& file, const char* dtype, hid_t type, const std::vector<hsize_t>& shape, const void* values,
+           hid_t creation) {
   file.unlink("/c/in/x");
   file.dataset("/c/in/x", dtype, type, shape, values, creation);
 }
@@ -61,6 +62,7 @@ struct Hostile {
 };
 void PrintTo(const Hostile& each, std::ostream* to) { *to << each.name; }
 
+// clang-format off
 const Hostile kHostile[] = {
     // what HDF5 offers beside the schema, and does no harm
     {"comments", [](StrangeFile& f) { sure(H5Oset_comment_by_name(f.id, "/c", "\x1b[2J", H5P_DEFAULT)); }, kRead},
@@ -197,6 +199,7 @@ const Hostile kHostile[] = {
      },
      kRead},
 };
+// clang-format on
 
 // The attributes of a group share one string: the descriptor of a string is an address, which can be written many times.
 void share_one_text(StrangeFile& file) {
@@ -371,7 +374,8 @@ TEST(Changes, DuringTheReadingAreErrors) {
               put_file(path, bytes);
             }),
             "changed while it was read");
-  EXPECT_EQ(outcome_when_changed([](const std::filesystem::path& path) { std::filesystem::remove(path); }), kRead) << "the file is still open";
+  EXPECT_EQ(outcome_when_changed([](const std::filesystem::path& path) { std::filesystem::remove(path); }), kRead)
+      << "the file is still open";
 }
 
 // ---- bounds
@@ -384,7 +388,8 @@ TEST(Bounds, OfMemoryAreKept) {
     const hid_t creation = StrangeFile::chunked({32 << 20});
     sure(H5Pset_deflate(creation, 9));
     const std::vector<std::uint8_t> zeros(32 << 20);
-    for (int i = 0; i < 21; ++i) f.dataset("/c/in/x" + std::to_string(i), "e4m3", H5T_STD_U8LE, {32 << 20}, i == 0 ? zeros.data() : nullptr, creation);
+    for (int i = 0; i < 21; ++i)
+      f.dataset("/c/in/x" + std::to_string(i), "e4m3", H5T_STD_U8LE, {32 << 20}, i == 0 ? zeros.data() : nullptr, creation);
   });
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);

@@ -2,19 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "golden/tests/sample_fixture.h"
-#include "golden/tests/temporary_folder.h"
 #include "golden/io/reader.h"
 #include "golden/io/writer.h"
+#include "golden/tests/sample_fixture.h"
+#include "golden/tests/temporary_folder.h"
 
 namespace assay::golden {
 namespace {
 
 const std::filesystem::path kGolden = ASSAY_GOLDEN_DIR;
 
-TEST(GoldenFolder, HoldsWhatItsManifestSays) {
-  EXPECT_EQ(check_manifest(kGolden), std::vector<std::string>());
-}
+TEST(GoldenFolder, HoldsWhatItsManifestSays) { EXPECT_EQ(check_manifest(kGolden), std::vector<std::string>()); }
 
 TEST(GoldenFolder, IsDescribedRightByItsManifest) {
   for (const ManifestEntry& entry : read_manifest(kGolden / "manifest.json")) {
@@ -59,8 +57,7 @@ TEST(GoldenFolder, OutsideFilesKeepTheDigestsTheyCameWith) {
     if (entry.origin == "outside") digests[entry.file] = entry.sha256;
   }
   EXPECT_EQ(digests["cublaslt_grouped_gemm.h5"], "35436e03e9cd2a38f1a6849e1af6192c051b0c4d66a07e0b028e05ec4c578529");
-  EXPECT_EQ(digests["transformer_engine_quantize.h5"],
-            "6209cd2a7c1ddfd4d5c47bb693a754e2abc94e40a3300924e2c049abb283989a");
+  EXPECT_EQ(digests["transformer_engine_quantize.h5"], "6209cd2a7c1ddfd4d5c47bb693a754e2abc94e40a3300924e2c049abb283989a");
   EXPECT_EQ(digests["nvfp4_4over6_2d_bf16_mae.h5"], "771ff32cccb232986e917ab7d91cba06dd25e3454c0b101f0ca3451f9d2460c2");
   EXPECT_EQ(digests["nvfp4_4over6_2d_bf16_mse.h5"], "89e0c12d8679905884866ad85c039f818838430b2889dd72733efa0f44d13edd");
   EXPECT_EQ(digests["nvfp4_4over6_2d_f32_mae.h5"], "f4487d158462a0adec32e1416c218701bcbb33460e7de9440052024c8350f94b");
@@ -111,8 +108,7 @@ TEST_F(ManifestTest, SeesEveryDeviation) {
   write_fixture(folder_ / "new.h5", small_fixture());
   found = check_manifest(folder_.path());
   ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[0], "a.h5: has " + std::to_string(bytes.size()) + " bytes: expected " +
-                          std::to_string(bytes.size() + 1));
+  EXPECT_EQ(found[0], "a.h5: has " + std::to_string(bytes.size()) + " bytes: expected " + std::to_string(bytes.size() + 1));
   EXPECT_EQ(found[1], "b.h5: is listed in the manifest, but cannot be read: No such file or directory");
   EXPECT_EQ(found[2], "new.h5: is not listed in the manifest");
 }
@@ -145,10 +141,11 @@ struct Malformed {
 void PrintTo(const Malformed& each, std::ostream* to) { *to << each.name; }
 
 #define DIGEST "35436e03e9cd2a38f1a6849e1af6192c051b0c4d66a07e0b028e05ec4c578529"
-#define ENTRY(file, origin, bytes, digest, cases)                                                         \
+#define ENTRY(file, origin, bytes, digest, cases)                                                                 \
   R"({"fixtures": [{"file": ")" file R"(", "origin": ")" origin R"(", "bytes": )" bytes R"(, "sha256": ")" digest \
   R"(", "contents": ")" digest R"(", "cases": )" cases R"(, "provenance": {}}]})"
 
+// clang-format off
 const Malformed kMalformed[] = {
     {"empty", "", "is not JSON"},
     {"not_json", "{\"fixtures\": [", "is not JSON"},
@@ -167,6 +164,7 @@ const Malformed kMalformed[] = {
     {"count", ENTRY("a.h5", "outside", "1", DIGEST, R"({"quantize": "x"})"),
      "fixtures[0].cases.quantize: is not there: expected a number of at least 0"},
 };
+// clang-format on
 
 class MalformedManifestTest : public ::testing::TestWithParam<Malformed> {};
 

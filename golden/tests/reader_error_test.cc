@@ -6,12 +6,12 @@
 
 #include <vector>
 
-#include "golden/tests/sample_fixture.h"
-#include "golden/tests/strange_file.h"
-#include "golden/tests/temporary_folder.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/reader.h"
 #include "golden/io/writer.h"
+#include "golden/tests/sample_fixture.h"
+#include "golden/tests/strange_file.h"
+#include "golden/tests/temporary_folder.h"
 
 namespace assay::golden {
 namespace {
@@ -37,6 +37,7 @@ void put_pair(StrangeFile& file) {
   file.put_raw("/c", "a", H5T_STD_I64LE, H5T_NATIVE_INT64, {2}, pair);
 }
 
+// clang-format off
 const Broken kBroken[] = {
     // the file
     {"no_schema", [](StrangeFile& f) { f.remove("/", "assay_schema"); },
@@ -301,6 +302,7 @@ const Broken kBroken[] = {
      },
      "/c/in/x: keeps its values in another file: expected them in this one"},
 };
+// clang-format on
 
 class BrokenFileTest : public ::testing::TestWithParam<Broken> {};
 
@@ -355,8 +357,7 @@ TEST_F(DamagedFileTest, IsNamedByKind) {
   EXPECT_EQ(error_of(folder_.path()), folder_.path().string() + ": is a directory: expected an HDF5 file");
   EXPECT_EQ(error_of("/dev/zero"), "/dev/zero: is not a regular file: expected an HDF5 file");
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(error_of(folder_ / "pipe"),
-            (folder_ / "pipe").string() + ": is not a regular file: expected an HDF5 file");
+  EXPECT_EQ(error_of(folder_ / "pipe"), (folder_ / "pipe").string() + ": is not a regular file: expected an HDF5 file");
   EXPECT_EQ(error_of(path_ / "below"), (path_ / "below").string() + ": no such file");
   EXPECT_EQ(error_with({}), "is empty: expected an HDF5 file");
   EXPECT_EQ(error_with(std::vector<std::byte>(5000)), "is not an HDF5 file: it has no HDF5 signature");

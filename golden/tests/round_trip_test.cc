@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <csignal>
 
-#include "golden/tests/sample_fixture.h"
-#include "golden/tests/strange_file.h"
-#include "golden/tests/temporary_folder.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/manifest.h"
 #include "golden/io/reader.h"
 #include "golden/io/writer.h"
+#include "golden/tests/sample_fixture.h"
+#include "golden/tests/strange_file.h"
+#include "golden/tests/temporary_folder.h"
 #include "reference/types/error.h"
 
 namespace assay::golden {
@@ -146,6 +146,7 @@ struct Refused {
 };
 void PrintTo(const Refused& each, std::ostream* to) { *to << each.name; }
 
+// clang-format off
 const Refused kRefused[] = {
     {"no_case", [](Fixture& f) { f.cases.clear(); }, "cases is empty: expected at least one case"},
     {"schema", [](Fixture& f) { f.schema = 99; }, "assay_schema is 99: expected 1 to 2"},
@@ -185,6 +186,7 @@ const Refused kRefused[] = {
     {"rank", [](Fixture& f) { f.cases[0].in["x"] = make_tensor(Format::f32, {1, 1, 1, 1, 1, 1, 1, 1, 1}); },
      "case group/case/in/x is [1,1,1,1,1,1,1,1,1]: expected at most 8 extents"},
 };
+// clang-format on
 
 class WriterRefusesTest : public ::testing::TestWithParam<Refused> {};
 
@@ -254,7 +256,7 @@ TEST(Disk, KeepsThePermissionsOfAFile) {
   write_fixture(folder / "a.h5", small_fixture());
   ASSERT_EQ(chmod((folder / "a.h5").c_str(), 0600), 0);
   write_fixture(folder / "a.h5", sample_fixture());
-  struct stat facts{};
+  struct stat facts {};
   ASSERT_EQ(stat((folder / "a.h5").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
@@ -274,7 +276,7 @@ TEST(Disk, GivesTheFileTheUsualPermissions) {
   const mode_t mask = umask(022);
   write_fixture(folder / "a.h5", small_fixture());
   umask(mask);
-  struct stat facts{};
+  struct stat facts {};
   ASSERT_EQ(stat((folder / "a.h5").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0644u);
 }

@@ -50,7 +50,7 @@ inline Fixture sample_fixture() {
   shapes.in["no_rows"] = make_tensor(Format::e4m3, {0, 128});
   shapes.in["no_columns"] = make_tensor(Format::i64, {7, 0});
   shapes.in["rank_8"] = patterned(Format::e5m2, {1, 2, 1, 3, 1, 2, 1, 2});
-  shapes.in["flat"] = patterned(Format::e4m3, {2'500'001});        // three chunks, the last not full
+  shapes.in["flat"] = patterned(Format::e4m3, {2'500'001});       // three chunks, the last not full
   shapes.in["wide_rows"] = patterned(Format::f32, {3, 300'001});  // a row is more than a chunk
   shapes.in["größe"] = patterned(Format::i32, {4});
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "golden/tests/temporary_folder.h"
 #include "golden/io/fixture_error.h"
+#include "golden/tests/temporary_folder.h"
 
 namespace assay::golden {
 namespace {

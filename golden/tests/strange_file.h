@@ -43,9 +43,7 @@ class StrangeFile {
   StrangeFile& operator=(const StrangeFile&) = delete;
 
   hid_t open(const std::string& object) const { return sure(H5Oopen(id, object.c_str(), H5P_DEFAULT)); }
-  hid_t group(const std::string& name) const {
-    return sure(H5Gcreate2(id, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-  }
+  hid_t group(const std::string& name) const { return sure(H5Gcreate2(id, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)); }
   void unlink(const std::string& name) const { sure(H5Ldelete(id, name.c_str(), H5P_DEFAULT)); }
   void link(const std::string& from, const std::string& to) const {
     sure(H5Lcreate_hard(id, from.c_str(), id, to.c_str(), H5P_DEFAULT, H5P_DEFAULT));
@@ -57,9 +55,7 @@ class StrangeFile {
   void put(const std::string& object, const std::string& name, double value) const {
     put_raw(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {}, &value);
   }
-  void put(const std::string& object, const std::string& name, int value) const {
-    put(object, name, std::int64_t{value});
-  }
+  void put(const std::string& object, const std::string& name, int value) const { put(object, name, std::int64_t{value}); }
   void put(const std::string& object, const std::string& name, const char* value) const {
     put_raw(object, name, text_type(), text_type(), {}, &value);
   }
@@ -75,8 +71,8 @@ class StrangeFile {
     if (value != nullptr) sure(H5Awrite(attribute, memory_type, value));
   }
 
-  hid_t dataset(const std::string& name, const char* dtype, hid_t type, const std::vector<hsize_t>& shape,
-                const void* values, hid_t creation = H5P_DEFAULT) const {
+  hid_t dataset(const std::string& name, const char* dtype, hid_t type, const std::vector<hsize_t>& shape, const void* values,
+                hid_t creation = H5P_DEFAULT) const {
     return dataset_in(name, dtype, type, space_of(shape), values, creation);
   }
   hid_t dataset_in(const std::string& name, const char* dtype, hid_t type, hid_t space, const void* values,
@@ -98,8 +94,7 @@ class StrangeFile {
   }
 
   static hid_t space_of(const std::vector<hsize_t>& shape) {
-    return sure(shape.empty() ? H5Screate(H5S_SCALAR)
-                              : H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr));
+    return sure(shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr));
   }
   static hid_t text_type() {
     const hid_t type = sure(H5Tcopy(H5T_C_S1));

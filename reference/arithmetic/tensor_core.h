@@ -28,8 +28,8 @@ enum class Accumulator : std::uint32_t {
 // How block scales enter the step.
 enum class StepScaling : std::uint32_t {
   none,
-  e8m0_per_32,   // kind::mxf8f6f4: the pair's exponent is added to each product's
-  e4m3_per_16,   // kind::mxf4nvf4: 16 products are summed exactly, times both significands; e_max from the scales alone
+  e8m0_per_32,  // kind::mxf8f6f4: the pair's exponent is added to each product's
+  e4m3_per_16,  // kind::mxf4nvf4: 16 products are summed exactly, times both significands; e_max from the scales alone
 };
 
 // How an instruction is executed.
@@ -39,17 +39,17 @@ enum class Execution : std::uint32_t {
 };
 
 struct TensorCoreUnit {
-  std::string_view name;         // "sm90.wgmma.fp8"; the key in plans, case lines and backend statements
-  std::string_view architecture; // "sm90"
-  std::string_view instruction;  // "wgmma e4m3/e5m2 -> f32"
+  std::string_view name;             // "sm90.wgmma.fp8"; the key in plans, case lines and backend statements
+  std::string_view architecture;     // "sm90"
+  std::string_view instruction;      // "wgmma e4m3/e5m2 -> f32"
   std::span<const Format> operands;  // formats that a and b may have, in any mix unless they are 16 bits wide
-  int products_per_step;         // L
-  int fraction_bits;             // F
+  int products_per_step;             // L
+  int fraction_bits;                 // F
   Accumulator accumulator;
-  int zero_floor;                // exponent of a zero term
+  int zero_floor;  // exponent of a zero term
   StepScaling scaling;
   Execution execution;
-  bool measured_by_us;           // shown on hardware by this project; otherwise `evidence` says who did
+  bool measured_by_us;  // shown on hardware by this project; otherwise `evidence` says who did
   std::string_view evidence;
 };
 

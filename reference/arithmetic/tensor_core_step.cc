@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "reference/arithmetic/decoded.h"
-#include "reference/types/error.h"
 #include "reference/support/simd.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
@@ -63,8 +63,8 @@ struct OutputForm {
   int fraction_bits;
   int exponent_min;
   int exponent_max;
-  bool nearest;        // ties to even; otherwise toward zero
-  int padding_bits;    // e8m13 sits at the top of an f32
+  bool nearest;      // ties to even; otherwise toward zero
+  int padding_bits;  // e8m13 sits at the top of an f32
   int sign_bit;
   std::uint32_t infinity;
   std::uint32_t nan;
@@ -120,8 +120,10 @@ std::int64_t cut(const Addend& each, int lsb) {
   const int shift = each.exponent - each.fraction - lsb;
   const std::int64_t magnitude = std::abs(each.significand);
   std::int64_t kept = 0;
-  if (shift >= 0) kept = magnitude << shift;  // at most fraction_bits + 5 bits above 2^lsb
-  else if (-shift < 63) kept = magnitude >> -shift;
+  if (shift >= 0)
+    kept = magnitude << shift;  // at most fraction_bits + 5 bits above 2^lsb
+  else if (-shift < 63)
+    kept = magnitude >> -shift;
   return each.significand < 0 ? -kept : kept;
 }
 
@@ -311,7 +313,7 @@ std::uint32_t tensor_core_step(const TensorCoreUnit& unit, const DecodedElements
   const std::size_t length = std::min<std::size_t>(kMaxProducts, static_cast<std::size_t>(unit.products_per_step));
   require(a.count <= length, "a", a.count, "at most products_per_step elements, and 64");
   require(a.count == b.count, "b", b.count, "as many elements as a");
-  const std::size_t scales = unit.scaling == StepScaling::none           ? 0
+  const std::size_t scales = unit.scaling == StepScaling::none          ? 0
                              : unit.scaling == StepScaling::e8m0_per_32 ? 1
                                                                         : (a.count + 15) / 16;
   require(scale_a.size() == scales, "scale_a", scale_a.size(), "one scale per block that holds an element");
@@ -322,7 +324,8 @@ std::uint32_t tensor_core_step(const TensorCoreUnit& unit, const DecodedElements
   if (unit.execution == Execution::emulated_fp8) return emulated_fp8_step(unit, a, b, c, c_type, form);
   if (unit.scaling == StepScaling::e4m3_per_16) return grouped_step(unit, a, b, c, c_type, scale_a, scale_b, is_short, form);
   int scale_exponent = 0;
-  if (unit.scaling == StepScaling::e8m0_per_32) {  // kind::mxf8f6f4 (spec tensor-core-3.1): one pair of scales moves every product
+  if (unit.scaling ==
+      StepScaling::e8m0_per_32) {  // kind::mxf8f6f4 (spec tensor-core-3.1): one pair of scales moves every product
     if ((scale_a[0] == 0xFF || scale_b[0] == 0xFF) && a.count > 0) return form.nan;
     scale_exponent = (scale_a[0] - 127) + (scale_b[0] - 127);
   }

@@ -24,18 +24,22 @@ constexpr std::string_view kMeasured =
 constexpr std::string_view kAmpere = "published A100/A2 outputs reproduced; MMA-Sim 2.1.1; arXiv 2512.07004";
 constexpr std::string_view kAda = "published Ada and L40S outputs reproduced; MMA-Sim 2.1.1; arXiv 2512.07004";
 constexpr std::string_view kHopper = "published H100/H200 outputs reproduced; MMA-Sim 2.1.1; arXiv 2512.07004";
-constexpr std::string_view kHopperTf32 = "published H100/H200 outputs use 4 products; 8 products: MMA-Sim 2.1.1, arXiv 2512.07004";
+constexpr std::string_view kHopperTf32 =
+    "published H100/H200 outputs use 4 products; 8 products: MMA-Sim 2.1.1, arXiv 2512.07004";
 constexpr std::string_view kDisputed =
     "MMA-Sim 2.1.1; arXiv 2512.07004 has no floor here, which changes no result: products are multiples of 2^-32";
-constexpr std::string_view kEmulated = "instruction sequence read from compiled code; published H100/H200 and B200 outputs reproduced";
+constexpr std::string_view kEmulated =
+    "instruction sequence read from compiled code; published H100/H200 and B200 outputs reproduced";
 constexpr std::string_view kB200 = "published B200 outputs reproduced; MMA-Sim 2.1.1";
 constexpr std::string_view kSimulator = "MMA-Sim 2.1.1 only: no public hardware output";
 constexpr std::string_view kF8f6f4 = "MMA-Sim 2.1.1; DeepGEMM issue 176 finds 25 bits";
 constexpr std::string_view kFp4Evidence = "MMA-Sim 2.1.1; DeepGEMM issue 176 finds 34 to 37 bits";
 constexpr std::string_view kGb202 = "MMA-Sim 2.1.1; compiled code shows a native instruction";
-constexpr std::string_view kRtxBlackwell = "MMA-Sim 2.1.1; the RTX PRO 6000 model of arXiv 2512.07004 is that of the B200; no public hardware output";
+constexpr std::string_view kRtxBlackwell =
+    "MMA-Sim 2.1.1; the RTX PRO 6000 model of arXiv 2512.07004 is that of the B200; no public hardware output";
 
 //   name                         arch     instruction                               operands  L   F  accumulator floor  scaling execution measured evidence
+// clang-format off
 constexpr TensorCoreUnit kUnits[] = {
     {"sm80.mma.f16",              "sm80",  "mma.sync bf16/f16 -> f32",               kHalf,    8,  24, f32,  -132, plain, native, false, kAmpere},
     {"sm80.mma.f16.to_f16",       "sm80",  "mma.sync f16 -> f16",                    kF16,     8,  24, f16,  -20,  plain, native, false, kAmpere},
@@ -78,6 +82,7 @@ constexpr TensorCoreUnit kUnits[] = {
     {"sm120.mma.mxf8f6f4",        "sm120", "mma.sync kind::mxf8f6f4, e8m0 per 32",   kFp8Fp4,  32, 25, f32,  -133, StepScaling::e8m0_per_32, native, false, kGb202},
     {"sm120.mma.mxf4nvf4",        "sm120", "mma.sync kind::mxf4nvf4, e4m3 per 16",   kFp4,     64, 35, f32,  -139, StepScaling::e4m3_per_16, native, false, kGb202},
 };
+// clang-format on
 
 }  // namespace
 

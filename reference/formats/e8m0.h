@@ -21,9 +21,7 @@ inline std::uint8_t encode_e8m0(float x) {
 }
 
 // 2^(code-127), exact (0x00 is an f32 subnormal). 0xFF gives the quiet NaN 0x7FC00000.
-inline float decode_e8m0(std::uint8_t code) {
-  return code == 0xFF ? kNan : static_cast<float>(power_of_two(code - 127));
-}
+inline float decode_e8m0(std::uint8_t code) { return code == 0xFF ? kNan : static_cast<float>(power_of_two(code - 127)); }
 
 // 2^(127-code): the factor that data are multiplied by when they are quantized under this scale. 0xFE gives the f32
 // subnormal 2^-127; 0xFF gives NaN with the pattern 0x7FFFFFFF. spec formats-1.7.

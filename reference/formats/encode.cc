@@ -5,16 +5,15 @@
 #include <string>
 
 #include "reference/formats/fast_codes.h"
-#include "reference/types/error.h"
 #include "reference/support/simd.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
 
 // One loop per format, all in one function, so that the loader picks the instruction set once for all of them.
 
-ASSAY_CLONES void encode_bytes(Format format, const float* __restrict values, std::size_t count,
-                               std::uint8_t* __restrict codes) {
+ASSAY_CLONES void encode_bytes(Format format, const float* __restrict values, std::size_t count, std::uint8_t* __restrict codes) {
   switch (format) {
     case Format::e4m3:
       for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e4m3(values[i]);
@@ -61,8 +60,7 @@ ASSAY_CLONES void encode_scaled_bytes(Format format, const float* __restrict val
   }
 }
 
-ASSAY_CLONES void decode_bytes(Format format, const std::uint8_t* __restrict codes, std::size_t count,
-                               float* __restrict values) {
+ASSAY_CLONES void decode_bytes(Format format, const std::uint8_t* __restrict codes, std::size_t count, float* __restrict values) {
   switch (format) {
     case Format::e4m3:
       for (std::size_t i = 0; i < count; ++i) values[i] = fast::decode_e4m3(codes[i]);
@@ -103,8 +101,7 @@ ASSAY_CLONES void decode_words(Format format, const std::uint16_t* __restrict co
   }
 }
 
-ASSAY_CLONES void widen_words(Format type, const std::uint16_t* __restrict source, std::size_t count,
-                              float* __restrict values) {
+ASSAY_CLONES void widen_words(Format type, const std::uint16_t* __restrict source, std::size_t count, float* __restrict values) {
   if (type == Format::bf16) {
     for (std::size_t i = 0; i < count; ++i) values[i] = fast::widen_bf16(source[i]);
   } else {
@@ -132,8 +129,8 @@ ASSAY_CLONES void unpack_pairs(const std::uint8_t* __restrict bytes, std::size_t
 }
 
 void require_byte_format(Format format) {
-  require(format == Format::e4m3 || format == Format::e5m2 || format == Format::e4m3_fnuz ||
-              format == Format::e5m2_fnuz || format == Format::e8m0 || format == Format::e2m1,
+  require(format == Format::e4m3 || format == Format::e5m2 || format == Format::e4m3_fnuz || format == Format::e5m2_fnuz ||
+              format == Format::e8m0 || format == Format::e2m1,
           "format", name_of(format), "e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, e8m0 or e2m1, whose codes fit a byte");
 }
 
@@ -177,9 +174,7 @@ void encode_scaled(Format format, std::span<const float> values, float scale, st
   encode_scaled_bytes(format, values.data(), scale, values.size(), codes.data());
 }
 
-float amax(std::span<const float> values) {
-  return largest_magnitude(values.data(), values.size());
-}
+float amax(std::span<const float> values) { return largest_magnitude(values.data(), values.size()); }
 
 void widen(Format type, const void* source, std::span<float> values) {
   require(type == Format::bf16 || type == Format::f16 || type == Format::f32, "type", name_of(type), "bf16, f16 or f32");

@@ -12,16 +12,16 @@ namespace assay {
 
 // One arithmetic, in any order. The defaults hold for every unit of the tensor-core table that accumulates in f32.
 struct AnyOrder {
-  int fraction_bits = 13;             // F, at least
-  int step_fraction_bits = 13;        // P, at least
+  int fraction_bits = 13;       // F, at least
+  int step_fraction_bits = 13;  // P, at least
   bool step_nearest = false;
   int step_exponent_min = -126;
   int step_exponent_max = 127;
-  int zero_floor = -126;              // at most
-  std::int64_t products_per_step = 1; // at least
-  std::int64_t short_steps = 0;       // steps of a block that take fewer products than that
+  int zero_floor = -126;                 // at most
+  std::int64_t products_per_step = 1;    // at least
+  std::int64_t short_steps = 0;          // steps of a block that take fewer products than that
   std::int64_t short_step_interval = 0;  // one more short step for each such number of products of a block; 0: none
-  std::int64_t output_merges = 0;     // roundings of partial sums to the type of D
+  std::int64_t output_merges = 0;        // roundings of partial sums to the type of D
 };
 
 // For a known unit whose order, slices, promotion and scale association are unknown.

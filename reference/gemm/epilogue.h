@@ -22,7 +22,8 @@ struct Epilogue {
 
 // Elements [at, at + count) of d from acc. `c` is read there too unless beta is 0; `bias`, where not null, is read from
 // its start.
-void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at, std::int64_t count);
+void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at,
+           std::int64_t count);
 
 // values[i] = RN(values[i]) to `type`, as f32: how a slice's sum is kept by SliceMerge::sequential_output.
 void round_to(Format type, float* values, std::int64_t count);

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "reference/gemm/error_bound_parts.h"
-#include "reference/types/sizes.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 namespace bounds {
@@ -23,9 +23,9 @@ double value_of(const Term& term) {
 // One operand of a group with the block scales that the hardware folds into the product (mxfp8, nvfp4), by [i][k], or by
 // [k][i] if `transposed`.
 struct Factor {
-  double value = 0;           // exact: at most 12 significant bits; infinite and NaN as they are
-  double reference = 0;       // 2^(encoded exponent), 0 for a zero element
-  double unit = kInfinite;    // lowest bit of the value
+  double value = 0;         // exact: at most 12 significant bits; infinite and NaN as they are
+  double reference = 0;     // 2^(encoded exponent), 0 for a zero element
+  double unit = kInfinite;  // lowest bit of the value
 };
 struct Operand {
   std::vector<double> value, reference, unit;  // as in Factor, but 0 in `value` for what is not finite
@@ -87,13 +87,14 @@ struct BlockRow {
   std::vector<double> grid, cut;                     // G, and what cutting the products loses
   std::vector<double> error, largest;                // E and M, the largest over the hardware
   std::vector<std::uint8_t> lossless;
-  double operations = 0;                             // T, the largest
+  double operations = 0;  // T, the largest
 
   explicit BlockRow(std::size_t n)
       : plus(n), minus(n), reference(n), unit(n), grid(n), cut(n), error(n), largest(n), lossless(n) {}
 };
 
-void sum_products(const Operand& rows, const Operand& columns, std::size_t row, std::size_t first, std::size_t last, BlockRow& block) {
+void sum_products(const Operand& rows, const Operand& columns, std::size_t row, std::size_t first, std::size_t last,
+                  BlockRow& block) {
   const std::size_t n = block.plus.size();
   std::fill(block.plus.begin(), block.plus.end(), 0);
   std::fill(block.minus.begin(), block.minus.end(), 0);
@@ -115,7 +116,8 @@ void sum_products(const Operand& rows, const Operand& columns, std::size_t row, 
 }
 
 // The sum over k of min(|p_k|, grid).
-void sum_cuts(const Operand& rows, const Operand& columns, std::size_t row, std::size_t first, std::size_t last, BlockRow& block) {
+void sum_cuts(const Operand& rows, const Operand& columns, std::size_t row, std::size_t first, std::size_t last,
+              BlockRow& block) {
   const std::size_t n = block.plus.size();
   std::fill(block.cut.begin(), block.cut.end(), 0);
   double* cut = block.cut.data();
@@ -135,8 +137,8 @@ double leading_bit(double x) { return x > 0 && std::isfinite(x) ? std::ldexp(1.0
 
 constexpr int kManyBits = 20;  // with more fraction bits than this, n G is near enough to the sum of the cuts
 
-void bound_block(std::span<const AnyOrder> hardware, const Operand& rows, const Operand& columns, std::size_t row, std::size_t first,
-                 std::size_t last, BlockRow& block) {
+void bound_block(std::span<const AnyOrder> hardware, const Operand& rows, const Operand& columns, std::size_t row,
+                 std::size_t first, std::size_t last, BlockRow& block) {
   const std::size_t n = block.plus.size();
   sum_products(rows, columns, row, first, last, block);
   std::fill(block.error.begin(), block.error.end(), 0);
@@ -172,7 +174,8 @@ void bound_block(std::span<const AnyOrder> hardware, const Operand& rows, const 
       }
       const double computed = largest * grown;
       double error = coarse ? block.cut[j] : std::min(all, static_cast<double>(count) * grid);
-      error += 2 * steps * grid + steps * (step_unit * computed + std::ldexp(smallest, -h.step_fraction_bits)) + steps * kU * computed;
+      error +=
+          2 * steps * grid + steps * (step_unit * computed + std::ldexp(smallest, -h.step_fraction_bits)) + steps * kU * computed;
       error += static_cast<double>(count + 2) * 0x1p-51 * all;  // of the exact sum, which double rounds
       block.lossless[j] = 0;
       block.largest[j] = std::max(block.largest[j], computed);
@@ -234,7 +237,8 @@ void finish(const GroupedGemmView& view, double operations, double merges, Sum& 
 }
 
 // A sum with a NaN, an infinity, or infinity times zero among its products.
-Sum special_sum(const GroupedGemmView& view, const GroupView& group, const Operand& rows, const Operand& columns, std::size_t i, std::size_t j) {
+Sum special_sum(const GroupedGemmView& view, const GroupView& group, const Operand& rows, const Operand& columns, std::size_t i,
+                std::size_t j) {
   const auto depth = static_cast<std::size_t>(group.depth), n = static_cast<std::size_t>(group.n);
   double sum = 0, size = 0, least = 1, largest = 1;
   for (std::size_t k = 0; k < depth; ++k) {
@@ -270,7 +274,8 @@ void bound_row(const GroupedGemmView& view, const GroupView& group, std::span<co
   double operations = 0, merges = 0;
   for (const AnyOrder& each : hardware) merges = std::max(merges, static_cast<double>(each.output_merges));
   for (std::int64_t k = 0; k < group.depth; k += length) {
-    bound_block(hardware, rows, columns, row, static_cast<std::size_t>(k), static_cast<std::size_t>(std::min(k + length, group.depth)), block);
+    bound_block(hardware, rows, columns, row, static_cast<std::size_t>(k),
+                static_cast<std::size_t>(std::min(k + length, group.depth)), block);
     operations += block.operations;
     const double s_rows = scales_outside ? group.rows.scale.value(i, k) : 1;
     for (std::size_t j = 0; j < n; ++j) {

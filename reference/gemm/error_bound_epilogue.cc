@@ -43,9 +43,9 @@ CertifiedBound only(double value) { return {value, std::isfinite(value) ? 0 : kI
 struct Factors {
   double value[4] = {1, 1, 1, 1};
   double product = 1;
-  double largest = 1;   // no product of some of them is larger
-  double unit = 1;      // every product of some of them is a multiple of it, or the smallest of them
-  bool lossless = true; // each is an f32 value
+  double largest = 1;    // no product of some of them is larger
+  double unit = 1;       // every product of some of them is a multiple of it, or the smallest of them
+  bool lossless = true;  // each is an f32 value
 
   bool are_finite() const {
     return std::all_of(std::begin(value), std::end(value), [](double each) { return std::isfinite(each); });

@@ -16,16 +16,16 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // The sum of an element's products, including the scales that enter within the sum.
 struct Sum {
-  double exact = 0;    // infinite or NaN where every order gives that
-  double error = 0;    // bound of the error of the computed value; infinite where there is none
-  double largest = 0;  // no intermediate value is larger
+  double exact = 0;         // infinite or NaN where every order gives that
+  double error = 0;         // bound of the error of the computed value; infinite where there is none
+  double largest = 0;       // no intermediate value is larger
   double unit = kInfinite;  // every value on the way is a multiple of it, where `lossless`; infinite where all are zero
   bool lossless = true;     // no operation loses anything: error is 0
   bool is_nan = false;      // one of the scales, or their product, is NaN
 };
 
 struct OutputType {
-  int fraction;     // explicit bits of the significand
+  int fraction;  // explicit bits of the significand
   int exponent_min;
   double unit;      // of rounding to nearest
   double smallest;  // subnormal

@@ -111,8 +111,10 @@ double value_of(Format type, const void* base, std::int64_t at) {
 }
 
 void store(Format type, void* base, std::int64_t at, float value) {
-  if (type == Format::f32) static_cast<float*>(base)[at] = value;
-  else static_cast<std::uint16_t*>(base)[at] = type == Format::bf16 ? scalar::encode_bf16(value) : scalar::encode_f16(value);
+  if (type == Format::f32)
+    static_cast<float*>(base)[at] = value;
+  else
+    static_cast<std::uint16_t*>(base)[at] = type == Format::bf16 ? scalar::encode_bf16(value) : scalar::encode_f16(value);
 }
 
 // The factor of the sum, in f32 as every implementation receives it. A product that rounds is an error, except for nvfp4,

@@ -21,15 +21,15 @@
 
 namespace assay::gemm {
 
-inline constexpr int kRowGroup = 8;      // rows of one kernel call
-inline constexpr int kPanel = 64;        // columns of one kernel call
-inline constexpr int kFp4Group = 16;     // products that a block-scaled FP4 step sums exactly
-inline constexpr int kFp4Groups = 4;     // such groups per step
+inline constexpr int kRowGroup = 8;   // rows of one kernel call
+inline constexpr int kPanel = 64;     // columns of one kernel call
+inline constexpr int kFp4Group = 16;  // products that a block-scaled FP4 step sums exactly
+inline constexpr int kFp4Groups = 4;  // such groups per step
 
 // Largest |exponent| of an element, and |scale exponent| of an operand (mxfp8), that the narrow kernel takes.
 inline constexpr int kNarrowExponent = 42;
 inline constexpr int kNarrowScale = 30;
-inline constexpr int kNarrowZero = -128;   // the byte that stands for the exponent of a zero; sums saturate
+inline constexpr int kNarrowZero = -128;    // the byte that stands for the exponent of a zero; sums saturate
 inline constexpr int kWideZero = -1 << 20;  // the same in 32 bits: below any sum that a product can have
 
 // Which k the slots of a step hold, counted from the step's first: 0 1 2 3 ..., or the two halves of emulated FP8:
@@ -45,8 +45,8 @@ inline int slot_offset(Slots slots, int slot) {
 }
 
 struct Step {
-  std::int64_t k = 0;          // first k of the step
-  int count = 0;               // products that exist from `k` on; further ones are zero terms
+  std::int64_t k = 0;  // first k of the step
+  int count = 0;       // products that exist from `k` on; further ones are zero terms
   Slots slots = Slots::contiguous;
   bool ends_link = false;      // emulated FP8: the two-step chain is added to the running value here
   bool ends_interval = false;  // end of a promotion interval: the chain's value enters the partial sum here
@@ -54,13 +54,13 @@ struct Step {
 
 // The rule of a chain of steps: from the unit and the plan.
 struct ChainRule {
-  int products = 0;            // slots of a step, even
-  int fraction_bits = 0;       // F
+  int products = 0;       // slots of a step, even
+  int fraction_bits = 0;  // F
   int zero_floor = 0;
   Accumulator accumulator = Accumulator::f32_truncated;
   StepScaling scaling = StepScaling::none;
   Promotion promotion = Promotion::none;
-  bool linked = false;         // emulated FP8
+  bool linked = false;  // emulated FP8
 };
 
 // Packed operands, slot by slot: slot s of step j of line l is at [(j * products + s) * width + l], width being kRowGroup
@@ -75,8 +75,8 @@ struct PackedLines {
   const float* scale = nullptr;
   // mxfp8: [step][line], the scale's exponent. FP4: [step][group][line], exponent of the e4m3 scale, kWideZero if it is 0.
   const std::int32_t* scale_exponent = nullptr;
-  const std::uint32_t* nonzero = nullptr;        // FP4: [step][group][line], one bit an element
-  bool special = false;                          // some element or scale is infinite or NaN
+  const std::uint32_t* nonzero = nullptr;  // FP4: [step][group][line], one bit an element
+  bool special = false;                    // some element or scale is infinite or NaN
 };
 
 // Running values of 8 x 64 elements, each [kRowGroup][kPanel].

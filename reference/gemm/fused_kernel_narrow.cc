@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "reference/types/error.h"
 #include "reference/support/simd.h"
+#include "reference/types/error.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(ASSAY_PORTABLE)
 #define ASSAY_NARROW_KERNEL 1
@@ -95,12 +95,14 @@ ASSAY_AVX512_INLINE __m512 round_sum(__m512i first, __m512i second, __m512 unit)
     const __m512i magnitude = _mm512_mask_sub_epi32(sum, negative, _mm512_setzero_si512(), sum);
     const __m512 kept = _mm512_mul_ps(_mm512_cvt_roundepu32_ps(magnitude, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC), unit);
     const __m512i sign_bit = _mm512_set1_epi32(static_cast<int>(0x8000'0000));
-    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(kept), sign, sign_bit, 0xF8));  // kept | (sign & bit)
+    return _mm512_castsi512_ps(
+        _mm512_ternarylogic_epi32(_mm512_castps_si512(kept), sign, sign_bit, 0xF8));  // kept | (sign & bit)
   }
 }
 
 // The value of a finished promotion interval enters the partial sum.
-ASSAY_AVX512_INLINE __m512 promote(Promotion promotion, __m512 partial, __m512 value, float row_scale, const float* column_scale) {
+ASSAY_AVX512_INLINE __m512 promote(Promotion promotion, __m512 partial, __m512 value, float row_scale,
+                                   const float* column_scale) {
   switch (promotion) {
     case Promotion::none: return value;
     case Promotion::add: return _mm512_add_ps(partial, value);
@@ -114,8 +116,8 @@ ASSAY_AVX512_INLINE __m512 promote(Promotion promotion, __m512 partial, __m512 v
 
 // Adds the aligned and cut products of slots [begin, end) to `sum`, for kRows rows and 16 columns.
 template <int kRows>
-ASSAY_AVX512_INLINE void add_products(__m512i (&sum)[kRows], const float* a, const float* b, const __m512 (&align)[kRows], int begin,
-                                      int end) {
+ASSAY_AVX512_INLINE void add_products(__m512i (&sum)[kRows], const float* a, const float* b, const __m512 (&align)[kRows],
+                                      int begin, int end) {
   for (int slot = begin; slot < end; ++slot) {
     const __m512 columns = _mm512_loadu_ps(b + slot * kPanel);
     for (int r = 0; r < kRows; ++r) {
@@ -156,7 +158,7 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
     }
 
     for (int column = 0; column < kPanel; column += kLanes) {
-      __m512i top[kRows];  // e_max + 127, in the place of an f32's exponent
+      __m512i top[kRows];   // e_max + 127, in the place of an f32's exponent
       __m512 align[kRows];  // 2^(F - e_max), times the block scales
       for (int r = 0; r < kRows; ++r) {
         const __m512i biased = _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(tops[r] + column)));
@@ -167,9 +169,9 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
           // multiples of 2^(-32 - 60 - F).
           constexpr int kNoScaledProduct = -95;
           const __mmask16 any = _mm512_cmpgt_epi32_mask(biased, _mm512_set1_epi32(kNoProduct + 127));
-          const __m512i scale = _mm512_maskz_add_epi32(
-              any, _mm512_loadu_si512(call.column_lines.scale_exponent + step * kPanel + column),
-              _mm512_set1_epi32(call.row_lines.scale_exponent[step * kRowGroup + first_row + r]));
+          const __m512i scale =
+              _mm512_maskz_add_epi32(any, _mm512_loadu_si512(call.column_lines.scale_exponent + step * kPanel + column),
+                                     _mm512_set1_epi32(call.row_lines.scale_exponent[step * kRowGroup + first_row + r]));
           const __m512i scaled = _mm512_mask_add_epi32(_mm512_set1_epi32(kNoScaledProduct + 127), any, biased, scale);
           top[r] = _mm512_max_epi32(_mm512_slli_epi32(scaled, 23), c_exponent);
           // Far below C the factor would leave the range: 0 cuts the same products to 0.
@@ -215,7 +217,8 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
         const float row_scale = scaled ? call.row_lines.scale[step * kRowGroup + first_row + r] : 1.0f;
         const float* column_scale = scaled ? call.column_lines.scale + step * kPanel + column : nullptr;
         float* partial = call.state.partial + at;
-        _mm512_storeu_ps(partial, promote(rule.promotion, _mm512_loadu_ps(partial), _mm512_loadu_ps(value_at), row_scale, column_scale));
+        _mm512_storeu_ps(partial,
+                         promote(rule.promotion, _mm512_loadu_ps(partial), _mm512_loadu_ps(value_at), row_scale, column_scale));
         _mm512_storeu_ps(value_at, _mm512_setzero_ps());
       }
     }

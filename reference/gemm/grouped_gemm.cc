@@ -11,8 +11,8 @@
 #include "reference/gemm/fused_kernel.h"
 #include "reference/gemm/packed_operand.h"
 #include "reference/gemm/problem.h"
-#include "reference/types/sizes.h"
 #include "reference/support/parallel.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 namespace gemm {
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kTileRows = 256;  // an element of a column is decoded once per tile: rows pay for it
 constexpr std::int64_t kMaxTileColumns = 256;
-constexpr std::int64_t kChunkSlots = 256;    // rows of a tile and one panel, decoded: 512 + 80 KiB, within a level-2 cache
+constexpr std::int64_t kChunkSlots = 256;  // rows of a tile and one panel, decoded: 512 + 80 KiB, within a level-2 cache
 constexpr std::int64_t kBlock = kRowGroup * kPanel;
 
 ChainRule rule_of(const TensorCoreUnit& unit, const AccumulationPlan& plan) {
@@ -96,9 +96,12 @@ void run_chunk(const Tile& tile, Workspace& work) {
   const ChainRule& rule = *tile.rule;
   const Chunk chunk{&rule, work.steps.data(), static_cast<std::int64_t>(work.steps.size())};
   const bool narrow = narrow_kernel_available() && narrow_kernel_takes(rule);
-  const auto rows_in = [&](std::int64_t g) { return static_cast<int>(std::min<std::int64_t>(kRowGroup, tile.rows - g * kRowGroup)); };
+  const auto rows_in = [&](std::int64_t g) {
+    return static_cast<int>(std::min<std::int64_t>(kRowGroup, tile.rows - g * kRowGroup));
+  };
   for (std::int64_t g = 0; g < tile.row_groups(); ++g) {
-    work.rows[static_cast<std::size_t>(g)].pack(tile.group->rows, tile.first_row + g * kRowGroup, rows_in(g), kRowGroup, chunk, narrow);
+    work.rows[static_cast<std::size_t>(g)].pack(tile.group->rows, tile.first_row + g * kRowGroup, rows_in(g), kRowGroup, chunk,
+                                                narrow);
   }
   for (std::int64_t p = 0; p < tile.panels(); ++p) {
     const int columns = static_cast<int>(std::min<std::int64_t>(kPanel, tile.columns - p * kPanel));
@@ -228,7 +231,12 @@ class Tiling {
     const std::int64_t local = index - first_[t];
     const std::int64_t first_row = local % row_tiles * kTileRows;
     const std::int64_t first_column = local / row_tiles * tile_columns_;
-    return {&view_, &group, &rule, first_row, std::min(kTileRows, group.m - first_row), first_column,
+    return {&view_,
+            &group,
+            &rule,
+            first_row,
+            std::min(kTileRows, group.m - first_row),
+            first_column,
             std::min(tile_columns_, group.n - first_column)};
   }
 

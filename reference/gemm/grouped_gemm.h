@@ -16,9 +16,9 @@
 #include <cstdint>
 #include <span>
 
-#include "reference/types/format.h"
 #include "reference/gemm/plan.h"
 #include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
 
 namespace assay {
 
@@ -29,7 +29,7 @@ struct GemmOperand {
   const void* data = nullptr;
   const void* scale_inv = nullptr;  // as quantize() writes it for a grouped tensor; null for bf16 and f16
   bool columnwise = false;
-  const float* amax = nullptr;      // nvfp4: [G] tensor amax of this storage
+  const float* amax = nullptr;  // nvfp4: [G] tensor amax of this storage
 };
 
 struct GroupedGemmProblem {
@@ -39,15 +39,15 @@ struct GroupedGemmProblem {
   std::int64_t rows = 0;  // R
   std::int64_t N = 0;
   std::int64_t K = 0;
-  GemmOperand x, w, dy;   // the two that the layout names
+  GemmOperand x, w, dy;                              // the two that the layout names
   WeightBlock weight_block = WeightBlock::b128x128;  // block kind, TN and NN: how w is scaled
   ScaleLayout scale_layout = ScaleLayout::compact;   // mxfp8, nvfp4
-  std::span<const float> alpha;  // 1 or G values (spec grouped-gemm-2.5); empty: 1
-  std::span<const float> beta;   // 1 or G values; empty: 0
+  std::span<const float> alpha;                      // 1 or G values (spec grouped-gemm-2.5); empty: 1
+  std::span<const float> beta;                       // 1 or G values; empty: 0
   bool split_accumulator = false;
-  Format d_type = Format::f32;   // f32, bf16, f16
-  const void* c = nullptr;       // in d_type; read where beta is not 0
-  const void* bias = nullptr;    // [G,N] in d_type, TN only; null: none
+  Format d_type = Format::f32;             // f32, bf16, f16
+  const void* c = nullptr;                 // in d_type; read where beta is not 0
+  const void* bias = nullptr;              // [G,N] in d_type, TN only; null: none
   const AccumulationPlan* plan = nullptr;  // null: the table's plan for `architecture`
   std::string_view architecture = "sm90";
 };

@@ -7,8 +7,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "reference/types/error.h"
 #include "reference/support/simd.h"
+#include "reference/types/error.h"
 
 namespace assay::gemm {
 namespace {
@@ -106,7 +106,8 @@ ASSAY_CLONES bool narrow_codes(Format type, const std::uint16_t* codes, std::int
   if (type == Format::bf16) return narrow_loop<Bf16>(codes, count, value, exponent);
   return narrow_loop<F16>(codes, count, value, exponent);
 }
-ASSAY_CLONES bool wide_codes(Format type, const std::uint8_t* codes, std::int64_t count, float* significand, std::int32_t* exponent) {
+ASSAY_CLONES bool wide_codes(Format type, const std::uint8_t* codes, std::int64_t count, float* significand,
+                             std::int32_t* exponent) {
   if (type == Format::e4m3) return wide_loop<E4m3>(codes, count, significand, exponent);
   if (type == Format::e5m2) return wide_loop<E5m2>(codes, count, significand, exponent);
   return wide_loop<E2m1>(codes, count, significand, exponent);
@@ -160,7 +161,8 @@ void gather_codes(const OperandView& view, std::int64_t first, int count, int wi
     } else if (view.row_stride == 1) {
       const Code* in = static_cast<const Code*>(view.data) + first;
       for (int slot = 0; slot < present; ++slot) {
-        std::memcpy(out + slot * width, in + (step.k + offsets[slot]) * view.k_stride, sizeof(Code) * static_cast<std::size_t>(count));
+        std::memcpy(out + slot * width, in + (step.k + offsets[slot]) * view.k_stride,
+                    sizeof(Code) * static_cast<std::size_t>(count));
       }
     } else {
       const Code* in = static_cast<const Code*>(view.data) + first * view.row_stride + step.k * view.k_stride;
@@ -169,7 +171,8 @@ void gather_codes(const OperandView& view, std::int64_t first, int count, int wi
         transpose_lines(in + line * view.row_stride, view.row_stride, view.k_stride, offsets, present, width, out + line);
       }
       for (; line < count; ++line) {
-        for (int slot = 0; slot < present; ++slot) out[slot * width + line] = in[line * view.row_stride + offsets[slot] * view.k_stride];
+        for (int slot = 0; slot < present; ++slot)
+          out[slot * width + line] = in[line * view.row_stride + offsets[slot] * view.k_stride];
       }
     }
   }

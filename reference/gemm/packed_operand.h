@@ -30,7 +30,7 @@ class Buffer {
   Value* take(std::size_t count) {
     if (count > capacity_) {
       release();
-      data_ = static_cast<Value*>(::operator new(count * sizeof(Value), std::align_val_t{64}));
+      data_ = static_cast<Value*>(::operator new (count * sizeof(Value), std::align_val_t{64}));
       capacity_ = count;
     }
     return data_;
@@ -39,7 +39,7 @@ class Buffer {
 
  private:
   void release() {
-    if (data_ != nullptr) ::operator delete(data_, std::align_val_t{64});
+    if (data_ != nullptr) ::operator delete (data_, std::align_val_t{64});
     data_ = nullptr;
     capacity_ = 0;
   }

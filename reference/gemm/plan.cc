@@ -57,8 +57,13 @@ constexpr const AccumulationPlan* plan(std::string_view name) {
 // cuBLASLt on an H200. Its heuristic offers only algorithm 66 with K undivided. Tiles, stages, clusters, workspace, average
 // sizes and the number of SMs were varied; no bit changed.
 constexpr PlanKey measured(GemmKind kind) {
-  return {.library = "cublaslt", .version_from = 130400, .version_to = 131099, .architecture = "sm90", .algorithm = 66,
-          .split_k = 1, .kind = kind};
+  return {.library = "cublaslt",
+          .version_from = 130400,
+          .version_to = 131099,
+          .architecture = "sm90",
+          .algorithm = 66,
+          .split_k = 1,
+          .kind = kind};
 }
 constexpr PlanKey measured_tensor(bool split_accumulator) {
   PlanKey key = measured(GemmKind::fp8_per_tensor);

@@ -24,8 +24,8 @@ namespace assay {
 
 // How the chain's value t_j of one promotion interval enters the running f32 value acc (spec plans-1.2).
 enum class Promotion : std::uint32_t {
-  none,  // one chain: acc is the chain's accumulator
-  add,   // acc = RN(acc + t_j)
+  none,              // one chain: acc is the chain's accumulator
+  add,               // acc = RN(acc + t_j)
   fma_scales_first,  // acc = FMA(RN(s_rows * s_cols), t_j, acc)
   fma_rows_first,    // acc = FMA(RN(t_j * s_rows), s_cols, acc)
   fma_cols_first,    // acc = FMA(RN(t_j * s_cols), s_rows, acc)
@@ -59,8 +59,8 @@ enum class GemmEpilogue : std::uint32_t {
 };
 
 struct AccumulationPlan {
-  std::string_view name;      // "cublaslt.sm90.fp8_block.scales_first"
-  std::string_view unit;      // row of the tensor-core table
+  std::string_view name;            // "cublaslt.sm90.fp8_block.scales_first"
+  std::string_view unit;            // row of the tensor-core table
   std::int64_t promotion_interval;  // products; 0: the whole slice
   Promotion promotion;
   std::int64_t slices;        // K is cut into this many ordered slices of `slice_length` (the last may be short)
@@ -71,9 +71,9 @@ struct AccumulationPlan {
 
 // What selects a plan (spec plans-1.4). Empty text and 0 mean "any".
 struct PlanKey {
-  std::string_view library = {};       // "cublaslt"
+  std::string_view library = {};         // "cublaslt"
   int version_from = 0, version_to = 0;  // 130400 ...; inclusive
-  std::string_view architecture = {};  // "sm90"
+  std::string_view architecture = {};    // "sm90"
   int sm_count = 0;
   int algorithm = -1;
   int tile = -1;

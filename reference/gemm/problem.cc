@@ -4,8 +4,8 @@
 
 #include "reference/layout/offsets.h"
 #include "reference/layout/scale_shape.h"
-#include "reference/types/sizes.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 namespace {
@@ -57,8 +57,7 @@ void require_type(GemmKind kind, Format type, const std::string& name) {
     case GemmKind::bf16: return require(type == Format::bf16, name, code, "bf16 for kind bf16");
     case GemmKind::f16: return require(type == Format::f16, name, code, "f16 for kind f16");
     case GemmKind::nvfp4: return require(type == Format::e2m1, name, code, "e2m1 for kind nvfp4");
-    default:
-      return require(type == Format::e4m3 || type == Format::e5m2, name, code, "e4m3 or e5m2 for an FP8 kind");
+    default: return require(type == Format::e4m3 || type == Format::e5m2, name, code, "e4m3 or e5m2 for an FP8 kind");
   }
 }
 
@@ -217,7 +216,8 @@ const TensorCoreUnit& resolve_unit(const AccumulationPlan& plan, GemmKind kind) 
   const StepScaling scaling = kind == GemmKind::mxfp8   ? StepScaling::e8m0_per_32
                               : kind == GemmKind::nvfp4 ? StepScaling::e4m3_per_16
                                                         : StepScaling::none;
-  require(unit->scaling == scaling, "plan.unit", plan.unit, "a unit that scales its operands as kind " + std::string(name_of(kind)));
+  require(unit->scaling == scaling, "plan.unit", plan.unit,
+          "a unit that scales its operands as kind " + std::string(name_of(kind)));
   return *unit;
 }
 
@@ -229,7 +229,8 @@ void require_operand_type(const TensorCoreUnit& unit, Format type, const std::st
 }
 
 void require_sound(const AccumulationPlan& plan, const TensorCoreUnit& unit, GemmKind kind) {
-  require(plan.promotion <= Promotion::fma_cols_first, "plan.promotion", static_cast<std::uint32_t>(plan.promotion), "a Promotion");
+  require(plan.promotion <= Promotion::fma_cols_first, "plan.promotion", static_cast<std::uint32_t>(plan.promotion),
+          "a Promotion");
   require(plan.merge <= SliceMerge::sequential_output, "plan.merge", static_cast<std::uint32_t>(plan.merge), "a SliceMerge");
   require(plan.epilogue == GemmEpilogue::scaled_alpha_beta, "plan.epilogue", static_cast<std::uint32_t>(plan.epilogue),
           "a GemmEpilogue");

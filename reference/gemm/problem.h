@@ -30,13 +30,13 @@ namespace assay {
 //   nvfp4               e4m3, i_block = 1, k_block = 16, compact or swizzled
 struct ScaleView {
   Format type = Format::f32;
-  const void* data = nullptr;   // first scale of the group
-  std::int64_t i_block = 0;     // rows that share a scale; 0: all
-  std::int64_t k_block = 0;     // elements along k that share a scale; 0: all
-  std::int64_t i_stride = 0;    // scales from one row block to the next (compact)
-  std::int64_t k_stride = 0;    // scales from one k block to the next (compact)
+  const void* data = nullptr;  // first scale of the group
+  std::int64_t i_block = 0;    // rows that share a scale; 0: all
+  std::int64_t k_block = 0;    // elements along k that share a scale; 0: all
+  std::int64_t i_stride = 0;   // scales from one row block to the next (compact)
+  std::int64_t k_stride = 0;   // scales from one k block to the next (compact)
   bool swizzled = false;
-  std::int64_t tiles = 0;       // swizzled: tiles of 4 blocks along k
+  std::int64_t tiles = 0;  // swizzled: tiles of 4 blocks along k
 
   // Index of the scale of (i, k), counted from `data`.
   std::int64_t index(std::int64_t i, std::int64_t k) const {
@@ -86,8 +86,8 @@ struct GroupView {
   OperandView columns;     // extent n
   float alpha = 1;         // as the caller gave it. nvfp4: the layers multiply the amax of both operands in
   float beta = 0;
-  std::int64_t d_offset = 0;     // element of D (and C) where D_t starts; its rows follow one another, n apart
-  const void* bias = nullptr;    // n values in the type of D, or null
+  std::int64_t d_offset = 0;   // element of D (and C) where D_t starts; its rows follow one another, n apart
+  const void* bias = nullptr;  // n values in the type of D, or null
 };
 
 struct GroupedGemmView {

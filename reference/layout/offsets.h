@@ -13,9 +13,9 @@ std::vector<std::int64_t> splits_to_offsets(std::span<const std::int64_t> splits
 
 // One output of the several that a single pass can write (spec offsets-1.2).
 struct OffsetsOutput {
-  std::int64_t stride = 1;    // 0 or more
-  bool leading_zero = true;   // G+1 values from 0; false: G values, the inclusive prefix
-  bool is_int32 = false;      // stored as int32; otherwise int64
+  std::int64_t stride = 1;   // 0 or more
+  bool leading_zero = true;  // G+1 values from 0; false: G values, the inclusive prefix
+  bool is_int32 = false;     // stored as int32; otherwise int64
   void* values = nullptr;
 };
 

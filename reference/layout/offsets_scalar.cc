@@ -69,8 +69,8 @@ void splits_to_offsets_multi(std::span<const std::int64_t> splits, std::span<con
     }
     if (bytes_of(output, groups) == 0) continue;
     require(output.values != nullptr, argument + ".values", output.values, "a buffer");
-    require(reinterpret_cast<std::uintptr_t>(output.values) % (output.is_int32 ? 4 : 8) == 0, argument + ".values",
-            output.values, "an address aligned to the type of the values");
+    require(reinterpret_cast<std::uintptr_t>(output.values) % (output.is_int32 ? 4 : 8) == 0, argument + ".values", output.values,
+            "an address aligned to the type of the values");
     for (std::size_t other = 0; other < o; ++other) {
       require(bytes_of(outputs[other], groups) == 0 || !overlap(outputs[other], output, groups), argument + ".values",
               output.values, "a buffer apart from that of outputs[" + show(other) + "]");
@@ -92,8 +92,8 @@ std::vector<std::int64_t> splits_to_offsets_2d(std::span<const std::int64_t> fir
     const std::string argument = "last[" + show(i) + "]";
     require(last[i] >= 0, argument, last[i], "a value of at least 0");
     std::int64_t offset = 0;
-    const bool overflow = __builtin_mul_overflow(first[i], last[i], &offset) ||
-                          __builtin_add_overflow(offset, offsets.back(), &offset);
+    const bool overflow =
+        __builtin_mul_overflow(first[i], last[i], &offset) || __builtin_add_overflow(offset, offsets.back(), &offset);
     require(!overflow, argument, last[i], "a sum of first * last that fits int64");
     offsets.push_back(offset);
   }

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "reference/types/sizes.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 namespace {
@@ -21,24 +21,19 @@ void require_known(Recipe recipe, Direction direction) {
 }
 
 // `rows_name` is what errors call the rows.
-ScaleShape shape_of(Recipe recipe, Direction direction, std::int64_t rows, std::string_view rows_name,
-                    std::int64_t columns) {
+ScaleShape shape_of(Recipe recipe, Direction direction, std::int64_t rows, std::string_view rows_name, std::int64_t columns) {
   require_known(recipe, direction);
   require(rows >= 0, rows_name, rows, "a value of at least 0");
   require(columns >= 0, "columns", columns, "a value of at least 0");
 
   const bool rowwise = direction == Direction::rowwise;
   const auto rows_to = [&](std::int64_t extent, std::int64_t unit) { return round_up(extent, unit, rows_name, rows); };
-  const auto columns_to = [&](std::int64_t extent, std::int64_t unit) {
-    return round_up(extent, unit, "columns", columns);
-  };
+  const auto columns_to = [&](std::int64_t extent, std::int64_t unit) { return round_up(extent, unit, "columns", columns); };
 
   ScaleShape shape;
   switch (recipe) {
     case Recipe::tensor_current:
-    case Recipe::tensor_delayed:
-      shape = {1, 1, 1, 1};
-      break;
+    case Recipe::tensor_delayed: shape = {1, 1, 1, 1}; break;
     case Recipe::block_1x128: {
       const std::int64_t row_blocks = ceil_div(rows, kBlock), column_blocks = ceil_div(columns, kBlock);
       shape = rowwise ? ScaleShape{column_blocks, rows_to(rows, 4), column_blocks, rows}
@@ -92,12 +87,9 @@ std::vector<std::int64_t> scale_offsets(Recipe recipe, Direction direction, std:
 Format scale_format(Recipe recipe) {
   require_known(recipe, Direction::rowwise);
   switch (recipe) {
-    case Recipe::mxfp8:
-      return Format::e8m0;
-    case Recipe::nvfp4:
-      return Format::e4m3;
-    default:
-      return Format::f32;
+    case Recipe::mxfp8: return Format::e8m0;
+    case Recipe::nvfp4: return Format::e4m3;
+    default: return Format::f32;
   }
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
+#include "reference/types/error.h"
 
 // A tile of 512 bytes holds 32 lines of 4 words of 4 bytes: word (r, q) is row 32 q + r of the tile, byte b its block b.
 // Tiles lie one after another in the swizzled buffer, so a range of tiles is one thread's work.

@@ -28,8 +28,7 @@ void check_swizzle_buffers(const SwizzleView& view, std::span<const std::uint8_t
   require(swizzled.data() != nullptr, "swizzled", swizzled.data(), "a buffer");
   const auto a = reinterpret_cast<std::uintptr_t>(compact.data());
   const auto b = reinterpret_cast<std::uintptr_t>(swizzled.data());
-  require(a + bytes <= b || b + bytes <= a, "swizzled", static_cast<const void*>(swizzled.data()),
-          "a buffer apart from compact");
+  require(a + bytes <= b || b + bytes <= a, "swizzled", static_cast<const void*>(swizzled.data()), "a buffer apart from compact");
 }
 
 }  // namespace assay

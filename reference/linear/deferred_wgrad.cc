@@ -28,11 +28,19 @@ void DeferredWgrad::store(const LinearConfig& config, const LinearShape& shape, 
     return std::vector<std::byte>(bytes, bytes + bytes_of(config.type, rows * columns));
   };
   const auto scales = [&](const float* from) {
-    return config.recipe == LinearRecipe::tensor_delayed ? std::vector<float>(from, from + shape.splits.size()) : std::vector<float>();
+    return config.recipe == LinearRecipe::tensor_delayed ? std::vector<float>(from, from + shape.splits.size())
+                                                         : std::vector<float>();
   };
-  const auto work = std::make_shared<Work>(Work{std::string(config.architecture), {shape.splits.begin(), shape.splits.end()},
-                                                matrix(operands.dy, shape.N), matrix(operands.x, shape.K),
-                                                scales(operands.dy_scale), scales(operands.x_scale), config, shape, operands, dw});
+  const auto work = std::make_shared<Work>(Work{std::string(config.architecture),
+                                                {shape.splits.begin(), shape.splits.end()},
+                                                matrix(operands.dy, shape.N),
+                                                matrix(operands.x, shape.K),
+                                                scales(operands.dy_scale),
+                                                scales(operands.x_scale),
+                                                config,
+                                                shape,
+                                                operands,
+                                                dw});
   work->config.architecture = work->architecture;
   work->shape.splits = work->splits;
   work->shape.rows = rows;

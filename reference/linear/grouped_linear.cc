@@ -73,7 +73,8 @@ GemmOperand operand(const Layer& layer, const LinearConfig& config, const Source
 }
 
 Source rows_source(const LinearShape& shape, Tensor tensor, const void* x, const float* scale) {
-  return {tensor, x, used_rows(shape), tensor == Tensor::gradient ? shape.N : shape.K, {shape.splits.begin(), shape.splits.end()}, scale};
+  return {tensor, x, used_rows(shape), tensor == Tensor::gradient ? shape.N : shape.K, {shape.splits.begin(), shape.splits.end()},
+          scale};
 }
 
 void forward(const Layer& layer, const LinearConfig& config, const LinearShape& shape, const LinearForward& operands, void* y) {
@@ -142,7 +143,8 @@ void dbias(const Layer& layer, const LinearConfig& config, const LinearShape& sh
 
 }  // namespace
 
-const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan) {
+const AccumulationPlan& check_product(const LinearConfig& config, const LinearShape& shape, GemmLayout layout,
+                                      const AccumulationPlan* plan) {
   alignas(16) static const std::byte somewhere[16] = {};  // checked, never read
   const std::vector<float> amax(shape.splits.size(), 0.0f);
   const bool quantized = config.recipe != LinearRecipe::none;
@@ -174,17 +176,21 @@ void linear_dbias(const LinearConfig& config, const LinearShape& shape, const vo
   linear::dbias(linear::kFast, config, shape, dy, dbias);
 }
 
-void linear_forward_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearForward& operands, void* y) {
+void linear_forward_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape,
+                       const LinearForward& operands, void* y) {
   linear::forward({quantize, multiply, grouped_dbias}, config, shape, operands, y);
 }
-void linear_dgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands, void* dx) {
+void linear_dgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands,
+                     void* dx) {
   linear::dgrad({quantize, multiply, grouped_dbias}, config, shape, operands, dx);
 }
-void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw) {
+void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands,
+                     void* dw) {
   linear::wgrad({quantize, multiply, grouped_dbias}, config, shape, operands, dw);
 }
 
-const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan) {
+const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout,
+                                    const AccumulationPlan* plan) {
   linear::check_config(config);
   linear::check_shape(shape);
   return linear::check_product(config, shape, layout, plan);

@@ -53,21 +53,21 @@ struct LinearForward {
 void linear_forward(const LinearConfig& config, const LinearShape& shape, const LinearForward& operands, void* y);
 
 struct LinearDgrad {
-  const void* dy = nullptr;                  // [R, N]
-  const void* w = nullptr;                   // as in forward
+  const void* dy = nullptr;  // [R, N]
+  const void* w = nullptr;   // as in forward
   const LinearWeightCache* cache = nullptr;
-  const float* dy_scale = nullptr;           // [G]: tensor_delayed
+  const float* dy_scale = nullptr;  // [G]: tensor_delayed
   const float* w_scale = nullptr;
 };
 void linear_dgrad(const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands, void* dx);
 
 struct LinearWgrad {
-  const void* dy = nullptr;        // [R, N]
-  const void* x = nullptr;         // [R, K]
+  const void* dy = nullptr;  // [R, N]
+  const void* x = nullptr;   // [R, K]
   const float* dy_scale = nullptr;
   const float* x_scale = nullptr;
-  Format dw_type = Format::f32;    // f32 for a main gradient; bf16, f16
-  bool accumulate = false;         // dw += ...: beta is 1 and dw is read; false: dw is not read
+  Format dw_type = Format::f32;  // f32 for a main gradient; bf16, f16
+  bool accumulate = false;       // dw += ...: beta is 1 and dw is read; false: dw is not read
 };
 // A group without rows: its dw becomes 0, or stays as it is when accumulating.
 void linear_wgrad(const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw);
@@ -78,13 +78,17 @@ void linear_dbias(const LinearConfig& config, const LinearShape& shape, const vo
 // The steps with another product in place of grouped_gemm(): `multiply` receives the problem that the step makes of its
 // quantized operands, and where D lies.
 using Multiply = std::function<void(const GroupedGemmProblem&, void*)>;
-void linear_forward_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearForward& operands, void* y);
-void linear_dgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands, void* dx);
-void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw);
+void linear_forward_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape,
+                       const LinearForward& operands, void* y);
+void linear_dgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearDgrad& operands,
+                     void* dx);
+void linear_wgrad_by(const Multiply& multiply, const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands,
+                     void* dw);
 
 // The plan of the product of a step: `plan`, or if that is null the architecture's. Errors: those of the step, except for
 // buffers; a plan for other products.
-const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout, const AccumulationPlan* plan = nullptr);
+const AccumulationPlan& linear_plan(const LinearConfig& config, const LinearShape& shape, GemmLayout layout,
+                                    const AccumulationPlan* plan = nullptr);
 
 namespace scalar {
 // The same through the scalar layers of quantize(), grouped_gemm() and grouped_dbias().

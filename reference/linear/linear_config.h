@@ -24,11 +24,11 @@ std::optional<LinearRecipe> linear_recipe_named(std::string_view name);
 // Options of another recipe are ignored: mxfp8 does not use powers of two or epsilon (spec grouped-linear-1.2).
 struct LinearConfig {
   LinearRecipe recipe = LinearRecipe::none;
-  Format type = Format::bf16;           // of x, w, bias, y, dy, dx, dbias: bf16 or f16
-  Format forward_code = Format::e4m3;   // of q(x) and q(w): e4m3 or e5m2 (nvfp4: always e2m1)
-  Format backward_code = Format::e4m3;  // of q(dy)
+  Format type = Format::bf16;              // of x, w, bias, y, dy, dx, dbias: bf16 or f16
+  Format forward_code = Format::e4m3;      // of q(x) and q(w): e4m3 or e5m2 (nvfp4: always e2m1)
+  Format backward_code = Format::e4m3;     // of q(dy)
   std::optional<bool> force_pow_2_scales;  // tensor_current, block; not set: powers_of_two()
-  float amax_epsilon = 0;               // tensor_current, block: 0 or more
+  float amax_epsilon = 0;                  // tensor_current, block: 0 or more
   std::uint16_t hadamard_sign_mask = 0;    // nvfp4: bit i set, element i of 16 is negated before the transform
   std::string_view architecture = "sm90";  // whose arithmetic; mxfp8 and nvfp4 need one that has them, such as "sm100"
 

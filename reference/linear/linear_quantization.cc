@@ -3,9 +3,9 @@
 #include <iterator>
 #include <string>
 
-#include "reference/types/sizes.h"
 #include "reference/recipes/checks.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 namespace {
@@ -51,7 +51,9 @@ void require_type(bool holds, std::string_view name, Format type, std::string_vi
   if (!holds) throw InvalidArgument(name, shown(type), expected);
 }
 
-void require_fp8(Format type, std::string_view name) { require_type(type == Format::e4m3 || type == Format::e5m2, name, type, "e4m3 or e5m2"); }
+void require_fp8(Format type, std::string_view name) {
+  require_type(type == Format::e4m3 || type == Format::e5m2, name, type, "e4m3 or e5m2");
+}
 
 void fit(std::vector<std::byte>& buffer, const OutputShape& shape) {
   const auto bytes = static_cast<std::size_t>(shape.bytes());
@@ -98,7 +100,8 @@ void check_buffer(const void* buffer, std::int64_t elements, Format type, std::s
 }
 
 void check_packing(const LinearConfig& config, std::int64_t extent, std::string_view name) {
-  if (config.recipe == LinearRecipe::nvfp4) require(extent % 2 == 0, name, extent, "an even number, as nvfp4 packs two codes in a byte");
+  if (config.recipe == LinearRecipe::nvfp4)
+    require(extent % 2 == 0, name, extent, "an even number, as nvfp4 packs two codes in a byte");
 }
 
 void check_wgrad(const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, const void* dw) {
@@ -115,7 +118,8 @@ void check_wgrad(const LinearConfig& config, const LinearShape& shape, const Lin
     check_buffer(operands.x_scale, groups, Format::f32, "x_scale");
   }
   if (config.recipe == LinearRecipe::nvfp4) {
-    require_type(config.type == Format::bf16, "type", config.type, "bf16 for wgrad with nvfp4, whose Hadamard transform takes no other");
+    require_type(config.type == Format::bf16, "type", config.type,
+                 "bf16 for wgrad with nvfp4, whose Hadamard transform takes no other");
     for (std::size_t t = 0; t < shape.splits.size(); ++t) {
       if (shape.splits[t] % 2 != 0) check_packing(config, shape.splits[t], "splits[" + show(t) + "]");
     }
@@ -125,7 +129,8 @@ void check_wgrad(const LinearConfig& config, const LinearShape& shape, const Lin
 
 Source weight_source(const LinearShape& shape, const void* w, const float* scale) {
   const std::size_t groups = shape.splits.size();
-  return {Tensor::weight, w, static_cast<std::int64_t>(groups) * shape.N, shape.K, std::vector<std::int64_t>(groups, shape.N), scale};
+  return {Tensor::weight, w, static_cast<std::int64_t>(groups) * shape.N, shape.K, std::vector<std::int64_t>(groups, shape.N),
+          scale};
 }
 
 Format code_of(const LinearConfig& config, Tensor tensor) {

@@ -11,7 +11,8 @@ WeightUse weight_use(std::optional<bool> is_first_microbatch, bool skip_flag_cap
 }
 
 float weight_skip_flag(std::optional<bool> is_first_microbatch) {
-  require(is_first_microbatch.has_value(), "is_first_microbatch", "not given", "true or false where weights are cached under a flag");
+  require(is_first_microbatch.has_value(), "is_first_microbatch", "not given",
+          "true or false where weights are cached under a flag");
   return *is_first_microbatch ? 0.0f : 1.0f;
 }
 

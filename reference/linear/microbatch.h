@@ -27,8 +27,8 @@ float weight_skip_flag(std::optional<bool> is_first_microbatch);
 // Whether wgrad adds to the main gradient: the first microbatch of a step overwrites, the others add; if not given, wgrad
 // adds. With a captured flag every microbatch adds, and the caller clears the gradient before a step.
 struct MainGradient {
-  bool fused = true;           // false: wgrad writes a gradient of its own
-  bool overwrite = false;      // an option of the weight: never add
+  bool fused = true;       // false: wgrad writes a gradient of its own
+  bool overwrite = false;  // an option of the weight: never add
   std::optional<bool> is_first_microbatch = {};
   bool skip_flag_captured = false;
 };

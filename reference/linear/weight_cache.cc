@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "reference/types/sizes.h"
 #include "reference/linear/linear_quantization.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 namespace {
@@ -55,7 +55,8 @@ void check_weight_cache(const LinearConfig& config, const LinearShape& shape, co
   const auto groups = static_cast<std::int64_t>(shape.splits.size());
   const Format code = linear::code_of(config, linear::Tensor::weight);
   require(cache.filled, "cache.filled", cache.filled, "a cache that linear_quantize_weights() has filled");
-  require(cache.recipe == config.recipe, "cache.recipe", name_of(cache.recipe), "the recipe of this layer, " + std::string(name_of(config.recipe)));
+  require(cache.recipe == config.recipe, "cache.recipe", name_of(cache.recipe),
+          "the recipe of this layer, " + std::string(name_of(config.recipe)));
   require(cache.code == code, "cache.code", name_of(cache.code), "the codes of this layer, " + std::string(name_of(code)));
   require(cache.groups == groups, "cache.groups", cache.groups, "one for each of the splits (" + show(groups) + ")");
   require(cache.N == shape.N, "cache.N", cache.N, "the N of this layer, " + show(shape.N));

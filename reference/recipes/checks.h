@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/types/sizes.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 
@@ -27,16 +27,14 @@ inline std::vector<std::int64_t> checked_group_rows(std::int64_t rows, std::int6
   for (std::size_t t = 0; t < splits.size(); ++t) {
     const auto name = [t] { return "splits[" + show(t) + "]"; };
     if (splits[t] < 0) throw InvalidArgument(name(), show(splits[t]), "a value of at least 0");
-    if (splits[t] > left)
-      throw InvalidArgument(name(), show(splits[t]), "splits that sum to at most rows, " + show(rows));
+    if (splits[t] > left) throw InvalidArgument(name(), show(splits[t]), "splits that sum to at most rows, " + show(rows));
     left -= splits[t];
   }
   return {splits.begin(), splits.end()};
 }
 
 // Errors: null, or not aligned to an element of `element_bytes`, although there are `elements` to read or write.
-inline void require_buffer(const void* buffer, std::int64_t elements, std::size_t element_bytes,
-                           std::string_view name) {
+inline void require_buffer(const void* buffer, std::int64_t elements, std::size_t element_bytes, std::string_view name) {
   if (elements == 0) return;
   require(buffer != nullptr, name, "null", "a pointer to " + show(elements) + " elements");
   require(reinterpret_cast<std::uintptr_t>(buffer) % element_bytes == 0, name, "misaligned",
@@ -44,8 +42,7 @@ inline void require_buffer(const void* buffer, std::int64_t elements, std::size_
 }
 
 // The same for an optional buffer.
-inline void require_aligned(const void* buffer, std::int64_t elements, std::size_t element_bytes,
-                            std::string_view name) {
+inline void require_aligned(const void* buffer, std::int64_t elements, std::size_t element_bytes, std::string_view name) {
   if (buffer != nullptr) require_buffer(buffer, elements, element_bytes, name);
 }
 

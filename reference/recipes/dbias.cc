@@ -48,14 +48,9 @@ ASSAY_CLONES void sum_strip(Format type, const SumStrip& strip) { fast::with_x_t
 void round_strip(Format type, const float* total, std::int64_t count, void* dbias, std::int64_t first) {
   for (std::int64_t c = 0; c < count; ++c) {
     switch (type) {
-      case Format::bf16:
-        static_cast<std::uint16_t*>(dbias)[first + c] = fast::encode_bf16(total[c]);
-        break;
-      case Format::f16:
-        static_cast<std::uint16_t*>(dbias)[first + c] = fast::encode_f16(total[c]);
-        break;
-      default:
-        static_cast<float*>(dbias)[first + c] = total[c] == total[c] ? total[c] : std::bit_cast<float>(0x7fff'ffffu);
+      case Format::bf16: static_cast<std::uint16_t*>(dbias)[first + c] = fast::encode_bf16(total[c]); break;
+      case Format::f16: static_cast<std::uint16_t*>(dbias)[first + c] = fast::encode_f16(total[c]); break;
+      default: static_cast<float*>(dbias)[first + c] = total[c] == total[c] ? total[c] : std::bit_cast<float>(0x7fff'ffffu);
     }
   }
 }
@@ -103,9 +98,8 @@ void grouped_dbias(const DbiasProblem& problem, void* dbias) {
 }
 
 void quantize_dbias(const QuantizeProblem& problem, void* dbias) {
-  grouped_dbias(
-      {problem.x_type, problem.x, problem.rows, problem.columns, problem.grouped, problem.splits, problem.x_type},
-      dbias);
+  grouped_dbias({problem.x_type, problem.x, problem.rows, problem.columns, problem.grouped, problem.splits, problem.x_type},
+                dbias);
 }
 
 }  // namespace assay

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <span>
 
-#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
 
 namespace assay {
 

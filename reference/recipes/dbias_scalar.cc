@@ -31,8 +31,7 @@ void grouped_dbias(const DbiasProblem& problem, void* dbias) {
 
 void quantize_dbias(const QuantizeProblem& problem, void* dbias) {
   scalar::grouped_dbias(
-      {problem.x_type, problem.x, problem.rows, problem.columns, problem.grouped, problem.splits, problem.x_type},
-      dbias);
+      {problem.x_type, problem.x, problem.rows, problem.columns, problem.grouped, problem.splits, problem.x_type}, dbias);
 }
 
 }  // namespace assay::scalar

@@ -31,8 +31,8 @@ float power_of_two(int exponent) {
 
 // `count` tensors of a state, row by row of the history. A tensor that is left out of the roll has its rows written
 // back as they were.
-ASSAY_CLONES void update_strip(const Update& update, float* history, std::int64_t length, std::int64_t stride,
-                               std::int64_t count, const float* reduced, float* scale) {
+ASSAY_CLONES void update_strip(const Update& update, float* history, std::int64_t length, std::int64_t stride, std::int64_t count,
+                               const float* reduced, float* scale) {
   float last[kStrip], largest[kStrip];
   bool rolls[kStrip];
   for (std::int64_t i = 0; i < count; ++i) {
@@ -58,10 +58,9 @@ ASSAY_CLONES void update_strip(const Update& update, float* history, std::int64_
   }
 }
 
-void update_state(const DelayedScalingConfig& config, const DelayedScalingState& state, const float* reduced,
-                  bool rolls_unused) {
-  const Update update = {max_finite(config.output) * power_of_two(-config.margin),
-                         config.algorithm == AmaxAlgorithm::most_recent, rolls_unused};
+void update_state(const DelayedScalingConfig& config, const DelayedScalingState& state, const float* reduced, bool rolls_unused) {
+  const Update update = {max_finite(config.output) * power_of_two(-config.margin), config.algorithm == AmaxAlgorithm::most_recent,
+                         rolls_unused};
   for (std::int64_t i = 0; i < state.count; i += kStrip) {
     update_strip(update, state.history + i, state.length, state.count, std::min(kStrip, state.count - i),
                  reduced == nullptr ? nullptr : reduced + i, state.scale + i);
@@ -72,8 +71,7 @@ void update_state(const DelayedScalingConfig& config, const DelayedScalingState&
 
 void check_delayed_scaling(const DelayedScalingConfig& config, std::span<const DelayedScalingState> states,
                            const float* reduced_amax) {
-  require(config.output == Format::e4m3 || config.output == Format::e5m2, "output", name_of(config.output),
-          "e4m3 or e5m2");
+  require(config.output == Format::e4m3 || config.output == Format::e5m2, "output", name_of(config.output), "e4m3 or e5m2");
   require(config.algorithm <= AmaxAlgorithm::most_recent, "algorithm", static_cast<std::uint32_t>(config.algorithm),
           "max (0) or most_recent (1)");
   require(config.margin >= -1000 && config.margin <= 1000, "margin", config.margin, "a value from -1000 to 1000");

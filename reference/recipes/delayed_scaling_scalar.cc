@@ -7,8 +7,8 @@ namespace assay::scalar {
 namespace {
 
 // Tensor `i` of a state. `reduced` is null where there is no reduction.
-void update_tensor(const DelayedScalingConfig& config, const DelayedScalingState& state, std::int64_t i,
-                   const float* reduced, bool rolls_unused) {
+void update_tensor(const DelayedScalingConfig& config, const DelayedScalingState& state, std::int64_t i, const float* reduced,
+                   bool rolls_unused) {
   const auto history = [&](std::int64_t step) -> float& { return state.history[step * state.count + i]; };
   const float last = reduced != nullptr && *reduced != 0 ? *reduced : history(0);
 

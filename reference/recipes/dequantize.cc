@@ -54,15 +54,12 @@ ASSAY_INLINE void decode_row(bool e4m3, const std::uint8_t* __restrict codes, in
 }
 
 // Element `i` of y is the first of `count`.
-ASSAY_CLONES void decode_to(Format output, bool e4m3, const std::uint8_t* codes, int count, float scale,
-                            const float* scales, void* y, std::int64_t i) {
+ASSAY_CLONES void decode_to(Format output, bool e4m3, const std::uint8_t* codes, int count, float scale, const float* scales,
+                            void* y, std::int64_t i) {
   switch (output) {
-    case Format::bf16:
-      return decode_row<Bf16Output>(e4m3, codes, count, scale, scales, static_cast<std::uint16_t*>(y) + i);
-    case Format::f16:
-      return decode_row<F16Output>(e4m3, codes, count, scale, scales, static_cast<std::uint16_t*>(y) + i);
-    default:
-      return decode_row<F32Output>(e4m3, codes, count, scale, scales, static_cast<float*>(y) + i);
+    case Format::bf16: return decode_row<Bf16Output>(e4m3, codes, count, scale, scales, static_cast<std::uint16_t*>(y) + i);
+    case Format::f16: return decode_row<F16Output>(e4m3, codes, count, scale, scales, static_cast<std::uint16_t*>(y) + i);
+    default: return decode_row<F32Output>(e4m3, codes, count, scale, scales, static_cast<float*>(y) + i);
   }
 }
 
@@ -74,8 +71,7 @@ struct TileScales {
   bool by_column;
 };
 
-TileScales tile_scales(const DequantizeProblem& problem, const float* scales, const RowBand& band,
-                       std::int64_t across) {
+TileScales tile_scales(const DequantizeProblem& problem, const float* scales, const RowBand& band, std::int64_t across) {
   const bool rowwise = problem.direction == Direction::rowwise;
   const std::int64_t stride = scale_shape(problem.recipe, problem.direction, band.group_rows, problem.columns).columns;
   const std::int64_t down = band.row / kTile;
@@ -132,20 +128,18 @@ std::vector<std::int64_t> check_dequantize(const DequantizeProblem& problem, con
   const bool nvfp4 = problem.recipe == Recipe::nvfp4, small_blocks = nvfp4 || problem.recipe == Recipe::mxfp8;
   require(problem.direction <= Direction::columnwise, "direction", static_cast<std::uint32_t>(problem.direction),
           "rowwise (0) or columnwise (1)");
-  require(
-      problem.output_type == Format::bf16 || problem.output_type == Format::f16 || problem.output_type == Format::f32,
-      "output_type", name_of(problem.output_type), "bf16, f16 or f32");
+  require(problem.output_type == Format::bf16 || problem.output_type == Format::f16 || problem.output_type == Format::f32,
+          "output_type", name_of(problem.output_type), "bf16, f16 or f32");
   if (nvfp4) {
     require(problem.data_type == Format::e2m1, "data_type", name_of(problem.data_type), "e2m1 for nvfp4");
   } else {
-    require(problem.data_type == Format::e4m3 || problem.data_type == Format::e5m2, "data_type",
-            name_of(problem.data_type), "e4m3 or e5m2 for " + name);
+    require(problem.data_type == Format::e4m3 || problem.data_type == Format::e5m2, "data_type", name_of(problem.data_type),
+            "e4m3 or e5m2 for " + name);
   }
-  require(
-      problem.scale_layout == ScaleLayout::compact || (problem.scale_layout == ScaleLayout::swizzled && small_blocks),
-      "scale_layout", static_cast<std::uint32_t>(problem.scale_layout), "compact (0) for " + name);
-  require(problem.nvfp4_e4m3_max == 448 || (nvfp4 && problem.nvfp4_e4m3_max == 256), "nvfp4_e4m3_max",
-          problem.nvfp4_e4m3_max, nvfp4 ? "448 or 256" : "448 for " + name);
+  require(problem.scale_layout == ScaleLayout::compact || (problem.scale_layout == ScaleLayout::swizzled && small_blocks),
+          "scale_layout", static_cast<std::uint32_t>(problem.scale_layout), "compact (0) for " + name);
+  require(problem.nvfp4_e4m3_max == 448 || (nvfp4 && problem.nvfp4_e4m3_max == 256), "nvfp4_e4m3_max", problem.nvfp4_e4m3_max,
+          nvfp4 ? "448 or 256" : "448 for " + name);
 
   auto groups = checked_group_rows(problem.rows, problem.columns, problem.grouped, problem.splits);
   std::int64_t used_rows = 0;
@@ -164,8 +158,7 @@ std::vector<std::int64_t> check_dequantize(const DequantizeProblem& problem, con
   checked_product(scales, 8, "columns", problem.columns);
   require_buffer(problem.data, elements, 1, "data");
   if (elements != 0) {
-    require_buffer(problem.scale_inv, scales, static_cast<std::size_t>(bytes_of(scale_format(problem.recipe), 1)),
-                   "scale_inv");
+    require_buffer(problem.scale_inv, scales, static_cast<std::size_t>(bytes_of(scale_format(problem.recipe), 1)), "scale_inv");
     if (nvfp4) require_buffer(problem.amax, static_cast<std::int64_t>(groups.size()), sizeof(float), "amax");
     require_buffer(output, elements, static_cast<std::size_t>(bytes_of(problem.output_type, 1)), "output");
   }
@@ -175,12 +168,9 @@ std::vector<std::int64_t> check_dequantize(const DequantizeProblem& problem, con
 void dequantize(const DequantizeProblem& problem, void* output) {
   const auto groups = check_dequantize(problem, output);
   switch (problem.recipe) {
-    case Recipe::mxfp8:
-      return dequantize_mxfp8(problem, output);
-    case Recipe::nvfp4:
-      return dequantize_nvfp4(problem, output);
-    default:
-      return dequantize_fp8(problem, groups, output);
+    case Recipe::mxfp8: return dequantize_mxfp8(problem, output);
+    case Recipe::nvfp4: return dequantize_nvfp4(problem, output);
+    default: return dequantize_fp8(problem, groups, output);
   }
 }
 

@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <span>
 
-#include "reference/types/format.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
 
 namespace assay {
 

@@ -43,12 +43,9 @@ void dequantize_fp8(const DequantizeProblem& problem, std::span<const std::int64
 void dequantize(const DequantizeProblem& problem, void* output) {
   const auto groups = check_dequantize(problem, output);
   switch (problem.recipe) {
-    case Recipe::mxfp8:
-      return scalar::dequantize_mxfp8(problem, output);
-    case Recipe::nvfp4:
-      return scalar::dequantize_nvfp4(problem, output);
-    default:
-      return dequantize_fp8(problem, groups, output);
+    case Recipe::mxfp8: return scalar::dequantize_mxfp8(problem, output);
+    case Recipe::nvfp4: return scalar::dequantize_nvfp4(problem, output);
+    default: return dequantize_fp8(problem, groups, output);
   }
 }
 

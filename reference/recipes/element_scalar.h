@@ -9,20 +9,17 @@
 #include "reference/formats/e4m3.h"
 #include "reference/formats/e5m2.h"
 #include "reference/formats/f16.h"
-#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
 
 namespace assay::scalar {
 
 // Element `i` of x (bf16, f16 or f32), exactly.
 inline float load(Format type, const void* x, std::int64_t i) {
   switch (type) {
-    case Format::bf16:
-      return decode_bf16(static_cast<const std::uint16_t*>(x)[i]);
-    case Format::f16:
-      return decode_f16(static_cast<const std::uint16_t*>(x)[i]);
-    default:
-      return static_cast<const float*>(x)[i];
+    case Format::bf16: return decode_bf16(static_cast<const std::uint16_t*>(x)[i]);
+    case Format::f16: return decode_f16(static_cast<const std::uint16_t*>(x)[i]);
+    default: return static_cast<const float*>(x)[i];
   }
 }
 
@@ -32,14 +29,9 @@ inline float canonical(float value) { return std::isnan(value) ? std::bit_cast<f
 // Rounds to element `i` of y (bf16, f16 or f32).
 inline void store(Format type, void* y, std::int64_t i, float value) {
   switch (type) {
-    case Format::bf16:
-      static_cast<std::uint16_t*>(y)[i] = encode_bf16(value);
-      break;
-    case Format::f16:
-      static_cast<std::uint16_t*>(y)[i] = encode_f16(value);
-      break;
-    default:
-      static_cast<float*>(y)[i] = canonical(value);
+    case Format::bf16: static_cast<std::uint16_t*>(y)[i] = encode_bf16(value); break;
+    case Format::f16: static_cast<std::uint16_t*>(y)[i] = encode_f16(value); break;
+    default: static_cast<float*>(y)[i] = canonical(value);
   }
 }
 

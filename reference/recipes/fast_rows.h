@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "reference/formats/fast_codes.h"
-#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
 #include "reference/support/simd.h"
+#include "reference/types/format.h"
 
 namespace assay::fast {
 
@@ -76,13 +76,15 @@ ASSAY_INLINE void column_amaxes(const float (&x)[kRows][kWidth], int rows, std::
 ASSAY_INLINE void prefetch_row(Format type, const void* matrix, std::int64_t first, int count) {
   const int size = type == Format::f32 ? 4 : 2;
   const auto address = reinterpret_cast<std::uintptr_t>(matrix) + static_cast<std::uintptr_t>(first * size);
-  for (int byte = 0; byte < count * size; byte += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(byte)));
+  for (int byte = 0; byte < count * size; byte += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(byte)));
 }
 
 // The same for bytes to be written.
 ASSAY_INLINE void prefetch_bytes(const std::uint8_t* bytes, std::int64_t first, int count) {
   const auto address = reinterpret_cast<std::uintptr_t>(bytes) + static_cast<std::uintptr_t>(first);
-  for (int byte = 0; byte < count; byte += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(byte)), 1);
+  for (int byte = 0; byte < count; byte += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(byte)), 1);
 }
 
 // Rounds y to `type` and stores it as elements first, first + 1, ... A NaN becomes 0x7FFFFFFF or 0x7FFF.

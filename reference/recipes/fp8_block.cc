@@ -16,8 +16,8 @@ namespace {
 using fast::kTile;
 
 // Scales of `count` blocks and their reciprocals.
-ASSAY_CLONES void scales_of(const float* __restrict amax, int count, float max, bool pow2, float epsilon,
-                            float overflow, float* __restrict scale, float* __restrict inverse) {
+ASSAY_CLONES void scales_of(const float* __restrict amax, int count, float max, bool pow2, float epsilon, float overflow,
+                            float* __restrict scale, float* __restrict inverse) {
   for (int i = 0; i < count; ++i) {
     scale[i] = scale_from_amax(amax[i], max, pow2, epsilon, overflow);
     inverse[i] = 1.0f / scale[i];
@@ -47,8 +47,8 @@ class BlockQuantizer {
         cast_{problem.config.output, problem.config.zero_sign},
         max_(max_finite(problem.config.output)),
         overflow_(max_finite(problem.x_type)),
-        rowwise_(stored(problem, Direction::rowwise, groups_, problem.config.rowwise, output.rowwise_data,
-                        output.rowwise_scale_inv)),
+        rowwise_(
+            stored(problem, Direction::rowwise, groups_, problem.config.rowwise, output.rowwise_data, output.rowwise_scale_inv)),
         columnwise_(stored(problem, Direction::columnwise, groups_, problem.config.columnwise, output.columnwise_data,
                            output.columnwise_scale_inv)) {}
 
@@ -67,18 +67,16 @@ class BlockQuantizer {
   void quantize_tile(const RowBand& band, std::int64_t tile_column, std::int64_t across, fast::TileCodes& codes) const {
     const std::int64_t first_column = tile_column * kTile;
     const std::int64_t first = (band.group_first_row + band.row) * problem_.columns + first_column;
-    const fast::Tile tile = {
-        problem_.x_type,
-        fast::element(problem_.x_type, problem_.x, first),
-        problem_.columns,
-        static_cast<int>(band.rows),
-        static_cast<int>(std::min<std::int64_t>(kTile, problem_.columns - first_column)),
-        tile_column + 1 < across ? fast::element(problem_.x_type, problem_.x, first + kTile) : nullptr};
+    const fast::Tile tile = {problem_.x_type,
+                             fast::element(problem_.x_type, problem_.x, first),
+                             problem_.columns,
+                             static_cast<int>(band.rows),
+                             static_cast<int>(std::min<std::int64_t>(kTile, problem_.columns - first_column)),
+                             tile_column + 1 < across ? fast::element(problem_.x_type, problem_.x, first + kTile) : nullptr};
     std::uint8_t* const rowwise = rowwise_.codes == nullptr ? nullptr : rowwise_.codes + first;
-    std::uint8_t* const columnwise =
-        columnwise_.codes == nullptr
-            ? nullptr
-            : columnwise_.codes + band.group_first_row * problem_.columns + first_column * band.group_rows + band.row;
+    std::uint8_t* const columnwise = columnwise_.codes == nullptr ? nullptr
+                                                                  : columnwise_.codes + band.group_first_row * problem_.columns +
+                                                                        first_column * band.group_rows + band.row;
     if (problem_.config.recipe == Recipe::block_1x128) {
       quantize_lines(band, tile_column, tile, rowwise, columnwise, codes);
     } else {
@@ -110,8 +108,7 @@ class BlockQuantizer {
     if (rowwise == nullptr) {
       fast::encode_columns(cast_, tile, column_scales, codes.at[0], kTile);
     } else {
-      fast::encode_rows_and_columns(cast_, tile, row_scales, column_scales, rowwise, problem_.columns, codes.at[0],
-                                    kTile);
+      fast::encode_rows_and_columns(cast_, tile, row_scales, column_scales, rowwise, problem_.columns, codes.at[0], kTile);
     }
     fast::transpose_codes(codes, tile.rows, tile.columns, columnwise, band.group_rows);
   }
@@ -161,8 +158,6 @@ class BlockQuantizer {
 
 }  // namespace
 
-void quantize_fp8_block(const QuantizeProblem& problem, const QuantizeOutput& output) {
-  BlockQuantizer(problem, output).run();
-}
+void quantize_fp8_block(const QuantizeProblem& problem, const QuantizeOutput& output) { BlockQuantizer(problem, output).run(); }
 
 }  // namespace assay

@@ -21,9 +21,7 @@ struct Group {
   std::int64_t first_row;  // of the whole matrix
   std::int64_t rows;
 
-  float x(std::int64_t r, std::int64_t c) const {
-    return load(problem.x_type, problem.x, (first_row + r) * problem.columns + c);
-  }
+  float x(std::int64_t r, std::int64_t c) const { return load(problem.x_type, problem.x, (first_row + r) * problem.columns + c); }
 
   float block_scale(const Block& block) const {
     float amax = 0;

@@ -108,8 +108,7 @@ ASSAY_INLINE void encode_twice(const typename X::Storage* __restrict x, std::int
 // Prefetches `count` bytes at `address`, which may lie past the end of the buffer: nothing is read.
 template <int kForWriting>
 ASSAY_INLINE void prefetch(std::uintptr_t address, int count) {
-  for (int byte = 0; byte < count; byte += 64)
-    __builtin_prefetch(reinterpret_cast<const void*>(address + byte), kForWriting);
+  for (int byte = 0; byte < count; byte += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + byte), kForWriting);
 }
 
 // Rows of a tile are too far apart in memory for the processor's own prefetcher.
@@ -159,8 +158,8 @@ struct EncodeTileTwice {
     for (int r = 0; r < tile.rows; ++r) {
       prefetch_next<X>(tile, r);
       prefetch_codes(row_codes, (r + 8) * row_stride);
-      encode_twice<X, Code, kPositive>(row_of<X>(tile, r), tile.columns, row_scales[r], column_scales,
-                                       row_codes + r * row_stride, column_codes + r * column_stride);
+      encode_twice<X, Code, kPositive>(row_of<X>(tile, r), tile.columns, row_scales[r], column_scales, row_codes + r * row_stride,
+                                       column_codes + r * column_stride);
     }
   }
 };
@@ -209,8 +208,7 @@ ASSAY_INLINE Bytes16 high_halves(Bytes16 a, Bytes16 b) {
 
 // Transposes 16 x 16 bytes. Interleaving rows r and r + 8 moves the highest bit of the row index to the lowest place of
 // the column index; four such rounds exchange all four bits of the two.
-ASSAY_INLINE void transpose_16x16(const std::uint8_t* from, std::int64_t from_stride, std::uint8_t* to,
-                                  std::int64_t to_stride) {
+ASSAY_INLINE void transpose_16x16(const std::uint8_t* from, std::int64_t from_stride, std::uint8_t* to, std::int64_t to_stride) {
   Bytes16 rows[16];
   for (int r = 0; r < 16; ++r) std::memcpy(&rows[r], from + r * from_stride, sizeof(Bytes16));
   for (int round = 0; round < 4; ++round) {

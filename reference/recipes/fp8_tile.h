@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
 
 namespace assay::fast {
 
@@ -35,8 +35,7 @@ float run_amax(Format type, const void* x, std::int64_t count);
 
 // Codes of x * scale with a scale for each row, for each column or for all. Row r goes to codes + r * stride.
 void encode_rows(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes, std::int64_t stride);
-void encode_columns(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes,
-                    std::int64_t stride);
+void encode_columns(const Fp8Cast& cast, const Tile& tile, const float* scales, std::uint8_t* codes, std::int64_t stride);
 // Both at once, from one reading of the tile.
 void encode_rows_and_columns(const Fp8Cast& cast, const Tile& tile, const float* row_scales, const float* column_scales,
                              std::uint8_t* row_codes, std::int64_t row_stride, std::uint8_t* column_codes,

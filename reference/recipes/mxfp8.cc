@@ -8,12 +8,12 @@
 
 #include "reference/formats/fast_codes.h"
 #include "reference/layout/scale_shape.h"
-#include "reference/types/sizes.h"
 #include "reference/layout/swizzle.h"
 #include "reference/recipes/fast_rows.h"
 #include "reference/recipes/row_bands.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 namespace {
@@ -124,7 +124,9 @@ struct Scales {
   std::int64_t columns;
 
   Scales(std::span<const std::int64_t> groups, std::int64_t columns_of_matrix, Direction of, ScaleLayout as)
-      : offsets(scale_offsets(Recipe::mxfp8, of, groups, columns_of_matrix)), direction(of), layout(as),
+      : offsets(scale_offsets(Recipe::mxfp8, of, groups, columns_of_matrix)),
+        direction(of),
+        layout(as),
         columns(columns_of_matrix) {}
 
   // Byte of block (i, j) of the group, i along the unblocked dimension.
@@ -148,8 +150,7 @@ struct Strips {
   RowBands bands;
   std::int64_t across;
 
-  Strips(std::span<const std::int64_t> groups, std::int64_t columns)
-      : bands(groups, kBlock), across(ceil_div(columns, kWidth)) {}
+  Strips(std::span<const std::int64_t> groups, std::int64_t columns) : bands(groups, kBlock), across(ceil_div(columns, kWidth)) {}
   std::int64_t count() const { return bands.count() * across; }
 };
 
@@ -174,9 +175,7 @@ ASSAY_CLONES void dequantize_row(const Values& values, const std::uint8_t* codes
 
 }  // namespace
 
-std::uint8_t mxfp8_scale(float amax, Format output) {
-  return scale_of(fast::magnitude_or_zero(amax), reciprocal_of(output));
-}
+std::uint8_t mxfp8_scale(float amax, Format output) { return scale_of(fast::magnitude_or_zero(amax), reciprocal_of(output)); }
 
 void quantize_mxfp8(const QuantizeProblem& problem, const QuantizeOutput& output) {
   const QuantizeConfig& config = problem.config;

@@ -27,9 +27,9 @@
 
 #include <cstdint>
 
-#include "reference/types/format.h"
 #include "reference/recipes/dequantize.h"
 #include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
 
 namespace assay {
 

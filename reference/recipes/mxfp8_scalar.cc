@@ -41,8 +41,8 @@ std::vector<Group> groups_of(const std::vector<std::int64_t>& group_rows, std::i
   std::vector<Group> groups;
   std::int64_t first_row = 0;
   for (std::size_t t = 0; t < group_rows.size(); ++t) {
-    groups.push_back({first_row, group_rows[t], columns, first_scales[t],
-                      scale_shape(Recipe::mxfp8, direction, group_rows[t], columns)});
+    groups.push_back(
+        {first_row, group_rows[t], columns, first_scales[t], scale_shape(Recipe::mxfp8, direction, group_rows[t], columns)});
     first_row += group_rows[t];
   }
   return groups;

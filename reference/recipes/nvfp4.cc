@@ -11,8 +11,8 @@
 #include "reference/recipes/nvfp4_amax.h"
 #include "reference/recipes/nvfp4_pieces.h"
 #include "reference/recipes/nvfp4_strip.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
@@ -61,8 +61,8 @@ void quantize_rows_of(const Work& work, const RowBand& band, std::int64_t row, i
   }
 }
 
-void quantize_columns_of(const Work& work, const RowBand& band, std::int64_t row, int rows, std::int64_t column,
-                         int columns, Strip& strip) {
+void quantize_columns_of(const Work& work, const RowBand& band, std::int64_t row, int rows, std::int64_t column, int columns,
+                         Strip& strip) {
   const QuantizeProblem& problem = work.problem;
   const QuantizeConfig& config = problem.config;
   const std::int64_t group_first = band.group_first_row * problem.columns;
@@ -149,8 +149,8 @@ void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output
       for (std::int64_t row = band.row; row < band.row + band.rows; row += kBlock) {
         const int rows = static_cast<int>(std::min<std::int64_t>(kBlock, band.row + band.rows - row));
         if (needs_x) {
-          load_strip(problem.x_type, problem.x, (band.group_first_row + row) * problem.columns + column, problem.columns,
-                     rows, columns, config.zero_sign, strip.x);
+          load_strip(problem.x_type, problem.x, (band.group_first_row + row) * problem.columns + column, problem.columns, rows,
+                     columns, config.zero_sign, strip.x);
         }
         if (config.rowwise) quantize_rows_of(work, band, row, rows, column, columns, strip);
         if (config.columnwise) quantize_columns_of(work, band, row, rows, column, columns, strip);

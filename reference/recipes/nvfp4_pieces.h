@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "reference/layout/scale_shape.h"
-#include "reference/types/sizes.h"
 #include "reference/layout/swizzle.h"
 #include "reference/recipes/nvfp4_strip.h"
 #include "reference/recipes/row_bands.h"
+#include "reference/types/sizes.h"
 
 namespace assay::nvfp4 {
 

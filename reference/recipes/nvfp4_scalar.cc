@@ -85,8 +85,8 @@ float amax_of(const Values& values, const Tile& tile) {
 }
 
 struct TensorScaling {
-  float amax = 0;     // G
-  float scale = 1;    // S
+  float amax = 0;   // G
+  float scale = 1;  // S
 };
 
 // Sum of the errors of one line of elements under block scale `d8`, in order.
@@ -212,8 +212,8 @@ void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output
                       config.stochastic_rounding ? problem.rowwise_random + first : nullptr});
     }
     if (config.columnwise) {
-      const Values y = config.hadamard ? load_transformed_group(problem, first_row, rows)
-                                       : load_group(problem, first_row, rows, true);
+      const Values y =
+          config.hadamard ? load_transformed_group(problem, first_row, rows) : load_group(problem, first_row, rows, true);
       const float g = problem.columnwise_amax != nullptr ? problem.columnwise_amax[t]
                       : config.hadamard                  ? amax_of(y)
                                                          : tensor_amax(y);

@@ -36,8 +36,7 @@ std::vector<float> group_amaxes(const QuantizeProblem& problem, std::size_t grou
   std::vector<float> partial(runs.size());
   parallel_for(static_cast<std::int64_t>(runs.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      partial[i] =
-          fast::run_amax(problem.x_type, fast::element(problem.x_type, problem.x, runs[i].first), runs[i].count);
+      partial[i] = fast::run_amax(problem.x_type, fast::element(problem.x_type, problem.x, runs[i].first), runs[i].count);
     }
   });
   std::vector<float> amax(groups, 0.0f);
@@ -52,15 +51,15 @@ void encode_rowwise(const QuantizeProblem& problem, const std::vector<Run>& runs
   parallel_for(static_cast<std::int64_t>(runs.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const Run& run = runs[i];
-      fast::encode_run(cast, problem.x_type, fast::element(problem.x_type, problem.x, run.first), run.count,
-                       scales[run.group], codes + run.first);
+      fast::encode_run(cast, problem.x_type, fast::element(problem.x_type, problem.x, run.first), run.count, scales[run.group],
+                       codes + run.first);
     }
   });
 }
 
 // Columnwise, and rowwise with it if requested: tile by tile.
-void encode_tiles(const QuantizeProblem& problem, std::span<const std::int64_t> groups,
-                  const std::vector<float>& scales, std::uint8_t* rowwise, std::uint8_t* columnwise) {
+void encode_tiles(const QuantizeProblem& problem, std::span<const std::int64_t> groups, const std::vector<float>& scales,
+                  std::uint8_t* rowwise, std::uint8_t* columnwise) {
   const fast::Fp8Cast cast = {problem.config.output, problem.config.zero_sign};
   const std::int64_t columns = problem.columns, across = ceil_div(columns, kTile);
   if (across == 0) return;
@@ -72,13 +71,12 @@ void encode_tiles(const QuantizeProblem& problem, std::span<const std::int64_t> 
       const RowBand band = bands[i / across];
       const std::int64_t first_column = i % across * kTile;
       const std::int64_t first = (band.group_first_row + band.row) * columns + first_column;
-      const fast::Tile tile = {
-          problem.x_type,
-          fast::element(problem.x_type, problem.x, first),
-          columns,
-          static_cast<int>(band.rows),
-          static_cast<int>(std::min<std::int64_t>(kTile, columns - first_column)),
-          i % across + 1 < across ? fast::element(problem.x_type, problem.x, first + kTile) : nullptr};
+      const fast::Tile tile = {problem.x_type,
+                               fast::element(problem.x_type, problem.x, first),
+                               columns,
+                               static_cast<int>(band.rows),
+                               static_cast<int>(std::min<std::int64_t>(kTile, columns - first_column)),
+                               i % across + 1 < across ? fast::element(problem.x_type, problem.x, first + kTile) : nullptr};
       std::fill_n(row_scales, tile.rows, scales[band.group]);
       fast::encode_rows(cast, tile, row_scales, codes.at[0], kTile);
       fast::transpose_codes(codes, tile.rows, tile.columns,
@@ -112,8 +110,7 @@ void quantize_per_tensor(const QuantizeProblem& problem, const QuantizeOutput& o
   if (output.rowwise_scale_inv != nullptr) {
     for (std::size_t t = 0; t < groups.size(); ++t) {
       const float inverse = 1.0f / scales[t];
-      static_cast<float*>(output.rowwise_scale_inv)[t] =
-          inverse == inverse ? inverse : std::bit_cast<float>(0x7fff'ffffu);
+      static_cast<float*>(output.rowwise_scale_inv)[t] = inverse == inverse ? inverse : std::bit_cast<float>(0x7fff'ffffu);
     }
   }
 

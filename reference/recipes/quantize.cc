@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "reference/layout/scale_shape.h"
-#include "reference/types/sizes.h"
 #include "reference/recipes/checks.h"
 #include "reference/recipes/complete_call.h"
 #include "reference/recipes/dbias.h"
@@ -13,6 +12,7 @@
 #include "reference/recipes/nvfp4.h"
 #include "reference/recipes/per_tensor.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay {
 namespace {
@@ -37,8 +37,7 @@ void check_config(const QuantizeConfig& config, Format x_type) {
   require(config.scale_layout <= ScaleLayout::swizzled, "scale_layout", static_cast<std::uint32_t>(config.scale_layout),
           "compact (0) or swizzled (1)");
   require(config.four_over_six <= FourOverSix::mean_squared_error, "four_over_six",
-          static_cast<std::uint32_t>(config.four_over_six),
-          "off (0), mean absolute error (1) or mean squared error (2)");
+          static_cast<std::uint32_t>(config.four_over_six), "off (0), mean absolute error (1) or mean squared error (2)");
   require(config.amax_epsilon >= 0, "amax_epsilon", config.amax_epsilon, "a value of at least 0");
 
   if (has_small_blocks(recipe)) {
@@ -182,19 +181,11 @@ void quantize(const QuantizeProblem& problem, const QuantizeOutput& output) {
   const CompleteCall call(problem, shapes, output);
   switch (problem.config.recipe) {
     case Recipe::tensor_current:
-    case Recipe::tensor_delayed:
-      quantize_per_tensor(call.problem, call.output);
-      break;
+    case Recipe::tensor_delayed: quantize_per_tensor(call.problem, call.output); break;
     case Recipe::block_1x128:
-    case Recipe::block_128x128:
-      quantize_fp8_block(call.problem, call.output);
-      break;
-    case Recipe::mxfp8:
-      quantize_mxfp8(call.problem, call.output);
-      break;
-    case Recipe::nvfp4:
-      quantize_nvfp4(call.problem, call.output);
-      break;
+    case Recipe::block_128x128: quantize_fp8_block(call.problem, call.output); break;
+    case Recipe::mxfp8: quantize_mxfp8(call.problem, call.output); break;
+    case Recipe::nvfp4: quantize_nvfp4(call.problem, call.output); break;
   }
   if (shapes.dbias.rank != 0 && output.dbias != nullptr) quantize_dbias(problem, output.dbias);
 }

@@ -40,13 +40,12 @@ struct QuantizeProblem {
   const void* x = nullptr;       // [rows, columns], row-major
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  bool grouped = false;                  // false: one tensor of all rows, `splits` is not read
-  std::span<const std::int64_t> splits;  // [G] rows of each group
-  const float* scale = nullptr;          // [G] (or [1]): tensor_delayed
-  const float* amax = nullptr;           // [G] (or [1]): nvfp4 tensor amax; null: max |x| of the group
-  const float* columnwise_amax =
-      nullptr;                  // [G]: nvfp4 columnwise; null: `amax`, or with hadamard the amax after the transform
-  const float* noop = nullptr;  // [1]: exactly 1.0 means that nothing is written (spec conventions-1.5)
+  bool grouped = false;                    // false: one tensor of all rows, `splits` is not read
+  std::span<const std::int64_t> splits;    // [G] rows of each group
+  const float* scale = nullptr;            // [G] (or [1]): tensor_delayed
+  const float* amax = nullptr;             // [G] (or [1]): nvfp4 tensor amax; null: max |x| of the group
+  const float* columnwise_amax = nullptr;  // [G]: nvfp4 columnwise; null: `amax`, or with hadamard the amax after the transform
+  const float* noop = nullptr;             // [1]: exactly 1.0 means that nothing is written (spec conventions-1.5)
   const std::uint8_t* rowwise_random = nullptr;     // nvfp4 stochastic rounding: one byte per element of rowwise data
   const std::uint8_t* columnwise_random = nullptr;  // the same for columnwise data, in its stored order
 };

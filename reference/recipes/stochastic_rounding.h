@@ -24,8 +24,8 @@ ASSAY_INLINE std::uint8_t stochastic_e2m1(float v, std::uint8_t byte) {
   const float above = u * (a >= 4.0f ? 2.0f : a >= 2.0f ? 1.0f : 0.5f);
   const float t = a + above;
   // Codes are in the order of their values: count those at or below t. Every comparison is true for NaN.
-  const std::uint32_t code = std::uint32_t{!(t < 0.5f)} + !(t < 1.0f) + !(t < 1.5f) + !(t < 2.0f) + !(t < 3.0f) +
-                             !(t < 4.0f) + !(t < 6.0f);
+  const std::uint32_t code =
+      std::uint32_t{!(t < 0.5f)} + !(t < 1.0f) + !(t < 1.5f) + !(t < 2.0f) + !(t < 3.0f) + !(t < 4.0f) + !(t < 6.0f);
   const std::uint32_t sign = a != a ? 0 : bits >> 28 & 8;
   return static_cast<std::uint8_t>(sign | code);
 }

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "reference/formats/fast_codes.h"
-#include "reference/types/format.h"
 #include "reference/support/simd.h"
+#include "reference/types/format.h"
 
 namespace assay::fast {
 
@@ -59,12 +59,9 @@ struct F32 : Ranking<std::int32_t, std::uint32_t, 0x7f80'0000> {
 template <class Body>
 ASSAY_INLINE void with_x_type(Format type, const Body& body) {
   switch (type) {
-    case Format::bf16:
-      return body.template run<Bf16>();
-    case Format::f16:
-      return body.template run<F16>();
-    default:
-      return body.template run<F32>();
+    case Format::bf16: return body.template run<Bf16>();
+    case Format::f16: return body.template run<F16>();
+    default: return body.template run<F32>();
   }
 }
 

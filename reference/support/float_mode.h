@@ -19,7 +19,7 @@ struct FloatMode {
   std::uint32_t vector = 0x1F80;  // MXCSR
   std::uint32_t x87 = 0x037F;     // x87 control word
 #elif defined(__aarch64__)
-  std::uint64_t control = 0;      // FPCR
+  std::uint64_t control = 0;  // FPCR
 #else
   int rounding = FE_TONEAREST;
 #endif

@@ -18,9 +18,9 @@
 #include <unistd.h>
 #endif
 
-#include "reference/types/error.h"
 #include "reference/support/float_mode.h"
 #include "reference/support/on_this_thread.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {

@@ -14,11 +14,11 @@ namespace assay {
 using Attribute = std::variant<std::int64_t, double, std::string>;
 
 struct Case {
-  std::string name;                             // path of the group in the file, without the leading '/'
+  std::string name;  // path of the group in the file, without the leading '/'
   std::string op;
   std::map<std::string, Attribute> attributes;  // without `op`
   std::map<std::string, Tensor> in;
-  std::map<std::string, Tensor> out;            // expected; an absent output is not checked
+  std::map<std::string, Tensor> out;  // expected; an absent output is not checked
 };
 
 }  // namespace assay

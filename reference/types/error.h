@@ -34,8 +34,7 @@ std::string show(unsigned long long value);
 std::string show(double value);
 std::string show(float value);
 template <class Number>
-  requires std::is_integral_v<Number>
-std::string show(Number value) {
+requires std::is_integral_v<Number> std::string show(Number value) {
   if constexpr (std::is_signed_v<Number>) {
     return show(static_cast<long long>(value));
   } else {

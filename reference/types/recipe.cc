@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kRecipeNames[] = {"tensor_current", "tensor_delayed", "block_1x128",
-                                       "block_128x128",  "mxfp8",          "nvfp4"};
+                                             "block_128x128",  "mxfp8",          "nvfp4"};
 
 }  // namespace
 

@@ -35,8 +35,6 @@ Tensor make_tensor(Format type, std::vector<std::int64_t> shape) {
   return tensor;
 }
 
-bool same_tensor(const Tensor& a, const Tensor& b) {
-  return a.type == b.type && a.shape == b.shape && a.bytes == b.bytes;
-}
+bool same_tensor(const Tensor& a, const Tensor& b) { return a.type == b.type && a.shape == b.shape && a.bytes == b.bytes; }
 
 }  // namespace assay

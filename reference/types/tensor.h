@@ -23,9 +23,13 @@ struct Tensor {
     return count;
   }
   template <class T>
-  T* as() { return reinterpret_cast<T*>(bytes.data()); }
+  T* as() {
+    return reinterpret_cast<T*>(bytes.data());
+  }
   template <class T>
-  const T* as() const { return reinterpret_cast<const T*>(bytes.data()); }
+  const T* as() const {
+    return reinterpret_cast<const T*>(bytes.data());
+  }
 };
 
 // A tensor of zeros. Errors: a negative extent, or a size past int64.

@@ -37,7 +37,8 @@ int main() {
   Microbatch got[2], want[2];
   std::vector<float> dw(4 * kN * kK, 0.5f), dw_want = dw;
   for (int i = 0; i < 2; ++i) {
-    got[i] = {drawn(kRows * kK), drawn(kRows * kN), std::vector<std::uint16_t>(kRows * kN), std::vector<std::uint16_t>(kRows * kK)};
+    got[i] = {drawn(kRows * kK), drawn(kRows * kN), std::vector<std::uint16_t>(kRows * kN),
+              std::vector<std::uint16_t>(kRows * kK)};
     want[i] = got[i];
   }
   bool no_device = false;
@@ -56,8 +57,8 @@ int main() {
     assay::linear_dgrad(config, shape, {.dy = m.dy.data(), .w = w[i].data()}, m.dx.data());
     assay::linear_wgrad(config, shape, {.dy = m.dy.data(), .x = m.x.data(), .accumulate = true}, dw_want.data());
   }
-  const bool right = same("y of 0", got[0].y, want[0].y) && same("y of 1", got[1].y, want[1].y) && same("dx of 0", got[0].dx, want[0].dx) &&
-                     same("dx of 1", got[1].dx, want[1].dx) && same("dw", dw, dw_want);
+  const bool right = same("y of 0", got[0].y, want[0].y) && same("y of 1", got[1].y, want[1].y) &&
+                     same("dx of 0", got[0].dx, want[0].dx) && same("dx of 1", got[1].dx, want[1].dx) && same("dw", dw, dw_want);
   std::printf("%s\n", right ? "equal by bits" : "not equal");
   return right ? 0 : 1;
 }

@@ -16,7 +16,8 @@ using namespace assay::device;
 class OnDevice {
  public:
   OnDevice(const void* from, std::size_t bytes) : bytes_(bytes) {
-    if (cudaMalloc(&data_, bytes) != cudaSuccess || cudaMemcpy(data_, from, bytes, cudaMemcpyHostToDevice) != cudaSuccess) throw CudaError("upload");
+    if (cudaMalloc(&data_, bytes) != cudaSuccess || cudaMemcpy(data_, from, bytes, cudaMemcpyHostToDevice) != cudaSuccess)
+      throw CudaError("upload");
   }
   ~OnDevice() { cudaFree(data_); }
   OnDevice(const OnDevice&) = delete;
@@ -65,7 +66,8 @@ std::string train(const std::vector<std::uint16_t> (&w)[2], Microbatch (&m)[2], 
     const OnDevice x0 = upload(m[0].x), x1 = upload(m[1].x), dy0 = upload(m[0].dy), dy1 = upload(m[1].dy);
     const OnDevice y0 = upload(m[0].y), y1 = upload(m[1].y), dx0 = upload(m[0].dx), dx1 = upload(m[1].dx);
     const OnDevice s0 = upload(kSplits[0]), s1 = upload(kSplits[1]);
-    const OnDevice *x[2] = {&x0, &x1}, *dy[2] = {&dy0, &dy1}, *y[2] = {&y0, &y1}, *dx[2] = {&dx0, &dx1}, *s[2] = {&s0, &s1}, *weights[2] = {&w0, &w1};
+    const OnDevice *x[2] = {&x0, &x1}, *dy[2] = {&dy0, &dy1}, *y[2] = {&y0, &y1}, *dx[2] = {&dx0, &dx1}, *s[2] = {&s0, &s1},
+                   *weights[2] = {&w0, &w1};
 
     int place[2];
     for (int i = 0; i < 2; ++i) {

@@ -15,4 +15,5 @@ struct Microbatch {
 
 // Weights are changed between the two forwards. dw [G*N, K] is added to. Returns the error, or an empty text. `no_device` is set
 // where there is none that could be used.
-std::string train(const std::vector<std::uint16_t> (&w)[2], Microbatch (&microbatches)[2], std::vector<float>& dw, bool& no_device);
+std::string train(const std::vector<std::uint16_t> (&w)[2], Microbatch (&microbatches)[2], std::vector<float>& dw,
+                  bool& no_device);

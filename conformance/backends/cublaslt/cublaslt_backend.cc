@@ -26,12 +26,14 @@ struct Axis {
   const char* description;
   const char* values;  // the first is the default
 };
+// clang-format off
 constexpr Axis kAxes[] = {
     {"workspace", "Bytes of workspace that the library may use", "33554432 0 1048576 4194304 67108864"},
     {"sm_target", "Multiprocessors that the library may use; 0: all", "0 132 66 1"},
     {"average_hints", "Average sizes of groups, as a hint to the heuristic: derived from capacity, none, half and twice those", "derived none half twice one"},
     {"pointer_mode", "Where alpha and beta are; host takes only 1 and 0", "device host"},
 };
+// clang-format on
 
 std::int64_t number_of(const std::string& name, const std::string& value, std::int64_t most) {
   std::int64_t number = -1;
@@ -44,7 +46,8 @@ std::int64_t number_of(const std::string& name, const std::string& value, std::i
 // The same for the same configuration, in every process: 31 bits of FNV-1a.
 std::int64_t id_of(const std::string& configuration, int twin) {
   std::uint32_t hash = 2166136261u;
-  for (const char letter : configuration + "#" + std::to_string(twin)) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619u;
+  for (const char letter : configuration + "#" + std::to_string(twin))
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619u;
   return hash & 0x7fff'ffffu;
 }
 
@@ -69,7 +72,9 @@ class CublasLtCalls : public CudaCalls {
     const GemmRequest parsed(request);
     const device::GroupedGemmCall& shape = parsed.shape();
     const GemmKind kind = shape.kind;
-    if (shape.layout != GemmLayout::NT || (kind != GemmKind::fp8_per_tensor && kind != GemmKind::fp8_block && kind != GemmKind::nvfp4)) return;
+    if (shape.layout != GemmLayout::NT ||
+        (kind != GemmKind::fp8_per_tensor && kind != GemmKind::fp8_block && kind != GemmKind::nvfp4))
+      return;
     const TensorView* tensor = request.find_input("splits");
     if (tensor == nullptr || tensor->data == nullptr || tensor->type != Format::i64) return;
     std::vector<std::int64_t> splits(static_cast<std::size_t>(tensor->elements()));
@@ -78,8 +83,9 @@ class CublasLtCalls : public CudaCalls {
     for (std::size_t g = 0; g < splits.size() && fault_of_splits_.empty(); ++g) {
       if (splits[g] % unit == 0) continue;
       splits_ = tensor->data;
-      fault_of_splits_ = "group " + std::to_string(g) + " has " + std::to_string(splits[g]) + " rows; in layout NT the library reads " +
-                         std::string(assay::name_of(kind)) + " operands in rows of that length, which must be a multiple of " + std::to_string(unit);
+      fault_of_splits_ = "group " + std::to_string(g) + " has " + std::to_string(splits[g]) +
+                         " rows; in layout NT the library reads " + std::string(assay::name_of(kind)) +
+                         " operands in rows of that length, which must be a multiple of " + std::to_string(unit);
     }
   }
 
@@ -88,7 +94,8 @@ class CublasLtCalls : public CudaCalls {
     const device::CublasLtSettings settings = settings_for(request);
     device::cublaslt_prepare();
     const bool pinned = call.algorithm != -1;
-    const device::CublasLtAlgorithm algorithm = pinned ? candidate(request, settings, call.algorithm).algorithm : device::CublasLtAlgorithm{};
+    const device::CublasLtAlgorithm algorithm =
+        pinned ? candidate(request, settings, call.algorithm).algorithm : device::CublasLtAlgorithm{};
     // What the heuristic refuses is refused before the constants of the call are written to its workspace.
     if (!pinned && request.is_wanted() && request.shape().rows.groups > 0) {
       static_cast<void>(device::cublaslt_algorithms(request.shape(), settings, 1));
@@ -180,7 +187,8 @@ class CublasLtCalls : public CudaCalls {
   // Errors: NotSupported where the library lacks the path.
   GemmRequest parse(const assay_call& call) const {
     const Request request = Request::of(call);
-    if (request.op() != "grouped_gemm") throw NotSupported("backend cublaslt is the library's grouped GEMM; op " + request.op() + " is none of it");
+    if (request.op() != "grouped_gemm")
+      throw NotSupported("backend cublaslt is the library's grouped GEMM; op " + request.op() + " is none of it");
     GemmRequest parsed(request);
     const auto missing = unaligned_ ? cublaslt_missing : why_not_cublaslt;
     if (const std::string why = missing(parsed.shape(), parsed.architecture()); !why.empty()) throw NotSupported(why);
@@ -190,9 +198,11 @@ class CublasLtCalls : public CudaCalls {
     // Sizing a workspace comes before looking: the splits that were looked at may be those of the call before.
     const bool looked_at = call.workspace != nullptr && request.input("splits").data == splits_;
     if (looked_at && !fault_of_splits_.empty()) throw NotSupported(fault_of_splits_);
-    if (parsed.plan() != nullptr) throw NotSupported("the library cannot be made to follow plan " + std::string(parsed.plan()->name));
+    if (parsed.plan() != nullptr)
+      throw NotSupported("the library cannot be made to follow plan " + std::string(parsed.plan()->name));
     if (parsed.shape().bias != nullptr) throw NotSupported("the library's grouped GEMM has no bias");
-    if (settings_.host_scalars && !parsed.has_plain_scalars()) throw NotSupported("pointer mode host takes only alpha 1 and beta 0 here");
+    if (settings_.host_scalars && !parsed.has_plain_scalars())
+      throw NotSupported("pointer mode host takes only alpha 1 and beta 0 here");
     return parsed;
   }
 
@@ -203,7 +213,9 @@ class CublasLtCalls : public CudaCalls {
     const device::GroupedGemmCall& shape = request.shape();
     const std::int64_t rows = std::max<std::int64_t>(shape.rows.capacity / std::max(shape.rows.groups, 1), 1);
     const std::int64_t D[] = {shape.layout == GemmLayout::NT ? shape.N : rows, shape.layout == GemmLayout::TN ? shape.N : shape.K,
-                              shape.layout == GemmLayout::TN ? shape.K : shape.layout == GemmLayout::NN ? shape.N : rows};
+                              shape.layout == GemmLayout::TN   ? shape.K
+                              : shape.layout == GemmLayout::NN ? shape.N
+                                                               : rows};
     const auto hint = [&](std::int64_t exact) {
       return hints_ == "none" ? 0 : hints_ == "half" ? std::max<std::int64_t>(exact / 2, 1) : hints_ == "twice" ? exact * 2 : 1;
     };
@@ -253,8 +265,12 @@ std::unique_ptr<CudaCalls> open_cublaslt(const std::vector<std::string>& options
   return std::make_unique<CublasLtCalls>(gemm_options(others, false), unaligned);
 }
 
-constexpr CudaBackend kCublasLt{"cublaslt", "the vendor library's grouped GEMM as it is, to be judged", "unaligned=on|off, assume_plan=VERSION (13.10)",
-                                open_cublaslt, true, true};
+constexpr CudaBackend kCublasLt{"cublaslt",
+                                "the vendor library's grouped GEMM as it is, to be judged",
+                                "unaligned=on|off, assume_plan=VERSION (13.10)",
+                                open_cublaslt,
+                                true,
+                                true};
 
 }  // namespace
 

@@ -13,14 +13,18 @@ namespace {
 // Kinds that the library lacks, with the layouts where it has others, by the reason.
 std::map<std::string, std::string> lacks(const device::CublasLtLibrary& library, int architecture) {
   std::map<std::string, std::string> by_reason;
-  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::fp8_block, GemmKind::mxfp8, GemmKind::nvfp4}) {
+  for (const GemmKind kind :
+       {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::fp8_block, GemmKind::mxfp8, GemmKind::nvfp4}) {
     std::map<std::string, std::string> layouts;  // by the reason
     for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
       device::GroupedGemmCall call;
       call.kind = kind;
       call.layout = layout;
       call.d_type = kind == GemmKind::f16 ? Format::f16 : Format::bf16;
-      const Format type = kind == GemmKind::bf16 ? Format::bf16 : kind == GemmKind::f16 ? Format::f16 : kind == GemmKind::nvfp4 ? Format::e2m1 : Format::e4m3;
+      const Format type = kind == GemmKind::bf16    ? Format::bf16
+                          : kind == GemmKind::f16   ? Format::f16
+                          : kind == GemmKind::nvfp4 ? Format::e2m1
+                                                    : Format::e4m3;
       call.x.type = call.w.type = call.dy.type = type;
       const std::string why = library.missing(call, architecture);
       if (why.empty()) continue;
@@ -41,11 +45,13 @@ std::vector<std::string> cublaslt_findings() {
   try {
     const device::CublasLtLibrary& library = device::CublasLtLibrary::get();
     const int version = library.version();
-    lines.push_back(std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100) + ", " +
-                    library.path() + (library.has_grouped_layouts() ? "" : ", without grouped layouts") + " (ASSAY_CUBLASLT names another)");
+    lines.push_back(std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+                    std::to_string(version % 100) + ", " + library.path() +
+                    (library.has_grouped_layouts() ? "" : ", without grouped layouts") + " (ASSAY_CUBLASLT names another)");
     std::vector<int> architectures{90, 100};
     int device = 0, major = 0, minor = 0;
-    if (cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+    if (cudaGetDevice(&device) == cudaSuccess &&
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess) {
       architectures = {major * 10 + minor};
     }

@@ -59,7 +59,8 @@ class Splits {
       throw InvalidArgument("in/splits", describe(*tensor_), "type i64 or i32");
     }
     if (tensor_->elements() > device::kMaxGroups) {  // well formed, and more than the kernels take
-      throw NotSupported("in/splits is " + describe(*tensor_) + ": the device has kernels for at most " + std::to_string(device::kMaxGroups) + " groups");
+      throw NotSupported("in/splits is " + describe(*tensor_) + ": the device has kernels for at most " +
+                         std::to_string(device::kMaxGroups) + " groups");
     }
     groups_ = static_cast<int>(tensor_->elements());
     data_ = tensor_->data;

@@ -24,7 +24,9 @@ void close(assay_context* context) {
   free_all(*closed);
 }
 
-const char* last_error(assay_context* context) { return context == nullptr ? cuda_open_error().c_str() : of(context).error.c_str(); }
+const char* last_error(assay_context* context) {
+  return context == nullptr ? cuda_open_error().c_str() : of(context).error.c_str();
+}
 
 // "580.159.04", or empty.
 std::string driver_version() {
@@ -49,7 +51,8 @@ assay_status device_info(assay_context* context, assay_device_info* info) {
     std::snprintf(info->architecture, sizeof info->architecture, "sm%d%d", properties.major, properties.minor);
     const std::string of_driver = driver_version(), more = at.calls->software();
     std::snprintf(info->software, sizeof info->software, "CUDA %s, driver%s%s (CUDA %s)%s%s", cuda_version(runtime).c_str(),
-                  of_driver.empty() ? "" : " ", of_driver.c_str(), cuda_version(driver).c_str(), more.empty() ? "" : ", ", more.c_str());
+                  of_driver.empty() ? "" : " ", of_driver.c_str(), cuda_version(driver).c_str(), more.empty() ? "" : ", ",
+                  more.c_str());
     info->multiprocessors = properties.multiProcessorCount;
     info->memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
   });
@@ -67,12 +70,14 @@ void release(assay_context* context, void* data) {
 
 assay_status copy_to_device(assay_context* context, assay_stream* stream, void* to, const void* from, std::int64_t bytes) {
   return guarded(context, [&](CudaContext&) {
-    if (bytes > 0) check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, of(stream)), "copy to the device");
+    if (bytes > 0)
+      check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, of(stream)), "copy to the device");
   });
 }
 assay_status copy_to_host(assay_context* context, assay_stream* stream, void* to, const void* from, std::int64_t bytes) {
   return guarded(context, [&](CudaContext&) {
-    if (bytes > 0) check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, of(stream)), "copy to the host");
+    if (bytes > 0)
+      check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, of(stream)), "copy to the host");
   });
 }
 assay_status fill(assay_context* context, assay_stream* stream, void* data, std::uint8_t value, std::int64_t bytes) {
@@ -120,7 +125,8 @@ assay_status synchronize(assay_context* context, assay_stream* stream, std::int6
       return;
     }
     if (!at.status_in_doubt) return;
-    check(cudaMemcpyAsync(at.status_read, at.status, sizeof *at.status, cudaMemcpyDeviceToHost, of(stream)), "read the status word");
+    check(cudaMemcpyAsync(at.status_read, at.status, sizeof *at.status, cudaMemcpyDeviceToHost, of(stream)),
+          "read the status word");
     check(cudaStreamSynchronize(of(stream)), "read the status word");
     at.status_in_doubt = false;
     if (*at.status_read == device::kStatusOk) return;
@@ -187,7 +193,9 @@ assay_status supports(assay_context* context, const assay_call* call) {
     void* own = nullptr;
     if (made.workspace_bytes > call->workspace_bytes) {
       own = at.memory->allocate(made.workspace_bytes);
-      if (own == nullptr) throw CudaFailure(cudaErrorMemoryAllocation, "allocate a workspace of " + std::to_string(made.workspace_bytes) + " bytes");
+      if (own == nullptr)
+        throw CudaFailure(cudaErrorMemoryAllocation,
+                          "allocate a workspace of " + std::to_string(made.workspace_bytes) + " bytes");
     }
     check(cudaStreamBeginCapture(at.probe, kCapture), "begin a capture");
     const auto end = [&] {
@@ -250,8 +258,8 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
     require(call->workspace_bytes >= made.workspace_bytes, "workspace_bytes", call->workspace_bytes,
             "at least " + std::to_string(made.workspace_bytes));
     if (made.workspace_bytes > 0) {
-      require(call->workspace != nullptr && reinterpret_cast<std::uintptr_t>(call->workspace) % 256 == 0, "workspace", call->workspace,
-              "256-byte aligned device memory");
+      require(call->workspace != nullptr && reinterpret_cast<std::uintptr_t>(call->workspace) % 256 == 0, "workspace",
+              call->workspace, "256-byte aligned device memory");
     }
     at.status_in_doubt = true;
     made.enqueue(of(stream), call->workspace, at.status);
@@ -270,7 +278,8 @@ Architecture current_architecture() {
   check(cudaGetDevice(&device), "ask for the device");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "ask for the compute capability");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "ask for the compute capability");
-  check(cudaDeviceGetAttribute(&architecture.multiprocessors, cudaDevAttrMultiProcessorCount, device), "ask for the multiprocessors");
+  check(cudaDeviceGetAttribute(&architecture.multiprocessors, cudaDevAttrMultiProcessorCount, device),
+        "ask for the multiprocessors");
   architecture.number = major * 10 + minor;
   architecture.name = major == 12 ? "sm120" : major >= 10 ? "sm100" : major == 9 ? "sm90" : minor == 9 ? "sm89" : "sm80";
   return architecture;

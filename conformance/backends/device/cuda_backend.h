@@ -45,8 +45,8 @@ assay_status open_cuda(const CudaBackend& backend, const char* options, assay_co
 
 template <const CudaBackend& backend>
 const assay_backend* cuda_table() {
-  static const assay_backend table = make_cuda_table(
-      backend, [](const char* options, assay_context** context) { return open_cuda(backend, options, context); });
+  static const assay_backend table =
+      make_cuda_table(backend, [](const char* options, assay_context** context) { return open_cuda(backend, options, context); });
   return &table;
 }
 

@@ -35,7 +35,8 @@ bool is_final(cudaError_t error) {
 }
 
 std::string known_options(const CudaBackend& backend) {
-  return std::string("device=N, pool=on|off") + (*backend.options != '\0' ? ", " : "") + backend.options + ", separated by commas";
+  return std::string("device=N, pool=on|off") + (*backend.options != '\0' ? ", " : "") + backend.options +
+         ", separated by commas";
 }
 
 struct CudaOptions {
@@ -73,8 +74,10 @@ void choose_device(int number) {
     cudaGetLastError();
     int driver = 0;  // stays 0 where there is no driver
     const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
-    throw assay::NotSupported(std::string("no CUDA device can be used here: ") +
-                              (!has_driver ? "there is no driver" : error == cudaSuccess ? "there is none" : cudaGetErrorString(error)));
+    throw assay::NotSupported(std::string("no CUDA device can be used here: ") + (!has_driver ? "there is no driver"
+                                                                                  : error == cudaSuccess
+                                                                                      ? "there is none"
+                                                                                      : cudaGetErrorString(error)));
   }
   require(number < count, "--backend-options device", number, "below " + std::to_string(count) + ", the number of CUDA devices");
   check(cudaSetDevice(number), "choose the device");
@@ -131,7 +134,9 @@ assay_status status_of_exception(std::string& error) {
     return ASSAY_INVALID_ARGUMENT;
   } catch (const CudaFailure& why) {
     error = why.what();
-    return is_final(why.error()) ? ASSAY_DEVICE_LOST : why.error() == cudaErrorMemoryAllocation ? ASSAY_OUT_OF_MEMORY : ASSAY_FAILED;
+    return is_final(why.error())                      ? ASSAY_DEVICE_LOST
+           : why.error() == cudaErrorMemoryAllocation ? ASSAY_OUT_OF_MEMORY
+                                                      : ASSAY_FAILED;
   } catch (const std::bad_alloc&) {
     error = "out of memory";
     return ASSAY_OUT_OF_MEMORY;

@@ -30,7 +30,8 @@ class DeviceCalls : public CudaCalls {
     if (tensor == nullptr || tensor->data == nullptr || tensor->type != Format::i64) return;
     std::vector<std::int64_t> splits(static_cast<std::size_t>(tensor->elements()));
     device::check_cuda(cudaMemcpy(splits.data(), tensor->data, splits.size() * 8, cudaMemcpyDeviceToHost), "read the splits");
-    const bool holds = std::all_of(splits.begin(), splits.end(), [&](std::int64_t rows) { return rows % options_.rows_multiple == 0; });
+    const bool holds =
+        std::all_of(splits.begin(), splits.end(), [&](std::int64_t rows) { return rows % options_.rows_multiple == 0; });
     holds ? (void)promised_.insert(tensor->data) : (void)promised_.erase(tensor->data);
   }
 
@@ -60,7 +61,9 @@ std::unique_ptr<CudaCalls> open_device(const std::vector<std::string>& options) 
   return std::make_unique<DeviceCalls>(gemm_options(options, true));
 }
 
-constexpr CudaBackend kDevice{"device", "the CUDA implementation: quantization, offsets, layouts, grouped GEMM and grouped linear", kGemmOptionsHelp, open_device};
+constexpr CudaBackend kDevice{"device",
+                              "the CUDA implementation: quantization, offsets, layouts, grouped GEMM and grouped linear",
+                              kGemmOptionsHelp, open_device};
 
 }  // namespace
 

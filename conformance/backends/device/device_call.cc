@@ -37,7 +37,8 @@ class OneAGroup {
     if (!repeated_ || groups_ == 0) return data_;
     auto* all = part<float>(workspace, offset_);
     const auto copy = [&](float* to, const float* from, int count) {
-      device::check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * 4, cudaMemcpyDeviceToDevice, stream), "repeat an amax");
+      device::check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * 4, cudaMemcpyDeviceToDevice, stream),
+                         "repeat an amax");
     };
     copy(all, data_, 1);
     for (int done = 1; done < groups_; done *= 2) copy(all + done, all, std::min(done, groups_ - done));
@@ -60,7 +61,8 @@ void* output_of_any_size(const Request& request, const std::string& name, Format
 const std::uint8_t* random_bytes(const Request& request, const char* name, std::int64_t elements) {
   const TensorView* tensor = request.find_input(name);
   if (tensor == nullptr) return nullptr;
-  if (tensor->bytes < elements) throw InvalidArgument(std::string("in/") + name, describe(*tensor), "one byte for each element of x");
+  if (tensor->bytes < elements)
+    throw InvalidArgument(std::string("in/") + name, describe(*tensor), "one byte for each element of x");
   return static_cast<const std::uint8_t*>(tensor->data);
 }
 
@@ -91,7 +93,8 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   call.columnwise_random = random_bytes(request, "columnwise_random", elements);
 
   config.rowwise = request.wants("rowwise_data") || request.wants("rowwise_scale_inv") || (nvfp4 && request.wants("amax"));
-  config.columnwise = request.wants("columnwise_data") || request.wants("columnwise_scale_inv") || (nvfp4 && request.wants("columnwise_amax"));
+  config.columnwise =
+      request.wants("columnwise_data") || request.wants("columnwise_scale_inv") || (nvfp4 && request.wants("columnwise_amax"));
   request.refuse_unknown();
   std::vector<std::string> known = {"rowwise_data", "columnwise_data", "rowwise_scale_inv", "columnwise_scale_inv", "dbias"};
   if (per_tensor || nvfp4) known.push_back("amax");
@@ -135,7 +138,8 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
             ready.status = status;
             device::quantize(ready, stream);
             if (twin != nullptr) {
-              device::copy_unless_skipped(ready.noop, static_cast<const float*>(ready.output.rowwise_scale_inv), twin, groups, stream);
+              device::copy_unless_skipped(ready.noop, static_cast<const float*>(ready.output.rowwise_scale_inv), twin, groups,
+                                          stream);
             }
           }};
 }
@@ -159,7 +163,8 @@ DeviceCall dequantize_call(const Request& request) {
   call.rows = splits.rows(rows);
   const std::string prefix = call.direction == Direction::rowwise ? "rowwise_" : "columnwise_";
   call.data = request.input(prefix + "data", call.data_type, code_bytes(call.recipe, elements)).data;
-  const TensorView scale_inv = request.input(prefix + "scale_inv", scale_format(call.recipe), is_per_tensor(call.recipe) ? splits.groups() : -1);
+  const TensorView scale_inv =
+      request.input(prefix + "scale_inv", scale_format(call.recipe), is_per_tensor(call.recipe) ? splits.groups() : -1);
   if (call.recipe == Recipe::nvfp4) call.amax = floats(&request.input("amax", Format::f32, splits.groups()));
   request.refuse_unknown();
   refuse_other_outputs(request, {"x"});
@@ -204,7 +209,8 @@ DeviceCall swizzle_call(const Request& request) {
 // "splits" and the like: i64 or i32, of a length that an int holds.
 const TensorView& integers(const Request& request, const std::string& name) {
   const TensorView& tensor = request.input(name);
-  if (tensor.type != Format::i64 && tensor.type != Format::i32) throw InvalidArgument("in/" + name, describe(tensor), "type i64 or i32");
+  if (tensor.type != Format::i64 && tensor.type != Format::i32)
+    throw InvalidArgument("in/" + name, describe(tensor), "type i64 or i32");
   require(tensor.elements() <= 0x7fff'ffff, "in/" + name, describe(tensor), "at most 2^31 - 1 elements");
   return tensor;
 }
@@ -232,7 +238,8 @@ DeviceCall offsets_multi_call(const Request& request) {
   }
   refuse_other_outputs(request, names);
   if (wanted.size() > device::kMaxOffsetsOutputs) {
-    throw NotSupported(std::to_string(wanted.size()) + " outputs in one pass: at most " + std::to_string(device::kMaxOffsetsOutputs));
+    throw NotSupported(std::to_string(wanted.size()) + " outputs in one pass: at most " +
+                       std::to_string(device::kMaxOffsetsOutputs));
   }
   return {0, [=](device::Stream stream, void*, std::uint32_t* status) {
             if (single && splits.type == Format::i64 && !wanted.empty()) {
@@ -252,8 +259,8 @@ DeviceCall offsets_2d_call(const Request& request) {
   void* offsets = request.output("offsets", first.type, first.elements() + 1);
   return {0, [=](device::Stream stream, void*, std::uint32_t* status) {
             if (offsets == nullptr) return;
-            device::splits_to_offsets_2d(first.data, last.data, first.type == Format::i32, static_cast<int>(first.elements()), offsets,
-                                         status, stream);
+            device::splits_to_offsets_2d(first.data, last.data, first.type == Format::i32, static_cast<int>(first.elements()),
+                                         offsets, status, stream);
           }};
 }
 

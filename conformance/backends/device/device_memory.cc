@@ -60,7 +60,8 @@ void DeviceMemory::trim() {
 
 void* DeviceMemory::allocate(std::int64_t bytes) {
   if (bytes < 0 || bytes > std::int64_t{1} << kLargest) return nullptr;
-  const int size_class = std::max(kSmallest, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1) - 1))));
+  const int size_class =
+      std::max(kSmallest, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1) - 1))));
   void* data = nullptr;
   if (!pooled_) {
     data = device_malloc(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)));

@@ -35,7 +35,7 @@ class DeviceMemory {
   std::array<std::vector<void*>, kLargest + 1> free_;
   std::unordered_map<void*, int> class_of_;  // of every block in use
   std::vector<void*> slabs_;
-  char* slab_ = nullptr;                     // what is left of the newest slab
+  char* slab_ = nullptr;  // what is left of the newest slab
   std::int64_t slab_left_ = 0;
 };
 

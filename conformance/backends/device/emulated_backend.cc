@@ -21,7 +21,9 @@ class EmulatedCalls : public CudaCalls {
     if (request.op() != "grouped_gemm") throw NotSupported("backend emulated has op grouped_gemm only");
     return gemm_call(request, kEmulatedOnly);
   }
-  void state(const assay_call& call, assay_numerics& numerics) override { state_gemm(Request::of(call), kEmulatedOnly, numerics); }
+  void state(const assay_call& call, assay_numerics& numerics) override {
+    state_gemm(Request::of(call), kEmulatedOnly, numerics);
+  }
 };
 
 std::unique_ptr<CudaCalls> open_emulated(const std::vector<std::string>& options) {
@@ -29,7 +31,8 @@ std::unique_ptr<CudaCalls> open_emulated(const std::vector<std::string>& options
   return std::make_unique<EmulatedCalls>();
 }
 
-constexpr CudaBackend kEmulated{"emulated", "grouped GEMM on CUDA cores, in integers, with the arithmetic of any known architecture", "", open_emulated};
+constexpr CudaBackend kEmulated{
+    "emulated", "grouped GEMM on CUDA cores, in integers, with the arithmetic of any known architecture", "", open_emulated};
 
 }  // namespace
 

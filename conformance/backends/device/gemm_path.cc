@@ -37,8 +37,9 @@ std::string version_text(int version) {
 const AccumulationPlan& emulated_plan(const GemmRequest& request) {
   const AccumulationPlan* plan = request.plan() != nullptr ? request.plan() : plan_for(request.key());
   if (plan == nullptr) {
-    throw NotSupported("no accumulation plan is known for kind " + std::string(assay::name_of(request.shape().kind)) + ", layout " +
-                       std::string(assay::name_of(request.shape().layout)) + " on architecture \"" + request.architecture() + "\"");
+    throw NotSupported("no accumulation plan is known for kind " + std::string(assay::name_of(request.shape().kind)) +
+                       ", layout " + std::string(assay::name_of(request.shape().layout)) + " on architecture \"" +
+                       request.architecture() + "\"");
   }
   return *plan;
 }
@@ -76,7 +77,8 @@ const AccumulationPlan* cublaslt_plan(const GemmRequest& request, const GemmOpti
   const device::CublasLtSettings settings;
   PlanKey key = cublaslt_key(request, options);
   if (options.assumed_version == 0) key.workspace = settings.workspace_bytes;
-  if (device::cublaslt_route(request.shape(), settings) == device::CublasLtRoute::expanded_scales) key.weight_block = WeightBlock::b1x128;
+  if (device::cublaslt_route(request.shape(), settings) == device::CublasLtRoute::expanded_scales)
+    key.weight_block = WeightBlock::b1x128;
   return plan_for(key);
 }
 
@@ -112,8 +114,10 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
     } else if (key == "rows_multiple" && with_path) {
       const char* const last = value.data() + value.size();
       const auto read = std::from_chars(value.data(), last, made.rows_multiple);
-      const bool good = read.ec == std::errc{} && read.ptr == last && made.rows_multiple >= 1 && made.rows_multiple <= device::kMaxRows;
-      if (!good) throw InvalidArgument("--backend-options rows_multiple", "'" + value + "'", "1 to " + std::to_string(device::kMaxRows));
+      const bool good =
+          read.ec == std::errc{} && read.ptr == last && made.rows_multiple >= 1 && made.rows_multiple <= device::kMaxRows;
+      if (!good)
+        throw InvalidArgument("--backend-options rows_multiple", "'" + value + "'", "1 to " + std::to_string(device::kMaxRows));
     } else {
       throw InvalidArgument("--backend-options", "'" + each + "'", with_path ? kGemmOptionsHelp : "assume_plan=VERSION (13.10)");
     }
@@ -144,7 +148,8 @@ std::string why_not_written(const device::GroupedGemmCall& call) {
 std::string cublaslt_missing(const device::GroupedGemmCall& call, const std::string& architecture) {
   const Architecture here = current_architecture();
   if (architecture != here.name) {
-    return "cuBLASLt computes with the arithmetic of this device, " + here.name + "; the request asks for that of " + architecture;
+    return "cuBLASLt computes with the arithmetic of this device, " + here.name + "; the request asks for that of " +
+           architecture;
   }
   try {
     return device::CublasLtLibrary::get().missing(call, here.number);

@@ -18,7 +18,8 @@ const Type* later() {
 }
 
 template <class Value>
-Value named(const Request& request, const std::string& attribute, std::optional<Value> (*parse)(std::string_view), const char* expected) {
+Value named(const Request& request, const std::string& attribute, std::optional<Value> (*parse)(std::string_view),
+            const char* expected) {
   const std::string name = request.text(attribute);
   const auto value = parse(name);
   if (!value) throw InvalidArgument("attribute " + attribute, "'" + name + "'", expected);
@@ -55,8 +56,10 @@ const TensorView& codes_of(const Request& request, const std::string& name, Gemm
   if (!is_quantized(kind)) return request.input(name);
   const TensorView* rowwise = request.find_input(name + "_rowwise_data");
   const TensorView* other = request.find_input(name + "_columnwise_data");
-  if (rowwise != nullptr && other != nullptr) throw InvalidArgument("in/" + name + "_columnwise_data", "given", "one storage of " + name + ", not two");
-  if (rowwise == nullptr && other == nullptr) throw InvalidArgument("in/" + name, "absent", name + "_rowwise_data or " + name + "_columnwise_data");
+  if (rowwise != nullptr && other != nullptr)
+    throw InvalidArgument("in/" + name + "_columnwise_data", "given", "one storage of " + name + ", not two");
+  if (rowwise == nullptr && other == nullptr)
+    throw InvalidArgument("in/" + name, "absent", name + "_rowwise_data or " + name + "_columnwise_data");
   columnwise = other != nullptr;
   return columnwise ? *other : *rowwise;
 }
@@ -96,15 +99,14 @@ const float* Scalar::bind(void* workspace, device::Stream stream) const {
   std::uint8_t bytes[4];
   std::memcpy(bytes, &value_, sizeof bytes);
   for (int i = 0; i < 4; ++i) {
-    device::check_cuda(cudaMemset2DAsync(values + i, 4, bytes[i], 1, static_cast<std::size_t>(count_), stream), "set alpha or beta");
+    device::check_cuda(cudaMemset2DAsync(values + i, 4, bytes[i], 1, static_cast<std::size_t>(count_), stream),
+                       "set alpha or beta");
   }
   return reinterpret_cast<const float*>(values);
 }
 
 GemmRequest::GemmRequest(const Request& request)
-    : splits_(with_splits(request)),
-      alpha_(request, "alpha", 1, splits_.groups()),
-      beta_(request, "beta", 0, splits_.groups()) {
+    : splits_(with_splits(request)), alpha_(request, "alpha", 1, splits_.groups()), beta_(request, "beta", 0, splits_.groups()) {
   const auto kind = named<GemmKind>(request, "kind", gemm_kind_named, "bf16, f16, tensor, block, mxfp8 or nvfp4");
   const auto layout = named<GemmLayout>(request, "layout", gemm_layout_named, "TN, NN or NT");
   call_.kind = kind;
@@ -114,7 +116,8 @@ GemmRequest::GemmRequest(const Request& request)
   require(call_.N >= 0, "attribute N", call_.N, "0 or more");
   require(call_.K >= 0, "attribute K", call_.K, "0 or more");
   const std::string block = request.text_or("weight_block", "128x128");
-  if (block != "1x128" && block != "128x128") throw InvalidArgument("attribute weight_block", "'" + block + "'", "1x128 or 128x128");
+  if (block != "1x128" && block != "128x128")
+    throw InvalidArgument("attribute weight_block", "'" + block + "'", "1x128 or 128x128");
   call_.weight_block = block == "1x128" ? WeightBlock::b1x128 : WeightBlock::b128x128;
   call_.scale_layout = scale_layout_of(request);
   call_.split_accumulator = request.flag("split_accumulator");
@@ -142,7 +145,8 @@ GemmRequest::GemmRequest(const Request& request)
   require(!__builtin_mul_overflow(d_rows, d_columns, &d_elements), "rows of d", d_rows, "a size that fits in 64 bits");
   if (const TensorView* c = request.find_input("c", call_.d_type, d_elements)) {
     if (c->shape.size() == 2 && (c->shape[0] != d_rows || c->shape[1] != d_columns)) {
-      throw InvalidArgument("in/c", describe(*c), "the shape of d, [" + std::to_string(d_rows) + "," + std::to_string(d_columns) + "]");
+      throw InvalidArgument("in/c", describe(*c),
+                            "the shape of d, [" + std::to_string(d_rows) + "," + std::to_string(d_columns) + "]");
     }
     call_.c = c->data;
   } else if (!beta_.is_default() && !beta_.per_group() && d_elements > 0) {
@@ -153,7 +157,8 @@ GemmRequest::GemmRequest(const Request& request)
     call_.bias = bias->data;
     if (bias->data == nullptr && d_elements > 0) throw InvalidArgument("in/bias", "null", "device memory");
   }
-  require(request.flag("bias") == (request.in.count("bias") != 0), "attribute bias", request.flag("bias") ? 1 : 0, "1 exactly when in/bias is given");
+  require(request.flag("bias") == (request.in.count("bias") != 0), "attribute bias", request.flag("bias") ? 1 : 0,
+          "1 exactly when in/bias is given");
   request.refuse_unknown();
   refuse_other_outputs(request, {"d"});
   call_.d = request.output("d", call_.d_type, d_elements);
@@ -167,7 +172,8 @@ GemmRequest::GemmRequest(const Request& request)
   if (!beta_.is_default() || call_.scalars_per_group) call_.beta = later<float>();
 }
 
-device::GemmOperand GemmRequest::operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows, bool weight) {
+device::GemmOperand GemmRequest::operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows,
+                                         bool weight) {
   device::GemmOperand made;
   const TensorView& codes = codes_of(request, name, call_.kind, made.columnwise);
   const std::int64_t per_byte = codes.type == Format::e2m1 ? 2 : 1;
@@ -175,7 +181,8 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
   if (!made.columnwise && codes.shape.size() == 2 && codes.shape[1] * per_byte != width) {
     throw InvalidArgument("in/" + name, describe(codes), "rows of " + std::to_string(width) + " elements");
   }
-  require(elements_of(codes) == rows * width, "in/" + name, describe(codes), std::to_string(rows) + " rows of " + std::to_string(width) + " elements");
+  require(elements_of(codes) == rows * width, "in/" + name, describe(codes),
+          std::to_string(rows) + " rows of " + std::to_string(width) + " elements");
   require_type_of_kind(call_.kind, codes, "in/" + name);
   made.type = codes.type;
   made.data = codes.data;

@@ -41,14 +41,15 @@ class GemmRequest {
 
   bool is_wanted() const { return wanted_; }
   bool has_plain_scalars() const { return alpha_.is_default() && beta_.is_default(); }  // alpha 1, beta 0
-  const std::string& architecture() const { return architecture_; }  // whose arithmetic is requested
-  const AccumulationPlan* plan() const { return plan_; }             // named by the request, or null
+  const std::string& architecture() const { return architecture_; }                     // whose arithmetic is requested
+  const AccumulationPlan* plan() const { return plan_; }                                // named by the request, or null
   // What the request says of a plan: kind, layout, types, architecture.
   PlanKey key() const;
   Parts& parts() { return parts_; }
 
  private:
-  device::GemmOperand operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows, bool weight);
+  device::GemmOperand operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows,
+                              bool weight);
 
   Parts parts_;
   Splits splits_;

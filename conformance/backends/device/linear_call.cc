@@ -19,7 +19,8 @@ void* later() { return reinterpret_cast<void*>(std::uintptr_t{1} << 20); }
 
 void copy(void* to, const void* from, std::int64_t bytes, device::Stream stream) {
   if (bytes == 0) return;
-  device::check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "copy within the device");
+  device::check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream),
+                     "copy within the device");
 }
 
 // Common parts of every step: attributes, splits and the activation, whose rows are R.
@@ -34,7 +35,9 @@ struct Step {
     LinearConfig& config = call.config;
     const std::string recipe = request.text("recipe");
     const auto named = linear_recipe_named(recipe);
-    if (!named) throw InvalidArgument("attribute recipe", "'" + recipe + "'", "none, tensor_current, tensor_delayed, block, mxfp8 or nvfp4");
+    if (!named)
+      throw InvalidArgument("attribute recipe", "'" + recipe + "'",
+                            "none, tensor_current, tensor_delayed, block, mxfp8 or nvfp4");
     config.recipe = *named;
     config.type = request.format_or("itype", Format::bf16);
     const Format code = config.recipe == LinearRecipe::nvfp4 ? Format::e2m1 : Format::e4m3;
@@ -75,7 +78,8 @@ struct Step {
     const device::GroupedGemmCall product = sized(device::product_of(call.config, layout, d_type), layout);
     PlanKey key = device::plan_key_of(product, architecture);
     key.library = "cublaslt";
-    key.version_from = key.version_to = options.assumed_version != 0 ? options.assumed_version : device::CublasLtLibrary::get().version();
+    key.version_from = key.version_to =
+        options.assumed_version != 0 ? options.assumed_version : device::CublasLtLibrary::get().version();
     if (device::cublaslt_route(product, {}) == device::CublasLtRoute::expanded_scales) key.weight_block = WeightBlock::b1x128;
     return plan_for(key);
   }
@@ -83,7 +87,8 @@ struct Step {
   // The path that options, device and library allow for the product of this layout.
   void choose_path(const GemmOptions& options, GemmLayout layout, Format d_type) {
     const device::GroupedGemmCall product = device::product_of(call.config, layout, d_type);
-    const std::string why = options.path == GemmPath::emulated ? "the emulated GEMM is requested" : cublaslt_missing(product, layout);
+    const std::string why =
+        options.path == GemmPath::emulated ? "the emulated GEMM is requested" : cublaslt_missing(product, layout);
     if (why.empty()) {
       device::cublaslt_prepare();
       call.path.path = device::GemmPath::cublaslt;
@@ -152,14 +157,15 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
   if (noop != nullptr) {
     require(recipe != LinearRecipe::none, "in/noop", "given", "none with recipe none, which keeps no weights");
     const bool swizzled = recipe == LinearRecipe::mxfp8 || recipe == LinearRecipe::nvfp4;
-    require((scale_layout_of(request) == ScaleLayout::swizzled) == swizzled, "attribute scale_layout", request.text_or("scale_layout", "compact"),
-            swizzled ? "swizzled: the order of the cached scales" : "compact");
-    const device::QuantizedBytes bytes = device::quantized_bytes(call.config, device::LinearTensor::weight, step.groups() * call.N,
-                                                                 static_cast<int>(step.groups()), call.K, false);
+    require((scale_layout_of(request) == ScaleLayout::swizzled) == swizzled, "attribute scale_layout",
+            request.text_or("scale_layout", "compact"), swizzled ? "swizzled: the order of the cached scales" : "compact");
+    const device::QuantizedBytes bytes = device::quantized_bytes(
+        call.config, device::LinearTensor::weight, step.groups() * call.N, static_cast<int>(step.groups()), call.K, false);
     data = request.input("w_rowwise_data");
     scale = request.input("w_rowwise_scale_inv");
     require(data.bytes == bytes.data, "in/w_rowwise_data", describe(data), std::to_string(bytes.data) + " bytes");
-    require(scale.bytes == bytes.scale_inv, "in/w_rowwise_scale_inv", describe(scale), std::to_string(bytes.scale_inv) + " bytes");
+    require(scale.bytes == bytes.scale_inv, "in/w_rowwise_scale_inv", describe(scale),
+            std::to_string(bytes.scale_inv) + " bytes");
     if (recipe == LinearRecipe::nvfp4) amax = request.input("w_rowwise_amax", Format::f32, step.groups());
     outputs.insert(outputs.end(), {"w_rowwise_data", "w_rowwise_scale_inv", "w_rowwise_amax"});
     data_out = request.output("w_rowwise_data", data.type, data.elements());
@@ -176,11 +182,13 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
 
   const std::int64_t weight_rows = step.groups() * call.N;
   const auto storage = [=](void* memory) {
-    return device::quantized_storage(memory, call.config, device::LinearTensor::weight, weight_rows, call.rows.groups, call.K, true, false);
+    return device::quantized_storage(memory, call.config, device::LinearTensor::weight, weight_rows, call.rows.groups, call.K,
+                                     true, false);
   };
   if (noop != nullptr) {
     renewal.cache = storage(later());
-    cache_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::weight, weight_rows, call.rows.groups, call.K, true, false));
+    cache_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::weight, weight_rows,
+                                                              call.rows.groups, call.K, true, false));
     renewal.workspace_bytes = device::linear_quantize_weights_workspace_bytes(renewal);
     renewal_at = step.parts.add(renewal.workspace_bytes);
   }
@@ -192,7 +200,8 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
   const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
   const bool cached = noop != nullptr;
   // Padding of compact scales is left alone.
-  const ScaleShape shape = recipe == LinearRecipe::block ? scale_shape(Recipe::block_128x128, Direction::rowwise, call.N, call.K) : ScaleShape{};
+  const ScaleShape shape =
+      recipe == LinearRecipe::block ? scale_shape(Recipe::block_128x128, Direction::rowwise, call.N, call.K) : ScaleShape{};
 
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::LinearForwardCall ready = call;
@@ -219,10 +228,12 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
             if (amax_out != nullptr) copy(amax_out, cache.rowwise.amax, amax.bytes, stream);
             if (scale_out == nullptr) return;
             if (shape.columns == shape.used_columns) return copy(scale_out, cache.rowwise.scale_inv, scale.bytes, stream);
-            const auto pitch = static_cast<std::size_t>(shape.columns) * 4, width = static_cast<std::size_t>(shape.used_columns) * 4;
+            const auto pitch = static_cast<std::size_t>(shape.columns) * 4,
+                       width = static_cast<std::size_t>(shape.used_columns) * 4;
             const auto rows = static_cast<std::size_t>(scale.bytes) / pitch;
             if (width == 0 || rows == 0) return;
-            device::check_cuda(cudaMemcpy2DAsync(scale_out, pitch, cache.rowwise.scale_inv, pitch, width, rows, cudaMemcpyDeviceToDevice, stream),
+            device::check_cuda(cudaMemcpy2DAsync(scale_out, pitch, cache.rowwise.scale_inv, pitch, width, rows,
+                                                 cudaMemcpyDeviceToDevice, stream),
                                "copy cached scales");
           }};
 }
@@ -298,14 +309,17 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
   kept.dy_scale = call.dy_scale;
   kept.dbias = dbias;
   const auto storage = [=](void* memory) {
-    return device::quantized_storage(memory, call.config, device::LinearTensor::gradient, call.rows.capacity, call.rows.groups, call.N, false, true).columnwise;
+    return device::quantized_storage(memory, call.config, device::LinearTensor::gradient, call.rows.capacity, call.rows.groups,
+                                     call.N, false, true)
+        .columnwise;
   };
   std::int64_t kept_at = 0, first_at = 0;
   if (product && deferred) {
     kept.dy_columnwise = call.dy_columnwise = storage(later());
     call.dy = nullptr;
     call.dy_scale = nullptr;
-    kept_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::gradient, call.rows.capacity, call.rows.groups, call.N, false, true));
+    kept_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::gradient, call.rows.capacity,
+                                                             call.rows.groups, call.N, false, true));
     kept.workspace_bytes = device::linear_quantize_gradient_workspace_bytes(kept);
     first_at = step.parts.add(kept.workspace_bytes);
   } else {

@@ -12,8 +12,12 @@
 
 #include "conformance/backend.h"
 
-struct assay_context { char error[200]; };
-struct assay_stream { int nothing; };
+struct assay_context {
+  char error[200];
+};
+struct assay_stream {
+  int nothing;
+};
 
 static assay_status refuse(assay_context* context, assay_status status, const char* what, const char* name) {
   snprintf(context->error, sizeof context->error, "%s '%s'", what, name);
@@ -69,14 +73,17 @@ static assay_status supports(assay_context* context, const assay_call* call) {
   if (call->algorithm != -1) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has one algorithm; pin none for", call->op);
   for (int i = 0; i < call->parameter_count; ++i) {
     const assay_parameter* parameter = &call->parameters[i];
-    if (strcmp(parameter->name, "stride") != 0) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has no parameter", parameter->name);
-    if (parameter->kind != ASSAY_INTEGER) return refuse(context, ASSAY_INVALID_ARGUMENT, "not an integer: parameter", parameter->name);
+    if (strcmp(parameter->name, "stride") != 0)
+      return refuse(context, ASSAY_NOT_SUPPORTED, "the example has no parameter", parameter->name);
+    if (parameter->kind != ASSAY_INTEGER)
+      return refuse(context, ASSAY_INVALID_ARGUMENT, "not an integer: parameter", parameter->name);
     if (parameter->integer < 1) return refuse(context, ASSAY_INVALID_ARGUMENT, "expected 1 or more: parameter", parameter->name);
   }
   if (call->input_count != 1 || strcmp(call->inputs[0].name, "splits") != 0 || call->inputs[0].dtype != ASSAY_I64) {
     return refuse(context, ASSAY_NOT_SUPPORTED, "the example takes one input, in i64:", "splits");
   }
-  if (call->inputs[0].rank != 1 || call->inputs[0].shape[0] < 0 || call->inputs[0].bytes != call->inputs[0].shape[0] * (int64_t)sizeof(int64_t)) {
+  if (call->inputs[0].rank != 1 || call->inputs[0].shape[0] < 0 ||
+      call->inputs[0].bytes != call->inputs[0].shape[0] * (int64_t)sizeof(int64_t)) {
     return refuse(context, ASSAY_INVALID_ARGUMENT, "expected one extent and 8 bytes for each group:", "splits");
   }
   if (call->output_count != 1 || strcmp(call->outputs[0].name, "offsets") != 0 || call->outputs[0].dtype != ASSAY_I64 ||
@@ -115,7 +122,8 @@ static assay_status execute(assay_context* context, assay_stream* stream, const 
   int64_t* offsets = call->outputs[0].data;
   const int64_t groups = call->inputs[0].shape[0];
   const int64_t stride = call->parameter_count == 0 ? 1 : call->parameters[0].integer;
-  if (!good_splits(splits, groups, stride)) return refuse(context, ASSAY_INVALID_ARGUMENT, "negative, or past int64 in sum:", "splits");
+  if (!good_splits(splits, groups, stride))
+    return refuse(context, ASSAY_INVALID_ARGUMENT, "negative, or past int64 in sum:", "splits");
   offsets[0] = 0;
   for (int64_t i = 0; i < groups; ++i) offsets[i + 1] = offsets[i] + stride * splits[i];
   return ASSAY_OK;
@@ -123,14 +131,30 @@ static assay_status execute(assay_context* context, assay_stream* stream, const 
 
 /* What is not named here is NULL: no events, no capture, no algorithms, no axes. */
 static const assay_backend table = {
-    .struct_size = sizeof(assay_backend), .version = ASSAY_BACKEND_VERSION,
-    .name = "example", .description = "a backend to start from: splits_to_offsets on the host",
-    .open = open_context, .close = close_context, .last_error = last_error, .device_info = device_info,
-    .allocate = allocate, .release = release, .copy_to_device = copy, .copy_to_host = copy, .fill = fill,
-    .stream_create = stream_create, .stream_destroy = stream_destroy, .synchronize = synchronize,
-    .supports = supports, .numerics = numerics, .workspace_bytes = workspace_bytes, .execute = execute,
-    .parameter_size = sizeof(assay_parameter), .tensor_size = sizeof(assay_tensor),
-    .algorithm_size = sizeof(assay_algorithm), .axis_size = sizeof(assay_axis),
+    .struct_size = sizeof(assay_backend),
+    .version = ASSAY_BACKEND_VERSION,
+    .name = "example",
+    .description = "a backend to start from: splits_to_offsets on the host",
+    .open = open_context,
+    .close = close_context,
+    .last_error = last_error,
+    .device_info = device_info,
+    .allocate = allocate,
+    .release = release,
+    .copy_to_device = copy,
+    .copy_to_host = copy,
+    .fill = fill,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .synchronize = synchronize,
+    .supports = supports,
+    .numerics = numerics,
+    .workspace_bytes = workspace_bytes,
+    .execute = execute,
+    .parameter_size = sizeof(assay_parameter),
+    .tensor_size = sizeof(assay_tensor),
+    .algorithm_size = sizeof(assay_algorithm),
+    .axis_size = sizeof(assay_axis),
 };
 
 const assay_backend* assay_backend_v1(void);

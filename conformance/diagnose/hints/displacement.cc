@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kWindow = std::int64_t{1} << 18;  // places on either side of an element that are searched
 constexpr std::size_t kAnchors = 6, kTried = 24;         // elements that a displacement is searched from, and tested on
 constexpr std::size_t kMaxCandidates = 64;
-constexpr std::size_t kMaxGroups = 32;                  // wrong groups whose values are searched for
+constexpr std::size_t kMaxGroups = 32;  // wrong groups whose values are searched for
 
 struct Displacement {
   std::int64_t rows = 0, columns = 0;
@@ -111,8 +111,7 @@ void propose_displacements(const Evidence& e, std::span<const Word> sample, Hypo
   bool is_unique = false;
   for (const auto& [agree, by] : best) {
     hypotheses.places += static_cast<std::int64_t>(sample.size());
-    const auto explained =
-        std::count_if(sample.begin(), sample.end(), [&, by = by](const Word& w) { return explains(by, w); });
+    const auto explained = std::count_if(sample.begin(), sample.end(), [&, by = by](const Word& w) { return explains(by, w); });
     if (explained > most || (explained == most && chosen && by.length() < chosen->length())) {
       most = explained, chosen = by, is_unique = true;
     } else if (explained == most && chosen && by.length() == chosen->length()) {
@@ -169,22 +168,23 @@ void propose_groups(const Evidence& e, std::span<const Word> sample, Hypotheses&
   claim.least_share = 0.5;
   const double log_groups = std::log(static_cast<double>(e.map.segments.size()));
   // All alike: one distance between groups.
-  const auto one = std::max_element(distances.begin(), distances.end(),
-                                    [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto one =
+      std::max_element(distances.begin(), distances.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (one == distances.end()) return;
   if (one->second >= words - words / 8 && from.size() > 1) {
     const std::int64_t by = one->first;
     claim.log_choices = log_groups;
-    propose_relocation(hypotheses, e, claim,
-                       [&e, by](const Word& w) -> std::int64_t {
-                         const std::int64_t other = static_cast<std::int64_t>(w.segment) + by;
-                         if (other < 0 || other >= static_cast<std::int64_t>(e.map.segments.size())) return -1;
-                         return e.element_at(static_cast<std::size_t>(other), w.at);
-                       },
-                       [by](const Tally& tally) {
-                         const std::string which = "each has those of " + steps_text(by, "group");
-                         return "values of another group: " + which + ": " + share_text(tally);
-                       });
+    propose_relocation(
+        hypotheses, e, claim,
+        [&e, by](const Word& w) -> std::int64_t {
+          const std::int64_t other = static_cast<std::int64_t>(w.segment) + by;
+          if (other < 0 || other >= static_cast<std::int64_t>(e.map.segments.size())) return -1;
+          return e.element_at(static_cast<std::size_t>(other), w.at);
+        },
+        [by](const Tally& tally) {
+          const std::string which = "each has those of " + steps_text(by, "group");
+          return "values of another group: " + which + ": " + share_text(tally);
+        });
     return;
   }
   if (explained * 2 < words) return;
@@ -198,15 +198,16 @@ void propose_groups(const Evidence& e, std::span<const Word> sample, Hypotheses&
   }
   if (from.size() > 4) list += ", ...";
   const bool is_whole = wrong.size() < kMaxGroups;
-  propose_relocation(hypotheses, e, claim,
-                     [&e, from](const Word& w) -> std::int64_t {
-                       const auto found = from.find(w.segment);
-                       return found == from.end() ? -1 : e.element_at(found->second, w.at);
-                     },
-                     [list, is_whole](const Tally& tally) {
-                       const std::string far = is_whole ? "" : ", of the groups that were examined";
-                       return "values of another group: " + list + ": " + share_text(tally) + far;
-                     });
+  propose_relocation(
+      hypotheses, e, claim,
+      [&e, from](const Word& w) -> std::int64_t {
+        const auto found = from.find(w.segment);
+        return found == from.end() ? -1 : e.element_at(found->second, w.at);
+      },
+      [list, is_whole](const Tally& tally) {
+        const std::string far = is_whole ? "" : ", of the groups that were examined";
+        return "values of another group: " + list + ": " + share_text(tally) + far;
+      });
 }
 
 }  // namespace assay::conformance

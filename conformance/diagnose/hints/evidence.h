@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "conformance/ops/elements.h"
 #include "conformance/diagnose/hints/wrong_words.h"
+#include "conformance/ops/elements.h"
 #include "conformance/ops/output_map.h"
 #include "golden/io/fixture.h"
 

@@ -12,15 +12,18 @@ constexpr std::int64_t kSample = 4096;
 constexpr std::size_t kMaxHints = 3;
 
 // In this order where two explain the same number: an explanation by the element itself before one by another place.
-constexpr decltype(&propose_poison) kSubjects[] = {
-    propose_poison, propose_special_values, propose_inputs,        propose_integers, propose_steps,
-    propose_factors, propose_groups,        propose_displacements, propose_layouts,  propose_permutations};
+constexpr decltype(&propose_poison) kSubjects[] = {propose_poison,  propose_special_values, propose_inputs, propose_integers,
+                                                   propose_steps,   propose_factors,        propose_groups, propose_displacements,
+                                                   propose_layouts, propose_permutations};
 
 // Hypotheses that explain the sample: those that lead first, then the one that explains most of the remaining elements.
 class Choice {
  public:
   Choice(const Evidence& evidence, std::span<const Word> sample, const Hypotheses& hypotheses)
-      : sample_(sample), hypotheses_(hypotheses), chance_(evidence, sample), open_(sample.size(), 1),
+      : sample_(sample),
+        hypotheses_(hypotheses),
+        chance_(evidence, sample),
+        open_(sample.size(), 1),
         known_(hypotheses.list.size(), -1) {
     for (const auto& each : hypotheses.list) {
       kinds_.emplace_back(sample.size());

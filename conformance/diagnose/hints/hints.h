@@ -14,10 +14,10 @@ namespace assay::conformance {
 
 // Work of the search for hints, in numbers that do not depend on the machine.
 struct HintEffort {
-  std::int64_t sampled = 0;    // wrong elements that hypotheses were tried on
+  std::int64_t sampled = 0;  // wrong elements that hypotheses were tried on
   std::int64_t hypotheses = 0;
-  std::int64_t places = 0;     // of the output, in the search for them
-  std::int64_t passes = 0;     // over all wrong elements
+  std::int64_t places = 0;  // of the output, in the search for them
+  std::int64_t passes = 0;  // over all wrong elements
 };
 
 // At most three, the most informative first.

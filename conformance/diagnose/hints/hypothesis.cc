@@ -56,7 +56,8 @@ void Tally::add(std::span<const std::int8_t> found) {
 
 std::string share_text(const Tally& tally) {
   if (tally.elements == 1) return "the only wrong element";
-  return tally.explained() == tally.elements ? "all " + show(tally.elements) : show(tally.explained()) + " of " + show(tally.elements);
+  return tally.explained() == tally.elements ? "all " + show(tally.elements)
+                                             : show(tally.explained()) + " of " + show(tally.elements);
 }
 
 Chance::Chance(const Evidence& e, std::span<const Word> sample) : least_(std::min(0.5, std::ldexp(4.0, -e.want.bits))) {

@@ -25,14 +25,15 @@ std::int64_t explained_by(const Evidence& e, std::span<const Word> sample, auto 
 void propose_transposed_groups(const Evidence& e, Hypotheses& hypotheses) {
   Claim claim;
   claim.least_share = 0.25;
-  propose_relocation(hypotheses, e, claim,
-                     [&e](const Word& w) -> std::int64_t {
-                       const Segment& s = e.map.segments[w.segment];
-                       const bool whole = s.swizzle == Swizzle::none && s.used_rows == s.rows && s.used_columns == s.columns;
-                       if (!whole || s.rows < 2 || s.columns < 2) return -1;
-                       return s.first + w.offset % s.rows * s.columns + w.offset / s.rows;
-                     },
-                     [](const Tally& tally) { return "each group is transposed: " + share_text(tally); });
+  propose_relocation(
+      hypotheses, e, claim,
+      [&e](const Word& w) -> std::int64_t {
+        const Segment& s = e.map.segments[w.segment];
+        const bool whole = s.swizzle == Swizzle::none && s.used_rows == s.rows && s.used_columns == s.columns;
+        if (!whole || s.rows < 2 || s.columns < 2) return -1;
+        return s.first + w.offset % s.rows * s.columns + w.offset / s.rows;
+      },
+      [](const Tally& tally) { return "each group is transposed: " + share_text(tally); });
 }
 
 void propose_transposed_tiles(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
@@ -151,17 +152,18 @@ void propose_orders(const Evidence& e, std::span<const Word> sample, Hypotheses&
       const auto learned = std::count_if(order.order.begin(), order.order.end(), [](std::int64_t other) { return other >= 0; });
       claim.log_choices = static_cast<double>(learned) * std::log(static_cast<double>(size));
       const std::string text = order_text(e.map, order);
-      propose_relocation(hypotheses, e, claim, [&e, order = std::move(order)](const Word& w) { return order.source(e, w); },
-                         [text](const Tally& tally) { return text + ": " + share_text(tally); });
+      propose_relocation(
+          hypotheses, e, claim, [&e, order = std::move(order)](const Word& w) { return order.source(e, w); },
+          [text](const Tally& tally) { return text + ": " + share_text(tally); });
     }
   }
 }
 
 void propose_nibbles(const Evidence& e, Hypotheses& hypotheses) {
   if (e.want.type != Format::e2m1) return;
-  propose_relocation(hypotheses, e, {},
-                     [&e](const Word& w) -> std::int64_t { return (w.element ^ 1) < e.map.elements ? w.element ^ 1 : -1; },
-                     [](const Tally& tally) { return "high and low nibble are exchanged: " + share_text(tally); });
+  propose_relocation(
+      hypotheses, e, {}, [&e](const Word& w) -> std::int64_t { return (w.element ^ 1) < e.map.elements ? w.element ^ 1 : -1; },
+      [](const Tally& tally) { return "high and low nibble are exchanged: " + share_text(tally); });
 }
 
 }  // namespace

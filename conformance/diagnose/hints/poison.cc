@@ -78,7 +78,8 @@ void propose_poison(const Evidence& e, std::span<const Word>, Hypotheses& hypoth
     const std::string hold = tally.elements == 1 ? " still holds" : " still hold";
     return "not written: " + share_text(tally) + hold + " what was there before the call";
   };
-  propose(hypotheses, claim, [unwritten = Unwritten(e)](const Word& word) { return unwritten(word) ? 0 : -1; }, text);
+  propose(
+      hypotheses, claim, [unwritten = Unwritten(e)](const Word& word) { return unwritten(word) ? 0 : -1; }, text);
 }
 
 }  // namespace assay::conformance

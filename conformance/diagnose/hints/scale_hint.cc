@@ -9,18 +9,18 @@
 
 #include "reference/formats/encode.h"
 #include "reference/gemm/epilogue.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
 constexpr std::int64_t kTile = 128;
-constexpr std::int64_t kSideBySide = 256;            // places that are tried side by side
-constexpr std::int64_t kMaxTiles = 512;             // that are looked at
-constexpr std::int64_t kEffort = 8'000'000'000;      // multiplications and additions that the search may take: a second or so
-constexpr std::size_t kSamples = 4;                  // elements of a tile that are looked at; all must agree
+constexpr std::int64_t kSideBySide = 256;        // places that are tried side by side
+constexpr std::int64_t kMaxTiles = 512;          // that are looked at
+constexpr std::int64_t kEffort = 8'000'000'000;  // multiplications and additions that the search may take: a second or so
+constexpr std::size_t kSamples = 4;              // elements of a tile that are looked at; all must agree
 
 // One element of D in parts: the sum of each promotion interval before its scales.
 struct Parts {
@@ -36,7 +36,8 @@ std::uint32_t code_at(const Elements& elements, std::int64_t at) { return static
 bool same(Format type, std::uint32_t a, std::uint32_t b) { return a == b || (is_nan(type, a) && is_nan(type, b)); }
 
 // The value of a chain over [begin, end), as the bits of an f32.
-float chain(const TensorCoreUnit& unit, const GroupView& group, std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end) {
+float chain(const TensorCoreUnit& unit, const GroupView& group, std::int64_t i, std::int64_t j, std::int64_t begin,
+            std::int64_t end) {
   std::array<std::uint32_t, 64> a, b;
   std::uint32_t accumulator = 0;
   for (std::int64_t k = begin; k < end; k += unit.products_per_step) {
@@ -57,7 +58,8 @@ Parts parts_of(const GroupedGemmView& view, const GroupView& group, std::int64_t
   parts.group = &group;
   parts.i = i, parts.j = j;
   const bool inside = view.kind == GemmKind::fp8_block;
-  const std::int64_t interval = view.plan->promotion_interval == 0 ? std::max<std::int64_t>(group.depth, 1) : view.plan->promotion_interval;
+  const std::int64_t interval =
+      view.plan->promotion_interval == 0 ? std::max<std::int64_t>(group.depth, 1) : view.plan->promotion_interval;
   for (std::int64_t k = 0; k < group.depth; k += interval) {
     parts.t.push_back(chain(*view.unit, group, i, j, k, std::min(k + interval, group.depth)));
     if (!inside) continue;
@@ -77,8 +79,8 @@ Parts parts_of(const GroupedGemmView& view, const GroupView& group, std::int64_t
 
 // acc[n] for the scales `moving` of one operand at places from[n], from[n] + stride, ...; the other's stay.
 ASSAY_CLONES
-void accumulate(Promotion promotion, bool columns_move, const float* t, const float* fixed, std::int64_t intervals, const float* moving,
-                std::int64_t stride, std::int64_t count, float* acc) {
+void accumulate(Promotion promotion, bool columns_move, const float* t, const float* fixed, std::int64_t intervals,
+                const float* moving, std::int64_t stride, std::int64_t count, float* acc) {
   for (std::int64_t n = 0; n < count; ++n) acc[n] = 0;
   for (std::int64_t b = 0; b < intervals; ++b) {
     const float value = t[b], other = fixed[b];
@@ -97,7 +99,8 @@ void accumulate(Promotion promotion, bool columns_move, const float* t, const fl
 }
 
 template <class Code>
-void finish_as(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<const float> acc, std::span<std::uint32_t> codes) {
+void finish_as(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<const float> acc,
+               std::span<std::uint32_t> codes) {
   const GroupView& group = *parts.group;
   const std::int64_t at = group.d_offset + parts.i * group.n + parts.j;
   const bool has_c = group.beta != 0 && view.c != nullptr;
@@ -106,8 +109,8 @@ void finish_as(const GroupedGemmView& view, const Parts& parts, bool columns_mov
   if (group.bias != nullptr) std::fill_n(bias.data(), acc.size(), static_cast<const Code*>(group.bias)[parts.j]);
   gemm::Epilogue epilogue{view.d_type, group.alpha, group.beta};
   const auto store = [&](const float* sums, std::size_t n, std::size_t count) {
-    gemm::store(epilogue, sums, has_c ? c.data() + n : nullptr, group.bias != nullptr ? bias.data() + n : nullptr, d.data() + n, 0,
-                static_cast<std::int64_t>(count));
+    gemm::store(epilogue, sums, has_c ? c.data() + n : nullptr, group.bias != nullptr ? bias.data() + n : nullptr, d.data() + n,
+                0, static_cast<std::int64_t>(count));
   };
   if (view.kind == GemmKind::fp8_per_tensor) {
     for (std::size_t n = 0; n < acc.size(); ++n) {
@@ -122,7 +125,8 @@ void finish_as(const GroupedGemmView& view, const Parts& parts, bool columns_mov
 }
 
 // The codes of D for at most kSideBySide sums `acc`, all at the place of `parts`. Kind tensor: `acc` are the moving scales.
-void finish(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<const float> acc, std::span<std::uint32_t> codes) {
+void finish(const GroupedGemmView& view, const Parts& parts, bool columns_move, std::span<const float> acc,
+            std::span<std::uint32_t> codes) {
   if (view.d_type == Format::f32) {
     finish_as<std::uint32_t>(view, parts, columns_move, acc, codes);
   } else {
@@ -152,7 +156,8 @@ Search search(const GroupedGemmView& view, const Parts& parts, bool columns_move
     if (view.kind == GemmKind::fp8_per_tensor) {
       std::copy_n(all.data() + begin, count, acc.data());
     } else {
-      accumulate(view.plan->promotion, columns_move, parts.t.data(), fixed.data(), intervals, all.data() + begin, stride, count, acc.data());
+      accumulate(view.plan->promotion, columns_move, parts.t.data(), fixed.data(), intervals, all.data() + begin, stride, count,
+                 acc.data());
     }
     finish(view, parts, columns_move, {acc.data(), used}, {codes.data(), used});
     for (std::int64_t n = 0; n < count; ++n) {
@@ -178,10 +183,12 @@ struct Candidate {
 
 // All wrong tiles of a group, each with the first few and the last of its wrong finite elements.
 template <class Code>
-std::vector<Candidate> wrong_tiles_as(const GroupedGemmView& view, const GroupView& group, std::int64_t number, const Elements& got, const Elements& want) {
+std::vector<Candidate> wrong_tiles_as(const GroupedGemmView& view, const GroupView& group, std::int64_t number,
+                                      const Elements& got, const Elements& want) {
   const std::int64_t tile_rows = (group.m + kTile - 1) / kTile, tile_columns = (group.n + kTile - 1) / kTile;
   std::vector<Candidate> all(static_cast<std::size_t>(tile_rows * tile_columns));
-  const Code *is = reinterpret_cast<const Code*>(got.bytes) + group.d_offset, *wanted = reinterpret_cast<const Code*>(want.bytes) + group.d_offset;
+  const Code *is = reinterpret_cast<const Code*>(got.bytes) + group.d_offset,
+             *wanted = reinterpret_cast<const Code*>(want.bytes) + group.d_offset;
   parallel_for(tile_rows * tile_columns, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {
       const std::int64_t first_row = t / tile_columns * kTile, first_column = t % tile_columns * kTile;
@@ -220,7 +227,8 @@ std::vector<Candidate> wrong_tiles_as(const GroupedGemmView& view, const GroupVi
   return all;
 }
 
-std::vector<Candidate> wrong_tiles(const GroupedGemmView& view, const GroupView& group, std::int64_t number, const Elements& got, const Elements& want) {
+std::vector<Candidate> wrong_tiles(const GroupedGemmView& view, const GroupView& group, std::int64_t number, const Elements& got,
+                                   const Elements& want) {
   return view.d_type == Format::f32 ? wrong_tiles_as<std::uint32_t>(view, group, number, got, want)
                                     : wrong_tiles_as<std::uint16_t>(view, group, number, got, want);
 }
@@ -260,13 +268,16 @@ std::string place_text(const GroupedGemmView& view, std::span<const std::int64_t
   return text + ", " + names.summed + "-block " + show(summed);
 }
 
-std::string share_text(std::int64_t part, std::int64_t all) { return part == all ? "all " + show(all) : show(part) + " of " + show(all); }
+std::string share_text(std::int64_t part, std::int64_t all) {
+  return part == all ? "all " + show(all) : show(part) + " of " + show(all);
+}
 
 std::string tile_text(const WrongTile& tile) {
   return "(group " + show(tile.group) + ", " + show(tile.row) + ", " + show(tile.column) + ")";
 }
 
-void tell(const GroupedGemmView& view, std::span<const std::int64_t> numbers, GemmLayout layout, const ScaleArrays& scales, ScaleFindings& findings) {
+void tell(const GroupedGemmView& view, std::span<const std::int64_t> numbers, GemmLayout layout, const ScaleArrays& scales,
+          ScaleFindings& findings) {
   for (const bool columns : {true, false}) {
     const std::span<const float> all = columns ? scales.columns : scales.rows;
     const char* operand = names_of(layout, columns).operand;
@@ -279,8 +290,8 @@ void tell(const GroupedGemmView& view, std::span<const std::int64_t> numbers, Ge
       ++tiles;
       ++reads[tile.read];
       const std::string line = "tile " + tile_text(tile) + ": " + operand + " scale " + show(tile.wanted) + " (" +
-                               place_text(view, numbers, layout, columns, all, tile.wanted) + ") read at " + show(tile.read) + " (" +
-                               place_text(view, numbers, layout, columns, all, tile.read) + ")";
+                               place_text(view, numbers, layout, columns, all, tile.wanted) + ") read at " + show(tile.read) +
+                               " (" + place_text(view, numbers, layout, columns, all, tile.read) + ")";
       findings.details.push_back(line);
       if (listed++ < 2) examples += "; " + line;
     }
@@ -289,13 +300,15 @@ void tell(const GroupedGemmView& view, std::span<const std::int64_t> numbers, Ge
     std::stable_sort(often.begin(), often.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     std::string places;
     for (std::size_t i = 0; i < often.size() && i < 6; ++i) {
-      places += (places.empty() ? "" : ", ") + show(often[i].first) + " (" + show(often[i].second) + (often[i].second == 1 ? " tile)" : " tiles)");
+      places += (places.empty() ? "" : ", ") + show(often[i].first) + " (" + show(often[i].second) +
+                (often[i].second == 1 ? " tile)" : " tiles)");
     }
     if (often.size() > 6) places += " and " + show(often.size() - 6) + " more";
-    findings.hints.push_back(std::string("scale of another block: scales of ") + operand + " explain " + share_text(tiles, findings.looked_at) +
-                             " wrong tiles 128x128" +
+    findings.hints.push_back(std::string("scale of another block: scales of ") + operand + " explain " +
+                             share_text(tiles, findings.looked_at) + " wrong tiles 128x128" +
                              (findings.looked_at < static_cast<std::int64_t>(findings.tiles.size())
-                                  ? " sampled, of " + show(findings.tiles.size()) : "") +
+                                  ? " sampled, of " + show(findings.tiles.size())
+                                  : "") +
                              "; read from scale " + places + examples);
   }
 }
@@ -308,7 +321,8 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
   const bool one_slice = view.plan->slices == 1;
   const bool promoted = view.plan->promotion != Promotion::none && view.plan->promotion != Promotion::add;
   const bool block = view.kind == GemmKind::fp8_block && promoted && view.plan->promotion_interval > 0;
-  if (!one_slice || !(block || view.kind == GemmKind::fp8_per_tensor) || view.unit->accumulator == Accumulator::f16_nearest) return findings;
+  if (!one_slice || !(block || view.kind == GemmKind::fp8_per_tensor) || view.unit->accumulator == Accumulator::f16_nearest)
+    return findings;
 
   std::vector<Candidate> candidates;
   for (std::size_t g = 0; g < view.groups.size(); ++g) {
@@ -331,7 +345,8 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
       const auto at = static_cast<std::size_t>(i);
       if (columns || (looked[at] != 0 && !candidates[at].tile.is_explained)) open.push_back(i);
     }
-    const std::int64_t effort = static_cast<std::int64_t>(kSamples) * std::max<std::int64_t>(static_cast<std::int64_t>(all.size()) * (intervals + 4), 1);
+    const std::int64_t effort =
+        static_cast<std::int64_t>(kSamples) * std::max<std::int64_t>(static_cast<std::int64_t>(all.size()) * (intervals + 4), 1);
     const std::int64_t most = std::clamp<std::int64_t>(kEffort / (columns ? 1 : 4) / effort, 4, kMaxTiles);
     const std::int64_t step = std::max<std::int64_t>((static_cast<std::int64_t>(open.size()) + most - 1) / most, 1);
     parallel_for((static_cast<std::int64_t>(open.size()) + step - 1) / step, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -346,7 +361,8 @@ ScaleFindings find_wrong_scales(const GroupedGemmView& view, std::span<const std
         std::set<std::int64_t> places, distances;
         std::int64_t own = 0;
         bool usable = true;
-        for (std::size_t s = 0; s < candidate.samples.size() && usable && (s == 0 || !places.empty() || !distances.empty()); ++s) {
+        for (std::size_t s = 0; s < candidate.samples.size() && usable && (s == 0 || !places.empty() || !distances.empty());
+             ++s) {
           const auto [i, j] = candidate.samples[s];
           Parts parts = parts_of(view, *candidate.group, i, j);
           const std::int64_t element = candidate.group->d_offset + i * candidate.group->n + j;

@@ -16,19 +16,19 @@ namespace assay::conformance {
 
 // A wrong tile of 128 x 128 elements of D and what explains it.
 struct WrongTile {
-  std::int64_t group = 0;  // by number among all groups, empty ones too
+  std::int64_t group = 0;            // by number among all groups, empty ones too
   std::int64_t row = 0, column = 0;  // of the tile within its group
   bool is_explained = false;
-  bool of_columns = false;  // explained by scales of the operand that supplies the columns of D; else the rows
+  bool of_columns = false;            // explained by scales of the operand that supplies the columns of D; else the rows
   std::int64_t wanted = 0, read = 0;  // index in that operand's whole scale array: its first scale, and the one read in its place
 };
 
 struct ScaleFindings {
-  std::vector<WrongTile> tiles;       // every wrong tile, in order
-  std::int64_t looked_at = 0;         // of them
-  std::int64_t explained = 0;         // of those
-  std::vector<std::string> hints;     // at most two lines for a failure's text; empty where nothing was explained
-  std::vector<std::string> details;   // one line for each explained tile
+  std::vector<WrongTile> tiles;      // every wrong tile, in order
+  std::int64_t looked_at = 0;        // of them
+  std::int64_t explained = 0;        // of those
+  std::vector<std::string> hints;    // at most two lines for a failure's text; empty where nothing was explained
+  std::vector<std::string> details;  // one line for each explained tile
 };
 
 // The two scale arrays whole, as quantize() writes them: the views of `view` point into them.

@@ -27,20 +27,21 @@ void propose_one_step(const Evidence& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   Claim claim;
   claim.least_share = 0.9;
-  propose(hypotheses, claim,
-          [=](const Word& w) {
-            if (!is_finite(type, w.got) || !is_finite(type, w.want) || ulp_distance(type, w.got, w.want) != 1) return -1;
-            return magnitude(type, w.got) > magnitude(type, w.want) ? 0 : 1;
-          },
-          [](const Tally& tally) {
-            const std::string share = share_text(tally);
-            if (tally.elements == 1) return std::string("a rounding: the only wrong element is off by one unit in the last place");
-            if (tally.only(1) && tally.explained() >= kOneWay) {
-              return "a truncation: off by one unit in the last place, always toward zero: " + share;
-            }
-            const std::string way = tally.only(0) ? ", always away from zero: " : tally.only(1) ? ", always toward zero: " : ": ";
-            return "a rounding: off by one unit in the last place" + way + share;
-          });
+  propose(
+      hypotheses, claim,
+      [=](const Word& w) {
+        if (!is_finite(type, w.got) || !is_finite(type, w.want) || ulp_distance(type, w.got, w.want) != 1) return -1;
+        return magnitude(type, w.got) > magnitude(type, w.want) ? 0 : 1;
+      },
+      [](const Tally& tally) {
+        const std::string share = share_text(tally);
+        if (tally.elements == 1) return std::string("a rounding: the only wrong element is off by one unit in the last place");
+        if (tally.only(1) && tally.explained() >= kOneWay) {
+          return "a truncation: off by one unit in the last place, always toward zero: " + share;
+        }
+        const std::string way = tally.only(0) ? ", always away from zero: " : tally.only(1) ? ", always toward zero: " : ": ";
+        return "a rounding: off by one unit in the last place" + way + share;
+      });
 }
 
 void propose_exponents(const Evidence& e, Hypotheses& hypotheses) {
@@ -54,17 +55,18 @@ void propose_exponents(const Evidence& e, Hypotheses& hypotheses) {
   // In either direction, then in one: scales that take two neighbouring values are wrong by a factor of 2 under any fault, but not
   // all to one side.
   for (const int only : {-1, 0, 1}) {
-    propose(hypotheses, claim,
-            [=](const Word& w) {
-              const double factor = power_between(type, w.got, w.want);
-              const int way = factor == 2 ? 0 : factor == 0.5 ? 1 : -1;
-              return only < 0 || way == only ? way : -1;
-            },
-            [=](const Tally& tally) {
-              const std::string share = share_text(tally);
-              if (scale) return std::string("scales off by a factor of 2, ") + way_of(tally) + " the expected one: " + share;
-              return std::string("exponents off by one, ") + way_of(tally) + " the expected value: " + share;
-            });
+    propose(
+        hypotheses, claim,
+        [=](const Word& w) {
+          const double factor = power_between(type, w.got, w.want);
+          const int way = factor == 2 ? 0 : factor == 0.5 ? 1 : -1;
+          return only < 0 || way == only ? way : -1;
+        },
+        [=](const Tally& tally) {
+          const std::string share = share_text(tally);
+          if (scale) return std::string("scales off by a factor of 2, ") + way_of(tally) + " the expected one: " + share;
+          return std::string("exponents off by one, ") + way_of(tally) + " the expected value: " + share;
+        });
   }
 }
 
@@ -76,17 +78,16 @@ void propose_power(const Evidence& e, std::span<const Word> sample, Hypotheses& 
     const double factor = power_between(type, w.got, w.want);
     if (factor != 0) ++votes[factor];
   }
-  const auto most = std::max_element(votes.begin(), votes.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == votes.end()) return;
   const double factor = most->first;
   if (factor == 2 || factor == 0.5) return;
   Claim claim;
   claim.log_choices = std::log(64.0);
-  propose(hypotheses, claim, [=](const Word& w) { return power_between(type, w.got, w.want) == factor ? 0 : -1; },
-          [=](const Tally& tally) {
-            return "the expected value times " + show(factor) + ": " + share_text(tally) + ": a scale";
-          });
+  propose(
+      hypotheses, claim, [=](const Word& w) { return power_between(type, w.got, w.want) == factor ? 0 : -1; },
+      [=](const Tally& tally) { return "the expected value times " + show(factor) + ": " + share_text(tally) + ": a scale"; });
 }
 
 // One factor of f32 values that is no power of two, within the error of two roundings.
@@ -107,28 +108,30 @@ void propose_ratio(const Evidence& e, std::span<const Word> sample, Hypotheses& 
   if (!(std::fabs(ratio) > 0) || std::fabs(std::frexp(ratio, &exponent)) == 0.5 || std::fabs(ratio - 1) < 0x1p-10) return;
   Claim claim;
   claim.log_choices = std::log(static_cast<double>(ratios.size()));
-  propose(hypotheses, claim,
-          [=](const Word& w) {
-            if (!is_finite(Format::f32, w.got) || !is_finite(Format::f32, w.want)) return -1;
-            const double want = value_of(Format::f32, w.want);
-            return want != 0 && std::fabs(value_of(Format::f32, w.got) / want - ratio) <= slack ? 0 : -1;
-          },
-          [=](const Tally& tally) {
-            return "the expected value times about " + show(static_cast<float>(ratio)) + ": " + share_text(tally) + ": a scale";
-          });
+  propose(
+      hypotheses, claim,
+      [=](const Word& w) {
+        if (!is_finite(Format::f32, w.got) || !is_finite(Format::f32, w.want)) return -1;
+        const double want = value_of(Format::f32, w.want);
+        return want != 0 && std::fabs(value_of(Format::f32, w.got) / want - ratio) <= slack ? 0 : -1;
+      },
+      [=](const Tally& tally) {
+        return "the expected value times about " + show(static_cast<float>(ratio)) + ": " + share_text(tally) + ": a scale";
+      });
 }
 
 // f32 values that fit a shorter format, next to the expected value.
 void propose_fewer_bits(const Evidence& e, Hypotheses& hypotheses) {
   if (e.want.type != Format::f32) return;
   for (const auto& [bits, name] : {std::pair{13, "tf32 (10 mantissa bits)"}, {16, "bf16"}}) {
-    propose(hypotheses, {},
-            [bits = bits](const Word& w) {
-              const std::uint64_t unit = std::uint64_t{1} << bits;
-              if ((w.got & (unit - 1)) != 0 || !is_finite(Format::f32, w.got) || !is_finite(Format::f32, w.want)) return -1;
-              return ulp_distance(Format::f32, w.got, w.want) < unit ? 0 : -1;
-            },
-            [name = name](const Tally& tally) { return std::string("rounded to ") + name + ": " + share_text(tally); });
+    propose(
+        hypotheses, {},
+        [bits = bits](const Word& w) {
+          const std::uint64_t unit = std::uint64_t{1} << bits;
+          if ((w.got & (unit - 1)) != 0 || !is_finite(Format::f32, w.got) || !is_finite(Format::f32, w.want)) return -1;
+          return ulp_distance(Format::f32, w.got, w.want) < unit ? 0 : -1;
+        },
+        [name = name](const Tally& tally) { return std::string("rounded to ") + name + ": " + share_text(tally); });
   }
 }
 
@@ -141,12 +144,14 @@ void propose_byte_order(const Evidence& e, Hypotheses& hypotheses) {
     for (int at = 0; at < bits; at += 8) other |= (word >> at & 0xFF) << (bits - 8 - at);
     return other;
   };
-  propose(hypotheses, {}, [=](const Word& w) { return w.got == reversed(w.want) ? 0 : -1; },
-          [](const Tally& tally) { return "the bytes of each element are in the other order: " + share_text(tally); });
+  propose(
+      hypotheses, {}, [=](const Word& w) { return w.got == reversed(w.want) ? 0 : -1; },
+      [](const Tally& tally) { return "the bytes of each element are in the other order: " + share_text(tally); });
   if (bits == 16) return;
   const std::uint64_t half = bits / 2 == 32 ? 0xFFFF'FFFF : 0xFFFF;
-  propose(hypotheses, {}, [=](const Word& w) { return w.got == ((w.want & half) << (bits / 2) | w.want >> (bits / 2)) ? 0 : -1; },
-          [](const Tally& tally) { return "the halves of each element are exchanged: " + share_text(tally); });
+  propose(
+      hypotheses, {}, [=](const Word& w) { return w.got == ((w.want & half) << (bits / 2) | w.want >> (bits / 2)) ? 0 : -1; },
+      [](const Tally& tally) { return "the halves of each element are exchanged: " + share_text(tally); });
 }
 
 }  // namespace

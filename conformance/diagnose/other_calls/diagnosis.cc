@@ -11,7 +11,7 @@ namespace assay::conformance {
 namespace diagnosis {
 namespace {
 
-constexpr std::size_t kMaxElementsTried = 65536;                  // looked at, wrong and right each
+constexpr std::size_t kMaxElementsTried = 65536;          // looked at, wrong and right each
 constexpr std::int64_t kMaxWork = std::int64_t{1} << 27;  // elements of other calls: below half a second
 constexpr std::size_t kMaxLines = 2;
 

@@ -20,8 +20,8 @@ struct Suspect {
   std::string output;
   const Tensor& got;
   const Tensor& want;
-  std::span<const std::uint8_t> written = {};         // one flag a byte of the output: 1 where the op writes; empty: everywhere
-  std::span<const Case* const> earlier = {};  // calls made before on the same memory, the latest last
+  std::span<const std::uint8_t> written = {};  // one flag a byte of the output: 1 where the op writes; empty: everywhere
+  std::span<const Case* const> earlier = {};   // calls made before on the same memory, the latest last
 };
 
 // At most two lines, the more specific first: "all 39 wrong elements are those of the same call with eps=0 in place of 0.5".

@@ -79,8 +79,7 @@ class Spread {
 
 }  // namespace
 
-Evidence evidence_of(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written,
-                     std::size_t most) {
+Evidence evidence_of(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written, std::size_t most) {
   const Elements of_got(got), of_want(want);
   const std::int64_t count = got.type == Format::e2m1 ? static_cast<std::int64_t>(got.bytes.size()) * 2 : got.elements();
   Spread wrong(most), right(most);

@@ -32,8 +32,7 @@ struct Evidence {
 
 // Uses the elements with a byte that `written` marks (one flag per byte; empty: all). NaN equals NaN in f32,
 // bf16 and f16. Samples at most `most` wrong and `most` right elements.
-Evidence evidence_of(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written,
-                     std::size_t most);
+Evidence evidence_of(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written, std::size_t most);
 // The same for a product that is only bounded: an element outside its bound is wrong. `want` holds the middle of each bound.
 Evidence evidence_outside(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written,
                           std::span<const CertifiedBound> bounds, std::size_t most);

@@ -41,9 +41,9 @@ struct OtherCall {
 using Try = std::function<bool(OtherCall)>;
 
 // Each family of other calls, the most plausible first.
-void earlier_calls(const Suspect& suspect, const Try& attempt);             // earlier_calls.cc
-void calls_with_other_options(const Suspect& suspect, const Try& attempt);  // option_changes.cc
-void calls_with_other_inputs(const Suspect& suspect, const Try& attempt);   // input_calls.cc
+void earlier_calls(const Suspect& suspect, const Try& attempt);              // earlier_calls.cc
+void calls_with_other_options(const Suspect& suspect, const Try& attempt);   // option_changes.cc
+void calls_with_other_inputs(const Suspect& suspect, const Try& attempt);    // input_calls.cc
 void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt);  // input_changes.cc
 
 // The weight of another call's result as evidence. Zero if the reference refuses the call, or its output has another size.
@@ -63,7 +63,7 @@ struct Beliefs {
 // update of scales by other rules.
 void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // nvfp4_rules.cc
 void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // input_changes.cc
-void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // outcome_changes.cc
+void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);     // outcome_changes.cc
 void try_quantize_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,
                         Beliefs& beliefs);  // quantize_hypotheses.cc
 void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,

@@ -12,7 +12,6 @@
 namespace assay::conformance::diagnosis {
 namespace {
 
-
 // Without an optional input and its flag.
 bool without(const Suspect& suspect, const std::string& name, const Try& attempt) {
   OtherCall call(suspect.request);

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 
-#include "conformance/ops/elements.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/ops/elements.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/e4m3.h"
 #include "reference/formats/f16.h"
@@ -97,8 +97,9 @@ Bits least_normal(Format type) {
 }  // namespace
 
 bool no_subnormals(const ChangedInput&, Tensor& tensor) {
-  return each(tensor,
-              [](Format type, Bits bits) { return (bits & ~sign_bit_of(type)) < least_normal(type) ? bits & sign_bit_of(type) : bits; });
+  return each(tensor, [](Format type, Bits bits) {
+    return (bits & ~sign_bit_of(type)) < least_normal(type) ? bits & sign_bit_of(type) : bits;
+  });
 }
 
 namespace {
@@ -241,7 +242,6 @@ bool taken_as(const ChangedInput&, Tensor& tensor) {
            return is_nan(as, bits) ? encode(type, NAN) : encode(type, value_of(as, bits));
          });
 }
-
 
 constexpr InputChange kChanges[] = {
     {"of the group before", of_group_before},

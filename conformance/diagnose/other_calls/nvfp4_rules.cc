@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "conformance/ops/elements.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/ops/elements.h"
 #include "conformance/ops/words.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/e2m1.h"
@@ -31,7 +31,9 @@ constexpr std::int64_t kBlock = 16;
 float cut_to_power(float scale) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) & 0xff800000u); }
 float no_scale(float) { return 1; }
 
-float ratio_of(float amax, float tensor_scale) { return std::fmin(amax * (tensor_scale * std::bit_cast<float>(0x3e2a'aaabu)), FLT_MAX); }
+float ratio_of(float amax, float tensor_scale) {
+  return std::fmin(amax * (tensor_scale * std::bit_cast<float>(0x3e2a'aaabu)), FLT_MAX);
+}
 std::uint8_t scale_toward_zero(float amax, float tensor_scale) {
   const float ratio = ratio_of(amax, tensor_scale);
   const std::uint8_t code = scalar::encode_e4m3(ratio);
@@ -44,8 +46,12 @@ std::uint8_t scale_up(float amax, float tensor_scale) {
 }
 std::uint8_t without_tensor_scale(float amax, float) { return scalar::encode_e4m3(amax / 6); }
 
-float tensor_scale_first(float x, std::uint8_t block_scale, float tensor_scale) { return x * tensor_scale / scalar::decode_e4m3(block_scale); }
-float divided(float x, std::uint8_t block_scale, float tensor_scale) { return x / (scalar::decode_e4m3(block_scale) * (1 / tensor_scale)); }
+float tensor_scale_first(float x, std::uint8_t block_scale, float tensor_scale) {
+  return x * tensor_scale / scalar::decode_e4m3(block_scale);
+}
+float divided(float x, std::uint8_t block_scale, float tensor_scale) {
+  return x / (scalar::decode_e4m3(block_scale) * (1 / tensor_scale));
+}
 
 std::uint8_t toward_zero(float product) {
   const std::uint8_t code = scalar::encode_e2m1(product);
@@ -55,7 +61,8 @@ std::uint8_t toward_zero(float product) {
 std::uint8_t ties_away(float product) {
   const std::uint8_t low = toward_zero(product);
   if (!std::isfinite(product) || (low & 7) == 7) return scalar::encode_e2m1(product);
-  const float below = std::fabs(scalar::decode_e2m1(low)), above = std::fabs(scalar::decode_e2m1(static_cast<std::uint8_t>(low + 1)));
+  const float below = std::fabs(scalar::decode_e2m1(low)),
+              above = std::fabs(scalar::decode_e2m1(static_cast<std::uint8_t>(low + 1)));
   return std::fabs(product) - below >= above - std::fabs(product) ? static_cast<std::uint8_t>(low + 1) : low;
 }
 std::uint8_t nan_as_zero(float product) { return std::isnan(product) ? 0 : scalar::encode_e2m1(product); }
@@ -118,7 +125,8 @@ std::vector<float> values_of(const QuantizeConfig& config, const Nvfp4Rules& rul
   for (std::int64_t o = 0; o < outer; ++o) {
     for (std::int64_t first = 0; first < inner; first += kBlock) {
       std::vector<std::uint16_t> block;
-      for (std::int64_t i = first; i < std::min(inner, first + kBlock); ++i) block.push_back(codes[along ? o * columns + i : i * columns + o]);
+      for (std::int64_t i = first; i < std::min(inner, first + kBlock); ++i)
+        block.push_back(codes[along ? o * columns + i : i * columns + o]);
       const auto y = scalar::hadamard_transform(config.hadamard_sign_mask, block);
       for (std::size_t i = 0; i < block.size(); ++i) {
         const std::int64_t n = first + static_cast<std::int64_t>(i);
@@ -148,9 +156,11 @@ float line_error(const Part& part, std::int64_t line, std::int64_t first, std::i
   return sum;
 }
 
-float tile_error(const Part& part, std::int64_t line, std::int64_t line_end, std::int64_t first, std::int64_t end, std::uint8_t scale) {
+float tile_error(const Part& part, std::int64_t line, std::int64_t line_end, std::int64_t first, std::int64_t end,
+                 std::uint8_t scale) {
   std::array<float, 16> errors = {};
-  for (std::int64_t l = line; l < line_end; ++l) errors[static_cast<std::size_t>(l - line)] = line_error(part, l, first, end, scale);
+  for (std::int64_t l = line; l < line_end; ++l)
+    errors[static_cast<std::size_t>(l - line)] = line_error(part, l, first, end, scale);
   if (!part.config.two_dimensional) return errors[0];
   for (const std::size_t distance : {8u, 4u, 2u, 1u}) {
     for (std::size_t l = 0; l < distance; ++l) errors[l] = errors[l] + errors[l + distance];
@@ -171,7 +181,8 @@ std::uint8_t scale_of(const Part& part, std::int64_t line, std::int64_t line_end
   const std::uint8_t six = scalar::encode_e4m3(std::fmin(base, kFourOverSixLargest));
   if (part.rules.four_or_six == FourOrSix::four) return four;
   if (part.rules.four_or_six == FourOrSix::six) return six;
-  const float of_four = tile_error(part, line, line_end, first, end, four), of_six = tile_error(part, line, line_end, first, end, six);
+  const float of_four = tile_error(part, line, line_end, first, end, four),
+              of_six = tile_error(part, line, line_end, first, end, six);
   return of_four < of_six || (of_four == of_six && part.rules.four_or_six == FourOrSix::four_where_equal) ? four : six;
 }
 
@@ -206,20 +217,24 @@ std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect&
   const auto offsets = scale_offsets(Recipe::nvfp4, direction, groups, columns);
   const TensorView* given = rowwise ? request.find_input("amax") : request.find_input("columnwise_amax");
   if (given == nullptr && !rowwise && !config.hadamard) given = request.find_input("amax");
-  const TensorView* random = config.stochastic_rounding ? request.find_input(rowwise ? "rowwise_random" : "columnwise_random") : nullptr;
+  const TensorView* random =
+      config.stochastic_rounding ? request.find_input(rowwise ? "rowwise_random" : "columnwise_random") : nullptr;
   Tensor made = suspect.want;
   std::int64_t first_row = 0;
   for (std::size_t t = 0; t < groups.size(); first_row += groups[t], ++t) {
     const std::int64_t rows = groups[t], base = first_row * columns;
-    Part part{config, rules, rowwise ? rows : columns, rowwise ? columns : rows, values_of(config, rules, x, first_row, rows, rowwise)};
-    part.amax = given != nullptr ? floats(given)[given->elements() == 1 ? 0 : t]
-        : rules.amax_before_transform ? amax_of(values_of(config, rules, x, first_row, rows, true)) : amax_of(part.values);
+    Part part{config, rules, rowwise ? rows : columns, rowwise ? columns : rows,
+              values_of(config, rules, x, first_row, rows, rowwise)};
+    part.amax = given != nullptr              ? floats(given)[given->elements() == 1 ? 0 : t]
+                : rules.amax_before_transform ? amax_of(values_of(config, rules, x, first_row, rows, true))
+                                              : amax_of(part.values);
     part.tensor_scale = scalar::nvfp4_tensor_scale(part.amax, config.nvfp4_e4m3_max);
     if (rules.tensor_scale != nullptr) part.tensor_scale = rules.tensor_scale(part.tensor_scale);
     const ScaleShape shape = scale_shape(Recipe::nvfp4, direction, rows, columns);
     for (std::int64_t line = 0; line < part.lines; ++line) {
       for (std::int64_t first = 0; first < part.length; first += kBlock) {
-        const std::int64_t end = std::min(first + kBlock, part.length), tile = config.two_dimensional ? line / kBlock * kBlock : line;
+        const std::int64_t end = std::min(first + kBlock, part.length),
+                           tile = config.two_dimensional ? line / kBlock * kBlock : line;
         const std::int64_t tile_end = config.two_dimensional ? std::min(tile + kBlock, part.lines) : line + 1;
         const std::uint8_t scale = scale_of(part, tile, tile_end, first, end);
         const std::int64_t block = first / kBlock;
@@ -229,7 +244,8 @@ std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect&
           continue;
         }
         for (std::int64_t i = first; i < end; ++i) {
-          const std::int64_t at = line * part.length + i, byte = rules.random_in_order_of_x && !rowwise ? i * part.lines + line : at;
+          const std::int64_t at = line * part.length + i,
+                             byte = rules.random_in_order_of_x && !rowwise ? i * part.lines + line : at;
           const auto* bytes = random == nullptr ? nullptr : static_cast<const std::uint8_t*>(random->data) + base + byte;
           put_code(made, base + at, element_code(part, part.at(line, i), scale, bytes));
         }

@@ -18,9 +18,9 @@ struct Nvfp4Rules {
   float (*product)(float x, std::uint8_t block_scale, float tensor_scale) = nullptr;  // null: x * multiplier
   std::uint8_t (*code)(float product) = nullptr;                                      // null: to nearest even, saturating
   FourOrSix four_or_six = FourOrSix::by_error;
-  bool amax_before_transform = false;   // the amax of x serves the transformed columns too
-  bool transform_along_rows = false;    // 16 columns of a row are transformed, not 16 rows of a column
-  bool random_in_order_of_x = false;    // columnwise random bytes are taken in the order of x
+  bool amax_before_transform = false;  // the amax of x serves the transformed columns too
+  bool transform_along_rows = false;   // 16 columns of a row are transformed, not 16 rows of a column
+  bool random_in_order_of_x = false;   // columnwise random bytes are taken in the order of x
 };
 
 struct NamedNvfp4Rules {

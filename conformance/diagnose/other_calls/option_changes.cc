@@ -15,7 +15,6 @@
 namespace assay::conformance::diagnosis {
 namespace {
 
-
 std::string shown(const Attribute& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);
   if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
@@ -124,7 +123,7 @@ void calls_with_other_options(const Suspect& suspect, const Try& attempt) {
   const OpSchema* schema = find_op(suspect.request.op());
   if (schema == nullptr) return;
   for (const KeySchema& key : schema->keys) {
-    if (key.key == "arch") continue;  // product_sums.cc tries its plans and units by name
+    if (key.key == "arch") continue;                          // product_sums.cc tries its plans and units by name
     const std::string name(former_key(schema->op, key.key));  // of the attribute
     const auto text_of = [&](const Attribute& value) { return std::string(present_value(schema->op, key.key, shown(value))); };
     const auto found = suspect.request.attributes.find(name);

@@ -3,9 +3,9 @@
 #include <exception>
 #include <map>
 
-#include "conformance/ops/elements.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
 #include "conformance/diagnose/other_calls/product_element.h"
+#include "conformance/ops/elements.h"
 #include "conformance/ops/product.h"
 
 namespace assay::conformance::diagnosis {
@@ -45,8 +45,7 @@ Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence&
     std::int64_t work = inputs_of(request);
     std::map<std::string, Tensor> all;  // some outputs are made together only
     for (const OutputSpec& spec : outputs_of(request)) {
-      if (spec.name != product)
-        all.emplace(spec.name, make_tensor(spec.type, spec.shape)), work += all.at(spec.name).elements();
+      if (spec.name != product) all.emplace(spec.name, make_tensor(spec.type, spec.shape)), work += all.at(spec.name).elements();
     }
     const auto found = all.find(suspect.output);
     if (found == all.end() || bits_of(found->second.type) != bits_of(suspect.got.type)) return {};

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <iterator>
 
-#include "conformance/ops/elements.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/ops/elements.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/f16.h"
 

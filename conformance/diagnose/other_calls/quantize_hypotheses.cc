@@ -5,9 +5,9 @@
 #include <exception>
 #include <vector>
 
-#include "conformance/ops/elements.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
 #include "conformance/diagnose/other_calls/quantize_rules.h"
+#include "conformance/ops/elements.h"
 #include "conformance/ops/words.h"
 #include "reference/layout/swizzle.h"
 #include "reference/recipes/element_scalar.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "conformance/ops/elements.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/ops/elements.h"
 #include "conformance/ops/words.h"
 
 namespace assay::conformance::diagnosis {

@@ -31,7 +31,8 @@ ScaleCalls::ScaleCalls(Backend& backend, const MappedProduct& product, const Sca
     Scales& scales = array->of_columns ? columns_ : rows_;
     const std::int64_t elements = array->elements();
     scales.host.resize(static_cast<std::size_t>(kBefore + elements + kBehind));
-    scales.buffer = &buffers_.emplace_back(backend_, stream_.handle, "in/" + array->tensor, static_cast<std::int64_t>(scales.host.size()) * 4);
+    scales.buffer = &buffers_.emplace_back(backend_, stream_.handle, "in/" + array->tensor,
+                                           static_cast<std::int64_t>(scales.host.size()) * 4);
     inputs_.push_back(tensor_of(array->tensor, Format::f32, {elements}));
     if (elements > 0) inputs_.back().data = static_cast<float*>(scales.buffer->data()) + kBefore;
   }
@@ -63,8 +64,10 @@ void ScaleCalls::open() {
   if (supported == ASSAY_NOT_SUPPORTED) {
     const assay_status called = backend_.table().execute(backend_.context(), stream_.handle, &call_);
     wait("wait for a call that was declared absent");
-    if (called == ASSAY_NOT_SUPPORTED) throw CallTrouble{Verdict::not_run, why.empty() ? "the backend declares this absent and gives no reason" : why};
-    throw CallTrouble{Verdict::unproven_skip, fmt::format("declared absent, but the call returned '{}' (reason given: {})", name_of(called), why)};
+    if (called == ASSAY_NOT_SUPPORTED)
+      throw CallTrouble{Verdict::not_run, why.empty() ? "the backend declares this absent and gives no reason" : why};
+    throw CallTrouble{Verdict::unproven_skip,
+                      fmt::format("declared absent, but the call returned '{}' (reason given: {})", name_of(called), why)};
   }
   if (supported != ASSAY_OK) trouble(supported, fmt::format("supports() returned '{}': {}", name_of(supported), why));
   if (!workspace_fault_.empty()) throw CallTrouble{Verdict::failed, workspace_fault_};
@@ -108,7 +111,8 @@ void ScaleCalls::require_scales_kept() {
   for (const Scales* scales : {&rows_, &columns_}) {
     const auto change = scales->buffer->change_from(reinterpret_cast<const std::byte*>(scales->host.data()));
     if (!change) continue;
-    throw CallTrouble{Verdict::failed, fmt::format("memory: {}: changed by the call, at scale {}", scales->buffer->label(), change->at / 4 - kBefore)};
+    throw CallTrouble{Verdict::failed, fmt::format("memory: {}: changed by the call, at scale {}", scales->buffer->label(),
+                                                   change->at / 4 - kBefore)};
   }
 }
 
@@ -119,7 +123,9 @@ GuardedBuffer& ScaleCalls::add_input(const std::string& name, Format type, const
   return buffer;
 }
 
-void ScaleCalls::wait(const char* what) { backend_.check(backend_.table().synchronize(backend_.context(), stream_.handle, options_.timeout_ms), what); }
+void ScaleCalls::wait(const char* what) {
+  backend_.check(backend_.table().synchronize(backend_.context(), stream_.handle, options_.timeout_ms), what);
+}
 
 void ScaleCalls::put(std::int64_t block, std::byte code) {
   for (const MappedGroup& group : product_.groups) {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "conformance/backends/backend.h"
+#include "conformance/diagnose/scale_map/product.h"
+#include "conformance/diagnose/scale_map/scale_map.h"
 #include "conformance/judge/memory/given_back.h"
 #include "conformance/judge/memory/guarded_buffer.h"
-#include "conformance/diagnose/scale_map/scale_map.h"
-#include "conformance/diagnose/scale_map/product.h"
 
 namespace assay::conformance {
 

@@ -9,7 +9,8 @@ namespace {
 std::int64_t first_line(const ScaleReads& reads, std::int64_t tile, int q) {
   const MappedGroup& group = reads.group_at(tile);
   const std::int64_t within = tile - group.first_tile;
-  return reads.array().of_columns ? within % group.tile_columns * kTile + q % 2 * kHalf : within / group.tile_columns * kTile + q / 2 * kHalf;
+  return reads.array().of_columns ? within % group.tile_columns * kTile + q % 2 * kHalf
+                                  : within / group.tile_columns * kTile + q / 2 * kHalf;
 }
 
 // Same displacement everywhere, so that the two can be reported as one piece.
@@ -20,7 +21,8 @@ bool alike(const ScaleReads& reads, std::int64_t tile, int a, int b) {
   for (std::size_t block = 0; block < one.size(); ++block) {
     if (one[block].kind != other[block].kind) return false;
     const auto at = static_cast<std::int64_t>(block);
-    const std::int64_t apart = reads.array().place(g, first_line(reads, tile, b), at) - reads.array().place(g, first_line(reads, tile, a), at);
+    const std::int64_t apart =
+        reads.array().place(g, first_line(reads, tile, b), at) - reads.array().place(g, first_line(reads, tile, a), at);
     if (one[block].kind == ScaleRead::Kind::place && other[block].place - one[block].place != apart) return false;
     if (one[block].kind == ScaleRead::Kind::nothing && one[block].bits != other[block].bits) return false;
   }
@@ -29,7 +31,8 @@ bool alike(const ScaleReads& reads, std::int64_t tile, int a, int b) {
 
 void tell_tile(const ScaleReads& reads, std::int64_t tile, ScaleSide& side) {
   const MappedGroup& group = reads.group_at(tile);
-  const std::int64_t within = tile - group.first_tile, tile_row = within / group.tile_columns, tile_column = within % group.tile_columns;
+  const std::int64_t within = tile - group.first_tile, tile_row = within / group.tile_columns,
+                     tile_column = within % group.tile_columns;
   bool any = false;
   for (int q = 0; q < 4; ++q) any = any || !reads.quarter(tile, q).empty();
   if (!any) return;
@@ -73,7 +76,8 @@ void tell_tile(const ScaleReads& reads, std::int64_t tile, ScaleSide& side) {
   }
   for (std::int64_t b = 0; b < group.blocks(); ++b) {
     bool is_wrong = false;
-    for (std::size_t i = before; i < side.pieces.size(); ++i) is_wrong = is_wrong || side.pieces[i].is_wrong(static_cast<std::size_t>(b));
+    for (std::size_t i = before; i < side.pieces.size(); ++i)
+      is_wrong = is_wrong || side.pieces[i].is_wrong(static_cast<std::size_t>(b));
     side.wrong_pairs += is_wrong;
   }
 }

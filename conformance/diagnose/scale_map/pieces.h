@@ -1,8 +1,8 @@
 #pragma once
 // From the reads of quarters of tiles to pieces: quarters that are displaced alike are reported as one.
 
-#include "conformance/diagnose/scale_map/scale_map.h"
 #include "conformance/diagnose/scale_map/reads.h"
+#include "conformance/diagnose/scale_map/scale_map.h"
 
 namespace assay::conformance {
 

@@ -21,7 +21,8 @@ void ScaleReads::look(std::int64_t block, const float* d) {
 void ScaleReads::look_at_tile(std::int64_t tile, std::int64_t block, const float* d) {
   const std::int64_t g = group_of_[static_cast<std::size_t>(tile)];
   const MappedGroup& group = group_at(tile);
-  const std::int64_t within = tile - group.first_tile, tile_row = within / group.tile_columns, tile_column = within % group.tile_columns;
+  const std::int64_t within = tile - group.first_tile, tile_row = within / group.tile_columns,
+                     tile_column = within % group.tile_columns;
   const auto count = static_cast<float>(products_in(group, block));
   for (int q = 0; q < 4; ++q) {
     const Range rows = half(tile_row, q / 2, group.m), columns = half(tile_column, q % 2, group.n);
@@ -35,7 +36,8 @@ void ScaleReads::look_at_tile(std::int64_t tile, std::int64_t block, const float
     std::vector<ScaleRead>& reads = quarters_[static_cast<std::size_t>(tile * 4 + q)];
     if (reads.empty()) {
       reads.resize(static_cast<std::size_t>(group.blocks()));
-      for (std::int64_t b = 0; b < group.blocks(); ++b) reads[static_cast<std::size_t>(b)].place = array_.place(g, lines.begin, b);
+      for (std::int64_t b = 0; b < group.blocks(); ++b)
+        reads[static_cast<std::size_t>(b)].place = array_.place(g, lines.begin, b);
     }
     reads[static_cast<std::size_t>(block)] = read_of(first, rows, columns, group.n, want, g, block, count);
     reads[static_cast<std::size_t>(block)].wrong = wrong;
@@ -70,8 +72,8 @@ ScaleRead ScaleReads::decode(float word, float count) const {
   return read;
 }
 
-ScaleRead ScaleReads::read_of(const float* first, Range rows, Range columns, std::int64_t pitch, const float* want, std::int64_t g,
-                              std::int64_t block, float count) const {
+ScaleRead ScaleReads::read_of(const float* first, Range rows, Range columns, std::int64_t pitch, const float* want,
+                              std::int64_t g, std::int64_t block, float count) const {
   const Range lines = array_.of_columns ? columns : rows;
   const std::int64_t start = array_.place(g, lines.begin, block);
   ScaleRead all, wrong;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "conformance/diagnose/scale_map/scale_map.h"
 #include "conformance/diagnose/scale_map/product.h"
+#include "conformance/diagnose/scale_map/scale_map.h"
 
 namespace assay::conformance {
 
@@ -28,7 +28,8 @@ class ScaleReads {
       : product_(product), array_(array), quarters_(static_cast<std::size_t>(product.tiles) * 4) {
     for (std::size_t g = 0; g < product.groups.size(); ++g) {
       const MappedGroup& group = product.groups[g];
-      group_of_.insert(group_of_.end(), static_cast<std::size_t>(group.tile_rows * group.tile_columns), static_cast<std::int32_t>(g));
+      group_of_.insert(group_of_.end(), static_cast<std::size_t>(group.tile_rows * group.tile_columns),
+                       static_cast<std::int32_t>(g));
     }
   }
 
@@ -36,7 +37,9 @@ class ScaleReads {
   void look(std::int64_t block, const float* d);
 
   // Of the tile's quarter, in rows of two.
-  const std::vector<ScaleRead>& quarter(std::int64_t tile, int q) const { return quarters_[static_cast<std::size_t>(tile * 4 + q)]; }
+  const std::vector<ScaleRead>& quarter(std::int64_t tile, int q) const {
+    return quarters_[static_cast<std::size_t>(tile * 4 + q)];
+  }
   // The group of a tile, and its number.
   const MappedGroup& group_at(std::int64_t tile) const { return product_.groups[static_cast<std::size_t>(group_of(tile))]; }
   std::int64_t group_of(std::int64_t tile) const { return group_of_[static_cast<std::size_t>(tile)]; }

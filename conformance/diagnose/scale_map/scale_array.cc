@@ -28,7 +28,8 @@ std::string ScaleArray::place_text(std::int64_t place) const {
   const Where at = where(place);
   if (at.is_padding) return fmt::format("padding of group {} at [{},{}]", at.group, at.row, at.column);
   const bool by_block = line_block == 1;
-  return fmt::format("group {}, {} {}, {} {}", at.group, line, by_block ? at.column : at.row, summed, by_block ? at.row : at.column);
+  return fmt::format("group {}, {} {}, {} {}", at.group, line, by_block ? at.column : at.row, summed,
+                     by_block ? at.row : at.column);
 }
 
 }  // namespace assay::conformance

@@ -18,8 +18,8 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/cases/case_line.h"
-#include "conformance/judge/judge.h"
 #include "conformance/diagnose/scale_map/scale_array.h"
+#include "conformance/judge/judge.h"
 
 namespace assay::conformance {
 
@@ -31,10 +31,10 @@ struct ScaleRead {
     several,  // elements of the piece do not agree
   };
   Kind kind = Kind::place;
-  std::int64_t place = 0;        // for the first line of the piece. Where lines have scales of their own, those of the next follow
-  std::uint32_t bits = 0;        // nothing, several: a wrong element of D ...
+  std::int64_t place = 0;  // for the first line of the piece. Where lines have scales of their own, those of the next follow
+  std::uint32_t bits = 0;  // nothing, several: a wrong element of D ...
   std::int64_t row = 0, column = 0;  // ... and where it is, in its group's matrix
-  std::int64_t wrong = 0;        // elements
+  std::int64_t wrong = 0;            // elements
 };
 
 // A part of a tile of 128 x 128 in which at least one element is wrong in at least one block.
@@ -42,20 +42,22 @@ struct ScalePiece {
   std::int64_t group = 0, tile_row = 0, tile_column = 0;  // of the tile within its group
   std::int64_t by_rows = 0, by_columns = 0;  // running number of the tile over all groups, row by row and column by column
   std::int64_t row = 0, column = 0, rows = 0, columns = 0;  // of D, within the group's matrix
-  std::vector<ScaleRead> reads;      // one a block of the group's contraction
-  std::vector<std::int64_t> wanted;  // places, in the same order
-  bool is_wrong(std::size_t block) const { return reads[block].kind != ScaleRead::Kind::place || reads[block].place != wanted[block]; }
+  std::vector<ScaleRead> reads;                             // one a block of the group's contraction
+  std::vector<std::int64_t> wanted;                         // places, in the same order
+  bool is_wrong(std::size_t block) const {
+    return reads[block].kind != ScaleRead::Kind::place || reads[block].place != wanted[block];
+  }
 };
 
 struct ScaleSide {
   ScaleArray array;
-  std::int64_t calls = 0, planned = 0;       // one a block; fewer than planned where the map was not finished
-  std::int64_t tiles = 0, pairs = 0;         // tiles of 128 x 128, and (tile, block) that were examined
+  std::int64_t calls = 0, planned = 0;  // one a block; fewer than planned where the map was not finished
+  std::int64_t tiles = 0, pairs = 0;    // tiles of 128 x 128, and (tile, block) that were examined
   std::int64_t wrong_tiles = 0, wrong_pairs = 0;
   // Of the wrong pairs (of pieces): what was read in place of the right scale.
   std::int64_t others = 0, padding = 0, outside = 0, nothing = 0, several = 0;
-  std::int64_t wrong_pieces = 0;             // pairs of pieces, the sum of the five above
-  std::vector<ScalePiece> pieces;            // in order of the tile's number, row by row
+  std::int64_t wrong_pieces = 0;   // pairs of pieces, the sum of the five above
+  std::vector<ScalePiece> pieces;  // in order of the tile's number, row by row
 };
 
 struct ScaleMap {
@@ -66,7 +68,7 @@ struct ScaleMap {
 };
 
 struct ScaleMapOptions {
-  std::string operand;                                  // the only operand to examine; empty: both
+  std::string operand;  // the only operand to examine; empty: both
   std::int64_t algorithm = -1;
   std::int64_t timeout_ms = 60'000;                     // one call
   std::function<void(const std::string& what)> called;  // after each call

@@ -80,7 +80,9 @@ std::string ranges_text(const std::set<std::int64_t>& numbers, std::size_t most)
   return text + (ranges.size() > most ? fmt::format(" and {} more ranges", ranges.size() - most) : "");
 }
 
-std::string counted(std::int64_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
+std::string counted(std::int64_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
 
 // Wrong tiles as rectangles of equal columns over neighbouring rows.
 std::string where_text(const ScaleSide& side) {
@@ -91,13 +93,14 @@ std::string where_text(const ScaleSide& side) {
   for (auto row = rows.begin(); row != rows.end();) {
     auto next = std::next(row);
     std::int64_t last = row->first.second;
-    while (next != rows.end() && next->first.first == row->first.first && next->first.second == last + 1 && next->second == row->second) {
+    while (next != rows.end() && next->first.first == row->first.first && next->first.second == last + 1 &&
+           next->second == row->second) {
       ++last;
       ++next;
     }
     const auto [group, first] = row->first;
-    lines.push_back(fmt::format("    group {}, tile rows {}, tile columns {}\n", group, first == last ? show(first) : fmt::format("{}-{}", first, last),
-                                ranges_text(row->second, 12)));
+    lines.push_back(fmt::format("    group {}, tile rows {}, tile columns {}\n", group,
+                                first == last ? show(first) : fmt::format("{}-{}", first, last), ranges_text(row->second, 12)));
     row = next;
   }
   std::string text;
@@ -114,12 +117,14 @@ std::string numbers_text(const ScaleSide& side) {
   }
   // Tiles that are wrong from some number on suggest a second wave of tiles.
   const auto from_number_on = [&](const std::set<std::int64_t>& numbers) {
-    const bool tail = *numbers.rbegin() == side.tiles - 1 && *numbers.rbegin() - *numbers.begin() + 1 == static_cast<std::int64_t>(numbers.size());
+    const bool tail = *numbers.rbegin() == side.tiles - 1 &&
+                      *numbers.rbegin() - *numbers.begin() + 1 == static_cast<std::int64_t>(numbers.size());
     return ranges_text(numbers, 8) + (tail ? ", all from there on" : "");
   };
   const std::string one = from_number_on(by_rows), other = from_number_on(by_columns);
   if (one == other) return fmt::format("  numbers of these tiles among {} over all groups: {}\n", side.tiles, one);
-  return fmt::format("  numbers of these tiles among {} over all groups, row by row: {}; column by column: {}\n", side.tiles, one, other);
+  return fmt::format("  numbers of these tiles among {} over all groups, row by row: {}; column by column: {}\n", side.tiles, one,
+                     other);
 }
 
 // "8 (528 pieces), 16 (527 pieces) and 3 more": values by how many pieces have them.
@@ -146,7 +151,8 @@ std::string shifts_text(const ScaleSide& side) {
     std::set<std::int64_t> shifts;
     for (std::size_t b = 0; b < piece.reads.size(); ++b) {
       const ScaleRead& read = piece.reads[b];
-      if (!piece.is_wrong(b) || read.kind != ScaleRead::Kind::place || read.place < 0 || read.place >= side.array.elements()) continue;
+      if (!piece.is_wrong(b) || read.kind != ScaleRead::Kind::place || read.place < 0 || read.place >= side.array.elements())
+        continue;
       const ScaleArray::Where at = side.array.where(read.place);
       const std::int64_t block = side.array.line_block == 1 ? at.row : at.column;
       shifts.insert(((block - static_cast<std::int64_t>(b)) % depth + depth) % depth);
@@ -157,8 +163,8 @@ std::string shifts_text(const ScaleSide& side) {
   }
   const auto pieces = static_cast<std::int64_t>(side.pieces.size());
   if (2 * shifted < pieces || (pieces_of.size() == 1 && pieces_of.begin()->first == 0)) return "";
-  return fmt::format("{} read - {} wanted, modulo the blocks of the contraction, is the same within {} of {}: {}", side.array.summed,
-                     side.array.summed, shifted, counted(pieces, "wrong piece"), often_text(pieces_of));
+  return fmt::format("{} read - {} wanted, modulo the blocks of the contraction, is the same within {} of {}: {}",
+                     side.array.summed, side.array.summed, shifted, counted(pieces, "wrong piece"), often_text(pieces_of));
 }
 
 // Laws that hold for every wrong read.
@@ -204,29 +210,35 @@ std::string laws_text(const ScaleSide& side) {
   laws.push_back(everywhere ? fmt::format("each of the {} blocks of the contraction is wrong somewhere", depth)
                             : fmt::format("wrong in blocks {} of the contraction's {}", ranges_text(blocks, 12), depth));
   if (shown > 0 && shown < side.wrong_pieces) {
-    laws.push_back(fmt::format("what follows holds for the {} of {} wrong pairs of piece and block that show an index", shown, side.wrong_pieces));
+    laws.push_back(fmt::format("what follows holds for the {} of {} wrong pairs of piece and block that show an index", shown,
+                               side.wrong_pieces));
   }
   const std::size_t known = laws.size();
-  if (distances.size() == 1) laws.push_back(fmt::format("index read - index wanted = {} in every wrong pair", *distances.begin()));
-  const bool by_block_alone = shown > 0 && side.pieces.size() > 1 &&
-                              std::all_of(by_block.begin(), by_block.end(), [](const auto& each) { return each.second.size() == 1; });
+  if (distances.size() == 1)
+    laws.push_back(fmt::format("index read - index wanted = {} in every wrong pair", *distances.begin()));
+  const bool by_block_alone =
+      shown > 0 && side.pieces.size() > 1 &&
+      std::all_of(by_block.begin(), by_block.end(), [](const auto& each) { return each.second.size() == 1; });
   if (by_block_alone) {
     std::vector<std::int64_t> places;
     for (const auto& [block, read] : by_block) places.push_back(*read.begin());
     std::set<std::int64_t> shown_blocks;
     for (const auto& [block, read] : by_block) shown_blocks.insert(block);
-    laws.push_back(fmt::format("index read depends on the block alone: blocks {} read {}", ranges_text(shown_blocks, 12), list_text(places)));
+    laws.push_back(fmt::format("index read depends on the block alone: blocks {} read {}", ranges_text(shown_blocks, 12),
+                               list_text(places)));
   }
   const auto pieces = static_cast<std::int64_t>(side.pieces.size());
   if (of_another > 0) {
-    laws.push_back(fmt::format("{} of {} read all scales of another {}, each in its place", of_another, counted(pieces, "wrong piece"),
-                               side.array.line));
+    laws.push_back(fmt::format("{} of {} read all scales of another {}, each in its place", of_another,
+                               counted(pieces, "wrong piece"), side.array.line));
   }
   if (each_piece && distances.size() > 1) {
     laws.push_back("index read - index wanted is the same within each wrong piece: " + often_text(by_piece));
   }
   if (const std::string shifts = shifts_text(side); !shifts.empty()) laws.push_back(shifts);
-  if (laws.size() == known) laws.push_back(shown == 0 ? "no wrong pair shows an index: no scale of this operand was read, or the other's are wrong too" : "no simple law joins index read and index wanted");
+  if (laws.size() == known)
+    laws.push_back(shown == 0 ? "no wrong pair shows an index: no scale of this operand was read, or the other's are wrong too"
+                              : "no simple law joins index read and index wanted");
   std::string text;
   for (const std::string& law : laws) text += "  law     " + law + "\n";
   return text;
@@ -250,8 +262,8 @@ std::string lists_text(const ScaleSide& side) {
   std::string text;
   for (std::size_t i = 0; i < std::min(kMax, often.size()); ++i) {
     const auto& [list, of] = often[i];
-    text += fmt::format("  list    {}: {}, tiles {}\n", list.size() > kLongest ? list.substr(0, kLongest) + "..." : list, counted(of.pieces, "piece"),
-                        ranges_text(of.tiles, 8));
+    text += fmt::format("  list    {}: {}, tiles {}\n", list.size() > kLongest ? list.substr(0, kLongest) + "..." : list,
+                        counted(of.pieces, "piece"), ranges_text(of.tiles, 8));
   }
   if (often.size() > kMax) text += fmt::format("  and {} more lists\n", often.size() - kMax);
   return text;
@@ -266,15 +278,18 @@ std::string pieces_text(const ScaleSide& side) {
     std::size_t first = 0;
     while (first + 1 < piece.reads.size() && !piece.is_wrong(first)) ++first;
     const ScaleRead& read = piece.reads[first];
-    text += fmt::format("  tile {} (group {}, tile {},{}), rows {}-{}, columns {}-{}\n", piece.by_rows, piece.group, piece.tile_row,
-                        piece.tile_column, piece.row, piece.row + piece.rows - 1, piece.column, piece.column + piece.columns - 1);
+    text +=
+        fmt::format("  tile {} (group {}, tile {},{}), rows {}-{}, columns {}-{}\n", piece.by_rows, piece.group, piece.tile_row,
+                    piece.tile_column, piece.row, piece.row + piece.rows - 1, piece.column, piece.column + piece.columns - 1);
     const std::string heading = fmt::format("blocks 0-{} read", piece.reads.size() - 1);
-    text += fmt::format("    {} {}\n    {:<{}} {}\n", heading, list_text(piece.reads), "wanted", heading.size(), list_text(piece.wanted));
+    text += fmt::format("    {} {}\n    {:<{}} {}\n", heading, list_text(piece.reads), "wanted", heading.size(),
+                        list_text(piece.wanted));
     if (read.kind == ScaleRead::Kind::place) {
-      text += fmt::format("    block {}: ({}) for ({})\n", first, side.array.place_text(read.place), side.array.place_text(piece.wanted[first]));
+      text += fmt::format("    block {}: ({}) for ({})\n", first, side.array.place_text(read.place),
+                          side.array.place_text(piece.wanted[first]));
     } else {
-      text += fmt::format("    block {}: {}, first D[{}][{}] = {} (0x{:08x})\n", first, counted(read.wrong, "wrong element"), read.row, read.column,
-                          std::bit_cast<float>(read.bits), read.bits);
+      text += fmt::format("    block {}: {}, first D[{}][{}] = {} (0x{:08x})\n", first, counted(read.wrong, "wrong element"),
+                          read.row, read.column, std::bit_cast<float>(read.bits), read.bits);
     }
   }
   if (side.pieces.size() > kMax) text += fmt::format("  and {} more pieces\n", side.pieces.size() - kMax);
@@ -297,8 +312,8 @@ std::string list_text(const std::vector<std::int64_t>& places) {
 
 std::string text_of(const ScaleSide& side) {
   const ScaleArray& array = side.array;
-  std::string text = fmt::format("scales of {} ({}, {}x128, {} with padding, {} of D): ", array.operand, array.tensor, array.line_block,
-                                 array.elements(), array.of_columns ? "columns" : "rows");
+  std::string text = fmt::format("scales of {} ({}, {}x128, {} with padding, {} of D): ", array.operand, array.tensor,
+                                 array.line_block, array.elements(), array.of_columns ? "columns" : "rows");
   text += fmt::format("{} of {} pairs of tile and block right", side.pairs - side.wrong_pairs, side.pairs);
   if (side.calls < side.planned) text += fmt::format("; only {} of {} blocks were examined", side.calls, side.planned);
   text += "\n";

@@ -69,8 +69,8 @@ class Planter {
     std::string what;
     for (const auto& [at, value] : changes) {
       values[at] = value;
-      what += (what.empty() ? "" : ", ") + name_ + "[" + std::to_string(at) + "] = " + std::to_string(value) + " (" + std::to_string(values_[at]) +
-              " is right)";
+      what += (what.empty() ? "" : ", ") + name_ + "[" + std::to_string(at) + "] = " + std::to_string(value) + " (" +
+              std::to_string(values_[at]) + " is right)";
     }
     ContentFault& fault = faults_.emplace_back();
     fault.what = what;
@@ -133,6 +133,8 @@ std::string_view fault_word(const CaseLine& line) {
   return "";
 }
 
-std::vector<ContentFault> content_faults(const CaseLine& line, const Case& right) { return Planter(line, right).made(fault_word(line)); }
+std::vector<ContentFault> content_faults(const CaseLine& line, const Case& right) {
+  return Planter(line, right).made(fault_word(line));
+}
 
 }  // namespace assay::conformance

@@ -12,8 +12,8 @@
 namespace assay::conformance {
 
 struct ContentFault {
-  std::string what;      // "splits[2] = -1 (0 is right)"
-  Case problem;  // with these contents
+  std::string what;  // "splits[2] = -1 (0 is right)"
+  Case problem;      // with these contents
 };
 
 // The fault that the line asks for: "negative_split", "excess_rows", "sum_overflow", "unaligned_rows"; empty: none.

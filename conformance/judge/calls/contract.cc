@@ -63,12 +63,16 @@ bool is_status(assay_status status) { return static_cast<unsigned>(status) <= AS
 
 // What is wrong with a refusal, or empty.
 std::string refusal_fault(const Attempt& tried) {
-  if (tried.status == ASSAY_OK) return "returned 'ok': expected a refusal" + (tried.damage.empty() ? "" : ", and it changed memory: " + tried.damage.front());
-  if (!is_status(tried.status)) return fmt::format("returned the status {}: expected one of assay_status", static_cast<int>(tried.status));
-  if (!tried.damage.empty()) return fmt::format("returned '{}', but changed memory: {}", name_of(tried.status), tried.damage.front());
+  if (tried.status == ASSAY_OK)
+    return "returned 'ok': expected a refusal" + (tried.damage.empty() ? "" : ", and it changed memory: " + tried.damage.front());
+  if (!is_status(tried.status))
+    return fmt::format("returned the status {}: expected one of assay_status", static_cast<int>(tried.status));
+  if (!tried.damage.empty())
+    return fmt::format("returned '{}', but changed memory: {}", name_of(tried.status), tried.damage.front());
   if (tried.error.empty()) return fmt::format("returned '{}', and last_error() says nothing", name_of(tried.status));
   if (tried.error.find_first_of("\n\r") != std::string::npos) {
-    return fmt::format("returned '{}', and last_error() has several lines: expected one, found '{}'", name_of(tried.status), in_one_line(tried.error));
+    return fmt::format("returned '{}', and last_error() has several lines: expected one, found '{}'", name_of(tried.status),
+                       in_one_line(tried.error));
   }
   return "";
 }
@@ -96,8 +100,10 @@ bool is_right_between_events(Backend& backend, Trial& trial, const Case& problem
   Events events(backend);
   for (const bool late : {false, true}) {
     if (late && !is_small) continue;
-    const Attempt tried = trial.attempt(problem, kPoisons[0], {.late = late, .elsewhere = late, .between = [&](assay_stream* on) { events.record(on); }});
-    const std::string when = std::string("the right call, with events before and after it") + (late ? ", behind other work on the stream" : "");
+    const Attempt tried = trial.attempt(
+        problem, kPoisons[0], {.late = late, .elsewhere = late, .between = [&](assay_stream* on) { events.record(on); }});
+    const std::string when =
+        std::string("the right call, with events before and after it") + (late ? ", behind other work on the stream" : "");
     if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return false;
     std::string fault = events.fault();
     if (fault.empty()) fault = events.fault_of_misuse();
@@ -145,7 +151,8 @@ Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptio
     const Attempt tried = trial.refused(parts.call(), kPoisons[1]);
     if (tried.status == ASSAY_TIMEOUT || tried.status == ASSAY_DEVICE_LOST) {
       judgement.verdict = tried.status == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed;
-      judgement.text = headed(options, fmt::format("  call    with {}: returned '{}': {}", wrong.what, name_of(tried.status), tried.error));
+      judgement.text =
+          headed(options, fmt::format("  call    with {}: returned '{}': {}", wrong.what, name_of(tried.status), tried.error));
       return watch.stop(judgement);
     }
     const std::string fault = refusal_fault(tried);
@@ -154,8 +161,9 @@ Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptio
     if (!right_call("the right call, after one with " + wrong.what)) return watch.stop(judgement);
   }
   if (refused.size() > 1 && reasons.size() == 1) {
-    faults.push_back(fmt::format("last_error() says the same after each of {} wrong calls, '{}': expected why the last call failed",
-                                 refused.size(), *reasons.begin()));
+    faults.push_back(
+        fmt::format("last_error() says the same after each of {} wrong calls, '{}': expected why the last call failed",
+                    refused.size(), *reasons.begin()));
   }
   if (backend.can_capture()) {
     const std::string fault = fault_under_capture(backend, trial, opinion.refused_under_capture(refused));

@@ -8,7 +8,8 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::size_t kEvents = 3;
-constexpr double kResolution = 1;  // milliseconds by which a clock of the backend may be coarse; a unit that is wrong is off by more
+constexpr double kResolution =
+    1;  // milliseconds by which a clock of the backend may be coarse; a unit that is wrong is off by more
 
 }  // namespace
 
@@ -43,7 +44,8 @@ bool Events::elapsed(std::size_t from, std::size_t to, double& milliseconds) {
   milliseconds = std::nan("");
   const assay_status status = backend_.table().event_elapsed(backend_.context(), events_[from], events_[to], &milliseconds);
   if (status != ASSAY_OK) {
-    fault_ = fmt::format("event_elapsed() returned '{}' for two events that were recorded and waited for: {}", name_of(status), backend_.last_error());
+    fault_ = fmt::format("event_elapsed() returned '{}' for two events that were recorded and waited for: {}", name_of(status),
+                         backend_.last_error());
   } else if (!std::isfinite(milliseconds) || milliseconds < 0) {
     fault_ = fmt::format("event_elapsed() says {} milliseconds: expected a finite number of at least 0", milliseconds);
   }
@@ -55,9 +57,11 @@ std::string Events::fault() {
   double first = 0, whole = 0;
   if (!fault_.empty() || !elapsed(0, 1, first) || !elapsed(0, 2, whole)) return fault_;
   if (whole < first) {
-    fault_ = fmt::format("event_elapsed() says {} milliseconds up to an event, and {} up to one that was recorded before it", whole, first);
+    fault_ = fmt::format("event_elapsed() says {} milliseconds up to an event, and {} up to one that was recorded before it",
+                         whole, first);
   } else if (whole > passed + kResolution) {
-    fault_ = fmt::format("event_elapsed() says {} milliseconds, but no more than {:.3f} have passed: expected milliseconds", whole, passed);
+    fault_ = fmt::format("event_elapsed() says {} milliseconds, but no more than {:.3f} have passed: expected milliseconds",
+                         whole, passed);
   }
   return fault_;
 }
@@ -66,9 +70,11 @@ std::string Events::misuse(assay_event* from, assay_event* to, const char* what)
   double milliseconds = 0;
   const assay_status status = backend_.table().event_elapsed(backend_.context(), from, to, &milliseconds);
   if (static_cast<unsigned>(status) > ASSAY_FAILED) {
-    return fmt::format("event_elapsed() of {} returned the status {}: expected one of assay_status", what, static_cast<int>(status));
+    return fmt::format("event_elapsed() of {} returned the status {}: expected one of assay_status", what,
+                       static_cast<int>(status));
   }
-  if (status == ASSAY_OK) return std::isfinite(milliseconds) ? "" : fmt::format("event_elapsed() of {} says {} milliseconds", what, milliseconds);
+  if (status == ASSAY_OK)
+    return std::isfinite(milliseconds) ? "" : fmt::format("event_elapsed() of {} says {} milliseconds", what, milliseconds);
   const std::string why = backend_.last_error();
   if (!why.empty() && why.find('\n') == std::string::npos) return "";
   return fmt::format("event_elapsed() of {} returned '{}', and last_error() is not one line", what, name_of(status));

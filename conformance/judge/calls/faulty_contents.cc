@@ -11,25 +11,32 @@
 namespace assay::conformance {
 namespace {
 
-bool is_report(assay_status status) { return status == ASSAY_INVALID_ARGUMENT || status == ASSAY_NOT_SUPPORTED || status == ASSAY_FAILED; }
+bool is_report(assay_status status) {
+  return status == ASSAY_INVALID_ARGUMENT || status == ASSAY_NOT_SUPPORTED || status == ASSAY_FAILED;
+}
 
 // The contents that the reference refuses; it has memory of its own.
-std::vector<const ContentFault*> refused(const Case& problem, const std::vector<OutputSpec>& specs, const std::vector<ContentFault>& faults) {
+std::vector<const ContentFault*> refused(const Case& problem, const std::vector<OutputSpec>& specs,
+                                         const std::vector<ContentFault>& faults) {
   Backend reference(*reference_backend());
   Trial trial(reference, problem, specs, -1, 60'000);
   std::vector<const ContentFault*> all;
   for (const ContentFault& each : faults) {
     if (is_report(trial.attempt(each.problem, kPoisons[0], {}).status)) all.push_back(&each);
   }
-  if (all.empty()) throw InvalidArgument("fault", faults.empty() ? "of no contents" : faults.front().what, "contents that op " + problem.op + " refuses");
+  if (all.empty())
+    throw InvalidArgument("fault", faults.empty() ? "of no contents" : faults.front().what,
+                          "contents that op " + problem.op + " refuses");
   return all;
 }
 
 // What is wrong with the way in which a fault was reported, or empty.
 std::string report_fault(const Attempt& tried) {
-  if (!tried.damage.empty()) return fmt::format("returned '{}', and changed memory: {}", name_of(tried.status), tried.damage.front());
+  if (!tried.damage.empty())
+    return fmt::format("returned '{}', and changed memory: {}", name_of(tried.status), tried.damage.front());
   if (tried.status == ASSAY_OK) return "returned 'ok', and so did the wait behind it: expected the fault to be reported";
-  if (!is_report(tried.status)) return fmt::format("returned '{}': expected 'invalid argument', 'not supported' or 'failed'", name_of(tried.status));
+  if (!is_report(tried.status))
+    return fmt::format("returned '{}': expected 'invalid argument', 'not supported' or 'failed'", name_of(tried.status));
   if (tried.error.empty()) return fmt::format("returned '{}', and last_error() says nothing", name_of(tried.status));
   if (tried.error.find_first_of("\n\r") != std::string::npos) {
     return fmt::format("returned '{}', and last_error() has several lines: expected one", name_of(tried.status));
@@ -84,7 +91,8 @@ class FaultJudge {
 
 }  // namespace
 
-Judgement judge_faulty_contents(Backend& backend, const Case& problem, const std::vector<ContentFault>& faults, const JudgeOptions& options) {
+Judgement judge_faulty_contents(Backend& backend, const Case& problem, const std::vector<ContentFault>& faults,
+                                const JudgeOptions& options) {
   const Stopwatch watch;
   const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
   const std::vector<const ContentFault*> planted = refused(problem, specs, faults);

@@ -67,7 +67,8 @@ void write_splits(Tensor& splits, const Place& place) {
   }
 }
 
-void keep_operand(Case& problem, const ParsedGroupedGemm& parsed, const std::string& name, const Place& place, std::int64_t width) {
+void keep_operand(Case& problem, const ParsedGroupedGemm& parsed, const std::string& name, const Place& place,
+                  std::int64_t width) {
   const GemmKind kind = parsed.problem.kind;
   if (const auto plain = problem.in.find(name); plain != problem.in.end()) keep_rows(plain->second, place, width);
   for (const Direction direction : {Direction::rowwise, Direction::columnwise}) {

@@ -14,8 +14,8 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 constexpr double kLate = 500, kShort = 50;  // microseconds: of the whole, and of a fill that is too small for its own start
 constexpr std::int64_t kSmallest = std::int64_t{1} << 20, kLargest = std::int64_t{64} << 20;
 constexpr int kMax = 64;
-constexpr int kSure = 5;             // fills one after another
-constexpr double kMaxShare = 0.7;    // of the time of a fill, in the call
+constexpr int kSure = 5;           // fills one after another
+constexpr double kMaxShare = 0.7;  // of the time of a fill, in the call
 
 // Measured times of the fills of a context.
 struct Known {
@@ -69,7 +69,8 @@ LateStream::LateStream(Backend& backend, assay_stream* stream) : backend_(backen
         known.at_once = at_once == kSure;
       }
       if (!known.at_once && (measured || known.each >= kShort || bytes >= kLargest)) {
-        for (int i = 0, count = std::clamp(static_cast<int>(kLate / std::max(known.each, 1.0)), 1, kMax); i < count; ++i) fill(bytes);
+        for (int i = 0, count = std::clamp(static_cast<int>(kLate / std::max(known.each, 1.0)), 1, kMax); i < count; ++i)
+          fill(bytes);
         return;
       }
     } catch (...) {

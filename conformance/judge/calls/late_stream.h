@@ -7,8 +7,10 @@
 
 namespace assay::conformance {
 
-inline constexpr std::int64_t kLateElements = std::int64_t{1} << 18;   // calls with more elements are not repeated on a busy stream
-inline constexpr std::int64_t kLatePiece = std::int64_t{32} << 10;  // copies of at most this size return before the stream reaches them
+inline constexpr std::int64_t kLateElements = std::int64_t{1}
+                                              << 18;  // calls with more elements are not repeated on a busy stream
+inline constexpr std::int64_t kLatePiece = std::int64_t{32}
+                                           << 10;  // copies of at most this size return before the stream reaches them
 
 class LateStream {
  public:

@@ -8,7 +8,8 @@ namespace assay::conformance {
 namespace {
 
 // What differs after fills, copies and a wait alone, each line headed by the cause.
-std::vector<std::string> left_without_questions(CaseMemory& memory, assay_stream* stream, const std::function<void(std::uint8_t)>& prepare) {
+std::vector<std::string> left_without_questions(CaseMemory& memory, assay_stream* stream,
+                                                const std::function<void(std::uint8_t)>& prepare) {
   for (const std::uint8_t poison : {std::uint8_t{0x5a}, std::uint8_t{0xa5}}) {
     prepare(poison);
     std::vector<std::string> found = memory.look(stream, nullptr);

@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/foreseen.h"
 #include "conformance/judge/judge_parts.h"
-#include "conformance/judge/calls/late_stream.h"
 
 namespace assay::conformance {
 namespace {
@@ -30,7 +30,8 @@ bool capture(Trial& trial, const JudgeOptions& options, Judgement& judgement) {
   std::string fault;
   judgement.verdict = Verdict::failed;
   try {
-    for (const std::string& line : trial.capture()) fault += "  memory  nothing may be carried out before the graph is launched: " + line + "\n";
+    for (const std::string& line : trial.capture())
+      fault += "  memory  nothing may be carried out before the graph is launched: " + line + "\n";
   } catch (const BackendFault&) {
     throw;
   } catch (const BackendError& error) {
@@ -79,7 +80,8 @@ Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions&
       const std::uint8_t poison = kPoisons[(i + (way.graph ? 0 : 1)) % 2];
       Attempt tried = trial.attempt(step, poison, way, std::move(memory));
       const auto again = [&](std::uint8_t other) { return trial.attempt(step, other, {way.graph, false, false}); };
-      if (!accept(tried, expectation, poison, text_of(i, steps.size(), way), options, judgement, again)) return watch.stop(judgement);
+      if (!accept(tried, expectation, poison, text_of(i, steps.size(), way), options, judgement, again))
+        return watch.stop(judgement);
       memory = std::move(tried.outputs);
     }
   }

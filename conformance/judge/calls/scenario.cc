@@ -8,14 +8,14 @@
 #include <map>
 #include <memory>
 
-#include "conformance/generate/generator.h"
 #include "conformance/cases/scenario.h"
+#include "conformance/generate/generator.h"
 #include "conformance/generate/scenario_inputs.h"
+#include "conformance/judge/calls/late_stream.h"
+#include "conformance/judge/calls/scenario_stage.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/expectation.h"
-#include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/memory/poisons.h"
-#include "conformance/judge/calls/scenario_stage.h"
 #include "conformance/judge/statement.h"
 
 namespace assay::conformance {
@@ -61,7 +61,8 @@ class ScenarioJudge {
         if (std::find(wanted.begin(), wanted.end(), spec.name) != wanted.end()) specs_.back().push_back(spec);
       }
     }
-    stage_ = std::make_unique<ScenarioStage>(backend_, line_, scenario_, rounds_[0], specs_, options_.algorithm, options_.timeout_ms);
+    stage_ =
+        std::make_unique<ScenarioStage>(backend_, line_, scenario_, rounds_[0], specs_, options_.algorithm, options_.timeout_ms);
     if (find_absence()) return judgement_;
     judgement_.verdict = Verdict::passed;
     bool good = ask();
@@ -69,8 +70,8 @@ class ScenarioJudge {
       judgement_.way = "made eagerly instead of replayed, with inputs changed in place: the backend has no capture";
       good = replays(false);
     } else if (good) {
-      good = (!scenario_.warm || meets(0, run(0, kPoisons[1], false), kPoisons[1], "made once before the capture", false)) && capture() &&
-             replays(true) && eagerly();
+      good = (!scenario_.warm || meets(0, run(0, kPoisons[1], false), kPoisons[1], "made once before the capture", false)) &&
+             capture() && replays(true) && eagerly();
     }
     if (!good) return judgement_;
     judgement_.text.clear();
@@ -111,7 +112,8 @@ class ScenarioJudge {
       options.wanted = &wanted;
       judgement_ = judge(backend_, rounds_[0][c], nullptr, options);
       if (judgement_.verdict == Verdict::passed) {
-        fail(Verdict::failed, fmt::format("  call    {}: declared absent together with others, but available by itself", scenario_.place(c)));
+        fail(Verdict::failed,
+             fmt::format("  call    {}: declared absent together with others, but available by itself", scenario_.place(c)));
       }
       return true;
     }
@@ -133,7 +135,8 @@ class ScenarioJudge {
         status = table.numerics(backend_.context(), &stage_->call(c), &stated);
       }
       if (status != ASSAY_OK) {
-        const std::string why = fmt::format("  call    {}: {}() returned '{}': {}\n", scenario_.place(c), asked, name_of(status), backend_.last_error());
+        const std::string why = fmt::format("  call    {}: {}() returned '{}': {}\n", scenario_.place(c), asked, name_of(status),
+                                            backend_.last_error());
         const bool can_look = status != ASSAY_DEVICE_LOST && status != ASSAY_TIMEOUT;
         return fail(verdict_of(status), why + (can_look ? memory_text() : ""));  // another call may have written what it read
       }
@@ -141,7 +144,8 @@ class ScenarioJudge {
         return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + fault);
       }
       const std::string plan = stated.plan;
-      if (!plan.empty() && judgement_.plan.find(plan) == std::string::npos) judgement_.plan += (judgement_.plan.empty() ? "" : ", ") + plan;
+      if (!plan.empty() && judgement_.plan.find(plan) == std::string::npos)
+        judgement_.plan += (judgement_.plan.empty() ? "" : ", ") + plan;
     }
     if (!stage_->workspace_fault().empty()) return fail(Verdict::failed, "  call    " + stage_->workspace_fault());
     const std::string memory = memory_text();
@@ -172,9 +176,12 @@ class ScenarioJudge {
       if (i > 0 && round > 0) carry(round);
       // The last poison is the first's: with the same inputs, all bytes must come out the same.
       const std::uint8_t poison = i == count ? kPoisons[0] : kPoisons[i % 2];
-      const std::string when = i == count ? fmt::format("the first inputs again, after {} {}s", count, one) : fmt::format("{} {} of {}", one, i + 1, count);
+      const std::string when = i == count ? fmt::format("the first inputs again, after {} {}s", count, one)
+                                          : fmt::format("{} {} of {}", one, i + 1, count);
       // The last two rounds of small calls run on a busy stream, one read on it and one on another.
-      const Late late = i == 0 || first.elements - before.elements > kLateElements || i < count - 1 ? Late::no : i < count ? Late::waited : Late::unwaited;
+      const Late late = i == 0 || first.elements - before.elements > kLateElements || i < count - 1 ? Late::no
+                        : i < count                                                                 ? Late::waited
+                                                                                                    : Late::unwaited;
       const std::string how = late == Late::no ? "" : ", " + ScenarioStage::text_of(late);
       const ScenarioRun made = run(round, poison, launched, late);
       if (i == count && made.status == ASSAY_OK && made.damage.empty() && digests(made) == replayed_[0]) {
@@ -217,7 +224,8 @@ class ScenarioJudge {
   // What a replay left for the next.
   void carry(std::size_t round) {
     for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
-      for (const ScenarioLink& link : scenario_.calls[c].carried) rounds_[round][c].in.at(link.input).bytes = latest_[link.call].at(link.output);
+      for (const ScenarioLink& link : scenario_.calls[c].carried)
+        rounds_[round][c].in.at(link.input).bytes = latest_[link.call].at(link.output);
     }
   }
 
@@ -236,7 +244,8 @@ class ScenarioJudge {
     for (std::size_t c = 0; c < run.outputs.size(); ++c) {
       for (const OutputSpec& spec : specs_[c]) {
         if (sums[at] != replayed_[round][at] && stated_[c].deterministic != 0) {
-          return fail(Verdict::failed, fmt::format("  when    {}\n  output  {}, {}: other bits than in {}, on the same inputs", when, scenario_.place(c), spec.name, other));
+          return fail(Verdict::failed, fmt::format("  when    {}\n  output  {}, {}: other bits than in {}, on the same inputs",
+                                                   when, scenario_.place(c), spec.name, other));
         }
         ++at;
       }
@@ -275,11 +284,13 @@ class ScenarioJudge {
       for (const ScenarioLink& link : call.chained) problem.in.at(link.input).bytes = run.outputs[link.call].at(link.output);
       Expectation expectation(problem, nullptr, specs_[c], stated_[c], options_for(c));
       std::vector<const Case*> earlier;
-      for (std::size_t before = 0; before < (round == 0 ? rounds_.size() : round); ++before) earlier.push_back(&rounds_[before][c]);
+      for (std::size_t before = 0; before < (round == 0 ? rounds_.size() : round); ++before)
+        earlier.push_back(&rounds_[before][c]);
       expectation.after(std::move(earlier));
       judgement_.basis = std::max(judgement_.basis, expectation.basis());
       if (!expectation.expected_by().empty()) judgement_.expected_by = expectation.expected_by();
-      if (!expectation.statement_fault().empty()) return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + expectation.statement_fault());
+      if (!expectation.statement_fault().empty())
+        return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + expectation.statement_fault());
       expectation.count_elements(judgement_);
       if (expectation.holds(run.outputs[c], poison)) continue;
       const std::uint8_t other_poison = poison == kPoisons[0] ? kPoisons[1] : kPoisons[0];
@@ -288,7 +299,8 @@ class ScenarioJudge {
       const std::string differences =
           expectation.differences(run.outputs[c], poison, nullptr, &judgement_.findings, repeated.empty() ? nullptr : &other);
       for (Finding& each : judgement_.findings) each.when = when + ", " + scenario_.place(c);
-      return fail(Verdict::failed, fmt::format("{}, {}\n  call    {}\n{}{}", head, scenario_.place(c), to_text(call.line), text, differences));
+      return fail(Verdict::failed,
+                  fmt::format("{}, {}\n  call    {}\n{}{}", head, scenario_.place(c), to_text(call.line), text, differences));
     }
     return text.empty() || fail(Verdict::failed, head + "\n" + text);
   }
@@ -297,11 +309,11 @@ class ScenarioJudge {
   const CaseLine& line_;
   const JudgeOptions& options_;
   const Scenario scenario_;
-  std::vector<std::vector<Case>> rounds_;       // inputs of every call
+  std::vector<std::vector<Case>> rounds_;  // inputs of every call
   std::vector<std::vector<OutputSpec>> specs_;
   std::unique_ptr<ScenarioStage> stage_;
   std::vector<assay_numerics> stated_;
-  std::vector<std::vector<std::uint64_t>> replayed_;    // digests of every output in every replay
+  std::vector<std::vector<std::uint64_t>> replayed_;                   // digests of every output in every replay
   std::vector<std::map<std::string, std::vector<std::byte>>> latest_;  // outputs of the replay before
   Judgement judgement_;
 };

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "conformance/backends/call_layout.h"
-#include "conformance/support/counter_random.h"
 #include "conformance/generate/scenario_inputs.h"
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/calls/questions_blame.h"
 #include "conformance/judge/trial.h"
+#include "conformance/support/counter_random.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -30,15 +30,19 @@ void ScenarioStage::Streams::drain() {
 
 ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scenario& scenario, const std::vector<Case>& inputs,
                              const std::vector<std::vector<OutputSpec>>& specs, std::int64_t algorithm, std::int64_t timeout_ms)
-    : backend_(backend), scenario_(scenario), specs_(specs), timeout_ms_(timeout_ms), streams_(backend),
+    : backend_(backend),
+      scenario_(scenario),
+      specs_(specs),
+      timeout_ms_(timeout_ms),
+      streams_(backend),
       memory_(backend, static_cast<std::uint64_t>(line.integer("seed")) * 0x9E37) {
   for (int i = 0; i < std::max(scenario.on_streams ? scenario.modules : 1, 2); ++i) {
     assay_stream* made = nullptr;
     backend.check(backend.table().stream_create(backend.context(), &made), "create a stream");
     streams_.push_back(made);
   }
-  std::map<std::string, CaseMemory::Part> memory;                    // by its name, see scenario_memory()
-  std::vector<std::map<std::string, CaseMemory::Part>> outputs_of;   // of each call, by output
+  std::map<std::string, CaseMemory::Part> memory;                   // by its name, see scenario_memory()
+  std::vector<std::map<std::string, CaseMemory::Part>> outputs_of;  // of each call, by output
   members_.resize(scenario.calls.size());
   for (std::size_t c = 0; c < scenario.calls.size(); ++c) {
     const ScenarioCall& call = scenario.calls[c];
@@ -50,7 +54,8 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
     for (const auto& [name, tensor] : problem.in) {
       member.inputs.push_back(tensor_of(name, tensor.type, tensor.shape));
       Input source{name, 0, false, false};
-      const auto chained = std::find_if(call.chained.begin(), call.chained.end(), [&, n = name](const ScenarioLink& link) { return link.input == n; });
+      const auto chained = std::find_if(call.chained.begin(), call.chained.end(),
+                                        [&, n = name](const ScenarioLink& link) { return link.input == n; });
       const auto named = shared.find(name);
       if (chained != call.chained.end()) {
         source.chained = true;
@@ -59,7 +64,9 @@ ScenarioStage::ScenarioStage(Backend& backend, const CaseLine& line, const Scena
                 "the size of " + chained->output);
       } else {
         // Memory is shared by tensors of one type and shape; see scenario_inputs().
-        const std::string key = named == shared.end() ? "" : fmt::format("{} {} {}", named->second, static_cast<int>(tensor.type), fmt::join(tensor.shape, ","));
+        const std::string key = named == shared.end() ? ""
+                                                      : fmt::format("{} {} {}", named->second, static_cast<int>(tensor.type),
+                                                                    fmt::join(tensor.shape, ","));
         const auto found = key.empty() ? memory.end() : memory.find(key);
         source.owner = found == memory.end();
         if (source.owner) {
@@ -108,7 +115,8 @@ void ScenarioStage::size_workspaces() {
     const assay_status sized = backend_.table().workspace_bytes(backend_.context(), &member.call, &bytes);
     if (sized != ASSAY_OK) {
       if (sized != ASSAY_NOT_SUPPORTED) {
-        workspace_fault_ = fmt::format("{}: workspace_bytes() returned '{}': {}", scenario_.place(c), name_of(sized), backend_.last_error());
+        workspace_fault_ =
+            fmt::format("{}: workspace_bytes() returned '{}': {}", scenario_.place(c), name_of(sized), backend_.last_error());
       }
       bytes = 0;  // supports() reports the same again when it is called
     } else if (bytes < 0 || bytes > CaseMemory::kMaxBytes) {
@@ -180,7 +188,8 @@ std::optional<std::string> ScenarioStage::capture(assay_status& status) {
       status = failed;
       return fault;
     }
-    if (status != ASSAY_OK) return fmt::format("end a capture, {}: '{}': {}", graph_text(g), name_of(status), backend_.last_error());
+    if (status != ASSAY_OK)
+      return fmt::format("end a capture, {}: '{}': {}", graph_text(g), name_of(status), backend_.last_error());
   }
   take_history(false);
   const std::vector<std::string> damage = memory_.look(streams_[0], nullptr);
@@ -240,7 +249,8 @@ assay_stream* ScenarioStage::stream_of(const ScenarioCall& call, bool turned) co
 
 std::string ScenarioStage::text_of(Late late) {
   if (late == Late::no) return "";
-  return std::string("behind other work on the stream, ") + (late == Late::waited ? "waited for there and read on another" : "read there without a wait before");
+  return std::string("behind other work on the stream, ") +
+         (late == Late::waited ? "waited for there and read on another" : "read there without a wait before");
 }
 
 void ScenarioStage::note(const Called& called, ScenarioRun& result) const {
@@ -273,7 +283,8 @@ bool ScenarioStage::have_ended(const std::vector<CallResult>& waited, bool turne
     result.status = ASSAY_TIMEOUT;
     std::string module;
     for (const ScenarioCall& call : scenario_.calls) {
-      if (scenario_.on_streams && stream_of(call, turned) == streams_[i]) module = fmt::format(" on the stream of module {}", call.module + 1);
+      if (scenario_.on_streams && stream_of(call, turned) == streams_[i])
+        module = fmt::format(" on the stream of module {}", call.module + 1);
     }
     result.error = fmt::format("not finished after {} ms{}", timeout_ms_, module);
     return false;
@@ -285,7 +296,8 @@ void ScenarioStage::read(assay_stream* stream, const CallResult& fetched, Scenar
   result.outputs.resize(members_.size());
   CaseMemory::Outputs outputs;
   for (std::size_t c = 0; c < members_.size(); ++c) {
-    for (std::size_t i = 0; i < specs_[c].size(); ++i) outputs[members_[c].output_parts[i]] = &result.outputs[c][specs_[c][i].name];
+    for (std::size_t i = 0; i < specs_[c].size(); ++i)
+      outputs[members_[c].output_parts[i]] = &result.outputs[c][specs_[c][i].name];
   }
   result.damage = memory_.look(stream, fetched, &outputs);
   for (const std::unique_ptr<GuardedBuffer>& buffer : history_) {
@@ -294,8 +306,8 @@ void ScenarioStage::read(assay_stream* stream, const CallResult& fetched, Scenar
 }
 
 // Writes inputs and poison, and keeps the streams busy where `late` says so.
-std::vector<std::unique_ptr<LateStream>> ScenarioStage::begin(CallSequence& calls, assay_stream* on, std::uint8_t poison, Late late,
-                                                              CallResult& written) {
+std::vector<std::unique_ptr<LateStream>> ScenarioStage::begin(CallSequence& calls, assay_stream* on, std::uint8_t poison,
+                                                              Late late, CallResult& written) {
   std::vector<std::unique_ptr<LateStream>> busy;
   const bool behind = late != Late::no && !scenario_.on_streams;
   // A call that overtakes the stream reads this, or its output is overwritten by it.

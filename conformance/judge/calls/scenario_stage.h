@@ -11,19 +11,19 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/cases/scenario.h"
-#include "conformance/ops/answer.h"
+#include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/memory/case_memory.h"
 #include "conformance/judge/memory/given_back.h"
 #include "conformance/judge/memory/guarded_buffer.h"
-#include "conformance/judge/calls/late_stream.h"
+#include "conformance/ops/answer.h"
 
 namespace assay::conformance {
 
 // The result of one replay or one eager run.
 struct ScenarioRun {
   assay_status status = ASSAY_OK;
-  std::string error;                // the backend's message, and the function that failed
-  std::vector<std::string> damage;  // canaries written, inputs changed: one line each
+  std::string error;                                                   // the backend's message, and the function that failed
+  std::vector<std::string> damage;                                     // canaries written, inputs changed: one line each
   std::vector<std::map<std::string, std::vector<std::byte>>> outputs;  // of each call, by name; empty unless status is ASSAY_OK
 };
 
@@ -57,8 +57,12 @@ class ScenarioStage {
   static std::string text_of(Late late);
   // Puts the inputs in place, poisons the outputs, and launches all graphs, or makes the calls one by one. Every second run goes
   // to other streams than the capture.
-  ScenarioRun replay(const std::vector<Case>& inputs, std::uint8_t poison, Late late = Late::no) { return run(inputs, poison, true, late); }
-  ScenarioRun eager(const std::vector<Case>& inputs, std::uint8_t poison, Late late = Late::no) { return run(inputs, poison, false, late); }
+  ScenarioRun replay(const std::vector<Case>& inputs, std::uint8_t poison, Late late = Late::no) {
+    return run(inputs, poison, true, late);
+  }
+  ScenarioRun eager(const std::vector<Case>& inputs, std::uint8_t poison, Late late = Late::no) {
+    return run(inputs, poison, false, late);
+  }
 
  private:
   struct Input {
@@ -80,7 +84,8 @@ class ScenarioStage {
     std::string what;
     CallResult result;
   };
-  std::vector<std::unique_ptr<LateStream>> begin(CallSequence& calls, assay_stream* on, std::uint8_t poison, Late late, CallResult& written);
+  std::vector<std::unique_ptr<LateStream>> begin(CallSequence& calls, assay_stream* on, std::uint8_t poison, Late late,
+                                                 CallResult& written);
   void make(CallSequence& calls, bool launch, bool turned, std::deque<Called>& called);
   bool have_ended(const std::vector<CallResult>& waited, bool turned, ScenarioRun& result);
   void read(assay_stream* stream, const CallResult& fetched, ScenarioRun& result);

@@ -52,7 +52,9 @@ void add_wrong_tensor(std::vector<WrongCall>& all, Tensors where, std::size_t i,
 }  // namespace
 
 CallParts::CallParts(const assay_call& of)
-    : base(of), parameters(of.parameters, of.parameters + of.parameter_count), inputs(of.inputs, of.inputs + of.input_count),
+    : base(of),
+      parameters(of.parameters, of.parameters + of.parameter_count),
+      inputs(of.inputs, of.inputs + of.input_count),
       outputs(of.outputs, of.outputs + of.output_count) {}
 
 const assay_call& CallParts::call() {
@@ -71,7 +73,8 @@ std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<st
     all.push_back({what, std::move(change), reference_decides});
   };
   add("the unknown op 'no_such_op'", [](CallParts& parts) { parts.base.op = "no_such_op"; });
-  add("the unknown parameter 'no_such_parameter'", [](CallParts& parts) { parts.parameters.push_back(integer_parameter("no_such_parameter", 1)); });
+  add("the unknown parameter 'no_such_parameter'",
+      [](CallParts& parts) { parts.parameters.push_back(integer_parameter("no_such_parameter", 1)); });
   std::int64_t unknown = std::int64_t{1} << 40;
   while (std::find(algorithms.begin(), algorithms.end(), unknown) != algorithms.end()) ++unknown;
   add(fmt::format("the unknown algorithm {}", unknown), [=](CallParts& parts) { parts.base.algorithm = unknown; });
@@ -90,48 +93,70 @@ std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<st
   for (std::int32_t i = 0; i < right.parameter_count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::string name = right.parameters[i].name;
-    add("no parameter " + name, [=](CallParts& parts) { parts.parameters.erase(parts.parameters.begin() + static_cast<std::ptrdiff_t>(at)); }, true);
+    add(
+        "no parameter " + name,
+        [=](CallParts& parts) { parts.parameters.erase(parts.parameters.begin() + static_cast<std::ptrdiff_t>(at)); }, true);
     if (right.parameters[i].kind == ASSAY_TEXT) {
-      add(fmt::format("parameter {}='no_such_word'", name), [=](CallParts& parts) { parts.parameters[at].text = "no_such_word"; }, true);
-      add(fmt::format("parameter {}, which is text, as the integer 7", name), [=](CallParts& parts) { parts.parameters[at] = integer_parameter(parts.parameters[at].name, 7); }, true);
+      add(
+          fmt::format("parameter {}='no_such_word'", name), [=](CallParts& parts) { parts.parameters[at].text = "no_such_word"; },
+          true);
+      add(
+          fmt::format("parameter {}, which is text, as the integer 7", name),
+          [=](CallParts& parts) { parts.parameters[at] = integer_parameter(parts.parameters[at].name, 7); }, true);
     } else {
-      add(fmt::format("parameter {}, which is a number, as the text 'seven'", name), [=](CallParts& parts) {
-        parts.parameters[at].kind = ASSAY_TEXT;
-        parts.parameters[at].text = "seven";
-      }, true);
+      add(
+          fmt::format("parameter {}, which is a number, as the text 'seven'", name),
+          [=](CallParts& parts) {
+            parts.parameters[at].kind = ASSAY_TEXT;
+            parts.parameters[at].text = "seven";
+          },
+          true);
     }
     if (right.parameters[i].kind == ASSAY_INTEGER) {
-      add(fmt::format("parameter {}=-3", name), [=](CallParts& parts) { parts.parameters[at].integer = -3; }, true);
+      add(
+          fmt::format("parameter {}=-3", name), [=](CallParts& parts) { parts.parameters[at].integer = -3; }, true);
     }
   }
   for (std::int32_t i = 0; i < right.input_count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::string name = fmt::format("input {}", right.inputs[i].name);
     if (!may_be_absent(right.op, right.inputs[i].name)) {
-      add("no " + name, [=](CallParts& parts) { parts.inputs.erase(parts.inputs.begin() + static_cast<std::ptrdiff_t>(at)); }, true);
+      add(
+          "no " + name, [=](CallParts& parts) { parts.inputs.erase(parts.inputs.begin() + static_cast<std::ptrdiff_t>(at)); },
+          true);
     }
     add_wrong_tensor(all, &CallParts::inputs, at, name);
-    add(name + " of another type", [=](CallParts& parts) { parts.inputs[at].dtype = other_type(parts.inputs[at].dtype); }, true);
+    add(
+        name + " of another type", [=](CallParts& parts) { parts.inputs[at].dtype = other_type(parts.inputs[at].dtype); }, true);
   }
   for (std::int32_t i = 0; i < right.output_count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::string name = fmt::format("output {}", right.outputs[i].name);
     add_wrong_tensor(all, &CallParts::outputs, at, name);
-    add(name + " of another type", [=](CallParts& parts) { parts.outputs[at].dtype = other_type(parts.outputs[at].dtype); }, true);
+    add(
+        name + " of another type", [=](CallParts& parts) { parts.outputs[at].dtype = other_type(parts.outputs[at].dtype); },
+        true);
     // The number of scales may depend on the contents of the splits, which a host need not read.
     const std::string_view output = right.outputs[i].name;
-    if (right.outputs[i].rank < 1 || right.outputs[i].shape[0] < 1 || output.find("scale_inv") != std::string_view::npos) continue;
-    add(name + " of one row more", [=](CallParts& parts) {
-      assay_tensor& each = parts.outputs[at];
-      each.bytes += each.bytes / each.shape[0];
-      ++each.shape[0];
-    }, true);
+    if (right.outputs[i].rank < 1 || right.outputs[i].shape[0] < 1 || output.find("scale_inv") != std::string_view::npos)
+      continue;
+    add(
+        name + " of one row more",
+        [=](CallParts& parts) {
+          assay_tensor& each = parts.outputs[at];
+          each.bytes += each.bytes / each.shape[0];
+          ++each.shape[0];
+        },
+        true);
     if (right.outputs[i].shape[0] > 1) {
-      add(name + " of one row fewer", [=](CallParts& parts) {
-        assay_tensor& each = parts.outputs[at];
-        each.bytes -= each.bytes / each.shape[0];
-        --each.shape[0];
-      }, true);
+      add(
+          name + " of one row fewer",
+          [=](CallParts& parts) {
+            assay_tensor& each = parts.outputs[at];
+            each.bytes -= each.bytes / each.shape[0];
+            --each.shape[0];
+          },
+          true);
     }
   }
   if (right.workspace_bytes > 0) {

@@ -4,16 +4,15 @@
 #include <bit>
 #include <cstring>
 
+#include "conformance/diagnose/hints/hints.h"
 #include "conformance/judge/compare/touched.h"
 #include "conformance/judge/compare/ulp_buckets.h"
 #include "conformance/ops/elements.h"
-#include "conformance/diagnose/hints/hints.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
-
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
@@ -35,7 +34,8 @@ struct Piece {
 
 class Comparison {
  public:
-  Comparison(const Case& problem, const std::string& name, const Tensor& expected, const Tensor& produced, const CompareOptions& options)
+  Comparison(const Case& problem, const std::string& name, const Tensor& expected, const Tensor& produced,
+             const CompareOptions& options)
       : problem_(problem), map_(map_output(problem, name, expected)), got_(produced), want_(expected), options_(options) {
     difference_.output = name + " " + std::string(name_of(expected.type)) + " " + shape_text(expected.shape);
     if (options.before != nullptr) before_ = Elements(*options.before);
@@ -52,8 +52,16 @@ class Comparison {
     if (is_floating(want_.type)) difference_.has_ulp = difference_.ulp.total() > 0;
     difference_.in_use = used_.count();
     if (!options_.hints) return std::move(difference_);
-    const Evidence evidence{problem_, map_, got_, want_, options_.before != nullptr, before_, other_, options_.scales_are_wrong,
-                            std::move(used_), std::move(padding_)};
+    const Evidence evidence{problem_,
+                            map_,
+                            got_,
+                            want_,
+                            options_.before != nullptr,
+                            before_,
+                            other_,
+                            options_.scales_are_wrong,
+                            std::move(used_),
+                            std::move(padding_)};
     difference_.hints = hints_for(evidence);
     if (difference_.overwritten > 0) {
       difference_.hints.insert(difference_.hints.begin(), "written where nothing may be: " + show(difference_.overwritten) +
@@ -66,7 +74,8 @@ class Comparison {
   bool equal(std::uint64_t got, std::uint64_t want) const {
     if (got == want) return true;
     if (nan_equals_nan(want_.type) && is_nan(want_.type, got) && is_nan(want_.type, want)) return true;
-    return options_.zero_sign_free && is_floating(want_.type) && want_.bits <= 8 && is_zero(want_.type, got) && is_zero(want_.type, want);
+    return options_.zero_sign_free && is_floating(want_.type) && want_.bits <= 8 && is_zero(want_.type, got) &&
+           is_zero(want_.type, want);
   }
 
   // False where the mask says that no byte of the element is written.
@@ -83,11 +92,14 @@ class Comparison {
   bool same_bytes(const Segment& s) const {
     if (!options_.written.empty() || s.used_rows != s.rows || s.used_columns != s.columns || want_.bits < 8) return false;
     const std::int64_t width = want_.bits / 8;
-    return std::memcmp(got_.bytes + s.first * width, want_.bytes + s.first * width, static_cast<std::size_t>(s.elements() * width)) == 0;
+    return std::memcmp(got_.bytes + s.first * width, want_.bytes + s.first * width,
+                       static_cast<std::size_t>(s.elements() * width)) == 0;
   }
 
   // is_finite() and ulp_distance(), inline for the types of large outputs.
-  bool finite(std::uint64_t bits) const { return infinity_ != 0 ? (bits & (sign_ - 1)) < infinity_ : is_finite(want_.type, bits); }
+  bool finite(std::uint64_t bits) const {
+    return infinity_ != 0 ? (bits & (sign_ - 1)) < infinity_ : is_finite(want_.type, bits);
+  }
   std::uint64_t steps_between(std::uint64_t a, std::uint64_t b) const {
     if (infinity_ == 0) return ulp_distance(want_.type, a, b);
     const std::uint64_t x = a & (sign_ - 1), y = b & (sign_ - 1);
@@ -189,7 +201,8 @@ class Comparison {
         difference_.total += segment.elements();
         continue;
       }
-      for (std::int64_t at = 0; at < segment.elements(); at += kPiece) ranges.push_back({s, at, std::min(at + kPiece, segment.elements())});
+      for (std::int64_t at = 0; at < segment.elements(); at += kPiece)
+        ranges.push_back({s, at, std::min(at + kPiece, segment.elements())});
     }
     std::vector<Piece> pieces(ranges.size());
     parallel_for(static_cast<std::int64_t>(ranges.size()), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -199,7 +212,8 @@ class Comparison {
     });
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const Segment& segment = map_.segments[ranges[i].segment];
-      take(pieces[i], [&](std::int64_t element) { return place_text(map_, segment, coordinates_of(segment, element - segment.first)); });
+      take(pieces[i],
+           [&](std::int64_t element) { return place_text(map_, segment, coordinates_of(segment, element - segment.first)); });
       pieces[i].touched.move_into(touched_, segment);
       pieces[i] = {};
     }
@@ -227,7 +241,10 @@ class Comparison {
   CompareOptions options_;
   bool floating_ = is_floating(want_.type);
   std::uint64_t sign_ = std::uint64_t{1} << (want_.bits - 1);
-  std::uint64_t infinity_ = want_.type == Format::f32 ? 0x7F80'0000 : want_.type == Format::bf16 ? 0x7F80 : want_.type == Format::f16 ? 0x7C00 : 0;
+  std::uint64_t infinity_ = want_.type == Format::f32    ? 0x7F80'0000
+                            : want_.type == Format::bf16 ? 0x7F80
+                            : want_.type == Format::f16  ? 0x7C00
+                                                         : 0;
   Touched touched_;
   std::int64_t tail_ = 0;
   WrongWords used_, padding_;
@@ -235,9 +252,11 @@ class Comparison {
 };
 
 void require_same(const Tensor& expected, const Tensor& produced, std::string_view what) {
-  require(produced.type == expected.type, std::string(what) + " type", name_of(produced.type), std::string(name_of(expected.type)));
+  require(produced.type == expected.type, std::string(what) + " type", name_of(produced.type),
+          std::string(name_of(expected.type)));
   require(produced.shape == expected.shape, std::string(what) + " shape", shape_text(produced.shape), shape_text(expected.shape));
-  require(produced.bytes.size() == expected.bytes.size(), std::string(what) + " bytes", produced.bytes.size(), show(expected.bytes.size()));
+  require(produced.bytes.size() == expected.bytes.size(), std::string(what) + " bytes", produced.bytes.size(),
+          show(expected.bytes.size()));
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ struct CompareOptions {
   // One byte for each byte of the tensor: 0 where nothing may be written. Empty: the map decides. An element counts as
   // written if any of its bytes does; compact padding that counts as written is not compared. Needs `before`.
   std::span<const std::uint8_t> written = {};
-  OtherRun other = {};  // if there was one; needs `before`
-  bool hints = true;    // false: the difference alone, without hints
+  OtherRun other = {};            // if there was one; needs `before`
+  bool hints = true;              // false: the difference alone, without hints
   bool scales_are_wrong = false;  // the scales of these codes, which cannot be right then
 };
 
@@ -47,17 +47,17 @@ struct UlpHistogram {
 };
 
 struct Difference {
-  std::string output;         // "rowwise_data e4m3 [255,512]"
-  std::int64_t count = 0;     // elements that differ
-  std::int64_t total = 0;     // elements that were looked at
+  std::string output;            // "rowwise_data e4m3 [255,512]"
+  std::int64_t count = 0;        // elements that differ
+  std::int64_t total = 0;        // elements that were looked at
   std::int64_t in_use = 0;       // of `count`: elements of groups, no padding
   std::int64_t overwritten = 0;  // of `count`: padding or rows beyond the splits that should have been left alone
   // The first that differs.
   std::int64_t first_element = 0;
-  std::string first_place;    // "group 1, row 5, column 60"
+  std::string first_place;  // "group 1, row 5, column 60"
   std::uint64_t got = 0, want = 0;
   std::string got_text, want_text;  // "0x81 (-0.001953125)"
-  std::string where;          // "groups 1,3; rows 0-127; columns 128-255; tiles 128x128 (0,1)"
+  std::string where;                // "groups 1,3; rows 0-127; columns 128-255; tiles 128x128 (0,1)"
   bool has_ulp = false;
   UlpHistogram ulp;
   std::vector<std::string> hints;  // most telling first
@@ -67,12 +67,11 @@ struct Difference {
 
 // Errors (InvalidArgument): tensors of different type or shape; `before`, `written` or a tensor of `other` of another size; one
 // tensor of `other` without the other.
-Difference compare(const Case& problem, const std::string& name, const Tensor& expected,
-                   const Tensor& produced, const CompareOptions& options = {});
+Difference compare(const Case& problem, const std::string& name, const Tensor& expected, const Tensor& produced,
+                   const CompareOptions& options = {});
 
 // Nothing may have been written: every element must hold its bits of before, NaN payloads included.
-Difference compare_untouched(const Case& problem, const std::string& name, const Tensor& before,
-                             const Tensor& after);
+Difference compare_untouched(const Case& problem, const std::string& name, const Tensor& before, const Tensor& after);
 
 // True when the case says zero_sign=free.
 bool zero_sign_free(const Case& problem);

@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
-#include "conformance/support/wrap.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/compare/ulp_buckets.h"
 #include "conformance/ops/elements.h"
+#include "conformance/support/wrap.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -35,7 +35,10 @@ std::string difference_text(const Difference& d) {
     for (std::size_t b = 0; b < d.ulp.buckets.size(); ++b) {
       if (d.ulp.buckets[b] == 0) continue;
       const std::uint64_t high = std::uint64_t{1} << b, low = high / 2 + 1;
-      const std::string range = b == 0 ? "1" : low == high ? show(high) : b == kLastUlpBucket ? ">" + show(high / 2) : show(low) + "-" + show(high);
+      const std::string range = b == 0                ? "1"
+                                : low == high         ? show(high)
+                                : b == kLastUlpBucket ? ">" + show(high / 2)
+                                                      : show(low) + "-" + show(high);
       histogram += (histogram.empty() ? "" : "  ") + range + ": " + show(d.ulp.buckets[b]);
     }
     if (d.ulp.zero_sign > 0) histogram += (histogram.empty() ? "" : "  ") + std::string("sign of zero: ") + show(d.ulp.zero_sign);

@@ -12,8 +12,7 @@
 namespace assay::conformance {
 
 std::string outside_bounds_text(const std::string& output, const Tensor& got, std::span<const std::uint8_t> written,
-                                std::uint8_t poison, std::span<const CertifiedBound> bounds,
-                                std::vector<Finding>* findings) {
+                                std::uint8_t poison, std::span<const CertifiedBound> bounds, std::vector<Finding>* findings) {
   const auto width = static_cast<std::size_t>(bits_of(got.type) / 8);
   const auto count = static_cast<std::size_t>(got.elements());
   std::vector<float> values(count);
@@ -21,7 +20,8 @@ std::string outside_bounds_text(const std::string& output, const Tensor& got, st
   std::size_t outside = 0, unwritten = 0, touched = 0, first = count;
   for (std::size_t i = 0; i < count; ++i) {
     const auto* bytes = got.bytes.data() + i * width;
-    const bool poisoned = std::all_of(bytes, bytes + width, [&](std::byte each) { return each == static_cast<std::byte>(poison); });
+    const bool poisoned =
+        std::all_of(bytes, bytes + width, [&](std::byte each) { return each == static_cast<std::byte>(poison); });
     if (written[i * width] == 0) {
       if (poisoned) continue;
       ++touched;
@@ -51,9 +51,10 @@ std::string outside_bounds_text(const std::string& output, const Tensor& got, st
     finding.want = fmt::format("{} to {}", low, high);
     findings->push_back(std::move(finding));
   }
-  return fmt::format("  output  {}: {} outside their bound, {} not written, {} written past the groups, of {}\n"
-                     "  first   row {}, column {}: got {}, bound {} to {}\n",
-                     output, outside, unwritten, touched, count, at / columns, at % columns, shown, low, high);
+  return fmt::format(
+      "  output  {}: {} outside their bound, {} not written, {} written past the groups, of {}\n"
+      "  first   row {}, column {}: got {}, bound {} to {}\n",
+      output, outside, unwritten, touched, count, at / columns, at % columns, shown, low, high);
 }
 
 }  // namespace assay::conformance

@@ -16,6 +16,7 @@ namespace assay::conformance {
 // A NaN with all bits set is accepted where a NaN is right: the run over the other poison shows that it was written.
 // `findings`, if given, receives the same as an entry.
 std::string outside_bounds_text(const std::string& output, const Tensor& got, std::span<const std::uint8_t> written,
-                                std::uint8_t poison, std::span<const CertifiedBound> bounds, std::vector<Finding>* findings = nullptr);
+                                std::uint8_t poison, std::span<const CertifiedBound> bounds,
+                                std::vector<Finding>* findings = nullptr);
 
 }  // namespace assay::conformance

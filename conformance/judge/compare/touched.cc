@@ -27,7 +27,8 @@ std::string plural_of(const std::string& name) { return name == "index" ? "indic
 std::string Touched::text(const OutputMap& map) const {
   std::vector<std::string> parts;
   const auto part = [&](const std::string& name, const std::set<std::int64_t>& values) {
-    if (!name.empty() && !values.empty()) parts.push_back((values.size() > 1 ? plural_of(name) : name) + " " + ranges_text(values));
+    if (!name.empty() && !values.empty())
+      parts.push_back((values.size() > 1 ? plural_of(name) : name) + " " + ranges_text(values));
   };
   if (map.grouped) part("group", groups);
   part(map.row_name, rows);
@@ -39,7 +40,8 @@ std::string Touched::text(const OutputMap& map) const {
       if (listed == 8) break;
       list += (listed++ > 0 ? " (" : "(") + show(i) + "," + show(j) + ")";
     }
-    if (listed < static_cast<int>(tiles.size())) list += " and " + show(tiles.size() - static_cast<std::size_t>(listed)) + " more";
+    if (listed < static_cast<int>(tiles.size()))
+      list += " and " + show(tiles.size() - static_cast<std::size_t>(listed)) + " more";
     parts.push_back("tiles 128x128 " + list);
   }
   std::string text;

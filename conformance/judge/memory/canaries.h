@@ -16,7 +16,8 @@ const std::byte* canaries(std::int64_t at, bool inverted);
 // Calls body(from, count, canaries) for the pieces of canary bytes [begin, end).
 template <class Body>
 void for_canaries(std::int64_t begin, std::int64_t end, bool inverted, Body body) {
-  for (std::int64_t at = begin; at < end; at += kCanaryPeriod) body(at, std::min(kCanaryPeriod, end - at), canaries(at, inverted));
+  for (std::int64_t at = begin; at < end; at += kCanaryPeriod)
+    body(at, std::min(kCanaryPeriod, end - at), canaries(at, inverted));
 }
 
 }  // namespace assay::conformance

@@ -16,9 +16,9 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kReserve = std::int64_t{1} << 20;      // behind tensors, for workspaces
-constexpr std::int64_t kSmall = std::int64_t{32} << 20;       // arenas that travel in one copy
-constexpr std::int64_t kNear = std::int64_t{4} << 10;         // of a margin, beside a tensor
+constexpr std::int64_t kReserve = std::int64_t{1} << 20;  // behind tensors, for workspaces
+constexpr std::int64_t kSmall = std::int64_t{32} << 20;   // arenas that travel in one copy
+constexpr std::int64_t kNear = std::int64_t{4} << 10;     // of a margin, beside a tensor
 constexpr const char* kCopied = "wait for a copy to the host";
 constexpr std::int64_t kPiece = std::int64_t{1} << 25, kPart = std::int64_t{1} << 21;
 
@@ -117,7 +117,8 @@ void CaseMemory::place_in_arena(const std::vector<Part>& parts) {
     std::string labels;
     for (const Part part : parts) labels += (labels.empty() ? "" : ", ") + parts_[part].label;
     void* memory = nullptr;
-    backend_.check(backend_.table().allocate(backend_.context(), needed, &memory), fmt::format("allocate {} bytes for {}", needed, labels));
+    backend_.check(backend_.table().allocate(backend_.context(), needed, &memory),
+                   fmt::format("allocate {} bytes for {}", needed, labels));
     require_allocation(backend_, memory, needed);
     Arena& arena = arenas_.emplace_back();
     arena.base = static_cast<std::uint8_t*>(memory);
@@ -214,7 +215,8 @@ void CaseMemory::write_region(assay_stream* stream, Arena& arena, Region& region
       for (std::int64_t from = 0; from < tensor.bytes; from += most) {
         const std::int64_t count = std::min(most, tensor.bytes - from);
         auto* const to = static_cast<std::uint8_t*>(tensor.data) + from;
-        backend_.check(table.copy_to_device(backend_.context(), stream, to, tensor.contents + from, count), "copy " + tensor.label + " to the device");
+        backend_.check(table.copy_to_device(backend_.context(), stream, to, tensor.contents + from, count),
+                       "copy " + tensor.label + " to the device");
       }
       tensor.stale = false;
     }
@@ -257,7 +259,8 @@ std::int64_t CaseMemory::small_bytes() const {
 }
 
 bool CaseMemory::is_small() const {
-  return small_bytes() <= kSmall && std::all_of(arenas_.begin(), arenas_.end(), [](const Arena& each) { return each.is_small(); });
+  return small_bytes() <= kSmall &&
+         std::all_of(arenas_.begin(), arenas_.end(), [](const Arena& each) { return each.is_small(); });
 }
 
 // All small arenas in one copy each.
@@ -272,7 +275,8 @@ void CaseMemory::fetch(assay_stream* stream) {
   std::byte* to = fetched_;
   for (const Arena& arena : arenas_) {
     if (!arena.is_small()) continue;
-    backend_.check(backend_.table().copy_to_host(backend_.context(), stream, to, arena.base, arena.end()), "copy the tensors of the case to the host");
+    backend_.check(backend_.table().copy_to_host(backend_.context(), stream, to, arena.base, arena.end()),
+                   "copy the tensors of the case to the host");
     to += arena.end();
   }
 }
@@ -308,8 +312,9 @@ void CaseMemory::read_large(assay_stream* stream, Arena& arena, const Outputs* o
       into.resize(static_cast<std::size_t>(piece));
       for (std::int64_t from = 0; from < all; from += piece) {
         const std::int64_t count = std::min(piece, all - from);
-        backend_.check(backend_.table().copy_to_host(backend_.context(), stream, into.data(), arena.base + each.begin + from, count),
-                       "copy the tensors of the case to the host");
+        backend_.check(
+            backend_.table().copy_to_host(backend_.context(), stream, into.data(), arena.base + each.begin + from, count),
+            "copy the tensors of the case to the host");
         wait(stream);
         look_at(each, from, into.data(), count, outputs != nullptr, damage);
       }
@@ -325,13 +330,14 @@ void CaseMemory::look_at(Range& range, std::int64_t from, const std::byte* found
     const std::int64_t at = first_difference(found, tensor.contents + from, count);
     if (at == count || tensor.stale) return;  // a stale tensor was reported already, and stays stale until the next write
     tensor.stale = true;
-    damage.push_back(fmt::format("{}: the input was changed, first at byte {}: 0x{:02x} became 0x{:02x}{}", tensor.label, from + at,
-                                 static_cast<unsigned>(tensor.contents[from + at]), static_cast<unsigned>(found[at]),
+    damage.push_back(fmt::format("{}: the input was changed, first at byte {}: 0x{:02x} became 0x{:02x}{}", tensor.label,
+                                 from + at, static_cast<unsigned>(tensor.contents[from + at]), static_cast<unsigned>(found[at]),
                                  neighbour_text(range.part, from + at)));
   } else if (!outputs_may_differ) {
     const std::int64_t at = first_other_than(found, tensor.poison, count);
     if (at == count) return;
-    damage.push_back(fmt::format("{} was written, first at byte {}: 0x{:02x}", tensor.label, from + at, static_cast<unsigned>(found[at])));
+    damage.push_back(
+        fmt::format("{} was written, first at byte {}: 0x{:02x}", tensor.label, from + at, static_cast<unsigned>(found[at])));
   }
 }
 
@@ -381,7 +387,8 @@ std::string CaseMemory::neighbour_text(Part part, std::int64_t at) const {
       }
     }
     if (front != kNone) text += fmt::format("{} bytes past the end of {}", past, parts_[front].label);
-    if (behind != kNone) text += fmt::format("{}{} bytes before the start of {}", text.empty() ? "" : ", ", ahead, parts_[behind].label);
+    if (behind != kNone)
+      text += fmt::format("{}{} bytes before the start of {}", text.empty() ? "" : ", ", ahead, parts_[behind].label);
   }
   return text.empty() ? "" : " (" + text + ")";
 }

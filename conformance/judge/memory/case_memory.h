@@ -63,11 +63,11 @@ class CaseMemory {
   void fetch(CallSequence& calls, assay_stream* stream, CallResult& fetched);
   std::vector<std::string> look(assay_stream* stream, const CallResult& fetched, const Outputs* outputs);
 
-  static constexpr const char* kPoisoned = "wait for the poison";  // what the wait for a write() does
+  static constexpr const char* kPoisoned = "wait for the poison";       // what the wait for a write() does
   static constexpr std::int64_t kMargin = std::int64_t{72} << 10;       // at both ends, and before workspaces
   static constexpr std::int64_t kGap = std::int64_t{4} << 10;           // between tensors, at least
   static constexpr std::int64_t kArenaBytes = std::int64_t{256} << 20;  // of tensors in one arena, unless one alone has more
-  static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 48;     // of one tensor or workspace
+  static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 48;      // of one tensor or workspace
 
  private:
   struct Tensor {

@@ -26,7 +26,9 @@ std::vector<std::byte> canaries(std::int64_t from, std::int64_t count) {
 void require_allocation(Backend& backend, const void* memory, std::int64_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   if (memory != nullptr && address % 256 == 0) return;
-  throw BackendError(ASSAY_FAILED, fmt::format("backend {} allocated {} bytes at address {:#x}: expected a multiple of 256 other than 0", backend.name(), bytes, address));
+  throw BackendError(ASSAY_FAILED,
+                     fmt::format("backend {} allocated {} bytes at address {:#x}: expected a multiple of 256 other than 0",
+                                 backend.name(), bytes, address));
 }
 
 GuardedBuffer::GuardedBuffer(Backend& backend, assay_stream* stream, std::string label, std::int64_t bytes)
@@ -37,14 +39,16 @@ GuardedBuffer::GuardedBuffer(Backend& backend, assay_stream* stream, std::string
   padded_ = (bytes + 255) / 256 * 256 - bytes;
   void* memory = nullptr;
   const std::int64_t all = kGuard + bytes_ + padded_ + kGuard;
-  backend_.check(backend_.table().allocate(backend_.context(), all, &memory), fmt::format("allocate {} bytes for {}", all, label_));
+  backend_.check(backend_.table().allocate(backend_.context(), all, &memory),
+                 fmt::format("allocate {} bytes for {}", all, label_));
   require_allocation(backend_, memory, all);
   base_ = static_cast<std::uint8_t*>(memory);
   const std::vector<std::byte> before = canaries(0, kGuard);
   const std::vector<std::byte> after = canaries(kGuard, padded_ + kGuard);
   const auto put = [&](std::uint8_t* to, const std::vector<std::byte>& from) {
-    backend_.check(backend_.table().copy_to_device(backend_.context(), stream_, to, from.data(), static_cast<std::int64_t>(from.size())),
-                   "write the canaries of " + label_);
+    backend_.check(
+        backend_.table().copy_to_device(backend_.context(), stream_, to, from.data(), static_cast<std::int64_t>(from.size())),
+        "write the canaries of " + label_);
   };
   try {
     put(base_, before);
@@ -61,14 +65,19 @@ GuardedBuffer::~GuardedBuffer() {
 }
 
 GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
-    : backend_(other.backend_), stream_(other.stream_), label_(std::move(other.label_)), bytes_(other.bytes_),
-      padded_(other.padded_), base_(std::exchange(other.base_, nullptr)) {}
+    : backend_(other.backend_),
+      stream_(other.stream_),
+      label_(std::move(other.label_)),
+      bytes_(other.bytes_),
+      padded_(other.padded_),
+      base_(std::exchange(other.base_, nullptr)) {}
 
 void* GuardedBuffer::data() const { return bytes_ == 0 ? nullptr : base_ + kGuard; }
 
 void GuardedBuffer::write(const void* from) {
   if (bytes_ == 0) return;
-  backend_.check(backend_.table().copy_to_device(backend_.context(), stream_, data(), from, bytes_), "copy " + label_ + " to the device");
+  backend_.check(backend_.table().copy_to_device(backend_.context(), stream_, data(), from, bytes_),
+                 "copy " + label_ + " to the device");
 }
 
 void GuardedBuffer::fill(std::uint8_t value) {
@@ -95,7 +104,8 @@ std::optional<GuardedBuffer::Change> GuardedBuffer::change_from(const std::byte*
   std::vector<std::byte> piece(static_cast<std::size_t>(std::min(bytes_, kPiece)));
   for (std::int64_t begin = 0; begin < bytes_; begin += kPiece) {
     const std::int64_t count = std::min(kPiece, bytes_ - begin);
-    backend_.check(backend_.table().copy_to_host(backend_.context(), stream_, piece.data(), static_cast<std::uint8_t*>(data()) + begin, count),
+    backend_.check(backend_.table().copy_to_host(backend_.context(), stream_, piece.data(),
+                                                 static_cast<std::uint8_t*>(data()) + begin, count),
                    "copy " + label_ + " to the host");
     backend_.check(backend_.table().synchronize(backend_.context(), stream_, kCopyLimit), "wait for the copy of " + label_);
     std::atomic<bool> same = true;

@@ -9,8 +9,8 @@
 #include "conformance/backends/device/linear_call.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
-#include "conformance/ops/answer.h"
 #include "conformance/judge/trial.h"
+#include "conformance/ops/answer.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -42,12 +42,14 @@ void for_each_call(const std::string& op, Look look) {
 // Groups without rows have no scales of x or dy, and no groups have no scales at all; rows beyond the splits have the library
 // ask for an address nevertheless.
 TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
-  for (const char* text : {"grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=0 N=20 K=448 extra_rows=30",
-                           "grouped_gemm kind=fp8_block layout=NN d_type=f16 alpha=2 splits=0 N=2800 K=176 extra_rows=155",
-                           "grouped_gemm kind=fp8_block layout=NT alpha=2 beta=1 splits=0 N=368 K=80 extra_rows=1504",
-                           "grouped_gemm kind=mxfp8 splits=3x0 N=32 K=64 extra_rows=7", "grouped_gemm kind=nvfp4 splits=0,0 N=32 K=64 extra_rows=2",
-                           "grouped_gemm kind=nvfp4 layout=NT splits=0 N=32 K=64 extra_rows=16",
-                           "grouped_gemm kind=fp8_per_tensor splits=0x0 N=32 K=64 extra_rows=16", "grouped_gemm kind=nvfp4 splits=0x0 N=32 K=64 extra_rows=16"}) {
+  for (const char* text :
+       {"grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=0 N=20 K=448 extra_rows=30",
+        "grouped_gemm kind=fp8_block layout=NN d_type=f16 alpha=2 splits=0 N=2800 K=176 extra_rows=155",
+        "grouped_gemm kind=fp8_block layout=NT alpha=2 beta=1 splits=0 N=368 K=80 extra_rows=1504",
+        "grouped_gemm kind=mxfp8 splits=3x0 N=32 K=64 extra_rows=7", "grouped_gemm kind=nvfp4 splits=0,0 N=32 K=64 extra_rows=2",
+        "grouped_gemm kind=nvfp4 layout=NT splits=0 N=32 K=64 extra_rows=16",
+        "grouped_gemm kind=fp8_per_tensor splits=0x0 N=32 K=64 extra_rows=16",
+        "grouped_gemm kind=nvfp4 splits=0x0 N=32 K=64 extra_rows=16"}) {
     SCOPED_TRACE(text);
     Case problem = generate(parse_case_line(text));
     Backend backend("reference");
@@ -72,6 +74,7 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
   const struct {
     const char* text;
     const char* told;
+    // clang-format off
   } rows[] = {
       {"grouped_gemm kind=bf16 layout=NT splits=0 N=952 K=99 seed=604649", "K is 99: cuBLASLt's grouped kernels need rows of D (bf16) that are a multiple of 16 bytes"},
       {"grouped_gemm kind=bf16 layout=NT splits=8,0 N=952 K=99", "K is 99"},
@@ -82,6 +85,7 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
       {"grouped_gemm kind=bf16 splits=5,0 N=12 K=0", "N is 12"},
       {"grouped_gemm kind=bf16 beta=1 splits=20,0,9 N=8 K=0 seed=258", ""},
   };
+  // clang-format on
   for (const auto& row : rows) {
     SCOPED_TRACE(row.text);
     Case problem = generate(parse_case_line(row.text));
@@ -133,13 +137,16 @@ TEST(LinearCall, CanBeMadeOfEveryCase) {
   });
 }
 
-Case product() { return generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,20 N=24 K=136 beta=1 seed=1")); }
+Case product() {
+  return generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,20 N=24 K=136 beta=1 seed=1"));
+}
 
 TEST(GemmRequest, RefusesWhatMakesNoSense) {
   const struct {
     const char* name;
     void (*change)(Case&);
     const char* told;
+    // clang-format off
   } rows[] = {
       {"scales of w", [](Case& each) { each.in.at("w_rowwise_scale_inv").shape = {3}; }, "w_rowwise_scale_inv"},
       {"C of another shape", [](Case& each) { each.in.at("c").shape = {24, 25}; }, "in/c"},
@@ -150,6 +157,7 @@ TEST(GemmRequest, RefusesWhatMakesNoSense) {
       {"x in another orientation", [](Case& each) { each.in.at("x_rowwise_data").shape = {136, 25}; }, "in/x"},
       {"one row of w too few", [](Case& each) { each.attributes["N"] = std::int64_t{25}; }, "in/w"},
   };
+  // clang-format on
   for (const auto& row : rows) {
     Case problem = product();
     row.change(problem);
@@ -170,7 +178,8 @@ TEST(GemmOptions, AreRead) {
   EXPECT_EQ(gemm_options({"assume_plan=13.4.1"}, false).assumed_version, 130401);
   EXPECT_EQ(gemm_options({}, true).rows_multiple, 1);
   EXPECT_EQ(gemm_options({"rows_multiple=16"}, true).rows_multiple, 16);
-  for (const char* wrong : {"rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x", "rows_multiple=", "gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
+  for (const char* wrong : {"rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x", "rows_multiple=", "gemm=fast",
+                            "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
     EXPECT_THROW(gemm_options({wrong}, true), InvalidArgument) << wrong;
   }
   EXPECT_THROW(gemm_options({"gemm=emulated"}, false), InvalidArgument);

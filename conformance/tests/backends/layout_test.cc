@@ -68,8 +68,8 @@ SAME_PLACE(assay_backend, execute);
 static_assert(offsetof(assay_call, parameter_size) == sizeof(frozen::assay_call));
 static_assert(offsetof(assay_backend, parameter_size) == sizeof(frozen::assay_backend));
 static_assert(kFirstTable == sizeof(frozen::assay_backend));
-static_assert(kFirstSizes == ArraySizes{sizeof(frozen::assay_parameter), sizeof(frozen::assay_tensor), sizeof(frozen::assay_algorithm),
-                                        sizeof(frozen::assay_axis)});
+static_assert(kFirstSizes == ArraySizes{sizeof(frozen::assay_parameter), sizeof(frozen::assay_tensor),
+                                        sizeof(frozen::assay_algorithm), sizeof(frozen::assay_axis)});
 
 TEST(Layout, ATableThatEndsEarlyHasTheFirstSizes) {
   frozen::assay_backend first{};

@@ -8,8 +8,8 @@
 #include "conformance/backends/built_in.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
-#include "conformance/judge/judge.h"
 #include "conformance/judge/calls/scenario.h"
+#include "conformance/judge/judge.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
@@ -37,7 +37,8 @@ TEST(NullBackend, FailsEveryCaseWithAWordToWrite) {
       options.wanted = &wanted;
       options.order_free = check_kind(line) == CheckKind::order_free;
       Backend backend(*null_backend());
-      const Judgement judgement = scenario ? judge_scenario(backend, line, options) : judge(backend, generate(line), nullptr, options);
+      const Judgement judgement =
+          scenario ? judge_scenario(backend, line, options) : judge(backend, generate(line), nullptr, options);
       const std::lock_guard lock(mutex);
       if (has_nothing_to_write(line)) {
         ++empty;

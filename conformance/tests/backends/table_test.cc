@@ -34,16 +34,21 @@ TEST_P(Table, IsRefusedBeforeItIsUsed) {
   }
 }
 
-#define LEAVES_OUT(member) \
-  TableFault { "no_" #member, "leaves out the required function " #member, [](assay_backend& table) { table.member = nullptr; } }
-#define ONE_OF(member, text) \
-  TableFault { "only_without_" #member, text, [](assay_backend& table) { table.member = nullptr; } }
+#define LEAVES_OUT(member)                                                                                           \
+  TableFault {                                                                                                       \
+    "no_" #member, "leaves out the required function " #member, [](assay_backend& table) { table.member = nullptr; } \
+  }
+#define ONE_OF(member, text)                                                            \
+  TableFault {                                                                          \
+    "only_without_" #member, text, [](assay_backend& table) { table.member = nullptr; } \
+  }
 constexpr const char* kCapture = "has some of the four capture functions: expected all or none";
 constexpr const char* kEvents = "has some of the four event functions: expected all or none";
 constexpr const char* kAxes = "has one of list_axes and set_axis: expected both or none";
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, Table,
+    // clang-format off
     testing::Values(
         TableFault{"newer_version", "speaks interface version 2: expected 1", [](assay_backend& table) { table.version = 2; }},
         TableFault{"no_version", "speaks interface version 0: expected 1", [](assay_backend& table) { table.version = 0; }},
@@ -74,6 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
           table.list_axes = nullptr;
         }}),
     [](const auto& each) { return each.param.name; });
+// clang-format on
 
 TEST(TableWithout, OptionalFunctionsIsTaken) {
   assay_backend table = *reference_backend();
@@ -138,6 +144,7 @@ TEST_P(ReferenceRefuses, AndWritesNothing) {
   }
 }
 
+// clang-format off
 const BadCall kBadCalls[] = {
     {"no_op", ASSAY_INVALID_ARGUMENT, "op", [](Call& call) { call.call.op = nullptr; }},
     {"unknown_op", ASSAY_NOT_SUPPORTED, "op 'x' is unknown", [](Call& call) { call.call.op = "x"; }},
@@ -171,6 +178,7 @@ const BadCall kBadCalls[] = {
     {"negative_split", ASSAY_INVALID_ARGUMENT, "splits", [](Call& call) { call.splits[2] = -5; }},
     {"overflow", ASSAY_INVALID_ARGUMENT, "", [](Call& call) { call.splits[2] = INT64_MAX / 2; }},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(Calls, ReferenceRefuses, testing::ValuesIn(kBadCalls), [](const auto& each) { return each.param.name; });
 
 TEST(Reference, AnswersAGoodCall) {

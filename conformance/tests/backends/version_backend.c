@@ -10,8 +10,13 @@
 
 #include "conformance/backend.h"
 
-struct assay_context { char error[200]; int lane; };
-struct assay_stream { int nothing; };
+struct assay_context {
+  char error[200];
+  int lane;
+};
+struct assay_stream {
+  int nothing;
+};
 
 static assay_status refuse(assay_context* context, assay_status status, const char* what, const char* name) {
   snprintf(context->error, sizeof context->error, "%s '%.100s'", what, name);
@@ -30,7 +35,8 @@ static assay_status device_info(assay_context* context, assay_device_info* info)
     return refuse(context, ASSAY_FAILED, "too short:", "assay_device_info");
   }
 #ifdef LONGER
-  if (info->struct_size >= sizeof *info) return refuse(context, ASSAY_FAILED, "longer than the program knows it:", "assay_device_info");
+  if (info->struct_size >= sizeof *info)
+    return refuse(context, ASSAY_FAILED, "longer than the program knows it:", "assay_device_info");
 #endif
   snprintf(info->name, sizeof info->name, "host processor");
   snprintf(info->software, sizeof info->software, "another version");
@@ -116,7 +122,8 @@ static assay_status supports(assay_context* context, const assay_call* call) {
   }
   if (strcmp(call->op, "splits_to_offsets_2d") == 0) {
     if (call->parameter_count != 0) return refuse(context, ASSAY_NOT_SUPPORTED, "no such parameter:", call->parameters[0].name);
-    if (call->input_count != 2 || call->output_count != 1) return refuse(context, ASSAY_INVALID_ARGUMENT, "other tensors than those of", call->op);
+    if (call->input_count != 2 || call->output_count != 1)
+      return refuse(context, ASSAY_INVALID_ARGUMENT, "other tensors than those of", call->op);
     return ASSAY_OK;
   }
   if (strcmp(call->op, "splits_to_offsets_multi") == 0) {
@@ -138,11 +145,13 @@ static assay_status workspace_bytes(assay_context* context, const assay_call* ca
 }
 
 /* Items are written as this header has them: they are as long as the table states. */
-static assay_status list_algorithms(assay_context* context, const assay_call* call, assay_algorithm* algorithms, int32_t capacity, int32_t* count) {
+static assay_status list_algorithms(assay_context* context, const assay_call* call, assay_algorithm* algorithms, int32_t capacity,
+                                    int32_t* count) {
   if (!is_good(call)) return refuse(context, ASSAY_FAILED, "a call is laid out in another way than in this header, op", call->op);
   *count = 3;
   for (int i = 0; i < capacity && i < 3; ++i) {
-    if (algorithms[i].struct_size != sizeof(assay_algorithm)) return refuse(context, ASSAY_FAILED, "of another size:", "assay_algorithm");
+    if (algorithms[i].struct_size != sizeof(assay_algorithm))
+      return refuse(context, ASSAY_FAILED, "of another size:", "assay_algorithm");
     memset(&algorithms[i], 0, sizeof algorithms[i]);
     algorithms[i].struct_size = sizeof algorithms[i];
     algorithms[i].id = 10 + i;
@@ -190,7 +199,8 @@ static assay_status execute(assay_context* context, assay_stream* stream, const 
     const int inclusive = word != NULL && (end == NULL || word < end);
     int64_t sum = 0, at = 0;
     if (!inclusive) put(&call->outputs[o], at++, 0);
-    for (int64_t i = 0; i < call->inputs[0].shape[0]; ++i) put(&call->outputs[o], at++, stride * (sum += value_of(&call->inputs[0], i)));
+    for (int64_t i = 0; i < call->inputs[0].shape[0]; ++i)
+      put(&call->outputs[o], at++, stride * (sum += value_of(&call->inputs[0], i)));
     text = end == NULL ? text : end + 1;
   }
   return ASSAY_OK;

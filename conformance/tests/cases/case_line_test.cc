@@ -28,6 +28,7 @@ TEST_P(CanonicalText, IsThis) {
   EXPECT_EQ(parse_case_line(to_text(line)), line);
 }
 
+// clang-format off
 const Canonical kCanonical[] = {
     {"quantize recipe=block_1x128 x_type=bf16 otype=e4m3 pow2=1 eps=0 splits=0,128,127 K=512 data=uniform seed=7",
      "quantize recipe=block_1x128 pow2=1 splits=0,128,127 K=512 seed=7"},
@@ -60,6 +61,7 @@ const Canonical kCanonical[] = {
     {"scenario recipe=nvfp4 otype=e2m1 modules=2 order=streams steps=TN splits=16 N=16 K=16 replay=3:splits",
      "scenario recipe=nvfp4 steps=TN modules=2 order=streams splits=16 N=16 K=16 replay=3:splits"},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(All, CanonicalText, testing::ValuesIn(kCanonical));
 
 struct Bad {
@@ -78,6 +80,7 @@ TEST_P(BadLine, IsRefusedWithThisMessage) {
   }
 }
 
+// clang-format off
 const Bad kBad[] = {
     {"", "case line is empty: expected an op and key=value words"},
     {"quantise recipe=mxfp8", "op is quantise: expected one of quantize grouped_gemm splits_to_offsets"},
@@ -157,6 +160,7 @@ const Bad kBad[] = {
     {"scenario recipe=nvfp4 steps=TN splits=16 N=8 K=16 replay=2", "N is 8: expected a multiple of 16 with kind=nvfp4"},
     {"scenario recipe=nvfp4 steps=wgrad x_type=f16 splits=16 N=16 K=16 replay=2", "x_type is f16: expected bf16 with recipe=nvfp4"},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(All, BadLine, testing::ValuesIn(kBad));
 
 // A random value of a key, mostly well formed.
@@ -177,13 +181,17 @@ std::string random_value(const KeySchema& key, std::mt19937& random) {
       if (!key.allowed.empty()) return std::string(words_of(key.allowed)[static_cast<std::size_t>(pick(2))]);
       return std::to_string(16 * pick(20) + (key.minimum > 0 ? 1 : 0));
     }
-    case ValueKind::real: return std::vector<std::string>{"0", "1", "0.01", "1e-30", "-2.5", "0.5"}[static_cast<std::size_t>(pick(6))];
+    case ValueKind::real:
+      return std::vector<std::string>{"0", "1", "0.01", "1e-30", "-2.5", "0.5"}[static_cast<std::size_t>(pick(6))];
     case ValueKind::reals: return std::vector<std::string>{"0", "1", "0.25", "-3", "1,2"}[static_cast<std::size_t>(pick(5))];
     case ValueKind::splits:
     case ValueKind::dims: return list(4);
-    case ValueKind::outputs: return std::vector<std::string>{"1:i64", "7:i32:inclusive,0:i64", "128:i64:inclusive"}[static_cast<std::size_t>(pick(3))];
+    case ValueKind::outputs:
+      return std::vector<std::string>{"1:i64", "7:i32:inclusive,0:i64", "128:i64:inclusive"}[static_cast<std::size_t>(pick(3))];
     case ValueKind::replay: return std::vector<std::string>{"3", "16:data", "4:splits,data"}[static_cast<std::size_t>(pick(3))];
-    case ValueKind::steps: return std::vector<std::string>{"forward", "dgrad,wgrad", "weights,forward/dgrad/wgrad", "TN,NN/NT"}[static_cast<std::size_t>(pick(4))];
+    case ValueKind::steps:
+      return std::vector<std::string>{"forward", "dgrad,wgrad", "weights,forward/dgrad/wgrad",
+                                      "TN,NN/NT"}[static_cast<std::size_t>(pick(4))];
   }
   return "";
 }

@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "conformance/catalogue/catalogue.h"
 #include "conformance/cases/case_line.h"
+#include "conformance/catalogue/catalogue.h"
 
 namespace assay::conformance {
 namespace {

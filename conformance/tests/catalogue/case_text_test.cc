@@ -22,7 +22,8 @@ using Texts = std::vector<std::string>;
 TEST(CaseText, ACaseBelongsToTheSectionItStandsIn) {
   const CaseText made = parse_case_text(
       "# first\n[smoke]\nswizzle recipe=mxfp8 R=1 K=32\n\n  # indented\r\n[standard]\r\n\tswizzle recipe=mxfp8 R=2 K=32\t\r\n"
-      "swizzle recipe=mxfp8 R=3 K=32\n[full]\nswizzle recipe=mxfp8 R=4 K=32", "mine.txt", Marks::required);
+      "swizzle recipe=mxfp8 R=3 K=32\n[full]\nswizzle recipe=mxfp8 R=4 K=32",
+      "mine.txt", Marks::required);
   EXPECT_EQ(texts_of(made.of(Profile::smoke)), (Texts{"swizzle recipe=mxfp8 R=1 K=32"}));
   EXPECT_EQ(texts_of(made.of(Profile::standard)), (Texts{"swizzle recipe=mxfp8 R=2 K=32", "swizzle recipe=mxfp8 R=3 K=32"}));
   EXPECT_EQ(texts_of(made.of(Profile::full)), (Texts{"swizzle recipe=mxfp8 R=4 K=32"}));
@@ -36,7 +37,8 @@ TEST(CaseText, SectionsMayBeLeftOut) {
 }
 
 TEST(CaseText, WithoutMarksEveryProfileHasAllCases) {
-  const CaseText made = parse_case_text("swizzle recipe=mxfp8 R=1 K=32\nswizzle recipe=mxfp8 R=2 K=32\n", "mine.txt", Marks::optional);
+  const CaseText made =
+      parse_case_text("swizzle recipe=mxfp8 R=1 K=32\nswizzle recipe=mxfp8 R=2 K=32\n", "mine.txt", Marks::optional);
   EXPECT_EQ(made.of(Profile::smoke).size(), 2u);
 }
 
@@ -45,6 +47,7 @@ TEST(CaseText, ErrorsNameFileAndLine) {
   const struct {
     std::string text, expected;
     Marks marks = Marks::optional;
+    // clang-format off
   } faults[] = {
       {"# one\n[smoke]\nquantise recipe=mxfp8 R=1 K=32\n", "mine.txt: line 3: op is quantise: expected one of"},
       {good + "swizzle recipe=mxfp9 R=1 K=32", "mine.txt: line 2: recipe is mxfp9: expected one of"},
@@ -62,6 +65,7 @@ TEST(CaseText, ErrorsNameFileAndLine) {
       {"", "mine.txt: holds no case: expected lines"},
       {"# nothing\n[smoke]\n", "mine.txt: holds no case: expected lines"},
   };
+  // clang-format on
   for (const auto& each : faults) {
     try {
       parse_case_text(each.text, "mine.txt", each.marks);

@@ -34,7 +34,8 @@ TEST(Catalogue, GrowsFromSmokeToFullWithoutRepeating) {
 }
 
 TEST(Catalogue, KeepsToItsBudget) {
-  for (const auto& [profile, macs, elements] : {std::tuple{Profile::smoke, 20'000'000, 3'000'000}, {Profile::standard, 446'000'000, 125'000'000}}) {
+  for (const auto& [profile, macs, elements] :
+       {std::tuple{Profile::smoke, 20'000'000, 3'000'000}, {Profile::standard, 446'000'000, 125'000'000}}) {
     CaseCost all;
     for (const CaseLine& line : catalogue(profile)) {
       const CaseCost cost = cost_of(line);
@@ -83,7 +84,8 @@ TEST(Catalogue, SmokeNeedsNoFixtureForTheseConditions) {
   EXPECT_TRUE(met("dequantize", "recipe=block_1x128 direction=columnwise d_type=f16"));
   EXPECT_TRUE(met("dequantize", "recipe=mxfp8 scales=specials"));
   EXPECT_TRUE(met("delayed_update", "", [](const CaseLine& line) { return line.integer("margin") < 0; }));
-  EXPECT_TRUE(met("splits_to_offsets_multi", "x_type=i32", [](const CaseLine& line) { return line.text("outputs").find("i32:inclusive") < 99; }));
+  EXPECT_TRUE(met("splits_to_offsets_multi", "x_type=i32",
+                  [](const CaseLine& line) { return line.text("outputs").find("i32:inclusive") < 99; }));
   EXPECT_TRUE(met("grouped_gemm", "kind=mxfp8 scale_layout=compact"));
   EXPECT_TRUE(met("grouped_gemm", "kind=f16 data=full_exponent"));
   EXPECT_TRUE(met("grouped_gemm", "kind=bf16 data=subnormals"));
@@ -94,7 +96,8 @@ TEST(Catalogue, SmokeNeedsNoFixtureForTheseConditions) {
     return rows * line.integer("K") % 4 != 0;
   }));
   // The last tile of the scales has columns to exchange.
-  EXPECT_TRUE(met("swizzle", "recipe=mxfp8", [](const CaseLine& line) { return line.has("splits") && line.integer("K") % 128 == 0; }));
+  EXPECT_TRUE(
+      met("swizzle", "recipe=mxfp8", [](const CaseLine& line) { return line.has("splits") && line.integer("K") % 128 == 0; }));
 }
 
 // Each value of each choice is met, each pattern that an op knows with it, and recipes by shapes by data pairwise.
@@ -106,9 +109,15 @@ TEST(Catalogue, StandardMeetsEveryChoice) {
       if (line.has(key.key)) met.insert(line.op + " " + std::string(key.key) + "=" + line.text(key.key));
     }
   }
-  const std::set<std::string> not_in_standard{"quantize direction=", "grouped_gemm check=bound", "grouped_dbias check=bound",
-                                              "linear_forward check=bound", "linear_dgrad check=bound", "linear_wgrad check=bound",
-                                              "linear_forward check=order_free", "linear_dgrad check=order_free", "linear_wgrad check=order_free"};
+  const std::set<std::string> not_in_standard{"quantize direction=",
+                                              "grouped_gemm check=bound",
+                                              "grouped_dbias check=bound",
+                                              "linear_forward check=bound",
+                                              "linear_dgrad check=bound",
+                                              "linear_wgrad check=bound",
+                                              "linear_forward check=order_free",
+                                              "linear_dgrad check=order_free",
+                                              "linear_wgrad check=order_free"};
   for (const OpSchema& op : case_schema()) {
     for (const KeySchema& key : op.keys) {
       if (key.allowed.empty()) continue;
@@ -123,7 +132,8 @@ TEST(Catalogue, StandardMeetsEveryChoice) {
 }
 
 TEST(Covering, MeetsEveryPairThatMayMeet) {
-  const std::vector<Axis> axes{{"R=33 K=8", "splits=1,2 K=8", "R=0 K=3"}, {"x_type=bf16", "x_type=f16", "x_type=f32"}, {"", "pow2=1"}, {"", "otype=e5m2"}};
+  const std::vector<Axis> axes{
+      {"R=33 K=8", "splits=1,2 K=8", "R=0 K=3"}, {"x_type=bf16", "x_type=f16", "x_type=f32"}, {"", "pow2=1"}, {"", "otype=e5m2"}};
   const auto lines = covering_lines("quantize recipe=block_1x128", axes, 1);
   EXPECT_LE(lines.size(), 12u);
   int pairs = 0;
@@ -156,10 +166,10 @@ TEST(Select, NeedsEveryWordAndNamesTheOnesThatFindNothing) {
   EXPECT_GE(block.cases.size(), 5u);
   EXPECT_TRUE(block.unmatched.empty());
   for (const CaseLine& line : block.cases) EXPECT_EQ(line.text("kind"), "fp8_block");
-  EXPECT_EQ(select(cases, {"quantize/nvfp4"}).cases.size(), 10u);                     // a part of the name: dequantize has it too
+  EXPECT_EQ(select(cases, {"quantize/nvfp4"}).cases.size(), 10u);  // a part of the name: dequantize has it too
   EXPECT_EQ(select(cases, {name_of(cases[9])}).cases, (std::vector<CaseLine>{cases[9]}));
-  EXPECT_EQ(select(cases, {"seed=12"}).cases.size(), 1u);                             // a part of the text
-  EXPECT_EQ(select(cases, {"seed=7?"}).cases.size(), 6u);                             // a pattern, a whole word: 70 to 75
+  EXPECT_EQ(select(cases, {"seed=12"}).cases.size(), 1u);  // a part of the text
+  EXPECT_EQ(select(cases, {"seed=7?"}).cases.size(), 6u);  // a pattern, a whole word: 70 to 75
   EXPECT_EQ(select(cases, {"K=1*4"}).cases.size(), select(cases, {"K=144"}).cases.size());
   EXPECT_EQ(select(cases, {"quantize/*/ties/*"}).cases.size(), 2u);
   const Selection none = select(cases, {"quantize", "blok", "fp16"});

@@ -19,6 +19,7 @@ namespace {
 struct Renamed {
   const char *former, *present, *name;
 };
+// clang-format off
 constexpr Renamed kRenamed[] = {
     {"splits_to_offsets_2d first=1,2,3 last=4,5,6 itype=i32", "splits_to_offsets_2d first=1,2,3 last=4,5,6 x_type=i32",
      "splits_to_offsets_2d/i32/929cf527"},
@@ -33,6 +34,7 @@ constexpr Renamed kRenamed[] = {
      "scenario recipe=fp8_block steps=TN,NN,NT workspace=shared splits=9,0,17 N=24 K=40 seed=402 replay=4:data,splits,scales",
      "scenario/block/bf16/e4m3/f32/TN,NN,NT/uniform/replay/4f50dbdc"},
 };
+// clang-format on
 
 TEST(FormerWords, ReadAsTheSameCaseUnderTheNameThatItHad) {
   for (const Renamed& each : kRenamed) {
@@ -51,7 +53,8 @@ TEST(FormerWords, ReadAsTheSameCaseUnderTheNameThatItHad) {
 TEST(FormerWords, AreNoWordsOfOtherOps) {
   EXPECT_THROW(parse_case_line("quantize recipe=block R=8 K=8"), InvalidArgument);
   EXPECT_THROW(parse_case_line("quantize recipe=fp8_block R=8 K=8"), InvalidArgument);
-  EXPECT_THROW(parse_case_line("grouped_gemm kind=bf16 itype=e5m2 splits=8 N=8 K=8"), InvalidArgument) << "x_type of a product had this name always";
+  EXPECT_THROW(parse_case_line("grouped_gemm kind=bf16 itype=e5m2 splits=8 N=8 K=8"), InvalidArgument)
+      << "x_type of a product had this name always";
   EXPECT_THROW(parse_case_line("grouped_dbias itype=f32 x_type=f32 splits=8 K=8"), InvalidArgument) << "one key, given twice";
 }
 
@@ -73,8 +76,11 @@ TEST(FormerWords, AreThoseOfAttributes) {
 
 TEST(FormerWords, SelectTheCasesThatTheySelected) {
   const std::vector<CaseLine> cases = catalogue(Profile::smoke);
-  for (const auto& [former, present] : {std::pair("kind=tensor", "kind=fp8_per_tensor"), {"kind=block", "kind=fp8_block"}, {"itype=f16", "x_type=f16"},
-                                        {"dtype_d=f32", "d_type=f32"}, {"grouped_gemm kind=block dtype_d=f32", "grouped_gemm kind=fp8_block d_type=f32"}}) {
+  for (const auto& [former, present] : {std::pair("kind=tensor", "kind=fp8_per_tensor"),
+                                        {"kind=block", "kind=fp8_block"},
+                                        {"itype=f16", "x_type=f16"},
+                                        {"dtype_d=f32", "d_type=f32"},
+                                        {"grouped_gemm kind=block dtype_d=f32", "grouped_gemm kind=fp8_block d_type=f32"}}) {
     const Selection by_former = select(cases, {former}), by_present = select(cases, {present});
     EXPECT_FALSE(by_former.cases.empty()) << former;
     EXPECT_EQ(by_former.cases, by_present.cases) << former;

@@ -28,7 +28,10 @@ std::string class_of(std::string_view key, const CaseLine& line) {
   if (key == "noop") return line.real(key) == 0 ? "0" : line.real(key) == 1 ? "1" : "another";
   if (key == "alpha" || key == "beta") {
     const std::vector<double> values = line.reals(key);
-    return values.size() > 1 ? "one a group" : line.text(key) == "1" ? "1" : key == "beta" && line.text(key) == "0" ? "0" : "another";
+    return values.size() > 1                        ? "one a group"
+           : line.text(key) == "1"                  ? "1"
+           : key == "beta" && line.text(key) == "0" ? "0"
+                                                    : "another";
   }
   return line.text(key);
 }
@@ -50,7 +53,8 @@ bool applies(const KeySchema& key, const CaseLine& line) {
   for (const std::string_view condition : words_of(key.only_with, ';')) {
     const std::size_t equals = condition.find('='), begin = condition.find_first_not_of(' ');
     const std::vector<std::string_view> allowed = words_of(condition.substr(equals + 1), '|');
-    if (std::find(allowed.begin(), allowed.end(), line.text(condition.substr(begin, equals - begin))) == allowed.end()) return false;
+    if (std::find(allowed.begin(), allowed.end(), line.text(condition.substr(begin, equals - begin))) == allowed.end())
+      return false;
   }
   return true;
 }
@@ -79,9 +83,8 @@ Options options_of(const CaseLine& line) {
   Options options;
   for (const KeySchema& key : find_op(line.op)->keys) {
     if (kNoOption.count(key.key) || !applies(key, line)) continue;
-    const bool counted = !key.allowed.empty() || key.kind == ValueKind::real || key.kind == ValueKind::reals || key.key == "sign_mask" ||
-        key.key == "margin" ||
-                         key.key == "extra_rows";
+    const bool counted = !key.allowed.empty() || key.kind == ValueKind::real || key.kind == ValueKind::reals ||
+                         key.key == "sign_mask" || key.key == "margin" || key.key == "extra_rows";
     if (!counted) continue;
     options[std::string(key.key)] = line.has(key.key) ? class_of(key.key, line) : "none";
   }
@@ -97,6 +100,7 @@ struct LeftOut {
   std::string_view op, key, value, other_key, other_value;  // * stands for every one
   std::string_view reason;
 };
+// clang-format off
 const LeftOut kLeftOut[] = {
     {"grouped_gemm", "in/alpha|in/beta", "given", "data|scales|split_accumulator|weight_block|kind", "*", "factors are applied to the whole sum"},
     {"grouped_gemm", "data", "wide_sums", "*", "*", "lines of its own cross it with every kind, layout and type of D"},
@@ -129,6 +133,7 @@ const LeftOut kLeftOut[] = {
     {"grouped_gemm", "split_accumulator", "0", "kind|weight_block", "*", "block scaling promotes always"},
     {"grouped_gemm", "arch", "sm80", "x_type|w_type|dy_type", "*", "sm80 has no FP8"},
 };
+// clang-format on
 
 bool fits(std::string_view pattern, std::string_view text) {
   for (const std::string_view each : words_of(pattern, '|')) {
@@ -140,8 +145,10 @@ bool fits(std::string_view pattern, std::string_view text) {
 bool left_out(std::string_view op, const Pair& pair, std::set<const LeftOut*>& used) {
   const auto& [key, value, other_key, other_value] = pair;
   for (const LeftOut& each : kLeftOut) {
-    const bool straight = fits(each.key, key) && fits(each.value, value) && fits(each.other_key, other_key) && fits(each.other_value, other_value);
-    const bool crossed = fits(each.key, other_key) && fits(each.value, other_value) && fits(each.other_key, key) && fits(each.other_value, value);
+    const bool straight =
+        fits(each.key, key) && fits(each.value, value) && fits(each.other_key, other_key) && fits(each.other_value, other_value);
+    const bool crossed =
+        fits(each.key, other_key) && fits(each.value, other_value) && fits(each.other_key, key) && fits(each.other_value, value);
     if (fits(each.op, op) && (straight || crossed)) {
       used.insert(&each);
       return true;
@@ -151,15 +158,14 @@ bool left_out(std::string_view op, const Pair& pair, std::set<const LeftOut*>& u
 }
 
 // Whether some line with the one value can be changed to have the other too: what parse_case_line refuses makes no sense.
-bool may_meet(const std::vector<const CaseLine*>& lines, const std::string& key, const std::string& value, const std::string& other_key,
-              const std::string& other_value) {
+bool may_meet(const std::vector<const CaseLine*>& lines, const std::string& key, const std::string& value,
+              const std::string& other_key, const std::string& other_value) {
   for (const CaseLine* line : lines) {
     try {
       const Options options = options_of(with(*line, other_key, other_value));
       const auto one = options.find(key), other = options.find(other_key);
       if (one != options.end() && one->second == value && other != options.end() && other->second == other_value) return true;
-    } catch (const InvalidArgument&) {
-    }
+    } catch (const InvalidArgument&) {}
   }
   return false;
 }
@@ -214,7 +220,8 @@ TEST(Standard, MeetsEveryPairOfOptions) {
                                   may_meet(with_other, second->first, other_value, first->first, value);
             if (sensible) {
               ++missing;
-              ADD_FAILURE() << op << ": no line has " << first->first << "=" << value << " and " << second->first << "=" << other_value;
+              ADD_FAILURE() << op << ": no line has " << first->first << "=" << value << " and " << second->first << "="
+                            << other_value;
             }
           }
         }
@@ -222,7 +229,9 @@ TEST(Standard, MeetsEveryPairOfOptions) {
     }
     EXPECT_EQ(missing, 0) << op;
   }
-  for (const LeftOut& each : kLeftOut) EXPECT_TRUE(used.count(&each)) << "left out and met: " << each.op << " " << each.key << " " << each.other_key << ": " << each.reason;
+  for (const LeftOut& each : kLeftOut)
+    EXPECT_TRUE(used.count(&each)) << "left out and met: " << each.op << " " << each.key << " " << each.other_key << ": "
+                                   << each.reason;
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "conformance/generate/generator.h"
 #include "conformance/catalogue/random_gemm.h"
+#include "conformance/generate/generator.h"
 
 namespace assay::conformance {
 namespace {
@@ -42,7 +42,8 @@ bool is_aligned(const CaseLine& line) {
   }
   if (layout != "NT") return (layout == "TN" ? K : N) % 16 == 0;
   const std::vector<std::int64_t> splits = line.splits();
-  return N % 16 == 0 && K % 16 == 0 && std::all_of(splits.begin(), splits.end(), [](std::int64_t rows) { return rows % 16 == 0; });
+  return N % 16 == 0 && K % 16 == 0 &&
+         std::all_of(splits.begin(), splits.end(), [](std::int64_t rows) { return rows % 16 == 0; });
 }
 
 TEST(random_gemm, stays_within_its_bounds) {
@@ -82,7 +83,8 @@ TEST(random_gemm, has_cases_of_every_sort) {
     waves += each.text("layout") == "TN" && rows * each.integer("N") > std::int64_t{2} * 132 * 128 * 128;
     plain_scales += each.text("kind") == "fp8_block" && each.text("scales") == "plain";
   }
-  for (const char* word : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "TN", "NN", "NT", "f32"}) EXPECT_GT(seen[word], 100) << word;
+  for (const char* word : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "TN", "NN", "NT", "f32"})
+    EXPECT_GT(seen[word], 100) << word;
   EXPECT_EQ(seen.count("mxfp8") + seen.count("nvfp4"), 0u) << "Hopper has neither";
   for (const int count : {empty, many_groups, ragged, long_k, odd_n, waves, plain_scales}) EXPECT_GT(count, 60);
 }
@@ -90,10 +92,12 @@ TEST(random_gemm, has_cases_of_every_sort) {
 TEST(random_gemm, has_the_kinds_of_the_architecture) {
   std::map<std::string, std::set<std::string>> kinds;
   for (const char* architecture : {"sm80", "sm100", "sm103", "sm120", "x86-64"}) {
-    for (const CaseLine& each : drawn(2, 200, architecture)) kinds[architecture].insert(each.text("kind") + " " + each.text("arch"));
+    for (const CaseLine& each : drawn(2, 200, architecture))
+      kinds[architecture].insert(each.text("kind") + " " + each.text("arch"));
   }
   EXPECT_EQ(kinds["sm80"], (std::set<std::string>{"bf16 sm80", "f16 sm80"}));
-  EXPECT_EQ(kinds["sm100"], (std::set<std::string>{"bf16 sm100", "f16 sm100", "fp8_per_tensor sm100", "mxfp8 sm100", "nvfp4 sm100"}));
+  EXPECT_EQ(kinds["sm100"],
+            (std::set<std::string>{"bf16 sm100", "f16 sm100", "fp8_per_tensor sm100", "mxfp8 sm100", "nvfp4 sm100"}));
   EXPECT_EQ(kinds["sm103"], kinds["sm100"]);
   EXPECT_TRUE(kinds["sm120"].count("nvfp4 sm120"));
   EXPECT_EQ(kinds["x86-64"].size(), 6u);

@@ -45,7 +45,8 @@ TEST(Remaining, QuantizeMeetsEveryResidueInBothDirections) {
   for (const CaseLine& line : standard()) {
     if (line.op != "quantize" || line.text("direction") != "both" || (line.has("noop") && line.real("noop") == 1)) continue;
     columns[line.text("recipe")].insert(line.integer("K") % 128);
-    if (line.has("splits") && line.splits().size() > 1) rows[line.text("recipe")].insert((rows_of(line) + line.integer("extra_rows")) % 128);
+    if (line.has("splits") && line.splits().size() > 1)
+      rows[line.text("recipe")].insert((rows_of(line) + line.integer("extra_rows")) % 128);
   }
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     const bool packed = recipe == std::string("nvfp4");  // two codes a byte, in both directions
@@ -59,7 +60,8 @@ TEST(Remaining, QuantizeMeetsEveryResidueInBothDirections) {
 TEST(Remaining, QuantizeMeetsLargeBesideLarge) {
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     const auto is = [&](const CaseLine& line, std::int64_t rows, std::int64_t columns) {
-      return line.text("recipe") == recipe && line.text("direction") == "both" && rows_of(line) > rows && line.integer("K") > columns;
+      return line.text("recipe") == recipe && line.text("direction") == "both" && rows_of(line) > rows &&
+             line.integer("K") > columns;
     };
     EXPECT_TRUE(any_line(standard(), "quantize", [&](const CaseLine& line) { return is(line, 128, 2048); })) << recipe;
     EXPECT_TRUE(any_line(standard(), "quantize", [&](const CaseLine& line) { return is(line, 2048, 128); })) << recipe;
@@ -112,13 +114,14 @@ TEST(Remaining, ProductsMeetEveryDepth) {
 
 TEST(Remaining, ProductsMeetLargeBesideLarge) {
   for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
-    const auto met = [&](const std::function<bool(std::int64_t groups, std::int64_t rows, std::int64_t N, std::int64_t K)>& large) {
-      return any_line(standard(), "grouped_gemm", [&](const CaseLine& line) {
-        const std::vector<std::int64_t> splits = line.splits();
-        return line.text("kind") == kind &&
-               large(static_cast<std::int64_t>(splits.size()), largest(splits), line.integer("N"), line.integer("K"));
-      });
-    };
+    const auto met =
+        [&](const std::function<bool(std::int64_t groups, std::int64_t rows, std::int64_t N, std::int64_t K)>& large) {
+          return any_line(standard(), "grouped_gemm", [&](const CaseLine& line) {
+            const std::vector<std::int64_t> splits = line.splits();
+            return line.text("kind") == kind &&
+                   large(static_cast<std::int64_t>(splits.size()), largest(splits), line.integer("N"), line.integer("K"));
+          });
+        };
     using I = std::int64_t;
     EXPECT_TRUE(met([](I, I, I N, I K) { return K > 1024 && N > 256; })) << kind;
     EXPECT_TRUE(met([](I, I, I N, I K) { return N > 1024 && K > 256; })) << kind;
@@ -137,7 +140,8 @@ TEST(Remaining, LayersMeetEachLargeLengthWithEachRecipe) {
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
     for (const char* recipe : {"none", "tensor_current", "tensor_delayed", "fp8_block", "mxfp8", "nvfp4"}) {
       const auto met = [&](const auto& length) {
-        return any_line(standard(), op, [&](const CaseLine& line) { return line.text("recipe") == recipe && length(line) > 512; });
+        return any_line(standard(), op,
+                        [&](const CaseLine& line) { return line.text("recipe") == recipe && length(line) > 512; });
       };
       EXPECT_TRUE(met([](const CaseLine& line) { return rows_of(line); })) << op << " " << recipe;
       EXPECT_TRUE(met([](const CaseLine& line) { return line.integer("N"); })) << op << " " << recipe;
@@ -151,7 +155,8 @@ TEST(Remaining, FullMeetsLargeTensors) {
   const auto elements = [](const CaseLine& line) { return rows_of(line) * line.integer("K"); };
   EXPECT_TRUE(any_line(full(), "quantize", [&](const CaseLine& line) { return elements(line) > 1 << 22; }));
   EXPECT_TRUE(any_line(full(), "dequantize", [&](const CaseLine& line) { return elements(line) > 1 << 22; }));
-  EXPECT_TRUE(any_line(full(), "quantize", [&](const CaseLine& line) { return line.text("x_type") == "f32" && elements(line) * 4 > 8 << 20; }));
+  EXPECT_TRUE(any_line(full(), "quantize",
+                       [&](const CaseLine& line) { return line.text("x_type") == "f32" && elements(line) * 4 > 8 << 20; }));
   EXPECT_TRUE(any_line(full(), "grouped_gemm", [](const CaseLine& line) {
     return line.text("layout") == "TN" && rows_of(line) * line.integer("N") > 1 << 20;
   }));
@@ -169,7 +174,8 @@ TEST(Remaining, OffsetsMeetManyGroupsAndSumsThatNoDoubleHolds) {
     __int128 offset = 0;
     for (std::size_t i = 0; i < first.size(); ++i) {
       offset += static_cast<__int128>(first[i]) * last[i];
-      if (offset < INT64_MAX && static_cast<__int128>(static_cast<double>(static_cast<std::int64_t>(offset))) != offset) beyond.insert(line.op);
+      if (offset < INT64_MAX && static_cast<__int128>(static_cast<double>(static_cast<std::int64_t>(offset))) != offset)
+        beyond.insert(line.op);
     }
   }
   for (const char* op : {"splits_to_offsets", "splits_to_offsets_multi", "splits_to_offsets_2d"}) {
@@ -180,14 +186,16 @@ TEST(Remaining, OffsetsMeetManyGroupsAndSumsThatNoDoubleHolds) {
 
 TEST(Remaining, GraphsAreLaunchedMoreThan32Times) {
   for (const char* op : {"grouped_gemm", "quantize", "splits_to_offsets", "scenario"}) {
-    EXPECT_TRUE(any_line(standard(), op, [](const CaseLine& line) { return line.has("replay") && replay_plan(line).count > 32; })) << op;
+    EXPECT_TRUE(any_line(standard(), op, [](const CaseLine& line) { return line.has("replay") && replay_plan(line).count > 32; }))
+        << op;
   }
 }
 
 TEST(Remaining, FactorsAreSubnormalAndDifferFromGroupToGroup) {
   const auto subnormal = [](double value) { return value != 0 && std::fabs(value) < 0x1p-126; };
   for (const char* recipe : {"tensor_current", "block_1x128", "block_128x128"}) {
-    EXPECT_TRUE(any_line(standard(), "quantize", [&](const CaseLine& line) { return line.text("recipe") == recipe && subnormal(line.real("eps")); }));
+    EXPECT_TRUE(any_line(standard(), "quantize",
+                         [&](const CaseLine& line) { return line.text("recipe") == recipe && subnormal(line.real("eps")); }));
   }
   for (const char* key : {"alpha", "beta"}) {
     for (const bool one_a_group : {false, true}) {
@@ -207,12 +215,14 @@ TEST(Remaining, FactorsAreSubnormalAndDifferFromGroupToGroup) {
 
 // A skip flag of 1 beside every option, and so beside every optional input and output that options make.
 TEST(Remaining, TheSkipFlagMeetsEveryOptionOfQuantize) {
-  for (const char* key : {"recipe", "x_type", "otype", "pow2", "direction", "outputs", "scale_layout", "two_dimensional", "hadamard",
-                          "stochastic", "four_over_six", "e4m3_max", "amax", "scales", "dbias"}) {
+  for (const char* key : {"recipe", "x_type", "otype", "pow2", "direction", "outputs", "scale_layout", "two_dimensional",
+                          "hadamard", "stochastic", "four_over_six", "e4m3_max", "amax", "scales", "dbias"}) {
     for (const std::string_view value : words_of(find_key(*find_op("quantize"), key)->allowed)) {
-      EXPECT_TRUE(any_line(standard(), "quantize", [&](const CaseLine& line) {
-        return line.has("noop") && line.real("noop") == 1 && line.has(key) && line.text(key) == value;
-      })) << key << "=" << value;
+      EXPECT_TRUE(any_line(standard(), "quantize",
+                           [&](const CaseLine& line) {
+                             return line.has("noop") && line.real("noop") == 1 && line.has(key) && line.text(key) == value;
+                           }))
+          << key << "=" << value;
     }
   }
   // Random bytes of either direction, which are inputs of their own.

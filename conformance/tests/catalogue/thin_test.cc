@@ -30,7 +30,8 @@ void look(const CaseLine& line, std::set<std::string>& met) {
   }
   const bool by_16 = line.op == "grouped_gemm" && (line.text("kind") == "mxfp8" || line.text("kind") == "nvfp4");
   for (const auto& [name, length] : lengths) {
-    const bool thin = std::all_of(lengths.begin(), lengths.end(), [&](const auto& other) { return other.first == name || other.second <= (by_16 ? 16 : 8); });
+    const bool thin = std::all_of(lengths.begin(), lengths.end(),
+                                  [&](const auto& other) { return other.first == name || other.second <= (by_16 ? 16 : 8); });
     if (length > 2048 && thin) met.insert(of + " " + name);
   }
 }
@@ -44,18 +45,21 @@ TEST(Standard, MeetsEveryLengthLongAlone) {
   for (const char* recipe : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     for (const char* length : {"R", "K"}) {
       expected.insert(std::string("quantize ") + recipe + " both " + length);
-      for (const char* direction : {"rowwise", "columnwise"}) expected.insert(std::string("dequantize ") + recipe + " " + direction + " " + length);
+      for (const char* direction : {"rowwise", "columnwise"})
+        expected.insert(std::string("dequantize ") + recipe + " " + direction + " " + length);
     }
   }
   for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block", "mxfp8", "nvfp4"}) {
     for (const char* layout : {"TN", "NN", "NT"}) {
-      for (const char* length : {"R", "N", "K"}) expected.insert(std::string("grouped_gemm ") + kind + " " + layout + " " + length);
+      for (const char* length : {"R", "N", "K"})
+        expected.insert(std::string("grouped_gemm ") + kind + " " + layout + " " + length);
     }
   }
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
     for (const char* length : {"R", "N", "K"}) expected.insert(std::string(op) + " " + length);
   }
-  for (const char* of : {"swizzle mxfp8 rowwise", "swizzle nvfp4 rowwise", "unswizzle mxfp8 rowwise", "unswizzle nvfp4 rowwise", "grouped_dbias"}) {
+  for (const char* of : {"swizzle mxfp8 rowwise", "swizzle nvfp4 rowwise", "unswizzle mxfp8 rowwise", "unswizzle nvfp4 rowwise",
+                         "grouped_dbias"}) {
     for (const char* length : {"R", "K"}) expected.insert(std::string(of) + " " + length);
   }
   for (const char* length : {"tensors", "length"}) expected.insert(std::string("delayed_update ") + length);
@@ -66,13 +70,16 @@ TEST(Standard, MeetsEveryLengthLongAlone) {
 TEST(Standard, GivesScalesOfBothSigns) {
   std::set<std::string> met;
   for (const CaseLine& line : catalogue(Profile::standard)) {
-    if (line.op == "scenario" || find_key(*find_op(line.op), "scales") == nullptr || !line.has("scales") || line.text("scales") != "negative") continue;
+    if (line.op == "scenario" || find_key(*find_op(line.op), "scales") == nullptr || !line.has("scales") ||
+        line.text("scales") != "negative")
+      continue;
     const Case made = generate(line);
     for (const auto& [name, tensor] : made.in) {
       if (!name.ends_with("scale_inv") && name != "scale") continue;
       bool plus = false, minus = false;
       for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-        const std::uint32_t code = tensor.type == Format::f32 ? tensor.as<std::uint32_t>()[i] : std::uint32_t{tensor.as<std::uint8_t>()[i]} << 24;
+        const std::uint32_t code =
+            tensor.type == Format::f32 ? tensor.as<std::uint32_t>()[i] : std::uint32_t{tensor.as<std::uint8_t>()[i]} << 24;
         if ((code & 0x7fff'ffff) == 0 || (code & 0x7f00'0000) == 0x7f00'0000) continue;  // zeros and NaN of padding
         (code >> 31 != 0 ? minus : plus) = true;
       }

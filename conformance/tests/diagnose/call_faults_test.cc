@@ -6,6 +6,9 @@
 
 #include "conformance/tests/diagnose/planted.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
-#include "conformance/judge/compare/compare.h"
 #include "conformance/diagnose/hints/hints.h"
+#include "conformance/judge/compare/compare.h"
 #include "conformance/tests/judge/words.h"
 
 namespace assay::conformance {

@@ -6,11 +6,11 @@
 #include <regex>
 #include <set>
 
-#include "conformance/generate/generator.h"
 #include "conformance/diagnose/other_calls/hypothesis.h"
 #include "conformance/diagnose/other_calls/nvfp4_rules.h"
 #include "conformance/diagnose/other_calls/product_ways.h"
 #include "conformance/diagnose/other_calls/quantize_rules.h"
+#include "conformance/generate/generator.h"
 #include "conformance/ops/product.h"
 
 namespace assay::conformance::diagnosis {
@@ -32,7 +32,8 @@ std::set<std::string> of_tables() {
   for (const NamedRules& each : quantize_rules()) texts.insert(pattern_of(each.text));
   for (const NamedNvfp4Rules& each : nvfp4_rules()) texts.insert(pattern_of(each.text));
   for (const char* line : {"grouped_gemm kind=f16 alpha=0.5 beta=0.5 bias=1 d_type=f16 splits=20,30 N=24 K=77 seed=1",
-                           "grouped_gemm kind=fp8_per_tensor layout=NT alpha=0.5 beta=0.5 splits=20,30 N=24 K=72 seed=2", "grouped_gemm kind=fp8_block splits=20,30 N=24 K=300 seed=3"}) {
+                           "grouped_gemm kind=fp8_per_tensor layout=NT alpha=0.5 beta=0.5 splits=20,30 N=24 K=72 seed=2",
+                           "grouped_gemm kind=fp8_block splits=20,30 N=24 K=300 seed=3"}) {
     Case problem = generate(parse_case_line(line));
     visit_product(Request::of(problem), [&](const GroupedGemmProblem& product, void* d) {
       const ProductWay right(view_of(product, d), rows_of(product), columns_of(product));

@@ -47,7 +47,7 @@ constexpr const char* kCodes = "quantize recipe=mxfp8 splits=256,0,131 K=256";
 constexpr const char* kNibbles = "quantize recipe=nvfp4 splits=128,64 K=128";
 constexpr const char* kProduct = "grouped_gemm kind=bf16 d_type=f32 splits=128,96 N=256 K=8";
 constexpr const char* kShort = "grouped_gemm kind=bf16 splits=128,96 N=256 K=8";
-constexpr const char* kRowScales = "quantize recipe=block_1x128 splits=96,64 K=512";            // [4, 96] and [4, 64]
+constexpr const char* kRowScales = "quantize recipe=block_1x128 splits=96,64 K=512";                   // [4, 96] and [4, 64]
 constexpr const char* kSwizzled = "quantize recipe=mxfp8 scale_layout=swizzled splits=256,128 K=512";  // [256, 16] and [128, 16]
 constexpr const char* kColumnSwizzled = "quantize recipe=mxfp8 direction=columnwise scale_layout=swizzled splits=256,128 K=512";
 constexpr const char* kPlain = "quantize recipe=mxfp8 splits=256,128 K=512";

@@ -14,7 +14,9 @@ struct Damage {
   void (*apply)(std::uint8_t* bytes, std::int64_t count, int width, std::mt19937_64& draw);
 };
 
-void flip_one_bit(std::uint8_t* bytes, std::int64_t count, int, std::mt19937_64& draw) { bytes[draw() % static_cast<std::uint64_t>(count)] ^= 1 << draw() % 8; }
+void flip_one_bit(std::uint8_t* bytes, std::int64_t count, int, std::mt19937_64& draw) {
+  bytes[draw() % static_cast<std::uint64_t>(count)] ^= 1 << draw() % 8;
+}
 void flip_bits_of_three(std::uint8_t* bytes, std::int64_t count, int width, std::mt19937_64& draw) {
   for (int i = 0; i < 3; ++i) flip_one_bit(bytes, count, width, draw);
 }
@@ -38,13 +40,16 @@ void lost_words(std::uint8_t* bytes, std::int64_t count, int width, std::mt19937
 void exchanged_words(std::uint8_t* bytes, std::int64_t count, int width, std::mt19937_64& draw) {
   for (int i = 0; i < 40; ++i) {
     const auto words = static_cast<std::uint64_t>(count / width);
-    std::uint8_t *one = bytes + draw() % words * static_cast<std::uint64_t>(width), *other = bytes + draw() % words * static_cast<std::uint64_t>(width);
+    std::uint8_t *one = bytes + draw() % words * static_cast<std::uint64_t>(width),
+                 *other = bytes + draw() % words * static_cast<std::uint64_t>(width);
     std::swap_ranges(one, one + width, other);
   }
 }
 
-constexpr Damage kDamages[] = {{"flip_one_bit", flip_one_bit}, {"flip_bits_of_three", flip_bits_of_three}, {"flip_last_bits", flip_last_bits},
-                               {"random_words", random_words}, {"all_random", all_random}, {"lost_words", lost_words}, {"exchanged_words", exchanged_words}};
+constexpr Damage kDamages[] = {{"flip_one_bit", flip_one_bit},      {"flip_bits_of_three", flip_bits_of_three},
+                               {"flip_last_bits", flip_last_bits},  {"random_words", random_words},
+                               {"all_random", all_random},          {"lost_words", lost_words},
+                               {"exchanged_words", exchanged_words}};
 
 struct Target {
   const char* line;
@@ -77,12 +82,15 @@ TEST(NoExplanation, IsGivenForDamageOfNoOrder) {
   for (const Target& target : kTargets) {
     for (const Damage& damage : kDamages) {
       const auto seed = draw();
-      const std::string text = planted::failure(target.line, [&](const assay_call& call) {
-        std::mt19937_64 same(seed);  // in both runs
-        const assay_tensor& output = tensor(call, target.output);
-        const int width = std::max(1, bits_of(static_cast<Format>(output.dtype)) / 8);
-        damage.apply(static_cast<std::uint8_t*>(output.data), output.bytes, width, same);
-      }, target.states);
+      const std::string text = planted::failure(
+          target.line,
+          [&](const assay_call& call) {
+            std::mt19937_64 same(seed);  // in both runs
+            const assay_tensor& output = tensor(call, target.output);
+            const int width = std::max(1, bits_of(static_cast<Format>(output.dtype)) / 8);
+            damage.apply(static_cast<std::uint8_t*>(output.data), output.bytes, width, same);
+          },
+          target.states);
       EXPECT_FALSE(contains(hints_of(text), "of the same call")) << damage.name << "\n" << text;
     }
   }

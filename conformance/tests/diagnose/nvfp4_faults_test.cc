@@ -7,10 +7,10 @@
 #include <limits>
 #include <map>
 
-#include "conformance/generate/generator.h"
 #include "conformance/diagnose/other_calls/nvfp4_rules.h"
-#include "reference/tests/arithmetic/second_route.h"
+#include "conformance/generate/generator.h"
 #include "conformance/tests/diagnose/planted.h"
+#include "reference/tests/arithmetic/second_route.h"
 
 namespace assay::conformance {
 namespace {
@@ -45,7 +45,9 @@ int ties_up(Format type, double x) {
 
 // The scale of a block from its amax and the scale of the tensor; the value that is coded, from x, the block's scale and the
 // tensor's.
-double right_ratio(float amax, float tensor) { return f32(double{amax} * f32(double{tensor} * std::bit_cast<float>(0x3e2aaaabu))); }
+double right_ratio(float amax, float tensor) {
+  return f32(double{amax} * f32(double{tensor} * std::bit_cast<float>(0x3e2aaaabu)));
+}
 double no_tensor_scale(float amax, float) { return f32(amax / 6.0); }
 float right_product(float x, float block, float tensor) {
   const double multiplier = std::min(f32(1.0 / f32(double{block} * f32(1.0 / tensor))), std::numeric_limits<float>::max());
@@ -65,7 +67,7 @@ struct Rule {
   int (*scale)(Format type, double ratio) = nearest;
   float (*product)(float x, float block, float tensor) = right_product;
   int (*code)(Format type, double product) = nearest;
-  int nan = 7;  // the code of NaN
+  int nan = 7;                 // the code of NaN
   const char* hint = nullptr;  // null: nothing is wrong
   const char* data = "normal";
 };
@@ -83,18 +85,21 @@ TEST_P(Nvfp4MadeWrongly, AreNamed) {
     auto* codes = reinterpret_cast<std::uint8_t*>(bytes(call, "rowwise_data"));
     auto* scales = reinterpret_cast<std::uint8_t*>(bytes(call, "rowwise_scale_inv"));
     float largest = 0;
-    for (std::int64_t i = 0; i < kRows * kColumns; ++i) if (std::fabs(x[i]) > largest) largest = std::fabs(x[i]);
+    for (std::int64_t i = 0; i < kRows * kColumns; ++i)
+      if (std::fabs(x[i]) > largest) largest = std::fabs(x[i]);
     const float tensor = rule.tensor(f32(6.0 * 448 / largest));
     for (std::int64_t r = 0; r < kRows; ++r) {
       for (std::int64_t b = 0; b < kBlocks; ++b) {
         const float* block = x + r * kColumns + b * 16;
         float amax = 0;
-        for (int i = 0; i < 16; ++i) if (std::fabs(block[i]) > amax) amax = std::fabs(block[i]);
+        for (int i = 0; i < 16; ++i)
+          if (std::fabs(block[i]) > amax) amax = std::fabs(block[i]);
         const int scale = rule.scale(Format::e4m3, rule.ratio(amax, tensor));
         scales[r * kPadded + b] = static_cast<std::uint8_t>(scale);
         for (int i = 0; i < 16; ++i) {
           const float product = rule.product(block[i], f32(value(Format::e4m3, scale)), tensor);
-          const int code = std::isnan(product) ? rule.nan : rule.code(Format::e2m1, std::fabs(product)) | (std::signbit(product) ? 8 : 0);
+          const int code =
+              std::isnan(product) ? rule.nan : rule.code(Format::e2m1, std::fabs(product)) | (std::signbit(product) ? 8 : 0);
           std::uint8_t& byte = codes[(r * kColumns + b * 16 + i) / 2];
           byte = static_cast<std::uint8_t>(i % 2 == 0 ? (byte & 0xf0) | code : (byte & 0x0f) | code << 4);
         }
@@ -108,6 +113,7 @@ TEST_P(Nvfp4MadeWrongly, AreNamed) {
   }
 }
 
+// clang-format off
 const Rule kFaults[] = {
     {.name = "right"},
     {.name = "codes_toward_zero", .code = below, .hint = "with codes rounded toward zero"},
@@ -122,7 +128,9 @@ const Rule kFaults[] = {
     {.name = "tensor_scale_cut", .tensor = power_below, .hint = "with the tensor's scale cut to a power of two"},
     {.name = "tensor_scale_one", .tensor = always_one, .hint = "with the tensor's scale taken as 1"},
 };
-INSTANTIATE_TEST_SUITE_P(Diagnosis, Nvfp4MadeWrongly, testing::ValuesIn(kFaults), [](const auto& info) { return std::string(info.param.name); });
+// clang-format on
+INSTANTIATE_TEST_SUITE_P(Diagnosis, Nvfp4MadeWrongly, testing::ValuesIn(kFaults),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // ---- Four over six ----------------------------------------------------------------------------------------------------
 
@@ -160,7 +168,8 @@ Coded coded(const float* block, int scale, float tensor, float largest, bool squ
 TEST_P(FourOverSixMadeWrongly, AreNamed) {
   const ChoiceFault& fault = GetParam();
   constexpr std::int64_t kRows = 96, kColumns = 112, kBlocks = kColumns / 16, kPadded = 8;
-  const std::string line = std::string("quantize recipe=nvfp4 x_type=f32 direction=rowwise e4m3_max=256 R=96 K=112 ") + fault.words;
+  const std::string line =
+      std::string("quantize recipe=nvfp4 x_type=f32 direction=rowwise e4m3_max=256 R=96 K=112 ") + fault.words;
   const std::string text = planted::failure(line, [&](const assay_call& call) {
     const auto* x = reinterpret_cast<const float*>(bytes(call, "x"));
     auto* codes = reinterpret_cast<std::uint8_t*>(bytes(call, "rowwise_data"));
@@ -174,7 +183,8 @@ TEST_P(FourOverSixMadeWrongly, AreNamed) {
         float amax = 0;
         for (int i = 0; i < 16; ++i) amax = std::max(amax, std::fabs(block[i]));
         const float base = f32(double{f32(amax / 6.0)} * tensor);
-        const int of_four = nearest(Format::e4m3, std::min(448.0, double{f32(base * 1.5)})), of_six = nearest(Format::e4m3, std::min(448.0f, base));
+        const int of_four = nearest(Format::e4m3, std::min(448.0, double{f32(base * 1.5)})),
+                  of_six = nearest(Format::e4m3, std::min(448.0f, base));
         const bool squared = line.find("=mse") != line.npos;
         const Coded four = coded(block, of_four, tensor, largest, squared), six = coded(block, of_six, tensor, largest, squared);
         const bool takes_four = fault.choice == Choice::four || (fault.choice != Choice::six && four.error < six.error) ||
@@ -195,6 +205,7 @@ TEST_P(FourOverSixMadeWrongly, AreNamed) {
   }
 }
 
+// clang-format off
 const ChoiceFault kChoiceFaults[] = {
     {"right_by_mae", "four_over_six=mae data=normal seed=62", Choice::by_error, nullptr},
     {"right_by_mse", "four_over_six=mse data=normal seed=62", Choice::by_error, nullptr},
@@ -203,7 +214,9 @@ const ChoiceFault kChoiceFaults[] = {
     {"six_always", "four_over_six=mse data=normal seed=62", Choice::six, "with the scale for 6 always"},
     {"four_where_equal", "four_over_six=mae data=adversarial_four_over_six seed=63", Choice::four_where_equal, "with the scale for 4 where both errors are equal"},
 };
-INSTANTIATE_TEST_SUITE_P(Diagnosis, FourOverSixMadeWrongly, testing::ValuesIn(kChoiceFaults), [](const auto& info) { return std::string(info.param.name); });
+// clang-format on
+INSTANTIATE_TEST_SUITE_P(Diagnosis, FourOverSixMadeWrongly, testing::ValuesIn(kChoiceFaults),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // ---- The transformed columns ------------------------------------------------------------------------------------------
 
@@ -229,25 +242,27 @@ TEST(Nvfp4Columns, WithTheAmaxOfXAreNamed) {
 
 // Small whole numbers: a sum of 16 is exact in any order, and a quarter of it is a bf16.
 TEST(Nvfp4Columns, TransformedAlongTheRowsAreNamed) {
-  const std::string text = planted::failure("quantize recipe=nvfp4 hadamard=1 sign_mask=77 R=96 K=64 data=integers seed=65", [](const assay_call& call) {
-    const std::vector<float> x = values_of_x(call);
-    std::vector<std::uint16_t> y(x.size());
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      double sum = 0;
-      for (int k = 0; k < 16; ++k) {
-        const bool minus = (77 >> k & 1) != (std::popcount(i % 16 & static_cast<unsigned>(k)) & 1);
-        sum += (minus ? -0.25 : 0.25) * x[i / 16 * 16 + static_cast<std::size_t>(k)];
-      }
-      y[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(f32(sum)) >> 16);
-      ASSERT_EQ(value(Format::bf16, y[i]), sum);
-    }
-    const auto give = [&](Request& request) {
-      request.attributes["hadamard"] = std::int64_t{0};
-      request.attributes.erase("sign_mask");
-      request.in["x"].data = y.data();
-    };
-    for (const char* output : {"columnwise_amax", "columnwise_scale_inv", "columnwise_data"}) planted::spoil(call, output, give);
-  });
+  const std::string text = planted::failure(
+      "quantize recipe=nvfp4 hadamard=1 sign_mask=77 R=96 K=64 data=integers seed=65", [](const assay_call& call) {
+        const std::vector<float> x = values_of_x(call);
+        std::vector<std::uint16_t> y(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          double sum = 0;
+          for (int k = 0; k < 16; ++k) {
+            const bool minus = (77 >> k & 1) != (std::popcount(i % 16 & static_cast<unsigned>(k)) & 1);
+            sum += (minus ? -0.25 : 0.25) * x[i / 16 * 16 + static_cast<std::size_t>(k)];
+          }
+          y[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(f32(sum)) >> 16);
+          ASSERT_EQ(value(Format::bf16, y[i]), sum);
+        }
+        const auto give = [&](Request& request) {
+          request.attributes["hadamard"] = std::int64_t{0};
+          request.attributes.erase("sign_mask");
+          request.in["x"].data = y.data();
+        };
+        for (const char* output : {"columnwise_amax", "columnwise_scale_inv", "columnwise_data"})
+          planted::spoil(call, output, give);
+      });
   EXPECT_TRUE(contains(hints_of(text), "with the transform along the rows, not down the columns")) << text;
 }
 
@@ -269,15 +284,17 @@ TEST(Nvfp4Columns, WithRandomBytesInTheOrderOfXAreNamed) {
 
 // With no rule changed the loops of the diagnosis give what the reference gives, whatever the options.
 TEST(Nvfp4Rules, ThatAreRightChangeNothing) {
-  for (const char* words : {"", "x_type=f32 stochastic=1", "two_dimensional=1 four_over_six=mse", "four_over_six=mae e4m3_max=256 scale_layout=swizzled",
-                            "hadamard=1 sign_mask=45576 stochastic=1", "hadamard=1", "amax=apart two_dimensional=1", "amax=single",
-                            "zero_sign=positive data=every_special"}) {
+  for (const char* words :
+       {"", "x_type=f32 stochastic=1", "two_dimensional=1 four_over_six=mse",
+        "four_over_six=mae e4m3_max=256 scale_layout=swizzled", "hadamard=1 sign_mask=45576 stochastic=1", "hadamard=1",
+        "amax=apart two_dimensional=1", "amax=single", "zero_sign=positive data=every_special"}) {
     const CaseLine line = parse_case_line(std::string("quantize recipe=nvfp4 splits=18,0,34,16 K=48 seed=3 ") + words);
     Case problem = generate(line);
     Request request = Request::of(problem);
     std::map<std::string, Tensor> right;
     for (const OutputSpec& spec : outputs_of(request)) right.emplace(spec.name, make_tensor(spec.type, spec.shape));
-    for (auto& [name, tensor] : right) request.out[name] = {tensor.type, tensor.shape, tensor.bytes.data(), static_cast<std::int64_t>(tensor.bytes.size())};
+    for (auto& [name, tensor] : right)
+      request.out[name] = {tensor.type, tensor.shape, tensor.bytes.data(), static_cast<std::int64_t>(tensor.bytes.size())};
     answer(request, Layer::scalar);
     const auto written = written_bytes(request);
     for (const char* output : {"rowwise_data", "rowwise_scale_inv", "columnwise_data", "columnwise_scale_inv"}) {
@@ -287,7 +304,8 @@ TEST(Nvfp4Rules, ThatAreRightChangeNothing) {
       ASSERT_TRUE(made.has_value());
       int wrong = 0;
       for (std::size_t i = 0; i < other.bytes.size(); ++i) {
-        const bool padding = std::string(output).ends_with("scale_inv") && right.at(output).bytes[i] == std::byte{0} && made->bytes[i] == std::byte{0x5a};
+        const bool padding = std::string(output).ends_with("scale_inv") && right.at(output).bytes[i] == std::byte{0} &&
+                             made->bytes[i] == std::byte{0x5a};
         wrong += written.at(output)[i] != 0 && !padding && made->bytes[i] != right.at(output).bytes[i];
       }
       EXPECT_EQ(wrong, 0) << words << " " << output;

@@ -6,11 +6,14 @@
 #include <cmath>
 
 #include "conformance/ops/grouped_gemm.h"
-#include "reference/tests/arithmetic/second_route.h"
 #include "conformance/tests/diagnose/planted.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/f16.h"
 #include "reference/gemm/problem.h"
+#include "reference/tests/arithmetic/second_route.h"
+
+// Tables, one row per line.
+// clang-format off
 
 namespace assay::conformance {
 namespace {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "conformance/ops/grouped_gemm.h"
-#include "reference/tests/arithmetic/second_route.h"
 #include "conformance/tests/judge/rogue_backend.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/f16.h"
 #include "reference/gemm/problem.h"
+#include "reference/tests/arithmetic/second_route.h"
 
 namespace assay::conformance::models {
 
@@ -93,12 +93,13 @@ struct Model {
   // The sum of one block of products: all of K, but for kind block, whose scales come from outside.
   std::function<double(const double*, std::size_t)> sum = exact;
   std::function<void(Products&)> spoil = {};  // before summing: products dropped, repeated
-  double times = 1;                      // of the whole sum
-  int neighbour = 0;                     // the rows operand's scale is that of so many blocks further on
-  bool only_fp22 = false;                // legal where the hardware has FP22 sums
+  double times = 1;                           // of the whole sum
+  int neighbour = 0;                          // the rows operand's scale is that of so many blocks further on
+  bool only_fp22 = false;                     // legal where the hardware has FP22 sums
 };
 
 inline std::vector<Model> right_models() {
+  // clang-format off
   std::vector<Model> models{
       {"f32 sums, a product at a time", chain},
       {"the same from the end", [](const double* p, std::size_t n) { std::vector<double> q(p, p + n); std::reverse(q.begin(), q.end()); return chain(q.data(), n); }},
@@ -114,6 +115,7 @@ inline std::vector<Model> right_models() {
       {"steps of 32, F = 25", [](const double* p, std::size_t n) { return fused(p, n, 32, 25, 23); }},
       {"slices of 64 in f32", [](const double* p, std::size_t n) { return by_stretches(p, n, 64, [](const double* q, std::size_t m) { return fused(q, m, 16, 25, 23); }); }},
   };
+  // clang-format on
   for (const std::size_t length : {std::size_t{16}, std::size_t{32}}) {
     for (const std::size_t interval : {std::size_t{0}, std::size_t{128}, std::size_t{256}}) {
       Model model;
@@ -130,6 +132,7 @@ inline std::vector<Model> right_models() {
 }
 
 inline std::vector<Model> wrong_models() {
+  // clang-format off
   std::vector<Model> models{
       {"bf16 sums every 16", [](const double* p, std::size_t n) { return rounded_every_16(p, n, to_bf16); }},
       {"f16 sums every 16", [](const double* p, std::size_t n) { return rounded_every_16(p, n, to_f16); }},
@@ -144,6 +147,7 @@ inline std::vector<Model> wrong_models() {
        }},
       {"scales of the next block", exact, {}, 1, 1},
   };
+  // clang-format on
   for (const std::size_t tail : {1, 16, 32, 128}) {
     models.push_back({"without the last " + std::to_string(tail), exact, [tail](Products& p) {
                         if (p.value.size() <= tail) return;
@@ -169,14 +173,16 @@ inline double outside_scale(const OperandView& operand, std::int64_t i, std::int
 }
 
 inline double stored(Format type, const void* base, std::int64_t at) {
-  return type == Format::f32 ? static_cast<const float*>(base)[at] : second_route::value_of(type, static_cast<const std::uint16_t*>(base)[at]);
+  return type == Format::f32 ? static_cast<const float*>(base)[at]
+                             : second_route::value_of(type, static_cast<const std::uint16_t*>(base)[at]);
 }
 
 inline void store(Format type, void* base, std::int64_t at, double value) {
   if (type == Format::f32) {
     static_cast<float*>(base)[at] = static_cast<float>(value);
   } else {
-    static_cast<std::uint16_t*>(base)[at] = static_cast<std::uint16_t>(type == Format::bf16 ? scalar::encode_bf16(static_cast<float>(value)) : scalar::encode_f16(static_cast<float>(value)));
+    static_cast<std::uint16_t*>(base)[at] = static_cast<std::uint16_t>(
+        type == Format::bf16 ? scalar::encode_bf16(static_cast<float>(value)) : scalar::encode_f16(static_cast<float>(value)));
   }
 }
 
@@ -195,8 +201,11 @@ inline std::vector<Products> products_of(const GroupedGemmView& view, int neighb
       for (std::int64_t j = 0; j < group.n; ++j) {
         Products& products = all.emplace_back();
         for (std::int64_t k = 0; k < group.depth; ++k) {
-          products.value.push_back(rows[static_cast<std::size_t>(i * group.depth + k)] * columns[static_cast<std::size_t>(j * group.depth + k)]);
-          products.scale.push_back(view.kind == GemmKind::fp8_block ? outside_scale(group.rows, i, k, neighbour) * outside_scale(group.columns, j, k, 0) : 1);
+          products.value.push_back(rows[static_cast<std::size_t>(i * group.depth + k)] *
+                                   columns[static_cast<std::size_t>(j * group.depth + k)]);
+          products.scale.push_back(view.kind == GemmKind::fp8_block
+                                       ? outside_scale(group.rows, i, k, neighbour) * outside_scale(group.columns, j, k, 0)
+                                       : 1);
         }
       }
     }
@@ -225,9 +234,11 @@ inline void multiply(const Model& model, const GroupedGemmView& view, const std:
         products = &spoilt;
       }
       double acc = 0;
-      const std::size_t count = products->value.size(), length = view.kind == GemmKind::fp8_block ? 128 : std::max<std::size_t>(count, 1);
+      const std::size_t count = products->value.size(),
+                        length = view.kind == GemmKind::fp8_block ? 128 : std::max<std::size_t>(count, 1);
       for (std::size_t first = 0; first < count; first += length) {
-        acc = static_cast<float>(acc + model.sum(products->value.data() + first, std::min(length, count - first)) * products->scale[first]);
+        acc = static_cast<float>(acc + model.sum(products->value.data() + first, std::min(length, count - first)) *
+                                           products->scale[first]);
       }
       double value = static_cast<float>(acc * model.times * factor);
       if (group.beta != 0) value = static_cast<float>(value + static_cast<double>(group.beta) * stored(view.d_type, view.c, at));

@@ -5,6 +5,9 @@
 #include "conformance/generate/replay_steps.h"
 #include "conformance/tests/diagnose/planted.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

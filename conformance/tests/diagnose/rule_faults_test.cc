@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "reference/tests/arithmetic/second_route.h"
 #include "conformance/tests/diagnose/planted.h"
+#include "reference/tests/arithmetic/second_route.h"
 
 namespace assay::conformance {
 namespace {
@@ -22,7 +22,9 @@ int code_below(Format type, double x) {
   while (code < largest_code(type) && magnitude(type, code + 1) <= std::fabs(x)) ++code;
   return code;
 }
-std::uint8_t toward_zero(Format type, double x) { return static_cast<std::uint8_t>(code_below(type, x) | (std::signbit(x) ? 0x80 : 0)); }
+std::uint8_t toward_zero(Format type, double x) {
+  return static_cast<std::uint8_t>(code_below(type, x) | (std::signbit(x) ? 0x80 : 0));
+}
 std::uint8_t ties_away(Format type, double x) {
   const int low = code_below(type, x);
   const bool up = low < largest_code(type) && std::fabs(x) - magnitude(type, low) >= magnitude(type, low + 1) - std::fabs(x);
@@ -30,7 +32,8 @@ std::uint8_t ties_away(Format type, double x) {
 }
 std::uint8_t nearest(Format type, double x) {
   const int low = code_below(type, x);
-  const double down = std::fabs(x) - magnitude(type, low), rest = low < largest_code(type) ? magnitude(type, low + 1) - std::fabs(x) : INFINITY;
+  const double down = std::fabs(x) - magnitude(type, low),
+               rest = low < largest_code(type) ? magnitude(type, low + 1) - std::fabs(x) : INFINITY;
   const bool up = rest < down || (rest == down && low % 2 == 1);
   return static_cast<std::uint8_t>((low + (up ? 1 : 0)) | (std::signbit(x) ? 0x80 : 0));
 }
@@ -67,12 +70,14 @@ TEST_P(CodesMadeWrongly, AreNamed) {
     const assay_tensor &x = tensor(call, "x"), &data = tensor(call, "rowwise_data");
     const float scale = *reinterpret_cast<const float*>(bytes(call, "scale"));
     for (std::int64_t at = 0; at < data.bytes; ++at) {
-      static_cast<std::uint8_t*>(data.data)[at] = fault.code(static_cast<Format>(data.dtype), static_cast<float>(x_at(x, at) * scale));
+      static_cast<std::uint8_t*>(data.data)[at] =
+          fault.code(static_cast<Format>(data.dtype), static_cast<float>(x_at(x, at) * scale));
     }
   });
   EXPECT_TRUE(contains(hints_of(text), fault.hint)) << text;
 }
 
+// clang-format off
 const CodeFault kCodeFaults[] = {
     {"toward_zero", "quantize recipe=tensor_delayed R=33 K=96 direction=rowwise seed=1", toward_zero, "with codes rounded toward zero"},
     {"toward_zero_e5m2", "quantize recipe=tensor_delayed otype=e5m2 R=33 K=96 direction=rowwise seed=2", toward_zero, "with codes rounded toward zero"},
@@ -80,7 +85,9 @@ const CodeFault kCodeFaults[] = {
     {"subnormals", "quantize recipe=tensor_delayed scales=ones R=133 K=96 direction=rowwise seed=4", without_subnormals, "with subnormal codes stored as 0"},
     {"bf16_first", "quantize recipe=tensor_delayed x_type=f32 R=133 K=96 direction=rowwise seed=5", bf16_first, "with the scaled x rounded to bf16 before its code"},
 };
-INSTANTIATE_TEST_SUITE_P(Diagnosis, CodesMadeWrongly, testing::ValuesIn(kCodeFaults), [](const auto& info) { return std::string(info.param.name); });
+// clang-format on
+INSTANTIATE_TEST_SUITE_P(Diagnosis, CodesMadeWrongly, testing::ValuesIn(kCodeFaults),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // ---- Scales ---------------------------------------------------------------------------------------------------------
 
@@ -136,7 +143,8 @@ TEST_P(ScalesMadeWrongly, AreNamed) {
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t b = 0; b < blocks; ++b) {
         std::vector<double> block;
-        for (std::int64_t c = b * fault.block; c < std::min(columns, (b + 1) * fault.block); ++c) block.push_back(x_at(x, r * columns + c));
+        for (std::int64_t c = b * fault.block; c < std::min(columns, (b + 1) * fault.block); ++c)
+          block.push_back(x_at(x, r * columns + c));
         const std::uint32_t made = fault.scale_inv(fault.amax(block.data(), static_cast<std::int64_t>(block.size())));
         if (codes) {
           static_cast<std::uint8_t*>(scales.data)[r * padded_blocks + b] = static_cast<std::uint8_t>(made);
@@ -175,7 +183,8 @@ const ScaleFault kScaleFaults[] = {
     {"codes_of_ocp", kMxLine, 32, plain, code_of_ocp, "with scales by floor(log2(amax)) - emax, as OCP has them"},
     {"codes_of_positive_alone", kMxLine, 32, positive, code_right, "with amax of positive values alone"},
 };
-INSTANTIATE_TEST_SUITE_P(Diagnosis, ScalesMadeWrongly, testing::ValuesIn(kScaleFaults), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Diagnosis, ScalesMadeWrongly, testing::ValuesIn(kScaleFaults),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // ---- Delayed scaling ------------------------------------------------------------------------------------------------
 
@@ -210,6 +219,7 @@ TEST_P(UpdatesMadeWrongly, AreNamed) {
 }
 
 constexpr const char* kUpdateLine = "delayed_update bulk=0 tensors=60 length=6 seed=10";
+// clang-format off
 const UpdateFault kUpdateFaults[] = {
     {"without_the_newest", kUpdateLine, "scale", [](const std::vector<float>& h, float, std::size_t) { return 448 / *std::max_element(h.begin() + 1, h.end()); }, "with amax of this step left out of the window"},
     {"without_the_oldest", kUpdateLine, "scale", [](const std::vector<float>& h, float, std::size_t) { return 448 / *std::max_element(h.begin(), h.end() - 1); }, "with the oldest amax left out of the window"},
@@ -221,7 +231,9 @@ const UpdateFault kUpdateFaults[] = {
     {"not_cleared", kUpdateLine, "amax_history", [](const std::vector<float>& h, float, std::size_t s) { return s == 0 || s + 1 == h.size() ? h[0] : h[s + 1]; }, "with the first row of the history not cleared"},
     {"newest_lost", kUpdateLine, "amax_history", [](const std::vector<float>& h, float, std::size_t s) { return s == 0 || s + 1 == h.size() ? 0 : h[s + 1]; }, "with 0 in place of this step's amax in the history"},
 };
-INSTANTIATE_TEST_SUITE_P(Diagnosis, UpdatesMadeWrongly, testing::ValuesIn(kUpdateFaults), [](const auto& info) { return std::string(info.param.name); });
+// clang-format on
+INSTANTIATE_TEST_SUITE_P(Diagnosis, UpdatesMadeWrongly, testing::ValuesIn(kUpdateFaults),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace assay::conformance

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <set>
 
+#include "conformance/diagnose/product_hints.h"
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
-#include "conformance/diagnose/product_hints.h"
 
 namespace assay::conformance {
 namespace {
@@ -42,7 +42,8 @@ TEST_P(ShiftedScales, AreFound) {
   Tensor& scales = shifted.in.at(fault.scales);
   const Tensor& right = problem.in.at(fault.scales);
   const std::int64_t count = right.elements();
-  for (std::int64_t i = 0; i < count; ++i) scales.as<float>()[i] = right.as<float>()[((i + fault.distance) % count + count) % count];
+  for (std::int64_t i = 0; i < count; ++i)
+    scales.as<float>()[i] = right.as<float>()[((i + fault.distance) % count + count) % count];
   const Tensor got = product_of(shifted);
 
   const ScaleFindings findings = scale_findings(Request::of(problem), got, want);
@@ -53,12 +54,14 @@ TEST_P(ShiftedScales, AreFound) {
   for (const WrongTile& tile : findings.tiles) {
     if (!tile.is_explained) continue;
     EXPECT_EQ(tile.of_columns, fault.of_columns);
-    EXPECT_EQ(((tile.read - tile.wanted - fault.distance) % count + count) % count, 0) << tile.group << " " << tile.row << " " << tile.column;
+    EXPECT_EQ(((tile.read - tile.wanted - fault.distance) % count + count) % count, 0)
+        << tile.group << " " << tile.row << " " << tile.column;
   }
   ASSERT_EQ(findings.hints.size(), 1u);
   EXPECT_EQ(findings.hints[0].find("scale of another block: scales of "), 0u) << findings.hints[0];
 }
 
+// clang-format off
 constexpr Fault kFaults[] = {
     {"block_TN_w", "grouped_gemm kind=fp8_block d_type=f32 splits=130,0,260 N=300 K=400 seed=1", "w_rowwise_scale_inv", 4, true, 8},
     {"block_TN_w_another_group", "grouped_gemm kind=fp8_block d_type=f32 splits=130,0,260 N=300 K=400 seed=2", "w_rowwise_scale_inv", -24, true, 6},
@@ -71,7 +74,9 @@ constexpr Fault kFaults[] = {
     {"tensor_TN_w", "grouped_gemm kind=fp8_per_tensor split_accumulator=1 d_type=f32 alpha=0.3 splits=130,0,260,140 N=300 K=400 seed=9", "w_rowwise_scale_inv", 2, true, 6},
     {"tensor_NT_dy", "grouped_gemm kind=fp8_per_tensor layout=NT d_type=bf16 splits=130,7,260 N=300 K=200 seed=10", "dy_columnwise_scale_inv", 1, false, 4},
 };
-INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScales, testing::ValuesIn(kFaults), [](const auto& info) { return std::string(info.param.name); });
+// clang-format on
+INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScales, testing::ValuesIn(kFaults),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // Of many wrong tiles a part is looked at, of every column.
 TEST(scale_findings, sample_many_tiles) {
@@ -96,7 +101,8 @@ TEST(scale_findings, sample_many_tiles) {
 // A fault that is none of scales: the last bit of some elements, and a whole tile of another sign.
 TEST(scale_findings, leave_other_faults_alone) {
   for (const char* type : {"f32", "bf16"}) {
-    Case problem = generate(parse_case_line(std::string("grouped_gemm kind=fp8_block splits=130,0,260 N=300 K=400 seed=11 d_type=") + type));
+    Case problem =
+        generate(parse_case_line(std::string("grouped_gemm kind=fp8_block splits=130,0,260 N=300 K=400 seed=11 d_type=") + type));
     const Tensor want = product_of(problem);
     Tensor got = want;
     const std::size_t width = got.bytes.size() / static_cast<std::size_t>(got.elements());

@@ -11,6 +11,9 @@
 #include "conformance/tests/judge/rogue_backend.h"
 #include "reference/types/error.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include "conformance/cases/case_line.h"
 #include "conformance/generate/generator.h"
-#include "conformance/ops/answer.h"
 #include "conformance/judge/expectation.h"
+#include "conformance/ops/answer.h"
 
 namespace assay::conformance {
 namespace {
@@ -14,7 +14,8 @@ constexpr const char* kScalesAreWrong = "their scales are wrong too: look at the
 
 class ScalesFirst : public testing::Test {
  protected:
-  explicit ScalesFirst(const char* line = "quantize recipe=mxfp8 splits=64,32 K=128 seed=5") : problem_(generate(parse_case_line(line))) {
+  explicit ScalesFirst(const char* line = "quantize recipe=mxfp8 splits=64,32 K=128 seed=5")
+      : problem_(generate(parse_case_line(line))) {
     Request request = Request::of(problem_);
     specs_ = outputs_of(request);
     assay_numerics stated{};

@@ -52,6 +52,7 @@ void without_first(models::Products& products) {
 }
 double narrow(const double* p, std::size_t n) { return models::rounded_every_16(p, n, models::to_bf16); }
 
+// clang-format off
 const Unplanned kFaults[] = {
     {"tail_of_16", "grouped_gemm kind=bf16 splits=20,0,30 N=24 K=88 seed=1", without_last<8>, models::exact, 1, "without the last 8 of 88 along K"},
     {"tail_of_f32", "grouped_gemm kind=f16 d_type=f32 splits=20,0,30 N=24 K=77 seed=2", without_last<5>, models::chain, 1, "without the last 5 of 77 along K"},
@@ -61,7 +62,9 @@ const Unplanned kFaults[] = {
     {"sign_lost", "grouped_gemm kind=bf16 alpha=0.5 splits=20,0,30 N=24 K=96 seed=6", {}, models::exact, -1, "with alpha=-0.5 in place of 0.5"},
     {"narrow_sums", "grouped_gemm kind=bf16 d_type=f32 splits=20,0,30 N=24 K=96 seed=7", {}, narrow, 1, nullptr},
 };
-INSTANTIATE_TEST_SUITE_P(Diagnosis, UnplannedProducts, testing::ValuesIn(kFaults), [](const auto& info) { return std::string(info.param.name); });
+// clang-format on
+INSTANTIATE_TEST_SUITE_P(Diagnosis, UnplannedProducts, testing::ValuesIn(kFaults),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace assay::conformance

@@ -113,7 +113,8 @@ TEST(bounded_products, hold_every_right_model) {
 
 // A NaN that an addend hands on may have every bit set, as the first poison has. What is not written is found all the same.
 TEST(bounded_products, take_a_nan_of_every_bit_and_miss_one_that_is_not_written) {
-  const std::string line = "grouped_gemm kind=bf16 beta=1 bias=1 splits=9,0,20 N=24 K=40 data=subnormals addends=every_special seed=426";
+  const std::string line =
+      "grouped_gemm kind=bf16 beta=1 bias=1 splits=9,0,20 N=24 K=40 data=subnormals addends=every_special seed=426";
   for (const bool writes : {true, false}) {
     Rogue rogue;
     int nans = 0;
@@ -150,7 +151,9 @@ bool has_specials(const CaseLine& line) {
 TEST(bounded_products, of_standard_hold_what_is_right) {
   int lines = 0, special = 0;
   for (const CaseLine& line : catalogue(Profile::standard)) {
-    if (line.op != "grouped_gemm" || line.has("replay") || line.integer("contract") != 0 || check_kind(line) == CheckKind::order_free) continue;
+    if (line.op != "grouped_gemm" || line.has("replay") || line.integer("contract") != 0 ||
+        check_kind(line) == CheckKind::order_free)
+      continue;
     Unplanned product(line);
     if (product.elements() > 100'000) continue;
     ++lines;

@@ -15,8 +15,9 @@ struct Layout {
   int mantissa, bias;
   bool ieee;  // the top exponent is for infinity and NaN
 };
-inline const std::map<Format, Layout> kLayouts = {{Format::f32, {23, 127, true}}, {Format::bf16, {7, 127, true}}, {Format::f16, {10, 15, true}},
-                                           {Format::e4m3, {3, 7, false}},  {Format::e5m2, {2, 15, true}},  {Format::e2m1, {1, 1, false}}};
+inline const std::map<Format, Layout> kLayouts = {{Format::f32, {23, 127, true}}, {Format::bf16, {7, 127, true}},
+                                                  {Format::f16, {10, 15, true}},  {Format::e4m3, {3, 7, false}},
+                                                  {Format::e5m2, {2, 15, true}},  {Format::e2m1, {1, 1, false}}};
 inline Layout layout_of(Format type) {
   static const std::array<Layout, 16> layouts = [] {
     std::array<Layout, 16> all{};

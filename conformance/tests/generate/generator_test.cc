@@ -15,7 +15,6 @@
 namespace assay::conformance {
 namespace {
 
-
 Case case_of(const std::string& line) { return generate(parse_case_line(line)); }
 
 // FNV over op, attributes and tensors: any changed bit changes it.
@@ -23,7 +22,14 @@ std::uint64_t digest_of(const Case& c) {
   std::string all = c.op;
   for (const auto& [key, value] : c.attributes) {
     all += ";" + key + "=";
-    std::visit([&](const auto& v) { if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>) all += v; else all += show(v); }, value);
+    std::visit(
+        [&](const auto& v) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>)
+            all += v;
+          else
+            all += show(v);
+        },
+        value);
   }
   for (const auto& [name, tensor] : c.in) {
     all += ";" + name + ":" + std::string(name_of(tensor.type));
@@ -74,6 +80,7 @@ TEST_P(Inputs, HaveTheseNamesTypesAndShapes) {
   }
   EXPECT_EQ(text, GetParam().tensors);
 }
+// clang-format off
 const Shapes kShapes[] = {
     {"quantize recipe=block_1x128 R=33 K=272", "x:bf16[33,272]"},
     {"quantize recipe=mxfp8 x_type=f32 splits=33,0,5 extra_rows=4 noop=1 K=8", "noop:f32[1] splits:i64[3] x:f32[42,8]"},
@@ -117,6 +124,7 @@ const Shapes kShapes[] = {
     {"linear_dgrad recipe=tensor_delayed splits=3,5 N=6 K=8", "dy:bf16[8,6] dy_scale:f32[2] splits:i64[2] w:bf16[12,8] w_scale:f32[2]"},
     {"linear_wgrad recipe=none accumulate=1 splits=3,5 N=6 K=8", "dy:bf16[8,6] main_grad:f32[12,8] splits:i64[2] x:bf16[8,8]"},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(All, Inputs, testing::ValuesIn(kShapes));
 
 TEST(Generate, FillsRowsBeyondTheSplitsWithNaN) {
@@ -195,15 +203,17 @@ TEST(Generate, GivesTwiceTheLargestValueAsAmax) {
   std::vector<float> values(48 * 16);
   decode(Format::f16, std::span(x, values.size()), values);
   float first = 0;
-  for (int i = 0; i < 16 * 16; ++i) first = std::isnan(values[static_cast<std::size_t>(i)]) ? first : std::max(first, std::fabs(values[static_cast<std::size_t>(i)]));
+  for (int i = 0; i < 16 * 16; ++i)
+    first =
+        std::isnan(values[static_cast<std::size_t>(i)]) ? first : std::max(first, std::fabs(values[static_cast<std::size_t>(i)]));
   EXPECT_EQ(c.in.at("amax").as<float>()[0], 2 * first);
   EXPECT_EQ(c.in.at("amax").as<float>()[1], 0);
 }
 
 // The promise of integers: with its scale every product is a multiple of one unit, and magnitudes sum to 2^13 units at most.
 TEST(Generate, IntegersLeaveNoRoomForOrder) {
-  for (const char* words : {"kind=fp8_per_tensor splits=5,0,9 N=6 K=2000", "kind=fp8_block splits=5,0,9 N=136 K=400", "kind=fp8_block splits=5,0,9 N=6 K=5000",
-                            "kind=fp8_block splits=5,9 N=6 K=400 weight_block=1x128"}) {
+  for (const char* words : {"kind=fp8_per_tensor splits=5,0,9 N=6 K=2000", "kind=fp8_block splits=5,0,9 N=136 K=400",
+                            "kind=fp8_block splits=5,0,9 N=6 K=5000", "kind=fp8_block splits=5,9 N=6 K=400 weight_block=1x128"}) {
     const Case c = case_of("grouped_gemm data=integers seed=3 " + std::string(words));
     const CaseLine line = parse_case_line("grouped_gemm data=integers seed=3 " + std::string(words));
     const std::int64_t N = line.integer("N"), K = line.integer("K");
@@ -230,8 +240,11 @@ TEST(Generate, IntegersLeaveNoRoomForOrder) {
           for (std::int64_t k = 0; k < K; ++k) {
             const double sx = block ? xs[xs_base + k / 128 * stride + m] : 1;
             const double sw = !block ? 1 : tile ? ws[ws_base + n / 128 * padded + k / 128] : ws[ws_base + k / 128 * w_stride + n];
-            const double product = std::fabs(static_cast<double>(x[static_cast<std::size_t>((row_base + m) * K + k)]) * sx *
-                                             w[(g * static_cast<std::size_t>(N) + static_cast<std::size_t>(n)) * static_cast<std::size_t>(K) + static_cast<std::size_t>(k)] * sw);
+            const double product =
+                std::fabs(static_cast<double>(x[static_cast<std::size_t>((row_base + m) * K + k)]) * sx *
+                          w[(g * static_cast<std::size_t>(N) + static_cast<std::size_t>(n)) * static_cast<std::size_t>(K) +
+                            static_cast<std::size_t>(k)] *
+                          sw);
             int exponent;
             double mantissa = std::frexp(product, &exponent);
             while (mantissa != std::floor(mantissa)) mantissa *= 2, --exponent;
@@ -262,7 +275,8 @@ TEST(Generate, WantsTheOutputsOfTheDirection) {
     for (const std::string& each : wanted_outputs(parse_case_line(line))) text += (text.empty() ? "" : " ") + each;
     return text;
   };
-  EXPECT_EQ(outputs("quantize recipe=block_1x128 R=1 K=1"), "rowwise_data rowwise_scale_inv columnwise_data columnwise_scale_inv");
+  EXPECT_EQ(outputs("quantize recipe=block_1x128 R=1 K=1"),
+            "rowwise_data rowwise_scale_inv columnwise_data columnwise_scale_inv");
   EXPECT_EQ(outputs("quantize recipe=mxfp8 direction=columnwise dbias=1 R=1 K=1"), "columnwise_data columnwise_scale_inv dbias");
   EXPECT_EQ(outputs("quantize recipe=tensor_current R=1 K=1"), "rowwise_data rowwise_scale_inv columnwise_data amax scale");
   EXPECT_EQ(outputs("quantize recipe=nvfp4 direction=rowwise R=1 K=2"), "rowwise_data rowwise_scale_inv amax");

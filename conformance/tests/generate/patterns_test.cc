@@ -160,9 +160,12 @@ TEST(Patterns, AreFiniteUnlessTheySayOtherwise) {
       const bool codes = info.name == "every_code";
       // In turn, f32 has its infinities only if the random half of the word is 0.
       if (!codes || type != Format::f32) {
-        EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || info.name == "every_special" || info.name == "adversarial_infinities" || codes)) << info.name << " " << name_of(type);
+        EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || info.name == "every_special" ||
+                                                 info.name == "adversarial_infinities" || codes))
+            << info.name << " " << name_of(type);
       }
-      EXPECT_EQ(nan > 0, has_nan && (info.name == "specials" || info.name == "every_special" || info.name == "nans" || codes)) << info.name << " " << name_of(type);
+      EXPECT_EQ(nan > 0, has_nan && (info.name == "specials" || info.name == "every_special" || info.name == "nans" || codes))
+          << info.name << " " << name_of(type);
     }
   }
 }
@@ -207,7 +210,8 @@ TEST(Patterns, NearUnderflowHasSubnormalBlocksAndBlocksThatStraddle) {
     for (std::int64_t block = 0; block < request.columns / 128; ++block) {
       double amax = 0, least = 1;
       for (std::int64_t c = 0; c < 128; ++c) {
-        const double v = std::fabs(value_of(Format::bf16, bits[static_cast<std::size_t>(row * request.columns + block * 128 + c)]));
+        const double v =
+            std::fabs(value_of(Format::bf16, bits[static_cast<std::size_t>(row * request.columns + block * 128 + c)]));
         amax = std::max(amax, v), least = std::min(least, v);
       }
       only_subnormal += amax < 0x1p-126;
@@ -236,7 +240,9 @@ struct TieCase {
   Format type, target;
   std::int64_t block;
 };
-void PrintTo(const TieCase& c, std::ostream* out) { *out << name_of(c.type) << " to " << name_of(c.target) << " block " << c.block; }
+void PrintTo(const TieCase& c, std::ostream* out) {
+  *out << name_of(c.type) << " to " << name_of(c.target) << " block " << c.block;
+}
 class Ties : public testing::TestWithParam<TieCase> {};
 
 // With the scale that 448 / amax gives in exact arithmetic, every element that is not a block's largest is a midpoint.
@@ -282,10 +288,11 @@ TEST_P(Ties, AreExactMidpointsUnderAnExactPowerOfTwo) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, Ties, testing::Values(TieCase{Format::bf16, Format::e4m3, 128}, TieCase{Format::f16, Format::e4m3, 128},
-                                                    TieCase{Format::f32, Format::e4m3, 32}, TieCase{Format::bf16, Format::e5m2, 32},
-                                                    TieCase{Format::f16, Format::e5m2, 128}, TieCase{Format::f32, Format::e5m2, 128},
-                                                    TieCase{Format::bf16, Format::e2m1, 16}, TieCase{Format::f32, Format::e2m1, 16}));
+INSTANTIATE_TEST_SUITE_P(All, Ties,
+                         testing::Values(TieCase{Format::bf16, Format::e4m3, 128}, TieCase{Format::f16, Format::e4m3, 128},
+                                         TieCase{Format::f32, Format::e4m3, 32}, TieCase{Format::bf16, Format::e5m2, 32},
+                                         TieCase{Format::f16, Format::e5m2, 128}, TieCase{Format::f32, Format::e5m2, 128},
+                                         TieCase{Format::bf16, Format::e2m1, 16}, TieCase{Format::f32, Format::e2m1, 16}));
 
 TEST(Patterns, AmaxStandsAtTheThresholdAndBesideIt) {
   for (const Format type : {Format::f32, Format::bf16, Format::f16}) {
@@ -340,7 +347,8 @@ TEST(Patterns, EpsHasBlocksBelowAtAndAbove) {
     const double eps = request.eps;
     for (std::int64_t stripe = 0; stripe < 4; ++stripe) {
       double amax = 0;
-      for (std::int64_t c = 0; c < 128; ++c) amax = std::max(amax, std::fabs(value_of(type, bits[static_cast<std::size_t>(stripe * 128 + c)])));
+      for (std::int64_t c = 0; c < 128; ++c)
+        amax = std::max(amax, std::fabs(value_of(type, bits[static_cast<std::size_t>(stripe * 128 + c)])));
       const std::uint32_t at = compose(fields_of(type), false, 1, -7);
       EXPECT_EQ(amax, stripe == 0 ? 0 : value_of(type, neighbour(fields_of(type), at, static_cast<int>(stripe) - 2)));
     }
@@ -383,7 +391,8 @@ TEST(Patterns, FourOverSixErrorsOfEveryBlockAreEqual) {
           const auto [six, four] = four_over_six_errors(block);  // sixteenths of 2^-24 at most: exact in double
           EXPECT_EQ(six, four) << name_of(type) << " row " << row << ", column " << column;
           EXPECT_GT(six, 0.5);
-          largest.insert(std::fabs(*std::max_element(block.begin(), block.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); })));
+          largest.insert(std::fabs(
+              *std::max_element(block.begin(), block.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); })));
         }
       }
     }
@@ -464,7 +473,8 @@ TEST(Patterns, BlockScalesDifferBetweenNeighbours) {
     double largest = 0;
     for (std::int64_t r = 0; r < 128; ++r) {
       for (std::int64_t c = 0; c < 128; ++c) {
-        largest = std::max(largest, std::fabs(value_of(Format::bf16, bits[static_cast<std::size_t>((i * 128 + r) * 640 + j * 128 + c)])));
+        largest = std::max(largest,
+                           std::fabs(value_of(Format::bf16, bits[static_cast<std::size_t>((i * 128 + r) * 640 + j * 128 + c)])));
       }
     }
     return largest;

@@ -15,8 +15,11 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
 #include "conformance/tests/generate/format_values.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/types/error.h"
+
+// Tables, one row per line.
+// clang-format off
 
 namespace assay::conformance {
 namespace {

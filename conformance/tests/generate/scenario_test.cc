@@ -35,7 +35,8 @@ std::string graphs_text(const Scenario& scenario) {
     text += text.empty() ? "" : " | ";
     for (const std::size_t c : scenario.graphs[g]) {
       const ScenarioCall& call = scenario.calls[c];
-      text += (text.empty() || text.back() == ' ' ? "" : ",") + call.step + std::to_string(call.module) + std::to_string(call.microbatch);
+      text += (text.empty() || text.back() == ' ' ? "" : ",") + call.step + std::to_string(call.module) +
+              std::to_string(call.microbatch);
     }
   }
   return text;
@@ -48,7 +49,9 @@ struct Launches {
 void PrintTo(const Launches& each, std::ostream* out) { *out << each.line; }
 class ScenarioGraphs : public testing::TestWithParam<Launches> {};
 TEST_P(ScenarioGraphs, AreLaunchedInThisOrder) {
-  EXPECT_EQ(graphs_text(scenario_of(parse_case_line(std::string("scenario recipe=fp8_block splits=3,0,5 N=8 K=16 replay=3 ") + GetParam().line))), GetParam().text);
+  EXPECT_EQ(graphs_text(scenario_of(
+                parse_case_line(std::string("scenario recipe=fp8_block splits=3,0,5 N=8 K=16 replay=3 ") + GetParam().line))),
+            GetParam().text);
 }
 const Launches kLaunches[] = {
     {"steps=forward,dgrad,wgrad", "forward00,dgrad00,wgrad00"},
@@ -68,9 +71,11 @@ struct StepLine {
 void PrintTo(const StepLine& each, std::ostream* out) { *out << each.keys; }
 class ScenarioSteps : public testing::TestWithParam<StepLine> {};
 TEST_P(ScenarioSteps, AreTheseLines) {
-  const Scenario scenario = scenario_of(parse_case_line(std::string("scenario replay=3 ") + GetParam().keys + " steps=" + GetParam().step));
+  const Scenario scenario =
+      scenario_of(parse_case_line(std::string("scenario replay=3 ") + GetParam().keys + " steps=" + GetParam().step));
   EXPECT_EQ(to_text(scenario.calls.back().line), to_text(parse_case_line(GetParam().line)));
 }
+// clang-format off
 const StepLine kSteps[] = {
     {"recipe=fp8_block splits=3,5 N=8 K=16 seed=9 eps=0.5 otype=e5m2 extra_rows=2", "quantize",
      "quantize recipe=block_1x128 pow2=1 eps=0.5 otype=e5m2 splits=3,5 extra_rows=2 K=16 seed=9"},
@@ -86,21 +91,24 @@ const StepLine kSteps[] = {
      "grouped_gemm kind=fp8_per_tensor layout=NN dy_type=e5m2 split_accumulator=1 splits=3,5 N=8 K=16"},
     {"recipe=fp8_block splits=3,5 N=8 K=16 accumulate=1", "NT", "grouped_gemm kind=fp8_block layout=NT d_type=f32 beta=1 splits=3,5 N=8 K=16"},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(All, ScenarioSteps, testing::ValuesIn(kSteps));
 
 TEST(ScenarioInputs, ShareMemoryWithinALayerAndMicrobatchAlone) {
-  const CaseLine line = parse_case_line("scenario recipe=none steps=forward,forward,dgrad,wgrad modules=2 splits=3,0,5 N=8 K=16 replay=3:data");
+  const CaseLine line =
+      parse_case_line("scenario recipe=none steps=forward,forward,dgrad,wgrad modules=2 splits=3,0,5 N=8 K=16 replay=3:data");
   const Scenario scenario = scenario_of(line);
   const std::vector<Case> inputs = scenario_inputs(line, scenario, 1);
   const auto& bytes = [&](std::size_t call, const char* name) { return inputs[call].in.at(name).bytes; };
-  EXPECT_EQ(bytes(0, "x"), bytes(3, "x"));   // forward and wgrad
+  EXPECT_EQ(bytes(0, "x"), bytes(3, "x"));  // forward and wgrad
   EXPECT_EQ(bytes(2, "dy"), bytes(3, "dy"));
-  EXPECT_EQ(bytes(0, "w"), bytes(1, "w"));   // microbatches have the layer's weights
+  EXPECT_EQ(bytes(0, "w"), bytes(1, "w"));  // microbatches have the layer's weights
   EXPECT_EQ(bytes(0, "w"), bytes(2, "w"));
   EXPECT_NE(bytes(0, "x"), bytes(1, "x"));
-  EXPECT_NE(bytes(0, "w"), bytes(4, "w"));   // the other layer
+  EXPECT_NE(bytes(0, "w"), bytes(4, "w"));  // the other layer
   EXPECT_NE(bytes(0, "x"), bytes(4, "x"));
-  EXPECT_EQ(scenario_memory(line, scenario.calls[0], inputs[0]).at("x"), scenario_memory(line, scenario.calls[3], inputs[3]).at("x"));
+  EXPECT_EQ(scenario_memory(line, scenario.calls[0], inputs[0]).at("x"),
+            scenario_memory(line, scenario.calls[3], inputs[3]).at("x"));
   std::set<std::string> names;
   for (const std::size_t call : {0u, 1u, 4u, 5u}) names.insert(scenario_memory(line, scenario.calls[call], inputs[call]).at("x"));
   EXPECT_EQ(names.size(), 4u);
@@ -126,7 +134,10 @@ TEST(ScenarioInputs, ChangeWhatIsToChangeAndNothingElse) {
               const Tensor& other = later[c].in.at(name);
               EXPECT_TRUE(tensor.type == other.type && tensor.shape == other.shape) << name;
               const bool weights_splits = scenario.calls[c].step == "weights" && name == "splits";
-              const bool changes = name == "noop" ? noop : name == "splits" ? splits && !weights_splits : name.find("scale") != std::string::npos ? scales : data;
+              const bool changes = name == "noop"                            ? noop
+                                   : name == "splits"                        ? splits && !weights_splits
+                                   : name.find("scale") != std::string::npos ? scales
+                                                                             : data;
               EXPECT_EQ(tensor.bytes != other.bytes, changes) << to_text(line) << ": " << scenario.calls[c].step << " " << name;
             }
           }
@@ -138,7 +149,8 @@ TEST(ScenarioInputs, ChangeWhatIsToChangeAndNothingElse) {
 
 TEST(ScenarioInputs, FollowTheFlag) {
   for (const auto& [noop, run] : {std::pair{"0", 0.0f}, {"0.5", 0.5f}, {"1", 0.0f}}) {
-    const CaseLine line = parse_case_line(std::string("scenario recipe=fp8_block steps=weights,forward splits=3 N=8 K=16 replay=6:data,noop noop=") + noop);
+    const CaseLine line = parse_case_line(
+        std::string("scenario recipe=fp8_block steps=weights,forward splits=3 N=8 K=16 replay=6:data,noop noop=") + noop);
     const Scenario scenario = scenario_of(line);
     std::vector<float> flags;
     for (int round = 0; round < 6; ++round) {
@@ -163,11 +175,14 @@ TEST(ScenarioInputs, LinkGradientsAndCachesOfMicrobatches) {
   EXPECT_EQ(chained("recipe=none steps=wgrad,wgrad accumulate=1", 1), "main_grad<-0.dw ");
   EXPECT_EQ(chained("recipe=none steps=wgrad,wgrad", 1), "");
   EXPECT_EQ(chained("recipe=none steps=NT/NT accumulate=rest modules=2", 3), "c<-2.d ");
-  EXPECT_EQ(chained("recipe=fp8_block steps=forward,forward noop=0", 1), "w_rowwise_data<-0.w_rowwise_data w_rowwise_scale_inv<-0.w_rowwise_scale_inv ");
-  const Scenario rest = scenario_of(parse_case_line("scenario splits=3 N=8 K=16 replay=2 recipe=none steps=wgrad,wgrad accumulate=rest"));
+  EXPECT_EQ(chained("recipe=fp8_block steps=forward,forward noop=0", 1),
+            "w_rowwise_data<-0.w_rowwise_data w_rowwise_scale_inv<-0.w_rowwise_scale_inv ");
+  const Scenario rest =
+      scenario_of(parse_case_line("scenario splits=3 N=8 K=16 replay=2 recipe=none steps=wgrad,wgrad accumulate=rest"));
   EXPECT_EQ(rest.calls[0].line.integer("accumulate"), 0);
   EXPECT_EQ(rest.calls[1].line.integer("accumulate"), 1);
-  const Scenario cached = scenario_of(parse_case_line("scenario splits=3 N=8 K=16 replay=2 recipe=fp8_block steps=forward,forward noop=0"));
+  const Scenario cached =
+      scenario_of(parse_case_line("scenario splits=3 N=8 K=16 replay=2 recipe=fp8_block steps=forward,forward noop=0"));
   ASSERT_EQ(cached.calls[0].carried.size(), 2u);  // the last forward of the replay before
   EXPECT_EQ(cached.calls[0].carried[0].call, 1u);
   EXPECT_TRUE(cached.calls[1].carried.empty());
@@ -175,15 +190,17 @@ TEST(ScenarioInputs, LinkGradientsAndCachesOfMicrobatches) {
 
 TEST(ScenarioSplits, MeetEveryEdge) {
   const auto turns = scenario_splits({4, 0, 8, 2}, 16, 2);
-  const std::vector<std::vector<std::int64_t>> wanted{{4, 0, 8, 2},  {16, 0, 0, 0}, {0, 0, 0, 16}, {0, 0, 16, 0}, {0, 2, 4, 10}, {2, 4, 10, 0},
-                                                      {2, 4, 0, 10}, {6, 0, 0, 10}, {0, 6, 0, 10}, {2, 2, 2, 2},  {0, 0, 0, 0},  {2, 8, 0, 4}};
+  const std::vector<std::vector<std::int64_t>> wanted{{4, 0, 8, 2},  {16, 0, 0, 0}, {0, 0, 0, 16}, {0, 0, 16, 0},
+                                                      {0, 2, 4, 10}, {2, 4, 10, 0}, {2, 4, 0, 10}, {6, 0, 0, 10},
+                                                      {0, 6, 0, 10}, {2, 2, 2, 2},  {0, 0, 0, 0},  {2, 8, 0, 4}};
   EXPECT_EQ(turns, wanted);
   EXPECT_EQ(scenario_splits({}, 0, 1), (std::vector<std::vector<std::int64_t>>{{}}));
   EXPECT_EQ(scenario_splits({5}, 7, 1), (std::vector<std::vector<std::int64_t>>{{5}, {7}, {3}, {0}}));
 }
 
 TEST(ScenarioSplits, AreWhatReplaysGoThrough) {
-  const CaseLine line = parse_case_line("scenario recipe=none steps=forward splits=4,0,8,2 extra_rows=2 change=edges N=8 K=16 replay=13:splits");
+  const CaseLine line =
+      parse_case_line("scenario recipe=none steps=forward splits=4,0,8,2 extra_rows=2 change=edges N=8 K=16 replay=13:splits");
   const Scenario scenario = scenario_of(line);
   EXPECT_EQ(scenario.turns, scenario_splits({4, 0, 8, 2}, 16, 2));
   for (int round = 0; round < 13; ++round) {
@@ -193,7 +210,8 @@ TEST(ScenarioSplits, AreWhatReplaysGoThrough) {
 
 // Compact scales take room by rows: splits whose scales would not fit the captured tensors are passed over.
 TEST(ScenarioSplits, KeepTheSizeOfEveryTensor) {
-  const CaseLine line = parse_case_line("scenario recipe=fp8_block steps=TN,NN,NT splits=128,0,256,128 change=edges N=8 K=16 replay=16:data,splits,scales");
+  const CaseLine line = parse_case_line(
+      "scenario recipe=fp8_block steps=TN,NN,NT splits=128,0,256,128 change=edges N=8 K=16 replay=16:data,splits,scales");
   const Scenario scenario = scenario_of(line);
   EXPECT_EQ(scenario.turns.size(), 10u);
   const auto first = scenario_inputs(line, scenario, 0);
@@ -208,7 +226,8 @@ TEST(ScenarioSplits, KeepTheSizeOfEveryTensor) {
 }
 
 TEST(ScenarioSplits, RotateFurtherInMicrobatchesAndLayers) {
-  const CaseLine line = parse_case_line("scenario recipe=none steps=forward,forward modules=2 splits=1,2,3 N=8 K=16 replay=3:splits");
+  const CaseLine line =
+      parse_case_line("scenario recipe=none steps=forward,forward modules=2 splits=1,2,3 N=8 K=16 replay=3:splits");
   const auto inputs = scenario_inputs(line, scenario_of(line), 1);
   EXPECT_EQ(splits_in(inputs[0]), (std::vector<std::int64_t>{2, 3, 1}));
   EXPECT_EQ(splits_in(inputs[1]), (std::vector<std::int64_t>{3, 1, 2}));

@@ -142,7 +142,8 @@ TEST_F(Memory, TellsWhatWasHitAndByHowMuch) {
   EXPECT_EQ(hit(d - 65'536, 1), "d: 1 bytes written before its start (first at -65536, in the margin");
   i[5] ^= 1;
   const std::string text = memory.look(stream_, nullptr).at(0);
-  EXPECT_EQ(text, "in/x: the input was changed, first at byte 5: 0x24 became 0x25 (" + std::to_string(i + 5 - d - 512) + " bytes past the end of d)");
+  EXPECT_EQ(text, "in/x: the input was changed, first at byte 5: 0x24 became 0x25 (" + std::to_string(i + 5 - d - 512) +
+                      " bytes past the end of d)");
 }
 
 // One value everywhere is seen in the first write or in the second, whatever it is.

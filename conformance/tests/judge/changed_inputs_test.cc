@@ -50,7 +50,8 @@ TEST(ChangedInputs, EveryInputOfEveryOpChangesInSomeStandardLine) {
   EXPECT_EQ(tensor_schema().size(), 13u);
   for (const OpTensors& op : tensor_schema()) {
     for (const TensorSchema& each : op.in) {
-      EXPECT_TRUE(changed[std::string(op.op)].count(each.name)) << op.op << ": in/" << each.name << " is the same in every replay";
+      EXPECT_TRUE(changed[std::string(op.op)].count(each.name))
+          << op.op << ": in/" << each.name << " is the same in every replay";
     }
   }
 }

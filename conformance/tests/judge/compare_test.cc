@@ -15,7 +15,6 @@
 namespace assay::conformance {
 namespace {
 
-
 template <class Word>
 Tensor tensor(Format type, std::vector<std::int64_t> shape, const std::vector<Word>& words) {
   Tensor t{type, std::move(shape), {}};
@@ -91,7 +90,7 @@ TEST(Compare, PaddingOfCompactScalesMustKeepWhatItHeld) {
   Tensor want = tensor(Format::f32, {2, 36}, numbers(72)), got = want;
   const Tensor before = filled(Format::f32, {2, 36}, 0xA5);
   got.as<float>()[35] = -1;
-  want.as<float>()[34] = -2;  // whatever the expected tensor has there
+  want.as<float>()[34] = -2;                                             // whatever the expected tensor has there
   EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got).count, 0);  // not known what was there
   CompareOptions options;
   options.before = &before;
@@ -124,14 +123,15 @@ TEST(Compare, PaddingOfSwizzledScalesMustBeZero) {
   const Case problem = case_of("quantize recipe=mxfp8 scale_layout=swizzled R=33 K=96");  // [128, 4], 33 x 3 in use
   Tensor want = filled(Format::e8m0, {128, 4}, 0);
   for (int i = 0; i < 33; ++i) {
-    for (int j = 0; j < 3; ++j) want.bytes[static_cast<std::size_t>(i % 32 * 16 + i / 32 * 4 + j)] = static_cast<std::byte>(100 + i + j);
+    for (int j = 0; j < 3; ++j)
+      want.bytes[static_cast<std::size_t>(i % 32 * 16 + i / 32 * 4 + j)] = static_cast<std::byte>(100 + i + j);
   }
   Tensor got = want;
   want.bytes[7] = std::byte{9};  // padding is 0 whatever the expected tensor has there
   EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got).count, 0);
   EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got).total, 512);
-  got.bytes[3] = std::byte{1};          // (0, 3): past the last block
-  got.bytes[1 * 16 + 4] = std::byte{2}; // (33, 0): past the last row
+  got.bytes[3] = std::byte{1};           // (0, 3): past the last block
+  got.bytes[1 * 16 + 4] = std::byte{2};  // (33, 0): past the last row
   const Difference d = compare(problem, "rowwise_scale_inv", want, got);
   EXPECT_EQ(d.count, 2);
   EXPECT_EQ(d.overwritten, 0);
@@ -147,7 +147,9 @@ TEST(Compare, PlacesAreNamedInThePlural) {
   const Tensor scales = tensor(Format::f32, {1, 8}, std::vector<float>(8, 1));
   Tensor wrong = scales;
   wrong.as<float>()[2] = wrong.as<float>()[3] = 2;
-  EXPECT_EQ(compare(case_of("quantize recipe=block_1x128 direction=columnwise R=8 K=8"), "columnwise_scale_inv", scales, wrong).where, "row-block 0; k 2-3");
+  EXPECT_EQ(
+      compare(case_of("quantize recipe=block_1x128 direction=columnwise R=8 K=8"), "columnwise_scale_inv", scales, wrong).where,
+      "row-block 0; k 2-3");
 }
 
 TEST(Compare, RowsBeyondTheSplitsMustKeepWhatTheyHeld) {
@@ -228,6 +230,7 @@ TEST_P(Places, AreToldInTheGroup) {
   EXPECT_EQ(d.first_element, w.element);
   EXPECT_EQ(d.first_place, w.place);
 }
+// clang-format off
 const Where kWhere[] = {
     {"quantize recipe=block_1x128 splits=3,0,2 K=4", "rowwise_data", Format::e4m3, {5, 4}, 14, "group 2, row 0, column 2"},
     {"quantize recipe=block_1x128 splits=3,0,2 K=4", "columnwise_data", Format::e4m3, {20}, 15, "group 2, k 1, row 1"},
@@ -256,12 +259,14 @@ const Where kWhere[] = {
     {"linear_forward recipe=none splits=3,2 N=4 K=8", "y", Format::bf16, {5, 4}, 13, "group 1, row 0, column 1"},
     {"linear_wgrad recipe=none splits=3,2 N=4 K=8", "dw", Format::f32, {8, 8}, 33, "group 1, row 0, column 1"},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(All, Places, testing::ValuesIn(kWhere));
 
 // Every element of every segment is met once, swizzled or not.
 TEST(OutputMap, CoordinatesAndOffsetsAreInverse) {
-  for (const char* line : {"quantize recipe=mxfp8 scale_layout=swizzled splits=130,0,33 K=272", "quantize recipe=nvfp4 scale_layout=swizzled splits=16,144 K=80",
-                           "quantize recipe=block_1x128 splits=130,0,33 K=272"}) {
+  for (const char* line :
+       {"quantize recipe=mxfp8 scale_layout=swizzled splits=130,0,33 K=272",
+        "quantize recipe=nvfp4 scale_layout=swizzled splits=16,144 K=80", "quantize recipe=block_1x128 splits=130,0,33 K=272"}) {
     for (const char* output : {"rowwise_scale_inv", "columnwise_scale_inv"}) {
       const Case problem = case_of(line);
       const Tensor big = filled(Format::e8m0, {std::int64_t{1} << 20}, 0);
@@ -291,7 +296,8 @@ TEST(FailureText, OfAQuantizedTensor) {
   const Case problem = case_of(line);
   Tensor want = filled(Format::e4m3, {385, 512}, 0x38), got = want;
   for (const int row : {0, 1, 2, 127}) {
-    for (int c = 128; c < 256; ++c) got.bytes[static_cast<std::size_t>(row * 512 + c)] = row == 127 ? std::byte{0x7F} : std::byte{0x3A};
+    for (int c = 128; c < 256; ++c)
+      got.bytes[static_cast<std::size_t>(row * 512 + c)] = row == 127 ? std::byte{0x7F} : std::byte{0x3A};
   }
   got.bytes[255 * 512 + 129 * 512 + 511] = std::byte{0x7F};
   EXPECT_EQ(failure_text(line, compare(problem, "rowwise_data", want, got), "assay repro '" + line + "'"),
@@ -323,7 +329,8 @@ TEST(FailureText, WrapsLongCasesAndKeepsTheCommandWhole) {
   std::string line = "splits_to_offsets splits=1,2 stride=7";
   for (int i = 0; i < 12; ++i) line += " word" + std::to_string(i) + "=abcdef";
   const Case problem = case_of("splits_to_offsets splits=1,2 stride=7");
-  const Tensor want = tensor(Format::i64, {3}, std::vector<std::int64_t>{0, 7, 21}), got = tensor(Format::i64, {3}, std::vector<std::int64_t>{0, 7, -21});
+  const Tensor want = tensor(Format::i64, {3}, std::vector<std::int64_t>{0, 7, 21}),
+               got = tensor(Format::i64, {3}, std::vector<std::int64_t>{0, 7, -21});
   const std::string text = failure_text(line, compare(problem, "offsets", want, got), "assay repro '" + line + "'");
   std::istringstream lines(text);
   std::string each;
@@ -346,7 +353,8 @@ TEST(FailureText, CutsLongLists) {
   Tensor got = want;
   for (int row = 0; row < 2000; row += 50) got.as<float>()[row * 2] = -1;
   EXPECT_EQ(compare(problem, "d", want, got).where,
-            "group 0; rows 0,50,100,150,200,250 and 34 more; column 0; tiles 128x128 (0,0) (1,0) (2,0) (3,0) (4,0) (5,0) (6,0) (7,0) and 8 more");
+            "group 0; rows 0,50,100,150,200,250 and 34 more; column 0; tiles 128x128 (0,0) (1,0) (2,0) (3,0) (4,0) (5,0) (6,0) "
+            "(7,0) and 8 more");
 }
 
 TEST(ShowElement, GivesHexAndValue) {

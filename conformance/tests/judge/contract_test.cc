@@ -9,9 +9,12 @@
 
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/judge/calls/contract.h"
-#include "conformance/judge/trial.h"
 #include "conformance/judge/calls/wrong_calls.h"
+#include "conformance/judge/trial.h"
 #include "conformance/tests/judge/rogue_backend.h"
+
+// Tables, one row per line.
+// clang-format off
 
 namespace assay::conformance {
 namespace {

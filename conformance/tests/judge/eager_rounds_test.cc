@@ -96,19 +96,24 @@ TEST(Questions, ListAlgorithmsThatWritesToATensorIsNoticed) {
     if (!does) continue;
     EXPECT_EQ(judged[1].setting.text, "the list of algorithms");
     EXPECT_EQ(name_of(judged[1].judgement.verdict), "failed");
-    EXPECT_TRUE(contains(judged[1].judgement.text, "  memory  list_algorithms() changed memory: offsets was written, first at byte 5: 0x11"))
+    EXPECT_TRUE(contains(judged[1].judgement.text,
+                         "  memory  list_algorithms() changed memory: offsets was written, first at byte 5: 0x11"))
         << judged[1].judgement.text;
   }
 }
 
 TEST(TwoRuns, ACallThatFailsInOneOfThemSaysInWhich) {
-  for (const auto& [failing, when] : {std::pair{1, "over the first poison (0xff) only"}, std::pair{2, "over the second poison (0xa5) only"}}) {
+  for (const auto& [failing, when] :
+       {std::pair{1, "over the first poison (0xff) only"}, std::pair{2, "over the second poison (0xa5) only"}}) {
     Rogue rogue;
     rogue.error = "no tile fits";
-    rogue.execute = [&rogue, failing = failing](const assay_call& call) { return rogue.calls == failing ? ASSAY_FAILED : rogue.honest(call); };
+    rogue.execute = [&rogue, failing = failing](const assay_call& call) {
+      return rogue.calls == failing ? ASSAY_FAILED : rogue.honest(call);
+    };
     const Judgement judgement = judge_text(rogue, kOffsets);
     EXPECT_EQ(name_of(judgement.verdict), "failed");
-    EXPECT_TRUE(contains(judgement.text, std::string("  when    ") + when + "\n  call    returned 'failed': no tile fits")) << judgement.text;
+    EXPECT_TRUE(contains(judgement.text, std::string("  when    ") + when + "\n  call    returned 'failed': no tile fits"))
+        << judgement.text;
     ASSERT_FALSE(judgement.findings.empty());
     EXPECT_EQ(judgement.findings[0].when, when);
   }

@@ -50,6 +50,7 @@ std::function<assay_status(double&)> says(Change change) {
   };
 }
 
+// clang-format off
 const Fault kFaults[] = {
     {"none", "", [](Rogue&) {}},
     {"clock_that_stands", "", [](Rogue& rogue) { rogue.event_elapsed = says([](double) { return 0.0; }); }},
@@ -118,7 +119,9 @@ const Fault kFaults[] = {
        };
      }},
 };
-INSTANTIATE_TEST_SUITE_P(All, EventFault, testing::ValuesIn(kFaults), [](const auto& each) { return std::string(each.param.name); });
+// clang-format on
+INSTANTIATE_TEST_SUITE_P(All, EventFault, testing::ValuesIn(kFaults),
+                         [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Events, NoneAreNoFault) {
   Rogue rogue;

@@ -6,8 +6,8 @@
 #include <ostream>
 #include <set>
 
-#include "conformance/catalogue/catalogue.h"
 #include "conformance/cases/case_schema.h"
+#include "conformance/catalogue/catalogue.h"
 #include "conformance/judge/calls/content_faults.h"
 #include "conformance/judge/calls/faulty_contents.h"
 #include "conformance/tests/judge/rogue_backend.h"
@@ -78,9 +78,11 @@ TEST_P(FaultyContents, AreJudged) {
   table.capture_begin = nullptr, table.capture_end = nullptr, table.graph_launch = nullptr, table.graph_destroy = nullptr;
   const Judgement judgement = judged(fault.line, table);
   EXPECT_EQ(judgement.verdict, fault.told.empty() ? Verdict::passed : Verdict::failed) << judgement.text;
-  for (const std::string& each : fault.told) EXPECT_NE(judgement.text.find(each), std::string::npos) << each << "\n" << judgement.text;
+  for (const std::string& each : fault.told)
+    EXPECT_NE(judgement.text.find(each), std::string::npos) << each << "\n" << judgement.text;
 }
 
+// clang-format off
 const Fault kFaults[] = {
     {"reported_later", kQuantize, {}, nullptr},
     {"reported_later_of_offsets", kOffsets, {}, nullptr},
@@ -140,6 +142,7 @@ const Fault kFaults[] = {
        };
      }},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(Backends, FaultyContents, testing::ValuesIn(kFaults), [](const auto& each) { return each.param.name; });
 
 // The reference itself: it reads the contents within the call, and launches captured calls.
@@ -183,7 +186,8 @@ TEST(FaultyContentsOfALine, AreOneOfItsWords) {
     }
     return "";
   };
-  EXPECT_NE(error_of("quantize recipe=mxfp8 R=33 K=64 fault=negative_split").find("splits, which hold the fault"), std::string::npos);
+  EXPECT_NE(error_of("quantize recipe=mxfp8 R=33 K=64 fault=negative_split").find("splits, which hold the fault"),
+            std::string::npos);
   EXPECT_NE(error_of("quantize recipe=mxfp8 splits=32,0 K=64 fault=unaligned_rows").find("recipe=nvfp4"), std::string::npos);
   EXPECT_NE(error_of("quantize recipe=mxfp8 splits=32,0 K=64 fault=negative_split contract=1").find("fault"), std::string::npos);
   EXPECT_NE(error_of("splits_to_offsets splits=3,0,5 fault=excess_rows").find("fault"), std::string::npos);

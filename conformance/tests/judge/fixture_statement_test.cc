@@ -121,7 +121,8 @@ TEST_P(Fixture, passes_right_products_whatever_is_stated) {
       for (const models::Model& model : models::right_models()) {
         if (model.name.find("16") == std::string::npos && model.name.find("product at a time") == std::string::npos) continue;
         if (model.only_fp22 && usual.unit.find("fp8") == std::string::npos) continue;
-        if (model.only_fp22 && usual.unit.find("sm90") == std::string::npos && usual.unit.find("sm89") == std::string::npos) continue;
+        if (model.only_fp22 && usual.unit.find("sm90") == std::string::npos && usual.unit.find("sm89") == std::string::npos)
+          continue;
         Rogue rogue;
         models::plant(rogue, model);
         const Judgement judgement = judged(problem);
@@ -137,7 +138,9 @@ TEST_P(Fixture, passes_right_products_whatever_is_stated) {
 
 TEST_P(Fixture, follows_the_stated_sign_of_zero) {
   for (Case& problem : golden::read_fixture_contained(GetParam()).cases) {
-    if (problem.op != "quantize" || problem.out.empty() || problem.attributes.count("zero_sign") != 0 || size_of(problem) > kMaxBytes) continue;
+    if (problem.op != "quantize" || problem.out.empty() || problem.attributes.count("zero_sign") != 0 ||
+        size_of(problem) > kMaxBytes)
+      continue;
     for (const char* made : {"kept", "positive"}) {
       for (const int stated : {-1, 0, 1}) {
         Rogue rogue;
@@ -146,15 +149,15 @@ TEST_P(Fixture, follows_the_stated_sign_of_zero) {
         const Judgement judgement = judged(problem);
         const bool right = stated == -1 || (stated == 1) == (std::string(made) == "kept");
         if (!right) continue;
-        EXPECT_EQ(judgement.verdict, Verdict::passed) << problem.name << ", stated " << stated << ", made " << made << "\n" << judgement.text;
+        EXPECT_EQ(judgement.verdict, Verdict::passed) << problem.name << ", stated " << stated << ", made " << made << "\n"
+                                                      << judgement.text;
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(golden, Fixture, testing::ValuesIn(fixture_files()), [](const auto& each) {
-  return std::filesystem::path(each.param).stem().string();
-});
+INSTANTIATE_TEST_SUITE_P(golden, Fixture, testing::ValuesIn(fixture_files()),
+                         [](const auto& each) { return std::filesystem::path(each.param).stem().string(); });
 
 }  // namespace
 }  // namespace assay::conformance

@@ -13,7 +13,8 @@
 namespace assay::conformance {
 namespace {
 
-constexpr const char* kProduct = "grouped_gemm kind=fp8_per_tensor layout=TN d_type=f32 splits=24,0,40 N=32 K=160 split_accumulator=0 seed=5";
+constexpr const char* kProduct =
+    "grouped_gemm kind=fp8_per_tensor layout=TN d_type=f32 splits=24,0,40 N=32 K=160 split_accumulator=0 seed=5";
 constexpr const char* kQuantized = "quantize recipe=tensor_current splits=24,0,40 K=160 seed=5";
 constexpr const char* kReplayed = "quantize recipe=block_1x128 splits=128,5,0 K=136 seed=74 replay=4:data,splits";
 
@@ -50,7 +51,11 @@ Seen judged(const char* text, const std::optional<assay_numerics>& guess, bool f
 }
 
 const std::optional<assay_numerics> kGuesses[] = {
-    std::nullopt, statement("", -1), statement("", 1), statement("cublaslt.sm90.fp8_tensor.fast", -1), statement("cublaslt.sm90.fp8_tensor.split", 0),
+    std::nullopt,
+    statement("", -1),
+    statement("", 1),
+    statement("cublaslt.sm90.fp8_tensor.fast", -1),
+    statement("cublaslt.sm90.fp8_tensor.split", 0),
     statement("no such plan", 1),
 };
 
@@ -70,7 +75,8 @@ TEST(Foreseen, ChangesNoVerdict) {
           return status;
         };
         const Judgement alone = judged(text, std::nullopt, false).judgement;
-        EXPECT_EQ(alone.verdict != Verdict::passed, wrong || (text == kProduct && std::strstr(plan, "split") != nullptr)) << text << ' ' << plan << alone.text;
+        EXPECT_EQ(alone.verdict != Verdict::passed, wrong || (text == kProduct && std::strstr(plan, "split") != nullptr))
+            << text << ' ' << plan << alone.text;
         for (const auto& guess : kGuesses) {
           const Seen seen = judged(text, guess, true);
           SCOPED_TRACE(std::string(text) + ", stated '" + plan + "', guessed '" + (guess ? guess->plan : "nothing") + "'");

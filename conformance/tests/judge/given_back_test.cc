@@ -22,10 +22,10 @@ namespace {
 
 // The reference, which counts what is enqueued on a stream and not waited for. One at a time.
 struct Ledger {
-  const char* refused = "";            // the function that refuses every call of an op
-  assay_status with = ASSAY_OK;        // and how
+  const char* refused = "";      // the function that refuses every call of an op
+  assay_status with = ASSAY_OK;  // and how
   std::map<assay_stream*, int> enqueued;
-  std::set<std::string> early;         // what was given back too early
+  std::set<std::string> early;  // what was given back too early
 
   static inline Ledger* current = nullptr;
   Ledger() { current = this; }
@@ -113,7 +113,7 @@ std::vector<std::string> lines_of_every_kind() {
   std::vector<std::string> lines;
   std::set<std::string> kinds;
   for (const CaseLine& line : catalogue(Profile::standard)) {
-    const std::string kind = line.op == "scenario"   ? to_text(line).substr(0, to_text(line).find(" modules"))
+    const std::string kind = line.op == "scenario" ? to_text(line).substr(0, to_text(line).find(" modules"))
                              : line.has("contract") && line.integer("contract") != 0 ? line.op + " contract"
                              : replay_plan(line).count > 0                           ? line.op + " replay"
                                                                                      : line.op;
@@ -163,10 +163,10 @@ TEST_P(GivenBack, once_it_is_not_in_use) {
 }
 
 INSTANTIATE_TEST_SUITE_P(However, GivenBack,
-                         testing::Values(Refusal{"", ASSAY_OK}, Refusal{"supports", ASSAY_NOT_SUPPORTED}, Refusal{"supports", ASSAY_FAILED},
-                                         Refusal{"execute", ASSAY_FAILED}, Refusal{"execute", ASSAY_NOT_SUPPORTED},
-                                         Refusal{"numerics", ASSAY_FAILED}, Refusal{"workspace_bytes", ASSAY_FAILED},
-                                         Refusal{"capture_begin", ASSAY_FAILED}));
+                         testing::Values(Refusal{"", ASSAY_OK}, Refusal{"supports", ASSAY_NOT_SUPPORTED},
+                                         Refusal{"supports", ASSAY_FAILED}, Refusal{"execute", ASSAY_FAILED},
+                                         Refusal{"execute", ASSAY_NOT_SUPPORTED}, Refusal{"numerics", ASSAY_FAILED},
+                                         Refusal{"workspace_bytes", ASSAY_FAILED}, Refusal{"capture_begin", ASSAY_FAILED}));
 
 }  // namespace
 }  // namespace assay::conformance

@@ -50,8 +50,8 @@ TEST_P(Guarded, SeesOneByteAnywhereInItsCanaries) {
     const std::uint8_t before = *byte;
     *byte = static_cast<std::uint8_t>(before + 1);
     char want[100];
-    std::snprintf(want, sizeof want, "x: 1 bytes written %s (first at %+lld: 0x%02x)", at < 0 ? "before its start" : "past its end",
-                  static_cast<long long>(at < 0 ? at : at - size), *byte);
+    std::snprintf(want, sizeof want, "x: 1 bytes written %s (first at %+lld: 0x%02x)",
+                  at < 0 ? "before its start" : "past its end", static_cast<long long>(at < 0 ? at : at - size), *byte);
     ASSERT_EQ(buffer.damage(), want);
     *byte = before;
   }

@@ -16,11 +16,10 @@
 namespace assay::conformance {
 namespace {
 
-
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kTwo61 = std::int64_t{1} << 61, kTwo62 = std::int64_t{1} << 62;
-constexpr std::int64_t kSizes[] = {std::numeric_limits<std::int64_t>::min(), -1, (std::int64_t{1} << 31) - 1, std::int64_t{1} << 53,
-                                   kTwo61, kTwo62, kMax};
+constexpr std::int64_t kSizes[] = {
+    std::numeric_limits<std::int64_t>::min(), -1, (std::int64_t{1} << 31) - 1, std::int64_t{1} << 53, kTwo61, kTwo62, kMax};
 
 Tensor splits_of(std::vector<std::int64_t> values) {
   Tensor tensor = make_tensor(Format::i64, {static_cast<std::int64_t>(values.size())});
@@ -116,8 +115,7 @@ void ask(Case& with) {
     numerics_of(request);
     written_prefixes(request);
   } catch (const InvalidArgument&) {
-  } catch (const NotSupported&) {
-  }
+  } catch (const NotSupported&) {}
 }
 
 class EveryOp : public testing::TestWithParam<const char*> {};
@@ -142,7 +140,8 @@ TEST_P(EveryOp, RefusesOrAnswersWhateverASizeIs) {
           EXPECT_NO_THROW(ask(changed)) << "all of " << name << " " << size;
         }
       }
-      for (std::size_t i = 0; i < tensor.shape.size() && size >= 0; ++i) {  // a tensor without elements may have any other extents
+      for (std::size_t i = 0; i < tensor.shape.size() && size >= 0;
+           ++i) {  // a tensor without elements may have any other extents
         Case changed = sound;
         Tensor& empty = changed.in[name];
         empty.bytes.clear();

@@ -72,16 +72,16 @@ class Late {
   Late(const Late&) = delete;
   Late& operator=(const Late&) = delete;
 
-  bool runs_elsewhere = false;         // calls are made on a stream of the backend's own
-  bool launches_elsewhere = false;     // graphs are launched there
+  bool runs_elsewhere = false;           // calls are made on a stream of the backend's own
+  bool launches_elsewhere = false;       // graphs are launched there
   bool launches_where_captured = false;  // graphs are launched on the stream of their capture
-  bool later_calls_elsewhere = false;  // of a graph of several calls, all but the first
-  bool poor_synchronize = false;       // returns at once
+  bool later_calls_elsewhere = false;    // of a graph of several calls, all but the first
+  bool poor_synchronize = false;         // returns at once
   bool poor_second_synchronize = false;  // returns at once but for the first stream of a context
-  bool poor_copy_to_host = false;      // copies at once
-  bool copies_elsewhere = false;       // copies to the device are made on a stream of the backend's own
+  bool poor_copy_to_host = false;        // copies at once
+  bool copies_elsewhere = false;         // copies to the device are made on a stream of the backend's own
   bool fills_elsewhere = false;
-  bool event_frees_stream = false;     // what comes behind an event does not wait for what is before it
+  bool event_frees_stream = false;  // what comes behind an event does not wait for what is before it
 
   static const assay_backend& table();
 
@@ -91,7 +91,9 @@ class Late {
     if (queue == nullptr) queue = std::make_unique<Queue>();
     return *queue;
   }
-  void enqueue(assay_stream* stream, bool elsewhere, std::function<void()> task) { (elsewhere ? own_ : of(stream)).add(std::move(task)); }
+  void enqueue(assay_stream* stream, bool elsewhere, std::function<void()> task) {
+    (elsewhere ? own_ : of(stream)).add(std::move(task));
+  }
   void wait() {
     for (const auto& [stream, queue] : queues_) queue->wait();
     own_.wait();
@@ -120,7 +122,8 @@ inline const assay_backend& Late::table() {
     table.name = "late";
     table.copy_to_device = [](assay_context*, assay_stream* stream, void* to, const void* from, std::int64_t bytes) {
       // As of pageable memory: what is small is taken along, what is large keeps the caller waiting.
-      auto taken = std::make_shared<std::vector<std::uint8_t>>(static_cast<const std::uint8_t*>(from), static_cast<const std::uint8_t*>(from) + bytes);
+      auto taken = std::make_shared<std::vector<std::uint8_t>>(static_cast<const std::uint8_t*>(from),
+                                                               static_cast<const std::uint8_t*>(from) + bytes);
       current_->enqueue(stream, current_->copies_elsewhere, [=] { std::memcpy(to, taken->data(), taken->size()); });
       if (bytes > 65536) (current_->copies_elsewhere ? current_->own_ : current_->of(stream)).wait();
       return ASSAY_OK;

@@ -46,13 +46,16 @@ std::vector<std::string> single_calls() {
 constexpr const char* kReplayed = "splits_to_offsets splits=3,0,5 replay=4:splits";
 constexpr const char* kScenario = "scenario recipe=none steps=forward/dgrad,wgrad splits=3,0,5 N=8 K=16 replay=3:data,splits";
 // Several different calls in a graph; two layers on a stream each.
-constexpr const char* kDifferentCalls = "scenario recipe=tensor_current steps=weights,quantize,TN,dgrad splits=3,0,5 N=8 K=16 replay=4:data,splits";
-constexpr const char* kStreams = "scenario recipe=none steps=forward,wgrad modules=2 order=streams splits=3,0,5 N=8 K=16 replay=4:data,splits";
+constexpr const char* kDifferentCalls =
+    "scenario recipe=tensor_current steps=weights,quantize,TN,dgrad splits=3,0,5 N=8 K=16 replay=4:data,splits";
+constexpr const char* kStreams =
+    "scenario recipe=none steps=forward,wgrad modules=2 order=streams splits=3,0,5 N=8 K=16 replay=4:data,splits";
 
 struct Fault {
   const char* name;
   bool Late::*planted;
-  bool single, replayed, scenario, streams;  // found by single calls, by replays, by graphs of several calls, by layers on a stream each
+  bool single, replayed, scenario,
+      streams;  // found by single calls, by replays, by graphs of several calls, by layers on a stream each
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
 
@@ -110,7 +113,8 @@ TEST(Order, TheTextSaysHowTheCallWasMade) {
   Late late;
   late.poor_copy_to_host = true;  // right wherever the stream was waited for
   bool told = false;
-  for (const std::string& line : single_calls()) told = told || judged(line).text.find("behind other work on the stream") != std::string::npos;
+  for (const std::string& line : single_calls())
+    told = told || judged(line).text.find("behind other work on the stream") != std::string::npos;
   EXPECT_TRUE(told);
 }
 

@@ -7,6 +7,9 @@
 
 #include "conformance/tests/judge/rogue_backend.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

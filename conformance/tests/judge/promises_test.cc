@@ -9,6 +9,9 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/tests/diagnose/product_models.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

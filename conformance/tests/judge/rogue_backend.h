@@ -35,12 +35,12 @@ class Rogue {
   std::function<assay_status()> event_create, event_record;
   std::function<assay_status(double& milliseconds)> event_elapsed;  // with what the reference says
   std::int64_t workspace = 0;
-  std::string error;  // what last_error says, if not empty
-  bool silent = false;  // last_error says nothing
-  bool capturing = false;        // between capture_begin and capture_end
-  std::int64_t not_filled = 0;   // bytes at the end of each fill that are left as they are
+  std::string error;            // what last_error says, if not empty
+  bool silent = false;          // last_error says nothing
+  bool capturing = false;       // between capture_begin and capture_end
+  std::int64_t not_filled = 0;  // bytes at the end of each fill that are left as they are
 
-  int calls = 0;             // of execute, this one included
+  int calls = 0;               // of execute, this one included
   std::int64_t allocated = 0;  // buffers that are not released
   std::map<void*, std::int64_t> buffers;
 
@@ -137,7 +137,9 @@ inline const assay_tensor& tensor(const assay_call& call, const std::string& nam
   }
   throw std::logic_error("the call has no tensor " + name);
 }
-inline std::uint8_t* bytes(const assay_call& call, const std::string& name) { return static_cast<std::uint8_t*>(tensor(call, name).data); }
+inline std::uint8_t* bytes(const assay_call& call, const std::string& name) {
+  return static_cast<std::uint8_t*>(tensor(call, name).data);
+}
 
 // A call of the same op on other outputs, for the reference to answer unseen by the harness.
 class Elsewhere {

@@ -13,6 +13,9 @@
 #include "conformance/judge/calls/scenario.h"
 #include "conformance/tests/judge/rogue_backend.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

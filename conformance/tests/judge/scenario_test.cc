@@ -10,7 +10,9 @@
 namespace assay::conformance {
 namespace {
 
-constexpr const char* kLine = "scenario recipe=none steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=5,0,7 N=8 K=16 seed=401 replay=4:data,splits";
+constexpr const char* kLine =
+    "scenario recipe=none steps=forward/dgrad,wgrad modules=2 order=interleaved bias=1 splits=5,0,7 N=8 K=16 seed=401 "
+    "replay=4:data,splits";
 // y [12,8], dx [12,16], dw [24,16] and two dbias [3,8], for two layers in each of five replays
 constexpr std::int64_t kWords = 5 * 2 * (12 * 8 + 12 * 16 + 24 * 16 + 2 * 3 * 8);
 
@@ -65,13 +67,15 @@ TEST(JudgeScenario, NeedsProofOfWhatIsDeclaredAbsent) {
 }
 
 TEST(JudgeScenario, TellsMachinesThatFail) {
-  for (const auto& [status, verdict] : {std::pair{ASSAY_DEVICE_LOST, "failed"}, {ASSAY_OUT_OF_MEMORY, "machine failed"}, {ASSAY_FAILED, "failed"}}) {
+  for (const auto& [status, verdict] :
+       {std::pair{ASSAY_DEVICE_LOST, "failed"}, {ASSAY_OUT_OF_MEMORY, "machine failed"}, {ASSAY_FAILED, "failed"}}) {
     Rogue rogue;
     rogue.error = "gone";
     rogue.execute = [status = status](const assay_call&) { return status; };
     const Judgement judgement = judged(Rogue::table());
     EXPECT_EQ(name_of(judgement.verdict), verdict) << judgement.text;
-    EXPECT_TRUE(contains(judgement.text, "when    capture\n  call    under capture module 1, step forward returned '")) << judgement.text;
+    EXPECT_TRUE(contains(judgement.text, "when    capture\n  call    under capture module 1, step forward returned '"))
+        << judgement.text;
     EXPECT_TRUE(contains(judgement.text, ": gone")) << judgement.text;
     EXPECT_TRUE(rogue.buffers.empty());
   }
@@ -84,7 +88,8 @@ TEST(JudgeScenario, NamesWhoHasWrittenBeforeTheCalls) {
     rogue.not_filled = 1;
     const Judgement judgement = judged(Rogue::table());
     EXPECT_EQ(name_of(judgement.verdict), "failed");
-    EXPECT_TRUE(contains(judgement.text, "  memory  fill() left memory in another state, before any question: module ")) << judgement.text;
+    EXPECT_TRUE(contains(judgement.text, "  memory  fill() left memory in another state, before any question: module "))
+        << judgement.text;
     EXPECT_FALSE(contains(judgement.text, "numerics()")) << judgement.text;
   }
   {
@@ -95,7 +100,8 @@ TEST(JudgeScenario, NamesWhoHasWrittenBeforeTheCalls) {
     };
     const Judgement judgement = judged(Rogue::table());
     EXPECT_EQ(name_of(judgement.verdict), "failed");
-    EXPECT_TRUE(contains(judgement.text, "  memory  fill(), the copies or synchronize() left memory in another state")) << judgement.text;
+    EXPECT_TRUE(contains(judgement.text, "  memory  fill(), the copies or synchronize() left memory in another state"))
+        << judgement.text;
   }
   {
     Rogue rogue;
@@ -126,7 +132,8 @@ TEST(JudgeScenario, TellsMemoryThatIsNotTheCalls) {
   };
   const Damage damages[] = {
       {"an input", "step dgrad, in/dy: the input was changed", [](const assay_call& call) { bytes(call, "dy")[0] ^= 1; }},
-      {"past an output", "step dgrad, dx: 1 bytes written past its end", [](const assay_call& call) { bytes(call, "dx")[tensor(call, "dx").bytes] = 1; }},
+      {"past an output", "step dgrad, dx: 1 bytes written past its end",
+       [](const assay_call& call) { bytes(call, "dx")[tensor(call, "dx").bytes] = 1; }},
       {"past the workspace", "workspace: 1 bytes written past its end",
        [](const assay_call& call) { static_cast<std::uint8_t*>(call.workspace)[call.workspace_bytes] = 1; }},
   };
@@ -139,7 +146,8 @@ TEST(JudgeScenario, TellsMemoryThatIsNotTheCalls) {
       return status;
     };
     // made eagerly before the capture: the rogue's graphs are the reference's own
-    const Judgement judgement = judged(Rogue::table(), "scenario recipe=none steps=dgrad,dgrad,dgrad,dgrad warm=1 splits=5,0,7 N=8 K=16 replay=2");
+    const Judgement judgement =
+        judged(Rogue::table(), "scenario recipe=none steps=dgrad,dgrad,dgrad,dgrad warm=1 splits=5,0,7 N=8 K=16 replay=2");
     EXPECT_EQ(name_of(judgement.verdict), "failed") << damage.name;
     EXPECT_TRUE(contains(judgement.text, damage.told)) << damage.told << "\nis not in\n" << judgement.text;
     EXPECT_TRUE(contains(judgement.text, "when    made once before the capture")) << judgement.text;
@@ -155,13 +163,16 @@ TEST(JudgeScenario, HoldsGraphsToTheBitsOfEagerExecution) {
   int eager = 0;
   rogue.execute = [&](const assay_call& call) {
     const assay_status status = rogue.honest(call);
-    if (rogue.calls > 1 && eager++ >= 0) bytes(call, "d")[0] ^= 1;  // the first call is the capture's; the last place of one element
+    if (rogue.calls > 1 && eager++ >= 0)
+      bytes(call, "d")[0] ^= 1;  // the first call is the capture's; the last place of one element
     return status;
   };
   rogue.calls = 0;
   const Judgement judgement = judged(Rogue::table(), line);
   EXPECT_EQ(name_of(judgement.verdict), "failed");
-  EXPECT_TRUE(contains(judgement.text, "made one by one, on the inputs of replay 1 of 2\n  output  step NT, d: other bits than in replay 1")) << judgement.text;
+  EXPECT_TRUE(contains(judgement.text,
+                       "made one by one, on the inputs of replay 1 of 2\n  output  step NT, d: other bits than in replay 1"))
+      << judgement.text;
   EXPECT_EQ(judgement.basis, CheckBasis::bound);
 }
 

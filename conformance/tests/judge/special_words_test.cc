@@ -19,7 +19,8 @@ TEST(SpecialWords, NanOfTheOtherSignIsNamedInOneWord) {
   Tensor got = want;
   const auto hints = [&] { return compare(problem, "d", want, got, {}).hints; };
   got.bytes[7] = std::byte{0xff};
-  EXPECT_EQ(hints(), (std::vector<std::string>{"NaN of negative sign where one of positive sign is expected: the only wrong element"}));
+  EXPECT_EQ(hints(),
+            (std::vector<std::string>{"NaN of negative sign where one of positive sign is expected: the only wrong element"}));
   got.bytes[200] = std::byte{0xff};
   EXPECT_EQ(hints(), (std::vector<std::string>{"NaN of negative sign where one of positive sign is expected: all 2"}));
   std::swap(got, want);

@@ -9,6 +9,9 @@
 
 #include "conformance/tests/judge/rogue_backend.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay::conformance {
 namespace {
 

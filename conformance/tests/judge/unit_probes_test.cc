@@ -8,8 +8,8 @@
 #include <set>
 
 #include "conformance/catalogue/catalogue.h"
-#include "conformance/generate/unit_probes.h"
 #include "conformance/diagnose/unit_behaviour.h"
+#include "conformance/generate/unit_probes.h"
 #include "conformance/tests/diagnose/product_models.h"
 #include "reference/gemm/any_order.h"
 
@@ -36,10 +36,12 @@ std::vector<const TensorCoreUnit*> units_for(const GroupedGemmView& view) {
 }
 
 // Every operand type.
-constexpr const char* kKinds[] = {"kind=bf16", "kind=f16", "kind=fp8_per_tensor", "kind=fp8_per_tensor layout=NN dy_type=e5m2", "kind=mxfp8"};
+constexpr const char* kKinds[] = {"kind=bf16", "kind=f16", "kind=fp8_per_tensor", "kind=fp8_per_tensor layout=NN dy_type=e5m2",
+                                  "kind=mxfp8"};
 
 std::string line_of(const std::string& kind) {
-  return "grouped_gemm data=unit_probes d_type=f32 " + kind + (kind.find("NN") == std::string::npos ? " splits=80,64 N=4 K=64" : " splits=80,64 N=64 K=4");
+  return "grouped_gemm data=unit_probes d_type=f32 " + kind +
+         (kind.find("NN") == std::string::npos ? " splits=80,64 N=4 K=64" : " splits=80,64 N=64 K=4");
 }
 
 TEST(UnitProbes, TellEveryUnitFromEveryOther) {
@@ -52,12 +54,14 @@ TEST(UnitProbes, TellEveryUnitFromEveryOther) {
     for (std::size_t one = 0; one < units.size(); ++one) {
       met.insert(units[one]->name);
       for (std::size_t other = 0; other < one; ++other) {
-        EXPECT_EQ(words[one] == words[other], same_arithmetic(*units[one], *units[other])) << kind << ": " << units[one]->name << ", " << units[other]->name;
+        EXPECT_EQ(words[one] == words[other], same_arithmetic(*units[one], *units[other]))
+            << kind << ": " << units[one]->name << ", " << units[other]->name;
       }
     }
   }
   for (const TensorCoreUnit& each : tensor_core_units()) {
-    const bool served = std::find(each.operands.begin(), each.operands.end(), Format::f32) == each.operands.end() && each.scaling != StepScaling::e4m3_per_16;
+    const bool served = std::find(each.operands.begin(), each.operands.end(), Format::f32) == each.operands.end() &&
+                        each.scaling != StepScaling::e4m3_per_16;
     EXPECT_EQ(met.count(each.name) == 1, served) << each.name;
   }
 }
@@ -74,14 +78,17 @@ TEST(UnitProbes, ShowEveryNumberOfAUnit) {
         others.emplace_back(what, *unit);
         change(others.back().second);
       };
-      for (const int by : {-2, -1, 1, 2}) add("F by " + std::to_string(by), [=](TensorCoreUnit& each) { each.fraction_bits += by; });
+      for (const int by : {-2, -1, 1, 2})
+        add("F by " + std::to_string(by), [=](TensorCoreUnit& each) { each.fraction_bits += by; });
       for (const int step : {4, 8, 16, 32, 64}) {
-        if (step != unit->products_per_step && (step < 64 || unit->scaling == StepScaling::none)) add(std::to_string(step) + " products", [=](TensorCoreUnit& each) { each.products_per_step = step; });
+        if (step != unit->products_per_step && (step < 64 || unit->scaling == StepScaling::none))
+          add(std::to_string(step) + " products", [=](TensorCoreUnit& each) { each.products_per_step = step; });
       }
       for (const Accumulator sum : {Accumulator::f32_truncated, Accumulator::e8m13_truncated, Accumulator::f16_nearest}) {
         if (sum != unit->accumulator) add("another accumulator", [=](TensorCoreUnit& each) { each.accumulator = sum; });
       }
-      for (const auto& [what, other] : others) EXPECT_FALSE(chain_of(probed.view, other) == right) << kind << ", " << unit->name << ": " << what;
+      for (const auto& [what, other] : others)
+        EXPECT_FALSE(chain_of(probed.view, other) == right) << kind << ", " << unit->name << ": " << what;
     }
   }
 }
@@ -127,16 +134,22 @@ TEST(UnitProbes, NameTheUnitThatABackendBehavesAs) {
   behave(rogue, "sm90.wgmma.fp8", "cublaslt.sm90.fp8_tensor.fast", 16, 13, 13);
   Judgement judgement = judge_text(rogue, kFp8);
   EXPECT_EQ(judgement.verdict, Verdict::failed);
-  EXPECT_TRUE(contains(judgement.text, "  stated  the backend states sm90.wgmma.fp8 (32 products a step, F = 13, a sum of 13 bits, truncated), behaves as "
-                                       "sm89.mma.fp8 (16 products a step, F = 13, a sum of 13 bits, truncated)\n")) << judgement.text;
+  EXPECT_TRUE(contains(
+      judgement.text,
+      "  stated  the backend states sm90.wgmma.fp8 (32 products a step, F = 13, a sum of 13 bits, truncated), behaves as "
+      "sm89.mma.fp8 (16 products a step, F = 13, a sum of 13 bits, truncated)\n"))
+      << judgement.text;
   bool found = false;
-  for (const Finding& each : judgement.findings) found = found || (each.kind == "statement" && contains(each.text, "behaves as sm89.mma.fp8"));
+  for (const Finding& each : judgement.findings)
+    found = found || (each.kind == "statement" && contains(each.text, "behaves as sm89.mma.fp8"));
   EXPECT_TRUE(found);
 
   behave(rogue, "sm90.wgmma.fp8", "cublaslt.sm90.fp8_tensor.fast", 32, 14, 13);
   judgement = judge_text(rogue, kFp8);
   EXPECT_EQ(judgement.verdict, Verdict::failed);
-  EXPECT_TRUE(contains(judgement.text, "behaves as a unit of other numbers (32 products a step, F = 14, a sum of 13 bits, truncated)")) << judgement.text;
+  EXPECT_TRUE(
+      contains(judgement.text, "behaves as a unit of other numbers (32 products a step, F = 14, a sum of 13 bits, truncated)"))
+      << judgement.text;
 
   behave(rogue, "sm90.wgmma.fp8", "cublaslt.sm90.fp8_tensor.fast", 32, 13, 13);
   judgement = judge_text(rogue, kFp8);
@@ -153,7 +166,8 @@ TEST(UnitProbes, HoldAUnitWithoutAPlanToOneStep) {
   behave(rogue, "sm90.wgmma.f16", "", 16, 24, 23);  // within the bound of any order
   judgement = judge_text(rogue, kBf16);
   EXPECT_EQ(judgement.verdict, Verdict::failed);
-  EXPECT_TRUE(contains(judgement.text, "states sm90.wgmma.f16 (16 products a step, F = 25, an f32 sum, truncated), behaves as ")) << judgement.text;
+  EXPECT_TRUE(contains(judgement.text, "states sm90.wgmma.f16 (16 products a step, F = 25, an f32 sum, truncated), behaves as "))
+      << judgement.text;
   behave(rogue, "sm90.wgmma.f16", "", 8, 25, 23);
   judgement = judge_text(rogue, kBf16);
   EXPECT_EQ(judgement.verdict, Verdict::failed);
@@ -179,7 +193,8 @@ TEST(UnitProbes, StandInStandardForEveryKindAndLayout) {
     EXPECT_GE(sums, static_cast<std::int64_t>(unit_probes().size())) << to_text(line);
   }
   for (const char* kind : {"bf16", "f16", "fp8_per_tensor", "fp8_block"}) {
-    for (const char* layout : {"TN", "NN", "NT"}) EXPECT_TRUE(met.count(std::string(kind) + " " + layout)) << kind << " " << layout;
+    for (const char* layout : {"TN", "NN", "NT"})
+      EXPECT_TRUE(met.count(std::string(kind) + " " + layout)) << kind << " " << layout;
   }
 }
 

@@ -14,7 +14,6 @@
 
 namespace assay::conformance {
 
-
 inline Case case_of(const std::string& line) { return generate(parse_case_line(line)); }
 
 inline Tensor tensor_like(Format type, std::vector<std::int64_t> shape) {
@@ -59,7 +58,8 @@ inline Tensor drawn(Format type, std::vector<std::int64_t> shape, std::uint64_t 
 }
 
 // Calls each(segment, row, column, element) for all elements in use.
-inline void each_used(const OutputMap& map, const std::function<void(const Segment&, std::int64_t, std::int64_t, std::int64_t)>& each) {
+inline void each_used(const OutputMap& map,
+                      const std::function<void(const Segment&, std::int64_t, std::int64_t, std::int64_t)>& each) {
   for (const Segment& s : map.segments) {
     for (std::int64_t i = 0; i < s.used_rows; ++i) {
       for (std::int64_t j = 0; j < s.used_columns; ++j) each(s, i, j, s.first + offset_of(s, {i, j}));

@@ -18,8 +18,8 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
-#include "reference/types/tensor.h"
 #include "reference/types/error.h"
+#include "reference/types/tensor.h"
 
 namespace assay::conformance {
 namespace {
@@ -239,11 +239,10 @@ TEST_P(Answer, IsRefusedWhereARequestMakesNoSense) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryLine, Answer, testing::ValuesIn(every_line()),
-                         [](const auto& info) {
-                           const std::string op = info.param.text.substr(0, info.param.text.find(' '));
-                           return std::to_string(info.index) + "_" + op;
-                         });
+INSTANTIATE_TEST_SUITE_P(EveryLine, Answer, testing::ValuesIn(every_line()), [](const auto& info) {
+  const std::string op = info.param.text.substr(0, info.param.text.find(' '));
+  return std::to_string(info.index) + "_" + op;
+});
 
 TEST(AnswerList, HoldsEveryOpAndEveryLinearRecipe) {
   std::set<std::string> ops, linear;
@@ -298,7 +297,8 @@ TEST(AccumulatedDbias, StoresOneNan) {
   for (const Layer layer : {Layer::fast, Layer::scalar}) {
     const Outputs got = answered(asked, specs, layer, kPoison);
     const auto* sums = got.at("dbias").as<std::uint32_t>();
-    EXPECT_EQ(std::vector<std::uint32_t>(sums, sums + 4), (std::vector<std::uint32_t>{0x7FFF'FFFF, 0x7FFF'FFFF, 0x7FFF'FFFF, 0x4000'0000}));
+    EXPECT_EQ(std::vector<std::uint32_t>(sums, sums + 4),
+              (std::vector<std::uint32_t>{0x7FFF'FFFF, 0x7FFF'FFFF, 0x7FFF'FFFF, 0x4000'0000}));
   }
 }
 

@@ -61,19 +61,22 @@ TEST_P(NegativeScales, GiveTheProductOfNegativeCodes) {
   EXPECT_EQ(answered(by_scale, "d", Layer::scalar).bytes, want.bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, NegativeScales, testing::Values(
-    "grouped_gemm kind=fp8_per_tensor data=integers d_type=f32 splits=16,0,17,5 N=24 K=272 seed=1",
-    "grouped_gemm kind=fp8_per_tensor layout=NN data=integers splits=16,0,17,5 N=272 K=24 alpha=-2 beta=1 seed=2",
-    "grouped_gemm kind=fp8_per_tensor layout=NT data=integers d_type=f16 splits=16,0,272,5 N=24 K=16 seed=3",
-    "grouped_gemm kind=fp8_per_tensor split_accumulator=1 data=integers d_type=f32 splits=16,0,17,5 N=24 K=272 bias=1 seed=4",
-    "grouped_gemm kind=fp8_block data=integers d_type=f32 splits=16,0,17,5 N=136 K=272 seed=5",
-    "grouped_gemm kind=fp8_block layout=NN data=integers splits=16,0,17,5 N=272 K=24 seed=6",
-    "grouped_gemm kind=fp8_block layout=NT data=integers d_type=f32 splits=16,0,272,5 N=24 K=16 beta=1 seed=7",
-    "grouped_gemm kind=fp8_block weight_block=1x128 data=integers splits=16,0,17,5 N=24 K=272 seed=8"));
+INSTANTIATE_TEST_SUITE_P(
+    All, NegativeScales,
+    testing::Values(
+        "grouped_gemm kind=fp8_per_tensor data=integers d_type=f32 splits=16,0,17,5 N=24 K=272 seed=1",
+        "grouped_gemm kind=fp8_per_tensor layout=NN data=integers splits=16,0,17,5 N=272 K=24 alpha=-2 beta=1 seed=2",
+        "grouped_gemm kind=fp8_per_tensor layout=NT data=integers d_type=f16 splits=16,0,272,5 N=24 K=16 seed=3",
+        "grouped_gemm kind=fp8_per_tensor split_accumulator=1 data=integers d_type=f32 splits=16,0,17,5 N=24 K=272 bias=1 seed=4",
+        "grouped_gemm kind=fp8_block data=integers d_type=f32 splits=16,0,17,5 N=136 K=272 seed=5",
+        "grouped_gemm kind=fp8_block layout=NN data=integers splits=16,0,17,5 N=272 K=24 seed=6",
+        "grouped_gemm kind=fp8_block layout=NT data=integers d_type=f32 splits=16,0,272,5 N=24 K=16 beta=1 seed=7",
+        "grouped_gemm kind=fp8_block weight_block=1x128 data=integers splits=16,0,17,5 N=24 K=272 seed=8"));
 
 // The same with sums in double, which hold them exactly: every operand has scales of both signs.
 TEST(NegativeScales, GiveTheProductThatDoublesGive) {
-  const CaseLine line = parse_case_line("grouped_gemm kind=fp8_per_tensor data=integers d_type=f32 splits=5,0,7,3,6 N=9 K=40 seed=9");
+  const CaseLine line =
+      parse_case_line("grouped_gemm kind=fp8_per_tensor data=integers d_type=f32 splits=5,0,7,3,6 N=9 K=40 seed=9");
   Case problem = generate(line);
   Tensor &x_scale = problem.in.at("x_rowwise_scale_inv"), &w_scale = problem.in.at("w_rowwise_scale_inv");
   for (const std::int64_t g : {0, 2}) negate(x_scale, g, g + 1);
@@ -91,7 +94,8 @@ TEST(NegativeScales, GiveTheProductThatDoublesGive) {
     for (const std::int64_t end = row + splits[g]; row < end; ++row) {
       for (std::int64_t n = 0; n < 9; ++n) {
         double sum = 0;
-        for (std::int64_t k = 0; k < 40; ++k) sum += code(x, row * 40 + k) * code(w, (static_cast<std::int64_t>(g) * 9 + n) * 40 + k);
+        for (std::int64_t k = 0; k < 40; ++k)
+          sum += code(x, row * 40 + k) * code(w, (static_cast<std::int64_t>(g) * 9 + n) * 40 + k);
         const double value = sum * x_scale.as<float>()[g] * w_scale.as<float>()[g] + 0.0;
         EXPECT_EQ(fast.as<float>()[row * 9 + n], static_cast<float>(value)) << row << " " << n;
         EXPECT_EQ(scalar.as<float>()[row * 9 + n], static_cast<float>(value)) << row << " " << n;
@@ -103,7 +107,8 @@ TEST(NegativeScales, GiveTheProductThatDoublesGive) {
 TEST(NegativeScales, ChangeTheSignOfEveryDequantizedValue) {
   for (const char* recipe : {"tensor_current", "block_1x128", "block_128x128", "nvfp4"}) {
     for (const char* direction : {"rowwise", "columnwise"}) {
-      const CaseLine line = parse_case_line(std::string("dequantize recipe=") + recipe + " direction=" + direction + " d_type=f32 splits=16,0,34,130 K=144 seed=3");
+      const CaseLine line = parse_case_line(std::string("dequantize recipe=") + recipe + " direction=" + direction +
+                                            " d_type=f32 splits=16,0,34,130 K=144 seed=3");
       Case problem = generate(line);
       const Tensor plain = answered(problem, "x", Layer::scalar);
       Tensor& scales = problem.in.at(std::string(direction) + "_scale_inv");

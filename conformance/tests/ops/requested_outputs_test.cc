@@ -19,9 +19,11 @@ TEST(Standard, RequestsEveryOutput) {
   for (const CaseLine& line : catalogue(Profile::standard)) {
     if (line.op == "scenario" || line.has("replay") || cost_of(line).elements > 20'000) continue;
     const std::string subject = line.op + (find_key(*find_op(line.op), "recipe") != nullptr ? " " + line.text("recipe") : "");
-    for (const std::string& name : wanted_outputs(line)) requested[subject].insert(name.starts_with("offsets_") ? "offsets_" : name);
+    for (const std::string& name : wanted_outputs(line))
+      requested[subject].insert(name.starts_with("offsets_") ? "offsets_" : name);
     Case made = generate(line);
-    for (const OutputSpec& each : outputs_of(Request::of(made))) there[subject].insert(each.name.starts_with("offsets_") ? "offsets_" : each.name);
+    for (const OutputSpec& each : outputs_of(Request::of(made)))
+      there[subject].insert(each.name.starts_with("offsets_") ? "offsets_" : each.name);
   }
   there["quantize tensor_delayed"].erase("scale");  // an input that goes out as it came in: for fixtures that record it
   for (const auto& [subject, outputs] : there) {

@@ -55,13 +55,16 @@ std::string shown(const std::vector<std::int64_t>& shape) {
 }
 
 // Whether the tensor has one of the types and one of the shapes that the schema gives.
-void expect_described(const TensorSchema* schema, const std::string& what, const Request& request, Format type, const std::vector<std::int64_t>& shape) {
+void expect_described(const TensorSchema* schema, const std::string& what, const Request& request, Format type,
+                      const std::vector<std::int64_t>& shape) {
   ASSERT_NE(schema, nullptr) << what << " is not in the schema";
   const std::vector<Format> types = types_of(*schema, request);
-  EXPECT_NE(std::find(types.begin(), types.end(), type), types.end()) << what << " is " << name_of(type) << ", said to be " << schema->type;
+  EXPECT_NE(std::find(types.begin(), types.end(), type), types.end())
+      << what << " is " << name_of(type) << ", said to be " << schema->type;
   const auto shapes = shapes_of(*schema, request);
   EXPECT_NE(std::find(shapes.begin(), shapes.end(), shape), shapes.end())
-      << what << " has the shape " << shown(shape) << ", the schema " << schema->shape << " or " << schema->grouped_shape << ": " << shown(shapes[0]);
+      << what << " has the shape " << shown(shape) << ", the schema " << schema->shape << " or " << schema->grouped_shape << ": "
+      << shown(shapes[0]);
 }
 
 // All cases once: what they hold, what the ops ask for, and which entries of the schema were met.
@@ -132,7 +135,8 @@ TEST(TensorSchema, HasNoEntryThatNoCaseMeets) {
   met.insert(find_tensor(tensors_of("quantize").in, "columnwise_amax", request));
   for (const OpTensors& op : tensor_schema()) {
     for (const auto* list : {&op.in, &op.out}) {
-      for (const TensorSchema& tensor : *list) EXPECT_EQ(met.count(&tensor), 1u) << op.op << " " << tensor.name << " if " << tensor.when;
+      for (const TensorSchema& tensor : *list)
+        EXPECT_EQ(met.count(&tensor), 1u) << op.op << " " << tensor.name << " if " << tensor.when;
     }
   }
 }
@@ -207,7 +211,8 @@ TEST(TensorSchema, SaysHowManyElementsAreCompared) {
       const Tensor made = make_tensor(spec.type, spec.shape);
       memory.push_back(made.bytes);
       bytes += static_cast<std::int64_t>(made.bytes.size());
-      request.out[spec.name] = {spec.type, spec.shape, memory.back().empty() ? nullptr : memory.back().data(), static_cast<std::int64_t>(made.bytes.size())};
+      request.out[spec.name] = {spec.type, spec.shape, memory.back().empty() ? nullptr : memory.back().data(),
+                                static_cast<std::int64_t>(made.bytes.size())};
     }
     if (bytes > (1 << 18) && !written_prefixes(request)) continue;  // each is computed twice
     for (const auto& [name, mask] : written_bytes(request)) {
@@ -243,8 +248,10 @@ TEST(TensorSchema, ScalesHaveTheShapesOfTheLayout) {
         for (std::int64_t columns = 0; columns < 300; columns += 3) {
           request.in["x"].shape = {rows, columns};
           const ScaleShape want = scale_shape(*recipe_named(recipe), direction, rows, columns);
-          ASSERT_EQ(shapes_of(*schema, request)[0], (std::vector<std::int64_t>{want.rows, want.columns})) << recipe << " " << rows << " " << columns;
-          ASSERT_EQ(written_elements(*schema, request), want.used_rows * want.used_columns) << recipe << " " << rows << " " << columns;
+          ASSERT_EQ(shapes_of(*schema, request)[0], (std::vector<std::int64_t>{want.rows, want.columns}))
+              << recipe << " " << rows << " " << columns;
+          ASSERT_EQ(written_elements(*schema, request), want.used_rows * want.used_columns)
+              << recipe << " " << rows << " " << columns;
         }
       }
     }

@@ -69,7 +69,8 @@ TEST_F(CaseFiles, WithoutMarksBelongToEveryProfile) {
 }
 
 TEST_F(CaseFiles, SeveralTogetherHaveEachCaseOnce) {
-  const std::string mine = put("mine.txt", kMarked), plain = put("plain.txt", "splits_to_offsets splits=9\nsplits_to_offsets splits=1,2,3\n");
+  const std::string mine = put("mine.txt", kMarked),
+                    plain = put("plain.txt", "splits_to_offsets splits=9\nsplits_to_offsets splits=1,2,3\n");
   const Ran ran = list({"--cases", mine, "--cases", plain});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, "swizzle recipe=mxfp8 R=33 K=64\nsplits_to_offsets splits=9\nsplits_to_offsets splits=1,2,3\n");
@@ -114,7 +115,8 @@ TEST_F(CaseFiles, AreComparedWithAnEarlierRunOfTheSameFile) {
   EXPECT_TRUE(contains(same.out, "2 kept, 0 lost, 0 gained")) << same.out;
   const Ran other = run({"--profile", "smoke", "--baseline", before});
   EXPECT_EQ(other.code, 2);
-  EXPECT_TRUE(contains(other.err, "is of 'run --cases " + mine + " --profile standard': this is 'run --profile smoke'")) << other.err;
+  EXPECT_TRUE(contains(other.err, "is of 'run --cases " + mine + " --profile standard': this is 'run --profile smoke'"))
+      << other.err;
 }
 
 TEST_F(CaseFiles, ResumeOnlyWhileTheFileHasTheSameCases) {
@@ -158,6 +160,7 @@ TEST_F(CaseFiles, ThatAreWrongAreRefusedByNameAndLine) {
   for (int seed = 0; seed < 60; ++seed) many += dealt + std::to_string(seed) + ")\n";
   const struct {
     std::string path, expected;
+    // clang-format off
   } faults[] = {
       {folder + "/missing.txt", "missing.txt: no such file"},
       {folder, "is a directory: expected a file"},
@@ -174,6 +177,7 @@ TEST_F(CaseFiles, ThatAreWrongAreRefusedByNameAndLine) {
       {put("groups.txt", many), "of canonical text: expected fewer groups"},
       {put("json.txt", "{\"cases\": []}\n"), "json.txt: line 1: op is {\"cases\":: expected one of"},
   };
+  // clang-format on
   for (const auto& each : faults) {
     for (const char* verb : {"run", "list"}) {
       const Ran ran = assay({verb, "--cases", each.path});

@@ -7,7 +7,8 @@
 namespace assay::conformance {
 namespace {
 
-CaseReport passed(CheckBasis basis, std::int64_t exact, std::int64_t bounded, std::int64_t unbounded, const char* expected_by = "") {
+CaseReport passed(CheckBasis basis, std::int64_t exact, std::int64_t bounded, std::int64_t unbounded,
+                  const char* expected_by = "") {
   CaseReport made{kGenerated, "name", "line", "op", "-", {}};
   made.judgement.verdict = Verdict::passed;
   made.judgement.basis = basis;
@@ -20,8 +21,9 @@ CaseReport passed(CheckBasis basis, std::int64_t exact, std::int64_t bounded, st
 }
 
 TEST(CheckBasis, WordsAreToldByWhatTheyRestOn) {
-  const std::vector<CaseReport> cases{passed(CheckBasis::bits, 40, 0, 0), passed(CheckBasis::bits, 48, 0, 0), passed(CheckBasis::order_free_bits, 7, 0, 0),
-                                      passed(CheckBasis::bound, 5, 20, 3), passed(CheckBasis::bound, 0, 4, 1), passed(CheckBasis::bits, 9, 0, 0, "bringup")};
+  const std::vector<CaseReport> cases{passed(CheckBasis::bits, 40, 0, 0),           passed(CheckBasis::bits, 48, 0, 0),
+                                      passed(CheckBasis::order_free_bits, 7, 0, 0), passed(CheckBasis::bound, 5, 20, 3),
+                                      passed(CheckBasis::bound, 0, 4, 1),           passed(CheckBasis::bits, 9, 0, 0, "bringup")};
   EXPECT_EQ(elements_text(bases_of(cases)),
             "88 by bits, 9 by bits, expected by bringup, 12 by order-free bits, 24 within bounds; 4 unbounded, not compared");
   EXPECT_EQ(elements_text(bases_of({cases[0]})), "40 by bits");

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "golden/tests/strange_file.h"
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
 #include "golden/io/reader.h"
-#include "reference/types/tensor.h"
 #include "golden/io/writer.h"
+#include "golden/tests/strange_file.h"
+#include "golden/tests/temporary_folder.h"
+#include "reference/types/tensor.h"
 
 namespace assay::conformance {
 namespace {
@@ -20,7 +20,11 @@ using golden::StrangeFile;
 using golden::sure;
 
 Case quantize(const std::string& name, std::int64_t rows) {
-  Case made{name, "quantize", {{"recipe", std::string("block_1x128")}, {"otype", std::string("e4m3")}, {"pow2", std::int64_t{1}}}, {}, {}};
+  Case made{name,
+            "quantize",
+            {{"recipe", std::string("block_1x128")}, {"otype", std::string("e4m3")}, {"pow2", std::int64_t{1}}},
+            {},
+            {}};
   made.in["x"] = make_tensor(Format::bf16, {rows, 128});
   for (std::int64_t i = 0; i < rows * 128; ++i) made.in["x"].as<std::uint16_t>()[i] = static_cast<std::uint16_t>(0x3f80 + i % 97);
   return made;

@@ -33,12 +33,15 @@ TEST(Counts, AreThoseOfTheCatalogueAndTheFixtures) {
   const json manifest = json::parse(file);
   for (const json& each : manifest.at("fixtures")) {
     const bool recorded = each.at("provenance").contains("device");
-    auto& [files, cases] = files_and_cases[recorded ? "recorded on " + each.at("provenance").at("device").get<std::string>() : "origin " + each.at("origin").get<std::string>()];
+    auto& [files, cases] = files_and_cases[recorded ? "recorded on " + each.at("provenance").at("device").get<std::string>()
+                                                    : "origin " + each.at("origin").get<std::string>()];
     ++files;
     for (const auto& [op, count] : each.at("cases").items()) cases += count.get<int>();
   }
   for (const auto& [origin, of] : files_and_cases) {
-    EXPECT_TRUE(contains(ran.out, "fixtures, " + origin + ": " + std::to_string(of.first) + " files, " + std::to_string(of.second) + " cases, ")) << ran.out;
+    EXPECT_TRUE(contains(
+        ran.out, "fixtures, " + origin + ": " + std::to_string(of.first) + " files, " + std::to_string(of.second) + " cases, "))
+        << ran.out;
   }
 }
 
@@ -48,7 +51,8 @@ TEST(Counts, OfTheReadmeAreThese) {
   const std::int64_t cases = number(match(counts, "profile standard: ([0-9]+) cases")[1]);
   EXPECT_EQ(number(match(readme, "the standard profile: over ([0-9,]+) cases")[1]), cases / 100 * 100) << cases;
   const std::smatch stated = match(readme, "in all ([0-9,]+) recorded\\s+cases, ([0-9]+\\.[0-9]) million elements");
-  const std::smatch counted = match(counts, "fixtures, recorded on NVIDIA H200 [^:]*: [0-9]+ files, ([0-9]+) cases, ([0-9]+) elements");
+  const std::smatch counted =
+      match(counts, "fixtures, recorded on NVIDIA H200 [^:]*: [0-9]+ files, ([0-9]+) cases, ([0-9]+) elements");
   EXPECT_EQ(number(stated[1]), number(counted[1]));
   const std::int64_t tenths = (number(counted[2]) + 50'000) / 100'000;  // of a million elements
   EXPECT_EQ(stated[2], std::to_string(tenths / 10) + "." + std::to_string(tenths % 10));

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/json_schema.h"
 #include "conformance/tests/program/run_program.h"
+#include "golden/tests/temporary_folder.h"
 
 namespace assay::conformance {
 

@@ -9,8 +9,11 @@
 #include <fstream>
 #include <ostream>
 
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
+#include "golden/tests/temporary_folder.h"
+
+// Tables, one row per line.
+// clang-format off
 
 namespace assay::conformance {
 namespace {

@@ -92,12 +92,14 @@ void spoil(const assay_tensor& tensor, const std::vector<unsigned char>& before)
   const auto count = static_cast<std::size_t>(tensor.bytes), row = count / static_cast<std::size_t>(tensor.shape[0]);
   if (is("left=")) std::copy(before.begin(), before.end(), bytes);
   for (std::size_t i = 0; is("doubled=") && i < count; ++i) bytes[i] += bytes[i] != before[i] ? 1 : 0;
-  for (std::size_t at = 0; is("turned=") && at + 2 * row <= count; at += 2 * row) std::swap_ranges(bytes + at, bytes + at + row, bytes + at + row);
+  for (std::size_t at = 0; is("turned=") && at + 2 * row <= count; at += 2 * row)
+    std::swap_ranges(bytes + at, bytes + at + row, bytes + at + row);
 }
 
 assay_status with_spoiled_words(assay_context* context, assay_stream* stream, const assay_call* call) {
   const std::string name = fault.substr(fault.find('=') + 1);
-  const auto* output = std::find_if(call->outputs, call->outputs + call->output_count, [&](const assay_tensor& each) { return each.name == name; });
+  const auto* output = std::find_if(call->outputs, call->outputs + call->output_count,
+                                    [&](const assay_tensor& each) { return each.name == name; });
   if (output == call->outputs + call->output_count) return reference_backend()->execute(context, stream, call);
   const auto* bytes = static_cast<const unsigned char*>(output->data);
   const std::vector<unsigned char> before(bytes, bytes + output->bytes);
@@ -184,7 +186,8 @@ assay_backend make_table() {
     plain.algorithm = -1;
     return reference_backend()->workspace_bytes(context, &plain, bytes);
   };
-  table.list_algorithms = [](assay_context*, const assay_call*, assay_algorithm* algorithms, std::int32_t capacity, std::int32_t* count) {
+  table.list_algorithms = [](assay_context*, const assay_call*, assay_algorithm* algorithms, std::int32_t capacity,
+                             std::int32_t* count) {
     *count = is("settings") ? 2 : 0;
     for (int i = 0; i < std::min(*count, capacity); ++i) {
       algorithms[i].id = i == 0 ? 70 : 90;

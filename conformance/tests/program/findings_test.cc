@@ -31,9 +31,12 @@ TEST(Findings, SayWhatTheTextSays) {
     EXPECT_EQ(each.kind, "bits");
     EXPECT_GT(each.wrong, 0);
     EXPECT_LE(each.wrong, each.compared);
-    EXPECT_TRUE(contains(judgement.text, fmt::format("output  {}: {} of {} differ", each.output, each.wrong, each.compared))) << judgement.text;
-    EXPECT_TRUE(contains(judgement.text, fmt::format("first   {}: got {} ({}), want {} ({})", each.place, each.got_hex, each.got, each.want_hex, each.want)))
-        << judgement.text << "\n" << to_json(each);
+    EXPECT_TRUE(contains(judgement.text, fmt::format("output  {}: {} of {} differ", each.output, each.wrong, each.compared)))
+        << judgement.text;
+    EXPECT_TRUE(contains(judgement.text, fmt::format("first   {}: got {} ({}), want {} ({})", each.place, each.got_hex, each.got,
+                                                     each.want_hex, each.want)))
+        << judgement.text << "\n"
+        << to_json(each);
   }
 }
 
@@ -73,8 +76,8 @@ TEST(Findings, SurviveJson) {
   judgement.expected_by = "another";
   judgement.findings.push_back(finding_of("memory", "a canary"));
   judgement.findings.back().when = "replay 2 of 3";
-  for (const Verdict verdict : {Verdict::passed, Verdict::failed, Verdict::not_run, Verdict::unproven_skip, Verdict::unfinished, Verdict::not_tried,
-                                Verdict::machine_failed}) {
+  for (const Verdict verdict : {Verdict::passed, Verdict::failed, Verdict::not_run, Verdict::unproven_skip, Verdict::unfinished,
+                                Verdict::not_tried, Verdict::machine_failed}) {
     judgement.verdict = verdict;
     const nlohmann::json once = to_json(judgement);
     EXPECT_EQ(once.at("verdict"), name_of(verdict));

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <ostream>
 
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
 #include "golden/io/reader.h"
 #include "golden/io/writer.h"
+#include "golden/tests/temporary_folder.h"
 
 namespace assay::conformance {
 namespace {
@@ -25,7 +25,8 @@ Tensor int64s(const std::vector<std::int64_t>& values) {
 Fixture questions() {
   Fixture fixture;
   Case offsets{"offsets", "splits_to_offsets", {{"stride", std::int64_t{7}}}, {{"splits", int64s({3, 0, 5})}}, {}};
-  Case quantize{"deep/er/quantize", "quantize", {{"recipe", std::string("tensor_delayed")}, {"otype", std::string("e4m3")}}, {}, {}};
+  Case quantize{
+      "deep/er/quantize", "quantize", {{"recipe", std::string("tensor_delayed")}, {"otype", std::string("e4m3")}}, {}, {}};
   quantize.in["x"] = make_tensor(Format::bf16, {1, 4});
   const std::uint16_t x[] = {0x3f80, 0xc000, 0x7f80, 0x8000};  // 1, -2, infinity, -0
   std::copy(std::begin(x), std::end(x), quantize.in["x"].as<std::uint16_t>());
@@ -48,7 +49,8 @@ TEST(Compute, AnswersAndTheAnswersVerify) {
   EXPECT_EQ(made.schema, 1);
   EXPECT_TRUE(contains(made.provenance, "assay compute"));
   const Tensor& codes = made.cases[0].out.at("rowwise_data");
-  EXPECT_EQ(codes.bytes, (std::vector<std::byte>{std::byte{0x40}, std::byte{0xc8}, std::byte{0x7e}, std::byte{0x80}}));  // 2, -4, 448, -0
+  EXPECT_EQ(codes.bytes,
+            (std::vector<std::byte>{std::byte{0x40}, std::byte{0xc8}, std::byte{0x7e}, std::byte{0x80}}));  // 2, -4, 448, -0
   EXPECT_EQ(made.cases[1].out.at("offsets").bytes, int64s({0, 21, 21, 56}).bytes);
   for (std::size_t i = 0; i < 2; ++i) {  // what was asked is kept
     const Case asked = questions().cases[i], &kept = made.cases[i];
@@ -125,7 +127,9 @@ TEST(Verify, WantsExpectedValues) {
   golden::write_fixture(in, questions());
   const Ran ran = assay({"verify", in});
   EXPECT_EQ(ran.code, 3);
-  EXPECT_TRUE(contains(ran.out, in + ": /offsets: out is empty: expected at least one expected output (assay compute makes them)")) << ran.out;
+  EXPECT_TRUE(
+      contains(ran.out, in + ": /offsets: out is empty: expected at least one expected output (assay compute makes them)"))
+      << ran.out;
 }
 
 struct BadCase {
@@ -156,6 +160,7 @@ TEST_P(BadQuestion, WritesNothing) {
   EXPECT_EQ(golden::bytes_of_file(out).size(), std::string("what was there").size());
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2) << "something was left behind";
 }
+// clang-format off
 const BadCase kBadCases[] = {
     {"unknown_op", "op 'splits_to_offset' is unknown: expected one of quantize", [](Case& each) { each.op = "splits_to_offset"; }},
     {"unknown_attribute", "has no attribute 'strid' here", [](Case& each) { each.attributes = {{"strid", std::int64_t{7}}}; }},
@@ -166,6 +171,7 @@ const BadCase kBadCases[] = {
     {"negative_split", "-1", [](Case& each) { each.in["splits"] = int64s({3, -1}); }},
     {"overflow", "splits", [](Case& each) { each.in["splits"] = int64s({std::int64_t{1} << 62, std::int64_t{1} << 62}); }},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(Cases, BadQuestion, testing::ValuesIn(kBadCases), [](const auto& each) { return each.param.name; });
 
 TEST(Compute, SaysWhereItCannotWrite) {
@@ -202,10 +208,10 @@ TEST(Run, ChoosesCasesOfFixturesByWords) {
 TEST(Repro, TakesALineInAnyForm) {
   const std::string want = assay({"repro", "quantize recipe=mxfp8 splits=8,8,8,8 K=32"}).out;
   const std::string first = want.substr(0, want.find('\n'));
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"repro", "quantize", "recipe=mxfp8", "splits=4x8", "K=32"},
-           {"repro", "quantize K=32 splits=4x8", "recipe=mxfp8"},
-           {"repro", "  quantize   recipe=mxfp8  x_type=bf16 splits=4x8 K=32 seed=0 "}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"repro", "quantize", "recipe=mxfp8", "splits=4x8", "K=32"},
+                                             {"repro", "quantize K=32 splits=4x8", "recipe=mxfp8"},
+                                             {"repro", "  quantize   recipe=mxfp8  x_type=bf16 splits=4x8 K=32 seed=0 "}}) {
     const Ran ran = assay(words);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.out.substr(0, ran.out.find('\n')), first);
@@ -216,13 +222,15 @@ TEST(Repro, TakesALineInAnyForm) {
 Ran paste(const std::string& text) {
   const std::size_t start = text.find("repro   assay ") + std::string("repro   assay ").size();
   const std::string command = text.substr(start, text.find('\n', start) - start);
-  return run_program({"sh", "-c", std::string("\"$ASSAY\" ") + command}, {.environment = {{"ASSAY", ASSAY_PROGRAM}}, .terminal = false, .meanwhile = {}});
+  return run_program({"sh", "-c", std::string("\"$ASSAY\" ") + command},
+                     {.environment = {{"ASSAY", ASSAY_PROGRAM}}, .terminal = false, .meanwhile = {}});
 }
 
 // Up to the repro line, which is the same too.
 std::string failure(const std::string& text) {
   const std::size_t start = text.find("FAILED  ");
-  return start == std::string::npos ? "no failure in: " + text : text.substr(start, text.find('\n', text.find("  repro   ", start)) - start);
+  return start == std::string::npos ? "no failure in: " + text
+                                    : text.substr(start, text.find('\n', text.find("  repro   ", start)) - start);
 }
 
 TEST(ReproCommand, OfAGeneratedCase) {
@@ -230,7 +238,8 @@ TEST(ReproCommand, OfAGeneratedCase) {
   std::filesystem::create_directory(folder / "it's \"my\" $HOME");
   const std::string backend = (folder / "it's \"my\" $HOME" / "faulty.so").string();
   std::filesystem::copy_file(ASSAY_FAULTY_BACKEND, backend);
-  const Ran ran = assay({"run", "splits_to_offsets_multi", "--profile", "smoke", "--backend", backend, "--backend-options", "wrong; it's *"});
+  const Ran ran =
+      assay({"run", "splits_to_offsets_multi", "--profile", "smoke", "--backend", backend, "--backend-options", "wrong; it's *"});
   ASSERT_EQ(ran.code, 1) << ran.out << ran.err;
   const Ran again = paste(ran.out);
   EXPECT_EQ(again.code, 1) << again.err;

@@ -64,7 +64,9 @@ TEST(FormerResults, AreResumed) {
   EXPECT_EQ(whole.at("counts").at("elements"), elements);
   for (const json& each : whole.at("cases")) {
     const std::string line = each.at("case");
-    EXPECT_EQ(in_former_words(each).at("case") == line, line.find("fp8_") == std::string::npos && line.find("d_type") == std::string::npos) << line;
+    EXPECT_EQ(in_former_words(each).at("case") == line,
+              line.find("fp8_") == std::string::npos && line.find("d_type") == std::string::npos)
+        << line;
     EXPECT_TRUE(each.at("recipe") != "block" && each.at("recipe") != "tensor") << line;
   }
 }
@@ -92,7 +94,8 @@ TEST(FormerResults, AreABaseline) {
 // "grouped_gemm kind=block dtype_d=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45" and a newline.
 TEST(FormerResults, HaveTheDigestOfTheSameSelection) {
   RunSelection selection;
-  selection.cases = {parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45")};
+  selection.cases = {
+      parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45")};
   EXPECT_EQ(digest_of(selection), "82f02227954d9eacc71afd09783d998a44200dd47c1de7af827b065e02ce48bc");
 }
 

@@ -13,7 +13,8 @@ TEST(UnknownWords, AreNamedWithTheNearest) {
     Words words;
     const char* told;
   };
-  for (const Case& each : {Case{{"rnu"}, "assay: 'rnu' is not a verb of assay (did you mean run?)\n"}, Case{{"frobnicate"}, "assay: 'frobnicate' is not a verb of assay\n"},
+  for (const Case& each : {Case{{"rnu"}, "assay: 'rnu' is not a verb of assay (did you mean run?)\n"},
+                           Case{{"frobnicate"}, "assay: 'frobnicate' is not a verb of assay\n"},
                            Case{{"golden", "chekc"}, "assay: 'chekc' is not a verb of golden (did you mean check?)\n"},
                            Case{{"run", "--profil", "smoke"}, "assay: run has no option --profil (did you mean --profile?)\n"},
                            Case{{"run", "--jsn=file"}, "assay: run has no option --jsn (did you mean --json?)\n"},
@@ -66,7 +67,8 @@ void expect_narrow(const std::string& text, int least_rows) {
 }
 
 TEST(Tables, OfTheListsFitSixtyColumns) {
-  for (const auto& [list, rows] : {std::pair("--units", 40), std::pair("--plans", 10), std::pair("--levels", 36), std::pair("--backends", 2)}) {
+  for (const auto& [list, rows] :
+       {std::pair("--units", 40), std::pair("--plans", 10), std::pair("--levels", 36), std::pair("--backends", 2)}) {
     const Ran ran = assay({"list", list});
     EXPECT_EQ(ran.code, 0);
     expect_narrow(ran.out, rows);
@@ -83,7 +85,8 @@ TEST(Tables, OfTheDoctorFitSixtyColumnsOfATerminal) {
 TEST(ProgressLines, ComeNowAndThenWhereThereIsNoTerminal) {
   testing::internal::CaptureStderr();
   {
-    Progress seldom("judged", 4, true), often("made", 4, true, std::chrono::milliseconds(1)), none("quiet", 4, false, std::chrono::milliseconds(0));
+    Progress seldom("judged", 4, true), often("made", 4, true, std::chrono::milliseconds(1)),
+        none("quiet", 4, false, std::chrono::milliseconds(0));
     for (int i = 0; i < 4; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       for (Progress* each : {&seldom, &often, &none}) each->done("case", i == 1);

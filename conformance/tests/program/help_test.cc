@@ -16,8 +16,8 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/ops/tensor_schema.h"
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
+#include "golden/tests/temporary_folder.h"
 #include "reference/gemm/plan.h"
 
 namespace assay::conformance {
@@ -57,20 +57,27 @@ TEST_P(Help, NamesItsOptions) {
   EXPECT_TRUE(named.count("--help")) << ran.out;
   for (const std::string& option : GetParam().options) EXPECT_TRUE(named.count(option)) << option << " is not in\n" << ran.out;
 }
-INSTANTIATE_TEST_SUITE_P(
-    Verbs, Help,
-    testing::Values(Verb{{}, {"--version"}}, Verb{{"run"}, with_backend({"--profile", "--shard", "--require", "--baseline", "--json", "--results", "--resume", "--show", "--quiet"})},
-                    Verb{{"verify"}, with_backend({"--case", "--json", "--show", "--quiet"})}, Verb{{"compute"}, {"--output", "--quiet"}},
-                    Verb{{"list"}, {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans", "--units", "--levels", "--counts"}},
-                    Verb{{"repro"}, with_backend({"--save", "--json"})},
-                    Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})}, Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}},
-                    Verb{{"golden"}, {}}, Verb{{"golden", "build"}, {"--folder", "--quiet"}}, Verb{{"golden", "check"}, {"--folder", "--quiet"}}),
-    [](const auto& each) {
-      std::string name;
-      for (const std::string& word : each.param.words) name += (name.empty() ? "" : "_") + word;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name.empty() ? "assay" : name;
-    });
+INSTANTIATE_TEST_SUITE_P(Verbs, Help,
+                         testing::Values(Verb{{}, {"--version"}},
+                                         Verb{{"run"},
+                                              with_backend({"--profile", "--shard", "--require", "--baseline", "--json",
+                                                            "--results", "--resume", "--show", "--quiet"})},
+                                         Verb{{"verify"}, with_backend({"--case", "--json", "--show", "--quiet"})},
+                                         Verb{{"compute"}, {"--output", "--quiet"}},
+                                         Verb{{"list"},
+                                              {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans",
+                                               "--units", "--levels", "--counts"}},
+                                         Verb{{"repro"}, with_backend({"--save", "--json"})},
+                                         Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})},
+                                         Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}}, Verb{{"golden"}, {}},
+                                         Verb{{"golden", "build"}, {"--folder", "--quiet"}},
+                                         Verb{{"golden", "check"}, {"--folder", "--quiet"}}),
+                         [](const auto& each) {
+                           std::string name;
+                           for (const std::string& word : each.param.words) name += (name.empty() ? "" : "_") + word;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name.empty() ? "assay" : name;
+                         });
 
 // A verb is in the help exactly when it works.
 class VerbOfTheDesign : public testing::TestWithParam<const char*> {};
@@ -82,8 +89,8 @@ TEST_P(VerbOfTheDesign, IsInTheHelpIfItIsBuilt) {
   EXPECT_EQ(contains(assay({GetParam(), "--help"}).out, usage), named) << help;
 }
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbOfTheDesign,
-                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "explain", "golden", "selftest", "merge", "diff", "doctor",
-                                         "fingerprint", "build", "check"),
+                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "explain", "golden",
+                                         "selftest", "merge", "diff", "doctor", "fingerprint", "build", "check"),
                          [](const auto& each) {
                            std::string name = each.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -130,7 +137,8 @@ TEST(List, WritesJson) {
 }
 
 TEST(List, NamesBackendsPlansAndUnits) {
-  const std::string backends = assay({"list", "--backends"}).out, plans = assay({"list", "--plans"}).out, listed = assay({"list", "--units"}).out;
+  const std::string backends = assay({"list", "--backends"}).out, plans = assay({"list", "--plans"}).out,
+                    listed = assay({"list", "--units"}).out;
   const std::string units = std::regex_replace(listed, std::regex("\n  "), " ");  // as it is before its lines are broken
   for (const assay_backend* each : built_in_backends()) EXPECT_TRUE(contains(backends, each->name)) << backends;
   for (const AccumulationPlan& plan : accumulation_plans()) EXPECT_TRUE(has_line_of(plans, plan.name)) << plan.name;
@@ -149,10 +157,13 @@ TEST(List, SchemaNamesEveryOpWithItsTensorsAndKeys) {
     const std::size_t begin = one.find("\n\n" + std::string(op.op) + ": ");
     ASSERT_NE(begin, std::string::npos) << one;
     EXPECT_TRUE(contains(text, one.substr(begin))) << op.op;
-    for (const KeySchema& key : op.keys) EXPECT_TRUE(contains(one, "\n  " + std::string(key.key) + "=")) << op.op << " " << key.key;
+    for (const KeySchema& key : op.keys)
+      EXPECT_TRUE(contains(one, "\n  " + std::string(key.key) + "=")) << op.op << " " << key.key;
     if (op.op == "scenario") continue;
-    for (const TensorSchema& tensor : tensors_of(op.op).in) EXPECT_TRUE(contains(one, "\n      " + tensor.name + ": ")) << op.op << " " << tensor.name;
-    for (const TensorSchema& tensor : tensors_of(op.op).out) EXPECT_TRUE(contains(one, "\n      " + tensor.name + ": ")) << op.op << " " << tensor.name;
+    for (const TensorSchema& tensor : tensors_of(op.op).in)
+      EXPECT_TRUE(contains(one, "\n      " + tensor.name + ": ")) << op.op << " " << tensor.name;
+    for (const TensorSchema& tensor : tensors_of(op.op).out)
+      EXPECT_TRUE(contains(one, "\n      " + tensor.name + ": ")) << op.op << " " << tensor.name;
   }
 }
 
@@ -171,7 +182,8 @@ TEST(List, SchemaIsWrittenAsJson) {
     EXPECT_EQ(op.at("in").size(), tensors_of(case_schema()[i].op).in.size());
     EXPECT_EQ(op.at("out").size(), tensors_of(case_schema()[i].op).out.size());
   }
-  const nlohmann::json offsets = nlohmann::json::parse(R"({"name": "splits", "type": "i64|i32", "shape": "G", "need": "required", "help": "rows of each group"})");
+  const nlohmann::json offsets = nlohmann::json::parse(
+      R"({"name": "splits", "type": "i64|i32", "shape": "G", "need": "required", "help": "rows of each group"})");
   for (const nlohmann::json& op : schema.at("ops")) {
     if (op.at("op") != "splits_to_offsets") continue;
     EXPECT_EQ(op.at("in"), nlohmann::json::array({offsets}));
@@ -184,8 +196,11 @@ TEST(List, SchemaNamesTheFormerWords) {
   const std::string file = (folder / "schema.json").string();
   const std::string text = assay({"list", "--schema", "--op", "linear_wgrad", "--json", file}).out;
   const std::string whole = std::regex_replace(text, std::regex("\n +"), " ");  // as it is before its lines are broken
-  EXPECT_TRUE(contains(whole, " former words, which still read; attributes and names of cases keep them: recipe=block for recipe=fp8_block, "
-                              "itype for x_type, dtype_d for d_type\n")) << text;
+  EXPECT_TRUE(
+      contains(whole,
+               " former words, which still read; attributes and names of cases keep them: recipe=block for recipe=fp8_block, "
+               "itype for x_type, dtype_d for d_type\n"))
+      << text;
   EXPECT_FALSE(contains(assay({"list", "--schema", "--op", "swizzle"}).out, "former words"));
   const nlohmann::json schema = nlohmann::json::parse(std::ifstream(file));
   std::map<std::string, nlohmann::json> keys;

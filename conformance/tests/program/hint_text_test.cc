@@ -11,20 +11,22 @@ std::string failure(const std::string& line, const std::string& fault) {
   const Ran ran = assay({"repro", line, "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", fault});
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   std::string text = ran.out;
-  for (std::size_t at = 0; (at = text.find("\n          ", at)) != std::string::npos;) text.replace(at, 11, " ");  // wrapped lines
+  for (std::size_t at = 0; (at = text.find("\n          ", at)) != std::string::npos;)
+    text.replace(at, 11, " ");  // wrapped lines
   return text;
 }
 
 constexpr const char* kLine = "quantize recipe=mxfp8 splits=64,0,32 K=128 seed=5";
 
 TEST(HintText, OfAnOutputThatIsNotWritten) {
-  EXPECT_TRUE(contains(failure(kLine, "left=rowwise_data"),
-                       "  hint    not written: all 12288 still hold what was there before the call"))
+  EXPECT_TRUE(
+      contains(failure(kLine, "left=rowwise_data"), "  hint    not written: all 12288 still hold what was there before the call"))
       << failure(kLine, "left=rowwise_data");
 }
 
 TEST(HintText, OfRowsThatAreExchanged) {
-  EXPECT_TRUE(contains(failure(kLine, "turned=rowwise_data"), "  hint    rows are exchanged: row i has the values of row i xor 1: all "))
+  EXPECT_TRUE(
+      contains(failure(kLine, "turned=rowwise_data"), "  hint    rows are exchanged: row i has the values of row i xor 1: all "))
       << failure(kLine, "turned=rowwise_data");
 }
 

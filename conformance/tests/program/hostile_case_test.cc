@@ -13,12 +13,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "golden/tests/random.h"
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
 #include "golden/io/contained_reader.h"
-#include "reference/types/tensor.h"
 #include "golden/io/writer.h"
+#include "golden/tests/random.h"
+#include "golden/tests/temporary_folder.h"
+#include "reference/types/tensor.h"
+
+// Tables, one row per line.
+// clang-format off
 
 namespace assay::conformance {
 namespace {

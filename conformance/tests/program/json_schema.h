@@ -36,17 +36,27 @@ class JsonSchema {
   }
 
   void check(const json& value, const json& schema, const std::string& at, std::vector<std::string>& found) const {
-    static const std::set<std::string> kKnown{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern", "minimum", "$ref", "description"};
+    static const std::set<std::string> kKnown{"type",    "properties", "required",   "additionalProperties",
+                                              "items",   "enum",       "const",      "pattern",
+                                              "minimum", "$ref",       "description"};
     for (const auto& [keyword, argument] : schema.items()) {
       if (kKnown.count(keyword) == 0) throw std::runtime_error("keyword " + keyword + " is not checked");
     }
-    const auto bad = [&](const std::string& what) { found.push_back((at.empty() ? "/" : at) + ": " + what + ": " + value.dump().substr(0, 200)); };
-    if (schema.contains("$ref")) check(value, document_.at(json::json_pointer(schema.at("$ref").get<std::string>().substr(1))), at, found);
-    if (schema.contains("type") && !has_type(value, schema.at("type"))) return bad("is not of type " + schema.at("type").get<std::string>());
+    const auto bad = [&](const std::string& what) {
+      found.push_back((at.empty() ? "/" : at) + ": " + what + ": " + value.dump().substr(0, 200));
+    };
+    if (schema.contains("$ref"))
+      check(value, document_.at(json::json_pointer(schema.at("$ref").get<std::string>().substr(1))), at, found);
+    if (schema.contains("type") && !has_type(value, schema.at("type")))
+      return bad("is not of type " + schema.at("type").get<std::string>());
     if (schema.contains("const") && value != schema.at("const")) bad("is not " + schema.at("const").dump());
-    if (schema.contains("enum") && std::find(schema.at("enum").begin(), schema.at("enum").end(), value) == schema.at("enum").end()) bad("is none of the values");
+    if (schema.contains("enum") &&
+        std::find(schema.at("enum").begin(), schema.at("enum").end(), value) == schema.at("enum").end())
+      bad("is none of the values");
     if (schema.contains("minimum") && value < schema.at("minimum")) bad("is too small");
-    if (schema.contains("pattern") && !std::regex_search(value.get<std::string>(), std::regex(schema.at("pattern").get<std::string>()))) bad("does not match");
+    if (schema.contains("pattern") &&
+        !std::regex_search(value.get<std::string>(), std::regex(schema.at("pattern").get<std::string>())))
+      bad("does not match");
     if (schema.contains("required")) {
       for (const json& name : schema.at("required")) {
         if (!value.contains(name.get<std::string>())) bad("lacks " + name.get<std::string>());

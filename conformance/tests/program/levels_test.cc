@@ -55,14 +55,16 @@ TEST(Levels, TogetherRequireEverything) {
       required.insert(places.begin(), places.end());
     }
   }
-  for (std::size_t i = 0; i < standard().texts.size(); ++i) EXPECT_TRUE(required.count(i)) << "no level but `all` requires " << standard().texts[i];
+  for (std::size_t i = 0; i < standard().texts.size(); ++i)
+    EXPECT_TRUE(required.count(i)) << "no level but `all` requires " << standard().texts[i];
 }
 
 // A recipe's level requires every case of that recipe and none of another's.
 TEST(Levels, OfARecipeRequireThatRecipe) {
   for (const auto& [name, word] : {std::pair("mx", "mxfp8"), std::pair("nvfp4", "nvfp4")}) {
     std::set<std::string> required;
-    for (const std::size_t place : required_by(*find_level(name), standard().texts, standard().names)) required.insert(standard().texts[place]);
+    for (const std::size_t place : required_by(*find_level(name), standard().texts, standard().names))
+      required.insert(standard().texts[place]);
     for (const std::string& text : standard().texts) {
       const bool of_recipe = contains(text, std::string("=") + word), offsets = text.starts_with("splits_to_offsets");
       EXPECT_EQ(required.count(text) == 1, of_recipe || offsets) << name << ": " << text;
@@ -90,14 +92,14 @@ TEST(Levels, AreListedWithTheirCases) {
     const std::size_t at = text.find(level.title() + " " + level.claims + "\n  cases: smoke ");
     ASSERT_NE(at, std::string::npos) << level.name;
     const std::string counts = text.substr(at, text.find("full ", at) - at);
-    EXPECT_TRUE(contains(counts, "standard " + std::to_string(required_by(level, standard().texts, standard().names).size()) + ",")) << counts;
+    EXPECT_TRUE(
+        contains(counts, "standard " + std::to_string(required_by(level, standard().texts, standard().names).size()) + ","))
+        << counts;
   }
 }
 
 // Swizzles are absent in this backend, everything else is right.
-Words partly_absent(Words more) {
-  return faulty_run("absent=swizzle", more);
-}
+Words partly_absent(Words more) { return faulty_run("absent=swizzle", more); }
 
 TEST(Verdict, SaysHowMuchIsAbsentAndWhichLevelsPassed) {
   const EmptyGolden golden;
@@ -107,7 +109,8 @@ TEST(Verdict, SaysHowMuchIsAbsentAndWhichLevelsPassed) {
   const auto absent = std::count_if(all.begin(), all.end(), [](const CaseLine& each) { return each.op == "swizzle"; });
   EXPECT_GE(absent, 2);
   EXPECT_TRUE(contains(ran.out, "\nPASS (partial: " + std::to_string(absent) + " of " + std::to_string(all.size()) +
-                                    " cases absent) run --profile smoke: backend faulty of ")) << ran.out;
+                                    " cases absent) run --profile smoke: backend faulty of "))
+      << ran.out;
   EXPECT_TRUE(contains(ran.out, "levels passed, profile smoke: core 1, ")) << ran.out;
   const std::string open = ran.out.substr(ran.out.find("levels not claimed: "));
   EXPECT_TRUE(contains(open.substr(0, open.find('\n')), "mx 1 (")) << open;
@@ -141,7 +144,8 @@ TEST(Require, TurnsAnAbsenceIntoAFailureThatNamesIt) {
 
 TEST(Require, WhatWordsLeaveOutIsNotThere) {
   const EmptyGolden golden;
-  const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--require", "grouped_dbias"}, golden.options);
+  const Ran ran = assay(
+      {"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--require", "grouped_dbias"}, golden.options);
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_TRUE(contains(ran.out, "(not selected)")) << ran.out;
 }
@@ -192,11 +196,13 @@ TEST_P(Baseline, LossesAreFailuresByName) {
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_TRUE(contains(ran.err, "is of 'run --profile smoke': this is 'run --profile standard'")) << ran.err;
 
-  ran = assay({"run", "--profile", "smoke", "--backend", "reference", "--baseline", file}, golden.options);  // another backend: said
+  ran = assay({"run", "--profile", "smoke", "--backend", "reference", "--baseline", file},
+              golden.options);  // another backend: said
   EXPECT_EQ(ran.code, 0) << ran.out;
   EXPECT_TRUE(contains(ran.out, "backend faulty, ") && contains(ran.out, "backend reference on ")) << ran.out;
 }
-INSTANTIATE_TEST_SUITE_P(Forms, Baseline, testing::Values("--json", "--results"), [](const auto& each) { return std::string(each.param).substr(2); });
+INSTANTIATE_TEST_SUITE_P(Forms, Baseline, testing::Values("--json", "--results"),
+                         [](const auto& each) { return std::string(each.param).substr(2); });
 
 TEST(BaselineFile, CasesThatTheSuiteNoLongerHasAreToldApart) {
   const EmptyGolden golden;
@@ -217,8 +223,10 @@ TEST(BaselineFile, CasesThatTheSuiteNoLongerHasAreToldApart) {
 TEST(BaselineFile, ThatIsNone) {
   const EmptyGolden golden;
   std::ofstream(golden.folder / "other.json") << "{\"a\": 1}";
-  for (const auto& [name, why] : {std::pair("none.json", "no such file"), std::pair("other.json", "neither a report of --json nor a file of --results")}) {
-    const Ran ran = assay({"run", "--profile", "smoke", "--backend", "reference", "--baseline", (golden.folder / name).string()}, golden.options);
+  for (const auto& [name, why] :
+       {std::pair("none.json", "no such file"), std::pair("other.json", "neither a report of --json nor a file of --results")}) {
+    const Ran ran = assay({"run", "--profile", "smoke", "--backend", "reference", "--baseline", (golden.folder / name).string()},
+                          golden.options);
     EXPECT_EQ(ran.code, 2) << ran.out;
     EXPECT_TRUE(contains(ran.err, why)) << ran.err;
   }
@@ -228,7 +236,10 @@ TEST(BaselineFile, ThatIsNone) {
 TEST(BaselineFile, ThatCannotBeOne) {
   const EmptyGolden golden;
   const std::string earlier = (golden.folder / "earlier").string();
-  ASSERT_EQ(assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", earlier}, golden.options).code, 0);
+  ASSERT_EQ(
+      assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", earlier}, golden.options)
+          .code,
+      0);
   std::string text = text_of(earlier);
   const std::size_t place = text.find("\"verdict\":\"passed\"");
   ASSERT_NE(place, text.npos);
@@ -236,10 +247,13 @@ TEST(BaselineFile, ThatCannotBeOne) {
   std::ofstream(golden.folder / "number") << std::string(text).replace(place, 18, "\"verdict\":7");
   ASSERT_EQ(mkfifo((golden.folder / "pipe").c_str(), 0600), 0);
   for (const char* option : {"--baseline", "--resume"}) {
-    for (const auto& [file, why] : {std::pair((golden.folder / "word").string(), "'PASSED' is not a verdict"), std::pair((golden.folder / "number").string(), "must be string"),
-                                    std::pair((golden.folder / "pipe").string(), "is not a regular file"), std::pair(std::string("/dev/zero"), "is not a regular file"),
+    for (const auto& [file, why] : {std::pair((golden.folder / "word").string(), "'PASSED' is not a verdict"),
+                                    std::pair((golden.folder / "number").string(), "must be string"),
+                                    std::pair((golden.folder / "pipe").string(), "is not a regular file"),
+                                    std::pair(std::string("/dev/zero"), "is not a regular file"),
                                     std::pair(golden.folder.path().string(), "is a directory")}) {
-      const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", option, file}, golden.options);
+      const Ran ran =
+          assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", option, file}, golden.options);
       EXPECT_EQ(ran.code, 2) << option << file << ran.out;
       EXPECT_TRUE(contains(ran.err, why)) << option << file << ran.err;
     }

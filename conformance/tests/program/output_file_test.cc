@@ -73,8 +73,10 @@ TEST(OutputFile, IsCheckedFirst) {
   std::ofstream(golden.folder / "text") << "a file";
   for (const char* option : {"--json", "--results"}) {
     for (const auto& [path, why] : {std::pair((golden.folder / "none" / "file").string(), "No such file or directory"),
-                                    std::pair((golden.folder / "text" / "file").string(), "Not a directory"), std::pair(golden.folder.path().string(), "not a regular file")}) {
-      const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", option, path}, golden.options);
+                                    std::pair((golden.folder / "text" / "file").string(), "Not a directory"),
+                                    std::pair(golden.folder.path().string(), "not a regular file")}) {
+      const Ran ran =
+          assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", option, path}, golden.options);
       EXPECT_EQ(ran.code, 2) << option << " " << path << ran.out << ran.err;
       EXPECT_EQ(ran.out, "") << option << " " << path;
       EXPECT_TRUE(contains(ran.err, why) && contains(ran.err, golden.folder.path().string())) << ran.err;
@@ -101,8 +103,10 @@ TEST(OutputFile, AFullDiskIsSaidToBeFull) {
 
 // Results that cannot be printed are no pass.
 TEST(StandardOutput, ThatIsFullIsNoPass) {
-  for (const char* words : {"run splits_to_offsets --profile smoke --backend reference", "list", "doctor", "repro 'splits_to_offsets splits=1,2'", "--help"}) {
-    const Ran ran = run_program({"sh", "-c", std::string("exec \"$ASSAY\" ") + words + " > /dev/full"}, {.environment = {{"ASSAY", ASSAY_PROGRAM}}, .terminal = false, .meanwhile = {}});
+  for (const char* words : {"run splits_to_offsets --profile smoke --backend reference", "list", "doctor",
+                            "repro 'splits_to_offsets splits=1,2'", "--help"}) {
+    const Ran ran = run_program({"sh", "-c", std::string("exec \"$ASSAY\" ") + words + " > /dev/full"},
+                                {.environment = {{"ASSAY", ASSAY_PROGRAM}}, .terminal = false, .meanwhile = {}});
     EXPECT_EQ(ran.code, 9) << words << ran.err;
     EXPECT_TRUE(contains(ran.err, "No space left on device")) << words << ran.err;
   }
@@ -116,7 +120,8 @@ TEST(StandardError, ThatIsFullOrClosedOrABrokenPipeCostsNothing) {
     RunOptions options = golden.options;
     options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
     const std::string file = (golden.folder / "results").string();
-    const std::string command = "\"$ASSAY\" run --profile smoke splits_to_offsets --backend reference --results '" + file + "' " + where;
+    const std::string command =
+        "\"$ASSAY\" run --profile smoke splits_to_offsets --backend reference --results '" + file + "' " + where;
     const Ran ran = run_program({"bash", "-c", command}, options);
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
     EXPECT_TRUE(contains(ran.out, "PASS run ")) << ran.out;
@@ -129,7 +134,8 @@ TEST(StandardError, ThatIsFullOrClosedOrABrokenPipeCostsNothing) {
 }
 
 TEST(StandardOutput, ThatIsClosedIsNoPass) {
-  const Ran ran = run_program({"sh", "-c", "exec \"$ASSAY\" repro 'splits_to_offsets splits=1,2' >&-"}, {.environment = {{"ASSAY", ASSAY_PROGRAM}}, .terminal = false, .meanwhile = {}});
+  const Ran ran = run_program({"sh", "-c", "exec \"$ASSAY\" repro 'splits_to_offsets splits=1,2' >&-"},
+                              {.environment = {{"ASSAY", ASSAY_PROGRAM}}, .terminal = false, .meanwhile = {}});
   EXPECT_EQ(ran.code, 9) << ran.err;
   EXPECT_TRUE(contains(ran.err, "standard output cannot be written: Bad file descriptor")) << ran.err;
 }
@@ -140,7 +146,8 @@ TEST(StandardOutput, WithoutAReaderCostsNoOtherFile) {
   RunOptions options = golden.options;
   options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
   const std::string report = (golden.folder / "report.json").string();
-  const std::string command = "\"$ASSAY\" run --profile smoke --backend null --show 1000 --json '" + report + "' | true; exit ${PIPESTATUS[0]}";
+  const std::string command =
+      "\"$ASSAY\" run --profile smoke --backend null --show 1000 --json '" + report + "' | true; exit ${PIPESTATUS[0]}";
   const Ran ran = run_program({"bash", "-c", command}, options);
   EXPECT_EQ(ran.code, 128 + SIGPIPE) << ran.err;
   EXPECT_GT(json::parse(text_of(report)).at("cases").size(), 50u);
@@ -152,7 +159,8 @@ TEST(OutputFile, BeyondTheAllowedSize) {
     const EmptyGolden golden;
     RunOptions options = golden.options;
     options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
-    const std::string command = std::string("ulimit -f 1; exec \"$ASSAY\" run --profile smoke --backend reference ") + option + " '" + (golden.folder / "file").string() + "'";
+    const std::string command = std::string("ulimit -f 1; exec \"$ASSAY\" run --profile smoke --backend reference ") + option +
+                                " '" + (golden.folder / "file").string() + "'";
     const Ran ran = run_program({"sh", "-c", command}, options);
     EXPECT_EQ(ran.code, 9) << option << ran.out << ran.err;
     EXPECT_TRUE(contains(ran.err, "File too large")) << option << ran.err;
@@ -181,7 +189,10 @@ TEST(OutputFile, APipeWithAReaderReceivesAll) {
   RunOptions options;
   options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
   const std::string file = (folder / "copy").string();
-  const Ran ran = run_program({"bash", "-c", "\"$ASSAY\" run --profile smoke --backend reference --json >(sleep 0.3; cat > '" + file + "'); code=$?; sleep 1; exit $code"}, options);
+  const Ran ran = run_program({"bash", "-c",
+                               "\"$ASSAY\" run --profile smoke --backend reference --json >(sleep 0.3; cat > '" + file +
+                                   "'); code=$?; sleep 1; exit $code"},
+                              options);
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
   EXPECT_GT(json::parse(text_of(file)).at("cases").size(), 50u);
 }
@@ -190,8 +201,10 @@ TEST(OutputFile, APipeWithAReaderReceivesAll) {
 TEST(OutputFile, TwoOfOneName) {
   const golden::TemporaryFolder folder;
   fs::create_symlink("file", folder / "link");
-  for (const auto& [one, other] : {std::pair(folder / "file", folder / "file"), std::pair(folder / "file", folder / "." / "file"), std::pair(folder / "link", folder / "file")}) {
-    const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--json", one.string(), "--results", other.string()});
+  for (const auto& [one, other] : {std::pair(folder / "file", folder / "file"), std::pair(folder / "file", folder / "." / "file"),
+                                   std::pair(folder / "link", folder / "file")}) {
+    const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--json", one.string(),
+                           "--results", other.string()});
     EXPECT_EQ(ran.code, 2) << ran.out;
     EXPECT_TRUE(contains(ran.err, "is the file of --results too")) << ran.err;
     EXPECT_FALSE(fs::exists(folder / "file"));
@@ -200,7 +213,8 @@ TEST(OutputFile, TwoOfOneName) {
 
 // As of --baseline "$UNSET": what was asked for must not be left out without a word.
 TEST(EmptyValue, IsWrongUsage) {
-  for (const char* option : {"--baseline", "--resume", "--json", "--results", "--shard", "--require", "--axes", "--expect-by", "--backend"}) {
+  for (const char* option :
+       {"--baseline", "--resume", "--json", "--results", "--shard", "--require", "--axes", "--expect-by", "--backend"}) {
     for (const Words& given : {Words{option, ""}, Words{std::string(option) + "="}}) {
       const Ran ran = assay(with({"run", "splits_to_offsets", "--profile", "smoke"}, given));
       EXPECT_EQ(ran.code, 2) << option << ran.out;
@@ -216,7 +230,9 @@ TEST(StandardOutput, ThatIsFullCostsNoOtherFile) {
   RunOptions options = golden.options;
   options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
   const std::string report = (golden.folder / "report.json").string();
-  const Ran ran = run_program({"sh", "-c", "exec \"$ASSAY\" run --profile smoke --backend null --show 1000 --json '" + report + "' > /dev/full"}, options);
+  const Ran ran = run_program(
+      {"sh", "-c", "exec \"$ASSAY\" run --profile smoke --backend null --show 1000 --json '" + report + "' > /dev/full"},
+      options);
   EXPECT_EQ(ran.code, 9) << ran.err;
   const json made = json::parse(text_of(report));
   expect_valid(made, "report");

@@ -43,7 +43,8 @@ TEST(OwnFixtures, AreNotMissedWhereOthersAreNamedOrNoneAreAskedFor) {
   const Prefix prefix;
   const EmptyGolden other;
   EXPECT_EQ(prefix.run({"splits_to_offsets"}, other.options).code, 0);
-  const Ran random = run_program({prefix.program, "run", "--random", "1", "splits=??", "N=???", "K=???", "--backend", "reference", "--quiet"});
+  const Ran random =
+      run_program({prefix.program, "run", "--random", "1", "splits=??", "N=???", "K=???", "--backend", "reference", "--quiet"});
   EXPECT_EQ(random.code, 0) << random.out << random.err;
 }
 
@@ -54,7 +55,8 @@ TEST(OwnFixtures, ThatCannotBeListedAreNoPass) {
   fs::create_directory(prefix.folder / "closed");
   fs::permissions(prefix.folder / "closed", fs::perms::none);
   Words command{prefix.program, "run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference"};
-  if (geteuid() == 0) command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});  // who may read all
+  if (geteuid() == 0)
+    command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});  // who may read all
   RunOptions options;
   options.environment.emplace_back("ASSAY_GOLDEN", (prefix.folder / "closed").string());
   expect_refused(run_program(command, options), (prefix.folder / "closed").string() + ": cannot be read: Permission denied");

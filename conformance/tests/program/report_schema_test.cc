@@ -47,7 +47,8 @@ void expect_same_cases(const Evidence& evidence) {
 }
 
 TEST(ReportSchema, OfPasses) {
-  const Evidence evidence = evidence_of({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--quiet"}, 0);
+  const Evidence evidence =
+      evidence_of({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--quiet"}, 0);
   expect_same_cases(evidence);
   for (const json& each : evidence.report.at("cases")) {
     EXPECT_EQ(each.at("ground"), "bits");
@@ -99,7 +100,8 @@ TEST(ReportSchema, OfUnfinishedRuns) {
 }
 
 TEST(ReportSchema, OfSkipsWithoutProofAndFailingDevices) {
-  for (const auto& [fault, code, verdict] : {std::tuple("unproven", 6, "skip without proof"), std::tuple("lost", 1, "failed"), std::tuple("full", 9, "machine failed")}) {
+  for (const auto& [fault, code, verdict] : {std::tuple("unproven", 6, "skip without proof"), std::tuple("lost", 1, "failed"),
+                                             std::tuple("full", 9, "machine failed")}) {
     const Evidence evidence = evidence_of(faulty_run(fault, {"splits_to_offsets"}), code);
     EXPECT_EQ(evidence.report.at("cases")[0].at("verdict"), verdict);
     EXPECT_FALSE(evidence.report.at("cases")[0].at("findings").empty());
@@ -113,7 +115,8 @@ TEST(ReportSchema, OfOtherVerbs) {
 }
 
 TEST(ReportSchema, OfSettings) {
-  const Evidence evidence = evidence_of(faulty_run("settings", {"grouped_gemm kind=bf16", "--algorithms", "all", "--axes", "size=2,twice"}), 1);
+  const Evidence evidence =
+      evidence_of(faulty_run("settings", {"grouped_gemm kind=bf16", "--algorithms", "all", "--axes", "size=2,twice"}), 1);
   expect_same_cases(evidence);
 }
 

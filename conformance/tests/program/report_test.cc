@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
+#include "golden/tests/temporary_folder.h"
 
 namespace assay::conformance {
 namespace {
@@ -25,7 +25,8 @@ json read_json(const std::filesystem::path& path) {
 // Seconds are the only thing that two runs may differ in, beside what says when, where and how it was run.
 json without_seconds(json report) {
   for (const char* key : {"seconds", "date", "host", "arguments"}) report.erase(key);
-  for (json* place : {&report.at("verdict")}) *place = place->get<std::string>().substr(0, place->get<std::string>().find(" elements compared"));
+  for (json* place : {&report.at("verdict")})
+    *place = place->get<std::string>().substr(0, place->get<std::string>().find(" elements compared"));
   for (json& each : report.at("cases")) each.erase("seconds");
   return report;
 }
@@ -82,7 +83,8 @@ TEST(Json, HoldsEveryVerdict) {
     EXPECT_EQ(each.at("words"), each.at("elements"));  // the former name
   }
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
-  EXPECT_EQ(report.at("counts"), json({{"passed", passed}, {"failed", 0}, {"not_run", 0}, {"other", 0}, {"elements", elements}, {"words", elements}}));
+  EXPECT_EQ(report.at("counts"),
+            json({{"passed", passed}, {"failed", 0}, {"not_run", 0}, {"other", 0}, {"elements", elements}, {"words", elements}}));
   EXPECT_EQ(names_of(report, "self-check"), names_of(report, "generated"));
   EXPECT_GE(names_of(report, "offsets.h5").size(), 5u);
 }
@@ -96,12 +98,15 @@ TEST(Json, HoldsFailuresWithTheirText) {
     EXPECT_EQ(each.at("ground"), "bits") << each;
     const bool generated = each.contains("case");  // a case of a fixture has a path in its place
     const std::string title = each.at(generated ? "case" : "name").get<std::string>(), text = each.at("text").get<std::string>();
-    EXPECT_TRUE(generated ? text.starts_with("FAILED  " + title) : text.starts_with("FAILED  ") && text.find(": " + title + "\n") < text.find('\n')) << each;
+    EXPECT_TRUE(generated ? text.starts_with("FAILED  " + title)
+                          : text.starts_with("FAILED  ") && text.find(": " + title + "\n") < text.find('\n'))
+        << each;
   }
 }
 
 TEST(Json, SaysWhatWasNotRun) {
-  const json report = report_of({"run", "swizzle", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "absent"}, {}, 4);
+  const json report = report_of(
+      {"run", "swizzle", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "absent"}, {}, 4);
   EXPECT_EQ(report.at("exit"), 4);
   EXPECT_EQ(report.at("counts").at("not_run"), report.at("cases").size());
   for (const json& each : report.at("cases")) {
@@ -124,8 +129,8 @@ TEST(Json, NamesDamagedFixtures) {
 TEST(Json, HoldsTheMapOfScales) {
   const golden::TemporaryFolder folder;
   const std::string json = (folder / "map.json").string();
-  const Ran ran = assay({"scale-map", "grouped_gemm kind=fp8_block d_type=f32 splits=256 N=384 K=384", "--json", json, "--backend", ASSAY_FAULTY_BACKEND,
-                         "--backend-options", "scales=4"});
+  const Ran ran = assay({"scale-map", "grouped_gemm kind=fp8_block d_type=f32 splits=256 N=384 K=384", "--json", json,
+                         "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "scales=4"});
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   std::ifstream file(json);
   const nlohmann::json told = nlohmann::json::parse(file);
@@ -139,8 +144,8 @@ TEST(Json, HoldsTheMapOfScales) {
   EXPECT_EQ(side.at("wrong_pairs"), 6);
   EXPECT_EQ(side.at("pieces_cut"), false);
   ASSERT_EQ(side.at("pieces").size(), 2u);
-  const nlohmann::json last{{"group", 0}, {"tile", {1, 2}}, {"number_by_rows", 5}, {"number_by_columns", 5}, {"rows", {128, 256}}, {"columns", {256, 384}},
-                            {"wanted", {8, 9, 10}}, {"read", {4, 5, 6}}};
+  const nlohmann::json last{{"group", 0},         {"tile", {1, 2}},        {"number_by_rows", 5},  {"number_by_columns", 5},
+                            {"rows", {128, 256}}, {"columns", {256, 384}}, {"wanted", {8, 9, 10}}, {"read", {4, 5, 6}}};
   EXPECT_EQ(side.at("pieces")[1], last);
 }
 
@@ -241,7 +246,9 @@ TEST(Terminal, ProgressSaysHowLongItWillTake) {
   RunOptions options;
   options.terminal = true;
   options.environment = {{"ASSAY_GOLDEN", folder.path().string()}, {"ASSAY_THREADS", "1"}};
-  const Ran longer = assay({"run", "quantize", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "slow=" + (folder / "started").string()}, options);
+  const Ran longer = assay({"run", "quantize", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options",
+                            "slow=" + (folder / "started").string()},
+                           options);
   EXPECT_TRUE(contains(longer.err, " s left")) << longer.err;
 }
 

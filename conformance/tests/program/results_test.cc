@@ -28,7 +28,8 @@ Killed killed_run(const EmptyGolden& golden, const std::string& results, std::si
   RunOptions options = golden.options;
   options.environment.emplace_back("ASSAY_THREADS", "1");
   options.meanwhile = [&](pid_t child) {
-    for (int i = 0; i < 6000 && (!std::filesystem::exists(results) || lines_in(results) < after); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (int i = 0; i < 6000 && (!std::filesystem::exists(results) || lines_in(results) < after); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     killed.lines_before = lines_in(results);
     kill(child, SIGKILL);
   };
@@ -47,13 +48,16 @@ TEST_P(KilledAfter, NothingIsLostAndTheRestIsDone) {
   EXPECT_GE(first.size(), std::max<std::size_t>(killed.lines_before, GetParam()));
   for (const json& each : first) EXPECT_NE(each.at("record"), "summary");
 
-  const Words words = faulty_run(("slow=" + (golden.folder / "started").string()).c_str(), {"swizzle", "--resume", results, "--json", report});
+  const Words words =
+      faulty_run(("slow=" + (golden.folder / "started").string()).c_str(), {"swizzle", "--resume", results, "--json", report});
   const Ran ran = assay(words, golden.options);
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
   const std::vector<json> all = results_of(results);
   EXPECT_EQ(all.back().at("record"), "summary");
   const auto cases = cases_of(all);
-  EXPECT_EQ(static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const json& each) { return each.at("record") == "case"; })), cases.size())
+  EXPECT_EQ(static_cast<std::size_t>(
+                std::count_if(all.begin(), all.end(), [](const json& each) { return each.at("record") == "case"; })),
+            cases.size())
       << "a case was judged twice";
   const json whole = json::parse(text_of(report));
   expect_valid(whole, "report");
@@ -116,7 +120,10 @@ class ResumeRefuses : public testing::TestWithParam<OtherRun> {};
 TEST_P(ResumeRefuses, AnotherRun) {
   const EmptyGolden golden;
   const std::string results = (golden.folder / "results.jsonl").string();
-  ASSERT_EQ(assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", results}, golden.options).code, 0);
+  ASSERT_EQ(
+      assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", results}, golden.options)
+          .code,
+      0);
   const std::string before = text_of(results);
   Words words = GetParam().words;
   words.insert(words.end(), {"--resume", results});
@@ -127,11 +134,18 @@ TEST_P(ResumeRefuses, AnotherRun) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Runs, ResumeRefuses,
-    testing::Values(OtherRun{"backend", {"run", "splits_to_offsets", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND}, "backend/name: \"reference\" there, \"faulty\" here"},
-                    OtherRun{"options", {"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--backend-options", "layer=scalar"}, "backend/options"},
+    testing::Values(OtherRun{"backend",
+                             {"run", "splits_to_offsets", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND},
+                             "backend/name: \"reference\" there, \"faulty\" here"},
+                    OtherRun{"options",
+                             {"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--backend-options",
+                              "layer=scalar"},
+                             "backend/options"},
                     OtherRun{"profile", {"run", "splits_to_offsets", "--profile", "standard", "--backend", "reference"}, "verb"},
                     OtherRun{"words", {"run", "swizzle", "--profile", "smoke", "--backend", "reference"}, "verb"},
-                    OtherRun{"shard", {"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--shard", "0/2"}, "verb"}),
+                    OtherRun{"shard",
+                             {"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--shard", "0/2"},
+                             "verb"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Resume, RefusesAnotherBuildOfTheLibraryAndOtherFiles) {
@@ -139,7 +153,8 @@ TEST(Resume, RefusesAnotherBuildOfTheLibraryAndOtherFiles) {
   const std::string library = (golden.folder / "faulty.so").string(), results = (golden.folder / "results.jsonl").string();
   std::filesystem::copy_file(ASSAY_FAULTY_BACKEND, library);
   const auto words = [&](const char* option) {
-    return Words{"run", "splits_to_offsets", "--profile", "smoke", "--backend", library, "--backend-options", "none", option, results};
+    return Words{"run",   "splits_to_offsets", "--profile", "smoke", "--backend",
+                 library, "--backend-options", "none",      option,  results};
   };
   ASSERT_EQ(assay(words("--results"), golden.options).code, 0);
   std::ofstream(library, std::ios::app | std::ios::binary) << "one more byte";
@@ -147,11 +162,13 @@ TEST(Resume, RefusesAnotherBuildOfTheLibraryAndOtherFiles) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(contains(ran.err, "backend/library/sha256")) << ran.err;
 
-  ran = assay({"run", "splits_to_offsets", "--backend", "reference", "--resume", (golden.folder / "none").string()}, golden.options);
+  ran = assay({"run", "splits_to_offsets", "--backend", "reference", "--resume", (golden.folder / "none").string()},
+              golden.options);
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(contains(ran.err, "no such file")) << ran.err;
   std::ofstream(golden.folder / "text") << "not JSON\nnor this\n";
-  ran = assay({"run", "splits_to_offsets", "--backend", "reference", "--resume", (golden.folder / "text").string()}, golden.options);
+  ran = assay({"run", "splits_to_offsets", "--backend", "reference", "--resume", (golden.folder / "text").string()},
+              golden.options);
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(contains(ran.err, "line 1: is not a header of a file of --results")) << ran.err;
 }
@@ -184,13 +201,15 @@ TEST(Resume, TakesSettingsWholeOrNotAtAll) {
   for (const json& each : results_of(results)) {
     if (each.at("record") == "case") ++lines[each.at("name").get<std::string>() + each.value("setting", "")];
   }
-  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const auto& each) { return each.second == 2; }), 1) << "the setting that was there is judged again";
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const auto& each) { return each.second == 2; }), 1)
+      << "the setting that was there is judged again";
 }
 
 // A disk that is full in the middle: reported as such, exit 9, and the verdicts are printed all the same.
 TEST(Results, OnAFullDisk) {
   const EmptyGolden golden;
-  const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", "/dev/full"}, golden.options);
+  const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", "/dev/full"},
+                        golden.options);
   EXPECT_EQ(ran.code, 9) << ran.out << ran.err;
   EXPECT_TRUE(contains(ran.err, "/dev/full: cannot be written: No space left on device")) << ran.err;
 }

@@ -21,15 +21,15 @@
 namespace assay::conformance {
 
 struct Ran {
-  int code = -1;    // exit code, or -1
-  int signal = 0;   // that ended it, or 0
+  int code = -1;   // exit code, or -1
+  int signal = 0;  // that ended it, or 0
   std::string out, err;
 };
 
 struct RunOptions {
   std::vector<std::pair<std::string, std::string>> environment;  // beside the caller's; an empty value unsets
-  bool terminal = false;                // standard output and error are terminals
-  std::function<void(pid_t)> meanwhile;  // called once the program runs
+  bool terminal = false;                                         // standard output and error are terminals
+  std::function<void(pid_t)> meanwhile;                          // called once the program runs
 };
 
 namespace detail {
@@ -73,12 +73,14 @@ inline Ran run_program(const std::vector<std::string>& command, const RunOptions
   const pid_t child = fork();
   detail::check(child >= 0, "fork");
   if (child == 0) {
-    for (const char* name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_SHARD_STATUS_FILE", "GTEST_OUTPUT", "GTEST_FILTER", "ASSAY_GOLDEN",
-                             "ASSAY_THREADS", "ASSAY_COMMAND", "ASSAY_BACKEND", "ASSAY_BACKEND_OPTIONS", "ASSAY_PROFILE", "NO_COLOR"}) {
+    for (const char* name :
+         {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_SHARD_STATUS_FILE", "GTEST_OUTPUT", "GTEST_FILTER", "ASSAY_GOLDEN",
+          "ASSAY_THREADS", "ASSAY_COMMAND", "ASSAY_BACKEND", "ASSAY_BACKEND_OPTIONS", "ASSAY_PROFILE", "NO_COLOR"}) {
       unsetenv(name);
     }
     setenv("TERM", "xterm", 1);
-    for (const auto& [name, value] : options.environment) value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
+    for (const auto& [name, value] : options.environment)
+      value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
     dup2(out.theirs, STDOUT_FILENO);
     dup2(err.theirs, STDERR_FILENO);
     execvp(words[0], words.data());
@@ -106,8 +108,7 @@ inline Ran run_program(const std::vector<std::string>& command, const RunOptions
   }
   if (waiting.joinable()) waiting.join();
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) ran.signal = WTERMSIG(status);
   return ran;

@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
+#include "golden/tests/temporary_folder.h"
 
 namespace assay::conformance {
 namespace {
@@ -43,8 +43,9 @@ TEST(Random, CasesAreOrdinaryOnesAndDependOnTheSeed) {
 }
 
 TEST(Settings, EachAlgorithmAndAxisIsJudged) {
-  const json report = report_of({"run", "--profile", "smoke", "grouped_gemm kind=bf16", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "settings",
-                                 "--algorithms", "all", "--axes", "size=2,twice", "--quiet"}, 1);
+  const json report = report_of({"run", "--profile", "smoke", "grouped_gemm kind=bf16", "--backend", ASSAY_FAULTY_BACKEND,
+                                 "--backend-options", "settings", "--algorithms", "all", "--axes", "size=2,twice", "--quiet"},
+                                1);
   std::map<std::string, json> settings;
   for (const json& each : report.at("settings")) settings[each.at("setting")] = each;
   ASSERT_EQ(settings.size(), 5u) << report.at("settings");
@@ -73,7 +74,8 @@ TEST(Settings, EachAlgorithmAndAxisIsJudged) {
 }
 
 TEST(Settings, AnAxisThatIsNotThereIsAnError) {
-  const Ran ran = assay({"run", "--profile", "smoke", "kind=bf16", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "settings", "--axes", "length"});
+  const Ran ran = assay({"run", "--profile", "smoke", "kind=bf16", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options",
+                         "settings", "--axes", "length"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(contains(ran.err, "'length'") && contains(ran.err, "size, twice")) << ran.err;
 }
@@ -102,19 +104,27 @@ TEST(ExpectBy, ABackendThatCannotOpenIsToldAtOnce) {
 
 // A kernel that reads the scales of another block: which tiles, and which scale for which.
 TEST(ScalesOfAnotherBlock, AreNamed) {
-  const Words words{"repro", "grouped_gemm kind=fp8_block d_type=f32 splits=200,0,260 N=300 K=400 seed=1", "--backend", ASSAY_FAULTY_BACKEND,
-                    "--backend-options", "scales=4"};
+  const Words words{"repro",
+                    "grouped_gemm kind=fp8_block d_type=f32 splits=200,0,260 N=300 K=400 seed=1",
+                    "--backend",
+                    ASSAY_FAULTY_BACKEND,
+                    "--backend-options",
+                    "scales=4"};
   const Ran ran = assay(words);
   EXPECT_EQ(ran.code, 1);
   std::string text = ran.out;
-  for (std::size_t at = 0; (at = text.find("\n          ", at)) != std::string::npos;) text.replace(at, 11, " ");  // wrapped lines
+  for (std::size_t at = 0; (at = text.find("\n          ", at)) != std::string::npos;)
+    text.replace(at, 11, " ");  // wrapped lines
   EXPECT_TRUE(contains(text, "hint    scale of another block: scales of w explain all ")) << text;
   EXPECT_TRUE(contains(text, "; read from scale 4 (")) << text;
-  EXPECT_TRUE(contains(text, "tile (group 0, 1, 0): w scale 0 (group 0, n-block 0, k-block 0) read at 4 (group 0, n-block 1, k-block 0)")) << text;
+  EXPECT_TRUE(
+      contains(text, "tile (group 0, 1, 0): w scale 0 (group 0, n-block 0, k-block 0) read at 4 (group 0, n-block 1, k-block 0)"))
+      << text;
   const json report = report_of(words, 1);
   bool told = false;
   for (const json& each : report.at("cases")[0].at("details")) {
-    told = told || each == "tile (group 2, 0, 2): w scale 32 (group 2, n-block 2, k-block 0) read at 4 (group 0, n-block 1, k-block 0)";
+    told = told ||
+           each == "tile (group 2, 0, 2): w scale 32 (group 2, n-block 2, k-block 0) read at 4 (group 0, n-block 1, k-block 0)";
   }
   EXPECT_TRUE(told) << report.at("cases")[0].at("details");
 }

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "conformance/catalogue/catalogue.h"
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
+#include "golden/tests/temporary_folder.h"
 
 namespace assay::conformance {
 namespace {
@@ -77,7 +77,8 @@ TEST(Suite, FailsWithTheTextOfTheFailure) {
 }
 
 TEST(Suite, SkipsWhatIsProvedAbsent) {
-  const SuiteRun run = suite({{"ASSAY_BACKEND", ASSAY_FAULTY_BACKEND}, {"ASSAY_BACKEND_OPTIONS", "absent"}}, {"--gtest_filter=swizzle.*"});
+  const SuiteRun run =
+      suite({{"ASSAY_BACKEND", ASSAY_FAULTY_BACKEND}, {"ASSAY_BACKEND_OPTIONS", "absent"}}, {"--gtest_filter=swizzle.*"});
   EXPECT_EQ(run.ran.code, 4) << "nothing was judged";
   EXPECT_TRUE(contains(run.ran.err, "no case was judged")) << run.ran.err;
   EXPECT_TRUE(contains(run.ran.out, "Skipped\nabsent\n")) << run.ran.out;
@@ -85,7 +86,8 @@ TEST(Suite, SkipsWhatIsProvedAbsent) {
 }
 
 TEST(Suite, FailsASkipWithoutProof) {
-  const SuiteRun run = suite({{"ASSAY_BACKEND", ASSAY_FAULTY_BACKEND}, {"ASSAY_BACKEND_OPTIONS", "unproven"}}, {"--gtest_filter=swizzle.*"});
+  const SuiteRun run =
+      suite({{"ASSAY_BACKEND", ASSAY_FAULTY_BACKEND}, {"ASSAY_BACKEND_OPTIONS", "unproven"}}, {"--gtest_filter=swizzle.*"});
   EXPECT_EQ(run.ran.code, 1);
   EXPECT_TRUE(contains(run.ran.out, "skip    without proof")) << run.ran.out;
 }
@@ -105,11 +107,13 @@ TEST(Suite, ListsWithoutABackend) {
   const SuiteRun run = suite({{"ASSAY_BACKEND", "./none.so"}, {"ASSAY_PROFILE", "standard"}}, {"--gtest_list_tests"});
   EXPECT_EQ(run.ran.code, 0) << run.ran.err;
   EXPECT_TRUE(contains(run.ran.out, "splits_to_offsets.\n")) << run.ran.out;
-  EXPECT_EQ(static_cast<std::size_t>(std::count(run.ran.out.begin(), run.ran.out.end(), '#')), catalogue(Profile::standard).size());
+  EXPECT_EQ(static_cast<std::size_t>(std::count(run.ran.out.begin(), run.ran.out.end(), '#')),
+            catalogue(Profile::standard).size());
 }
 
 TEST(Suite, SaysWhatIsWrongWithItsEnvironment) {
-  EXPECT_EQ(suite({{"ASSAY_PROFILE", "huge"}}).ran.err, "assay_suite: ASSAY_PROFILE is 'huge': expected smoke, standard or full\n");
+  EXPECT_EQ(suite({{"ASSAY_PROFILE", "huge"}}).ran.err,
+            "assay_suite: ASSAY_PROFILE is 'huge': expected smoke, standard or full\n");
   EXPECT_EQ(suite({{"ASSAY_PROFILE", "huge"}}).ran.code, 2);
   EXPECT_EQ(suite({{"ASSAY_BACKEND", "nul"}}).ran.code, 2);
   EXPECT_EQ(suite({{"ASSAY_BACKEND", ASSAY_FAULTY_BACKEND}, {"ASSAY_BACKEND_OPTIONS", "closed"}}).ran.code, 9);

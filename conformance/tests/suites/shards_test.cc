@@ -39,9 +39,11 @@ TEST(Shards, AreEqualWorkAndTogetherTheWhole) {
 }
 
 TEST(Shards, WorkGrowsWithProductsAndElements) {
-  const CaseLine small = parse_case_line("grouped_gemm kind=bf16 splits=16 N=16 K=16"), large = parse_case_line("grouped_gemm kind=bf16 splits=512 N=512 K=512");
+  const CaseLine small = parse_case_line("grouped_gemm kind=bf16 splits=16 N=16 K=16"),
+                 large = parse_case_line("grouped_gemm kind=bf16 splits=512 N=512 K=512");
   EXPECT_GT(work_of(large), 100 * work_of(small));
-  EXPECT_GT(work_of(parse_case_line("quantize recipe=mxfp8 R=1024 K=1024")), 10 * work_of(parse_case_line("quantize recipe=mxfp8 R=1 K=32")));
+  EXPECT_GT(work_of(parse_case_line("quantize recipe=mxfp8 R=1024 K=1024")),
+            10 * work_of(parse_case_line("quantize recipe=mxfp8 R=1 K=32")));
 }
 
 TEST(Shards, OfFewCases) {

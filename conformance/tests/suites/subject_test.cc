@@ -25,7 +25,8 @@ TEST(Subject, OfEveryCombinationOfFacts) {
           } else if (device_there) {  // present and not usable: refused, with the remedy
             ++refused;
             EXPECT_EQ(decision.choice, Choice::refused);
-            for (const char* part : {"/dev/nvidia0", "ASSAY_CUDA_ARCHITECTURES=", "--backend reference"}) EXPECT_TRUE(contains(decision.text, part)) << decision.text;
+            for (const char* part : {"/dev/nvidia0", "ASSAY_CUDA_ARCHITECTURES=", "--backend reference"})
+              EXPECT_TRUE(contains(decision.text, part)) << decision.text;
             EXPECT_TRUE(contains(decision.text, built ? "no kernel image" : "no CUDA half")) << decision.text;
           } else {
             EXPECT_EQ(decision.choice, Choice::reference);
@@ -43,7 +44,8 @@ TEST(Subject, DevicesAreSeenWithoutCuda) {
   const golden::TemporaryFolder folder;
   EXPECT_EQ(nvidia_device(folder.path()), "");
   std::filesystem::create_directory(folder / "dev");
-  for (const char* other : {"nvidiactl", "nvidia-uvm", "nvidia", "nvidia-modeset", "null", "nvidia0x"}) std::ofstream(folder / "dev" / other).flush();
+  for (const char* other : {"nvidiactl", "nvidia-uvm", "nvidia", "nvidia-modeset", "null", "nvidia0x"})
+    std::ofstream(folder / "dev" / other).flush();
   EXPECT_EQ(nvidia_device(folder.path()), "");
   std::filesystem::create_directories(folder / "proc" / "driver" / "nvidia" / "gpus" / "0000:01:00.0");
   EXPECT_EQ(nvidia_device(folder.path()), (folder / "proc/driver/nvidia/gpus/0000:01:00.0").string());

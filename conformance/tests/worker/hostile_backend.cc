@@ -112,6 +112,7 @@ void choose_processor() {
 }
 
 const std::map<std::string, std::function<void()>>& deeds() {
+  // clang-format off
   static const std::map<std::string, std::function<void()>> all = {
       {"exit", [] { std::exit(0); }},
       {"_exit", [] { _exit(3); }},
@@ -149,109 +150,131 @@ const std::map<std::string, std::function<void()>>& deeds() {
        }},
       {"terminate", [] { std::terminate(); }},
 #if defined(__x86_64__)
-      {"ftz", [] { _mm_setcsr(_mm_getcsr() | 0x8000); }},
-      {"daz", [] { _mm_setcsr(_mm_getcsr() | 0x0040); }},
-      {"traps", [] { _mm_setcsr(_mm_getcsr() & ~0x0080u); }},
-      {"x87", [] {
-         const std::uint16_t word = 0x027F;
-         __asm__ volatile("fldcw %0" : : "m"(word));
-       }},
+    // clang-format on
+    {"ftz", [] { _mm_setcsr(_mm_getcsr() | 0x8000); }},
+    {"daz", [] { _mm_setcsr(_mm_getcsr() | 0x0040); }},
+    {"traps", [] { _mm_setcsr(_mm_getcsr() & ~0x0080u); }},
+    {"x87",
+     [] {
+       const std::uint16_t word = 0x027F;
+       __asm__ volatile("fldcw %0" : : "m"(word));
+     }},
 #endif
-      {"round", [] { std::fesetround(FE_UPWARD); }},
-      // What stays within the process and is no fault.
-      {"close_all", [] { for (int i = 0; i < 64; ++i) close(i); }},
-      {"environment", [] {
-         clearenv();
-         if (chdir("/") != 0) std::abort();
-         umask(0777);
-         setlocale(LC_ALL, "de_DE.UTF-8");
-       }},
-      {"limits", [] {
-         const rlimit none{0, 0};
-         setrlimit(RLIMIT_NOFILE, &none);
-         setrlimit(RLIMIT_FSIZE, &none);
-       }},
-      {"deaf", [] {
-         sigset_t set;
-         sigfillset(&set);
-         sigprocmask(SIG_SETMASK, &set, nullptr);
-         for (int i = 1; i < 32; ++i) signal(i, SIG_IGN);
-       }},
-      {"children", [] {
-         for (int i = 0; i < 3; ++i) {
-           if (fork() == 0) wait_for_ever();
+    {"round", [] { std::fesetround(FE_UPWARD); }},
+    // What stays within the process and is no fault.
+    {"close_all",
+     [] {
+       for (int i = 0; i < 64; ++i) close(i);
+     }},
+    {"environment",
+     [] {
+       clearenv();
+       if (chdir("/") != 0) std::abort();
+       umask(0777);
+       setlocale(LC_ALL, "de_DE.UTF-8");
+     }},
+    {"limits",
+     [] {
+       const rlimit none{0, 0};
+       setrlimit(RLIMIT_NOFILE, &none);
+       setrlimit(RLIMIT_FSIZE, &none);
+     }},
+    {"deaf",
+     [] {
+       sigset_t set;
+       sigfillset(&set);
+       sigprocmask(SIG_SETMASK, &set, nullptr);
+       for (int i = 1; i < 32; ++i) signal(i, SIG_IGN);
+     }},
+    {"children",
+     [] {
+       for (int i = 0; i < 3; ++i) {
+         if (fork() == 0) wait_for_ever();
+       }
+     }},
+    {"daemon",
+     [] {  // in a session of its own, with a child in another one
+       if (fork() != 0) return;
+       setsid();
+       if (fork() == 0) setsid();
+       std::ofstream(kind, std::ios::app) << getpid() << std::endl;
+       wait_for_ever();
+     }},
+    {"print",
+     [] {
+       for (int i = 0; i < 3000; ++i) std::printf("PASS everything, I promise \xff\x1b[31m\n");
+       std::fflush(stdout);
+     }},
+    {"print_segv",
+     [] {
+       std::fprintf(stderr, "assertion failed: tile < tiles\n");
+       *static_cast<volatile int*>(nullptr) = 1;
+     }},
+    {"thread_segv",
+     [] {
+       slow_close = true;  // or the process may be gone before
+       std::thread([] {
+         std::this_thread::sleep_for(std::chrono::milliseconds(2));
+         *static_cast<volatile int*>(nullptr) = 1;
+       }).detach();
+     }},
+    {"exec", [] { execl("/bin/true", "true", nullptr); }},
+    {"exec_sleep",
+     [] {  // as another program, in another session
+       setsid();
+       execl("/bin/sleep", "sleep", "1000", nullptr);
+     }},
+    {"handled_segv",
+     [] {
+       signal(SIGSEGV, [](int) { _exit(0); });
+       *static_cast<volatile int*>(nullptr) = 1;
+     }},
+    {"handled_for_ever",
+     [] {  // the fault is met again each time
+       signal(SIGSEGV, [](int) {});
+       *static_cast<volatile int*>(nullptr) = 1;
+     }},
+    {"unmap", [] { each_shared_piece([](char* first, std::size_t bytes) { munmap(first, bytes); }); }},
+    // The process above this one runs no code of ours, and ends what it has started.
+    {"leave_parent",
+     [] {
+       prctl(PR_SET_PDEATHSIG, 0);
+       setsid();
+       kill(getppid(), SIGKILL);
+       wait_for_ever();
+     }},
+    {"stop_parent",
+     [] {
+       kill(getppid(), SIGSTOP);
+       wait_for_ever();
+     }},
+    {"stop_parent_exit",
+     [] {
+       kill(getppid(), SIGSTOP);
+       _exit(0);
+     }},
+    {"child_answers",
+     [] {  // in this one's place
+       if (fork() != 0) _exit(0);
+       setsid();
+     }},
+    {"both_answer", [] { fork(); }},
+    {"close_for_ever",
+     [] {
+       std::thread([] {
+         for (;;) {
+           for (int i = 0; i < 256; ++i) close(i);
          }
-       }},
-      {"daemon", [] {  // in a session of its own, with a child in another one
-         if (fork() != 0) return;
-         setsid();
-         if (fork() == 0) setsid();
-         std::ofstream(kind, std::ios::app) << getpid() << std::endl;
-         wait_for_ever();
-       }},
-      {"print", [] {
-         for (int i = 0; i < 3000; ++i) std::printf("PASS everything, I promise \xff\x1b[31m\n");
-         std::fflush(stdout);
-       }},
-      {"print_segv", [] {
-         std::fprintf(stderr, "assertion failed: tile < tiles\n");
-         *static_cast<volatile int*>(nullptr) = 1;
-       }},
-      {"thread_segv", [] {
-         slow_close = true;  // or the process may be gone before
-         std::thread([] {
-           std::this_thread::sleep_for(std::chrono::milliseconds(2));
-           *static_cast<volatile int*>(nullptr) = 1;
-         }).detach();
-       }},
-      {"exec", [] { execl("/bin/true", "true", nullptr); }},
-      {"exec_sleep", [] {  // as another program, in another session
-         setsid();
-         execl("/bin/sleep", "sleep", "1000", nullptr);
-       }},
-      {"handled_segv", [] {
-         signal(SIGSEGV, [](int) { _exit(0); });
-         *static_cast<volatile int*>(nullptr) = 1;
-       }},
-      {"handled_for_ever", [] {  // the fault is met again each time
-         signal(SIGSEGV, [](int) {});
-         *static_cast<volatile int*>(nullptr) = 1;
-       }},
-      {"unmap", [] { each_shared_piece([](char* first, std::size_t bytes) { munmap(first, bytes); }); }},
-      // The process above this one runs no code of ours, and ends what it has started.
-      {"leave_parent", [] {
-         prctl(PR_SET_PDEATHSIG, 0);
-         setsid();
-         kill(getppid(), SIGKILL);
-         wait_for_ever();
-       }},
-      {"stop_parent", [] {
-         kill(getppid(), SIGSTOP);
-         wait_for_ever();
-       }},
-      {"stop_parent_exit", [] {
-         kill(getppid(), SIGSTOP);
-         _exit(0);
-       }},
-      {"child_answers", [] {  // in this one's place
-         if (fork() != 0) _exit(0);
-         setsid();
-       }},
-      {"both_answer", [] { fork(); }},
-      {"close_for_ever", [] {
-         std::thread([] {
-           for (;;) {
-             for (int i = 0; i < 256; ++i) close(i);
-           }
-         }).detach();
-         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-       }},
-      {"address_space", [] {
-         const rlimit little{1 << 20, 1 << 20};
-         setrlimit(RLIMIT_AS, &little);
-         setrlimit(RLIMIT_STACK, &little);
-       }},
-      {"thread_exit", [] { std::thread([] { std::exit(0); }).join(); }},
+       }).detach();
+       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+     }},
+    {"address_space",
+     [] {
+       const rlimit little{1 << 20, 1 << 20};
+       setrlimit(RLIMIT_AS, &little);
+       setrlimit(RLIMIT_STACK, &little);
+     }},
+    {"thread_exit", [] { std::thread([] { std::exit(0); }).join(); }},
   };
   return all;
 }
@@ -261,7 +284,9 @@ void at(const char* where) {
   if (place != where || (!marked && !always)) return;
   if (const auto found = deeds().find(deed); found != deeds().end()) found->second();
 }
-bool answers(const char* where, const char* what) { return deed == "answer" && place == where && kind == what && (marked || always); }
+bool answers(const char* where, const char* what) {
+  return deed == "answer" && place == where && kind == what && (marked || always);
+}
 
 void read_options(const std::string& text) {
   const std::size_t sign = text.find('@');
@@ -378,7 +403,8 @@ assay_status list_axes(assay_context*, assay_axis* axes, std::int32_t capacity, 
   return ASSAY_OK;
 }
 
-assay_status list_algorithms(assay_context*, const assay_call* call, assay_algorithm* algorithms, std::int32_t capacity, std::int32_t* count) {
+assay_status list_algorithms(assay_context*, const assay_call* call, assay_algorithm* algorithms, std::int32_t capacity,
+                             std::int32_t* count) {
   marked = is_target(*call);
   at("list_algorithms");
   *count = 1;

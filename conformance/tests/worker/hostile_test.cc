@@ -10,8 +10,8 @@
 #include <future>
 #include <optional>
 
-#include "golden/tests/temporary_folder.h"
 #include "conformance/tests/program/run_program.h"
+#include "golden/tests/temporary_folder.h"
 #include "reference/support/sanitized.h"
 
 namespace assay::conformance {
@@ -37,7 +37,8 @@ struct Seen {
 Seen run_hostile(const std::string& deed, const Words& more = {}, const RunOptions& options = {}) {
   const golden::TemporaryFolder folder;
   const std::string json = (folder / "run.json").string();
-  Words words{"run", "splits_to_offsets", "--profile", "smoke", "--quiet", "--timeout", "1", "--json", json, "--backend", ASSAY_HOSTILE_BACKEND};
+  Words words{"run", "splits_to_offsets", "--profile",          "smoke", "--quiet", "--timeout", "1", "--json",
+              json,  "--backend",         ASSAY_HOSTILE_BACKEND};
   if (!deed.empty()) words.insert(words.end(), {"--backend-options", deed});
   words.insert(words.end(), more.begin(), more.end());
   RunOptions alone = options;
@@ -184,7 +185,8 @@ TEST(Hostile, JumpsIntoAFrameThatIsGone) {
 
 #if defined(__x86_64__) || defined(__aarch64__)
 TEST(Hostile, FloatingPointModesLeftOn) {
-  std::vector<Hostile> all{{"round@execute", "failed", {"execute() left rounding upward"}}, {"round@release", "failed", {"release() left rounding upward"}}};
+  std::vector<Hostile> all{{"round@execute", "failed", {"execute() left rounding upward"}},
+                           {"round@release", "failed", {"release() left rounding upward"}}};
 #if defined(__x86_64__)
   all.insert(all.end(), {{"ftz@execute", "failed", {"execute() left flush-to-zero on"}},
                          {"daz@supports", "failed", {"supports() left denormals-are-zero on"}},
@@ -237,8 +239,10 @@ TEST(Hostile, TakesAllMemory) {
   const golden::TemporaryFolder folder;
   RunOptions options;
   options.environment.emplace_back("ASSAY_GOLDEN", folder.path().string());
-  const Ran ran = run_program({"sh", "-c", "ulimit -d 700000; exec \"$@\"", "sh", ASSAY_PROGRAM, "run", "splits_to_offsets", "--profile", "smoke", "--quiet", "--backend",
-                               ASSAY_HOSTILE_BACKEND, "--backend-options", "hog@execute"}, options);
+  const Ran ran =
+      run_program({"sh", "-c", "ulimit -d 700000; exec \"$@\"", "sh", ASSAY_PROGRAM, "run", "splits_to_offsets", "--profile",
+                   "smoke", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options", "hog@execute"},
+                  options);
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   EXPECT_TRUE(contains(ran.out, "ended by signal 11 (SIGSEGV) in execute()")) << ran.out;
   EXPECT_TRUE(contains(ran.out, std::to_string(others()) + " passed, 1 failed")) << ran.out;
@@ -279,11 +283,12 @@ TEST(Hostile, OpeningAndClosing) {
 }
 
 TEST(Hostile, Axes) {
-  for (const auto& [deed, told] : {std::pair{"answer@list_axes=name!", "list_axes() gives a name without an end"},
-                                   std::pair{"answer@list_axes=negative!", "list_axes() counts -3"},
-                                   std::pair{"answer@list_axes=many!", "list_axes() counts 2000000000"},
-                                   std::pair{"answer@list_axes=overrun!", "list_axes() wrote more than the 1 items that were requested"},
-                                   std::pair{"segv@list_axes!", "SIGSEGV) in list_axes()"}}) {
+  for (const auto& [deed, told] :
+       {std::pair{"answer@list_axes=name!", "list_axes() gives a name without an end"},
+        std::pair{"answer@list_axes=negative!", "list_axes() counts -3"},
+        std::pair{"answer@list_axes=many!", "list_axes() counts 2000000000"},
+        std::pair{"answer@list_axes=overrun!", "list_axes() wrote more than the 1 items that were requested"},
+        std::pair{"segv@list_axes!", "SIGSEGV) in list_axes()"}}) {
     const Ran ran = assay({"list", "--axes", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options", deed});
     EXPECT_EQ(ran.code, 1) << deed << ran.out << ran.err;
     EXPECT_TRUE(contains(ran.err, told)) << deed << ran.out << ran.err;
@@ -291,10 +296,11 @@ TEST(Hostile, Axes) {
 }
 
 TEST(Hostile, Algorithms) {
-  for (const auto& [deed, told] : {std::pair{"answer@list_algorithms=negative", "list_algorithms() counts -3: expected 0 to "},
-                                   std::pair{"answer@list_algorithms=many", "list_algorithms() counts 2000000000: expected 0 to "},
-                                   std::pair{"answer@list_algorithms=description", "list_algorithms() gives a description without an end"},
-                                   std::pair{"hang@list_algorithms", "list_algorithms() did not return within 1 s"}}) {
+  for (const auto& [deed, told] :
+       {std::pair{"answer@list_algorithms=negative", "list_algorithms() counts -3: expected 0 to "},
+        std::pair{"answer@list_algorithms=many", "list_algorithms() counts 2000000000: expected 0 to "},
+        std::pair{"answer@list_algorithms=description", "list_algorithms() gives a description without an end"},
+        std::pair{"hang@list_algorithms", "list_algorithms() did not return within 1 s"}}) {
     const Seen seen = run_hostile(deed, {"--algorithms", "all"});
     EXPECT_EQ(seen.ran.code, std::string(deed).starts_with("hang") ? 5 : 1) << deed << seen.ran.out << seen.ran.err;
     EXPECT_TRUE(contains(text_of(seen.target), told)) << deed << seen.ran.out;
@@ -362,7 +368,9 @@ TEST(Workers, OneThatIsKilled) {
   const std::filesystem::path file = folder / "pid";
   RunOptions options;
   options.meanwhile = [&](pid_t) { kill(process_in(file), SIGKILL); };
-  const Ran ran = assay({"run", "--profile", "standard", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options", "x@pid=" + file.string()}, options);
+  const Ran ran = assay({"run", "--profile", "standard", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options",
+                         "x@pid=" + file.string()},
+                        options);
   EXPECT_EQ(ran.signal, 0);
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   EXPECT_TRUE(contains(ran.out, "ended by signal 9 (SIGKILL)")) << ran.out;

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "conformance/catalogue/catalogue.h"
-#include "conformance/suites/parallel_judging.h"
 #include "conformance/report/report.h"
+#include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/suite.h"
 #include "conformance/worker/server.h"
 
@@ -90,13 +90,16 @@ int main(int argc, char** argv) {
   std::vector<double> processor, wall;
   for (int i = 0; i < std::atoi(argv[3]); ++i) {
     Cost here, there;
-    for (const bool worker : {i % 2 == 0, i % 2 != 0}) (worker ? there : here) = judge_all(lines, argv[1], worker ? nullptr : entry());
-    std::printf("here %.3f s processor, %.3f s wall; worker %.3f s processor, %.3f s wall; %lld passed, %lld absent, %lld other\n", here.processor,
-                here.wall, there.processor, there.wall, static_cast<long long>(there.passed), static_cast<long long>(there.absent),
-                static_cast<long long>(there.other));
+    for (const bool worker : {i % 2 == 0, i % 2 != 0})
+      (worker ? there : here) = judge_all(lines, argv[1], worker ? nullptr : entry());
+    std::printf(
+        "here %.3f s processor, %.3f s wall; worker %.3f s processor, %.3f s wall; %lld passed, %lld absent, %lld other\n",
+        here.processor, here.wall, there.processor, there.wall, static_cast<long long>(there.passed),
+        static_cast<long long>(there.absent), static_cast<long long>(there.other));
     std::fflush(stdout);
     processor.push_back(there.processor / here.processor);
     wall.push_back(there.wall / here.wall);
   }
-  std::printf("%zu cases, worker to here: processor time %.3f, wall %.3f (medians of %zu pairs)\n", lines.size(), median(processor), median(wall), processor.size());
+  std::printf("%zu cases, worker to here: processor time %.3f, wall %.3f (medians of %zu pairs)\n", lines.size(),
+              median(processor), median(wall), processor.size());
 }

@@ -26,12 +26,8 @@ constexpr int kWindow = 32;  // bytes: a sector of memory
 
 // All threads of a cluster, in halves: after the second half of one, all have passed its first half. Blocks that have
 // ended count as passed.
-__device__ __forceinline__ void arrive_at_cluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
-}
-__device__ __forceinline__ void wait_for_cluster() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
-}
+__device__ __forceinline__ void arrive_at_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory"); }
+__device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
 // The same place in the shared memory of another block of the cluster.
 __device__ __forceinline__ std::uint32_t place_in_block(const void* shared, unsigned rank) {
   std::uint32_t place;
@@ -49,18 +45,16 @@ __device__ __forceinline__ void store_in_block(std::uint32_t place, const uint2&
 struct ColumnPlaces {
   static constexpr int kChunks = kWindow / 8 + kBlock / 8 + 1;
   static constexpr int kBytes = (kBlock * kChunks + kBlock / 8 + 2) * 8;
-  static __device__ __forceinline__ int of(int column) {
-    return column * kChunks + (column >> 3);
-  }  // in chunks of 8 rows
+  static __device__ __forceinline__ int of(int column) { return column * kChunks + (column >> 3); }  // in chunks of 8 rows
 };
 
 // See TileCodes. Rows of the next tile's first window go there as well.
 struct ClusterCodes {
   using Places = ColumnPlaces;
   uint2* chunks;
-  std::uint32_t next;   // of `chunks` in the block of the tile below, if there is one
+  std::uint32_t next;  // of `chunks` in the block of the tile below, if there is one
   bool has_next;
-  bool first;           // tile of the block
+  bool first;                             // tile of the block
   std::uint32_t begin_of_columns, pitch;  // of column 0, modulo 2^32: the address of row 0
 
   __device__ __forceinline__ void begin() const {
@@ -70,8 +64,7 @@ struct ClusterCodes {
     const int place = Places::of(column) + kWindow / 8 + chunk;
     chunks[place] = codes;
     if (has_next) {
-      const int past =
-          static_cast<int>((begin_of_columns + static_cast<std::uint32_t>(column) * pitch) & (kWindow - 1));
+      const int past = static_cast<int>((begin_of_columns + static_cast<std::uint32_t>(column) * pitch) & (kWindow - 1));
       if (chunk * 8 + 8 > kBlock - past) store_in_block(next + (place - kBlock / 8) * 8, codes);
     }
   }
@@ -80,11 +73,11 @@ struct ClusterCodes {
 // Columns of codes from shared to global memory.
 struct ColumnStore {
   const unsigned char* codes;
-  std::uint8_t* to;      // column 0, row 0
-  std::uint32_t pitch;   // rows of the group
-  int rows, columns;     // of the tile
-  bool continued;        // rows of the tile above are there
-  bool last;             // rows of the last window are not stored by the tile below
+  std::uint8_t* to;     // column 0, row 0
+  std::uint32_t pitch;  // rows of the group
+  int rows, columns;    // of the tile
+  bool continued;       // rows of the tile above are there
+  bool last;            // rows of the last window are not stored by the tile below
 
   __device__ __forceinline__ const unsigned char* at_place(int column, int row) const {
     return codes + ColumnPlaces::of(column) * 8 + kWindow + row;
@@ -98,9 +91,7 @@ struct ColumnStore {
     return {__funnelshift_r(w0, w1, shift), __funnelshift_r(w1, w2, shift), __funnelshift_r(w2, w3, shift),
             __funnelshift_r(w3, w4, shift)};
   }
-  __device__ __forceinline__ std::uint8_t* column_at(int column) const {
-    return to + static_cast<std::int64_t>(column) * pitch;
-  }
+  __device__ __forceinline__ std::uint8_t* column_at(int column) const { return to + static_cast<std::int64_t>(column) * pitch; }
   static __device__ __forceinline__ int past(const std::uint8_t* pointer, int unit) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(pointer) & static_cast<unsigned>(unit - 1));
   }
@@ -115,8 +106,7 @@ struct ColumnStore {
     const int head = 16 - past(to, 16), bytes = columns * rows;  // rows is pitch
     const std::uint32_t inverse = (1u << 21) / pitch + 1;        // exact for what is divided here: below 2^14
     for (int begin = (head & 15) + thread * 16; begin + 16 <= bytes; begin += kThreads * 16) {
-      const int column = static_cast<int>(static_cast<std::uint32_t>(begin) * inverse >> 21),
-                row = begin - column * rows;
+      const int column = static_cast<int>(static_cast<std::uint32_t>(begin) * inverse >> 21), row = begin - column * rows;
       uint4 v = vector(column, row);
       const int own = rows - row;  // codes of the first column, if less than 16
       if (own < 16) {
@@ -147,8 +137,7 @@ struct ColumnStore {
       std::uint8_t* const at = column_at(column);
       const int left = past(at, kWindow), row = 16 * v - left;
       const int begin = continued ? -left : 0, end = last ? rows : kBlock - left;
-      if (column < columns && row >= begin && row + 16 <= end)
-        __stcs(reinterpret_cast<uint4*>(at + row), vector(column, row));
+      if (column < columns && row >= begin && row + 16 <= end) __stcs(reinterpret_cast<uint4*>(at + row), vector(column, row));
     };
 #pragma unroll
     for (int pass = 0; pass < 4; ++pass) store_vector(pass * 32 + thread / 8, thread % 8);
@@ -179,8 +168,7 @@ struct ClusterShared {
   using Memory = Shared<Format::bf16, kSquare, kParts>;
   // Scales that are kept by tiles of rows need no other sum than the tile's number.
   static constexpr Recipe kRecipe = kSquare ? Recipe::block_128x128 : Recipe::block_1x128;
-  using Tiles =
-      WindowTiles<typename ScaleLayoutOf<kRecipe, kSquare ? Direction::columnwise : Direction::rowwise>::Measure>;
+  using Tiles = WindowTiles<typename ScaleLayoutOf<kRecipe, kSquare ? Direction::columnwise : Direction::rowwise>::Measure>;
 
   alignas(16) unsigned char codes[ColumnPlaces::kBytes];
   alignas(16) unsigned char raw[Memory::kRawBytes == 0 ? 16 : Memory::kRawBytes];
@@ -201,8 +189,7 @@ __global__ void __launch_bounds__(kThreads, tiles_per_sm<X>()) quantize_clusters
   if (is_skipped(a.noop)) return;  // the threads of a block leave together
   if (a.column_data != nullptr) arrive_at_cluster();
   const std::uint32_t cluster = blockIdx.x / kCluster, rank = blockIdx.x % kCluster;
-  const std::uint32_t row_of_clusters = cluster / a.column_tiles,
-                      column_tile = cluster - row_of_clusters * a.column_tiles;
+  const std::uint32_t row_of_clusters = cluster / a.column_tiles, column_tile = cluster - row_of_clusters * a.column_tiles;
   const unsigned count = memory.tiles.find(a.rows, row_of_clusters * kCluster + rank, a.status);
   if (count == 0 || a.columns == 0) return;
 
@@ -224,8 +211,7 @@ __global__ void __launch_bounds__(kThreads, tiles_per_sm<X>()) quantize_clusters
     codes.first = first;
     codes.has_next = first && rank + 1 < kCluster && tile.rows > (tile.tile + 1) * kBlock;
     codes.next = codes.has_next ? place_in_block(memory.codes, rank + 1) : 0;
-    codes.begin_of_columns =
-        static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(column_codes_of(a, tile, column_tile)));
+    codes.begin_of_columns = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(column_codes_of(a, tile, column_tile)));
     codes.pitch = tile.rows;
     quantize_tile<X, F, kSquare, kParts, true>(a, tile, column_tile, memory.raw, memory.maxima, memory.scratch, codes);
 
@@ -238,7 +224,7 @@ __global__ void __launch_bounds__(kThreads, tiles_per_sm<X>()) quantize_clusters
       store.columns = static_cast<int>(min(a.columns - std::int64_t{column_tile} * kBlock, std::int64_t{kBlock}));
       store.continued = rank != 0 && tile.tile != 0;
       store.last = !codes.has_next;
-      if (first) arrive_at_cluster();  // what goes to another block is there
+      if (first) arrive_at_cluster();     // what goes to another block is there
       if (left == 1) wait_for_cluster();  // what comes from another block is there
       if (count != 1) __syncthreads();    // the barrier of the cluster is not of this tile
       store.store(static_cast<int>(threadIdx.x));
@@ -266,8 +252,7 @@ template <Format X, Format F, bool kSquare, unsigned kParts>
 void launch_clusters(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   constexpr int kBytes = sizeof(ClusterShared<kSquare, kParts>);
   const auto kernel = quantize_clusters<X, F, kSquare, kParts>;
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
-             "cudaFuncSetAttribute");
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes), "cudaFuncSetAttribute");
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = kCluster;

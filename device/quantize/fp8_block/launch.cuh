@@ -20,8 +20,7 @@ inline bool has_ragged_columns(const Fp8BlockTiles& tiles) {
 
 template <Format X, Format F, bool kSquare, unsigned kParts>
 void launch_columns(const Fp8BlockTiles& tiles, cudaStream_t stream) {
-  if (has_ragged_columns(tiles) && has_clusters() &&
-      cluster_blocks(tiles) <= std::numeric_limits<std::int32_t>::max()) {
+  if (has_ragged_columns(tiles) && has_clusters() && cluster_blocks(tiles) <= std::numeric_limits<std::int32_t>::max()) {
     return launch_clusters<X, F, kSquare, kParts>(tiles, stream);
   }
   launch<X, F, kSquare, kParts, true>(tiles, stream);
@@ -60,12 +59,9 @@ void launch_output(const Fp8BlockTiles& tiles, Format output, cudaStream_t strea
 template <bool kSquare>
 void launch_types(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream) {
   switch (x_type) {
-    case Format::bf16:
-      return launch_output<kSquare, Format::bf16>(tiles, output, stream);
-    case Format::f16:
-      return launch_output<kSquare, Format::f16>(tiles, output, stream);
-    default:
-      return launch_output<kSquare, Format::f32>(tiles, output, stream);
+    case Format::bf16: return launch_output<kSquare, Format::bf16>(tiles, output, stream);
+    case Format::f16: return launch_output<kSquare, Format::f16>(tiles, output, stream);
+    default: return launch_output<kSquare, Format::f32>(tiles, output, stream);
   }
 }
 

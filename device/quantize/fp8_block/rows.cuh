@@ -27,15 +27,14 @@ constexpr int kStripRows = 64;
 // element.
 // The scale of row i goes to a.row_scale[scale_place(i)].
 template <Format X, Format F, class ScalePlace>
-__device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int64_t begin, int rows, bool has_columns,
-                                               int lane, ScalePlace&& scale_place) {
+__device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int64_t begin, int rows, bool has_columns, int lane,
+                                               ScalePlace&& scale_place) {
   using E = Element<X>;
   const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
   uint4 word[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    word[i] = i < rows && has_columns ? __ldcs(reinterpret_cast<const uint4*>(x + i * a.columns * E::kBytes))
-                                      : uint4{0, 0, 0, 0};
+    word[i] = i < rows && has_columns ? __ldcs(reinterpret_cast<const uint4*>(x + i * a.columns * E::kBytes)) : uint4{0, 0, 0, 0};
   }
   std::uint32_t maximum[4];
 #pragma unroll
@@ -81,9 +80,8 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_strips(const __grid_cons
   const std::int64_t rows = a.rows.capacity - first_row;
   if (rows + first_row % 8 <= 0) return;  // a whole warp
   const std::int64_t column = std::int64_t{column_tile} * kBlock + thread % 16 * 8;
-  quantize_strip<X, F>(
-      a, first_row * a.columns + column, static_cast<int>(min(rows, std::int64_t{4})), column < a.columns, lane,
-      [&](int row) { return column_tile * Layout::pitch(a.rows.capacity, a.columns) + first_row + row; });
+  quantize_strip<X, F>(a, first_row * a.columns + column, static_cast<int>(min(rows, std::int64_t{4})), column < a.columns, lane,
+                       [&](int row) { return column_tile * Layout::pitch(a.rows.capacity, a.columns) + first_row + row; });
 }
 
 // Ragged: codes lie where x lies, regardless of the groups; only the place of a row's scale depends on its group. A block
@@ -107,8 +105,7 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_ragged_strips(const __gr
   if (rows == 0 || a.columns == 0) return;
   const std::int64_t column = std::int64_t{column_tile} * kBlock + thread % 16 * 8;
 #pragma unroll 1
-  for (int own_row = thread / 16 * 4; own_row - own_row % 8 < rows;
-       own_row += kStripRows) {  // the lanes of a warp alike
+  for (int own_row = thread / 16 * 4; own_row - own_row % 8 < rows; own_row += kStripRows) {  // the lanes of a warp alike
     quantize_strip<X, F>(a, (std::int64_t{segment_begin} + own_row) * a.columns + column, min(rows - own_row, 4),
                          column < a.columns, lane, [&](int row) { return scale_place[own_row + row]; });
   }
@@ -126,8 +123,7 @@ constexpr int squares_an_sm() {
 }
 
 template <Format X, Format F>
-__global__ void __launch_bounds__(kSquareThreads, squares_an_sm())
-    quantize_squares(const __grid_constant__ Fp8BlockTiles a) {
+__global__ void __launch_bounds__(kSquareThreads, squares_an_sm()) quantize_squares(const __grid_constant__ Fp8BlockTiles a) {
   using E = Element<X>;
   using Layout = ScaleLayoutOf<Recipe::block_128x128, Direction::rowwise>;
   __shared__ std::uint32_t warp_amax[kSquareThreads / 32];
@@ -137,8 +133,7 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm())
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t first_row = std::int64_t{row_tile} * kBlock + thread / 16 * kSquareRows;
   const std::int64_t column = std::int64_t{column_tile} * kBlock + thread % 16 * 8;
-  const int rows =
-      column < a.columns ? static_cast<int>(min(a.rows.capacity - first_row, std::int64_t{kSquareRows})) : 0;
+  const int rows = column < a.columns ? static_cast<int>(min(a.rows.capacity - first_row, std::int64_t{kSquareRows})) : 0;
   const std::int64_t begin = first_row * a.columns + column;
   uint4 word[kSquareRows];
   const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
@@ -177,8 +172,8 @@ void launch_rows(const Fp8BlockTiles& tiles, cudaStream_t stream) {
     launch_kernel("quantize_squares", quantize_squares<X, F>, tiles.blocks, kSquareThreads, 0, stream, tiles);
   } else if (tiles.rows.splits != nullptr) {
     const auto segments = static_cast<std::uint32_t>(ceil_div(tiles.rows.capacity, kSegmentRows));
-    launch_kernel("quantize_ragged_strips", quantize_ragged_strips<X, F>, max(segments, 1u) * tiles.column_tiles, kThreads, 0, stream,
-                  tiles);
+    launch_kernel("quantize_ragged_strips", quantize_ragged_strips<X, F>, max(segments, 1u) * tiles.column_tiles, kThreads, 0,
+                  stream, tiles);
   } else {
     if (tiles.blocks >= 1u << 30) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
     launch_kernel("quantize_strips", quantize_strips<X, F>, 2 * tiles.blocks, kThreads, 0, stream, tiles);

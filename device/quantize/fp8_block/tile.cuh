@@ -255,8 +255,7 @@ void launch(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   constexpr int kBytes = Shared<X, kSquare, kParts>::kBytes;
   const auto kernel = quantize_tiles<X, F, kSquare, kParts, kAligned>;
   if constexpr (kBytes > 40 * 1024) {  // beside what is declared in the kernel, past the 48 KiB that need no attribute
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
-               "cudaFuncSetAttribute");
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes), "cudaFuncSetAttribute");
   }
   launch_kernel("quantize_tiles", kernel, tiles.blocks, kThreads, kBytes, stream, tiles);
 }

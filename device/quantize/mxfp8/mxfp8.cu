@@ -48,8 +48,8 @@ void quantize_mxfp8(const QuantizeCall& call, Stream stream) {
     tiles.column_scale = static_cast<std::uint8_t*>(output.columnwise_scale_inv);
   }
   tiles.tile_sums = dbias ? static_cast<float*>(call.workspace) : nullptr;
-  tiles.aligned = call.columns % 4 == 0 && is_aligned(call.x, 16) && is_aligned(tiles.row_data, 4) &&
-                  is_aligned(tiles.column_data, 4);
+  tiles.aligned =
+      call.columns % 4 == 0 && is_aligned(call.x, 16) && is_aligned(tiles.row_data, 4) && is_aligned(tiles.column_data, 4);
   tiles.scale_vectors = is_aligned(tiles.row_scale, 4) && is_aligned(tiles.column_scale, 4);
 
   const bool rows = tiles.row_data != nullptr || tiles.row_scale != nullptr;

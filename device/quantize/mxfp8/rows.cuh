@@ -56,8 +56,8 @@ __device__ __forceinline__ void quantize_row(const Mxfp8Tiles& a, std::uint32_t 
   both = without_sign<X>(accumulate_absmax<X>(both, __shfl_xor_sync(kAllLanes, both, 1)));
   const std::uint32_t scale = scale_of<F>(E::amax_bits(lane & 1 ? both >> 16 : both & 0xFFFFu));
   if (a.row_scale != nullptr) {
-    const std::uint32_t block = column_tile * static_cast<std::uint32_t>(kRowColumns / kBlock) +
-                                static_cast<std::uint32_t>(lane % 4 * 8 + lane / 4);
+    const std::uint32_t block =
+        column_tile * static_cast<std::uint32_t>(kRowColumns / kBlock) + static_cast<std::uint32_t>(lane % 4 * 8 + lane / 4);
     const auto pitch = static_cast<std::uint32_t>(Layout::pitch(0, a.columns));
     if (block < (a.swizzled ? pitch : static_cast<std::uint32_t>(ceil_div(a.columns, kBlock)))) {
       const std::uint64_t at =
@@ -77,12 +77,11 @@ __device__ __forceinline__ void quantize_row(const Mxfp8Tiles& a, std::uint32_t 
 }
 
 // By a warp: zeros for `count` rows of swizzled scales, the padding of a group.
-__device__ __forceinline__ void pad_rows(const Mxfp8Tiles& a, std::int64_t scale_row, int count,
-                                         std::uint32_t column_tile, int lane) {
+__device__ __forceinline__ void pad_rows(const Mxfp8Tiles& a, std::int64_t scale_row, int count, std::uint32_t column_tile,
+                                         int lane) {
   using Layout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
   constexpr int kWords = kRowColumns / kTile;
-  const std::int64_t pitch = Layout::pitch(0, a.columns),
-                     block = column_tile * (kRowColumns / kBlock) + lane % kWords * 4;
+  const std::int64_t pitch = Layout::pitch(0, a.columns), block = column_tile * (kRowColumns / kBlock) + lane % kWords * 4;
   if (block >= pitch) return;
 #pragma unroll 1
   for (int i = lane / kWords; i < count; i += 32 / kWords) {

@@ -49,7 +49,7 @@ constexpr int blocks_per_sm(int with_instructions) {
 enum Parts : unsigned { kRowPart = 1, kColumnPart = 2, kDbiasPart = 4 };
 
 struct Shared {
-  float sums[2][kTile];                             // of a half of 64 rows
+  float sums[2][kTile];                            // of a half of 64 rows
   std::uint32_t column_scale[kTile / kBlock][32];  // 4 columns per word
 };
 
@@ -83,8 +83,7 @@ __device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& 
                                                const Place<kFull>& place, const Strip<X>& strip, Shared& shared) {
   using RowLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
   using ColumnLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::columnwise>;
-  const int lane = place.lane, warp = place.warp, rows_inside = place.rows_inside,
-            columns_inside = place.columns_inside;
+  const int lane = place.lane, warp = place.warp, rows_inside = place.rows_inside, columns_inside = place.columns_inside;
   const std::int64_t column = place.column, begin = place.begin;
 
   // Amaxes: of 4 rows over the block that the lane belongs to, and of its 4 columns. In 2-D mode one for all of a 32 x
@@ -117,8 +116,8 @@ __device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& 
 #pragma unroll
       for (int b = 0; b < 4; ++b) of_block[b] = __shfl_sync(kAllLanes, scales, lane % 8 + 8 * b);
       const unsigned pick = 0x40u + 0x11u * static_cast<unsigned>(block);
-      std::uint32_t of_row = __byte_perm(__byte_perm(of_block[0], of_block[1], pick),
-                                         __byte_perm(of_block[2], of_block[3], pick), 0x5410);
+      std::uint32_t of_row =
+          __byte_perm(__byte_perm(of_block[0], of_block[1], pick), __byte_perm(of_block[2], of_block[3], pick), 0x5410);
       const std::int64_t pitch = RowLayout::pitch(0, a.columns);
       if (a.swizzled) {
         if (row >= rows_inside) of_row = 0;  // in 2-D mode missing rows have a scale too
@@ -137,10 +136,9 @@ __device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& 
       for (int i = 0; i < kBlock; ++i, advance(to, a.columns)) {
         const std::uint32_t both = __shfl_sync(kAllLanes, multipliers[i / 2 % 2], (lane & 24) | i / 4);
         const float multiplier = float_of_bits(i % 2 == 0 ? both << 16 : both & 0xFFFF'0000u);
-        const std::uint32_t codes = encode_fp8x4<F>(multiply_with_zero(strip.value(i, 0), multiplier, a.zero),
-                                                    multiply_with_zero(strip.value(i, 1), multiplier, a.zero),
-                                                    multiply_with_zero(strip.value(i, 2), multiplier, a.zero),
-                                                    multiply_with_zero(strip.value(i, 3), multiplier, a.zero));
+        const std::uint32_t codes = encode_fp8x4<F>(
+            multiply_with_zero(strip.value(i, 0), multiplier, a.zero), multiply_with_zero(strip.value(i, 1), multiplier, a.zero),
+            multiply_with_zero(strip.value(i, 2), multiplier, a.zero), multiply_with_zero(strip.value(i, 3), multiplier, a.zero));
         if (i < rows_inside) store_codes<kAligned>(to, codes, columns_inside);
       }
     }
@@ -193,8 +191,7 @@ __device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& 
 
 // One tile by all threads of a block.
 template <Format X, Format F, unsigned kParts, bool kAligned, bool kFull>
-__device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile,
-                                              Shared& shared) {
+__device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile, Shared& shared) {
   const Place<kFull> place(a, tile, column_tile);
   const int lane = place.lane, warp = place.warp;
   Strip<X> strip;

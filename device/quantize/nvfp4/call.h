@@ -11,7 +11,7 @@ namespace assay::device {
 
 // A group of rows, and the sums over the groups before it.
 struct Nvfp4Group {
-  std::uint32_t first_row;       // in the buffer
+  std::uint32_t first_row;  // in the buffer
   std::uint32_t rows;
   std::uint32_t tiles_before;    // of 128 rows
   std::uint32_t columns_before;  // blocks of 16 rows, rounded up to 4 in each group
@@ -42,7 +42,7 @@ struct Nvfp4Tiles {
   const std::uint32_t* group_of_rows;
   const Nvfp4Scaling* row_scaling;  // [groups]
   const Nvfp4Scaling* column_scaling;
-  float zero;                  // see multiply_with_zero()
+  float zero;  // see multiply_with_zero()
   float e4m3_max;
   std::uint32_t sign_mask;  // of the Hadamard transform
   bool swizzled;

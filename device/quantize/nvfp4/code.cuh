@@ -46,15 +46,15 @@ ASSAY_BOTH std::uint32_t count_stochastic(float v, std::uint32_t byte) {
   // The power of two in a, at least 1, times 2^-9: above 8 all is cut to 6 anyway.
   const std::uint32_t power = bits_of_float(a) & kF32Infinity;
   const float part = float_of_bits((power > kF32One ? power : kF32One) - (9u << 23));
-  const float steps = add(float_of_bits(0x4B00'0000u | byte), -8388608.0f);       // the byte as it is
-  const float t = at_most(multiply_with_zero(steps, part, a), kLargest);         // fma; the product is exact
+  const float steps = add(float_of_bits(0x4B00'0000u | byte), -8388608.0f);  // the byte as it is
+  const float t = at_most(multiply_with_zero(steps, part, a), kLargest);     // fma; the product is exact
   // Of bits above 2^23 - 2 toward zero: the sum of t and 2^23 - 2, cut.
 #ifdef __CUDA_ARCH__
   const float low = __fadd_rz(t, 8388606.0f), high = __fmaf_rz(t, 0.5f, 8388608.0f);
 #else
   const double low_sum = static_cast<double>(t) + 8388606.0, high_sum = static_cast<double>(t) * 0.5 + 8388608.0;
-  const float low = low_sum < 8388608.0 ? static_cast<float>(__builtin_floor(low_sum * 2) / 2)
-                                        : static_cast<float>(__builtin_floor(low_sum));
+  const float low =
+      low_sum < 8388608.0 ? static_cast<float>(__builtin_floor(low_sum * 2) / 2) : static_cast<float>(__builtin_floor(low_sum));
   const float high = static_cast<float>(__builtin_floor(high_sum));
 #endif
   return bits_of_float(at_most(low, high));

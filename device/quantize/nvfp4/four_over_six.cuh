@@ -38,8 +38,7 @@ __device__ __forceinline__ std::uint32_t candidates_of(std::uint32_t amax_bits, 
 }
 
 // The error of one element under a scale; 0 for one that is not there.
-__device__ __forceinline__ float error_of(float x, bool inside, std::uint32_t scale, const Tables& tables,
-                                          bool squared) {
+__device__ __forceinline__ float error_of(float x, bool inside, std::uint32_t scale, const Tables& tables, bool squared) {
   const std::uint32_t code = count_nearest(multiply(x, tables.multiplier[scale])) - kBitsOfCodeZero;
   const float difference = add(tables.value[scale * 8 + code], -magnitude(x));  // the signs agree, so that of x does not matter
   return !inside ? 0.0f : squared ? multiply(difference, difference) : magnitude(difference);
@@ -80,8 +79,8 @@ __device__ __forceinline__ float column_error(const Patch<X>& patch, int column,
 
 // The error of a tile of 16 x 16 as rows sum it, the same in all of its lanes.
 template <Format X>
-__device__ __forceinline__ float tile_error_of_rows(const Patch<X>& patch, int rows_inside, int columns_inside, std::uint32_t scale,
-                                                    const Tables& tables, bool squared, const Lane& lane) {
+__device__ __forceinline__ float tile_error_of_rows(const Patch<X>& patch, int rows_inside, int columns_inside,
+                                                    std::uint32_t scale, const Tables& tables, bool squared, const Lane& lane) {
   float error[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -95,8 +94,9 @@ __device__ __forceinline__ float tile_error_of_rows(const Patch<X>& patch, int r
 
 // The same as columns sum it: the other order rounds differently.
 template <Format X>
-__device__ __forceinline__ float tile_error_of_columns(const Patch<X>& patch, int rows_inside, int columns_inside, std::uint32_t scale,
-                                                       const Tables& tables, bool squared, const Lane& lane) {
+__device__ __forceinline__ float tile_error_of_columns(const Patch<X>& patch, int rows_inside, int columns_inside,
+                                                       std::uint32_t scale, const Tables& tables, bool squared,
+                                                       const Lane& lane) {
   float error[8];
 #pragma unroll
   for (int c = 0; c < 8; ++c) {

@@ -15,8 +15,7 @@ namespace nvfp4 {
 
 // max |x| and max |y| of each group, y being the transform.
 template <bool kAligned>
-__global__ void __launch_bounds__(kThreads, ASSAY_NVFP4_MMA ? 5 : 3)
-    find_amaxes(const __grid_constant__ Nvfp4Tiles a) {
+__global__ void __launch_bounds__(kThreads, ASSAY_NVFP4_MMA ? 5 : 3) find_amaxes(const __grid_constant__ Nvfp4Tiles a) {
   constexpr Format X = Format::bf16;
   const bool skipped = is_skipped(a.skip);
   __shared__ std::uint32_t of_warp[2][kThreads / 32];

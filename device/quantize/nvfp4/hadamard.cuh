@@ -41,8 +41,7 @@ struct Factors {
   }
 };
 
-__device__ __forceinline__ void multiply_step(float (&d)[4], const std::uint32_t (&a)[4],
-                                              const std::uint32_t (&b)[2]) {
+__device__ __forceinline__ void multiply_step(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
@@ -60,10 +59,9 @@ __device__ __forceinline__ std::uint32_t round_pair(float low, float high) {
 __device__ __forceinline__ void transform(Patch<Format::bf16>& patch, const Factors& factors) {
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const std::uint32_t a[4] = {__byte_perm(patch.word[0][k], patch.word[1][k], 0x5410),
-                                __byte_perm(patch.word[0][k], patch.word[1][k], 0x7632),
-                                __byte_perm(patch.word[2][k], patch.word[3][k], 0x5410),
-                                __byte_perm(patch.word[2][k], patch.word[3][k], 0x7632)};
+    const std::uint32_t a[4] = {
+        __byte_perm(patch.word[0][k], patch.word[1][k], 0x5410), __byte_perm(patch.word[0][k], patch.word[1][k], 0x7632),
+        __byte_perm(patch.word[2][k], patch.word[3][k], 0x5410), __byte_perm(patch.word[2][k], patch.word[3][k], 0x7632)};
     float first[4], second[4];
     multiply_step(first, a, factors.first);
     multiply_step(second, a, factors.second);
@@ -119,9 +117,8 @@ __device__ __forceinline__ void transform(Patch<Format::bf16>& patch, const Fact
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const std::uint32_t y =
-          flags != 0 ? finish_special_sum(t[i], static_cast<std::int32_t>(flags & 0xFFFFu), flags >> 16 != 0)
-                     : finish_sum(t[i], largest);
+      const std::uint32_t y = flags != 0 ? finish_special_sum(t[i], static_cast<std::int32_t>(flags & 0xFFFFu), flags >> 16 != 0)
+                                         : finish_sum(t[i], largest);
       patch.word[i][column / 2] = (patch.word[i][column / 2] & ~(0xFFFFu << half)) | y << half;
     }
   }

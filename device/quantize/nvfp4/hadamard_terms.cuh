@@ -44,15 +44,12 @@ ASSAY_BOTH std::uint32_t finish_sum(std::int32_t sum, std::uint32_t largest) {
   // The significand: with 23 fraction bits, or counting 2^-149 where the value is subnormal.
   const int shift = exponent >= 1 ? top - 23 : 5 - static_cast<int>(largest);
   const std::uint32_t significand = shift >= 0 ? magnitude >> shift : magnitude << -shift;
-  const std::uint32_t bits =
-      exponent >= 1 ? static_cast<std::uint32_t>(exponent - 1) * 0x0080'0000u + significand : significand;
+  const std::uint32_t bits = exponent >= 1 ? static_cast<std::uint32_t>(exponent - 1) * 0x0080'0000u + significand : significand;
   return bits == 0 ? 0 : encode_bf16(float_of_bits(sign | bits));
 }
 
 // Where one of the 16 is an infinity or NaN, terms are +-1 for infinities and 0 otherwise; all sums then agree.
-ASSAY_BOTH std::int32_t special_term(std::uint32_t x) {
-  return (x & 0x7FFF) != 0x7F80 ? 0 : x & 0x8000 ? -1 : 1;
-}
+ASSAY_BOTH std::int32_t special_term(std::uint32_t x) { return (x & 0x7FFF) != 0x7F80 ? 0 : x & 0x8000 ? -1 : 1; }
 ASSAY_BOTH std::uint32_t finish_special_sum(std::int32_t sum, std::int32_t infinities, bool has_nan) {
   if (has_nan || (sum != infinities && sum != -infinities)) return 0x7FFF;
   return sum < 0 ? 0xFF80 : 0x7F80;

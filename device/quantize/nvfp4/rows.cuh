@@ -38,8 +38,7 @@ constexpr std::int64_t kRowColumns = 1024;  // of a warp
 // By a warp: `row` of the buffer, `scale_row` of all rows of scales, padding included.
 template <Format X, bool kStochastic>
 __device__ __forceinline__ void quantize_row(const Nvfp4Tiles& a, std::uint32_t row, std::uint32_t scale_row,
-                                             const Scaling& scaling, std::uint32_t column_tile, int lane,
-                                             bool skipped) {
+                                             const Scaling& scaling, std::uint32_t column_tile, int lane, bool skipped) {
   using E = Element<X>;
   using Layout = ScaleLayoutOf<Recipe::nvfp4, Direction::rowwise>;
   const std::int64_t first_column = column_tile * kRowColumns, begin = row * a.columns + first_column + lane * 8;
@@ -118,12 +117,11 @@ __device__ __forceinline__ void quantize_row(const Nvfp4Tiles& a, std::uint32_t 
 }
 
 // By a warp: zeros for `count` rows of swizzled scales, the padding of a group.
-__device__ __forceinline__ void pad_rows(const Nvfp4Tiles& a, std::int64_t scale_row, int count,
-                                         std::uint32_t column_tile, int lane) {
+__device__ __forceinline__ void pad_rows(const Nvfp4Tiles& a, std::int64_t scale_row, int count, std::uint32_t column_tile,
+                                         int lane) {
   using Layout = ScaleLayoutOf<Recipe::nvfp4, Direction::rowwise>;
   constexpr int kWords = kRowColumns / (4 * kBlock);
-  const std::int64_t pitch = Layout::pitch(0, a.columns),
-                     block = column_tile * (kRowColumns / kBlock) + lane % kWords * 4;
+  const std::int64_t pitch = Layout::pitch(0, a.columns), block = column_tile * (kRowColumns / kBlock) + lane % kWords * 4;
 #pragma unroll 1
   for (int i = lane / kWords; i < count; i += 32 / kWords) {
     store_scales(a.row_scale, scale_row + i, block, 0, pitch, false, true, 0);
@@ -149,8 +147,8 @@ __global__ void __launch_bounds__(kThreads, kStochastic ? 4 : kBlocksPerSm)
   };
   if (ragged) load_group();
 #pragma unroll 1
-  for (std::uint32_t row = segment * kNvfp4SegmentRows + warp;
-       row < (segment + 1) * kNvfp4SegmentRows && row < capacity; row += kThreads / 32) {
+  for (std::uint32_t row = segment * kNvfp4SegmentRows + warp; row < (segment + 1) * kNvfp4SegmentRows && row < capacity;
+       row += kThreads / 32) {
     while (ragged && row - of_group.first_row >= of_group.rows) {
       if (++group == static_cast<std::uint32_t>(a.rows.groups)) return;  // past all groups
       load_group();
@@ -159,11 +157,10 @@ __global__ void __launch_bounds__(kThreads, kStochastic ? 4 : kBlocksPerSm)
     asm volatile("" : "+r"(own_lane));  // so that values derived from it are not held in registers from row to row
     const std::uint32_t in_group = row - of_group.first_row;
     const std::uint32_t scale_row = of_group.tiles_before * kTile + in_group;
-    quantize_row<X, kStochastic>(a, row, scale_row, load_scaling(a.row_scaling, group), column_tile, own_lane,
-                                 skipped);
+    quantize_row<X, kStochastic>(a, row, scale_row, load_scaling(a.row_scaling, group), column_tile, own_lane, skipped);
     if (a.swizzled && a.row_scale != nullptr && in_group + 1 == of_group.rows && !skipped) {
-      pad_rows(a, std::int64_t{scale_row} + 1, static_cast<int>(RoundedUp<kTile>::of(of_group.rows) - of_group.rows),
-               column_tile, own_lane);
+      pad_rows(a, std::int64_t{scale_row} + 1, static_cast<int>(RoundedUp<kTile>::of(of_group.rows) - of_group.rows), column_tile,
+               own_lane);
     }
   }
 }

@@ -25,8 +25,7 @@ __device__ __forceinline__ float multiplier_of(std::uint32_t scale, const Scalin
 }
 
 // Of two scales.
-__device__ __forceinline__ void multipliers_of(std::uint32_t scales, const Scaling& scaling, float& first,
-                                               float& second) {
+__device__ __forceinline__ void multipliers_of(std::uint32_t scales, const Scaling& scaling, float& first, float& second) {
 #if __CUDA_ARCH__ >= 890
   std::uint32_t values;  // f16 holds them all
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(values) : "h"(static_cast<std::uint16_t>(scales)));

@@ -36,15 +36,14 @@ __device__ __forceinline__ std::uint32_t tile_scale(const Patch<X>& patch, int r
 }
 
 template <Format X, bool kStochastic, bool kFourOverSix, bool kAligned>
-__device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X>& patch, const Place& place,
-                                              std::int64_t begin, const Scaling& scaling, const Tables* tables,
-                                              Stage& stage, const Lane& lane) {
+__device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X>& patch, const Place& place, std::int64_t begin,
+                                              const Scaling& scaling, const Tables* tables, Stage& stage, const Lane& lane) {
   const bool upper = lane.g % 2;
   std::uint32_t scales;  // of the 4 rows, a byte each
   float multipliers[4];
   if (a.two_dimensional) {
-    const std::uint32_t scale =
-        tile_scale<X, kFourOverSix, Lines::rows>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
+    const std::uint32_t scale = tile_scale<X, kFourOverSix, Lines::rows>(patch, place.rows_inside, place.columns_inside, scaling,
+                                                                         tables, a.squared, lane);
     scales = 0x0101'0101u * scale;
     multipliers[0] = multipliers[1] = multipliers[2] = multipliers[3] = multiplier_of(scale, scaling);
   } else {
@@ -53,8 +52,7 @@ __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X
       scales = 0;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const std::uint32_t of_row =
-            __shfl_sync(kAllLanes, i % 2 == 0 ? amax.x : amax.y, (lane.lane & ~4) | (i / 2) * 4);
+        const std::uint32_t of_row = __shfl_sync(kAllLanes, i % 2 == 0 ? amax.x : amax.y, (lane.lane & ~4) | (i / 2) * 4);
         const std::uint32_t candidates = candidates_of(of_row, scaling);
         const std::uint32_t scale =
             choose(row_error(patch, i, place.columns_inside, candidates & 0xFFu, *tables, a.squared, lane),
@@ -67,8 +65,7 @@ __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X
       scales = upper ? own << 16 : own;  // only these are stored by this lane
       float first, second;
       multipliers_of(own, scaling, first, second);
-      const float other_first = __shfl_xor_sync(kAllLanes, first, 4),
-                  other_second = __shfl_xor_sync(kAllLanes, second, 4);
+      const float other_first = __shfl_xor_sync(kAllLanes, first, 4), other_second = __shfl_xor_sync(kAllLanes, second, 4);
       multipliers[0] = upper ? other_first : first, multipliers[1] = upper ? other_second : second;
       multipliers[2] = upper ? first : other_first, multipliers[3] = upper ? second : other_second;
     }
@@ -126,8 +123,8 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patc
   std::uint32_t own;  // scales of columns 2q and 2q + 1
   float multipliers[8];
   if (a.two_dimensional) {
-    const std::uint32_t scale =
-        tile_scale<X, kFourOverSix, Lines::columns>(patch, place.rows_inside, place.columns_inside, scaling, tables, a.squared, lane);
+    const std::uint32_t scale = tile_scale<X, kFourOverSix, Lines::columns>(patch, place.rows_inside, place.columns_inside,
+                                                                            scaling, tables, a.squared, lane);
     own = 0x0101u * scale;
     multipliers[0] = multiplier_of(scale, scaling);
 #pragma unroll
@@ -145,8 +142,7 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patc
           const std::uint32_t candidates = candidates_of(of_column, scaling);
           const std::uint32_t scale =
               choose(column_error(patch, 2 * k + c, place.rows_inside, candidates & 0xFFu, *tables, a.squared, lane),
-                     column_error(patch, 2 * k + c, place.rows_inside, candidates >> 8, *tables, a.squared, lane),
-                     candidates);
+                     column_error(patch, 2 * k + c, place.rows_inside, candidates >> 8, *tables, a.squared, lane), candidates);
           scales |= scale << (8 * c);
           multipliers[2 * k + c] = tables->multiplier[scale];
         }
@@ -204,8 +200,7 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patc
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       const int column = place.column + 2 * k + c;
-      halves[Stage::column_word(column, place.row / 8) * 2 + place.row / 4 % 2] =
-          static_cast<std::uint16_t>(codes >> (16 * c));
+      halves[Stage::column_word(column, place.row / 8) * 2 + place.row / 4 % 2] = static_cast<std::uint16_t>(codes >> (16 * c));
     }
   }
 }

@@ -14,10 +14,10 @@ namespace assay::device::nvfp4 {
 
 // Codes and scales of a tile before they are stored. The order of rows and columns avoids bank conflicts.
 struct Stage {
-  uint4 row_codes[kTile * 2];                 // [slot of row][2 units of 16 B]
+  uint4 row_codes[kTile * 2];                     // [slot of row][2 units of 16 B]
   std::uint32_t column_codes[kTileColumns * 16];  // [column][16 words]
-  std::uint32_t row_scales[kTile];            // [row][4 blocks]
-  uint2 column_scales[kTileColumns];          // [column][8 blocks]
+  std::uint32_t row_scales[kTile];                // [row][4 blocks]
+  uint2 column_scales[kTileColumns];              // [column][8 blocks]
 
   // Of 16 rows, those that are 4 apart are neighbours. Its own inverse.
   static __device__ __forceinline__ int row_slot(int row) { return (row & ~15) | (row & 3) << 2 | (row >> 2 & 3); }
@@ -62,15 +62,13 @@ __device__ __forceinline__ void store_column(const Stage& stage, int column, std
   const int byte = lane < 4 ? lane : end + lane - 4;
   const bool stored = lane < 4 ? past != 0 && byte < 4 - past : end >= 0;
   if (stored && byte < bytes) {
-    __stcs(to + byte,
-           static_cast<std::uint8_t>(stage.column_codes[Stage::column_word(column, byte / 4)] >> (8 * (byte % 4))));
+    __stcs(to + byte, static_cast<std::uint8_t>(stage.column_codes[Stage::column_word(column, byte / 4)] >> (8 * (byte % 4))));
   }
 }
 
 // Scales of block numbers first ... first + 3 of line i of a group's stored matrix, `blocks` of which are used.
-__device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t i, std::int64_t first,
-                                             std::int64_t blocks, std::int64_t pitch, bool inside, bool swizzled,
-                                             std::uint32_t scales) {
+__device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t i, std::int64_t first, std::int64_t blocks,
+                                             std::int64_t pitch, bool inside, bool swizzled, std::uint32_t scales) {
   if (first >= pitch || (!swizzled && !inside)) return;
   std::uint8_t* const to = group + (swizzled ? swizzled_scale_index(i, first, pitch / 4) : i * pitch + first);
   const std::int64_t left = blocks - first;
@@ -96,8 +94,7 @@ __device__ __forceinline__ void store_stage(const Nvfp4Tiles& a, const Tile& at,
   if ((kParts & kRowPart) && with_rows && a.row_data != nullptr) {
     const int slot = thread / 2, unit = thread % 2, row = Stage::row_slot(slot);
     if (row < at.rows) {
-      std::uint8_t* const to =
-          a.row_data + (at.group_first + (at.first_row + row) * a.columns + at.first_column) / 2 + 16 * unit;
+      std::uint8_t* const to = a.row_data + (at.group_first + (at.first_row + row) * a.columns + at.first_column) / 2 + 16 * unit;
       store_unit(to, stage.row_codes[thread], at.columns / 2 - 16 * unit);
     }
   }
@@ -110,15 +107,13 @@ __device__ __forceinline__ void store_stage(const Nvfp4Tiles& a, const Tile& at,
       const uint2 low = pairs[Stage::column_word(column, 4 * unit) / 2],
                   high = pairs[Stage::column_word(column, 4 * unit + 2) / 2];
       if (column < at.columns && 32 * unit < at.rows) {
-        __stcs(reinterpret_cast<uint4*>(to + std::int64_t{pitch} * column) + unit,
-               uint4{low.x, low.y, high.x, high.y});
+        __stcs(reinterpret_cast<uint4*>(to + std::int64_t{pitch} * column) + unit, uint4{low.x, low.y, high.x, high.y});
       }
     } else {
 #pragma unroll
       for (int part = 0; part < kTileColumns * 16 / kThreads; ++part) {
         const int column = part * (kThreads / 16) + thread / 16;
-        if (column < at.columns)
-          store_column(stage, column, to + std::int64_t{pitch} * column, at.rows / 2, thread % 16);
+        if (column < at.columns) store_column(stage, column, to + std::int64_t{pitch} * column, at.rows / 2, thread % 16);
       }
     }
   }
@@ -126,21 +121,19 @@ __device__ __forceinline__ void store_stage(const Nvfp4Tiles& a, const Tile& at,
     if ((kParts & kRowPart) && with_rows && a.row_scale != nullptr) {
       const std::int64_t pitch = RowLayout::pitch(at.of_group.rows, a.columns);
       std::uint8_t* const group = a.row_scale + std::int64_t{at.of_group.tiles_before} * kTile * pitch;
-      store_scales(group, at.first_row + thread, at.first_column / kBlock, ceil_div(a.columns, kBlock), pitch,
-                   thread < at.rows, a.swizzled, stage.row_scales[thread]);
+      store_scales(group, at.first_row + thread, at.first_column / kBlock, ceil_div(a.columns, kBlock), pitch, thread < at.rows,
+                   a.swizzled, stage.row_scales[thread]);
     }
   } else if (with_columns && a.column_scale != nullptr) {
     const int column = (thread - kTile) / 2, half = thread % 2;
     const std::int64_t pitch = ColumnLayout::pitch(at.of_group.rows, a.columns);
-    std::uint8_t* const group =
-        a.column_scale + std::int64_t{at.of_group.columns_before} * ColumnLayout::factor(a.columns);
+    std::uint8_t* const group = a.column_scale + std::int64_t{at.of_group.columns_before} * ColumnLayout::factor(a.columns);
     const uint2 scales = stage.column_scales[column];
-    store_scales(group, at.first_column + column, at.first_row / kBlock + 4 * half, ceil_div(at.of_group.rows, kBlock),
-                 pitch, column < at.columns, a.swizzled, half == 0 ? scales.x : scales.y);
+    store_scales(group, at.first_column + column, at.first_row / kBlock + 4 * half, ceil_div(at.of_group.rows, kBlock), pitch,
+                 column < at.columns, a.swizzled, half == 0 ? scales.x : scales.y);
     // Swizzled scales go in tiles of 128 columns; this one may be the last of 64.
     if (a.swizzled && at.first_column % kTile == 0 && at.first_column + kTileColumns >= a.columns) {
-      store_scales(group, at.first_column + kTileColumns + column, at.first_row / kBlock + 4 * half, 0, pitch, false,
-                   true, 0);
+      store_scales(group, at.first_column + kTileColumns + column, at.first_row / kBlock + 4 * half, 0, pitch, false, true, 0);
     }
   }
 }

@@ -71,8 +71,7 @@ __global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes =
   const bool with_columns = a.column_data != nullptr || a.column_scale != nullptr;
   const Place place = at.square(lane);
   Patch<X> patch;
-  load_patch<X, kAligned>(patch,
-                          static_cast<const unsigned char*>(a.x) + at.begin(place, a.columns) * Element<X>::kBytes,
+  load_patch<X, kAligned>(patch, static_cast<const unsigned char*>(a.x) + at.begin(place, a.columns) * Element<X>::kBytes,
                           a.columns, place.rows_inside, place.columns_inside);
   if (skipped) return;  // tested only now, so that x is loading meanwhile
   static_assert(!kFourOverSix || kThreads == 2 * kTile);
@@ -83,16 +82,14 @@ __global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes =
     if (thread < kTile) {
       if (with_rows) shared.row_tables.fill(load_scaling(a.row_scaling, at.group), a.e4m3_max, thread);
     } else {
-      if (with_columns)
-        shared.column_tables.fill(load_scaling(a.column_scaling, at.group), a.e4m3_max, thread - kTile);
+      if (with_columns) shared.column_tables.fill(load_scaling(a.column_scaling, at.group), a.e4m3_max, thread - kTile);
     }
     __syncthreads();
   }
   if (with_rows) {
     settle_signs(patch, a.zero);
     quantize_rows<X, kStochastic, kFourOverSix, kAligned>(a, patch, place, at.begin(place, a.columns),
-                                                          load_scaling(a.row_scaling, at.group), row_tables,
-                                                          shared.stage, lane);
+                                                          load_scaling(a.row_scaling, at.group), row_tables, shared.stage, lane);
   }
   if (with_columns) {
     if constexpr (kHadamard) {
@@ -101,8 +98,7 @@ __global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes =
     }
     if (kHadamard || !with_rows) settle_signs(patch, a.zero);
     quantize_columns<X, kStochastic, kFourOverSix>(a, patch, place, at.column_begin(place), at.of_group.rows,
-                                                   load_scaling(a.column_scaling, at.group), column_tables,
-                                                   shared.stage, lane);
+                                                   load_scaling(a.column_scaling, at.group), column_tables, shared.stage, lane);
   }
   __syncthreads();
   store_stage<kParts>(a, at, shared.stage, with_rows, with_columns);

@@ -33,15 +33,15 @@ struct CastArguments {
   const float* noop;
   std::uint32_t* status;
   TensorScales scales;
-  float zero;                 // addend of the product: the sign of zeros
-  std::uint8_t* rowwise;      // any output may be null
+  float zero;             // addend of the product: the sign of zeros
+  std::uint8_t* rowwise;  // any output may be null
   std::uint8_t* columnwise;
   std::uint32_t* amax_bits;  // accumulated
   float* scale_inv;
   float* scale;
-  float* tile_sums;           // of dbias
-  bool vectors;               // rows of x and of rowwise codes begin at whole vectors
-  bool reversed;              // the last part first
+  float* tile_sums;  // of dbias
+  bool vectors;      // rows of x and of rowwise codes begin at whole vectors
+  bool reversed;     // the last part first
 };
 
 // scale_inv and scale of all groups, by one block.
@@ -112,12 +112,9 @@ template <class Launch>
 void with_types(Format x_type, Format output, const Launch& launch) {
   const auto of_x = [&]<Format kOut>() {
     switch (x_type) {
-      case Format::bf16:
-        return launch.template operator()<Format::bf16, kOut>();
-      case Format::f16:
-        return launch.template operator()<Format::f16, kOut>();
-      default:
-        return launch.template operator()<Format::f32, kOut>();
+      case Format::bf16: return launch.template operator()<Format::bf16, kOut>();
+      case Format::f16: return launch.template operator()<Format::f16, kOut>();
+      default: return launch.template operator()<Format::f32, kOut>();
     }
   };
   output == Format::e4m3 ? of_x.template operator()<Format::e4m3>() : of_x.template operator()<Format::e5m2>();

@@ -37,8 +37,8 @@ __device__ void load_patches(const CastArguments& a, std::int64_t first, unsigne
       const bool present = row + q >= low && row + q < high;
       if constexpr (kVectors) {
         if (present && column < columns) {
-          x[h][q] = __ldcs(reinterpret_cast<const uint4*>(static_cast<const char*>(a.x) +
-                                                          (corner + q * a.columns) * Element<kX>::kBytes));
+          x[h][q] = __ldcs(
+              reinterpret_cast<const uint4*>(static_cast<const char*>(a.x) + (corner + q * a.columns) * Element<kX>::kBytes));
         }
       } else {
         std::uint32_t words[4] = {0, 0, 0, 0};
@@ -92,12 +92,10 @@ struct StagedTile {
 // Column sums: a thread adds 64 rows of one word's columns, one row after the other. Rows past the end are +0, which
 // changes no sum: it begins with +0 and so is never -0. `number`: of the tile of 128 rows, all groups counted through.
 template <Format kX, bool kVectors>
-__device__ void sum_columns(const StagedTile& staged, const CastArguments& a, std::uint32_t number,
-                            std::int64_t first_column) {
+__device__ void sum_columns(const StagedTile& staged, const CastArguments& a, std::uint32_t number, std::int64_t first_column) {
   const unsigned lane = threadIdx.x % 32, half = lane / 16, word_column = threadIdx.x / 32 * 16 + lane % 16;
   constexpr unsigned kWords = 64;  // of a row
-  const auto* const words =
-      reinterpret_cast<const std::uint32_t*>(staged.vector[64 * half]) + (word_column ^ half * 16);
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(staged.vector[64 * half]) + (word_column ^ half * 16);
   float sums[2] = {0, 0};
 #pragma unroll 16
   for (unsigned r = 0; r < 64; ++r) {
@@ -123,17 +121,15 @@ __device__ void sum_columns(const StagedTile& staged, const CastArguments& a, st
 
 // A block for each 128 rows of the buffer and strip of columns.
 template <Format kX, class Kernel>
-void start_blocks(Kernel kernel, const char* name, const CastArguments& a, int threads, int shared_bytes,
-                  Stream stream) {
+void start_blocks(Kernel kernel, const char* name, const CastArguments& a, int threads, int shared_bytes, Stream stream) {
   const std::int64_t across = (a.columns + kTileColumns<kX> - 1) / kTileColumns<kX>;
   const std::int64_t blocks = (a.rows.capacity + kTile - 1) / kTile * across;
   if (blocks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more tiles than 2^31");
   if (shared_bytes > 48 * 1024) {
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-               "cudaFuncSetAttribute");
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes), "cudaFuncSetAttribute");
   }
-  launch_kernel(name, kernel, static_cast<unsigned>(blocks), threads, shared_bytes, stream,
-                a, static_cast<std::uint32_t>(across));
+  launch_kernel(name, kernel, static_cast<unsigned>(blocks), threads, shared_bytes, stream, a,
+                static_cast<std::uint32_t>(across));
 }
 
 // launch<kX, kOut, kSums, kVectors>() for the call.
@@ -141,11 +137,9 @@ template <class Launch>
 void with_parts(Format x_type, Format output, const CastArguments& a, const Launch& launch) {
   with_types(x_type, output, [&]<Format kX, Format kOut>() {
     if (a.tile_sums != nullptr) {
-      a.vectors ? launch.template operator()<kX, kOut, true, true>()
-                : launch.template operator()<kX, kOut, true, false>();
+      a.vectors ? launch.template operator()<kX, kOut, true, true>() : launch.template operator()<kX, kOut, true, false>();
     } else {
-      a.vectors ? launch.template operator()<kX, kOut, false, true>()
-                : launch.template operator()<kX, kOut, false, false>();
+      a.vectors ? launch.template operator()<kX, kOut, false, true>() : launch.template operator()<kX, kOut, false, false>();
     }
   });
 }

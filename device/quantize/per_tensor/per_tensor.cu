@@ -26,8 +26,8 @@ using per_tensor::CastArguments;
 using per_tensor::TensorScales;
 
 // One block: the start of a call that accumulates amaxes, and a call without elements.
-__global__ void __launch_bounds__(1024) clear_amaxes(const Rows rows, const float* noop, std::uint32_t* status,
-                                                     std::uint32_t* amax_bits) {
+__global__ void __launch_bounds__(1024)
+    clear_amaxes(const Rows rows, const float* noop, std::uint32_t* status, std::uint32_t* amax_bits) {
   if (is_skipped(noop)) return;
   __shared__ GroupTable<> table;
   if (rows.splits != nullptr && !table.build(rows, status)) return;
@@ -107,25 +107,23 @@ void quantize_per_tensor(const QuantizeCall& call, Stream stream) {
   if (current || (amax_bits != nullptr && !casts)) {
     launch_group_amax(call.x_type, call.x, call.rows, call.columns, call.noop, amax_bits, call.status, stream);
   } else if (amax_bits != nullptr) {  // accumulated by the cast
-    launch_kernel("per_tensor: clear_amaxes", clear_amaxes, 1, 1024, 0, stream,
-                  call.rows, call.noop, call.status, amax_bits);
+    launch_kernel("per_tensor: clear_amaxes", clear_amaxes, 1, 1024, 0, stream, call.rows, call.noop, call.status, amax_bits);
     a.amax_bits = amax_bits;
   }
 
   if (casts) {
     const int span = call.x_type == Format::f32 ? 4 : 8;
     const bool tiles = a.columnwise != nullptr || sums;
-    a.vectors = is_aligned(a.x, 16) && is_aligned(a.rowwise, static_cast<std::uintptr_t>(span)) &&
-                (!tiles || call.columns % span == 0);
-    const bool whole_columns =
-        a.columnwise == nullptr || (is_aligned(a.columnwise, 16) && a.rows.capacity % 16 == 0);
-    const auto launch = !tiles                                       ? per_tensor::launch_run_through
+    a.vectors =
+        is_aligned(a.x, 16) && is_aligned(a.rowwise, static_cast<std::uintptr_t>(span)) && (!tiles || call.columns % span == 0);
+    const bool whole_columns = a.columnwise == nullptr || (is_aligned(a.columnwise, 16) && a.rows.capacity % 16 == 0);
+    const auto launch = !tiles                                      ? per_tensor::launch_run_through
                         : a.rows.splits == nullptr && whole_columns ? per_tensor::launch_tiles
-                                                                     : per_tensor::launch_windows;
+                                                                    : per_tensor::launch_windows;
     launch(call.x_type, config.output, a, stream);
   } else if (a.scale != nullptr || a.scale_inv != nullptr) {
-    launch_kernel("per_tensor: scales_alone", scales_alone, 1, 1024, 0, stream,
-                  a.rows, a.noop, a.status, a.scales, a.scale, a.scale_inv);
+    launch_kernel("per_tensor: scales_alone", scales_alone, 1, 1024, 0, stream, a.rows, a.noop, a.status, a.scales, a.scale,
+                  a.scale_inv);
   }
   if (sums) finish_dbias(dbias_of(call), a.tile_sums, call.noop, stream);
 }

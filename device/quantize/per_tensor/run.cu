@@ -26,7 +26,7 @@ constexpr int kThreads = 256;
 template <bool kRagged, bool kCast>
 constexpr int kVectorsInFlight = kRagged || !kCast ? 8 : 4;
 template <Format kX, bool kRagged, bool kCast>
-constexpr std::int64_t kChunk = std::int64_t{kThreads} * kVectorsInFlight<kRagged, kCast> * kSpan<kX>;  // elements
+constexpr std::int64_t kChunk = std::int64_t{kThreads} * kVectorsInFlight<kRagged, kCast>* kSpan<kX>;  // elements
 
 // The group that holds element `i`, by the first elements of the groups.
 __device__ inline int group_of_element(const GroupTable<>& table, int groups, std::int64_t columns, std::int64_t i) {
@@ -45,11 +45,12 @@ __device__ inline int group_of_element(const GroupTable<>& table, int groups, st
 // A block takes a chunk of the buffer, which is whole groups or parts of groups. Where a chunk lies does not depend on
 // the groups: its loads start first, and its group is found meanwhile.
 template <Format kX, bool kRagged, bool kCast, bool kAmax>
-constexpr int kChunkBlocks = kVectorsInFlight<kRagged, kCast> != 4 || kAmax ? 4 : kX == Format::f32 ? 5 : 6;
+constexpr int kChunkBlocks = kVectorsInFlight<kRagged, kCast> != 4 || kAmax ? 4
+                             : kX == Format::f32                            ? 5
+                                                                            : 6;
 
 template <Format kX, Format kOut, bool kRagged, bool kCast, bool kAmax>
-__global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAmax>)
-    run_through(const CastArguments a) {
+__global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAmax>) run_through(const CastArguments a) {
   if (is_skipped(a.noop)) return;
   constexpr int kCount = kVectorsInFlight<kRagged, kCast>;
   constexpr std::int64_t kElements = kChunk<kX, kRagged, kCast>;
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
     if constexpr (kX == Format::f32) {
       __stcs(reinterpret_cast<std::uint32_t*>(a.rowwise) + at, encode_four<kX, kOut>(vector, 0, scale, a.zero));
     } else {
-      __stcs(reinterpret_cast<uint2*>(a.rowwise) + at, make_uint2(encode_four<kX, kOut>(vector, 0, scale, a.zero),
-                                                                  encode_four<kX, kOut>(vector, 4, scale, a.zero)));
+      __stcs(reinterpret_cast<uint2*>(a.rowwise) + at,
+             make_uint2(encode_four<kX, kOut>(vector, 0, scale, a.zero), encode_four<kX, kOut>(vector, 4, scale, a.zero)));
     }
   };
   const auto accumulate = [&](int group, std::uint32_t bits) {  // most find it already large enough
@@ -104,8 +105,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
       if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = bits;
       __syncthreads();
       if (threadIdx.x < 32) {
-        const std::uint32_t of_block =
-            __reduce_max_sync(0xFFFFFFFFu, threadIdx.x < kThreads / 32 ? of_warp[threadIdx.x] : 0);
+        const std::uint32_t of_block = __reduce_max_sync(0xFFFFFFFFu, threadIdx.x < kThreads / 32 ? of_warp[threadIdx.x] : 0);
         if (threadIdx.x == 0) accumulate(t, of_block);
       }
     }
@@ -144,8 +144,8 @@ void launch_parts(const CastArguments& a, Stream stream) {
   constexpr std::int64_t kElements = kChunk<kX, kRagged, kCast>;
   const std::int64_t chunks = std::max<std::int64_t>(1, (a.rows.capacity * a.columns + kElements - 1) / kElements);
   if (chunks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 chunks");
-  launch_kernel("per_tensor: run_through", run_through<kX, kOut, kRagged, kCast, kAmax>, static_cast<unsigned>(chunks), kThreads, 0, stream,
-                a);
+  launch_kernel("per_tensor: run_through", run_through<kX, kOut, kRagged, kCast, kAmax>, static_cast<unsigned>(chunks), kThreads,
+                0, stream, a);
 }
 
 template <Format kX, Format kOut, bool kCast, bool kAmax>
@@ -158,8 +158,7 @@ void launch_parts(const CastArguments& a, Stream stream) {
 
 void launch_run_through(Format x_type, Format output, const CastArguments& a, Stream stream) {
   with_types(x_type, output, [&]<Format kX, Format kOut>() {
-    a.amax_bits != nullptr ? launch_parts<kX, kOut, true, true>(a, stream)
-                           : launch_parts<kX, kOut, true, false>(a, stream);
+    a.amax_bits != nullptr ? launch_parts<kX, kOut, true, true>(a, stream) : launch_parts<kX, kOut, true, false>(a, stream);
   });
 }
 

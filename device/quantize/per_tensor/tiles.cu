@@ -69,8 +69,7 @@ __global__ void __launch_bounds__(kThreads, 4) cast_tiles(const CastArguments a,
     for (unsigned q = 0; q < 4; ++q) {
       std::uint32_t of_row[kFours];
 #pragma unroll
-      for (unsigned f = 0; f < kFours; ++f)
-        of_row[f] = by_row[f][q] = encode_four<kX, kOut>(x[h][q], 4 * f, scale, a.zero);
+      for (unsigned f = 0; f < kFours; ++f) of_row[f] = by_row[f][q] = encode_four<kX, kOut>(x[h][q], 4 * f, scale, a.zero);
       if constexpr (kSums) shared.staged.at(row + q, threadIdx.x % 16) = x[h][q];
       if (a.amax_bits != nullptr) gathered = accumulate_absmax_vector<kX>(gathered, x[h][q]);
       if (a.rowwise != nullptr && row + q < rows && column < columns) {

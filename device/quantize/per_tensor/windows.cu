@@ -72,12 +72,9 @@ struct SharedWindowWithSums : SharedWindow<kX> {
 // Bytes begin to end of 16 at `to`, by the widest stores that there are; one of the bounds is 0 or 16.
 __device__ inline void store_part(std::uint8_t* to, const uint4& vector, unsigned begin, unsigned end) {
   const auto store_8 = [&](unsigned at) {
-    __stcs(reinterpret_cast<uint2*>(to + at),
-           at == 0 ? make_uint2(vector.x, vector.y) : make_uint2(vector.z, vector.w));
+    __stcs(reinterpret_cast<uint2*>(to + at), at == 0 ? make_uint2(vector.x, vector.y) : make_uint2(vector.z, vector.w));
   };
-  const auto word = [&](unsigned at) {
-    return at < 8 ? (at < 4 ? vector.x : vector.y) : (at < 12 ? vector.z : vector.w);
-  };
+  const auto word = [&](unsigned at) { return at < 8 ? (at < 4 ? vector.x : vector.y) : (at < 12 ? vector.z : vector.w); };
   const auto store_4 = [&](unsigned at) { __stcs(reinterpret_cast<std::uint32_t*>(to + at), word(at)); };
   const auto store_2 = [&](unsigned at) {
     __stcs(reinterpret_cast<std::uint16_t*>(to + at), static_cast<std::uint16_t>(word(at) >> 8 * (at % 4)));
@@ -102,19 +99,17 @@ __device__ inline void store_part(std::uint8_t* to, const uint4& vector, unsigne
 // The columns of one group. `window`: buffer row of the block's own first row, which is held as row kAbove; `own`: how
 // many.
 template <Format kX>
-__device__ void store_columns(const HeldCodes<kX>& codes, const CastArguments& a, const Segment& segment,
-                              std::uint32_t window, int own, std::int64_t first_column, unsigned columns) {
-  const auto offset =
-      static_cast<int>(segment.first_row - window);  // own row of the group's first; wraps where far above
+__device__ void store_columns(const HeldCodes<kX>& codes, const CastArguments& a, const Segment& segment, std::uint32_t window,
+                              int own, std::int64_t first_column, unsigned columns) {
+  const auto offset = static_cast<int>(segment.first_row - window);  // own row of the group's first; wraps where far above
   const auto height = static_cast<int>(segment.rows);
   const int begin_row = max(-offset, 0), end_row = min(height, own - offset);  // of the group
-  if (begin_row >= end_row) return;  // all above
+  if (begin_row >= end_row) return;                                            // all above
   std::uint8_t* const first = a.columnwise + segment.first_row * a.columns + first_column * height;
   const int held = offset + kAbove;  // of the group's first row
 
   if (begin_row == 0 && end_row == height) {  // the columns are one range of bytes
-    const unsigned bytes = columns * segment.rows,
-                   before = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(first)) % 16;
+    const unsigned bytes = columns * segment.rows, before = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(first)) % 16;
     const float per_row = 1.0f / static_cast<float>(height);
     for (unsigned i = threadIdx.x; 16 * i < before + bytes; i += blockDim.x) {
       const unsigned from = 16 * i < before ? 0 : 16 * i - before, skipped = before + from - 16 * i;
@@ -267,8 +262,7 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
         const int own_row = static_cast<int>(held + q) - kAbove;
         std::uint32_t of_row[kFours];
 #pragma unroll
-        for (unsigned f = 0; f < kFours; ++f)
-          of_row[f] = by_row[f][q] = encode_four<kX, kOut>(x[h][q], 4 * f, scale, a.zero);
+        for (unsigned f = 0; f < kFours; ++f) of_row[f] = by_row[f][q] = encode_four<kX, kOut>(x[h][q], 4 * f, scale, a.zero);
         if constexpr (kSums) {
           if (own_row >= 0) shared.staged.at(static_cast<unsigned>(own_row), threadIdx.x % 16) = x[h][q];
         }
@@ -282,8 +276,8 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
           }
         }
         if (a.rowwise != nullptr && own_row >= 0 && own_row < own && column < columns) {
-          store_row<kX, kVectors>(a.rowwise + (std::int64_t{row} + own_row) * a.columns + first_column + column,
-                                  of_row, columns - column);
+          store_row<kX, kVectors>(a.rowwise + (std::int64_t{row} + own_row) * a.columns + first_column + column, of_row,
+                                  columns - column);
         }
       }
       if (a.columnwise != nullptr) {
@@ -292,8 +286,7 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
           std::uint32_t by_column[4];
           transpose_four(by_row[f], by_column);
 #pragma unroll
-          for (unsigned c = 0; c < 4; ++c)
-            shared.codes.words[HeldCodes<kX>::place(column + 4 * f + c) + held / 4] = by_column[c];
+          for (unsigned c = 0; c < 4; ++c) shared.codes.words[HeldCodes<kX>::place(column + 4 * f + c) + held / 4] = by_column[c];
         }
       }
     }

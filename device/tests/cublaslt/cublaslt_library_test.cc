@@ -66,8 +66,10 @@ TEST_P(Gates, EveryVersionOnEveryArchitecture) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Gates,
                          testing::Values(Row{"bf16", GemmKind::bf16, 130400, 130300}, Row{"f16", GemmKind::f16, 130400, 130300},
-                                         Row{"tensor", GemmKind::fp8_per_tensor, 130500, 130300}, Row{"block", GemmKind::fp8_block, 130400, kNever},
-                                         Row{"mxfp8", GemmKind::mxfp8, kNever, 130300}, Row{"nvfp4", GemmKind::nvfp4, kNever, 130400}),
+                                         Row{"tensor", GemmKind::fp8_per_tensor, 130500, 130300},
+                                         Row{"block", GemmKind::fp8_block, 130400, kNever},
+                                         Row{"mxfp8", GemmKind::mxfp8, kNever, 130300},
+                                         Row{"nvfp4", GemmKind::nvfp4, kNever, 130400}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(Gates, BlockScalingOnNewerArchitecturesSaysWhatToUse) {
@@ -96,13 +98,16 @@ TEST(Gates, OutputsThatNoKernelHas) {
     int architecture;
     bool there;
   } cases[] = {
-      {GemmKind::bf16, Format::f16, 90, false},   {GemmKind::bf16, Format::bf16, 90, true}, {GemmKind::bf16, Format::f32, 100, true},
-      {GemmKind::f16, Format::bf16, 90, false},   {GemmKind::f16, Format::f16, 90, true},   {GemmKind::fp8_per_tensor, Format::f16, 90, true},
-      {GemmKind::nvfp4, Format::f16, 100, false}, {GemmKind::nvfp4, Format::bf16, 100, true}, {GemmKind::fp8_block, Format::f16, 90, true},
+      {GemmKind::bf16, Format::f16, 90, false},     {GemmKind::bf16, Format::bf16, 90, true},
+      {GemmKind::bf16, Format::f32, 100, true},     {GemmKind::f16, Format::bf16, 90, false},
+      {GemmKind::f16, Format::f16, 90, true},       {GemmKind::fp8_per_tensor, Format::f16, 90, true},
+      {GemmKind::nvfp4, Format::f16, 100, false},   {GemmKind::nvfp4, Format::bf16, 100, true},
+      {GemmKind::fp8_block, Format::f16, 90, true},
   };
   for (const auto& one : cases) {
     const std::string missing = library.missing(call_of(one.kind, one.d_type), one.architecture);
-    EXPECT_EQ(missing.empty(), one.there) << static_cast<int>(one.kind) << " to " << static_cast<int>(one.d_type) << ": " << missing;
+    EXPECT_EQ(missing.empty(), one.there) << static_cast<int>(one.kind) << " to " << static_cast<int>(one.d_type) << ": "
+                                          << missing;
   }
 }
 
@@ -239,6 +244,7 @@ TEST_P(WrongScales, WhereTheSecondWaveReadsThem) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rule, WrongScales,
+    // clang-format off
     testing::Values(
         // Blocks of 128 in the sums: 7, 8 from the first element on, 8, 9, 15, 16, 17.
         Sums{"depth_896", false, 16384, 8, 4096, 896}, Sums{"depth_897", true, 16384, 8, 4096, 897},
@@ -262,6 +268,7 @@ INSTANTIATE_TEST_SUITE_P(
         Sums{"no_columns", false, 16384, 8, 0, 1024}, Sums{"no_rows", false, 0, 1, 66 * 128, 1024},
         Sums{"sizes_that_overflow_products", true, std::int64_t{1} << 40, 8, std::int64_t{1} << 40, std::int64_t{1} << 40}),
     [](const auto& info) { return std::string("of_") + info.param.name; });
+// clang-format on
 
 // most[c] of g groups: the most tiles of 128 rows that c rows can have, over every way to split them.
 TEST(WrongScalesOfSplits, HoldForSomeSplitsAndForNoOthers) {
@@ -274,7 +281,8 @@ TEST(WrongScalesOfSplits, HoldForSomeSplitsAndForNoOthers) {
       }
       const GroupedGemmCall call = call_of({"", true, capacity, groups, 128, 1024}, GemmLayout::TN);
       for (int clusters = 0; clusters <= 10; ++clusters) {
-        EXPECT_EQ(reads_wrong_scales(call, 2 * clusters), most[capacity] > clusters) << capacity << " rows of " << groups << " groups";
+        EXPECT_EQ(reads_wrong_scales(call, 2 * clusters), most[capacity] > clusters)
+            << capacity << " rows of " << groups << " groups";
       }
     }
   }

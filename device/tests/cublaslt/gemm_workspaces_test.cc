@@ -26,27 +26,26 @@ struct FakeMemory {
 };
 FakeMemory memory;
 
-const MemorySource kSource{
-    [](std::int64_t bytes) -> void* {
-      if (memory.fail_after-- == 0) throw CudaError("out of memory");
-      memory.next += std::uintptr_t{64} << 20;
-      memory.live[reinterpret_cast<void*>(memory.next)] = bytes;
-      return reinterpret_cast<void*>(memory.next);
-    },
-    [](void* given) { EXPECT_EQ(memory.live.erase(given), 1u); },
-    [](void*, const void*, std::int64_t) { FAIL() << "nothing is uploaded"; },
-    [] { return memory.device; },
-    [](int device) { memory.device = device; },
-    [](Stream) { return memory.device; },
-    [](Stream) { return memory.capture; },
-    [](Stream, void (*ended)(void*), void* argument) {
-      if (memory.refuses_graphs) throw CudaError("no user objects");
-      const std::function<void()> before = memory.ended[memory.capture];
-      memory.ended[memory.capture] = [before, ended, argument] {
-        if (before) before();
-        ended(argument);
-      };
-    }};
+const MemorySource kSource{[](std::int64_t bytes) -> void* {
+                             if (memory.fail_after-- == 0) throw CudaError("out of memory");
+                             memory.next += std::uintptr_t{64} << 20;
+                             memory.live[reinterpret_cast<void*>(memory.next)] = bytes;
+                             return reinterpret_cast<void*>(memory.next);
+                           },
+                           [](void* given) { EXPECT_EQ(memory.live.erase(given), 1u); },
+                           [](void*, const void*, std::int64_t) { FAIL() << "nothing is uploaded"; },
+                           [] { return memory.device; },
+                           [](int device) { memory.device = device; },
+                           [](Stream) { return memory.device; },
+                           [](Stream) { return memory.capture; },
+                           [](Stream, void (*ended)(void*), void* argument) {
+                             if (memory.refuses_graphs) throw CudaError("no user objects");
+                             const std::function<void()> before = memory.ended[memory.capture];
+                             memory.ended[memory.capture] = [before, ended, argument] {
+                               if (before) before();
+                               ended(argument);
+                             };
+                           }};
 
 // The graph of this capture is destroyed.
 void destroy_graph(std::uint64_t capture) {
@@ -72,7 +71,9 @@ CublasLtSettings given(GemmWorkspaces& by, Stream to, GemmLayout layout, int gro
   by.give(settings, to, layout, groups);
   return settings;
 }
-void* setup_of(GemmWorkspaces& by, Stream to, GemmLayout layout, int groups) { return given(by, to, layout, groups).group_arrays; }
+void* setup_of(GemmWorkspaces& by, Stream to, GemmLayout layout, int groups) {
+  return given(by, to, layout, groups).group_arrays;
+}
 
 std::string refusal(const std::function<void()>& call) {
   try {
@@ -176,7 +177,8 @@ TEST_F(Workspaces, TheBufferOfADestroyedGraphServesAgain) {
     EXPECT_TRUE(held.emplace(setup, capture).second) << "two graphs that live share a buffer";
     if (held.size() < GemmWorkspaces::kCapturesAhead) continue;
     memory.capture = 0;
-    const auto oldest = std::min_element(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto oldest =
+        std::min_element(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     destroy_graph(oldest->second);
     held.erase(oldest);
   }

@@ -106,7 +106,8 @@ constexpr std::int64_t kChunk = std::int64_t{1} << 26;  // inputs that are on th
 constexpr std::int64_t kBlock = std::int64_t{1} << 14;  // inputs compared by a core at a time
 
 template <class Conversion>
-__global__ void __launch_bounds__(kThreads) encode_all(std::uint32_t first, std::int64_t count, typename Conversion::Code* codes) {
+__global__ void __launch_bounds__(kThreads)
+    encode_all(std::uint32_t first, std::int64_t count, typename Conversion::Code* codes) {
   const std::int64_t at = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * 4;
   if (at >= count) return;
   float x[4];
@@ -140,7 +141,8 @@ std::int64_t compare(std::int64_t first, std::int64_t count, void* on_device, vo
       std::vector<Code> want(kBlock);
       for (std::int64_t block = begin; block < end; ++block) {
         const std::int64_t from = block * kBlock, length = std::min(kBlock, part - from);
-        for (std::int64_t i = 0; i < length; ++i) x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(first + done + from + i));
+        for (std::int64_t i = 0; i < length; ++i)
+          x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(first + done + from + i));
         assay::encode(Conversion::kFormat, std::span<const float>(x.data(), length), std::span<Code>(want.data(), length));
         compared += length;
         if (std::memcmp(got + from, want.data(), static_cast<std::size_t>(length) * sizeof(Code)) == 0) continue;

@@ -107,7 +107,8 @@ TEST(AlignedOperands, ScalesByBlocks) {
       call.w.data = call.w.scale_inv = nullptr;
       call.w.data_list = codes;
       call.w.scale_inv_list = scales;
-      EXPECT_EQ(refused(call).rfind("w.scale_inv_list[2] is ", 0), by_blocks ? 0u : std::string::npos) << number << " " << refused(call);
+      EXPECT_EQ(refused(call).rfind("w.scale_inv_list[2] is ", 0), by_blocks ? 0u : std::string::npos)
+          << number << " " << refused(call);
     }
   }
 }
@@ -145,6 +146,7 @@ TEST_P(Check, RefusesAndNamesTheMember) {
 using enum GemmLayout;
 INSTANTIATE_TEST_SUITE_P(
     Members, Check,
+    // clang-format off
     testing::Values(
         Refused{"kind", GemmKind::bf16, TN, [](auto& c) { c.kind = static_cast<GemmKind>(6); }, "kind is 6"},
         Refused{"layout", GemmKind::bf16, TN, [](auto& c) { c.layout = static_cast<GemmLayout>(3); }, "layout is 3"},
@@ -184,6 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"rows_multiple", GemmKind::fp8_per_tensor, NT, [](auto& c) { c.rows_multiple = 0; }, "rows_multiple is 0: expected a value of at least 1"},
         Refused{"status", GemmKind::bf16, TN, [](auto& c) { c.status = address<std::uint32_t>(0x1002); }, "status is misaligned"}),
     [](const auto& info) { return info.param.name; });
+// clang-format on
 
 // D [m,n] row-major is op(A) . op(B) column-major with A the columns' operand; k_major where memory runs along the sum.
 TEST(Sides, WhichOperandSuppliesWhat) {
@@ -218,7 +221,8 @@ TEST(Sides, WhichOperandSuppliesWhat) {
 // Any splits find room: group t begins at columns * (ru(rows before, 16) + 16 t) and has rows of ru(M_t, 16).
 TEST(AlignedCopies, HaveRoomForEveryGroup) {
   GroupedGemmCall call = sound(GemmKind::fp8_per_tensor, GemmLayout::NT);
-  for (const std::vector<std::int64_t>& splits : {std::vector<std::int64_t>{130, 0, 9}, {1, 1, 1, 1, 1}, {15, 17, 1, 0, 31, 480}, {16, 32}}) {
+  for (const std::vector<std::int64_t>& splits :
+       {std::vector<std::int64_t>{130, 0, 9}, {1, 1, 1, 1, 1}, {15, 17, 1, 0, 31, 480}, {16, 32}}) {
     call.rows.groups = static_cast<int>(splits.size());
     call.rows.capacity = std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
     for (const GemmSide& side : {gemm_sides(call).rows, gemm_sides(call).columns}) {
@@ -253,21 +257,20 @@ TEST_P(AlignedCopies, TakeMemoryOnlyWhereGroupsCanBeUnaligned) {
   EXPECT_EQ(aligned_copy_bytes(call, call.layout == GemmLayout::TN ? sides.rows : sides.columns), GetParam().x_bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Storages, AlignedCopies,
-    testing::Values(Copied{"fp8", GemmKind::fp8_per_tensor, GemmLayout::NT, 1, 384 * (112 + 64)},
-                    Copied{"fp8_by_eight", GemmKind::fp8_block, GemmLayout::NT, 8, 384 * (112 + 64)},
-                    Copied{"fp8_promised", GemmKind::fp8_block, GemmLayout::NT, 16, 0},
-                    Copied{"fp8_promised_more", GemmKind::fp8_block, GemmLayout::NT, 48, 0},
-                    Copied{"fp8_forward", GemmKind::fp8_block, GemmLayout::TN, 1, 0},
-                    Copied{"fp8_backward", GemmKind::fp8_block, GemmLayout::NN, 1, 0},
-                    Copied{"fp4", GemmKind::nvfp4, GemmLayout::NT, 1, 384 * (64 + 64)},
-                    Copied{"fp4_by_sixteen", GemmKind::nvfp4, GemmLayout::NT, 16, 384 * (64 + 64)},
-                    Copied{"fp4_promised", GemmKind::nvfp4, GemmLayout::NT, 32, 0},
-                    Copied{"mxfp8_lies_row_by_row", GemmKind::mxfp8, GemmLayout::NT, 1, 0},
-                    Copied{"bf16_transposed", GemmKind::bf16, GemmLayout::NT, 1, 384 * (208 + 64)},
-                    Copied{"bf16_promised", GemmKind::bf16, GemmLayout::NT, 8, 0}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Storages, AlignedCopies,
+                         testing::Values(Copied{"fp8", GemmKind::fp8_per_tensor, GemmLayout::NT, 1, 384 * (112 + 64)},
+                                         Copied{"fp8_by_eight", GemmKind::fp8_block, GemmLayout::NT, 8, 384 * (112 + 64)},
+                                         Copied{"fp8_promised", GemmKind::fp8_block, GemmLayout::NT, 16, 0},
+                                         Copied{"fp8_promised_more", GemmKind::fp8_block, GemmLayout::NT, 48, 0},
+                                         Copied{"fp8_forward", GemmKind::fp8_block, GemmLayout::TN, 1, 0},
+                                         Copied{"fp8_backward", GemmKind::fp8_block, GemmLayout::NN, 1, 0},
+                                         Copied{"fp4", GemmKind::nvfp4, GemmLayout::NT, 1, 384 * (64 + 64)},
+                                         Copied{"fp4_by_sixteen", GemmKind::nvfp4, GemmLayout::NT, 16, 384 * (64 + 64)},
+                                         Copied{"fp4_promised", GemmKind::nvfp4, GemmLayout::NT, 32, 0},
+                                         Copied{"mxfp8_lies_row_by_row", GemmKind::mxfp8, GemmLayout::NT, 1, 0},
+                                         Copied{"bf16_transposed", GemmKind::bf16, GemmLayout::NT, 1, 384 * (208 + 64)},
+                                         Copied{"bf16_promised", GemmKind::bf16, GemmLayout::NT, 8, 0}),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(Arrays, LieApartAndFit) {
   for (const int groups : {1, 8, 63, 64, 65, 1024}) {
@@ -284,9 +287,10 @@ TEST(Arrays, LieApartAndFit) {
       }
       EXPECT_LE(at + static_cast<std::uintptr_t>(bytes), reinterpret_cast<std::uintptr_t>(base) + group_arrays_bytes(groups));
     };
-    for (const void* array : {static_cast<const void*>(a.beta_of), static_cast<const void*>(a.alpha_of),
-                              static_cast<const void*>(a.b_scale), static_cast<const void*>(a.a_scale), static_cast<const void*>(a.d),
-                              static_cast<const void*>(a.c), static_cast<const void*>(a.b), static_cast<const void*>(a.a)}) {
+    for (const void* array :
+         {static_cast<const void*>(a.beta_of), static_cast<const void*>(a.alpha_of), static_cast<const void*>(a.b_scale),
+          static_cast<const void*>(a.a_scale), static_cast<const void*>(a.d), static_cast<const void*>(a.c),
+          static_cast<const void*>(a.b), static_cast<const void*>(a.a)}) {
       place(array, 8 * groups);
     }
     for (const void* array :

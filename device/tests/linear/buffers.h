@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "device/tests/linear/layer.h"
 #include "device/linear/grouped_linear.h"
+#include "device/tests/linear/layer.h"
 
 namespace assay::device_linear_suite {
 

@@ -76,8 +76,7 @@ TEST_P(EveryRecipe, ARefusedCallChangesNothing) {
   std::vector<void*> hole = b.dw_list;
   hole[2] = nullptr;
   refused("dw_list[2] is null", backward([&](B& call) { call.dw = nullptr, call.dw_list = hole.data(); }));
-  if (GetParam() == LinearRecipe::tensor_delayed)
-    refused("dy_scale is null", backward([](B& call) { call.dy_scale = nullptr; }));
+  if (GetParam() == LinearRecipe::tensor_delayed) refused("dy_scale is null", backward([](B& call) { call.dy_scale = nullptr; }));
   EXPECT_EQ(module.in_flight(), 1);
 
   // A library that lacks a product: refused with its reason, nothing else is tried.

@@ -31,8 +31,7 @@ TEST_P(EveryRecipe, Accumulates) {
     for (const bool overwrite : {false, true}) {
       for (const bool flagged : {false, true}) {
         for (const bool defer : {false, true}) {
-          for (const std::optional<bool> first :
-               {std::optional<bool>(), std::optional<bool>(true), std::optional<bool>(false)}) {
+          for (const std::optional<bool> first : {std::optional<bool>(), std::optional<bool>(true), std::optional<bool>(false)}) {
             Buffers b(c);
             GroupedLinearOptions o = options_of(c);
             o.fuse_accumulation = fused;

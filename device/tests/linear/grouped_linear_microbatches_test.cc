@@ -41,7 +41,9 @@ TEST_P(EveryRecipe, MicrobatchesWithWeightsOfTheirOwn) {
         };
         for (int i = 0; i < kCount; ++i) {
           before.push_back(b[static_cast<std::size_t>(i)]->dw);
-          run([&] { place[static_cast<std::size_t>(i)] = module.forward(b[static_cast<std::size_t>(i)]->forward(), nullptr).microbatch; });
+          run([&] {
+            place[static_cast<std::size_t>(i)] = module.forward(b[static_cast<std::size_t>(i)]->forward(), nullptr).microbatch;
+          });
         }
         for (const int i : order) {
           run([&] { module.backward(b[static_cast<std::size_t>(i)]->backward(place[static_cast<std::size_t>(i)]), nullptr); });

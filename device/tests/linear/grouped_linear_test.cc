@@ -34,9 +34,8 @@ TEST_P(EveryRecipe, EveryGradient) {
     const bool wants_dx = options % 2 != 0, wants_dw = options / 2 % 2 != 0, wants_dbias = options / 4 % 2 != 0;
     const bool defer = options / 8 % 2 != 0, lists = options / 16 % 2 != 0;
     const GemmPath path = options / 32 != 0 ? GemmPath::emulated : GemmPath::cublaslt;
-    SCOPED_TRACE("dx " + std::to_string(wants_dx) + " dw " + std::to_string(wants_dw) + " dbias " +
-                 std::to_string(wants_dbias) + " defer " + std::to_string(defer) + " lists " + std::to_string(lists) + " " +
-                 device::name_of(path));
+    SCOPED_TRACE("dx " + std::to_string(wants_dx) + " dw " + std::to_string(wants_dw) + " dbias " + std::to_string(wants_dbias) +
+                 " defer " + std::to_string(defer) + " lists " + std::to_string(lists) + " " + device::name_of(path));
     const Case c = layer();
     Buffers b(c, 1, lists);
     GroupedLinearOptions o = options_of(c, path);

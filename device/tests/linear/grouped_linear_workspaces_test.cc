@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "device/tests/linear/module.h"
 #include "device/cublaslt/group_setup.h"
+#include "device/tests/linear/module.h"
 
 namespace assay::device_linear_suite {
 namespace {

@@ -58,8 +58,8 @@ std::int64_t quantize_bytes(const device::QuantizeCall& call) {
 }
 
 std::string described(const device::QuantizeCall& call) {
-  std::string text = "quantize " + std::string(name_of(call.config.recipe)) + " " + std::to_string(call.rows.capacity) +
-                     "x" + std::to_string(call.columns);
+  std::string text = "quantize " + std::string(name_of(call.config.recipe)) + " " + std::to_string(call.rows.capacity) + "x" +
+                     std::to_string(call.columns);
   if (call.config.rowwise) text += " rowwise";
   if (call.config.columnwise) text += " columnwise";
   if (call.config.dbias) text += " dbias";
@@ -223,12 +223,12 @@ void by_emulated(const device::GroupedGemmCall& call, const device::EmulatedArit
 std::vector<device::CublasLtAlgorithm> algorithms(const device::GroupedGemmCall& call, const device::CublasLtSettings&,
                                                   int at_most) {
   device::check_grouped_gemm(call);
-  if (call.rows.capacity == 0 || call.N == 0 || call.K == 0) throw device::NotSupported("the heuristic has nothing for no products");
+  if (call.rows.capacity == 0 || call.N == 0 || call.K == 0)
+    throw device::NotSupported("the heuristic has nothing for no products");
   ++state().heuristic_calls;
   if (state().no_candidate) return {};
   std::vector<device::CublasLtAlgorithm> found(static_cast<std::size_t>(std::min(at_most, 2)));
-  for (std::size_t i = 0; i < found.size(); ++i)
-    found[i].id = 60 + static_cast<int>(call.layout) + 10 * static_cast<int>(i);
+  for (std::size_t i = 0; i < found.size(); ++i) found[i].id = 60 + static_cast<int>(call.layout) + 10 * static_cast<int>(i);
   return found;
 }
 device::CublasLtRoute route(const device::GroupedGemmCall& call, const device::CublasLtSettings&) {
@@ -259,8 +259,7 @@ void copy(void* to, const void* from, std::int64_t bytes, Stream) {
 void gather(const void* const* from, int count, std::int64_t bytes, void* to, Stream) {
   enqueue("gather", [list = std::vector<const void*>(from, from + count), bytes, to] {
     for (std::size_t t = 0; t < list.size() && bytes != 0; ++t) {
-      std::memcpy(static_cast<std::byte*>(to) + t * static_cast<std::size_t>(bytes), list[t],
-                  static_cast<std::size_t>(bytes));
+      std::memcpy(static_cast<std::byte*>(to) + t * static_cast<std::size_t>(bytes), list[t], static_cast<std::size_t>(bytes));
     }
   });
 }

@@ -37,7 +37,7 @@ struct HostDevice {
   std::vector<Quantization> quantizations;
   std::vector<std::function<void()>>* capture = nullptr;
   std::vector<std::function<void()>>* capture_ended = nullptr;  // what is called when the graph goes
-  std::uint64_t captures = 0;  // begun so far
+  std::uint64_t captures = 0;                                   // begun so far
   int current_device = 0;
   std::map<device::Stream, int> device_of_stream;  // of others: the current device
   std::vector<int> launched_on;                    // the current device of each product

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "device/tests/linear/host_kernels.h"
-#include "reference/tests/linear/linear_case.h"
 #include "device/linear/linear_steps.h"
+#include "device/tests/linear/host_kernels.h"
 #include "reference/gemm/plan.h"
+#include "reference/tests/linear/linear_case.h"
 
 namespace assay::device_linear_suite {
 
@@ -47,8 +47,7 @@ inline device::EmulatedArithmetic arithmetic_of(const Case& c, GemmLayout layout
                                              : GemmKind::nvfp4;
   key.layout = layout;
   key.split_accumulator = recipe == LinearRecipe::block || (per_tensor && layout != GemmLayout::TN);
-  if (recipe == LinearRecipe::block)
-    key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : WeightBlock::b128x128;
+  if (recipe == LinearRecipe::block) key.weight_block = layout == GemmLayout::NT ? WeightBlock::b1x128 : WeightBlock::b128x128;
   const AccumulationPlan* plan = plan_for(key);
   EXPECT_NE(plan, nullptr);
   return {plan, plan == nullptr ? nullptr : find_tensor_core_unit(plan->unit)};
@@ -70,8 +69,7 @@ template <class Pointer>
 std::vector<Pointer> list_of(Pointer first, std::int64_t bytes, std::int64_t groups) {
   std::vector<Pointer> list;
   for (std::int64_t t = 0; t < groups; ++t) {
-    list.push_back(
-        reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(t * bytes)));
+    list.push_back(reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(t * bytes)));
   }
   return list;
 }

@@ -45,6 +45,7 @@ void PrintTo(const ChoiceCase& c, std::ostream* out) {
 using enum LinearRecipe;
 using enum LinearVerdict;
 
+// clang-format off
 const ChoiceCase kCases[] = {
     {none, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90"},
     {tensor_current, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90"},
@@ -67,6 +68,7 @@ const ChoiceCase kCases[] = {
      Format::f16},
     {none, 131000, 75, refused, "refused: the device is sm75, and quantization and the emulated GEMM need sm80"},
 };
+// clang-format on
 
 class Choice : public testing::TestWithParam<ChoiceCase> {};
 
@@ -114,8 +116,7 @@ TEST(LinearPath, AsksForTheProductsThatWillRun) {
     config.backward_code = Format::e5m2;
     device::choose_linear_path(config, {}, 90, host_kernels());
     ASSERT_EQ(asked.size(), 3u);
-    const bool per_tensor = recipe == tensor_current || recipe == tensor_delayed,
-               small = recipe == mxfp8 || recipe == nvfp4;
+    const bool per_tensor = recipe == tensor_current || recipe == tensor_delayed, small = recipe == mxfp8 || recipe == nvfp4;
     const GemmLayout layouts[] = {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT};
     for (std::size_t i = 0; i < 3; ++i) {
       const device::GroupedGemmCall& call = asked[i];
@@ -169,7 +170,8 @@ TEST(LinearPath, OfAChoice) {
 TEST(LinearPath, RefusesADeviceWithoutCode) {
   for (const int architecture : {89, 103, 110, 120, 121}) {
     host_device().reset();
-    host_device().missing_code = "this build has device code for 90a-real, and none that runs on sm" + std::to_string(architecture);
+    host_device().missing_code =
+        "this build has device code for 90a-real, and none that runs on sm" + std::to_string(architecture);
     const LinearChoice choice = device::choose_linear_path({}, {}, architecture, host_kernels());
     EXPECT_EQ(choice.verdict, refused);
     EXPECT_EQ(choice.reason, "refused: " + host_device().missing_code);

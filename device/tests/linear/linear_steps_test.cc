@@ -88,8 +88,7 @@ struct Steps {
     return c.list ? device::LinearWeights{nullptr, w_list.data()} : device::LinearWeights{o.w.data(), nullptr};
   }
   bool quantizes() const { return c.layer.config.recipe != LinearRecipe::none; }
-  QuantizedStorage storage(device::LinearTensor tensor, std::int64_t rows, std::int64_t columns, bool rowwise,
-                           bool columnwise) {
+  QuantizedStorage storage(device::LinearTensor tensor, std::int64_t rows, std::int64_t columns, bool rowwise, bool columnwise) {
     const int groups = static_cast<int>(l.groups());
     return device::quantized_storage(
         allocate(device::quantized_storage_bytes(c.layer.config, tensor, rows, groups, columns, rowwise, columnwise)),
@@ -161,8 +160,7 @@ struct Steps {
   // What the list holds, as one matrix.
   void collect(Matrix& dw) const {
     for (std::size_t t = 0; t < dw_parts.size(); ++t) {
-      for (std::int64_t i = 0; i < l.N * l.K; ++i)
-        dw.set_code(static_cast<std::int64_t>(t) * l.N * l.K + i, dw_parts[t].code(i));
+      for (std::int64_t i = 0; i < l.N * l.K; ++i) dw.set_code(static_cast<std::int64_t>(t) * l.N * l.K + i, dw_parts[t].code(i));
     }
   }
   device::LinearWeightsCall quantize_weights(const float* noop = nullptr, bool rowwise = true, bool columnwise = true) {
@@ -316,9 +314,7 @@ class Report : public testing::TestWithParam<LinearRecipe> {
   LinearRecipe recipe() const { return GetParam(); }
   bool quantizes() const { return recipe() != LinearRecipe::none; }
   bool per_tensor() const { return recipe() == LinearRecipe::tensor_current || recipe() == LinearRecipe::tensor_delayed; }
-  std::string rows_recipe() const {
-    return recipe() == LinearRecipe::block ? "block_1x128" : std::string(name_of(recipe()));
-  }
+  std::string rows_recipe() const { return recipe() == LinearRecipe::block ? "block_1x128" : std::string(name_of(recipe())); }
   std::string weight_recipe() const { return recipe() == LinearRecipe::block ? "block_128x128" : rows_recipe(); }
 };
 INSTANTIATE_TEST_SUITE_P(DeviceLinear, Report, testing::ValuesIn(kRecipes),
@@ -503,8 +499,8 @@ TEST_P(Report, SkipFlag) {
             const bool padding = scales && recipe() == LinearRecipe::block &&
                                  std::all_of(from + at, from + at + 4, [](auto b) { return b == std::byte{0xEE}; });
             if (!padding)
-              differ += !std::equal(from + at, from + std::min(at + 4, bytes.size()),
-                                    bytes.begin() + static_cast<std::ptrdiff_t>(at));
+              differ +=
+                  !std::equal(from + at, from + std::min(at + 4, bytes.size()), bytes.begin() + static_cast<std::ptrdiff_t>(at));
           }
           EXPECT_EQ(differ, 0u) << name << " after flag " << flag << " (" << i << ")";
         };
@@ -535,29 +531,24 @@ TEST_P(Report, StorageHoldsTheWorstSplits) {
   config.recipe = recipe();
   const auto recipe_of = [&](bool weight) {
     switch (recipe()) {
-      case LinearRecipe::block:
-        return weight ? Recipe::block_128x128 : Recipe::block_1x128;
-      case LinearRecipe::mxfp8:
-        return Recipe::mxfp8;
-      case LinearRecipe::nvfp4:
-        return Recipe::nvfp4;
-      default:
-        return Recipe::tensor_current;
+      case LinearRecipe::block: return weight ? Recipe::block_128x128 : Recipe::block_1x128;
+      case LinearRecipe::mxfp8: return Recipe::mxfp8;
+      case LinearRecipe::nvfp4: return Recipe::nvfp4;
+      default: return Recipe::tensor_current;
     }
   };
   const std::int64_t scale_bytes = recipe() == LinearRecipe::mxfp8 || recipe() == LinearRecipe::nvfp4 ? 1 : 4;
   for (const std::int64_t columns : {std::int64_t{2}, std::int64_t{130}, std::int64_t{512}}) {
     for (const Direction direction : {Direction::rowwise, Direction::columnwise}) {
       const bool columnwise = direction == Direction::columnwise;
-      for (const std::int64_t rows :
-           {0, 1, 2, 3, 4, 5, 127, 128, 129, 130, 131, 132, 255, 260, 511, 512, 513, 514, 515, 517}) {
+      for (const std::int64_t rows : {0, 1, 2, 3, 4, 5, 127, 128, 129, 130, 131, 132, 255, 260, 511, 512, 513, 514, 515, 517}) {
         std::int64_t most = 0;
         const auto try_splits = [&](const std::vector<std::int64_t>& splits) {
           most = std::max(most, scale_offsets(recipe_of(false), direction, splits, columns).back() * scale_bytes);
         };
         for (std::int64_t a = 0; a <= rows; ++a) {
-          for (const std::int64_t b : {std::int64_t{0}, std::int64_t{1}, std::int64_t{64}, std::int64_t{65},
-                                       std::int64_t{128}, std::int64_t{129}}) {
+          for (const std::int64_t b :
+               {std::int64_t{0}, std::int64_t{1}, std::int64_t{64}, std::int64_t{65}, std::int64_t{128}, std::int64_t{129}}) {
             if (a + b <= rows) try_splits({a, b, rows - a - b});
           }
         }
@@ -700,9 +691,8 @@ TEST_P(Report, ABadCallLaunchesNothing) {
   bad_weights("noop is misaligned",
               [&](Q& call) { call.noop = reinterpret_cast<const float*>(static_cast<const char*>(y.data()) + 1); });
   if (per_tensor())
-    bad_weights("cache.columnwise.scale_inv is another address", [](Q& call) {
-      call.cache.columnwise.scale_inv = static_cast<char*>(call.cache.columnwise.scale_inv) + 16;
-    });
+    bad_weights("cache.columnwise.scale_inv is another address",
+                [](Q& call) { call.cache.columnwise.scale_inv = static_cast<char*>(call.cache.columnwise.scale_inv) + 16; });
   if (recipe() == LinearRecipe::nvfp4) {
     bad_weights("cache.columnwise.amax is another address", [](Q& call) { call.cache.columnwise.amax += 1; });
     bad_weights("N is 17", [](Q& call) { call.N = 17; });

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "device/linear/grouped_linear.h"
 #include "device/tests/linear/buffers.h"
 #include "device/tests/linear/layer.h"
-#include "device/linear/grouped_linear.h"
 
 namespace assay::device_linear_suite {
 
@@ -24,7 +24,7 @@ using device::GroupedLinearForwardResult;
 struct HostMemory {
   std::map<void*, std::unique_ptr<GuardedMemory>> live;
   int allocations = 0;
-  int refuse_after = -1;  // allocations that still succeed; -1: all
+  int refuse_after = -1;         // allocations that still succeed; -1: all
   bool while_capturing = false;  // allocations are expected then too
 };
 inline HostMemory& host_memory() {

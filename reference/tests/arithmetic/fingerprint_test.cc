@@ -6,9 +6,12 @@
 #include <cmath>
 #include <ostream>
 
-#include "reference/tests/arithmetic/second_route.h"
 #include "reference/arithmetic/tensor_core.h"
+#include "reference/tests/arithmetic/second_route.h"
 #include "reference/types/error.h"
+
+// Tables, one row per line.
+// clang-format off
 
 namespace assay {
 namespace {

@@ -112,7 +112,7 @@ struct Mutation {
   bool normalise_products = false;
   bool renormalise_subnormals = false;
   bool split_k = false;
-  bool other_output = false;     // f32 where FP22 is due, FP22 where f32 is due
+  bool other_output = false;       // f32 where FP22 is due, FP22 where f32 is due
   bool contiguous_halves = false;  // of the emulated FP8 instruction
 };
 

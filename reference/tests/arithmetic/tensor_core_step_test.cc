@@ -8,8 +8,8 @@
 #include <ostream>
 #include <string>
 
-#include "reference/tests/arithmetic/second_route.h"
 #include "reference/arithmetic/decoded.h"
+#include "reference/tests/arithmetic/second_route.h"
 
 namespace assay {
 
@@ -64,7 +64,9 @@ struct Generator {
   Random random;
 
   Format accumulator() const { return unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32; }
-  Format operand() { return unit.operands[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(unit.operands.size())))]; }
+  Format operand() {
+    return unit.operands[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(unit.operands.size())))];
+  }
   std::uint32_t raw(Format format) { return static_cast<std::uint32_t>(random.next() >> (64 - bits_of(format))); }
 
   // Types, scales and zeros; some steps are short.
@@ -73,7 +75,10 @@ struct Generator {
     v.a_type = operand();
     v.b_type = bits_of(v.a_type) < 16 ? operand() : v.a_type;
     const auto length = static_cast<std::size_t>(unit.products_per_step);
-    const std::size_t count = random.one_in(8) ? static_cast<std::size_t>(random.from_to(std::min<std::int64_t>(3, unit.products_per_step), unit.products_per_step)) : length;
+    const std::size_t count =
+        random.one_in(8)
+            ? static_cast<std::size_t>(random.from_to(std::min<std::int64_t>(3, unit.products_per_step), unit.products_per_step))
+            : length;
     v.a.assign(count, 0);
     v.b.assign(count, 0);
     if (unit.scaling == StepScaling::e8m0_per_32) {
@@ -129,13 +134,16 @@ struct Generator {
       const Encoding e = encoding_of(format);
       const std::int64_t width = random.from_to(1, 4), centre = random.from_to(0, (1 << e.exponent_bits) - 2);
       for (auto& code : codes) {
-        code = join(format, random.one_in(2), std::clamp<std::int64_t>(centre + random.from_to(-width, width), 0, (1 << e.exponent_bits) - 1), random.next());
+        code =
+            join(format, random.one_in(2),
+                 std::clamp<std::int64_t>(centre + random.from_to(-width, width), 0, (1 << e.exponent_bits) - 1), random.next());
       }
     };
     fill(v.a_type, v.a);
     fill(v.b_type, v.b);
     const auto i = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(v.a.size())));
-    const std::size_t j = (i + 1 + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(v.a.size()) - 1))) % v.a.size();
+    const std::size_t j =
+        (i + 1 + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(v.a.size()) - 1))) % v.a.size();
     v.a[j] = flipped(v.a_type, v.a[i]);
     v.b[j] = v.b[i];
     if (random.below(10) < 7) v.c = c_near(product_exponent(v, i) + random.from_to(-8, 8));
@@ -148,7 +156,8 @@ struct Generator {
     const auto pick = [&](Format format) {
       const Encoding e = encoding_of(format);
       const bool subnormal = random.one_in(3);
-      const std::uint64_t fraction = random.one_in(2) ? random.next() : random.next() | (std::uint64_t{1} << (e.fraction_bits - 1));
+      const std::uint64_t fraction =
+          random.one_in(2) ? random.next() : random.next() | (std::uint64_t{1} << (e.fraction_bits - 1));
       const std::int64_t top = (1 << e.exponent_bits) - 2;
       return join(format, random.one_in(2), subnormal ? 0 : random.one_in(4) ? top : random.from_to(1, top), fraction);
     };
@@ -216,7 +225,8 @@ struct Generator {
     };
     const auto count = static_cast<std::int64_t>(v.a.size());
     place(0, edge);
-    for (int extra = 0; extra < 2; ++extra) place(static_cast<std::size_t>(random.from_to(1, count - 1)), grid + random.from_to(-3, 3));
+    for (int extra = 0; extra < 2; ++extra)
+      place(static_cast<std::size_t>(random.from_to(1, count - 1)), grid + random.from_to(-3, 3));
     return v;
   }
 
@@ -285,8 +295,8 @@ TEST_P(Unit, equals_the_second_route) {
   for (const Vector& v : vectors_of(unit)) {
     const std::uint32_t got = judged(unit, v), want = second_route::step(unit, v);
     if (got != want && ++differ < 4) {
-      ADD_FAILURE() << "vector " << at << " (pattern " << at % kPatterns << "), " << name_of(v.a_type) << " by " << name_of(v.b_type)
-                    << std::hex << ": want 0x" << want << ", got 0x" << got;
+      ADD_FAILURE() << "vector " << at << " (pattern " << at % kPatterns << "), " << name_of(v.a_type) << " by "
+                    << name_of(v.b_type) << std::hex << ": want 0x" << want << ", got 0x" << got;
     }
     ++at;
   }
@@ -310,8 +320,8 @@ TEST_P(Unit, equals_the_second_route_of_operands_decoded_beforehand) {
         }
       }
     }
-    const std::uint32_t got = tensor_core_step(unit, a.line(1).part(kBefore, v.a.size()), b.line(1).part(kBefore, v.b.size()), v.c,
-                                               v.scale_a, v.scale_b);
+    const std::uint32_t got = tensor_core_step(unit, a.line(1).part(kBefore, v.a.size()), b.line(1).part(kBefore, v.b.size()),
+                                               v.c, v.scale_a, v.scale_b);
     differ += got != second_route::step(unit, v);
   }
   EXPECT_EQ(differ, 0);
@@ -358,8 +368,10 @@ TEST_P(Unit, vectors_expose_each_bent_rule) {
   for (const Bent& each : bent) {
     int exposed = 0;
     for (std::size_t i = 0; i < vectors.size(); ++i) exposed += got[i] != second_route::step(unit, vectors[i], each.mutation);
-    if (each.shows) EXPECT_GT(exposed, 0) << each.mutation.name;
-    else EXPECT_EQ(exposed, 0) << each.mutation.name << " was thought to be without effect";
+    if (each.shows)
+      EXPECT_GT(exposed, 0) << each.mutation.name;
+    else
+      EXPECT_EQ(exposed, 0) << each.mutation.name << " was thought to be without effect";
   }
 }
 
@@ -399,9 +411,9 @@ TEST(units, are_a_sound_table) {
     EXPECT_EQ(find_tensor_core_unit(unit.name)->name.data(), unit.name.data()) << unit.name << " is not unique";
     EXPECT_EQ(unit.name.substr(0, unit.name.find('.')), unit.architecture);
     // A row rests on a measurement, a published output or a published model.
-    const bool stated = std::ranges::any_of(std::array{"on an H200", "published", "MMA-Sim 2.1.1", "arXiv"}, [&](const char* source) {
-      return unit.evidence.find(source) != std::string_view::npos;
-    });
+    const bool stated =
+        std::ranges::any_of(std::array{"on an H200", "published", "MMA-Sim 2.1.1", "arXiv"},
+                            [&](const char* source) { return unit.evidence.find(source) != std::string_view::npos; });
     EXPECT_TRUE(stated) << unit.name << ": " << unit.evidence;
     EXPECT_FALSE(unit.operands.empty()) << unit.name;
     // spec tensor-core-1.3: the floor is a function of F and the output, but for FP4 and FP8 on 13 bits.

@@ -14,8 +14,8 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
-#include "reference/types/tensor.h"
 #include "reference/formats/encode.h"
+#include "reference/types/tensor.h"
 
 namespace assay::conformance {
 namespace {
@@ -28,7 +28,9 @@ class Digest {  // FNV-1a
   void add(std::span<const std::byte> bytes) {
     for (const std::byte byte : bytes) value_ = (value_ ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
   }
-  void print(const std::string& what) const { std::printf("%016llx %s\n", static_cast<unsigned long long>(value_), what.c_str()); }
+  void print(const std::string& what) const {
+    std::printf("%016llx %s\n", static_cast<unsigned long long>(value_), what.c_str());
+  }
 
  private:
   std::uint64_t value_ = 0xcbf29ce484222325;
@@ -42,7 +44,8 @@ void print_conversions(Format format) {
   std::vector<Code> codes(values.size());
   Digest encoded;
   for (std::uint64_t first = 0; first < std::uint64_t{1} << 32; first += kStep * values.size()) {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(first + kStep * i));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(first + kStep * i));
     encode(format, values, codes);
     encoded.add(std::as_bytes(std::span(codes)));
   }

@@ -232,6 +232,7 @@ using Bytes = std::span<std::uint8_t>;
 using Words = std::span<std::uint16_t>;
 using Floats = std::span<float>;
 
+// clang-format off
 const Misuse kMisuses[] = {
     {"EncodeBf16ToBytes", "format is bf16", [](Bytes b, Words, Floats) { encode(Format::bf16, kThree, b); }},
     {"EncodeF32ToBytes", "format is f32", [](Bytes b, Words, Floats) { encode(Format::f32, kThree, b); }},
@@ -260,6 +261,7 @@ const Misuse kMisuses[] = {
     {"UnpackFromShort", "bytes.size() is 1: expected at least 2 elements",
      [](Bytes b, Words, Floats) { unpack_e2m1(std::span(kThreeBytes, 1), b.first(3)); }},
 };
+// clang-format on
 
 class MisusedCalls : public testing::TestWithParam<Misuse> {};
 
@@ -296,6 +298,7 @@ struct Named {
   double largest;  // 0: the question is an error
 };
 
+// clang-format off
 const Named kNamed[] = {
     {Format::f32, "f32", 32, 0x1.fffffep127}, {Format::bf16, "bf16", 16, 0x1.FEp127},
     {Format::f16, "f16", 16, 65504},          {Format::e4m3, "e4m3", 8, 448},
@@ -304,6 +307,7 @@ const Named kNamed[] = {
     {Format::e2m1, "e2m1", 4, 6},             {Format::i32, "i32", 32, 0},
     {Format::i64, "i64", 64, 0},
 };
+// clang-format on
 
 TEST(Names, GoBothWays) {
   for (const Named& each : kNamed) {

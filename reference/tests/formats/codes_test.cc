@@ -187,8 +187,8 @@ class NanPayloads : public testing::TestWithParam<Facts> {};
 
 TEST_P(NanPayloads, AllGiveTheOneNan) {
   const Facts& facts = GetParam();
-  for (const std::uint32_t bits : {0x7f800001u, 0x7fbfffffu, 0x7fc00000u, 0x7fffffffu, 0xff800001u, 0xffbfffffu,
-                                   0xffc00000u, 0xffffffffu, 0x7f801000u, 0xff8fffffu}) {
+  for (const std::uint32_t bits : {0x7f800001u, 0x7fbfffffu, 0x7fc00000u, 0x7fffffffu, 0xff800001u, 0xffbfffffu, 0xffc00000u,
+                                   0xffffffffu, 0x7f801000u, 0xff8fffffu}) {
     EXPECT_EQ(hex(encode_scalar_one(facts.format, float_of_bits(bits))), hex(facts.nan)) << "scalar, " << hex(bits);
     EXPECT_EQ(hex(encode_bulk_one(facts.format, float_of_bits(bits))), hex(facts.nan)) << "bulk, " << hex(bits);
   }

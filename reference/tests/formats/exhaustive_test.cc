@@ -9,9 +9,9 @@
 #include <mutex>
 #include <vector>
 
+#include "reference/support/parallel.h"
 #include "reference/tests/formats/ladder.h"
 #include "reference/tests/formats/scalar_layer.h"
-#include "reference/support/parallel.h"
 
 namespace assay::test {
 namespace {
@@ -27,9 +27,7 @@ struct Case {
   Layer layer;
 };
 
-const char* name_of_layer(Layer layer) {
-  return layer == Layer::scalar ? "scalar" : layer == Layer::bulk ? "bulk" : "inlined";
-}
+const char* name_of_layer(Layer layer) { return layer == Layer::scalar ? "scalar" : layer == Layer::bulk ? "bulk" : "inlined"; }
 
 void PrintTo(const Case& each, std::ostream* out) { *out << each.facts.name << ' ' << name_of_layer(each.layer); }
 
@@ -98,8 +96,8 @@ void check_all_floats(const Case& each) {
     checked += static_cast<std::uint64_t>(to - from) * kBlock;
   });
   EXPECT_EQ(checked, std::uint64_t{1} << 32);
-  EXPECT_EQ(differ, 0u) << "first at " << show_input(static_cast<std::uint32_t>(first_input)) << ": want "
-                        << hex(first_want) << ", got " << hex(first_got);
+  EXPECT_EQ(differ, 0u) << "first at " << show_input(static_cast<std::uint32_t>(first_input)) << ": want " << hex(first_want)
+                        << ", got " << hex(first_got);
 }
 
 class AllFloats : public testing::TestWithParam<Case> {};

@@ -3,9 +3,9 @@
 // addition alone, and a conversion is a search for the rung, so nothing here is shared with the code under test.
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstdint>
 #include <cstring>
 #include <ostream>
 #include <string>
@@ -34,11 +34,11 @@ struct Facts {
   Format format;
   const char* name;
   int bits;
-  int codes_per_binade;   // 2^(mantissa bits)
-  double smallest;        // value of magnitude code 1
-  std::uint32_t last;     // largest magnitude code an encoder may produce (for bf16 and f16: infinity's)
-  std::uint32_t nan;      // the code every NaN is encoded as
-  bool signed_zero;       // false: FNUZ
+  int codes_per_binade;  // 2^(mantissa bits)
+  double smallest;       // value of magnitude code 1
+  std::uint32_t last;    // largest magnitude code an encoder may produce (for bf16 and f16: infinity's)
+  std::uint32_t nan;     // the code every NaN is encoded as
+  bool signed_zero;      // false: FNUZ
   Special special;
 };
 

@@ -58,9 +58,9 @@ void expect_line(logical::Problem& problem, const Line& line, const std::string&
     for (std::int64_t at = 0; at < count; ++at) {
       std::uint32_t got = 0;
       std::memcpy(&got, &d[static_cast<std::size_t>(at) * size], size);
-      ASSERT_EQ(got, code_of(type, line.want)) << layer.name << ", " << what << ", " << name_of(type) << ": alpha " << line.alpha
-                                               << " beta " << line.beta << " C " << line.c << ", element " << at << ", got 0x"
-                                               << std::hex << got;
+      ASSERT_EQ(got, code_of(type, line.want))
+          << layer.name << ", " << what << ", " << name_of(type) << ": alpha " << line.alpha << " beta " << line.beta << " C "
+          << line.c << ", element " << at << ", got 0x" << std::hex << got;
     }
   }
 }
@@ -89,6 +89,7 @@ logical::Problem minus_zero(GemmLayout layout, WeightBlock weight_block, Format 
   return problem;
 }
 
+// clang-format off
 constexpr Line kOfMinusZero[] = {
     {1, 0, 9, -0.0f},       // as it is
     {2, 0, 9, 0},           // FMA(-0, 2, +0)
@@ -108,6 +109,7 @@ constexpr Line kOfMinusZero[] = {
     {-2, 2, kInf, kInf},
     {kInf, 1, 1, kNan},
 };
+// clang-format on
 
 TEST(epilogue, acc_of_minus_zero) {
   for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
@@ -127,7 +129,9 @@ TEST(epilogue, acc_of_minus_zero) {
 // A later block whose t is +0 turns -0 into +0.
 TEST(epilogue, block_of_zeros_ends_minus_zero) {
   logical::Problem problem = minus_zero(GemmLayout::TN, WeightBlock::b128x128, Format::f32, 256);
-  problem.fill_codes([](int which, std::int64_t, std::int64_t, std::int64_t k) { return k != 7 ? 0u : which == 0 ? 0x81u : 0x01u; });
+  problem.fill_codes([](int which, std::int64_t, std::int64_t, std::int64_t k) {
+    return k != 7 ? 0u : which == 0 ? 0x81u : 0x01u;
+  });
   problem.stored();
   expect_line(problem, {1, 0, 9, 0}, "a block of zeros");
 }
@@ -165,6 +169,7 @@ TEST(epilogue, chains_and_their_sums_are_never_minus_zero) {
 
 // ---- acc = +0, without products -----------------------------------------------------------------------------------
 
+// clang-format off
 constexpr Line kWithoutProducts[] = {
     {1, 0, 9, 0},
     {-1, 0, 9, 0},
@@ -187,6 +192,7 @@ constexpr Line kWithoutProducts[] = {
     {kInf, 1, 1, kNan},
     {kNan, 0.5f, 1, kNan},
 };
+// clang-format on
 
 TEST(epilogue, without_products) {
   struct Shape {
@@ -194,9 +200,12 @@ TEST(epilogue, without_products) {
     std::vector<std::int64_t> splits;
     std::int64_t N, K;
   };
-  const Shape shapes[] = {{GemmLayout::TN, {3, 0, 2}, 70, 0}, {GemmLayout::NN, {3, 0, 2}, 0, 70}, {GemmLayout::NT, {0, 0}, 9, 70}};
-  const std::pair<GemmKind, Format> kinds[] = {{GemmKind::bf16, Format::bf16}, {GemmKind::f16, Format::f16},
-                                               {GemmKind::fp8_per_tensor, Format::e4m3}, {GemmKind::fp8_block, Format::e5m2},
+  const Shape shapes[] = {
+      {GemmLayout::TN, {3, 0, 2}, 70, 0}, {GemmLayout::NN, {3, 0, 2}, 0, 70}, {GemmLayout::NT, {0, 0}, 9, 70}};
+  const std::pair<GemmKind, Format> kinds[] = {{GemmKind::bf16, Format::bf16},
+                                               {GemmKind::f16, Format::f16},
+                                               {GemmKind::fp8_per_tensor, Format::e4m3},
+                                               {GemmKind::fp8_block, Format::e5m2},
                                                {GemmKind::mxfp8, Format::e4m3}};
   for (const Shape& shape : shapes) {
     for (const auto& [kind, operand] : kinds) {
@@ -210,8 +219,8 @@ TEST(epilogue, without_products) {
         const std::string what = std::string(name_of(kind)) + " " + std::string(name_of(shape.layout));
         for (const Line& line : kWithoutProducts) expect_line(problem, line, what);
         if (type == Format::f32) {
-          expect_line(problem, {1, 0.5f, kSmallest, 0}, what);     // ties to even
-          expect_line(problem, {1, 0.5f, -kSmallest, 0}, what);    // RN(beta * C) is -0
+          expect_line(problem, {1, 0.5f, kSmallest, 0}, what);   // ties to even
+          expect_line(problem, {1, 0.5f, -kSmallest, 0}, what);  // RN(beta * C) is -0
           expect_line(problem, {-1, 0.5f, -kSmallest, -0.0f}, what);
         }
         if (kind == GemmKind::bf16) continue;
@@ -231,6 +240,7 @@ TEST(epilogue, whole_scales_without_products) {
     float s_rows, s_columns;
     Line line;
   };
+  // clang-format off
   const Case cases[] = {
       {3, 5, {1, 1, -0.0f, 0}},
       {-3, 5, {1, 1, -0.0f, 0}},
@@ -243,6 +253,7 @@ TEST(epilogue, whole_scales_without_products) {
       {kNan, kInf, {kInf, 1, 2, kNan}},
       {0x1p-100f, 0x1p100f, {0x1p100f, 1, 2, 2}},
   };
+  // clang-format on
   for (const Case& each : cases) {
     Setting s;
     s.kind = GemmKind::fp8_per_tensor, s.layout = GemmLayout::NT, s.splits = {0, 0}, s.N = 9, s.K = 70;

@@ -7,9 +7,9 @@
 #include <limits>
 #include <ostream>
 
+#include "reference/gemm/error_bound.h"
 #include "reference/tests/arithmetic/second_route.h"
 #include "reference/tests/gemm/logical_problem.h"
-#include "reference/gemm/error_bound.h"
 #include "reference/types/error.h"
 
 namespace assay {
@@ -20,7 +20,6 @@ void PrintTo(const TensorCoreUnit& unit, std::ostream* out) { *out << unit.name;
 namespace {
 
 using logical::Setting;
-
 
 struct Random {
   std::uint64_t state;
@@ -45,10 +44,14 @@ std::uint32_t element(Format type, std::uint64_t bits) {
   const bool small = bits >> 60 == 0;
   const auto at = static_cast<std::uint32_t>(bits >> 32);
   switch (type) {
-    case Format::bf16: return small ? static_cast<std::uint32_t>(bits & 0x807F) : static_cast<std::uint32_t>(bits & 0x807F) | (120 + at % 9) << 7;
-    case Format::f16: return small ? static_cast<std::uint32_t>(bits & 0x83FF) : static_cast<std::uint32_t>(bits & 0x83FF) | (8 + at % 9) << 10;
-    case Format::e4m3: return small ? static_cast<std::uint32_t>(bits & 0x87) : static_cast<std::uint32_t>(bits & 0x87) | (1 + at % 10) << 3;
-    case Format::e5m2: return small ? static_cast<std::uint32_t>(bits & 0x83) : static_cast<std::uint32_t>(bits & 0x83) | (8 + at % 10) << 2;
+    case Format::bf16:
+      return small ? static_cast<std::uint32_t>(bits & 0x807F) : static_cast<std::uint32_t>(bits & 0x807F) | (120 + at % 9) << 7;
+    case Format::f16:
+      return small ? static_cast<std::uint32_t>(bits & 0x83FF) : static_cast<std::uint32_t>(bits & 0x83FF) | (8 + at % 9) << 10;
+    case Format::e4m3:
+      return small ? static_cast<std::uint32_t>(bits & 0x87) : static_cast<std::uint32_t>(bits & 0x87) | (1 + at % 10) << 3;
+    case Format::e5m2:
+      return small ? static_cast<std::uint32_t>(bits & 0x83) : static_cast<std::uint32_t>(bits & 0x83) | (8 + at % 10) << 2;
     default: return static_cast<std::uint32_t>(bits & 0xF);
   }
 }
@@ -66,7 +69,10 @@ Drawn draw(const TensorCoreUnit& unit, Random& random) {
   s.layout = static_cast<GemmLayout>(random.from_to(0, 2));
   s.architecture = s.kind == GemmKind::mxfp8 || s.kind == GemmKind::nvfp4 ? "sm100" : "sm90";
   const auto fp8 = [&] { return random.from_to(0, 1) == 0 ? Format::e4m3 : Format::e5m2; };
-  s.rows_type = s.kind == GemmKind::bf16 ? Format::bf16 : s.kind == GemmKind::f16 ? Format::f16 : s.kind == GemmKind::nvfp4 ? Format::e2m1 : fp8();
+  s.rows_type = s.kind == GemmKind::bf16    ? Format::bf16
+                : s.kind == GemmKind::f16   ? Format::f16
+                : s.kind == GemmKind::nvfp4 ? Format::e2m1
+                                            : fp8();
   s.columns_type = s.rows_type == Format::e4m3 || s.rows_type == Format::e5m2 ? fp8() : s.rows_type;
   s.N = 2 * random.from_to(1, 6), s.K = 2 * random.from_to(1, 6);
   s.splits = {2 * random.from_to(0, 3)};
@@ -85,7 +91,9 @@ Drawn draw(const TensorCoreUnit& unit, Random& random) {
     plan.promotion = Promotion::add;
   }
   if (random.from_to(0, 1) == 0) {
-    const std::int64_t unit_length = s.kind == GemmKind::fp8_block ? plan.promotion_interval : unit.scaling == StepScaling::none ? 1 : step;
+    const std::int64_t unit_length = s.kind == GemmKind::fp8_block       ? plan.promotion_interval
+                                     : unit.scaling == StepScaling::none ? 1
+                                                                         : step;
     plan.slice_length = unit_length * random.from_to(1 + 40 / unit_length, 1 + 200 / unit_length);
     plan.slices = std::max<std::int64_t>(2, (depth + plan.slice_length - 1) / plan.slice_length);
     plan.merge = random.from_to(0, 2) == 0 ? SliceMerge::sequential_output : SliceMerge::sequential_f32;
@@ -93,7 +101,8 @@ Drawn draw(const TensorCoreUnit& unit, Random& random) {
   drawn.hardware = any_order(unit);
   drawn.hardware.short_step_interval = 0;
   // Every stretch of every slice may end in a short step; in an emulated instruction both halves may be short.
-  const std::int64_t stretches = plan.promotion_interval == 0 ? 1 : (depth + plan.promotion_interval - 1) / plan.promotion_interval + 1;
+  const std::int64_t stretches =
+      plan.promotion_interval == 0 ? 1 : (depth + plan.promotion_interval - 1) / plan.promotion_interval + 1;
   drawn.hardware.short_steps = 4 * (plan.slices + 1) * stretches;
   if (plan.merge == SliceMerge::sequential_output) drawn.hardware.output_merges = 2 * plan.slices;
   return drawn;
@@ -117,9 +126,11 @@ TEST_P(BoundOfUnit, stays_within_the_bound_under_any_plan) {
     logical::Problem p(drawn.setting);
     const std::uint64_t seed = random.next();
     p.fill_codes([&](int which, std::int64_t t, std::int64_t i, std::int64_t k) {
-      const std::uint64_t bits = logical::mixed(logical::mixed(seed + static_cast<std::uint64_t>(which + 2 * t)) + static_cast<std::uint64_t>(1009 * i + k));
+      const std::uint64_t bits = logical::mixed(logical::mixed(seed + static_cast<std::uint64_t>(which + 2 * t)) +
+                                                static_cast<std::uint64_t>(1009 * i + k));
       const std::uint32_t code = element(which == 0 ? drawn.setting.rows_type : drawn.setting.columns_type, bits);
-      return trial % 3 == 0 ? code & ~(1u << (bits_of(which == 0 ? drawn.setting.rows_type : drawn.setting.columns_type) - 1)) : code;
+      return trial % 3 == 0 ? code & ~(1u << (bits_of(which == 0 ? drawn.setting.rows_type : drawn.setting.columns_type) - 1))
+                            : code;
     });
     p.fill_scales([&](int which, std::int64_t, std::int64_t at) -> std::uint32_t {
       const std::uint64_t bits = logical::mixed(seed ^ static_cast<std::uint64_t>(which + 2 * at));
@@ -144,8 +155,8 @@ TEST_P(BoundOfUnit, stays_within_the_bound_under_any_plan) {
     ASSERT_EQ(bounds.size(), static_cast<std::size_t>(shape.rows * shape.columns));
     for (std::size_t at = 0; at < bounds.size(); ++at) {
       const double value = number(drawn.setting.d_type, d, at);
-      ASSERT_TRUE(bounds[at].contains(value)) << "trial " << trial << " " << name_of(drawn.setting.kind) << ", element " << at << ": "
-                                              << value << " is not " << bounds[at].exact << " +- " << bounds[at].radius;
+      ASSERT_TRUE(bounds[at].contains(value)) << "trial " << trial << " " << name_of(drawn.setting.kind) << ", element " << at
+                                              << ": " << value << " is not " << bounds[at].exact << " +- " << bounds[at].radius;
       ++all;
       finite += bounds[at].is_bounded();
     }
@@ -244,14 +255,17 @@ TEST(error_bound, does_not_hold_what_a_wrong_scale_makes) {
       return row.type == Format::e2m1 ? 2u + static_cast<std::uint32_t>(k % 3) : 0x38u + static_cast<std::uint32_t>(k * 7 % 13);
     });
     p.fill_scales([&](int, std::int64_t, std::int64_t) { return row.right; });
-    const std::vector<CertifiedBound> bounds = error_bounds(p.stored(), any_order(*find_tensor_core_unit(
-        row.kind == GemmKind::mxfp8 ? "sm100.tcgen05.mxf8f6f4" : row.kind == GemmKind::nvfp4 ? "sm100.tcgen05.mxf4nvf4" : "sm90.wgmma.fp8")));
+    const std::vector<CertifiedBound> bounds =
+        error_bounds(p.stored(), any_order(*find_tensor_core_unit(row.kind == GemmKind::mxfp8   ? "sm100.tcgen05.mxf8f6f4"
+                                                                  : row.kind == GemmKind::nvfp4 ? "sm100.tcgen05.mxf4nvf4"
+                                                                                                : "sm90.wgmma.fp8")));
     float d = 0;
     scalar::grouped_gemm(p.problem, &d);
     EXPECT_TRUE(bounds.front().contains(d)) << name_of(row.kind);
     p.columns.groups[0].scales.back() = row.wrong;
     scalar::grouped_gemm(p.stored(), &d);
-    EXPECT_FALSE(bounds.front().contains(d)) << name_of(row.kind) << ": " << d << " against " << bounds.front().exact << " +- " << bounds.front().radius;
+    EXPECT_FALSE(bounds.front().contains(d))
+        << name_of(row.kind) << ": " << d << " against " << bounds.front().exact << " +- " << bounds.front().radius;
   }
 }
 
@@ -260,7 +274,7 @@ TEST(error_bound, says_what_is_not_finite_and_where_nothing_can_be_said) {
   s.splits = {1, 1, 1};
   s.spare_rows = 1;
   logical::Problem p(s);
-  p.rows.groups[0].code(0, 3) = 0x7FC0;  // NaN
+  p.rows.groups[0].code(0, 3) = 0x7FC0;                                   // NaN
   p.rows.groups[1].code(0, 3) = p.columns.groups[1].code(0, 3) = 0x7F00;  // 2^127 squared
   const std::vector<CertifiedBound> bounds = error_bounds(p.stored());
   ASSERT_EQ(bounds.size(), 4u);

@@ -6,9 +6,9 @@
 #include <map>
 #include <ostream>
 
+#include "reference/gemm/exact_integer_gemm.h"
 #include "reference/tests/arithmetic/second_route.h"
 #include "reference/tests/gemm/logical_problem.h"
-#include "reference/gemm/exact_integer_gemm.h"
 #include "reference/types/error.h"
 
 namespace assay {
@@ -26,7 +26,8 @@ TEST(exact_integer_gemm, is_the_sum_of_products) {
     for (int i = 0; i < m; ++i) {
       for (int j = 0; j < n; ++j) {
         std::int64_t want = 0;
-        for (int k = 0; k < depth; ++k) want += a[static_cast<std::size_t>(i * depth + k)] * b[static_cast<std::size_t>(j * depth + k)];
+        for (int k = 0; k < depth; ++k)
+          want += a[static_cast<std::size_t>(i * depth + k)] * b[static_cast<std::size_t>(j * depth + k)];
         ASSERT_EQ(got[static_cast<std::size_t>(i * n + j)], want);
       }
     }
@@ -64,7 +65,9 @@ struct OrderFree {
       columns_codes[value + 2] = code_of(s.columns_type, value);
     }
     problem.fill_codes([&](int which, std::int64_t t, std::int64_t i, std::int64_t k) {
-      const auto value = logical::mixed(logical::mixed(static_cast<std::uint64_t>(which + 2 * t)) + static_cast<std::uint64_t>(i * 4001 + k)) % 5;
+      const auto value =
+          logical::mixed(logical::mixed(static_cast<std::uint64_t>(which + 2 * t)) + static_cast<std::uint64_t>(i * 4001 + k)) %
+          5;
       return (which == 0 ? rows_codes : columns_codes)[value];
     });
     problem.fill_scales([&](int which, std::int64_t t, std::int64_t at) -> std::uint32_t {
@@ -115,8 +118,8 @@ Setting make(GemmKind kind, GemmLayout layout, std::string architecture = "sm90"
   s.architecture = std::move(architecture);
   s.splits = {4, 0, 130};
   s.N = 132, s.K = 140;
-  s.rows_type = s.columns_type = kind == GemmKind::bf16   ? Format::bf16
-                                 : kind == GemmKind::f16  ? Format::f16
+  s.rows_type = s.columns_type = kind == GemmKind::bf16    ? Format::bf16
+                                 : kind == GemmKind::f16   ? Format::f16
                                  : kind == GemmKind::nvfp4 ? Format::e2m1
                                                            : Format::e4m3;
   return s;
@@ -148,14 +151,16 @@ std::vector<AccumulationPlan> plans_for(const TensorCoreUnit& unit, GemmKind kin
 
 TEST(order_free, data_have_one_answer_under_every_plan) {
   int plans = 0;
-  for (const GemmKind kind : {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::fp8_block, GemmKind::mxfp8, GemmKind::nvfp4}) {
+  for (const GemmKind kind :
+       {GemmKind::bf16, GemmKind::f16, GemmKind::fp8_per_tensor, GemmKind::fp8_block, GemmKind::mxfp8, GemmKind::nvfp4}) {
     for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
       const bool blackwell = kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
       OrderFree data(make(kind, layout, blackwell ? "sm100" : "sm90"));
       GroupedGemmProblem& problem = data.problem.problem;
       const std::vector<float> want = run<float>(exact_integer_gemm, problem);
       const std::vector<double> sums = data.sums();
-      for (std::size_t at = 0; at < sums.size(); ++at) ASSERT_EQ(want[at], sums[at]) << name_of(kind) << " " << name_of(layout) << " " << at;
+      for (std::size_t at = 0; at < sums.size(); ++at)
+        ASSERT_EQ(want[at], sums[at]) << name_of(kind) << " " << name_of(layout) << " " << at;
       for (std::size_t at = sums.size(); at < want.size(); ++at) ASSERT_EQ(want[at], 77);
 
       for (const TensorCoreUnit& unit : tensor_core_units()) {
@@ -167,9 +172,11 @@ TEST(order_free, data_have_one_answer_under_every_plan) {
         if (!takes || unit.scaling != scaling || unit.accumulator == Accumulator::f16_nearest) continue;
         for (const AccumulationPlan& plan : plans_for(unit, kind)) {
           problem.plan = &plan;
-          EXPECT_EQ(run<float>(grouped_gemm, problem), want) << name_of(kind) << " " << name_of(layout) << " " << unit.name << " " << plan.name;
+          EXPECT_EQ(run<float>(grouped_gemm, problem), want)
+              << name_of(kind) << " " << name_of(layout) << " " << unit.name << " " << plan.name;
           if (plans++ % 9 == 3 * static_cast<int>(layout)) {  // the scalar layer is slow
-            EXPECT_EQ(run<float>(scalar::grouped_gemm, problem), want) << "scalar " << name_of(kind) << " " << unit.name << " " << plan.name;
+            EXPECT_EQ(run<float>(scalar::grouped_gemm, problem), want)
+                << "scalar " << name_of(kind) << " " << unit.name << " " << plan.name;
           }
           problem.plan = nullptr;
         }
@@ -187,8 +194,10 @@ TEST(order_free, epilogue_has_one_answer_too) {
     GroupedGemmProblem& problem = data.problem.problem;
     const float alpha[] = {-0.5f, 1, 2}, beta[] = {1, 1, -2};
     std::vector<std::uint8_t> c, bias;
-    for (std::int64_t at = 0; at < problem.rows * s.N; ++at) logical::put(d_type, c, at, code_of(d_type, static_cast<double>(at % 61 - 30) / 4));
-    for (std::int64_t at = 0; at < 3 * s.N; ++at) logical::put(d_type, bias, at, code_of(d_type, static_cast<double>(at % 5) - 1.5));
+    for (std::int64_t at = 0; at < problem.rows * s.N; ++at)
+      logical::put(d_type, c, at, code_of(d_type, static_cast<double>(at % 61 - 30) / 4));
+    for (std::int64_t at = 0; at < 3 * s.N; ++at)
+      logical::put(d_type, bias, at, code_of(d_type, static_cast<double>(at % 5) - 1.5));
     c.resize(c.size() + 8);
     problem.alpha = alpha;
     problem.beta = beta;
@@ -197,7 +206,8 @@ TEST(order_free, epilogue_has_one_answer_too) {
     if (d_type == Format::f32) {
       EXPECT_EQ(run<float>(exact_integer_gemm, problem), run<float>(scalar::grouped_gemm, problem));
     } else {
-      EXPECT_EQ(run<std::uint16_t>(exact_integer_gemm, problem), run<std::uint16_t>(scalar::grouped_gemm, problem)) << name_of(d_type);
+      EXPECT_EQ(run<std::uint16_t>(exact_integer_gemm, problem), run<std::uint16_t>(scalar::grouped_gemm, problem))
+          << name_of(d_type);
     }
   }
 }
@@ -213,6 +223,7 @@ void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.what; }
 const float kThird[] = {1.0f / 3}, kOnes[] = {1};
 const std::vector<float> kRagged(4096 * 16, 0.1f);
 
+// clang-format off
 const Fault kFaults[] = {
     {"a NaN element", "rows operand", GemmKind::fp8_per_tensor, [](auto& p) { p.rows.groups[2].code(3, 4) = 0x7F; }},
     {"an infinite element", "columns operand", GemmKind::bf16, [](auto& p) { p.columns.groups[2].code(3, 4) = 0x7F80; }},
@@ -224,6 +235,7 @@ const Fault kFaults[] = {
     {"an alpha with many bits", "alpha", GemmKind::bf16, [](auto& p) { p.problem.alpha = kThird; }},
     {"a C with many bits", "c", GemmKind::bf16, [](auto& p) { p.problem.beta = kOnes, p.problem.c = kRagged.data(); }},
 };
+// clang-format on
 
 class NotOrderFree : public testing::TestWithParam<Fault> {};
 

@@ -78,9 +78,12 @@ struct Expected {
       const float t = chain(unit, a, i, b, j, k, std::min(end, k + stretch));
       Promotion promotion = plan.promotion;
       if (mutation == GemmMutation::other_association) {
-        if (promotion == Promotion::fma_scales_first) promotion = Promotion::fma_rows_first;
-        else if (promotion == Promotion::fma_rows_first) promotion = Promotion::fma_cols_first;
-        else if (promotion == Promotion::fma_cols_first) promotion = Promotion::fma_scales_first;
+        if (promotion == Promotion::fma_scales_first)
+          promotion = Promotion::fma_rows_first;
+        else if (promotion == Promotion::fma_rows_first)
+          promotion = Promotion::fma_cols_first;
+        else if (promotion == Promotion::fma_cols_first)
+          promotion = Promotion::fma_scales_first;
       }
       const bool block = promotion >= Promotion::fma_scales_first;
       const std::int64_t scale_k = mutation == GemmMutation::scale_of_first_block ? 0 : k;
@@ -123,7 +126,7 @@ struct Expected {
   // The words of D that are to be written, row-major by group: all of them, or one in an odd number where there are many.
   // `c` and `bias` are codes of the type of D.
   std::vector<Word> words(const std::vector<float>& alpha, const std::vector<float>& beta, const std::vector<std::uint32_t>& c,
-                                   const std::vector<std::uint32_t>& bias) const {
+                          const std::vector<std::uint32_t>& bias) const {
     const TensorCoreUnit& unit = *find_tensor_core_unit(plan.unit);
     const Format d_type = problem.setting().d_type;
     std::vector<Word> result;
@@ -149,12 +152,16 @@ struct Expected {
           const auto scaled_c = static_cast<float>(static_cast<double>(beta[t]) * c_value);
           float value = beta[t] == 0 ? 0 : scaled_c;
           const float acc = a.depth > 0 ? merged(unit, a, i, b, j) : 0;
-          if (beta[t] == 0) value = factor == 1 ? acc : static_cast<float>(static_cast<double>(acc) * factor + 0.0);  // -0 becomes +0
-          else if (mutation == GemmMutation::epilogue_without_fma) value = static_cast<float>(static_cast<double>(acc) * factor) + scaled_c;
-          else value = fma_exact(acc, factor, scaled_c);
+          if (beta[t] == 0)
+            value = factor == 1 ? acc : static_cast<float>(static_cast<double>(acc) * factor + 0.0);  // -0 becomes +0
+          else if (mutation == GemmMutation::epilogue_without_fma)
+            value = static_cast<float>(static_cast<double>(acc) * factor) + scaled_c;
+          else
+            value = fma_exact(acc, factor, scaled_c);
           std::uint32_t code = output_code(d_type, value);
           if (!bias.empty()) {
-            const double biased = number(d_type, code) + number(d_type, bias[t * static_cast<std::size_t>(b.extent) + static_cast<std::size_t>(j)]);
+            const double biased =
+                number(d_type, code) + number(d_type, bias[t * static_cast<std::size_t>(b.extent) + static_cast<std::size_t>(j)]);
             code = output_code(d_type, static_cast<float>(biased));
           }
           result.push_back({at, code});

@@ -47,34 +47,58 @@ std::vector<Case> cases() {
     all.push_back({"one chain", make(GemmKind::bf16, layout, bf16, bf16, f32, 7, 45, {3, 0, 37, 1}), kTable});
     all.push_back({"one chain", make(GemmKind::f16, layout, f16, f16, f16, 6, 33, {2, 35}), kTable, {0.75f, -3}, {1, 0.5f}});
     all.push_back({"fast", make(GemmKind::fp8_per_tensor, layout, e4m3, e5m2, bf16, 70, 71, {3, 0, 70}), kTable});
-    all.push_back({"promoted", make(GemmKind::fp8_per_tensor, layout, e5m2, e4m3, f32, 140, 150, {3, 0, 200}), kTable, {1, 1, 1}, {1, 1, 0.3f}});
+    all.push_back({"promoted",
+                   make(GemmKind::fp8_per_tensor, layout, e5m2, e4m3, f32, 140, 150, {3, 0, 200}),
+                   kTable,
+                   {1, 1, 1},
+                   {1, 1, 0.3f}});
     all.back().setting.split_accumulator = true;
     all.push_back({"tiles by rows", make(GemmKind::fp8_block, layout, e4m3, e4m3, f32, 140, 150, {3, 0, 260}), kTable});
-    all.push_back({"rows by rows", make(GemmKind::fp8_block, layout, e4m3, e5m2, bf16, 140, 150, {3, 0, 260}), kTable, {1, 1, 0.1f}, {0, 1, 1}});
+    all.push_back({"rows by rows",
+                   make(GemmKind::fp8_block, layout, e4m3, e5m2, bf16, 140, 150, {3, 0, 260}),
+                   kTable,
+                   {1, 1, 0.1f},
+                   {0, 1, 1}});
     all.back().setting.weight_block = WeightBlock::b1x128;
-    all.push_back({"columns first", make(GemmKind::fp8_block, layout, e4m3, e4m3, f32, 140, 150, {2, 140}),
+    all.push_back({"columns first",
+                   make(GemmKind::fp8_block, layout, e4m3, e4m3, f32, 140, 150, {2, 140}),
                    {"test", "sm90.wgmma.fp8", 64, Promotion::fma_cols_first, 1, 0, SliceMerge::none, kEpilogue}});
     all.push_back({"compact", make(GemmKind::mxfp8, layout, e4m3, e5m2, f32, 70, 69, {3, 0, 68}, "sm100"), kTable});
-    all.push_back({"swizzled", make(GemmKind::mxfp8, layout, e4m3, e4m3, bf16, 140, 150, {3, 140}, "sm120"), kTable, {2, 0.7f}, {0, 1}});
+    all.push_back(
+        {"swizzled", make(GemmKind::mxfp8, layout, e4m3, e4m3, bf16, 140, 150, {3, 140}, "sm120"), kTable, {2, 0.7f}, {0, 1}});
     all.back().setting.scale_layout = ScaleLayout::swizzled;
-    all.push_back({"compact", make(GemmKind::nvfp4, layout, Format::e2m1, Format::e2m1, f32, 90, 88, {4, 0, 86}, "sm100"), kTable, {0.7f, 1, 1.3f}});
-    all.push_back({"swizzled", make(GemmKind::nvfp4, layout, Format::e2m1, Format::e2m1, bf16, 90, 88, {4, 86}, "sm120"), kTable, {1, 0.7f}, {1, 1}});
+    all.push_back({"compact",
+                   make(GemmKind::nvfp4, layout, Format::e2m1, Format::e2m1, f32, 90, 88, {4, 0, 86}, "sm100"),
+                   kTable,
+                   {0.7f, 1, 1.3f}});
+    all.push_back({"swizzled",
+                   make(GemmKind::nvfp4, layout, Format::e2m1, Format::e2m1, bf16, 90, 88, {4, 86}, "sm120"),
+                   kTable,
+                   {1, 0.7f},
+                   {1, 1}});
     all.back().setting.scale_layout = ScaleLayout::swizzled;
-    all.push_back({"split K in f32", make(GemmKind::bf16, layout, bf16, bf16, f32, 50, 50, {50}),
+    all.push_back({"split K in f32",
+                   make(GemmKind::bf16, layout, bf16, bf16, f32, 50, 50, {50}),
                    {"test", "sm90.wgmma.f16", 0, Promotion::none, 4, 16, SliceMerge::sequential_f32, kEpilogue}});
-    all.push_back({"split K in the output's type, inside a step", make(GemmKind::bf16, layout, bf16, bf16, bf16, 50, 50, {50}),
+    all.push_back({"split K in the output's type, inside a step",
+                   make(GemmKind::bf16, layout, bf16, bf16, bf16, 50, 50, {50}),
                    {"test", "sm90.wgmma.f16", 0, Promotion::none, 5, 13, SliceMerge::sequential_output, kEpilogue}});
-    all.push_back({"split K, promoted inside a step", make(GemmKind::fp8_per_tensor, layout, e4m3, e4m3, f32, 150, 150, {150}),
+    all.push_back({"split K, promoted inside a step",
+                   make(GemmKind::fp8_per_tensor, layout, e4m3, e4m3, f32, 150, 150, {150}),
                    {"test", "sm90.wgmma.fp8", 40, Promotion::add, 2, 100, SliceMerge::sequential_f32, kEpilogue}});
-    all.push_back({"f16 accumulator", make(GemmKind::f16, layout, f16, f16, f16, 40, 40, {40}),
+    all.push_back({"f16 accumulator",
+                   make(GemmKind::f16, layout, f16, f16, f16, 40, 40, {40}),
                    {"test", "sm90.wgmma.f16.to_f16", 0, Promotion::none, 1, 0, SliceMerge::none, kEpilogue}});
-    all.push_back({"emulated", make(GemmKind::fp8_per_tensor, layout, e4m3, e5m2, f32, 70, 70, {70}),
+    all.push_back({"emulated",
+                   make(GemmKind::fp8_per_tensor, layout, e4m3, e5m2, f32, 70, 70, {70}),
                    {"test", "sm90.mma.fp8", 0, Promotion::none, 1, 0, SliceMerge::none, kEpilogue}});
     all.push_back({"every code", make(GemmKind::bf16, layout, bf16, bf16, f32, 20, 20, {20}), kTable, {1}, {1}, false, true});
-    all.push_back({"every code", make(GemmKind::fp8_per_tensor, layout, e5m2, e5m2, bf16, 20, 20, {20}), kTable, {0}, {}, false, true});
+    all.push_back(
+        {"every code", make(GemmKind::fp8_per_tensor, layout, e5m2, e5m2, bf16, 20, 20, {20}), kTable, {0}, {}, false, true});
   }
   all.push_back({"bias", make(GemmKind::bf16, GemmLayout::TN, bf16, bf16, bf16, 20, 40, {3, 0, 5}), kTable, {}, {}, true});
-  all.push_back({"bias", make(GemmKind::fp8_per_tensor, GemmLayout::TN, e4m3, e4m3, f32, 20, 40, {3, 0, 5}), kTable, {}, {1, 1, 1}, true});
+  all.push_back(
+      {"bias", make(GemmKind::fp8_per_tensor, GemmLayout::TN, e4m3, e4m3, f32, 20, 40, {3, 0, 5}), kTable, {}, {1, 1, 1}, true});
   all.push_back({"bias", make(GemmKind::f16, GemmLayout::TN, f16, f16, f16, 20, 40, {3, 0, 5}), kTable, {2, 2, 2}, {}, true});
   all.push_back({"Ampere", make(GemmKind::bf16, GemmLayout::TN, bf16, bf16, f32, 20, 40, {9}, "sm80"), kTable});
   all.push_back({"Ada", make(GemmKind::fp8_per_tensor, GemmLayout::TN, e4m3, e4m3, f32, 20, 90, {9}, "sm89"), kTable});
@@ -96,8 +120,8 @@ struct Ready {
       const Format type = which == 0 ? s.rows_type : s.columns_type;
       // Every odd k nearly cancels the one before it: the same code, in one operand with the other sign.
       const bool second = k % 2 == 1 && !test.raw;
-      const std::uint64_t bits = random(static_cast<std::uint64_t>(which), static_cast<std::uint64_t>(t), static_cast<std::uint64_t>(i),
-                                        static_cast<std::uint64_t>(second ? k - 1 : k));
+      const std::uint64_t bits = random(static_cast<std::uint64_t>(which), static_cast<std::uint64_t>(t),
+                                        static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(second ? k - 1 : k));
       auto code = static_cast<std::uint32_t>(bits & ((std::uint64_t{1} << bits_of(type)) - 1));
       if (test.raw) return code;
       switch (type) {  // exponents within some binades of 1
@@ -113,7 +137,8 @@ struct Ready {
       return code;
     });
     problem.fill_scales([&](int which, std::int64_t t, std::int64_t at) -> std::uint32_t {
-      const std::uint64_t bits = random(static_cast<std::uint64_t>(which) + 2, static_cast<std::uint64_t>(t), static_cast<std::uint64_t>(at), 1);
+      const std::uint64_t bits =
+          random(static_cast<std::uint64_t>(which) + 2, static_cast<std::uint64_t>(t), static_cast<std::uint64_t>(at), 1);
       switch (s.kind) {
         case GemmKind::mxfp8: return static_cast<std::uint32_t>(122 + bits % 11);
         case GemmKind::nvfp4: return static_cast<std::uint32_t>(0x20 + bits % 0x30);
@@ -130,9 +155,11 @@ struct Ready {
     if (alpha.empty()) alpha.assign(s.splits.size(), 1);
     if (beta.empty()) beta.assign(s.splits.size(), 0);
     const MatrixShape shape = grouped_gemm_shape(p);
-    for (std::int64_t at = 0; at < shape.rows * shape.columns; ++at) c.push_back(output_number(s.d_type, random(9, 9, 9, static_cast<std::uint64_t>(at))));
+    for (std::int64_t at = 0; at < shape.rows * shape.columns; ++at)
+      c.push_back(output_number(s.d_type, random(9, 9, 9, static_cast<std::uint64_t>(at))));
     if (test.bias) {
-      for (std::size_t at = 0; at < s.splits.size() * static_cast<std::size_t>(s.N); ++at) bias.push_back(output_number(s.d_type, random(8, 8, 8, at)));
+      for (std::size_t at = 0; at < s.splits.size() * static_cast<std::size_t>(s.N); ++at)
+        bias.push_back(output_number(s.d_type, random(8, 8, 8, at)));
     }
   }
 
@@ -214,7 +241,7 @@ TEST(scalar_grouped_gemm, cases_expose_bent_rules) {
       key.split_accumulator = test.setting.split_accumulator;
       key.weight_block = WeightBlock::b1x128;
       const AccumulationPlan& plan = test.plan.name.empty() ? *plan_for(key) : test.plan;
-      const bool concerned = mutation == GemmMutation::merge_reversed ? plan.slices > 1
+      const bool concerned = mutation == GemmMutation::merge_reversed         ? plan.slices > 1
                              : mutation == GemmMutation::epilogue_without_fma ? !test.beta.empty()
                                                                               : plan.promotion_interval > 0;
       if (!concerned || exposed > 0) continue;

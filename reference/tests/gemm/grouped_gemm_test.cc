@@ -25,6 +25,9 @@
 #include "reference/layout/scale_shape.h"
 #include "reference/support/parallel.h"
 
+// Tables, one row per line.
+// clang-format off
+
 namespace assay {
 namespace {
 

@@ -101,7 +101,8 @@ class Problem {
           case GemmKind::mxfp8: one = 127, matrix.k_block = 32; break;
           case GemmKind::nvfp4: one = 0x38, matrix.k_block = 16; break;
         }
-        matrix.scales.assign(static_cast<std::size_t>(std::max<std::int64_t>(1, blocks(matrix.extent, matrix.i_block) * matrix.k_blocks())), one);
+        matrix.scales.assign(
+            static_cast<std::size_t>(std::max<std::int64_t>(1, blocks(matrix.extent, matrix.i_block) * matrix.k_blocks())), one);
         operand->groups.push_back(matrix);
       }
     }
@@ -205,9 +206,7 @@ class Problem {
     switch (setting_.kind) {
       case GemmKind::bf16:
       case GemmKind::f16: return 0;
-      case GemmKind::fp8_per_tensor:
-        put(Format::f32, operand.scales, base, m.scales.at(0));
-        return 1;
+      case GemmKind::fp8_per_tensor: put(Format::f32, operand.scales, base, m.scales.at(0)); return 1;
       case GemmKind::fp8_block:
         if (m.i_block == 1) {
           const std::int64_t pitch = up(m.extent, 4);
@@ -220,7 +219,8 @@ class Problem {
       case GemmKind::mxfp8: {
         if (!operand.columnwise) {
           const std::int64_t pitch = up(blocks(width, 32), 4), tiles = blocks(width, 128);
-          each(Format::e8m0, up(height, 128) * pitch, [&](auto i, auto kb) { return swizzled ? swizzle(i, kb, tiles) : i * pitch + kb; });
+          each(Format::e8m0, up(height, 128) * pitch,
+               [&](auto i, auto kb) { return swizzled ? swizzle(i, kb, tiles) : i * pitch + kb; });
         } else {
           const std::int64_t pitch = up(width, 128), tiles = blocks(height, 128);
           each(Format::e8m0, up(blocks(height, 32), 4) * pitch,
@@ -230,7 +230,8 @@ class Problem {
       }
       case GemmKind::nvfp4: {
         const std::int64_t pitch = up(blocks(m.depth, 16), 4), tiles = blocks(blocks(m.depth, 16), 4);
-        each(Format::e4m3, up(m.extent, 128) * pitch, [&](auto i, auto kb) { return swizzled ? swizzle(i, kb, tiles) : i * pitch + kb; });
+        each(Format::e4m3, up(m.extent, 128) * pitch,
+             [&](auto i, auto kb) { return swizzled ? swizzle(i, kb, tiles) : i * pitch + kb; });
         return count;
       }
     }

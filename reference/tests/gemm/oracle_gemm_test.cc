@@ -32,7 +32,8 @@ GemmOperand operand(const Case& recorded_case, const std::string& name) {
     const std::string prefix = name + (columnwise ? "_columnwise_" : "_rowwise_");
     const auto data = recorded_case.in.find(prefix + "data");
     if (data == recorded_case.in.end()) continue;
-    return {data->second.type, data->second.bytes.data(), recorded_case.in.at(prefix + "scale_inv").bytes.data(), columnwise, nullptr};
+    return {data->second.type, data->second.bytes.data(), recorded_case.in.at(prefix + "scale_inv").bytes.data(), columnwise,
+            nullptr};
   }
   return {};
 }
@@ -59,7 +60,8 @@ TEST_P(Recorded, words_are_predicted) {
   problem.w = operand(test, "w");
   problem.dy = operand(test, "dy");
   problem.split_accumulator = integer(test, "split_accumulator") != 0;
-  if (test.attributes.contains("weight_block") && text(test, "weight_block") == "1x128") problem.weight_block = WeightBlock::b1x128;
+  if (test.attributes.contains("weight_block") && text(test, "weight_block") == "1x128")
+    problem.weight_block = WeightBlock::b1x128;
   problem.alpha = {&alpha, 1};
   problem.beta = {&beta, 1};
   problem.d_type = want.type;
@@ -67,7 +69,8 @@ TEST_P(Recorded, words_are_predicted) {
   const std::string architecture = text(test, "arch");
   problem.architecture = architecture;
 
-  const std::pair<const char*, void (*)(const GroupedGemmProblem&, void*)> layers[] = {{"scalar", scalar::grouped_gemm}, {"fast", grouped_gemm}};
+  const std::pair<const char*, void (*)(const GroupedGemmProblem&, void*)> layers[] = {{"scalar", scalar::grouped_gemm},
+                                                                                       {"fast", grouped_gemm}};
   for (const auto& [name, call] : layers) {
     std::vector<std::byte> got(want.bytes.size(), std::byte{0xA5});
     call(problem, got.data());

@@ -72,7 +72,8 @@ TEST(plan_for, finds_what_was_measured_on_sm90) {
 }
 
 TEST(plan_for, knows_nothing_of_other_versions_machines_and_kinds) {
-  PlanKey request{.architecture = "sm90", .kind = GemmKind::bf16, .layout = {}, .split_accumulator = {}, .weight_block = {}, .d_type = {}};
+  PlanKey request{
+      .architecture = "sm90", .kind = GemmKind::bf16, .layout = {}, .split_accumulator = {}, .weight_block = {}, .d_type = {}};
   ASSERT_NE(plan_for(request), nullptr);
   const auto with = [&](const auto& change) {
     PlanKey changed = request;

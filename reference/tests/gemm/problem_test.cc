@@ -6,8 +6,8 @@
 #include <limits>
 #include <ostream>
 
-#include "reference/tests/gemm/logical_problem.h"
 #include "reference/gemm/problem.h"
+#include "reference/tests/gemm/logical_problem.h"
 #include "reference/types/error.h"
 
 namespace assay {
@@ -64,7 +64,9 @@ TEST_P(View, finds_every_element_and_scale) {
   logical::Problem p(s);
   const std::uint32_t mask = (1u << bits_of(s.rows_type)) - 1;
   p.fill_codes([&](int which, std::int64_t t, std::int64_t i, std::int64_t k) {
-    return static_cast<std::uint32_t>(logical::mixed(static_cast<std::uint64_t>(which + 2 * t + 16 * i) + 1000003u * static_cast<std::uint64_t>(k))) & mask;
+    return static_cast<std::uint32_t>(
+               logical::mixed(static_cast<std::uint64_t>(which + 2 * t + 16 * i) + 1000003u * static_cast<std::uint64_t>(k))) &
+           mask;
   });
   const bool f32_scales = s.kind == GemmKind::fp8_per_tensor || s.kind == GemmKind::fp8_block;
   p.fill_scales([&](int which, std::int64_t t, std::int64_t at) {
@@ -153,8 +155,8 @@ Setting simple(GemmKind kind, GemmLayout layout = GemmLayout::TN) {
   s.layout = layout;
   s.splits = {4, 6};
   s.N = 32, s.K = 64;
-  s.rows_type = s.columns_type = kind == GemmKind::bf16   ? Format::bf16
-                                 : kind == GemmKind::f16  ? Format::f16
+  s.rows_type = s.columns_type = kind == GemmKind::bf16    ? Format::bf16
+                                 : kind == GemmKind::f16   ? Format::f16
                                  : kind == GemmKind::nvfp4 ? Format::e2m1
                                                            : Format::e4m3;
   if (kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4) s.architecture = "sm100";

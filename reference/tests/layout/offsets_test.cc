@@ -53,7 +53,9 @@ Values splits_for(std::size_t groups, std::uint64_t seed) {
   Values splits(groups);
   for (std::int64_t& split : splits) {
     const std::uint64_t kind = random() % 4;
-    split = kind == 0 ? 0 : kind == 1 ? static_cast<std::int64_t>(random() % (1u << 20)) : static_cast<std::int64_t>(random() % 300);
+    split = kind == 0   ? 0
+            : kind == 1 ? static_cast<std::int64_t>(random() % (1u << 20))
+                        : static_cast<std::int64_t>(random() % 300);
   }
   return splits;
 }
@@ -151,7 +153,9 @@ TEST_P(Offsets, StrideZeroHidesNoOverflow) {
   const std::vector<OffsetsOutput> zero = {{.stride = 0, .leading_zero = true, .is_int32 = true, .values = narrow}};
   GetParam().multi(Values{kMost, 0}, zero);
   EXPECT_EQ(narrow[2], 0);
-  EXPECT_EQ(error_of([&] { GetParam().multi(Values{kMost, 1}, zero); }),
+  EXPECT_EQ(error_of([&] {
+              GetParam().multi(Values{kMost, 1}, zero);
+            }),
             "splits[1] is 1: expected a sum of splits that fits int64");
 }
 
@@ -198,8 +202,11 @@ TEST_P(Offsets, ErrorsNameTheValueAtFault) {
   EXPECT_EQ(error_of([&] { layer.two_d(Values{1, 2}, Values{1}); }), "last.size() is 1: expected as many values as first: 2");
   EXPECT_EQ(error_of([&] { layer.two_d(Values{1, -2}, Values{1, 1}); }), "first[1] is -2: expected a value of at least 0");
   EXPECT_EQ(error_of([&] { layer.two_d(Values{1, 2}, Values{-1, 1}); }), "last[0] is -1: expected a value of at least 0");
-  EXPECT_EQ(error_of([&] { layer.two_d(Values{half}, Values{2}); }), "last[0] is 2: expected a sum of first * last that fits int64");
-  EXPECT_EQ(error_of([&] { layer.two_d(Values{kMost, 1}, Values{1, 1}); }),
+  EXPECT_EQ(error_of([&] { layer.two_d(Values{half}, Values{2}); }),
+            "last[0] is 2: expected a sum of first * last that fits int64");
+  EXPECT_EQ(error_of([&] {
+              layer.two_d(Values{kMost, 1}, Values{1, 1});
+            }),
             "last[1] is 1: expected a sum of first * last that fits int64");
 }
 
@@ -212,6 +219,7 @@ TEST_P(Offsets, NothingIsWrittenWhenAnyOutputIsWrong) {
     OffsetsOutput output;
     std::string text;
   };
+  // clang-format off
   const Bad cases[] = {
       {{1, -1}, {.is_int32 = true, .values = bad}, "splits[1] is -1: expected a value of at least 0"},
       {{1, 2}, {.stride = -1, .is_int32 = true, .values = bad}, "outputs[1].stride is -1: expected a value of at least 0"},
@@ -227,6 +235,7 @@ TEST_P(Offsets, NothingIsWrittenWhenAnyOutputIsWrong) {
        {.stride = kMost, .is_int32 = true, .values = bad},
        "outputs[1].stride is 9223372036854775807: expected stride * 1 (a sum of splits) to fit int32"},
   };
+  // clang-format on
   for (const Bad& bad_case : cases) {
     std::fill_n(good, 8, poison);
     std::fill_n(bad, 8, poison);

@@ -87,16 +87,11 @@ struct Place {
 Place place_of(Recipe recipe, Direction direction, std::int64_t m, std::int64_t k) {
   const bool row = direction == kRow;
   switch (recipe) {
-    case Recipe::block_1x128:
-      return row ? Place{k / 128, m} : Place{m / 128, k};
-    case Recipe::block_128x128:
-      return row ? Place{m / 128, k / 128} : Place{k / 128, m / 128};
-    case Recipe::mxfp8:
-      return row ? Place{m, k / 32} : Place{m / 32, k};
-    case Recipe::nvfp4:
-      return row ? Place{m, k / 16} : Place{k, m / 16};
-    default:
-      return {0, 0};
+    case Recipe::block_1x128: return row ? Place{k / 128, m} : Place{m / 128, k};
+    case Recipe::block_128x128: return row ? Place{m / 128, k / 128} : Place{k / 128, m / 128};
+    case Recipe::mxfp8: return row ? Place{m, k / 32} : Place{m / 32, k};
+    case Recipe::nvfp4: return row ? Place{m, k / 16} : Place{k, m / 16};
+    default: return {0, 0};
   }
 }
 
@@ -104,14 +99,10 @@ Place place_of(Recipe recipe, Direction direction, std::int64_t m, std::int64_t 
 Place unit_of(Recipe recipe, Direction direction) {
   switch (recipe) {
     case Recipe::block_1x128:
-    case Recipe::block_128x128:
-      return {1, 4};
-    case Recipe::mxfp8:
-      return direction == kRow ? Place{128, 4} : Place{4, 128};
-    case Recipe::nvfp4:
-      return {128, 4};
-    default:
-      return {1, 1};
+    case Recipe::block_128x128: return {1, 4};
+    case Recipe::mxfp8: return direction == kRow ? Place{128, 4} : Place{4, 128};
+    case Recipe::nvfp4: return {128, 4};
+    default: return {1, 1};
   }
 }
 
@@ -153,16 +144,11 @@ std::int64_t blocks(std::int64_t value, std::int64_t block) { return (value + bl
 std::int64_t gemm_scale_elements(Recipe recipe, Direction direction, std::int64_t f, std::int64_t l) {
   const bool row = direction == kRow;
   switch (recipe) {
-    case Recipe::block_1x128:
-      return row ? blocks(l, 128) * up(f, 4) : blocks(f, 128) * up(l, 4);
-    case Recipe::block_128x128:
-      return row ? blocks(f, 128) * up(blocks(l, 128), 4) : blocks(l, 128) * up(blocks(f, 128), 4);
-    case Recipe::mxfp8:
-      return row ? up(f, 128) * up(blocks(l, 32), 4) : up(l, 128) * up(blocks(f, 32), 4);
-    case Recipe::nvfp4:
-      return row ? up(f, 128) * up(blocks(l, 16), 4) : up(l, 128) * up(blocks(f, 16), 4);
-    default:
-      return 1;
+    case Recipe::block_1x128: return row ? blocks(l, 128) * up(f, 4) : blocks(f, 128) * up(l, 4);
+    case Recipe::block_128x128: return row ? blocks(f, 128) * up(blocks(l, 128), 4) : blocks(l, 128) * up(blocks(f, 128), 4);
+    case Recipe::mxfp8: return row ? up(f, 128) * up(blocks(l, 32), 4) : up(l, 128) * up(blocks(f, 32), 4);
+    case Recipe::nvfp4: return row ? up(f, 128) * up(blocks(l, 16), 4) : up(l, 128) * up(blocks(f, 16), 4);
+    default: return 1;
   }
 }
 

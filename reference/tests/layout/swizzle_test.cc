@@ -74,6 +74,7 @@ Bytes expected(Recipe recipe, Direction direction, std::int64_t rows, std::int64
 struct Matrix {
   std::int64_t rows, columns;
 };
+// clang-format off
 const Matrix kMatrices[] = {
     {0, 0},     {0, 64},    {64, 0},                 // nothing
     {128, 128}, {256, 512}, {1024, 1152},            // whole tiles
@@ -82,6 +83,7 @@ const Matrix kMatrices[] = {
     {31, 33},   {32, 32},   {33, 31},    {257, 17},  // one either side of a block
     {2048, 4096},                                    // several ranges of tiles
 };
+// clang-format on
 
 TEST_P(Swizzle, EqualsViewAndPermute) {
   for (const Recipe recipe : {Recipe::mxfp8, Recipe::nvfp4}) {
@@ -91,8 +93,8 @@ TEST_P(Swizzle, EqualsViewAndPermute) {
         Bytes swizzled(compact.size(), 0xA5);
         GetParam().swizzle(recipe, direction, rows, columns, compact, swizzled);
         ASSERT_TRUE(swizzled == expected(recipe, direction, rows, columns, compact))
-            << "recipe " << static_cast<int>(recipe) << " direction " << static_cast<int>(direction) << " of " << rows
-            << " x " << columns;
+            << "recipe " << static_cast<int>(recipe) << " direction " << static_cast<int>(direction) << " of " << rows << " x "
+            << columns;
       }
     }
   }

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "reference/tests/linear/linear_case.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/recipes/quantize.h"
+#include "reference/tests/linear/linear_case.h"
 
 namespace assay::linear_suite {
 
@@ -76,7 +76,8 @@ inline void quantize_by_hand(const Case& c, What what, bool columnwise, const vo
 inline const char* plan_by_hand(const Case& c, GemmLayout layout) {
   switch (c.config.recipe) {
     case LinearRecipe::none: return c.config.type == Format::bf16 ? "cublaslt.sm90.bf16" : "cublaslt.sm90.f16";
-    case LinearRecipe::block: return layout == GemmLayout::NT ? "cublaslt.sm90.fp8_block.rows_first" : "cublaslt.sm90.fp8_block.scales_first";
+    case LinearRecipe::block:
+      return layout == GemmLayout::NT ? "cublaslt.sm90.fp8_block.rows_first" : "cublaslt.sm90.fp8_block.scales_first";
     case LinearRecipe::mxfp8: return "sm100.mxfp8.chain";
     case LinearRecipe::nvfp4: return "sm100.nvfp4.chain";
     default: return layout == GemmLayout::TN ? "cublaslt.sm90.fp8_tensor.fast" : "cublaslt.sm90.fp8_tensor.split";
@@ -84,7 +85,8 @@ inline const char* plan_by_hand(const Case& c, GemmLayout layout) {
 }
 
 inline GroupedGemmProblem product_by_hand(const Case& c, GemmLayout layout, const std::int64_t& rows) {
-  constexpr GemmKind kKinds[] = {GemmKind::bf16, GemmKind::fp8_per_tensor, GemmKind::fp8_per_tensor, GemmKind::fp8_block, GemmKind::mxfp8, GemmKind::nvfp4};
+  constexpr GemmKind kKinds[] = {GemmKind::bf16,      GemmKind::fp8_per_tensor, GemmKind::fp8_per_tensor,
+                                 GemmKind::fp8_block, GemmKind::mxfp8,          GemmKind::nvfp4};
   GroupedGemmProblem problem;
   problem.kind = kKinds[static_cast<int>(c.config.recipe)];
   if (c.config.recipe == LinearRecipe::none && c.config.type == Format::f16) problem.kind = GemmKind::f16;
@@ -165,7 +167,8 @@ inline Matrix dbias_by_hand(const Case& c, const Operands& o) {
   for (std::size_t t = 0; t < l.splits.size(); ++t) {
     for (std::int64_t n = 0; n < l.N; ++n) {
       std::vector<float> halves((static_cast<std::size_t>(l.splits[t]) + 127) / 128 * 2, 0.0f);
-      for (std::int64_t m = 0; m < l.splits[t]; ++m) halves[static_cast<std::size_t>(m / 64)] += static_cast<float>(o.dy.value((l.first(t) + m) * l.N + n));
+      for (std::int64_t m = 0; m < l.splits[t]; ++m)
+        halves[static_cast<std::size_t>(m / 64)] += static_cast<float>(o.dy.value((l.first(t) + m) * l.N + n));
       float sum = 0;
       for (std::size_t tile = 0; tile < halves.size(); tile += 2) {
         const float pair = halves[tile] + halves[tile + 1];

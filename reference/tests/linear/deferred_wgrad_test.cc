@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "reference/tests/linear/by_hand.h"
 #include "reference/linear/deferred_wgrad.h"
 #include "reference/linear/microbatch.h"
+#include "reference/tests/linear/by_hand.h"
 #include "reference/types/error.h"
 
 namespace assay::linear_suite {

@@ -48,14 +48,17 @@ std::vector<Case> every_case() {
     const bool even = recipe == LinearRecipe::nvfp4;
     for (const Format type : {Format::bf16, Format::f16}) {
       for (int options = 0; options < 24; ++options) {
-        Case c = make_case(recipe, type, {even ? std::vector<std::int64_t>{6, 0, 34, 2} : std::vector<std::int64_t>{5, 0, 33, 1}, 18, 34, 3});
+        Case c = make_case(recipe, type,
+                           {even ? std::vector<std::int64_t>{6, 0, 34, 2} : std::vector<std::int64_t>{5, 0, 33, 1}, 18, 34, 3});
         c.bias = options % 2 != 0;
         c.cached = options / 2 % 2 != 0;
         c.accumulate = options / 4 % 2 != 0;
         c.dw_type = options / 8 == 0 ? Format::f32 : options / 8 == 1 ? Format::bf16 : Format::f16;
         cases.push_back(c);
       }
-      Case c = make_case(recipe, type, {even ? std::vector<std::int64_t>{0, 126, 128, 130, 2} : std::vector<std::int64_t>{0, 127, 128, 129, 1}, 20, 136, 0});
+      Case c = make_case(
+          recipe, type,
+          {even ? std::vector<std::int64_t>{0, 126, 128, 130, 2} : std::vector<std::int64_t>{0, 127, 128, 129, 1}, 20, 136, 0});
       c.cached = type == Format::bf16;
       cases.push_back(c);
       c.layout = {{even ? 4 : 3, 0, 2}, 136, even ? 264 : 261, 5};

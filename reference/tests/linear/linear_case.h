@@ -65,14 +65,17 @@ struct Matrix {
   Bytes bytes;
 
   Matrix() = default;
-  Matrix(Format of, std::int64_t elements, std::uint8_t fill = 0) : type(of), bytes(static_cast<std::size_t>(elements) * width(of), fill) {}
+  Matrix(Format of, std::int64_t elements, std::uint8_t fill = 0)
+      : type(of), bytes(static_cast<std::size_t>(elements) * width(of), fill) {}
   std::uint32_t code(std::int64_t i) const {
     std::uint32_t code = 0;
     std::memcpy(&code, &bytes.at(static_cast<std::size_t>(i) * width(type)), width(type));
     return code;
   }
   double value(std::int64_t i) const { return value_of(type, code(i)); }
-  void set_code(std::int64_t i, std::uint32_t code) { std::memcpy(&bytes.at(static_cast<std::size_t>(i) * width(type)), &code, width(type)); }
+  void set_code(std::int64_t i, std::uint32_t code) {
+    std::memcpy(&bytes.at(static_cast<std::size_t>(i) * width(type)), &code, width(type));
+  }
   void set(std::int64_t i, double value) { set_code(i, code_of(type, value)); }
   const void* data() const { return bytes.data(); }
   void* data() { return bytes.data(); }
@@ -94,7 +97,9 @@ struct Layout {
   std::int64_t groups() const { return static_cast<std::int64_t>(splits.size()); }
   std::int64_t used() const { return std::accumulate(splits.begin(), splits.end(), std::int64_t{0}); }
   std::int64_t rows() const { return used() + beyond; }
-  std::int64_t first(std::size_t t) const { return std::accumulate(splits.begin(), splits.begin() + static_cast<std::ptrdiff_t>(t), std::int64_t{0}); }
+  std::int64_t first(std::size_t t) const {
+    return std::accumulate(splits.begin(), splits.begin() + static_cast<std::ptrdiff_t>(t), std::int64_t{0});
+  }
   LinearShape shape() const { return {splits, rows(), N, K}; }
 };
 
@@ -111,7 +116,10 @@ inline void PrintTo(const Case& c, std::ostream* out) {
   for (const std::int64_t split : c.layout.splits) *out << split << ",";
   *out << " N=" << c.layout.N << " K=" << c.layout.K << " beyond=" << c.layout.beyond << (c.bias ? " bias" : "")
        << (c.cached ? " cached" : "") << (c.accumulate ? " accumulate" : "") << " dw=" << name_of(c.dw_type)
-       << (!c.config.force_pow_2_scales ? "" : *c.config.force_pow_2_scales ? " pow2" : " any scales") << " eps=" << c.config.amax_epsilon << " arch=" << c.config.architecture;
+       << (!c.config.force_pow_2_scales   ? ""
+           : *c.config.force_pow_2_scales ? " pow2"
+                                          : " any scales")
+       << " eps=" << c.config.amax_epsilon << " arch=" << c.config.architecture;
 }
 
 // Operands of one layer. Amplitudes differ from group to group by 2^4, so that a scale taken from another group shows;
@@ -130,18 +138,27 @@ inline double drawn(std::uint64_t seed, std::uint64_t index, int amplitude) {
 inline Operands make_operands(const Case& c, std::uint64_t seed = 1) {
   const Layout& l = c.layout;
   const Format type = c.config.type;
-  Operands made{Matrix(type, l.rows() * l.K, 0xff), Matrix(type, l.rows() * l.N, 0xff), Matrix(type, l.groups() * l.N * l.K),
-                Matrix(type, l.groups() * l.N), Matrix(c.dw_type, l.groups() * l.N * l.K), {}, {}, {}};
+  Operands made{Matrix(type, l.rows() * l.K, 0xff),
+                Matrix(type, l.rows() * l.N, 0xff),
+                Matrix(type, l.groups() * l.N * l.K),
+                Matrix(type, l.groups() * l.N),
+                Matrix(c.dw_type, l.groups() * l.N * l.K),
+                {},
+                {},
+                {}};
   for (std::size_t t = 0; t < l.splits.size(); ++t) {
     const int amplitude = static_cast<int>(t % 3) * 4 - 4;
-    for (std::int64_t i = 0; i < l.splits[t] * l.K; ++i) made.x.set(l.first(t) * l.K + i, drawn(seed * 8 + 1, static_cast<std::uint64_t>(l.first(t) * l.K + i), amplitude));
-    for (std::int64_t i = 0; i < l.splits[t] * l.N; ++i) made.dy.set(l.first(t) * l.N + i, drawn(seed * 8 + 2, static_cast<std::uint64_t>(l.first(t) * l.N + i), amplitude));
+    for (std::int64_t i = 0; i < l.splits[t] * l.K; ++i)
+      made.x.set(l.first(t) * l.K + i, drawn(seed * 8 + 1, static_cast<std::uint64_t>(l.first(t) * l.K + i), amplitude));
+    for (std::int64_t i = 0; i < l.splits[t] * l.N; ++i)
+      made.dy.set(l.first(t) * l.N + i, drawn(seed * 8 + 2, static_cast<std::uint64_t>(l.first(t) * l.N + i), amplitude));
     for (std::int64_t i = 0; i < l.N * l.K; ++i) {
       const std::int64_t at = static_cast<std::int64_t>(t) * l.N * l.K + i;
       made.w.set(at, drawn(seed * 8 + 3, static_cast<std::uint64_t>(at), -amplitude / 2));
       made.main_grad.set(at, drawn(seed * 8 + 4, static_cast<std::uint64_t>(at), 2));
     }
-    for (std::int64_t i = 0; i < l.N; ++i) made.bias.set(static_cast<std::int64_t>(t) * l.N + i, drawn(seed * 8 + 5, t * 1000 + static_cast<std::uint64_t>(i), 1));
+    for (std::int64_t i = 0; i < l.N; ++i)
+      made.bias.set(static_cast<std::int64_t>(t) * l.N + i, drawn(seed * 8 + 5, t * 1000 + static_cast<std::uint64_t>(i), 1));
     made.x_scale.push_back(3.7f + static_cast<float>(t));
     made.dy_scale.push_back(11.3f / static_cast<float>(t + 1));
     made.w_scale.push_back(0.9f + 2 * static_cast<float>(t) + static_cast<float>(seed));
@@ -159,7 +176,11 @@ struct Steps {
   decltype(&linear_quantize_weights) quantize_weights;
 };
 inline constexpr Steps kFast{"fast", linear_forward, linear_dgrad, linear_wgrad, linear_dbias, linear_quantize_weights};
-inline constexpr Steps kScalar{"scalar", scalar::linear_forward, scalar::linear_dgrad, scalar::linear_wgrad, scalar::linear_dbias,
+inline constexpr Steps kScalar{"scalar",
+                               scalar::linear_forward,
+                               scalar::linear_dgrad,
+                               scalar::linear_wgrad,
+                               scalar::linear_dbias,
                                scalar::linear_quantize_weights};
 
 inline constexpr std::uint8_t kPoison = 0xA5;

@@ -11,8 +11,8 @@
 #include <functional>
 #include <limits>
 
-#include "reference/tests/linear/by_hand.h"
 #include "reference/linear/microbatch.h"
+#include "reference/tests/linear/by_hand.h"
 #include "reference/types/error.h"
 
 namespace assay::linear_suite {
@@ -142,7 +142,8 @@ TEST_P(SkipFlag, NeedsACacheThatFits) {
       {"cache.columnwise_data", [](LinearWeightCache& cache) { cache.columnwise_data.clear(); }},
       {"cache.amax", [](LinearWeightCache& cache) { cache.amax.push_back(1); }},
   };
-  if (!good.columnwise_scale_inv.empty()) faults.push_back({"cache.columnwise_scale_inv", shorten(&LinearWeightCache::columnwise_scale_inv)});
+  if (!good.columnwise_scale_inv.empty())
+    faults.push_back({"cache.columnwise_scale_inv", shorten(&LinearWeightCache::columnwise_scale_inv)});
   Matrix out(Format::bf16, 10 * 130, kPoison);
   const auto expect_error = [&](const std::string& argument, const auto& call) {
     try {
@@ -159,8 +160,12 @@ TEST_P(SkipFlag, NeedsACacheThatFits) {
     const auto before = buffers(cache);
     expect_error(fault.argument, [&] { check_weight_cache(c.config, shape, cache); });
     expect_error(fault.argument, [&] { linear_quantize_weights(c.config, shape, o.w.data(), o.w_scale.data(), &skip, cache); });
-    expect_error(fault.argument, [&] { linear_forward(c.config, shape, {o.x.data(), o.w.data(), &cache, nullptr, o.x_scale.data(), nullptr}, out.data()); });
-    expect_error(fault.argument, [&] { linear_dgrad(c.config, shape, {o.dy.data(), o.w.data(), &cache, o.dy_scale.data(), nullptr}, out.data()); });
+    expect_error(fault.argument, [&] {
+      linear_forward(c.config, shape, {o.x.data(), o.w.data(), &cache, nullptr, o.x_scale.data(), nullptr}, out.data());
+    });
+    expect_error(fault.argument, [&] {
+      linear_dgrad(c.config, shape, {o.dy.data(), o.w.data(), &cache, o.dy_scale.data(), nullptr}, out.data());
+    });
     EXPECT_EQ(buffers(cache), before) << fault.argument;
     // Not skipping makes it anew.
     linear_quantize_weights(c.config, shape, o.w.data(), o.w_scale.data(), nullptr, cache);
@@ -223,11 +228,13 @@ TEST(WeightCache, PaddingIsNotWritten) {
   const Operands o = make_operands(c), other = make_operands(c, 2);
   LinearWeightCache cache;
   linear_quantize_weights(c.config, c.layout.shape(), o.w.data(), nullptr, nullptr, cache);
-  for (auto* scales : {&cache.rowwise_scale_inv, &cache.columnwise_scale_inv}) std::fill(scales->begin(), scales->end(), std::byte{0x77});
+  for (auto* scales : {&cache.rowwise_scale_inv, &cache.columnwise_scale_inv})
+    std::fill(scales->begin(), scales->end(), std::byte{0x77});
   linear_quantize_weights(c.config, c.layout.shape(), other.w.data(), nullptr, nullptr, cache);
   const auto poisoned = [](const std::vector<std::byte>& scales) {
     std::int64_t count = 0;
-    for (std::size_t i = 0; i < scales.size(); i += 4) count += std::all_of(&scales[i], &scales[i] + 4, [](std::byte b) { return b == std::byte{0x77}; });
+    for (std::size_t i = 0; i < scales.size(); i += 4)
+      count += std::all_of(&scales[i], &scales[i] + 4, [](std::byte b) { return b == std::byte{0x77}; });
     return count;
   };
   EXPECT_EQ(poisoned(cache.rowwise_scale_inv), 3 * 2 * 3);     // [2, 4] of which [2, 1]

@@ -87,7 +87,8 @@ inline std::uint32_t element_bits(const Case& c, std::int64_t row, std::int64_t 
   const bool f32 = c.x_type == Format::f32, f16 = c.x_type == Format::f16;
   const std::uint32_t sign = f32 ? r & 0x8000'0000 : r & 0x8000;
   const auto uniform = [&](int exponent_down) {  // 1.m * 2^(0..-3) * 2^-down
-    if (f16) return sign | static_cast<std::uint32_t>(std::max(0, 15 - static_cast<int>(kind & 3) - exponent_down)) << 10 | (r & 0x3ff);
+    if (f16)
+      return sign | static_cast<std::uint32_t>(std::max(0, 15 - static_cast<int>(kind & 3) - exponent_down)) << 10 | (r & 0x3ff);
     const auto exponent = static_cast<std::uint32_t>(std::max(0, 127 - static_cast<int>(kind & 3) - exponent_down));
     return f32 ? sign | exponent << 23 | (r & 0x7f'ffff) : sign | exponent << 7 | (r & 0x7f);
   };
@@ -108,7 +109,8 @@ inline std::uint32_t element_bits(const Case& c, std::int64_t row, std::int64_t 
       if (kind < 140) return sign | (r >> 16 & 0x3f);  // subnormal
       return uniform(0);
     }
-    case Pattern::tiny: return uniform(static_cast<int>(draw(c.seed + 3, index / 16) % 3 == 0 ? draw(c.seed + 5, index / 16) % 140 : 0));
+    case Pattern::tiny:
+      return uniform(static_cast<int>(draw(c.seed + 3, index / 16) % 3 == 0 ? draw(c.seed + 5, index / 16) % 140 : 0));
     case Pattern::zeros: return sign;
     case Pattern::ties: {
       const float value = static_cast<float>(static_cast<int>(r % 49) - 24) * 0.25f;
@@ -231,8 +233,12 @@ inline Result run(const Case& c, Recipe recipe, Layer layer, std::uint8_t poison
   EXPECT_EQ(input.x, before.x) << "x was changed";
   EXPECT_EQ(input.row_random, before.row_random);
   EXPECT_EQ(input.column_random, before.column_random);
-  return {row_data.take("rowwise data"),   column_data.take("columnwise data"), row_scales.take("rowwise scales"),
-          column_scales.take("columnwise scales"), row_amax.take("amax"),        column_amax.take("columnwise amax")};
+  return {row_data.take("rowwise data"),
+          column_data.take("columnwise data"),
+          row_scales.take("rowwise scales"),
+          column_scales.take("columnwise scales"),
+          row_amax.take("amax"),
+          column_amax.take("columnwise amax")};
 }
 
 inline ::testing::AssertionResult same_bytes(const std::vector<std::uint8_t>& got, const std::vector<std::uint8_t>& want) {

@@ -70,8 +70,7 @@ double even_and_odd_rows(const std::vector<double>& x) {
   double sum = 0;
   for (std::size_t tile = 0; tile < x.size(); tile += 128) {
     double even = 0, odd = 0;
-    for (std::size_t i = tile; i < std::min(tile + 128, x.size()); ++i)
-      (i % 2 ? odd : even) = add(i % 2 ? odd : even, x[i]);
+    for (std::size_t i = tile; i < std::min(tile + 128, x.size()); ++i) (i % 2 ? odd : even) = add(i % 2 ? odd : even, x[i]);
     sum = add(sum, add(even, odd));
   }
   return sum;
@@ -102,9 +101,7 @@ double tree(const std::vector<double>& x) {
   return level.empty() ? 0 : level[0];
 }
 
-double rounded_once(const std::vector<double>& x) {
-  return static_cast<float>(std::accumulate(x.begin(), x.end(), 0.0));
-}
+double rounded_once(const std::vector<double>& x) { return static_cast<float>(std::accumulate(x.begin(), x.end(), 0.0)); }
 
 // A column for which every other order gives other bits; both layers must keep the contract's.
 TEST(DbiasOrder, IsToldFromEveryOther) {
@@ -130,8 +127,7 @@ TEST(DbiasOrder, IsToldFromEveryOther) {
     for (std::int64_t c = 0; c < kColumns; ++c) {
       std::vector<double> column;
       for (std::int64_t r = 0; r < kRows; ++r) column.push_back(x[static_cast<std::size_t>(r * kColumns + c)]);
-      ASSERT_EQ(sums[static_cast<std::size_t>(c)], static_cast<float>(contract(column)))
-          << layer.name << " column " << c;
+      ASSERT_EQ(sums[static_cast<std::size_t>(c)], static_cast<float>(contract(column))) << layer.name << " column " << c;
       for (std::size_t o = 0; o < std::size(others); ++o) told[o] += others[o].second(column) != contract(column);
     }
   }
@@ -150,8 +146,7 @@ std::uint16_t nearest_16_bits(Format type, double x) {
   if (std::isinf(a)) return sign | infinity;
   const int exponent = a < std::ldexp(1, 1 - bias) ? 1 - bias : std::ilogb(a);
   const auto units = static_cast<int>(std::nearbyint(std::ldexp(a, mantissa - exponent)));
-  return sign |
-         static_cast<std::uint16_t>(std::min(((exponent + bias - 1) << mantissa) + units, static_cast<int>(infinity)));
+  return sign | static_cast<std::uint16_t>(std::min(((exponent + bias - 1) << mantissa) + units, static_cast<int>(infinity)));
 }
 
 // Of every group, onto poison.
@@ -198,8 +193,7 @@ TEST_P(Dbias, FusedWithEveryRecipe) {
   c.x = GetParam();
   c.dbias = true;
   c.scale.assign(c.x.splits.size(), 1.0f);
-  for (const std::string_view name :
-       {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
+  for (const std::string_view name : {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     c.recipe = *recipe_named(name);
     if (c.recipe == Recipe::nvfp4) c.x.columnwise = false;  // odd numbers of rows cannot be packed
     if (c.recipe == Recipe::nvfp4 && c.x.columns % 2 != 0) continue;
@@ -210,6 +204,7 @@ TEST_P(Dbias, FusedWithEveryRecipe) {
   }
 }
 
+// clang-format off
 const block_scaled::Case kCases[] = {
     {.x_type = Format::f32, .splits = {64}, .columns = 16, .grouped = false},
     {.x_type = Format::f32,
@@ -224,6 +219,7 @@ const block_scaled::Case kCases[] = {
     {.x_type = Format::f32, .splits = {}, .columns = 8},
     {.x_type = Format::f32, .splits = {3, 4}, .columns = 0},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(Cases, Dbias, ::testing::ValuesIn(kCases));
 
 // ---- Errors ---------------------------------------------------------------------------------------------------------

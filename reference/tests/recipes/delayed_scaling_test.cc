@@ -89,8 +89,7 @@ TEST_P(DelayedScalingStep, BothLayers) {
     step.bulk ? layer.bulk(step.config, {&state, 1}, step.reduced.empty() ? nullptr : step.reduced.data())
               : layer.plain(step.config, state);
     EXPECT_EQ(bits_of(history), bits_of(step.want_history)) << layer.name;
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(scale), std::bit_cast<std::uint32_t>(step.want_scale))
-        << layer.name << " " << scale;
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(scale), std::bit_cast<std::uint32_t>(step.want_scale)) << layer.name << " " << scale;
   }
 }
 INSTANTIATE_TEST_SUITE_P(Table, DelayedScalingStep, ::testing::ValuesIn(kSteps));
@@ -144,8 +143,8 @@ TEST(DelayedScaling, ManyTensorsOverManySteps) {
           for (int s = 0; s < 4; ++s) {
             for (std::int64_t i = 0; i < counts[s]; ++i, ++tensor) {
               const std::uint64_t random = block_scaled::draw(step, tensor);
-              float amax = std::ldexp(1.0f + static_cast<float>(random & 0xffff) / 65536.0f,
-                                      static_cast<int>(random >> 16 & 31) - 16);
+              float amax =
+                  std::ldexp(1.0f + static_cast<float>(random & 0xffff) / 65536.0f, static_cast<int>(random >> 16 & 31) - 16);
               if ((random >> 24 & 7) == 0) amax = 0;
               if ((random >> 24 & 63) == 9) amax = kInf;
               if ((random >> 24 & 63) == 10) amax = kNan;
@@ -164,8 +163,7 @@ TEST(DelayedScaling, ManyTensorsOverManySteps) {
           for (int s = 0; s < 4; ++s) {
             for (std::int64_t i = 0; i < counts[s]; ++i, ++tensor) {
               const double from_reduction = reduced[tensor];
-              second_route(config, model_history[tensor], model_scale[tensor], bulk,
-                           reduces ? &from_reduction : nullptr);
+              second_route(config, model_history[tensor], model_scale[tensor], bulk, reduces ? &from_reduction : nullptr);
               ASSERT_EQ(scales[s][static_cast<std::size_t>(i)], static_cast<float>(model_scale[tensor]))
                   << layer.name << " state " << s << " tensor " << i << " step " << step;
               for (std::int64_t back = 0; back < lengths[s]; ++back) {
@@ -189,6 +187,7 @@ TEST(DelayedScalingErrors, NameTheArgumentAndWriteNothing) {
     const char* argument;
     void (*spoil)(DelayedScalingConfig&, DelayedScalingState&);
   };
+  // clang-format off
   const Bad bad[] = {
       {"output", [](auto& c, auto&) { c.output = Format::e2m1; }},
       {"algorithm", [](auto& c, auto&) { c.algorithm = static_cast<AmaxAlgorithm>(2); }},
@@ -200,12 +199,12 @@ TEST(DelayedScalingErrors, NameTheArgumentAndWriteNothing) {
       {"states[1].scale",
        [](auto&, auto& s) { s.scale = reinterpret_cast<float*>(reinterpret_cast<char*>(s.scale) + 1); }},
   };
+  // clang-format on
   for (const Layer& layer : kLayers) {
     for (const Bad& each : bad) {
       std::vector<float> history = {1, 2, 3, 4}, scale = {5, 6, 7};
       DelayedScalingConfig config;
-      DelayedScalingState states[2] = {{history.data(), scale.data(), 2, 1},
-                                       {history.data() + 2, scale.data() + 1, 1, 2}};
+      DelayedScalingState states[2] = {{history.data(), scale.data(), 2, 1}, {history.data() + 2, scale.data() + 1, 1, 2}};
       each.spoil(config, states[1]);
       try {
         layer.bulk(config, std::span<const DelayedScalingState>(states), nullptr);

@@ -57,8 +57,7 @@ std::uint32_t rounded(Format type, double x) {
   if (std::isinf(a)) return sign | infinity;
   const int exponent = a < std::ldexp(1, 1 - bias) ? 1 - bias : std::ilogb(a);
   const auto units = static_cast<std::int64_t>(std::nearbyint(std::ldexp(a, mantissa - exponent)));
-  return sign |
-         static_cast<std::uint32_t>(std::min<std::int64_t>(((exponent + bias - 1) << mantissa) + units, infinity));
+  return sign | static_cast<std::uint32_t>(std::min<std::int64_t>(((exponent + bias - 1) << mantissa) + units, infinity));
 }
 
 class Dequantize : public ::testing::TestWithParam<DequantizeCase> {};
@@ -75,8 +74,8 @@ TEST_P(Dequantize, BothLayersEqualTheSecondRoute) {
     std::vector<float> scales(static_cast<std::size_t>(offsets.back()));
     for (std::size_t i = 0; i < scales.size(); ++i) {
       const std::uint64_t random = block_scaled::draw(2, i);
-      const int exponent = (random >> 32 & 7) == 0 ? static_cast<int>(random >> 35 & 255) - 140
-                                                   : static_cast<int>(random >> 35 & 15) - 8;
+      const int exponent =
+          (random >> 32 & 7) == 0 ? static_cast<int>(random >> 35 & 255) - 140 : static_cast<int>(random >> 35 & 15) - 8;
       scales[i] = std::ldexp(1 + static_cast<float>(random & 0x7fffff) / 0x800000, exponent);
       if ((random >> 50 & 31) == 0) scales[i] = NAN;
       if ((random >> 50 & 31) == 1) scales[i] = INFINITY;
@@ -92,14 +91,12 @@ TEST_P(Dequantize, BothLayersEqualTheSecondRoute) {
           for (std::int64_t r = 0; r < rows; ++r) {
             for (std::int64_t k = 0; k < c.columns; ++k) {
               std::int64_t scale = 0;
-              if (c.recipe == Recipe::block_1x128)
-                scale = rowwise ? k / 128 * up4(rows) + r : r / 128 * up4(c.columns) + k;
+              if (c.recipe == Recipe::block_1x128) scale = rowwise ? k / 128 * up4(rows) + r : r / 128 * up4(c.columns) + k;
               if (c.recipe == Recipe::block_128x128) {
-                scale = rowwise ? r / 128 * up4((c.columns + 127) / 128) + k / 128
-                                : k / 128 * up4((rows + 127) / 128) + r / 128;
+                scale = rowwise ? r / 128 * up4((c.columns + 127) / 128) + k / 128 : k / 128 * up4((rows + 127) / 128) + r / 128;
               }
-              const double code = value_of(
-                  c.data_type, data[static_cast<std::size_t>(base + (rowwise ? r * c.columns + k : k * rows + r))]);
+              const double code =
+                  value_of(c.data_type, data[static_cast<std::size_t>(base + (rowwise ? r * c.columns + k : k * rows + r))]);
               const double product =
                   static_cast<float>(code * static_cast<double>(scales[static_cast<std::size_t>(offsets[t] + scale)]));
               const std::uint32_t bits = rounded(output, product);
@@ -132,11 +129,9 @@ TEST_P(Dequantize, BothLayersEqualTheSecondRoute) {
 
 std::vector<DequantizeCase> dequantize_cases() {
   const std::pair<std::vector<std::int64_t>, std::int64_t> shapes[] = {
-      {{1}, 1},        {{33}, 272}, {{129}, 127}, {{0, 1, 127, 128, 129, 0}, 144},
-      {{300, 5}, 130}, {{}, 16},    {{2, 3}, 0},  {{1000}, 1}};
+      {{1}, 1}, {{33}, 272}, {{129}, 127}, {{0, 1, 127, 128, 129, 0}, 144}, {{300, 5}, 130}, {{}, 16}, {{2, 3}, 0}, {{1000}, 1}};
   std::vector<DequantizeCase> cases;
-  for (const Recipe recipe :
-       {Recipe::tensor_current, Recipe::tensor_delayed, Recipe::block_1x128, Recipe::block_128x128}) {
+  for (const Recipe recipe : {Recipe::tensor_current, Recipe::tensor_delayed, Recipe::block_1x128, Recipe::block_128x128}) {
     for (const Format type : {Format::e4m3, Format::e5m2}) {
       for (const auto& [splits, columns] : shapes) {
         const bool grouped = splits.size() != 1;

@@ -9,9 +9,9 @@
 #include <ostream>
 #include <vector>
 
+#include "reference/recipes/nvfp4.h"
 #include "reference/tests/recipes/block_scaled_case.h"
 #include "reference/tests/recipes/nvfp4_second_route.h"
-#include "reference/recipes/nvfp4.h"
 
 namespace assay {
 namespace {
@@ -24,8 +24,8 @@ struct Outcome {
 };
 
 // Quantizes [rows, 16] f32 in one direction; the first scale and all codes.
-Outcome quantize_tile(const std::vector<float>& x, std::int64_t rows, float g, FourOverSix error, float e4m3_max, bool two_dimensional,
-                      bool columnwise, Layer layer) {
+Outcome quantize_tile(const std::vector<float>& x, std::int64_t rows, float g, FourOverSix error, float e4m3_max,
+                      bool two_dimensional, bool columnwise, Layer layer) {
   QuantizeProblem problem;
   problem.config.recipe = Recipe::nvfp4;
   problem.config.output = Format::e2m1;
@@ -138,7 +138,8 @@ TEST(FourOverSix, TileErrorsAreAddedByHalvesInEachDirection) {
     std::vector<float> x(256);
     const std::size_t six_row = draw(seed, 1) % 16, four_row = (six_row + 1 + draw(seed, 2) % 15) % 16;
     for (std::size_t r = 0; r < 16; ++r) {
-      for (std::size_t i = 3; i < 16; ++i) x[r * 16 + i] = draw(seed, 10 + r) % 3 == 0 ? 0 : static_cast<float>(draw(seed, 100 + r) % 8) * 0x1p-28f;
+      for (std::size_t i = 3; i < 16; ++i)
+        x[r * 16 + i] = draw(seed, 10 + r) % 3 == 0 ? 0 : static_cast<float>(draw(seed, 100 + r) % 8) * 0x1p-28f;
     }
     x[six_row * 16] = 6;
     x[six_row * 16 + 1] = 5;

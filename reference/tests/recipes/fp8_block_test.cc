@@ -13,8 +13,7 @@ namespace {
 
 using namespace fp8_suite;
 
-constexpr Format kBf16 = Format::bf16, kF16 = Format::f16, kF32 = Format::f32, kE4m3 = Format::e4m3,
-                 kE5m2 = Format::e5m2;
+constexpr Format kBf16 = Format::bf16, kF16 = Format::f16, kF32 = Format::f32, kE4m3 = Format::e4m3, kE5m2 = Format::e5m2;
 
 // ---- Shapes and options against the second route
 // ----------------------------------------------------------------------
@@ -33,6 +32,7 @@ TEST_P(Fp8Block, BothLayersEqualTheSecondRoute) {
   }
 }
 
+// clang-format off
 const Case kCases[] = {
     {.x = {.x_type = kBf16, .splits = {1}, .columns = 1, .grouped = false}},                     // one element
     {.x = {.x_type = kF32, .splits = {33}, .columns = 272, .grouped = false}},                   // edges on both sides
@@ -62,6 +62,7 @@ const Case kCases[] = {
     {.x = {.x_type = kBf16, .splits = {50}, .columns = 200, .pattern = Pattern::specials, .rowwise = false}},
     {.x = {.x_type = kF32, .splits = {50}, .columns = 200, .pattern = Pattern::specials, .positive_zero = true}},
 };
+// clang-format on
 
 // Each case for both recipes, with plain and power-of-two scales, with and without a floor under the amax.
 std::vector<Case> with_options() {
@@ -93,8 +94,7 @@ TEST(Fp8BlockLayers, EqualForEveryTypeShapeAndPattern) {
     for (const std::int64_t columns : {1, 15, 16, 17, 96, 127, 128, 129, 255, 272}) {
       for (const Format x_type : {kBf16, kF16, kF32}) {
         Case c;
-        c.x = {
-            .x_type = x_type, .splits = groups, .columns = columns, .rows_beyond = static_cast<std::int64_t>(seed % 3)};
+        c.x = {.x_type = x_type, .splits = groups, .columns = columns, .rows_beyond = static_cast<std::int64_t>(seed % 3)};
         c.x.seed = seed;
         c.x.pattern = static_cast<Pattern>(seed % 6);
         c.x.output = seed % 2 ? kE4m3 : kE5m2;

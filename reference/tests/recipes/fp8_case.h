@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
-#include "reference/tests/recipes/block_scaled_case.h"
 #include "reference/recipes/quantize.h"
+#include "reference/tests/recipes/block_scaled_case.h"
 
 namespace assay::fp8_suite {
 
@@ -39,7 +39,6 @@ inline void PrintTo(const Case& c, std::ostream* out) {
   if (c.dbias) *out << " dbias";
   for (const float s : c.scale) *out << " scale=" << s;
 }
-
 
 inline QuantizeProblem problem_of(const Case& c, const block_scaled::Input& input) {
   QuantizeProblem problem = block_scaled::problem_of(c.x, c.recipe, input);
@@ -197,12 +196,9 @@ inline Outputs expected(const Case& c, std::uint8_t poison) {
     std::map<Key, float> scale;
     for (const auto& [block, largest] : amax) {
       const double overflow = is_per_tensor(c.recipe) ? 0x1.fffffep127 : largest_of(c.x.x_type);
-      scale[block] =
-          c.recipe == Recipe::tensor_delayed ? c.scale[t] : expected_scale(largest, max, c.pow2, c.epsilon, overflow);
+      scale[block] = c.recipe == Recipe::tensor_delayed ? c.scale[t] : expected_scale(largest, max, c.pow2, c.epsilon, overflow);
     }
-    const auto inverse = [](float s) {
-      return std::isnan(s) ? std::bit_cast<float>(0x7fff'ffffu) : static_cast<float>(1.0 / s);
-    };
+    const auto inverse = [](float s) { return std::isnan(s) ? std::bit_cast<float>(0x7fff'ffffu) : static_cast<float>(1.0 / s); };
     if (is_per_tensor(c.recipe)) {
       put(want.amax, static_cast<std::int64_t>(t), static_cast<float>(amax[{0, 0, 0}]));
       if (c.recipe == Recipe::tensor_current) put(want.scale, static_cast<std::int64_t>(t), scale[{0, 0, 0}]);
@@ -215,16 +211,14 @@ inline Outputs expected(const Case& c, std::uint8_t poison) {
         if (c.x.rowwise) {
           const float s = scale[key(0, r, k)];
           want.rowwise_data[static_cast<std::size_t>((first_row + r) * columns + k)] = expected_code(c, value(r, k), s);
-          if (c.recipe == Recipe::block_1x128)
-            put(want.rowwise_scale_inv, rowwise_scales + k / 128 * up4(rows) + r, inverse(s));
+          if (c.recipe == Recipe::block_1x128) put(want.rowwise_scale_inv, rowwise_scales + k / 128 * up4(rows) + r, inverse(s));
           if (c.recipe == Recipe::block_128x128) {
             put(want.rowwise_scale_inv, rowwise_scales + r / 128 * up4(blocks(columns)) + k / 128, inverse(s));
           }
         }
         if (c.x.columnwise) {
           const float s = scale[key(1, r, k)];
-          want.columnwise_data[static_cast<std::size_t>(first_row * columns + k * rows + r)] =
-              expected_code(c, value(r, k), s);
+          want.columnwise_data[static_cast<std::size_t>(first_row * columns + k * rows + r)] = expected_code(c, value(r, k), s);
           if (c.recipe == Recipe::block_1x128)
             put(want.columnwise_scale_inv, columnwise_scales + r / 128 * up4(columns) + k, inverse(s));
           if (c.recipe == Recipe::block_128x128) {

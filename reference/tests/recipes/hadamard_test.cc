@@ -104,7 +104,8 @@ TEST(Hadamard, SmallIntegersAreExact) {
     for (int j = 0; j < 16; ++j) {
       int sum = 0;
       for (int i = 0; i < 16; ++i) sum += (mask >> i & 1 ? -1 : 1) * h[i][j] * x[i];
-      ASSERT_EQ(y[static_cast<std::size_t>(j)], nearest_half(Format::bf16, sum == 0 ? 0.0 : sum / 4.0)) << "seed " << seed << " y[" << j << "]";
+      ASSERT_EQ(y[static_cast<std::size_t>(j)], nearest_half(Format::bf16, sum == 0 ? 0.0 : sum / 4.0))
+          << "seed " << seed << " y[" << j << "]";
     }
   }
 }

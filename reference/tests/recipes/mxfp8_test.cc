@@ -8,10 +8,10 @@
 #include <limits>
 #include <sstream>
 
-#include "reference/tests/recipes/block_scaled_case.h"
 #include "reference/recipes/dequantize.h"
-#include "reference/types/error.h"
 #include "reference/support/parallel.h"
+#include "reference/tests/recipes/block_scaled_case.h"
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, Mxfp8Scale, ::testing::Values(Format::e4m3, Fo
 // Worked by hand from spec mxfp8-1.2 and formats-1.7.
 struct BlockCase {
   const char* what;
-  std::uint32_t x;      // first element, f32 bits; the others are `other`
+  std::uint32_t x;  // first element, f32 bits; the others are `other`
   std::uint32_t other;
   Format output;
   std::uint8_t scale, code, other_code;
@@ -248,7 +248,8 @@ std::vector<Case> small_cases() {
   const Case ragged = {.splits = {0, 3, 64, 0, 37}, .columns = 150, .rows_beyond = 5};
   for (const Format type : {Format::bf16, Format::f16, Format::f32}) {
     for (const Format output : {Format::e4m3, Format::e5m2}) {
-      for (const Pattern pattern : {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros, Pattern::ties}) {
+      for (const Pattern pattern :
+           {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros, Pattern::ties}) {
         Case c = ragged;
         c.x_type = type;
         c.output = output;
@@ -356,7 +357,8 @@ TEST_P(Mxfp8Dequantize, IsCodeTimesPowerOfTwo) {
           const int code = data[at], mantissa = c.output == Format::e4m3 ? 3 : 2, bias = c.output == Format::e4m3 ? 7 : 15;
           const int scale = compact[static_cast<std::size_t>((rowwise ? r : q) * j_extent + (rowwise ? q : r) / 32)];
           const int e = (code & 0x7f) >> mantissa, m_bits = code & ((1 << mantissa) - 1);
-          double value = e == 0 ? std::ldexp(m_bits, 1 - bias - mantissa) : std::ldexp((1 << mantissa) + m_bits, e - bias - mantissa);
+          double value =
+              e == 0 ? std::ldexp(m_bits, 1 - bias - mantissa) : std::ldexp((1 << mantissa) + m_bits, e - bias - mantissa);
           if (c.output == Format::e4m3 ? (code & 0x7f) == 0x7f : (code & 0x7f) > 0x7c) value = std::nan("");
           if (c.output == Format::e5m2 && (code & 0x7f) == 0x7c) value = INFINITY;
           if (scale == 255) value = std::nan("");
@@ -377,7 +379,9 @@ TEST_P(Mxfp8Dequantize, IsCodeTimesPowerOfTwo) {
               const double limit = c.x_type == Format::f16 ? 65520 : 0x1.ffp127;
               const double step = c.x_type == Format::f16 ? 0x1p-24 : 0x1p-133;
               const double steps = std::fabs(static_cast<double>(y)) / step;
-              const double nearest = std::fabs(y) >= limit ? INFINITY : steps < 1024 ? std::nearbyint(steps) * step : std::fabs(y);
+              const double nearest = std::fabs(y) >= limit ? INFINITY
+                                     : steps < 1024        ? std::nearbyint(steps) * step
+                                                           : std::fabs(y);
               ASSERT_EQ(back, std::copysign(nearest, y)) << "code " << code << " scale " << scale;
               ASSERT_EQ(std::signbit(back), std::signbit(y));
             }
@@ -397,8 +401,14 @@ std::vector<Case> dequantize_cases() {
     for (const Format output : {Format::e4m3, Format::e5m2}) {
       for (const bool swizzled : {false, true}) {
         for (const Pattern pattern : {Pattern::uniform, Pattern::wide}) {
-          cases.push_back({.x_type = type, .output = output, .splits = {3, 0, 65, 128}, .columns = 140, .pattern = pattern,
-                           .rows_beyond = 2, .swizzled = swizzled, .seed = cases.size()});
+          cases.push_back({.x_type = type,
+                           .output = output,
+                           .splits = {3, 0, 65, 128},
+                           .columns = 140,
+                           .pattern = pattern,
+                           .rows_beyond = 2,
+                           .swizzled = swizzled,
+                           .seed = cases.size()});
         }
       }
     }

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "reference/types/format.h"
 #include "reference/recipes/quantize.h"
+#include "reference/types/format.h"
 
 namespace assay::block_scaled {
 
@@ -106,7 +106,7 @@ inline float line_error(const std::vector<double>& line, int d, float g, FourOve
     const float dequantized = fl(double{fl(scaled * g)} / (6.0 * e4m3_max));
     const float difference = fl(dequantized - x);
     sum = fl(double{sum} + (kind == FourOverSix::mean_squared_error ? double{fl(double{difference} * difference)}
-                                                                     : double{std::fabs(difference)}));
+                                                                    : double{std::fabs(difference)}));
   }
   return sum;
 }
@@ -189,8 +189,8 @@ inline double hadamard_sum(const std::vector<double>& x, unsigned sign_mask, uns
   if (std::fabs(f32) >= 0x1p128) return std::copysign(INFINITY, f32);
   const std::uint16_t code = nearest_half(Format::bf16, f32);
   const double magnitude = (code & 0x7fff) == 0x7f80 ? INFINITY
-                           : (code & 0x7f80) == 0   ? std::ldexp(code & 0x7f, -133)
-                                                    : std::ldexp(128 + (code & 0x7f), (code >> 7 & 255) - 134);
+                           : (code & 0x7f80) == 0    ? std::ldexp(code & 0x7f, -133)
+                                                     : std::ldexp(128 + (code & 0x7f), (code >> 7 & 255) - 134);
   return std::copysign(magnitude, f32);
 }
 

@@ -9,9 +9,9 @@
 #include <optional>
 #include <sstream>
 
+#include "reference/recipes/dequantize.h"
 #include "reference/tests/recipes/block_scaled_case.h"
 #include "reference/tests/recipes/nvfp4_second_route.h"
-#include "reference/recipes/dequantize.h"
 #include "reference/types/error.h"
 
 namespace assay {
@@ -118,7 +118,8 @@ std::vector<Case> small_cases() {
   };
   const Case ragged = {.splits = {0, 4, 34, 0, 22}, .columns = 150, .rows_beyond = 4};
   for (const Format type : {Format::bf16, Format::f16, Format::f32}) {
-    for (const Pattern pattern : {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros, Pattern::ties}) {
+    for (const Pattern pattern :
+         {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros, Pattern::ties}) {
       for (const bool two_dimensional : {false, true}) {
         Case c = ragged;
         c.x_type = type;
@@ -144,7 +145,8 @@ std::vector<Case> small_cases() {
       }
     }
   }
-  for (const Pattern pattern : {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros, Pattern::ties}) {
+  for (const Pattern pattern :
+       {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros, Pattern::ties}) {
     for (const std::uint16_t mask : {0x0000, 0xd7e8, 0xffff, 0x0001}) {
       Case c = ragged;
       c.pattern = pattern;
@@ -242,9 +244,21 @@ TEST(Nvfp4Codes, ThresholdsOfE2m1) {
   };
   const auto below = [](float v) { return std::nextafter(v, 0.0f); };
   const auto above = [](float v) { return std::nextafter(v, 9.0f); };
-  const Row rows[] = {{0.25f, 0},        {above(0.25f), 1}, {below(0.75f), 1}, {0.75f, 2},        {1.25f, 2},
-                      {above(1.25f), 3}, {below(1.75f), 3}, {1.75f, 4},        {2.5f, 4},         {above(2.5f), 5},
-                      {below(3.5f), 5},  {3.5f, 6},         {5, 6},            {above(5.0f), 7},  {6, 7}};
+  const Row rows[] = {{0.25f, 0},
+                      {above(0.25f), 1},
+                      {below(0.75f), 1},
+                      {0.75f, 2},
+                      {1.25f, 2},
+                      {above(1.25f), 3},
+                      {below(1.75f), 3},
+                      {1.75f, 4},
+                      {2.5f, 4},
+                      {above(2.5f), 5},
+                      {below(3.5f), 5},
+                      {3.5f, 6},
+                      {5, 6},
+                      {above(5.0f), 7},
+                      {6, 7}};
   for (const float sign : {1.0f, -1.0f}) {
     for (const Row& row : rows) {
       std::vector<float> x(16, 6);
@@ -381,8 +395,14 @@ std::vector<Case> dequantize_cases() {
   for (const Format type : {Format::f32, Format::bf16, Format::f16}) {
     for (const bool swizzled : {false, true}) {
       for (const float e4m3_max : {448.0f, 256.0f}) {
-        cases.push_back({.x_type = type, .splits = {4, 0, 66, 128}, .columns = 140, .rows_beyond = 2, .swizzled = swizzled,
-                         .e4m3_max = e4m3_max, .amax = {1, 2, 1e-4f, 3e5f}, .seed = cases.size()});
+        cases.push_back({.x_type = type,
+                         .splits = {4, 0, 66, 128},
+                         .columns = 140,
+                         .rows_beyond = 2,
+                         .swizzled = swizzled,
+                         .e4m3_max = e4m3_max,
+                         .amax = {1, 2, 1e-4f, 3e5f},
+                         .seed = cases.size()});
       }
     }
   }

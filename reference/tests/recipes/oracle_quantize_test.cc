@@ -102,12 +102,11 @@ TEST_P(RecordedQuantize, EveryByte) {
     EXPECT_EQ(want.shape, (std::vector<std::int64_t>{shape.shape, shape.shape + shape.rank})) << name;
   }
 
-  const std::pair<const char*, void (*)(const QuantizeProblem&, const QuantizeOutput&)> layers[] = {
-      {"scalar", scalar::quantize}, {"fast", quantize}};
+  const std::pair<const char*, void (*)(const QuantizeProblem&, const QuantizeOutput&)> layers[] = {{"scalar", scalar::quantize},
+                                                                                                    {"fast", quantize}};
   for (const auto& [layer, call] : layers) {
     std::map<std::string, std::vector<std::byte>> got;
-    for (const auto& [name, shape] : outputs)
-      got[name].assign(static_cast<std::size_t>(shape.bytes()), std::byte{0xA5});
+    for (const auto& [name, shape] : outputs) got[name].assign(static_cast<std::size_t>(shape.bytes()), std::byte{0xA5});
     QuantizeOutput output;
     output.rowwise_data = got["rowwise_data"].data();
     output.columnwise_data = got["columnwise_data"].data();
@@ -118,7 +117,8 @@ TEST_P(RecordedQuantize, EveryByte) {
     output.dbias = got["dbias"].data();
     call(problem, output);
     for (const auto& [name, want] : test.out) {
-      const std::size_t size = want.type == Format::e2m1 ? 1 : static_cast<std::size_t>(bits_of(want.type)) / 8;  // two codes a byte
+      const std::size_t size =
+          want.type == Format::e2m1 ? 1 : static_cast<std::size_t>(bits_of(want.type)) / 8;  // two codes a byte
       const std::vector<std::byte>& bytes = got.at(name);
       ASSERT_EQ(bytes.size(), want.bytes.size()) << layer << " " << name;
       std::vector<bool> compared(bytes.size() / size, true);

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstring>
 
-#include "reference/tests/recipes/fp8_case.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
+#include "reference/tests/recipes/fp8_case.h"
 
 namespace assay {
 namespace {
@@ -54,8 +54,8 @@ ASSAY_CLONES std::int64_t fast_pow2_mistakes(std::uint32_t begin, std::int32_t c
 TEST_P(ScaleFormula, PowersOfTwoForEveryPositiveAmax) {
   std::atomic<std::int64_t> fast_mistakes{0}, scalar_mistakes{0};
   parallel_for(0x7f80'0000 - 1, 1 << 22, [&](std::int64_t begin, std::int64_t end) {
-    fast_mistakes += fast_pow2_mistakes(static_cast<std::uint32_t>(begin + 1), static_cast<std::int32_t>(end - begin),
-                                        max(), emax());
+    fast_mistakes +=
+        fast_pow2_mistakes(static_cast<std::uint32_t>(begin + 1), static_cast<std::int32_t>(end - begin), max(), emax());
     std::int64_t wrong = 0;
     for (std::int64_t i = begin; i < end; ++i) {
       const auto bits = static_cast<std::uint32_t>(i + 1);
@@ -105,6 +105,7 @@ void PrintTo(const ScaleCase& c, std::ostream* out) { *out << c.what; }
 
 const float kE4m3Last = std::bit_cast<float>(0x03e0'0000u);  // the largest amax whose quotient with 448 overflows
 const float kE5m2Last = std::bit_cast<float>(0x0760'0000u);
+// clang-format off
 const ScaleCase kScaleCases[] = {
     {"zero", 0, 448, false, 0, kFltMax, 1},
     {"infinity", INFINITY, 448, false, 0, kFltMax, 1},
@@ -128,6 +129,7 @@ const ScaleCase kScaleCases[] = {
     {"448 is 1", 448, 448, true, 0, kFltMax, 1},
     {"just above 448 is a half", 448.00003f, 448, true, 0, kFltMax, 0.5f},
 };
+// clang-format on
 
 class ScaleSpecials : public ::testing::TestWithParam<ScaleCase> {};
 TEST_P(ScaleSpecials, BothLayers) {
@@ -152,21 +154,16 @@ TEST_P(PerTensor, BothLayersEqualTheSecondRoute) {
 
 std::vector<Case> per_tensor_cases() {
   const std::vector<std::pair<std::vector<std::int64_t>, std::int64_t>> shapes = {
-      {{1}, 1},   {{33}, 272},           {{127}, 96},         {{129}, 130}, {{1024}, 1},
-      {{3}, 512}, {{0, 1, 127, 0}, 144}, {{100, 300, 5}, 80}, {{}, 128},    {{0, 0}, 16},
-      {{7, 3}, 0}};
+      {{1}, 1},  {{33}, 272},  {{127}, 96}, {{129}, 130}, {{1024}, 1}, {{3}, 512}, {{0, 1, 127, 0}, 144}, {{100, 300, 5}, 80},
+      {{}, 128}, {{0, 0}, 16}, {{7, 3}, 0}};
   std::vector<Case> cases;
   std::uint64_t seed = 1;
   for (const auto& [splits, columns] : shapes) {
     for (const Format x_type : {Format::bf16, Format::f16, Format::f32}) {
-      for (const Pattern pattern :
-           {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros}) {
+      for (const Pattern pattern : {Pattern::uniform, Pattern::wide, Pattern::specials, Pattern::tiny, Pattern::zeros}) {
         Case c;
         c.recipe = seed % 4 == 0 ? Recipe::tensor_delayed : Recipe::tensor_current;
-        c.x = {.x_type = x_type,
-               .output = seed % 3 == 0 ? Format::e5m2 : Format::e4m3,
-               .splits = splits,
-               .columns = columns};
+        c.x = {.x_type = x_type, .output = seed % 3 == 0 ? Format::e5m2 : Format::e4m3, .splits = splits, .columns = columns};
         c.x.pattern = pattern;
         c.x.grouped = splits.size() != 1;
         c.x.rows_beyond = c.x.grouped && seed % 2 ? 2 : 0;

@@ -60,9 +60,9 @@ class Call {
   QuantizeOutput output;
 
  private:
-  static constexpr void* QuantizeOutput::*kPointers[] = {
-      &QuantizeOutput::rowwise_data, &QuantizeOutput::columnwise_data, &QuantizeOutput::rowwise_scale_inv,
-      &QuantizeOutput::columnwise_scale_inv, &QuantizeOutput::dbias};
+  static constexpr void* QuantizeOutput::*kPointers[] = {&QuantizeOutput::rowwise_data, &QuantizeOutput::columnwise_data,
+                                                         &QuantizeOutput::rowwise_scale_inv,
+                                                         &QuantizeOutput::columnwise_scale_inv, &QuantizeOutput::dbias};
   static constexpr std::size_t kRoom = 1 << 17;
   std::uint8_t* buffer(std::size_t i) { return memory_.data() + i * kRoom; }
 
@@ -100,9 +100,7 @@ struct ShapeCase {
   bool grouped;
   const char* want;  // rowwise and columnwise data, their scales, amax, columnwise amax, scale, dbias
 };
-void PrintTo(const ShapeCase& c, std::ostream* out) {
-  *out << name_of(c.recipe) << (c.grouped ? " grouped" : " single");
-}
+void PrintTo(const ShapeCase& c, std::ostream* out) { *out << name_of(c.recipe) << (c.grouped ? " grouped" : " single"); }
 
 class Shapes : public ::testing::TestWithParam<ShapeCase> {};
 TEST_P(Shapes, AsFixturesStoreThem) {
@@ -131,17 +129,15 @@ TEST(ShapesOfADirection, FollowTheConfiguration) {
     Call call(recipe);
     call.problem.config.columnwise = call.problem.config.dbias = false;
     const QuantizeShapes rowwise = quantize_outputs(call.problem);
-    EXPECT_EQ(rowwise.columnwise_data.rank + rowwise.columnwise_scale_inv.rank + rowwise.columnwise_amax.rank +
-                  rowwise.dbias.rank,
-              0);
+    EXPECT_EQ(
+        rowwise.columnwise_data.rank + rowwise.columnwise_scale_inv.rank + rowwise.columnwise_amax.rank + rowwise.dbias.rank, 0);
     EXPECT_EQ(rowwise.rowwise_data.rank, 2);
     call.problem.config.columnwise = true;
     call.problem.config.rowwise = false;
     const QuantizeShapes columnwise = quantize_outputs(call.problem);
     EXPECT_EQ(columnwise.rowwise_data.rank, 0);
     EXPECT_NE(columnwise.columnwise_data.rank, 0);
-    EXPECT_EQ(columnwise.rowwise_scale_inv.rank, recipe <= Recipe::tensor_delayed ? 1 : 0)
-        << "the one scale_inv serves both";
+    EXPECT_EQ(columnwise.rowwise_scale_inv.rank, recipe <= Recipe::tensor_delayed ? 1 : 0) << "the one scale_inv serves both";
   }
 }
 
@@ -237,8 +233,7 @@ Pointer shifted(Pointer pointer) {
   return reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
 }
 
-const std::int64_t kNegative[] = {32, -1, 96}, kTooMany[] = {32, 96, 33}, kOverflow[] = {160, INT64_MAX},
-                   kOdd[] = {31, 33};
+const std::int64_t kNegative[] = {32, -1, 96}, kTooMany[] = {32, 96, 33}, kOverflow[] = {160, INT64_MAX}, kOdd[] = {31, 33};
 
 class Refused : public ::testing::TestWithParam<Bad> {};
 
@@ -258,6 +253,7 @@ TEST_P(Refused, NamesTheArgumentAndWritesNothing) {
 
 constexpr Recipe kBlock = Recipe::block_1x128, kTensor = Recipe::tensor_current, kDelayed = Recipe::tensor_delayed;
 constexpr Recipe kMxfp8 = Recipe::mxfp8, kNvfp4 = Recipe::nvfp4;
+// clang-format off
 const Bad kBad[] = {
     {"unknown recipe", "recipe", kBlock, [](Call& c) { c.problem.config.recipe = static_cast<Recipe>(9); }},
     {"x of 8 bits", "x_type", kBlock, [](Call& c) { c.problem.x_type = Format::e4m3; }},
@@ -322,6 +318,7 @@ const Bad kBad[] = {
     {"misaligned scale", "output.scale", kTensor, [](Call& c) { c.output.scale = shifted(c.output.scale); }},
     {"misaligned dbias", "output.dbias", kMxfp8, [](Call& c) { c.output.dbias = shifted(c.output.dbias); }},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(Calls, Refused, ::testing::ValuesIn(kBad));
 
 // ---- Nothing to do

@@ -5,9 +5,9 @@
 #include "reference/support/parallel.h"
 
 #include <gtest/gtest.h>
-#include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <algorithm>
 #include <atomic>
@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "reference/types/error.h"
 #include "reference/support/float_mode.h"
+#include "reference/types/error.h"
 
 #if defined(__SANITIZE_THREAD__)
 // ThreadSanitizer stops a forked process that starts threads, unless told otherwise.
@@ -142,8 +142,7 @@ int status_of_child(const Body& body) {
     int status = 111;
     try {
       status = body();
-    } catch (...) {
-    }
+    } catch (...) {}
     _exit(status);
   }
   for (int waited = 0; waited < 2000; ++waited) {

@@ -12,9 +12,9 @@
 #include <mutex>
 #include <vector>
 
-#include "device/tests/linear/buffers.h"
 #include "device/support/error.h"
 #include "device/support/launch_check.h"
+#include "device/tests/linear/buffers.h"
 
 namespace assay::device_linear_suite {
 

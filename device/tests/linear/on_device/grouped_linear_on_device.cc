@@ -10,8 +10,8 @@
 #include <numeric>
 #include <string>
 
-#include "device/tests/linear/on_device/device_buffers.h"
 #include "device/linear/linear_kernels.h"
+#include "device/tests/linear/on_device/device_buffers.h"
 
 namespace assay::device_linear_suite {
 namespace {

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "device/tests/linear/on_device/device_buffers.h"
 #include "device/linear/linear_kernels.h"
 #include "device/quantize/quantize.h"
+#include "device/tests/linear/on_device/device_buffers.h"
 
 namespace assay::device_linear_suite {
 namespace {
@@ -60,10 +60,12 @@ TEST_P(Shared, MicrobatchesOfModulesOfAPool) {
       made.push_back(std::make_unique<CudaGraph>(body));
     };
     const auto module_of = [&](std::size_t i) -> GroupedLinear& { return *modules[i % 2]; };
-    for (const std::size_t i : {0, 1, 2, 3}) run([&, i] { place[i] = module_of(i).forward(b[i]->forward(), stream()).microbatch; });
+    for (const std::size_t i : {0, 1, 2, 3})
+      run([&, i] { place[i] = module_of(i).forward(b[i]->forward(), stream()).microbatch; });
     for (const std::size_t i : {1, 0, 3, 2}) run([&, i] { module_of(i).backward(b[i]->backward(place[i]), stream()); });
     for (const auto& graph : made) graph->replay();
-    for (std::size_t i = 0; i < 4; ++i) expect_right(*b[i], before[i], (graphs ? "in graphs, " : "eagerly, ") + std::to_string(i));
+    for (std::size_t i = 0; i < 4; ++i)
+      expect_right(*b[i], before[i], (graphs ? "in graphs, " : "eagerly, ") + std::to_string(i));
   }
 }
 
