@@ -51,6 +51,13 @@ refuse_unknown_verb() {
   exit 2
 }
 
+# options_in FILE: name and help of each option that a source adds, whatever lines and string literals these are cut into.
+options_in() {
+  { tr '\n' ' ' <"$1"; echo; } | sed 's/add_\(option\|flag\)/\n&/g; s/" \+"//g' |
+    sed -n 's/^add_\(option\|flag\)[a-z_]*( *"\([^"]*\)",[^"]*"\([^"]*\)".*/\2\t\3/p' |
+    while IFS=$'\t' read -r name text; do printf '  %-18s %s\n' "$name" "$text"; done
+}
+
 # help_of VERB ...: help builds nothing. The program's own where it is built, else what its sources say.
 help_of() {
   local text file
@@ -64,9 +71,11 @@ help_of() {
   file=$root/conformance/program/${1//-/_}.cc
   if [[ -e $file ]]; then
     echo
-    echo "Options of its own:"
-    sed -n 's/.*add_\(option\|flag\)[a-z_]*("\([^"]*\)",[^"]*"\([^"]*\)".*/\2\t\3/p' "$file" |
-      while IFS=$'\t' read -r name text; do printf '  %-18s %s\n' "$name" "$text"; done
+    echo "Options:"
+    options_in "$file"
+    local shared=$root/conformance/program/backend_options.h
+    if grep -q add_judge_options "$file"; then options_in "$shared"; fi
+    if grep -q add_backend_options "$file"; then options_in "$shared" | grep -e --backend; fi
   fi
   echo
   echo "The program is not built yet: after ./assay build, which takes a minute or two, it prints the whole page itself."

@@ -17,7 +17,7 @@ checkout() {
   cp "$source/assay" "$work/repo/"
   cp -r "$source/cmake/door" "$work/repo/cmake/"
   mkdir -p "$work/repo/conformance/program" "$work/repo/bench"
-  cp "$source"/conformance/program/*.cc "$work/repo/conformance/program/"
+  cp "$source"/conformance/program/*.cc "$source"/conformance/program/backend_options.h "$work/repo/conformance/program/"
   cp "$source/bench/run.sh" "$work/repo/bench/"
   echo "needed-package command bash" >"$work/repo/cmake/packages.txt"
   touch "$work/repo/CMakeLists.txt"
@@ -114,6 +114,13 @@ if (($# > 2)); then  # the verbs that the script knows are those of the program
   expect "the program lists its verbs" test "$(wc -l <"$work/verbs")" -ge 8
   call --help
   while read -r verb; do expect "--help names $verb" grep -q "^  $verb  *[A-Z]" "$work/out"; done <"$work/verbs"
+  # And every option of every verb, however its source is laid out.
+  for verb in run verify compute list repro scale-map doctor; do
+    "$3" "$verb" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | sed 's/.*--/--/' | grep -vE '^--(help|expect-by)$' >"$work/options"
+    call "$verb" --help
+    expect "help of $verb has options" test -s "$work/options"
+    while read -r option; do expect "help of $verb has $option" grep -qE -e "^  (-[a-z],)?$option " "$work/out"; done <"$work/options"
+  done
 fi
 
 # The first call sets up, the second does nothing, a newer source builds again.
