@@ -67,8 +67,8 @@ backend. A case line is one line of text from which a case is generated: an op a
 
 Tensors are row-major, without gaps, and begin at multiples of 256 bytes; e2m1 has two codes a byte,
 the lower column in the lower half. Scales are padded group by group, one group after the other.
-An output that is left out is not requested; all elements of the others are compared by bits, one NaN
-of f32, bf16 and f16 being as good as another, but for these, which must hold what they held before:
+An output that is left out is not requested. All elements of the others are compared by bits (in
+f32, bf16 and f16 every NaN equals every other), except these, which must be unchanged:
   rows of the groups   the rows beyond the sum of the splits
   without padding      the padding of scales, where scale_layout is compact; if swizzled it is 0
 A product whose order of summation is not known is compared by bounds (assay list --levels).
