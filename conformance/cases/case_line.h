@@ -69,7 +69,7 @@ std::vector<std::int64_t> zipf_splits(std::int64_t groups, std::int64_t rows, st
 enum class CheckKind { bits, order_free, bound };
 CheckKind check_kind(const CaseLine& line);
 
-// Whether D shows the unit that computes it (unit_probes.h).
+// Whether D shows the unit that computes it (generate/unit_probes.h).
 bool is_unit_probe(const CaseLine& line);
 
 // What changes between the replays of a captured call: `replay=16:data,splits,noop`.

@@ -1,5 +1,5 @@
 #pragma once
-// The tensor-core unit that a backend shows in a case with data=unit_probes (cases/unit_probes.h), whose D is the accumulator itself.
+// The tensor-core unit that a backend shows in a case with data=unit_probes (generate/unit_probes.h), whose D is the accumulator itself.
 
 #include <cstdint>
 #include <string>
