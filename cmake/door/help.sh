@@ -25,14 +25,19 @@ TEXT
   fi
 }
 
-# NAME, a tab, its line of help: from the program's own table.
+# The table of verbs in the program's source, a Verb{...} or {...} per line, whatever lines it is cut into.
+verb_table() {
+  { tr '\n' ' ' <"$root/conformance/program/main.cc"; echo; } 2>/dev/null | sed 's/{ *"/\n&/g; s/" \+"//g'
+}
+
+# NAME, a tab, its line of help.
 verbs() {
-  sed -n 's/^ *{"\([a-z-]*\)", "\(.*\)", add_.*/\1\t\2/p' "$root/conformance/program/main.cc" 2>/dev/null
-  sed -n 's/.*add_subcommand("\([a-z-]*\)", "\([^"]*\)").*/\1\t\2/p' "$root/conformance/program/main.cc" 2>/dev/null
+  verb_table | sed -n 's/^{ *"\([a-z-]*\)", "\([^"]*\)", add_[a-z_]*}.*/\1\t\2/p' | grep -v -e '^build	' -e '^check	'
+  verb_table | tr '\n' ' ' | sed 's/add_subcommand/\n&/g' | sed -n 's/^add_subcommand("\([a-z-]*\)", "\([^"]*\)").*/\1\t\2/p'
 }
 
 # Of `golden`, a name each.
-verbs_of_golden() { sed -n 's/.*Verb{"\([a-z-]*\)", .*add_golden_.*/\1/p' "$root/conformance/program/main.cc" 2>/dev/null; }
+verbs_of_golden() { verb_table | sed -n 's/^{ *"\([a-z-]*\)", .*add_golden_.*/\1/p'; }
 
 # refuse_unknown_verb VERB [WORD ...]: a slip in a fresh clone does not wait for a build that can only say so.
 refuse_unknown_verb() {

@@ -8,7 +8,7 @@
 namespace assay::conformance {
 namespace {
 
-constexpr const char* kRecipes[] = {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"};
+constexpr const char* kQuantizedAlone[] = {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"};
 const Axis kParts{"outputs=codes", "outputs=scale_inv", "outputs=scale", "outputs=amax", "outputs=dbias dbias=1"};
 const Axis kDirections{"direction=both", "direction=rowwise", "direction=columnwise"};
 
@@ -17,7 +17,7 @@ void parts_of_quantize(SeededLines& lines) {
   const std::vector<Axis> common{kDirections,    {"x_type=f32", "x_type=bf16", "x_type=f16"},  {"", "dbias=1"},
                                  {"", "noop=0"}, {"", "zero_sign=positive", "zero_sign=free"}, {"extra_rows=2", ""}};
   const Axis layout{"scale_layout=swizzled", ""}, square{"", "two_dimensional=1"}, codes{"", "otype=e5m2"};
-  for (const std::string recipe : kRecipes) {
+  for (const std::string recipe : kQuantizedAlone) {
     std::vector<Axis> axes{shape};
     if (recipe == "nvfp4") {  // what excludes most comes first
       axes.insert(axes.end(), {{"hadamard=1", "hadamard=1 sign_mask=45576", ""},
@@ -80,7 +80,7 @@ void parts_of_small_ops(SeededLines& lines) {
 // Each beside large lengths, with another direction from line to line; and in graphs whose data change.
 void long_parts(SeededLines& lines) {
   std::size_t turn = 0;
-  for (const char* recipe : kRecipes) {
+  for (const char* recipe : kQuantizedAlone) {
     for (const std::string& part : kParts) {
       const std::string prefix = std::string("quantize recipe=") + recipe + " " + part;
       if (!is_case_line(prefix + " R=16 K=16")) continue;

@@ -8,13 +8,13 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kLong[] = {2064, 2072, 2080, 4112};
+constexpr std::int64_t kThinLengths[] = {2064, 2072, 2080, 4112};
 constexpr std::int64_t kThin[] = {8, 1, 4, 7, 2, 3};
 
 // Turns through lengths that are long or thin.
 class Turn {
  public:
-  std::string long_one() { return show(kLong[long_++ % std::size(kLong)]); }
+  std::string long_one() { return show(kThinLengths[long_++ % std::size(kThinLengths)]); }
   std::string thin() { return show(kThin[thin_++ % std::size(kThin)]); }
   const char* of(const std::vector<const char*>& words) { return words[word_++ % words.size()]; }
 
