@@ -76,7 +76,7 @@ Words faulty(const char* fault, Words more = {}) {
 }
 
 const Call kCalls[] = {
-    {"run", {"run", "splits_to_offsets", "--profile", "smoke"}, 0, {"PASS run --profile smoke splits_to_offsets: backend reference", "16 passed, 0 failed"}, {}},
+    {"run", {"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference"}, 0, {"PASS run --profile smoke splits_to_offsets: backend reference", "16 passed, 0 failed"}, {}},
     {"run_sound_library", faulty("none"), 0, {"PASS run --profile smoke splits_to_offsets: backend faulty of ", "16 passed, 0 failed"}, {}},
     {"run_by_glob", {"run", "quantize/mxfp8/*", "--profile", "smoke"}, 0, {"quantize\n  mxfp8 "}, {}},
     {"run_fixture_by_name", {"run", "offsets", "--profile", "smoke"}, 0, {"splits_to_offsets_2d"}, {}},

@@ -44,7 +44,7 @@ json report_of(Words words, RunOptions options = {}, int code = 0) {
   return read_json(folder / "report.json");
 }
 
-const Words kSmoke{"run", "--profile", "smoke"};
+const Words kSmoke{"run", "--profile", "smoke", "--backend", "reference"};
 
 std::set<std::string> names_of(const json& report, const std::string& suite) {
   std::set<std::string> names;
