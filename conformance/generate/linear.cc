@@ -10,6 +10,34 @@
 
 namespace assay::conformance::inputs {
 
+namespace {
+
+// The weight cache of a forward step. It holds other weights than `w`, so that using it shows.
+void add_weight_cache(const CaseLine& line, std::int64_t groups, Case& result) {
+  const std::string recipe = line.text("recipe");
+  const std::int64_t N = line.integer("N");
+  const auto seed = static_cast<std::uint64_t>(line.integer("seed")) + 1;
+  OperandRequest cached;
+  cached.name = "w";
+  cached.type = format_of(line.text("otype"));
+  cached.scaled = true;
+  cached.recipe = recipe == "fp8_block" ? Recipe::block_128x128 : *recipe_named(recipe);
+  cached.splits.assign(static_cast<std::size_t>(groups), N);
+  cached.columns = line.integer("K");
+  cached.total_rows = groups * N;
+  cached.pattern.pattern = "uniform";
+  cached.pattern.seed = seed;
+  cached.pattern.role = Role::second;
+  cached.scale.seed = seed;
+  if (recipe == "mxfp8" || recipe == "nvfp4") {  // the order in which the layer keeps them
+    cached.scale_layout = ScaleLayout::swizzled;
+    result.attributes["scale_layout"] = std::string("swizzled");
+  }
+  add_operand(result, cached);
+}
+
+}  // namespace
+
 void generate_linear(const CaseLine& line, Case& result) {
   const std::string recipe = line.text("recipe"), data = line.text("data");
   const bool forward = line.op == "linear_forward", wgrad = line.op == "linear_wgrad";
@@ -77,25 +105,7 @@ void generate_linear(const CaseLine& line, Case& result) {
   if (forward && line.has("noop")) {
     require(recipe != "none", "noop", line.text("noop"), "to be given only with a recipe that quantizes weights");
     result.in["noop"] = floats_tensor({line.real("noop")});
-    // The cache holds other weights than `w`, so that using it shows.
-    OperandRequest cached;
-    cached.name = "w";
-    cached.type = format_of(line.text("otype"));
-    cached.scaled = true;
-    cached.recipe = recipe == "fp8_block" ? Recipe::block_128x128 : *recipe_named(recipe);
-    if (recipe == "mxfp8" || recipe == "nvfp4") cached.scale_layout = ScaleLayout::swizzled;  // as the layer keeps them
-    cached.splits.assign(static_cast<std::size_t>(groups), N);
-    cached.columns = K;
-    cached.total_rows = groups * N;
-    cached.pattern.pattern = "uniform";
-    cached.pattern.seed = seed + 1;
-    cached.pattern.role = Role::second;
-    cached.scale.seed = seed + 1;
-    if (recipe == "mxfp8" || recipe == "nvfp4") {  // the order in which the layer keeps them
-      cached.scale_layout = ScaleLayout::swizzled;
-      attributes["scale_layout"] = std::string("swizzled");
-    }
-    add_operand(result, cached);
+    add_weight_cache(line, groups, result);
   }
 }
 

@@ -220,6 +220,53 @@ void check_levels(const RunOptions& options, const std::vector<Level>& requireme
 
 std::string plural(std::size_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
 
+// What a claim needs to know of the selection.
+void fill(Claimed& claimed, const RunOptions& options, const RunSelection& selection, const ShardChoice& shard) {
+  claimed.profile = options.of_catalogue() ? options.profile : "";
+  claimed.whole_run = options.of_catalogue() && options.words.empty() && shard.total == 1;
+  claimed.sharded = shard.total > 1;
+  claimed.shard = selection.other_shards;
+  for (const CaseLine& each : selection.all) {
+    claimed.texts.push_back(to_text(each));
+    claimed.names.push_back(name_of(each));
+  }
+  for (const std::filesystem::path& file : golden_files()) claimed.fixtures.push_back(file.filename().string());
+}
+
+// The selection as reports and files of results give it.
+SelectionText text_of(const RunOptions& options, const RunSelection& selection, const ShardChoice& shard) {
+  const bool random = options.random > 0;
+  SelectionText text{random ? "" : options.profile,
+                     options.case_files,
+                     options.words,
+                     shard.text(),
+                     options.random,
+                     random ? options.seed : 0,
+                     options.algorithms,
+                     0,
+                     {},
+                     ""};
+  for (const std::string& each : options.try_axes) text.settings += " " + each;
+  text.cases = static_cast<std::int64_t>(selection.cases.size());
+  for (const std::filesystem::path& file : selection.files) text.fixtures.push_back(file.filename().string());
+  if (!options.json.empty() || !options.results.empty() || !options.resume.empty()) text.sha256 = digest_of(selection);
+  return text;
+}
+
+// What this run leaves out, so that a report of it says so.
+void note_not_judged(const RunOptions& options, const RunSelection& selection, const ShardChoice& shard, bool unnarrowed,
+                     const std::string& no_device, Report& report) {
+  if (selection.selected && report.cases().empty())
+    report.note_empty_shard(shard.text());  // other shards judge what was selected
+  if (unnarrowed && selection.files.empty()) {
+    report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
+  }
+  if (options.random <= 0 && options.backend.name != "device") {
+    report.not_tried("device cases",
+                     no_device.empty() ? "--backend device judges the CUDA implementation, where there is one" : no_device);
+  }
+}
+
 ExitCode run(const RunOptions& options, const std::string& no_device) {
   const ShardChoice shard = shard_of(options.shard);
   check_paths(options);
@@ -246,15 +293,7 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
       select_for_run(cases_of(options, report.subject().architecture), with_fixtures, options.words, shard);
   if (!is_there(options, selection)) return ExitCode::nothing_selected;
 
-  claimed.profile = options.of_catalogue() ? options.profile : "";
-  claimed.whole_run = unnarrowed && shard.total == 1;
-  claimed.sharded = shard.total > 1;
-  claimed.shard = selection.other_shards;
-  for (const CaseLine& each : selection.all) {
-    claimed.texts.push_back(to_text(each));
-    claimed.names.push_back(name_of(each));
-  }
-  for (const std::filesystem::path& file : golden_files()) claimed.fixtures.push_back(file.filename().string());
+  fill(claimed, options, selection, shard);
   for (const Level& each : claimed.requirements) {
     if (each.fixtures.empty() && required_by(each, claimed.texts, claimed.names).empty()) {
       std::vector<std::string_view> known;
@@ -264,20 +303,7 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
     }
   }
 
-  SelectionText text{random ? "" : options.profile,
-                     options.case_files,
-                     options.words,
-                     shard.text(),
-                     options.random,
-                     random ? options.seed : 0,
-                     options.algorithms,
-                     0,
-                     {},
-                     ""};
-  for (const std::string& each : options.try_axes) text.settings += " " + each;
-  text.cases = static_cast<std::int64_t>(selection.cases.size());
-  for (const std::filesystem::path& file : selection.files) text.fixtures.push_back(file.filename().string());
-  if (!options.json.empty() || !options.results.empty() || !options.resume.empty()) text.sha256 = digest_of(selection);
+  const SelectionText text = text_of(options, selection, shard);
   warn("assay: judging {}{}: {}, {}, {}\n", report.subject().text(), no_device.empty() ? "" : " (no device: " + no_device + ")",
        options.verb(), plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
   prepare_files(options, text, report);
@@ -291,15 +317,7 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   if (!interrupted() && unnarrowed) self_check(report, !options.quiet, shard.index, shard.total);
   close_backends(report);
   if (interrupted()) report.note_interrupted();
-  if (selection.selected && report.cases().empty())
-    report.note_empty_shard(shard.text());  // other shards judge what was selected
-  if (unnarrowed && selection.files.empty()) {
-    report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
-  }
-  if (!random && options.backend.name != "device") {
-    report.not_tried("device cases",
-                     no_device.empty() ? "--backend device judges the CUDA implementation, where there is one" : no_device);
-  }
+  note_not_judged(options, selection, shard, unnarrowed, no_device, report);
   Claims claims = claims_of(claimed, report.cases());
   if (baseline) compare_with(claims, claimed, options.baseline, *baseline, report.cases());
   report.set_claims(std::move(claims));

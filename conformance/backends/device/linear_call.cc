@@ -134,108 +134,132 @@ void* dbias_of(const Request& request, const Step& step) {
   return request.output("dbias", step.call.config.type, step.groups() * step.call.N);
 }
 
+// A forward step as it is run. With a skip flag the layer has a weight cache. It lives in the workspace: the inputs are what it
+// holds before the step, the outputs of the same names what it holds after it.
+struct ForwardRun {
+  device::LinearForwardCall call;
+  Splits splits;
+  std::int64_t rows_multiple = 0, own = 0;  // memory is that of any rows
+  bool cached = false;
+  device::LinearWeightsCall renewal;
+  TensorView data, scale, amax;
+  void *data_out = nullptr, *scale_out = nullptr, *amax_out = nullptr;
+  std::int64_t weight_rows = 0, cache_at = 0, renewal_at = 0;
+  ScaleShape shape;  // of compact scales, whose padding is left alone
+
+  explicit ForwardRun(const Splits& splits_of) : splits(splits_of) {}
+  void take_cache(const Request& request, const Step& step, const TensorView* noop);
+  device::QuantizedStorage storage(void* memory) const {
+    return device::quantized_storage(memory, call.config, device::LinearTensor::weight, weight_rows, call.rows.groups, call.K,
+                                     true, false);
+  }
+  void operator()(device::Stream stream, void* workspace, std::uint32_t* status) const;
+  device::QuantizedStorage renew(const device::LinearForwardCall& ready, device::Stream stream, void* workspace) const;
+  void copy_scales(const device::QuantizedStorage& cache, device::Stream stream) const;
+};
+
+void ForwardRun::take_cache(const Request& request, const Step& step, const TensorView* noop) {
+  const LinearRecipe recipe = call.config.recipe;
+  require(recipe != LinearRecipe::none, "in/noop", "given", "none with recipe none, which keeps no weights");
+  const bool swizzled = recipe == LinearRecipe::mxfp8 || recipe == LinearRecipe::nvfp4;
+  require((scale_layout_of(request) == ScaleLayout::swizzled) == swizzled, "attribute scale_layout",
+          request.text_or("scale_layout", "compact"), swizzled ? "swizzled: the order of the cached scales" : "compact");
+  const device::QuantizedBytes bytes = device::quantized_bytes(call.config, device::LinearTensor::weight, step.groups() * call.N,
+                                                               static_cast<int>(step.groups()), call.K, false);
+  data = request.input("w_rowwise_data");
+  scale = request.input("w_rowwise_scale_inv");
+  require(data.bytes == bytes.data, "in/w_rowwise_data", describe(data), std::to_string(bytes.data) + " bytes");
+  require(scale.bytes == bytes.scale_inv, "in/w_rowwise_scale_inv", describe(scale), std::to_string(bytes.scale_inv) + " bytes");
+  if (recipe == LinearRecipe::nvfp4) amax = request.input("w_rowwise_amax", Format::f32, step.groups());
+  data_out = request.output("w_rowwise_data", data.type, data.elements());
+  scale_out = request.output("w_rowwise_scale_inv", scale.type, scale.elements());
+  if (recipe == LinearRecipe::nvfp4) amax_out = request.output("w_rowwise_amax", Format::f32, step.groups());
+  static_cast<device::LinearCall&>(renewal) = call;
+  renewal.w = call.w;
+  renewal.w_scale = call.w_scale;
+  renewal.noop = floats(noop);
+  cached = true;
+}
+
+void ForwardRun::operator()(device::Stream stream, void* workspace, std::uint32_t* status) const {
+  device::LinearForwardCall ready = call;
+  splits.bind(ready.rows, status);
+  ready.rows_multiple = rows_multiple;
+  ready.status = status;
+  ready.workspace = part<void>(workspace, own);
+  device::QuantizedStorage cache;
+  if (cached) {
+    cache = renew(ready, stream, workspace);
+    ready.cache = &cache;
+  }
+  if (ready.y != nullptr) device::linear_forward(ready, stream);
+  if (data_out != nullptr) copy(data_out, cache.rowwise.data, data.bytes, stream);
+  if (amax_out != nullptr) copy(amax_out, cache.rowwise.amax, amax.bytes, stream);
+  if (scale_out != nullptr) copy_scales(cache, stream);
+}
+
+// The cache, filled from the inputs and renewed unless the flag says otherwise.
+device::QuantizedStorage ForwardRun::renew(const device::LinearForwardCall& ready, device::Stream stream, void* workspace) const {
+  device::QuantizedStorage cache = storage(part<void>(workspace, cache_at));
+  copy(cache.rowwise.data, data.data, data.bytes, stream);
+  copy(cache.rowwise.scale_inv, scale.data, scale.bytes, stream);
+  if (cache.rowwise.amax != nullptr) copy(cache.rowwise.amax, amax.data, amax.bytes, stream);
+  device::LinearWeightsCall renew = renewal;
+  renew.rows = ready.rows;
+  renew.status = ready.status;
+  renew.cache = cache;
+  renew.workspace = part<void>(workspace, renewal_at);
+  device::linear_quantize_weights(renew, stream);
+  return cache;
+}
+
+void ForwardRun::copy_scales(const device::QuantizedStorage& cache, device::Stream stream) const {
+  if (shape.columns == shape.used_columns) return copy(scale_out, cache.rowwise.scale_inv, scale.bytes, stream);
+  const auto pitch = static_cast<std::size_t>(shape.columns) * 4, width = static_cast<std::size_t>(shape.used_columns) * 4;
+  const auto rows = static_cast<std::size_t>(scale.bytes) / pitch;
+  if (width == 0 || rows == 0) return;
+  device::check_cuda(
+      cudaMemcpy2DAsync(scale_out, pitch, cache.rowwise.scale_inv, pitch, width, rows, cudaMemcpyDeviceToDevice, stream),
+      "copy cached scales");
+}
+
 DeviceCall forward_call(const Request& request, const GemmOptions& options) {
   Step step(request, "x");
-  device::LinearForwardCall call;
+  ForwardRun run(step.splits);
+  device::LinearForwardCall& call = run.call;
   step.choose_path(options, GemmLayout::TN, step.call.config.type);
   static_cast<device::LinearCall&>(call) = step.call;
-  const LinearRecipe recipe = call.config.recipe;
   call.x = request.input("x").data;
   call.w.data = request.input("w", call.config.type, step.weights()).data;
   if (const TensorView* bias = request.find_input("bias", call.config.type, step.groups() * call.N)) call.bias = bias->data;
   call.x_scale = step.scales(request, "x_scale");
   call.w_scale = step.scales(request, "w_scale");
-
-  // With a skip flag the layer has a weight cache. It lives in the workspace: the inputs are what it holds before the step,
-  // the outputs of the same names what it holds after it.
   const TensorView* noop = request.find_input("noop", Format::f32, 1);
   std::vector<std::string> outputs{"y"};
-  device::LinearWeightsCall renewal;
-  TensorView data, scale, amax;
-  std::int64_t cache_at = 0, renewal_at = 0;
-  void *data_out = nullptr, *scale_out = nullptr, *amax_out = nullptr;
   if (noop != nullptr) {
-    require(recipe != LinearRecipe::none, "in/noop", "given", "none with recipe none, which keeps no weights");
-    const bool swizzled = recipe == LinearRecipe::mxfp8 || recipe == LinearRecipe::nvfp4;
-    require((scale_layout_of(request) == ScaleLayout::swizzled) == swizzled, "attribute scale_layout",
-            request.text_or("scale_layout", "compact"), swizzled ? "swizzled: the order of the cached scales" : "compact");
-    const device::QuantizedBytes bytes = device::quantized_bytes(
-        call.config, device::LinearTensor::weight, step.groups() * call.N, static_cast<int>(step.groups()), call.K, false);
-    data = request.input("w_rowwise_data");
-    scale = request.input("w_rowwise_scale_inv");
-    require(data.bytes == bytes.data, "in/w_rowwise_data", describe(data), std::to_string(bytes.data) + " bytes");
-    require(scale.bytes == bytes.scale_inv, "in/w_rowwise_scale_inv", describe(scale),
-            std::to_string(bytes.scale_inv) + " bytes");
-    if (recipe == LinearRecipe::nvfp4) amax = request.input("w_rowwise_amax", Format::f32, step.groups());
+    run.take_cache(request, step, noop);
     outputs.insert(outputs.end(), {"w_rowwise_data", "w_rowwise_scale_inv", "w_rowwise_amax"});
-    data_out = request.output("w_rowwise_data", data.type, data.elements());
-    scale_out = request.output("w_rowwise_scale_inv", scale.type, scale.elements());
-    if (recipe == LinearRecipe::nvfp4) amax_out = request.output("w_rowwise_amax", Format::f32, step.groups());
-    static_cast<device::LinearCall&>(renewal) = call;
-    renewal.w = call.w;
-    renewal.w_scale = call.w_scale;
-    renewal.noop = floats(noop);
   }
   request.refuse_unknown();
   refuse_other_outputs(request, outputs);
   call.y = request.output("y", call.config.type, call.rows.capacity * call.N);
 
-  const std::int64_t weight_rows = step.groups() * call.N;
-  const auto storage = [=](void* memory) {
-    return device::quantized_storage(memory, call.config, device::LinearTensor::weight, weight_rows, call.rows.groups, call.K,
-                                     true, false);
-  };
-  if (noop != nullptr) {
-    renewal.cache = storage(later());
-    cache_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::weight, weight_rows,
-                                                              call.rows.groups, call.K, true, false));
-    renewal.workspace_bytes = device::linear_quantize_weights_workspace_bytes(renewal);
-    renewal_at = step.parts.add(renewal.workspace_bytes);
+  run.weight_rows = step.groups() * call.N;
+  if (run.cached) {
+    run.renewal.cache = run.storage(later());
+    run.cache_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::weight, run.weight_rows,
+                                                                  call.rows.groups, call.K, true, false));
+    run.renewal.workspace_bytes = device::linear_quantize_weights_workspace_bytes(run.renewal);
+    run.renewal_at = step.parts.add(run.renewal.workspace_bytes);
   }
-  const device::QuantizedStorage shape_only = storage(later());
-  call.cache = noop != nullptr ? &shape_only : nullptr;
+  const device::QuantizedStorage shape_only = run.storage(later());
+  call.cache = run.cached ? &shape_only : nullptr;
   call.workspace_bytes = device::linear_forward_workspace_bytes(call);
-  const std::int64_t own = step.parts.add(call.workspace_bytes);
-  const Splits splits = step.splits;
-  const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
-  const bool cached = noop != nullptr;
-  // Padding of compact scales is left alone.
-  const ScaleShape shape =
-      recipe == LinearRecipe::block ? scale_shape(Recipe::block_128x128, Direction::rowwise, call.N, call.K) : ScaleShape{};
-
-  return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            device::LinearForwardCall ready = call;
-            splits.bind(ready.rows, status);
-            ready.rows_multiple = rows_multiple;
-            ready.status = status;
-            ready.workspace = part<void>(workspace, own);
-            device::QuantizedStorage cache;
-            if (cached) {
-              cache = storage(part<void>(workspace, cache_at));
-              copy(cache.rowwise.data, data.data, data.bytes, stream);
-              copy(cache.rowwise.scale_inv, scale.data, scale.bytes, stream);
-              if (cache.rowwise.amax != nullptr) copy(cache.rowwise.amax, amax.data, amax.bytes, stream);
-              device::LinearWeightsCall renew = renewal;
-              renew.rows = ready.rows;
-              renew.status = status;
-              renew.cache = cache;
-              renew.workspace = part<void>(workspace, renewal_at);
-              device::linear_quantize_weights(renew, stream);
-              ready.cache = &cache;
-            }
-            if (ready.y != nullptr) device::linear_forward(ready, stream);
-            if (data_out != nullptr) copy(data_out, cache.rowwise.data, data.bytes, stream);
-            if (amax_out != nullptr) copy(amax_out, cache.rowwise.amax, amax.bytes, stream);
-            if (scale_out == nullptr) return;
-            if (shape.columns == shape.used_columns) return copy(scale_out, cache.rowwise.scale_inv, scale.bytes, stream);
-            const auto pitch = static_cast<std::size_t>(shape.columns) * 4,
-                       width = static_cast<std::size_t>(shape.used_columns) * 4;
-            const auto rows = static_cast<std::size_t>(scale.bytes) / pitch;
-            if (width == 0 || rows == 0) return;
-            device::check_cuda(cudaMemcpy2DAsync(scale_out, pitch, cache.rowwise.scale_inv, pitch, width, rows,
-                                                 cudaMemcpyDeviceToDevice, stream),
-                               "copy cached scales");
-          }};
+  run.own = step.parts.add(call.workspace_bytes);
+  run.rows_multiple = options.rows_multiple;
+  if (call.config.recipe == LinearRecipe::block)
+    run.shape = scale_shape(Recipe::block_128x128, Direction::rowwise, call.N, call.K);
+  return {step.parts.bytes(), run};
 }
 
 DeviceCall dgrad_call(const Request& request, const GemmOptions& options) {

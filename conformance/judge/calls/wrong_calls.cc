@@ -67,11 +67,28 @@ const assay_call& CallParts::call() {
   return base;
 }
 
-std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<std::int64_t>& algorithms) {
+namespace {
+
+// Collects wrong calls.
+class WrongCallList {
+ public:
+  explicit WrongCallList(const assay_call& right) : right(right) {}
+  void add_names(const std::vector<std::int64_t>& algorithms);
+  void add_parameters();
+  void add_inputs();
+  void add_outputs();
+  void add_workspace();
+
   std::vector<WrongCall> all;
-  const auto add = [&](const std::string& what, std::function<void(CallParts&)> change, bool reference_decides = false) {
+
+ private:
+  void add(const std::string& what, std::function<void(CallParts&)> change, bool reference_decides = false) {
     all.push_back({what, std::move(change), reference_decides});
-  };
+  }
+  const assay_call& right;
+};
+
+void WrongCallList::add_names(const std::vector<std::int64_t>& algorithms) {
   add("the unknown op 'no_such_op'", [](CallParts& parts) { parts.base.op = "no_such_op"; });
   add("the unknown parameter 'no_such_parameter'",
       [](CallParts& parts) { parts.parameters.push_back(integer_parameter("no_such_parameter", 1)); });
@@ -90,6 +107,9 @@ std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<st
       parts.outputs.back().name = "no_such_output";
     });
   }
+}
+
+void WrongCallList::add_parameters() {
   for (std::int32_t i = 0; i < right.parameter_count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::string name = right.parameters[i].name;
@@ -117,6 +137,9 @@ std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<st
           fmt::format("parameter {}=-3", name), [=](CallParts& parts) { parts.parameters[at].integer = -3; }, true);
     }
   }
+}
+
+void WrongCallList::add_inputs() {
   for (std::int32_t i = 0; i < right.input_count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::string name = fmt::format("input {}", right.inputs[i].name);
@@ -129,6 +152,9 @@ std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<st
     add(
         name + " of another type", [=](CallParts& parts) { parts.inputs[at].dtype = other_type(parts.inputs[at].dtype); }, true);
   }
+}
+
+void WrongCallList::add_outputs() {
   for (std::int32_t i = 0; i < right.output_count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::string name = fmt::format("output {}", right.outputs[i].name);
@@ -159,13 +185,27 @@ std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<st
           true);
     }
   }
+}
+
+void WrongCallList::add_workspace() {
   if (right.workspace_bytes > 0) {
     add("no workspace", [](CallParts& parts) {
       parts.base.workspace = nullptr;
       parts.base.workspace_bytes = 0;
     });
   }
-  return all;
+}
+
+}  // namespace
+
+std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<std::int64_t>& algorithms) {
+  WrongCallList list(right);
+  list.add_names(algorithms);
+  list.add_parameters();
+  list.add_inputs();
+  list.add_outputs();
+  list.add_workspace();
+  return std::move(list.all);
 }
 
 }  // namespace assay::conformance
