@@ -4,7 +4,7 @@ set(ASSAY_CUDA AUTO CACHE STRING "Build the CUDA half: AUTO, ON or OFF")
 set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(ASSAY_CUDA_ARCHITECTURES "" CACHE STRING "What device code is built for, as CMAKE_CUDA_ARCHITECTURES has it; empty: every architecture that the kernels run on")
 
-# Code for 100 runs on 10.3 too, and code for 120 on 12.1; devices to come translate the intermediate code of 120. A compiler that
+# Code for 100 runs on 10.3 too, and code for 120 on 12.1; future devices translate the intermediate code of 120. A compiler that
 # does not know 110 leaves it out. Nothing in device/ needs the instructions of one architecture alone; 90a is what was measured.
 function(assay_every_architecture compiler result)
   execute_process(COMMAND ${compiler} --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET)

@@ -1,4 +1,4 @@
-# One place for what every target needs.
+# Common settings of all targets.
 
 find_package(Threads REQUIRED)
 
@@ -35,7 +35,7 @@ function(assay_lean target)
 endfunction()
 
 # Precompiled headers save a third of the time of a first build, 184 s without them and 122 s with them on two cores. With our
-# ccache launcher every object of a second build in the same folder comes from the cache all the same; of other launchers that
+# ccache launcher every object of a second build in the same folder comes from the cache too; of other launchers that
 # is not known.
 if(CMAKE_CXX_COMPILER_LAUNCHER AND NOT ASSAY_LAUNCHER_KEEPS_PRECOMPILED)
   set(precompile OFF)

@@ -6,7 +6,7 @@
  *
  * and answers calls in the vocabulary of the fixtures: an op with named parameters, named input tensors and named output
  * tensors (`assay list --schema` prints them). Memory, streams, events, capture and replay are reached through the backend
- * too, so the harness runs on whatever the backend runs on. A host backend implements them in ten lines:
+ * too, so the harness runs on every device that a backend supports. A host backend implements them in ten lines:
  * conformance/backends/example/example_backend.c.
  *
  * 1. Every function
@@ -14,33 +14,33 @@
  *   - Returns to its caller. It does not print, abort or exit, throws no exception through this interface and does not
  *     longjmp out of a call.
  *   - A function that the backend does not implement is NULL where the comment says "optional"; the harness then reports
- *     what it could not ask. All others must be set.
+ *     what it could not check. All others must be set.
  *   - Sizes are in bytes, times in milliseconds, shapes row-major in elements as stored.
  *   - Tensor data are device pointers of the backend's own memory. Shapes and parameters are on the host. The contents of
  *     tensors, `splits` among them, may be read only on the device: in the order of the stream, when the call is carried out.
  *   - `execute` enqueues on the stream, does not wait for it, allocates nothing, and may be captured.
  *
  * 2. Wrong calls
- *   - What the host can see is wrong (an op, parameter, tensor, type, shape, size or algorithm that is unknown or does not
+ *   - The host can see the fault (an op, parameter, tensor, type, shape, size or algorithm that is unknown or does not
  *     fit): `execute` returns ASSAY_INVALID_ARGUMENT or ASSAY_NOT_SUPPORTED and enqueues nothing. All memory stays as it
  *     is, and the next call is not disturbed. The harness checks both.
- *   - What only the contents of tensors show: a negative split; splits whose sum exceeds the rows of the tensors; an offset
- *     that its type does not hold; rows that the op's packing does not take (an odd number where two codes share a byte).
- *     A backend that reads contents within the call (one on the host) refuses it as above, in `execute`, or in
- *     `graph_launch` where the call was captured. Any other returns ASSAY_OK there, and the next `synchronize` that waits
+ *   - Only the contents of tensors show the fault: a negative split; splits whose sum exceeds the rows of the tensors; an offset
+ *     that its type does not hold; rows that the op's packing does not allow (an odd number where two codes share a byte).
+ *     A backend that reads contents during the call (on the host) refuses the call as above, in `execute`, or in
+ *     `graph_launch` where the call was captured. Any other backend returns ASSAY_OK there, and the next `synchronize` that waits
  *     for the call returns ASSAY_INVALID_ARGUMENT or ASSAY_FAILED. `last_error` names the fault.
  *     Outputs and workspace of that call then hold anything. Inputs and all other memory are as they were, the fault is
  *     reported once, and the copies and calls that follow on any stream succeed. Case lines with `fault=` check this.
  *
  * 3. Where the calls come from
- *   - A plug-in and its calls have a process of their own, the worker; expected values are computed in another. The worker
+ *   - A plug-in and its calls run in a separate process, the worker; expected values are computed in another. The worker
  *     is a new program (spawned, not forked from a process with state) that loads the library with dlopen and carries many
- *     cases out. A plug-in is called on one thread, which is the main thread; it holds one context at a time. A built-in
- *     backend holds one context a thread. Each context is used by one thread at a time, though not always the same one.
+ *     cases out. A plug-in is called on the main thread only; it holds one context at a time. A built-in
+ *     backend holds one context per thread. Each context is used by one thread at a time, though not always the same one.
  *   - Time: a call that takes longer than the `--timeout` of the run (60 s unless given; 120 s for opening a device) is
  *     ended with its process. The case is then "unfinished".
- *   - End: where the process ends (a signal, exit, abort, an exception, longjmp), the case that was under way fails, and the
- *     next has a new process. Where several cases had run in it, the failing one is judged again alone.
+ *   - End: if the process ends (a signal, exit, abort, an exception, longjmp), the running case fails, and the
+ *     next gets a new process. If several cases had run in it, the failing one is judged again alone.
  *   - Threads: the library may start threads and keep them between calls. They may not touch the memory of a call that has
  *     been waited for. Child processes are ended with the worker.
  *   - Signals: all have their default action and none is blocked as the library is loaded; handlers of the library's own
@@ -53,14 +53,14 @@
  *     been waited for, must not be read or written after that, and has no alignment beyond 1. A plug-in may take three
  *     quarters of the memory that the machine had free.
  *   - Batches: several calls may come in one message and are then made one after another without a pause, questions
- *     (`workspace_bytes`, `supports`, `numerics`) among them. A call that fails ends its batch, but for what gives
- *     something back. Nothing follows from which calls come together.
+ *     (`workspace_bytes`, `supports`, `numerics`) among them. A call that fails ends its batch, except for calls that
+ *     release something. The grouping of calls has no meaning.
  *
- * 4. Growth. Within version 1 structures only grow at the end, past their padding. What is added means, at 0 or NULL, what
- *    held without it.
- *   - A structure with `struct_size` has that many bytes: whoever fills it in sets it, and the other side reads and writes
+ * 4. Growth. Within version 1 structures only grow at the end, past their padding. A new member that is 0 or NULL
+ *    means the behaviour without it.
+ *   - A structure with `struct_size` has that many bytes: the side that fills it in sets it, and the other side reads and writes
  *     nothing past it. A table may end after `execute`, as it did at first; what follows is optional.
- *   - Structures in arrays are as long as the backend has them: it states the sizes that it was compiled with in its table
+ *   - Structures in arrays have the backend's sizes: it states the sizes that it was compiled with in its table
  *     (`parameter_size` to `axis_size`). The harness cuts elements there or fills them up with zeros, so that `inputs[i]` is
  *     right in the backend's own code. Without these fields, elements have the sizes that version 1 first had.
  */
@@ -89,7 +89,7 @@ typedef ASSAY_ENUMERATION(assay_status){
     ASSAY_INVALID_ARGUMENT = 2, /* the call is wrong; `last_error` names the argument */
     ASSAY_OUT_OF_MEMORY = 3,
     ASSAY_TIMEOUT = 4,     /* from synchronize only: work is still pending */
-    ASSAY_DEVICE_LOST = 5, /* nothing further can be asked of this context */
+    ASSAY_DEVICE_LOST = 5, /* this context cannot be used any more */
     ASSAY_FAILED = 6       /* anything else */
 } assay_status;
 
@@ -117,7 +117,7 @@ typedef struct assay_tensor {
   int64_t bytes;
 } assay_tensor;
 
-/* One request. It and everything that it points to, but for tensor data, is valid during the call only. An output that is
+/* One request. It and everything that it points to, except tensor data, is valid during the call only. An output that is
  * absent is not requested. A parameter, input or output that the backend does not know is a reason for ASSAY_NOT_SUPPORTED,
  * never to be ignored: it may change the result. */
 typedef struct assay_call {
@@ -141,7 +141,7 @@ typedef struct assay_stream assay_stream;
 typedef struct assay_event assay_event;
 typedef struct assay_graph assay_graph;
 
-/* Texts end with a zero byte within their room, here and below. */
+/* Texts end with a zero byte within their arrays, here and below. */
 typedef struct assay_device_info {
   size_t struct_size;
   char name[128];        /* "NVIDIA H200", "AMD EPYC (host)" */
@@ -188,9 +188,9 @@ typedef struct assay_backend {
   /* Opens a context. `options` is what the user wrote after --backend-options, or "".
    * Errors: INVALID_ARGUMENT for options that it does not know; NOT_SUPPORTED where there is no device that it can use. */
   assay_status (*open)(const char* options, assay_context** context);
-  /* Gives back everything that the context holds; its streams and memory were given back before. */
+  /* Releases everything that the context holds; its streams and memory were released before. */
   void (*close)(assay_context* context);
-  /* Why the last call of this context failed, one line of UTF-8; valid until the next call. After an `open` that failed,
+  /* Why the last call of this context failed, one line of UTF-8; valid until the next call. After a failed `open`,
    * `context` is NULL. */
   const char* (*last_error)(assay_context* context);
   /* Fills in `info`, whose struct_size is set; everything else in it is zero. */
@@ -199,7 +199,7 @@ typedef struct assay_backend {
   /* `bytes` (0 or more) of device memory at a multiple of 256; the harness divides it among many tensors at such multiples.
    * Errors: OUT_OF_MEMORY. */
   assay_status (*allocate)(assay_context* context, int64_t bytes, void** data);
-  /* `data` is what `allocate` gave; no work that uses it is pending. */
+  /* `data` is a pointer that `allocate` returned; no work that uses it is pending. */
   void (*release)(assay_context* context, void* data);
   /* Copies of `bytes` bytes between host and device, and fills, in the order of the stream. They may return before they are
    * done: the host side must stay as it is until the stream has been waited for. */
@@ -211,7 +211,7 @@ typedef struct assay_backend {
   assay_status (*stream_create)(assay_context* context, assay_stream** stream);
   void (*stream_destroy)(assay_context* context, assay_stream* stream);
   /* Waits for all work of the stream, at most `timeout_ms` milliseconds (-1: without limit).
-   * Errors: TIMEOUT while work is pending; INVALID_ARGUMENT or FAILED for a call that it waited for whose contents are wrong
+   * Errors: TIMEOUT while work is pending; INVALID_ARGUMENT or FAILED if a call that it waited for has invalid contents
    * (2. above), once; DEVICE_LOST. */
   assay_status (*synchronize)(assay_context* context, assay_stream* stream, int64_t timeout_ms);
 
@@ -229,10 +229,10 @@ typedef struct assay_backend {
   assay_status (*graph_launch)(assay_context* context, assay_graph* graph, assay_stream* stream);
   void (*graph_destroy)(assay_context* context, assay_graph* graph);
 
-  /* Questions about a call to come, whose tensors are in place: a device backend need not read their contents, and none may
+  /* Questions about a later call; its tensors are in place: a device backend need not read their contents, and none may
    * write to them. The same holds for list_algorithms and workspace_bytes.
    * `supports`: OK, the call can be made. NOT_SUPPORTED, the path is declared absent, and last_error says why; the harness
-   * makes the call all the same and requires NOT_SUPPORTED with memory untouched. */
+   * still makes the call and requires NOT_SUPPORTED with memory untouched. */
   assay_status (*supports)(assay_context* context, const assay_call* call);
   /* Fills in `numerics`, whose struct_size is set, with -1 in its choices and empty texts otherwise. */
   assay_status (*numerics)(assay_context* context, const assay_call* call, assay_numerics* numerics);

@@ -25,7 +25,7 @@ TEXT
   fi
 }
 
-# The table of verbs in the program's source, a Verb{...} or {...} per line, whatever lines it is cut into.
+# The table of verbs in the program's source, a Verb{...} or {...} per line, however it is split into lines.
 verb_table() {
   { tr '\n' ' ' <"$root/conformance/program/main.cc"; echo; } 2>/dev/null | sed 's/{ *"/\n&/g; s/" \+"//g'
 }
@@ -56,7 +56,7 @@ refuse_unknown_verb() {
   exit 2
 }
 
-# options_in FILE: name and help of each option that a source adds, whatever lines and string literals these are cut into.
+# options_in FILE: name and help of each option that a source adds, however they are split into lines and string literals.
 options_in() {
   { tr '\n' ' ' <"$1"; echo; } | sed 's/add_\(option\|flag\)/\n&/g; s/" \+"//g' |
     sed -n 's/^add_\(option\|flag\)[a-z_]*( *"\([^"]*\)",[^"]*"\([^"]*\)".*/\2\t\3/p' |

@@ -13,7 +13,7 @@
 #include "conformance/worker/remote.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-// A backend that has not as much memory says so; the sanitizer must not end the process instead.
+// A backend without enough memory reports it; the sanitizer must not end the process instead.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 #endif
 

@@ -43,8 +43,8 @@ class BackendFault : public BackendError {
 
 std::string_view name_of(assay_status status);
 
-// Every function that backend.h does not call optional is there; groups of optional ones come whole or not at all; the sizes that
-// it states are possible. What is wrong with the table, "leaves out the required function open", or empty.
+// Checks that all required functions are there, groups of optional ones are complete or absent, and the sizes that
+// it states are possible. Returns the fault of the table, "leaves out the required function open", or empty.
 std::string fault_of(const assay_backend& table);
 
 class CallSequence;
@@ -60,14 +60,14 @@ std::vector<const assay_backend*> built_in_backends();
 constexpr std::int64_t kCallLimit = 60'000;
 
 // A shared library, and the built-in backends on devices, are loaded in a process of their own (conformance/worker/): the table
-// below then sends each call there. No call takes longer than its limit, whatever the backend does: the process is ended then,
+// below then sends each call there. No call takes longer than its limit: if it would, the process is ended,
 // and the call throws BackendFault, as it does where the process ends or breaks a rule. Functions that only release something
 // do not throw; settle() does.
 class Backend {
  public:
-  // `name` is a built-in backend or the path of a shared library; `limit_ms` is what a call may take. Errors: BackendError
+  // `name` is a built-in backend or the path of a shared library; `limit_ms` is the time limit of a call. Errors: BackendError
   // with ASSAY_FAILED for a library that does not load, lacks the entry point, speaks another version or leaves a required
-  // function out; whatever `open` says; BackendFault.
+  // function out; the error of `open`; BackendFault.
   explicit Backend(const std::string& name, const std::string& options = "", std::int64_t limit_ms = kCallLimit);
   // A backend that is linked in, called in this process. `table` must live as long as this. Errors: as above.
   explicit Backend(const assay_backend& table, const std::string& options = "");
@@ -87,8 +87,8 @@ class Backend {
   void set_axis(const std::string& name, const std::string& value);
   bool can_capture() const { return table_->capture_begin != nullptr; }
 
-  // A call of this context has not finished in time: what it does is not known, and all that may wait for it (copies,
-  // release, streams, graphs, close) may wait for ever. From here on the harness calls none of that: memory, streams and
+  // A call of this context has not finished in time: its state is unknown, and everything that may wait for it (copies,
+  // release, streams, graphs, close) may wait for ever. From then on the harness calls none of these: memory, streams and
   // context are abandoned.
   void give_up();
   // The context cannot serve another case: it was abandoned, its process has ended, its device is lost.
@@ -107,7 +107,7 @@ class Backend {
   // Waits for the stream, at once or with the next release, without errors: before memory that enqueued work may use, or the
   // stream, is released. Null: nothing to wait for.
   void drain(assay_stream* stream);
-  // Memory of this process that copy_to_host reaches with the fewest copies, at least `bytes` of it, or null; the same for all who
+  // Memory of this process that copy_to_host reaches with the fewest copies, at least `bytes` of it, or null; the same for all
   // callers. A backend in a worker may write there at any time.
   std::byte* area(std::size_t bytes);
   // How a backend's process ended, if it ended by itself: "ended by signal 11 (SIGSEGV)"; empty for all others.

@@ -24,7 +24,7 @@ const assay_backend* device_backend();
 // Grouped GEMM in integers on CUDA cores, with any known architecture's arithmetic, and nothing else.
 const assay_backend* emulated_backend();
 // The vendor library's grouped GEMM as it is. Options: "assume_plan=13.10"; "unaligned=on": calls whose rows are
-// not multiples of 16 bytes are made all the same.
+// not multiples of 16 bytes are still made.
 const assay_backend* cublaslt_backend();
 
 // A description of the cuBLASLt that would be used: its file and version, then what it lacks on this machine's device (or on

@@ -25,7 +25,7 @@ inline constexpr ArraySizes kSizesHere{sizeof(assay_parameter), sizeof(assay_ten
 
 // The fault of the size of a table, or of the sizes that it states; or empty. Reads nothing past its end.
 std::string fault_in_sizes(const assay_backend& table);
-// The table as this build knows it: what lies past its end is 0, but for array sizes, which are then kFirstSizes. `table` has no
+// The table as this build knows it: members past its end are 0, except array sizes, which are then kFirstSizes. `table` has no
 // fault.
 assay_backend known_table(const assay_backend& table);
 inline ArraySizes sizes_of(const assay_backend& known) {

@@ -1,4 +1,4 @@
-// Claims success for everything and writes nothing: what the suite must never take for a pass.
+// Claims success for everything and writes nothing: the suite must never count it as a pass.
 
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/host_backend.h"

@@ -73,7 +73,7 @@ void require_codes(const CaseLine& line) {
   }
 }
 
-// That the recipe has the output which `outputs` asks for alone.
+// Checks that the recipe has the output that `outputs` requests alone.
 void require_part_of_quantize(const CaseLine& line) {
   const std::string part = line.text("outputs"), recipe = line.text("recipe");
   if (part == "scale") require(recipe == "tensor_current", "outputs", part, "a recipe that makes a scale: tensor_current");

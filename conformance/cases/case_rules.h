@@ -4,7 +4,7 @@
 
 namespace assay::conformance {
 
-// Rules between keys that the table of keys does not hold. Errors (InvalidArgument): the first that the case breaks.
+// Rules between keys that are not in the table of keys. Errors (InvalidArgument): the first that the case breaks.
 void require_consistent(const CaseLine& line);
 
 }  // namespace assay::conformance

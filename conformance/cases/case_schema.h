@@ -24,8 +24,8 @@ enum class ValueKind {
 struct KeySchema {
   std::string_view key;
   ValueKind kind;
-  // What holds when the key is left out. "required": it may not be. "none": nothing does. "DEFAULT; key=value: OTHER; ..."
-  // when it follows from another key, the first condition that holds being taken.
+  // The default. "required": the key must be given. "none": there is no value. "DEFAULT; key=value: OTHER; ..."
+  // when it depends on another key; the first condition that holds applies.
   std::string_view fallback;
   std::string_view allowed;    // choice: the words, separated by spaces
   std::string_view only_with;  // "key=a|b; key=c": the key may differ from its default only then; empty: always

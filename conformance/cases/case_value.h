@@ -12,7 +12,7 @@
 
 namespace assay::conformance {
 
-// The number that the whole text is; nothing if it is none.
+// The number that the whole text represents; nothing if it is not a number.
 template <class Number>
 std::optional<Number> number(std::string_view text) {
   Number value{};
@@ -21,7 +21,7 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
-// Errors (InvalidArgument, here and below): the text is no such value; the message names `argument`.
+// Errors (InvalidArgument, here and below): the text is not such a value; the message names `argument`.
 std::int64_t integer_of(std::string_view argument, std::string_view text, std::int64_t minimum);
 
 // A factor of a product or a flag, which may be infinite or NaN: those have one spelling each.

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 
-# Group, how its lines are recognised, what only they are there for. The first that fits takes a case.
+# Group, how its lines are recognised, their purpose. A case belongs to the first group that fits.
 GROUPS = [
     ("self-check", lambda case, line: case["suite"] == "self-check", "that the harness finds planted faults here and today"),
     ("fixtures", lambda case, line: case["suite"] != "generated", "recorded bits of other implementations"),

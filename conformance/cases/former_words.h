@@ -1,7 +1,7 @@
 #pragma once
 // Words of case lines that have a new name: one table of keys and of values.
 //
-// The former words still read: they parse to the same case. They also stay where other programs hold them:
+// The former words remain valid: they parse to the same case. They also stay where other programs hold them:
 // - attributes of the C interface and of fixture files (golden/schema.md): backends read them, and fixtures are sealed;
 // - names of cases and digests of selections: recorded results and baselines are matched by them.
 

@@ -3,15 +3,15 @@
 //
 //   scenario recipe=fp8_block steps=forward/dgrad,wgrad modules=2 order=interleaved splits=128,0,256 N=136 K=144 replay=16:data,splits
 //
-// `steps` are the calls of a layer in their order; a slash ends a graph. A step is a call that a line of its own could ask for:
+// `steps` are the calls of a layer in their order; a slash ends a graph. A step is a call that a separate line could request:
 //
 //   quantize, weights, gradients   op quantize on x, on w (block: 128x128, nvfp4: 16x16) and on dy
 //   forward, dgrad, wgrad          the linear ops
 //   TN, NN, NT                     grouped_gemm on operands of the recipe's kind (none: bf16 or f16)
 //
 // A repeated step belongs to the next microbatch: it has its own x, dy and splits, and the layer's w, bias and skip
-// flag. Gradients that accumulate go on from the microbatch before, and so does the cache of forward with a skip flag; from
-// one replay to the next it is what the replay before left.
+// flag. Accumulated gradients continue from the previous microbatch, and so does the cache of forward with a skip flag; from
+// one replay to the next it keeps what the previous replay left.
 // Tensors of the same name within a layer and microbatch are one piece of memory. Two layers share none.
 
 #include <cstdint>
@@ -44,8 +44,8 @@ enum class ScenarioOrder {
   streams,      // each module on a stream of its own, all at once
 };
 enum class ScenarioWorkspace {
-  own,     // one a call, filled with poison before each replay
-  kept,    // one a call, as the replay before left it
+  own,     // one per call, filled with poison before each replay
+  kept,    // one per call, as the previous replay left it
   shared,  // one for all calls of a module, as the call before left it
 };
 

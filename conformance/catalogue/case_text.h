@@ -38,7 +38,7 @@ struct CaseText {
 
 enum class Marks { required, optional };  // optional: a text without marks is one section, [smoke], which every profile takes
 
-// Errors: CaseTextError, which names `source`, for a line that is no case, a mark that is unknown, repeated or out of order, a
+// Errors: CaseTextError, which names `source`, for a line that is not a case, a mark that is unknown, repeated or out of order, a
 // case above the first mark, and a text without cases.
 CaseText parse_case_text(std::string_view text, std::string_view source, Marks marks);
 

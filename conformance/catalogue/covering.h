@@ -1,5 +1,5 @@
 #pragma once
-// Pairwise covering: few lines in which any two values of two different axes meet, where they may.
+// Pairwise covering: few lines that combine any two values of two different axes, where allowed.
 
 #include <cstdint>
 #include <string>
@@ -30,8 +30,8 @@ class SeededLines {
  public:
   explicit SeededLines(int first_seed) : seed_(first_seed) {}
   void add(const std::string& text);
-  // Lines "PREFIX word ..." in which every word of every axis is met that goes with the prefix: in each as many new words as go
-  // together. Where no new one does, "" if the axis has it, else another in each line. The first axis makes a line.
+  // Lines "PREFIX word ..." that cover every word of every axis that fits the prefix: each takes as many new words as fit
+  // together. If no new word fits, it takes "" if the axis has it, else another word. The first axis makes a line.
   void add_each(const std::string& prefix, const std::vector<Axis>& axes);
   std::vector<CaseLine> take() { return std::move(made_); }
 

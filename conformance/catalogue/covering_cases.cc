@@ -125,7 +125,7 @@ void quantize_lines(int round, int seed, const CoveringLimits& limits, std::vect
     if (axes != delayed) append(lines, covering_lines("quantize", with({rest(kValueData, kStandardValueData), shape, extra}), seed + 4600, limits));
     append(lines, covering_lines("quantize", with({zeros, {"zero_sign=positive", "zero_sign=free"}, shape, extra}), seed + 4700, limits));
     append(lines, covering_lines("quantize splits=4x0 K=48", with({extra}), seed + 4800, limits));
-    // Nothing is written, whatever else is an option, an input or an output.
+    // Nothing is written, regardless of all other options, inputs and outputs.
     append(lines, covering_lines("quantize noop=1 splits=16,32 K=48", axes, seed + 4850, limits));
   }
   append(lines, covering_lines("quantize data=adversarial_eps eps=0.0078125",

@@ -18,7 +18,7 @@ bool makes_sense(const std::string& text) {
   return true;
 }
 
-// Few lines in which every value of every axis occurs once, with `shapes` in turn. What the prefix does not allow is left out.
+// Few lines in which every value of every axis occurs once, cycling through `shapes`. Disallowed values are left out.
 void add_each_value(const std::string& prefix, const Axis& shapes, const std::vector<Axis>& axes, int seed,
                     std::vector<CaseLine>& lines) {
   std::vector<Axis> open = axes;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kLarge = 1024, kManyGroups = 64;
 
-// A length and a line's words in which it alone is large; all fit every recipe.
+// A length, and the words of a line in which only this length is large; all fit every recipe.
 struct Length {
   const char *name, *words;
 };
@@ -76,7 +76,7 @@ std::string factors(const char* key, std::int64_t groups, int turn) {
   return text;
 }
 
-// Whether the line has the option, with this value or, where values are numbers of no fixed choice, with any.
+// Whether the line has the option, with this value or, if its values are arbitrary numbers, with any value.
 bool has_word(const CaseLine& line, std::string_view word) {
   const std::string key(word.substr(0, word.find('='))), value(word.substr(word.find('=') + 1, word.find(' ') - word.find('=') - 1));
   if (!knows(line, key)) return false;

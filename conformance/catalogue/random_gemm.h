@@ -10,7 +10,7 @@
 
 namespace assay::conformance {
 
-// The case number `index` of the sequence that `seed` names; the same everywhere. `architecture`: "sm90" and older: the
+// The case number `index` of the sequence for `seed`; the same on every machine. `architecture`: "sm90" and older: the
 // kinds that it has, with its arithmetic; "sm100" and newer likewise; another text: all kinds with their usual arithmetic.
 //
 // 1 to 64 groups, some of them empty; N and K to 8192; 1 to 32768 rows; at most 1.3e10 products and 1.4e9 on average.

@@ -126,7 +126,7 @@ class Remaining {
   std::vector<CaseLine> made_;
 };
 
-// The lengths 1 to 128 of which a fact is not met.
+// The lengths from 1 to 128 whose fact is not met.
 std::vector<std::int64_t> unmet(const Remaining& remaining, const std::string& of, const char* length, std::int64_t step) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t each = step; each <= kTile; each += step) {

@@ -1,6 +1,6 @@
 // The part of the catalogue in which scales are negative. No recipe makes such a scale, but scales are inputs of products, of
-// dequantization and of delayed scaling, and their arithmetic has signs: what compares magnitudes, takes logarithms or looks at
-// exponents alone goes wrong.
+// dequantization and of delayed scaling, and their arithmetic has signs: kernels that compare magnitudes, take logarithms or read
+// exponents alone give wrong results.
 
 #include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"

@@ -36,7 +36,7 @@ ScaleFindings scale_findings(const Request& request, const Tensor& got, const Te
     if (scales.rows.empty() || scales.columns.empty()) return {};
     return find_wrong_scales(view, numbers, scales, problem.layout, Elements(got), Elements(want));
   } catch (const std::exception&) {
-    return {};  // without a hint the failure is reported all the same
+    return {};  // the failure is then reported without a hint
   }
 }
 

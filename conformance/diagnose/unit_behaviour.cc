@@ -140,7 +140,7 @@ std::string behaviour_of(const Request& request, const Tensor& got, std::string_
         }
       }
     }
-  } catch (const std::exception&) {  // without this line the failure is reported all the same
+  } catch (const std::exception&) {  // the failure is then reported without this line
   }
   return "";
 }

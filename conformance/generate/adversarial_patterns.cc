@@ -41,7 +41,7 @@ std::uint32_t adversarial_eps(const Source& s, std::int64_t row, std::int64_t co
   return compose(s.fields, w[1] >> 31, w[0] >> 24, exponent + 23 - 8 - 2);  // below eps / 4
 }
 
-// NVFP4 4over6: the two errors of every block and tile are equal but for the rounding of their sums, so that the order of
+// NVFP4 4over6: the two errors of every block and tile are equal except for the rounding of their sums, so that the order of
 // additions decides, and the rule for equal errors where nothing is rounded (bf16, f16). With u the unit of a tile, which its
 // scale for 6 decodes to, and 1.5 u for 4: x between 0.5 u and 0.75 u, or 0.75 u and u, lies as far from a code of the one as
 // its mirror image in that interval from a code of the other. Below u / 16 both errors are x; 6 u, which every row and column

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers put together from integers: sign, significand and exponent go in, the bits of a format come out. Nothing is
+// Numbers composed from integers: the input is sign, significand and exponent, the output the bits of a format. Nothing is
 // computed in floating point, so generated inputs cannot depend on a compiler, a rounding mode or a math library.
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline FormatFields fields_of(Format format) {
 
 constexpr std::uint32_t sign_bit(const FormatFields& fields) { return std::uint32_t{1} << (fields.bits - 1); }
 
-// (-1)^negative * significand * 2^exponent, cut toward zero to the format; past the largest finite value it is that.
+// (-1)^negative * significand * 2^exponent, cut toward zero to the format; past the largest finite value: that value.
 // Exact whenever the value is representable.
 inline std::uint32_t compose(const FormatFields& fields, bool negative, std::uint32_t significand, int exponent) {
   const std::uint32_t sign = negative ? sign_bit(fields) : 0;
@@ -44,7 +44,7 @@ inline std::uint32_t compose(const FormatFields& fields, bool negative, std::uin
   const int leading = exponent + static_cast<int>(std::bit_width(significand)) - 1;
   const int binade = std::max(leading, smallest);
   if (binade + fields.bias > 2 * fields.bias + 1) return sign | fields.top;
-  const int shift = binade - fields.mantissa - exponent;  // how many low bits the format has no room for
+  const int shift = binade - fields.mantissa - exponent;  // how many low bits the format cannot hold
   const std::uint32_t kept = shift >= 32 ? 0 : shift >= 0 ? significand >> shift : significand << -shift;
   const std::uint32_t code = (static_cast<std::uint32_t>(binade - smallest) << fields.mantissa) + kept;
   return sign | std::min(code, fields.top);

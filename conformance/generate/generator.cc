@@ -21,7 +21,7 @@ std::uint32_t largest_code(Format type) {
   }
 }
 
-// Rows beyond the splits are the last elements of every operand that the splits divide, in whatever order it is stored.
+// Rows beyond the splits are the last elements of every operand that the splits divide, in any storage order.
 void enlarge_rows_beyond(const CaseLine& line, Case& result) {
   const std::int64_t extra = line.integer("extra_rows"), rows = inputs::sum_of(line.splits()) + extra;
   for (auto& [name, tensor] : result.in) {

@@ -28,7 +28,7 @@ Product product_of(const CaseLine& line) {
   return product;
 }
 
-// A grouped GEMM on the way from its line to its tensors.
+// A grouped GEMM whose tensors are being made from its line.
 struct GroupedGemmMaker {
   const CaseLine& line;
   Case& result;
@@ -145,7 +145,7 @@ void GroupedGemmMaker::add(const std::string& name, std::int64_t columns, bool w
                 : kind == "fp8_per_tensor"                          ? Recipe::tensor_current
                 : weights && line.text("weight_block") == "128x128" ? Recipe::block_128x128
                                                                     : Recipe::block_1x128;
-  // Rows that are summed over are read in the columnwise storage, but by FP8 per-tensor products of sm100 on, which
+  // Rows that are summed over are read in the columnwise storage, except by FP8 per-tensor products from sm100 on, which
   // take any storage.
   const bool any_storage = kind == "fp8_per_tensor" && line.text("arch").size() > 4;
   each.columnwise = scaled && contract_rows && !any_storage;

@@ -24,7 +24,7 @@ struct OperandRequest {
   ScaleLayout scale_layout = ScaleLayout::compact;
   PatternRequest pattern;  // pattern, role, contraction ...
   ScaleRequest scale;
-  bool even_amax = false;  // nvfp4: an amax that leaves a power of two of the factor of D, whatever the association
+  bool even_amax = false;  // nvfp4: an amax that makes the factor of D a power of two, in any association
 };
 
 void add_operand(Case& result, const OperandRequest& operand);

@@ -68,7 +68,7 @@ std::uint32_t sprinkled(const Source& s, std::int64_t row, std::int64_t column, 
 std::uint32_t specials(const Source& s, std::int64_t row, std::int64_t column) { return sprinkled(s, row, column, true); }
 std::uint32_t nans(const Source& s, std::int64_t row, std::int64_t column) { return sprinkled(s, row, column, false); }
 
-// The first region holds every kind of special value, whatever its size and the seed; the others are those of specials.
+// The first region holds every kind of special value, for any size and seed; the other regions are those of specials.
 std::uint32_t every_special(const Source& s, std::int64_t row, std::int64_t column) {
   if (s.request.role == Role::value && (row >= 32 || column >= 64)) return specials(s, row, column);
   return first_specials(s, row, column);
@@ -81,7 +81,7 @@ std::uint32_t midpoint(const Source& s, std::int64_t row, std::int64_t column, b
   const FormatFields& t = s.target;
   const std::uint32_t largest = t.bits == 4 ? 3 : (2u << t.mantissa) - (t.mantissa == 3 ? 2 : 1);  // 3, 14 or 7: significand
   const int largest_exponent = t.bits == 4 ? 1 : t.mantissa == 3 ? 5 : 13;                         // 6, 448 or 57344
-  // Peaks lie at 1.75 (1.5) but for f16, whose exponents end too early for the small ties.
+  // Peaks lie at 1.75 (1.5) except for f16, whose exponents end too early for the small ties.
   const int wanted = s.request.type == Format::f16 ? 0 : t.bits == 4 ? -2 : t.mantissa == 3 ? -8 : -15;
   const int vary = s.request.one_scale || s.request.type == Format::f16 ? 0 : static_cast<int>(s.grid(-1, column / 128) % 5);
   const int scale = wanted + vary;
@@ -149,7 +149,7 @@ std::uint32_t clustered(const Source& s, std::int64_t row, std::int64_t column) 
   return compose(s.fields, negative, 0x80'0000 | w[0] >> 9, exponent - 23);
 }
 
-// Codes in turn. Inputs of quantize have every code, NaN and infinity too (f32: the upper half in turn, the lower random);
+// Codes in sequence. Inputs of quantize have every code, NaN and infinity too (f32: the upper half in order, the lower random);
 // operands of a product have the finite ones.
 std::uint32_t every_code(const Source& s, std::int64_t row, std::int64_t column) {
   const FormatFields& f = s.fields;

@@ -1,6 +1,6 @@
 #pragma once
 // Data patterns by name. Each is a function of (seed, tensor, row, column): of nothing else, so that the same element has
-// the same value whatever the groups are and in whatever order elements are made.
+// the same value for any groups and any order of generation.
 
 #include <cstdint>
 #include <functional>
@@ -46,7 +46,7 @@ struct PatternRequest {
   int amplitude = 1;            // integers, wide_sums: largest magnitude
   std::int64_t period = 0;      // wide_sums: an anchor at the start of each so many k; 0: one for the whole sum
   int anchor = 0;               // wide_sums: log2 of the anchor
-  bool cancel = false;          // wide_sums: a second anchor takes the first away again at the end of the period
+  bool cancel = false;          // wide_sums: a second anchor cancels the first at the end of the period
   bool ends = false;            // wide_sums: of the first and the last period nothing but the first and the last anchor
 };
 

@@ -31,7 +31,7 @@ CaseLine rotated(const CaseLine& line, std::string_view key, std::int64_t by) {
   return with(line, key, splits_text(splits));
 }
 
-// The same of numbers, where there is one a group and they are therefore an input: alpha and beta.
+// The same for numbers, if there is one per group, so that they are an input: alpha and beta.
 CaseLine turned(const CaseLine& line, std::string_view key, std::int64_t by) {
   const std::string text = line.text(key);
   std::vector<std::string_view> values = words_of(text, ',');

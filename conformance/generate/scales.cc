@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kScalePoison = 0x7FC0'DEAD;
 
-// Codes of ScaleKind::specials in turns of eight. E8M0 has only a NaN; E4M3 has no infinity, and a sign that products do
+// Codes of ScaleKind::specials in cycles of eight. E8M0 has only a NaN; E4M3 has no infinity, and a sign that products do
 // not read.
 std::uint32_t special_code(Format type, std::int64_t turn, std::uint32_t plain) {
   const std::uint32_t e8m0[] = {plain, 0xFF, plain, 0xFE, plain, 0x00, plain, 0x01};

@@ -15,7 +15,7 @@ enum class ScaleKind {
   pow2,
   edge,
   ones,
-  specials,       // infinite, NaN, negative, -0, 0 and subnormal ones in turn along groups and blocks, plain ones between
+  specials,       // infinite, NaN, negative, -0, 0 and subnormal ones alternate along groups and blocks, plain ones between
   opposed,        // of the first operand the largest finite, of the second the smallest normal: `opposed_low`
   negative,       // plain ones, of which the first and about half of the others are negative: none of E8M0
   two_roundings,  // f32: three times the scale lies beside a tie of bf16, by less than f32 holds, in every other block
@@ -31,7 +31,7 @@ struct ScaleRequest {
   bool narrow = false;  // neighbours differ, all within 2^spread: keeps sums of integers order-free
   int spread = 1;
   int ends = 0;        // narrow: exponent of the first and the last block along a row, if not 0
-  bool level = false;  // all the same
+  bool level = false;  // all equal
   bool opposed_low = false;
   int tie_bits = 9;      // two_roundings: bits of the tie; 9 for bf16, 5 for e4m3, 4 for e5m2
   bool with_nan = true;  // edge: E8M0 and E4M3 have a code for NaN

@@ -31,7 +31,7 @@ std::uint32_t special(const Source& s, const Words& w, bool with_infinity) {
   return of_kind(s, w, kInOrder[pick(w[1], with_infinity ? 5 : 4)]);
 }
 
-// Values: every other element special, the kinds in turn along rows and columns, so that a dozen elements of a line hold
+// Values: every other element special, the kinds alternating along rows and columns, so that a dozen elements of a line hold
 // all of them. Operands: one line in three has one special, since it spoils a whole line of D; 18 lines hold all kinds.
 std::uint32_t first_specials(const Source& s, std::int64_t row, std::int64_t column) {
   const Words w = s.draw(row, column);
@@ -53,7 +53,7 @@ std::uint32_t subnormals(const Source& s, std::int64_t row, std::int64_t column)
   return of_kind(s, s.draw(row, column), subnormal);
 }
 
-// Columns in turn: +Inf and -Inf, which meet in every 16 rows; +Inf alone; the largest values, two of a sign after one
+// Columns alternate: +Inf and -Inf, which meet in every 16 rows; +Inf alone; the largest values, two of a sign after one
 // another, which overflow in a sum; subnormals, whose sums are subnormal too.
 std::uint32_t adversarial_infinities(const Source& s, std::int64_t row, std::int64_t column) {
   const Words w = s.draw(row, column);

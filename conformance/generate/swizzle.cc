@@ -11,7 +11,7 @@
 
 namespace assay::conformance::inputs {
 
-// Scale bytes in turn, so that no two neighbours are alike.
+// Scale bytes in sequence, so that no two neighbours are equal.
 void generate_swizzle(const CaseLine& line, Case& result) {
   const Recipe recipe = recipe_of(line);
   const Rows rows = rows_of(line);

@@ -60,7 +60,7 @@ std::uint32_t nan_code(Format type) {
 }
 
 void store(std::span<const std::uint32_t> codes, Tensor& tensor, std::int64_t first) {
-  if (codes.empty()) return;  // neither side need have memory then
+  if (codes.empty()) return;  // neither side needs memory then
   switch (tensor.type == Format::e2m1 ? 4 : bits_of(tensor.type)) {
     case 32: std::memcpy(tensor.as<std::uint32_t>() + first, codes.data(), codes.size_bytes()); break;
     case 16: std::copy(codes.begin(), codes.end(), tensor.as<std::uint16_t>() + first); break;
@@ -90,7 +90,7 @@ void poison_tail(std::vector<std::uint32_t>& bits, std::int64_t active, std::int
 void store_pattern(const PatternRequest& request, std::int64_t active, Tensor& tensor, Transposed splits) {
   const std::int64_t columns = request.columns;
   const std::vector<std::int64_t> starts = splits == nullptr ? std::vector<std::int64_t>{0} : starts_of(*splits);
-  // Chunks of rows begin on multiples of 64 within their group; what is past the groups is one more.
+  // Chunks of rows begin on multiples of 64 within their group; the part past the groups is one more chunk.
   struct Chunk {
     std::int64_t first, rows, group_first, group_rows;  // group_rows 0: not transposed
   };

@@ -1,6 +1,6 @@
 #pragma once
 // data=unit_probes: sums that distinguish tensor-core units. Each line of the first operand (a row of x or dy, in NT
-// a column of dy) is one sum of a few terms in its first 64 products; column j of D has it times 1, -1, 1.5 and -1.5 in turn.
+// a column of dy) is one sum of a few terms in its first 64 products; column j of D has it times 1, -1, 1.5 and -1.5, repeated.
 // With B = 2^16, the largest product:
 //
 //   B, s, -B              s = 2^-b B, within four products: s if b <= F, else 0

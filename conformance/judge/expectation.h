@@ -63,8 +63,8 @@ class Expectation {
     bool zero_sign_free = false;
 
     bool is_written(std::size_t byte) const { return prefix < 0 ? written[byte] != 0 : static_cast<std::int64_t>(byte) < prefix; }
-    // Every written byte is the wanted one and every other still the poison. What is right under a weaker rule, one NaN for
-    // another, is not: a closer look decides.
+    // True if every written byte is as expected and all others still hold the poison. What only a weaker rule accepts, such as
+    // another NaN, gives false: a full comparison then decides.
     bool is_exact(const std::vector<std::byte>& got, std::uint8_t poison) const;
     Tensor wanted() const { return {spec.type, spec.shape, want}; }
     Tensor filled(std::uint8_t poison) const;

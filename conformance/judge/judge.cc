@@ -197,7 +197,7 @@ class SettingsOfCase {
   }
 
  private:
-  // Sets an axis back to its default, whatever happens under it.
+  // Resets an axis to its default, also after an error.
   struct Default {
     const std::string& axis;
     Backend*& backend;

@@ -58,7 +58,7 @@ struct Judgement {
   std::string way;                      // how the case was judged if not as it requests, and why; else empty
 };
 
-// The judgement of a case that is not begun any more.
+// The judgement of a case that is not started.
 Judgement not_tried();
 
 // "bits", or "bits, expected by emulated".
@@ -95,7 +95,7 @@ struct JudgedSetting {
   Setting setting;
   Judgement judgement;
 };
-// Handles a fault of the backend under one setting, so that the other settings are judged all the same.
+// Handles a fault of the backend under one setting, so that the other settings are still judged.
 struct Recovery {
   // The judgement of the fault, with the options of its setting. May throw, which ends the case.
   std::function<Judgement(const BackendFault& fault, const JudgeOptions& options)> verdict;
@@ -113,9 +113,9 @@ std::vector<JudgedSetting> judge_settings(Backend& backend, const Case& problem,
                                           const JudgeOptions& options, const Recovery* recovery = nullptr);
 
 // Graph replay: captures the call on the inputs of steps[0], then replays it once for each step, in order, with the inputs
-// in device memory changed to that step's and the outputs poisoned anew; at last the first step once more. Every replay is
-// compared with the reference's answer for its own inputs. Every second step is made eagerly too, and launches go to the stream of
-// the capture and to another in turn. All steps are the same call: attributes, types and shapes.
+// in device memory changed to that step's and the outputs poisoned again; finally the first step once more. Every replay is
+// compared with the reference's answer for its own inputs. Every second step is made eagerly too, and launches alternate between
+// the capture's stream and another one. All steps are the same call: attributes, types and shapes.
 // For a backend without capture every step is made eagerly, with the inputs changed in place, and `way` says so.
 Judgement judge_replay(Backend& backend, std::vector<Case> steps, const JudgeOptions& options);
 

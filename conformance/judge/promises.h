@@ -1,5 +1,5 @@
 #pragma once
-// Promises of a backend beyond right bits: the same bits in every run, and for a group whatever the other groups are.
+// Promises of a backend beyond right bits: the same bits in every run, and for a group the same with any other groups.
 
 #include <map>
 #include <string>

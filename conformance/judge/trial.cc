@@ -283,7 +283,7 @@ bool Trial::has_ended(const CallResult& called, const CallResult* waited, Attemp
   return false;
 }
 
-// A wait that failed without losing the device says nothing about memory: memory is checked all the same.
+// A wait that failed without losing the device says nothing about memory: memory is still checked.
 bool Trial::can_be_read(const CallResult& waited) {
   return waited.made && waited.status != ASSAY_OK && waited.status != ASSAY_TIMEOUT && waited.status != ASSAY_DEVICE_LOST;
 }

@@ -18,7 +18,7 @@ namespace assay::conformance {
 struct Attempt {
   assay_status status = ASSAY_FAILED;
   std::string error;                                      // the backend's message when status is not ASSAY_OK
-  std::map<std::string, std::vector<std::byte>> outputs;  // by name, whatever the status; empty where memory was not read
+  std::map<std::string, std::vector<std::byte>> outputs;  // by name, for any status; empty if memory was not read
   std::vector<std::string> damage;  // canaries written, inputs changed, memory that cannot be read: one line each
 };
 
@@ -58,7 +58,8 @@ class Trial {
   std::vector<std::string> written_by_questions(bool asked_more = false);
 
   // Fills outputs and workspace with `poison`, calls once, waits, reads everything back, also after a wait that failed. A call that
-  // does not finish in time has status ASSAY_TIMEOUT; its memory is not looked at, nor that of a device that is lost. In some cases the workspace holds zeros instead of 0xa5.
+  // does not finish in time has status ASSAY_TIMEOUT; its memory is not checked, nor that of a lost device.
+  // In some cases the workspace holds zeros instead of 0xa5.
   // `memory`: buffers of an earlier attempt, to be used again.
   using Outputs = std::map<std::string, std::vector<std::byte>>;
   Attempt attempt(std::uint8_t poison, Outputs memory = {});

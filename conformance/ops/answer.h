@@ -44,15 +44,15 @@ Numerics numerics_of(const Request& request);
 // The output whose bits the accumulation plan decides: d of grouped_gemm, y, dx or dw of the linear steps. Empty for other ops.
 std::string product_output(const std::string& op);
 
-// For an op with a product: an interval for each element of that output which holds whatever the order of summation
+// For an op with a product: an interval for each element of that output, valid for every order of summation
 // (error_bound.h), in the arithmetic of `unit`, a row of the tensor-core table, or if that is empty in any that may serve
 // (any_order.h). Errors: as `answer`; InvalidArgument for a unit that is none or does not take these operands.
 std::vector<CertifiedBound> bounds_of(const Request& request, const std::string& unit = "");
 
-// How many bytes of each wanted output are written, for the ops that write them all from the first on; nothing for others.
+// How many bytes of each requested output are written, for ops that write a contiguous part from the start; nothing for others.
 std::optional<std::map<std::string, std::int64_t>> written_prefixes(const Request& request);
 
-// Which bytes of each wanted output the op writes (1) and which it leaves alone (0).
+// Which bytes of each requested output the op writes (1) and which it leaves alone (0).
 std::map<std::string, std::vector<std::uint8_t>> written_bytes(const Request& request);
 
 }  // namespace assay::conformance

@@ -34,7 +34,7 @@ void parse(const Request& request, Parsed& parsed) {
   quantized.config.columnwise = !quantized.config.rowwise;
   quantized.x_type = Format::f32;
   const float one = 1;
-  quantized.x = &one;  // only looked at for being there
+  quantized.x = &one;  // only checked for presence
   quantized.scale = &one;
   quantized.rows = problem.rows;
   quantized.columns = problem.columns;

@@ -7,7 +7,7 @@
 namespace assay::conformance {
 namespace {
 
-// Where a format keeps what; the comparison needs no more of it than this.
+// The bit fields of a format, as far as the comparison needs them.
 struct Shape {
   int mantissa, bias;
   enum { infinity_and_nan, nan_all_ones, nan_negative_zero, none } specials;

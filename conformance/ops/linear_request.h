@@ -42,7 +42,7 @@ std::vector<CertifiedBound> linear_bounds(const Request& request, const std::str
 
 Numerics linear_numerics(const LinearRequest& parsed, GemmLayout layout);
 
-// The scales of recipe tensor_delayed, one a group; null for the other recipes.
+// The scales of recipe tensor_delayed, one per group; null for the other recipes.
 const float* linear_scales(const Request& request, const LinearRequest& parsed, const char* name);
 
 struct LinearSteps {

@@ -1,5 +1,5 @@
 #pragma once
-// Which element of an output belongs to which group and where in it. An output is a row of segments, one a group: a matrix
+// Which element of an output belongs to which group and where in it. An output is a row of segments, one per group: a matrix
 // [rows, columns] each, of which a part is in use. What follows the last segment belongs to rows beyond the splits.
 
 #include <cstdint>

@@ -121,7 +121,7 @@ std::vector<OutputSpec> outputs(const Request& request) {
   if (parsed.problem.config.recipe == Recipe::tensor_delayed) {
     specs.push_back({"scale", Format::f32, {shapes.rowwise_scale_inv.shape[0]}});
   }
-  // One scale_inv serves both directions of a per-tensor recipe, and goes by both names.
+  // One scale_inv serves both directions of a per-tensor recipe, and has both names.
   const OutputShape& one = shapes.rowwise_scale_inv;
   if (is_per_tensor(parsed.problem.config.recipe)) specs.push_back({"columnwise_scale_inv", one.type, {one.shape[0]}});
   return specs;

@@ -213,7 +213,7 @@ void* Request::output(const std::string& name, Format type, std::int64_t element
   if (tensor.elements() != elements) {
     throw InvalidArgument("out/" + name, describe(tensor), std::to_string(elements) + " elements");
   }
-  alignas(16) static std::byte nothing;  // an output without elements is requested all the same
+  alignas(16) static std::byte nothing;  // an output without elements still counts as requested
   return tensor.data == nullptr && elements == 0 ? &nothing : tensor.data;
 }
 

@@ -44,7 +44,7 @@ struct Claims {
   std::int64_t dropped = 0;                 // passed then, and not in this suite any more
   bool whole_run = false;                   // no WORDS, no shard: every case was selected
 
-  // If WORDS selected the cases, a level that did not pass is no finding.
+  // If WORDS selected the cases, a level that did not pass is not reported.
   bool tells_levels() const { return !levels.empty() && (whole_run || passed_levels(true) != "none"); }
   bool has_loss() const { return !unmet.empty() || !lost.empty(); }
   // "core 1, mx 1", or "none"; "all 1" where that is among them and says it all (`brief`).

@@ -1,5 +1,5 @@
 #pragma once
-// A judgement as JSON and back, for reports, for files of results that a run goes on from, and between processes.
+// A judgement as JSON and back, for reports, for files of results that a run resumes from, and between processes.
 // conformance/report/report.schema.json says what each field means.
 
 #include <nlohmann/json_fwd.hpp>

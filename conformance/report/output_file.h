@@ -12,7 +12,7 @@ namespace assay::conformance {
 // Errors: golden::OutputError naming the path and the reason, golden::FixtureError for a folder.
 void check_output(const std::string& path);
 
-// Writes a file whole or not at all; a symbolic link stays one, and a file that is there keeps its mode. What is not a regular
+// Writes a file whole or not at all; a symbolic link stays one, and an existing file keeps its mode. What is not a regular
 // file (a pipe, /dev/stdout) is written to. Errors: as above.
 void write_output(const std::string& path, std::string_view text);
 

@@ -1,6 +1,6 @@
 #pragma once
 // A file of results: one line of JSON for the header, one for each verdict as it is given, one for the summary. Lines are
-// appended by one write each, so that no verdict is lost, whatever happens to the program.
+// appended by one write each, so that no verdict is lost, even if the program crashes.
 
 #include <nlohmann/json_fwd.hpp>
 

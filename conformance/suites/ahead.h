@@ -29,7 +29,7 @@ class Ahead {
       : count_(count), window_(2 * threads), make_(std::move(make)) {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { on_this_thread([this] { work(); }); });
   }
-  // Waits for what is being made.
+  // Waits for the item in progress.
   ~Ahead() {
     {
       const std::lock_guard lock(mutex_);

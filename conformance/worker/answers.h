@@ -8,7 +8,7 @@
 
 namespace assay::conformance {
 
-// Bytes that are no UTF-8, and control characters but newline and tab, become "\x9f".
+// Bytes that are not UTF-8, and control characters except newline and tab, become "\x9f".
 std::string printable(const std::string& text);
 
 // The fault of an answer, or empty; texts of a valid answer are made printable. The function's name heads the fault:

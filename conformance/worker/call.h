@@ -12,7 +12,7 @@ namespace assay::conformance::worker {
 
 void put_call(Writer& writer, const assay_call& call);
 
-// A call with everything it points to, but for the contents of tensors; elements of its arrays have the sizes of the backend.
+// A call with everything it points to, except the contents of tensors; elements of its arrays have the sizes of the backend.
 class OwnedCall {
  public:
   // Errors: Malformed.

@@ -1,6 +1,6 @@
 #pragma once
-// A worker is two processes: the keeper, which runs no foreign code, and its child, which serves. The keeper adopts whatever the
-// child starts, in whatever session, and ends all of it when the child has ended or when the judge has, in whatever way.
+// A worker is two processes: the keeper, which runs no foreign code, and its child, which serves. The keeper adopts every process
+// that the child starts, in any session, and ends all of them after the child or the judge has ended in any way.
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@ void split_off_keeper(int life);
 
 // Children of this process, by /proc.
 std::vector<pid_t> children();
-// Ends a child of this process, and waits for that, but not for ever.
+// Ends a child of this process, and waits for that for a limited time.
 void end_child(pid_t id);
 
 }  // namespace assay::conformance::worker

@@ -21,13 +21,13 @@ using std::chrono::milliseconds;
 
 std::atomic<bool (*)()> asked_to_end = nullptr;
 
-// Time for what is no call: the start of a process, the way from one call to the next on a busy machine.
+// Time for everything except calls: the start of a process, the gap between two calls on a busy machine.
 constexpr std::int64_t kBetweenCalls = 30'000;
 // What a wait of the backend may take beyond the time that it was given.
 constexpr std::int64_t kGrace = 1'000;
 // A call that is under way when the program is asked to end.
 constexpr std::int64_t kLastCall = 2'000;
-// Opening a device takes its time, whatever a call may take.
+// Opening a device may take long, regardless of the limit of a call.
 constexpr std::int64_t kDeviceOpens = 120'000;
 
 bool is_built_in(const std::string& name) {
@@ -110,7 +110,7 @@ Remote::Remote(const std::string& name, const std::string& options, std::int64_t
   open(options);
 }
 
-// A channel whose context is not closed is not used again: what still goes on in it is not known.
+// A channel whose context is not closed is not used again: its remaining activity is unknown.
 Remote::~Remote() {
   try {
     if (is_open_ && is_usable()) close();
@@ -185,7 +185,7 @@ void Remote::close() {
   is_open_ = false;
   ask(Function::close, [](Writer&) {});
   if (is_built_in(worker_->name())) return;
-  // The process of a library ends with it, so that what the library does then is seen.
+  // The process of a library ends with it, so that what the library does then is detected.
   add(Function::unload, [](Writer&) {});
   post();
   lost_ = true;
@@ -304,7 +304,7 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
     if (calling == Function::synchronize) limit = std::max(limit, longest_wait);
     if (hurried) limit = std::min(limit, kLastCall);
     if (calling == Function::none) limit = std::max(limit, kBetweenCalls);
-    // One that only pretends to go on does not go on for ever.
+    // A child that only pretends to make progress is ended too.
     const auto most = milliseconds(std::max(limit, kBetweenCalls)) * (commands + 1) * 2;
     if (now - since > milliseconds(limit) || now - start > most) {
       if (calling == Function::none) ended(who + " does not answer", ASSAY_TIMEOUT);

@@ -1,7 +1,7 @@
 #pragma once
 // A backend in a worker process, as the judge has it: a table whose functions send messages.
 //
-// Copies, fills and what is given back are sent with the next call that has an answer, so that a case takes few messages. Where
+// Copies, fills and releases are sent with the next call that has an answer, so that a case takes few messages. Where
 // such a call failed, the next one says so and names it. later() does the same for calls that have an answer, which is then read
 // with the others: call_sequence.h.
 
@@ -99,7 +99,7 @@ class Remote {
   void later(Function function, OnFailure on_failure, const std::function<void(Writer&)>& fill, Take take);
   void synchronize_later(assay_stream* stream, std::int64_t timeout_ms,
                          std::function<void(assay_status, const std::string&)> take);
-  // Waits with the next message, whatever comes of it. No memory of this process is written for copies from before.
+  // Waits with the next message, and ignores the result. No memory of this process is written for copies from before.
   void drain(assay_stream* stream);
   // With the next message, once its copies are over.
   void destroy_stream(assay_stream* stream);
@@ -107,13 +107,13 @@ class Remote {
   void create_stream_later(std::shared_ptr<assay_stream*> made);
   // Sends what was added, and reads the answers. Errors: BackendFault; BackendError for a command without an answer that failed.
   void flush(Function last = Function::none, std::int64_t limit_ms = 0);
-  // The same for what gives something back: never sends, and so never throws.
+  // The same for calls that release something: never sends, so never throws.
   void add_quietly(Function function, const std::function<void(Writer&)>& fill);
   Answer ask(Function function, const std::function<void(Writer&)>& fill, std::int64_t limit_ms = 0);
   assay_status copy_to_device(assay_stream* stream, void* device, const void* host, std::int64_t bytes);
   assay_status copy_to_host(assay_stream* stream, void* host, const void* device, std::int64_t bytes);
   assay_status synchronize(assay_stream* stream, std::int64_t timeout_ms);
-  // Memory that copies to the host reach with no copy of the judge's; null where it has not as much. The worker may write there.
+  // Memory that copies to the host reach without a copy by the judge; null if it is too small. The worker may write there.
   std::byte* area(std::size_t bytes);
   assay_status allocate(std::int64_t bytes, void** data);
   void release(void* data);

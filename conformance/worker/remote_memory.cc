@@ -53,7 +53,7 @@ void Remote::release(void* data) {
   add_quietly(Function::release, [&](Writer& to) { to.put(number_of(data)); });
 }
 
-// Waits for all streams that have copies under way, where there is no room for `bytes` more.
+// Waits for all streams with unfinished copies if there is no space for `bytes` more.
 assay_status Remote::make_room(std::int64_t bytes) {
   if (staged_ + static_cast<std::size_t>(bytes) <= Channel::kStagingBytes) return ASSAY_OK;
   while (!copying_.empty()) {
@@ -165,7 +165,7 @@ void Remote::drain(assay_stream* stream) {
       Function::synchronize, OnFailure::go_on, [&](Writer& to) { put_wait(to, stream, -1); }, true);
 }
 
-// A later wait for its copies would be one for a stream that is no more, or for another one in its place.
+// A later wait for its copies would wait for a stream that no longer exists, or for another one in its place.
 void Remote::destroy_stream(assay_stream* stream) {
   if (!is_usable()) return;
   if (std::any_of(copying_.begin(), copying_.end(), [&](const Copying& each) { return each.stream == stream; })) drain(stream);

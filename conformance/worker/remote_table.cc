@@ -44,7 +44,7 @@ assay_status synchronize(assay_context* context, assay_stream* stream, std::int6
   return of(context).synchronize(stream, timeout_ms);
 }
 
-// What is given back is sent with the next call; a worker that is gone has given everything back.
+// Releases are sent with the next call; a worker that has ended has released everything.
 template <Function function, class T>
 void give_back(assay_context* context, T* handle) {
   Remote& remote = of(context);

@@ -83,7 +83,7 @@ void Session::answer_batch() {
   Function failed = Function::none;
   assay_status failed_status = ASSAY_OK;
   std::string failed_error;
-  bool over = false;  // nothing more is made of what follows; memory is given back all the same
+  bool over = false;  // no further command is executed; memory is still released
   Writer answers;
   Reader commands(channel_.commands + sizeof frame, frame.length);
   for (std::uint32_t i = 0; i < frame.commands; ++i) {
@@ -179,7 +179,7 @@ void Session::execute_load(Reader& command) {
         if (entry == nullptr) refusal = "does not export " ASSAY_BACKEND_ENTRY;
       }
     });
-    // Code linked with -ffast-math sets this as it is loaded. That is no fault: its calls are made in the default mode.
+    // Code linked with -ffast-math sets this as it is loaded. That is not a fault: its calls are made in the default mode.
     if (fault_ == Fault::float_mode) {
       mode = fault_text_;
       fault_ = Fault::none;

@@ -52,7 +52,7 @@ class Session {
   Function faulty_ = Function::none;
   std::string fault_text_;
   assay_status status_ = ASSAY_OK;  // of the last command
-  bool over_ = false;               // nothing behind it is to be carried out, whatever its status
+  bool over_ = false;               // nothing after it is executed, regardless of its status
   std::string error_;
   Writer answer_;  // of the last command
 };

@@ -1,4 +1,4 @@
-// The calls of a session that ask something: about a call to come, the device, the backend's settings.
+// The queries of a session: about a later call, the device, the backend's settings.
 
 #include <algorithm>
 #include <cstring>
@@ -86,7 +86,7 @@ void Session::execute_list(Function function, Reader& command) {
   give(room);
 }
 
-// Each question has an answer of its own; none of them ends the batch, but for a device that is lost or a
+// Each question has its own answer; none of them ends the batch, except for a device that is lost or a
 // workspace that is still to be given.
 void Session::execute_questions(Reader& command) {
   Questions questions;

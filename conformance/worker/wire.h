@@ -61,8 +61,8 @@ std::string name_of(Function function);
 
 constexpr std::uint32_t kCommandMagic = 0x43595341, kReplyMagic = 0x52595341;
 
-// What becomes of the commands behind one whose call gives another status than ASSAY_OK. What gives something back is carried out
-// all the same, and nothing else is once the device is lost.
+// What happens to the commands after a call whose status is not ASSAY_OK. Commands that release something are
+// still executed; once the device is lost, nothing else is.
 enum class OnFailure : std::uint32_t {
   report,  // they are passed over, and the judge reports the failure as that of its own doing
   stop,    // they are passed over; the status is the answer

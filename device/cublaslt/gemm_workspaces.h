@@ -57,7 +57,7 @@ class GemmWorkspaces {
   using LibraryKey = std::tuple<int, GemmLayout>;  // device, layout
   struct Setup {
     void* eager = nullptr;
-    std::vector<void*> spare;  // for captures to come
+    std::vector<void*> spare;  // for later captures
     std::map<std::uint64_t, void*> of_capture;
   };
   // The state that the end of a graph changes; a graph may outlive the owner.

@@ -54,7 +54,7 @@ constexpr int kArrayBlocks = kMatrices + 1;
 struct ArrayArguments : GroupRows {
   bool keep_empty;  // groups without products are shown as they are
   bool list_is_d;   // Lists::data holds D, not A
-  bool expanded;    // the scales of A are expanded ones, whatever the lists say
+  bool expanded;    // the scales of A are expanded ones, regardless of the lists
   GroupMatrix matrix[kMatrices];
   GroupScalars scalars;
 };
@@ -83,7 +83,7 @@ __device__ inline float scalar(const float* values, bool per_group, int group, f
   return values == nullptr ? absent : values[per_group ? group : 0];
 }
 
-// Launched early, the kernel reads and writes nothing before the kernels before it have finished. It does not start the next
+// Launched early, the kernel reads and writes nothing before the preceding kernels have finished. It does not start the next
 // kernel early: that is the library's, which reads the arrays.
 __device__ inline void wait_for_work_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -18,7 +18,7 @@ bool reads_wrong_scales(const GroupedGemmCall& call, int multiprocessors) {
   const bool fprop = call.layout == GemmLayout::TN;
   const std::int64_t columns = fprop ? call.N : call.K, depth = fprop ? call.K : call.N;
   if (parts(depth, kBlock) % kBlocksAtFault != 0 || columns == 0) return false;
-  // The rows of a group are known on the device only: over groups with rows, of which there are no more than rows,
+  // The rows of a group are known on the device only: the sum is over groups with rows, at most as many as rows:
   // sum ceil(r / 128) <= sum (r + 127) / 128 <= (capacity + 127 groups) / 128.
   const std::int64_t groups = std::min<std::int64_t>(call.rows.groups, call.rows.capacity);
   const std::int64_t max_across_rows = (call.rows.capacity + (kCluster - 1) * groups) / kCluster;

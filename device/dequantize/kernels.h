@@ -6,7 +6,7 @@
 
 namespace assay::device::dequantization {
 
-// Data transposed within each group: columnwise, but for MXFP8, whose data lie row by row in both directions.
+// Data transposed within each group: columnwise, except MXFP8, whose data lie row by row in both directions.
 constexpr bool is_transposed(Recipe recipe, Direction direction) {
   return direction == Direction::columnwise && recipe != Recipe::mxfp8;
 }

@@ -72,7 +72,7 @@ __device__ inline void take_back(const float (&aside)[kRows * kColumns], float (
   }
 }
 
-// One function with a comment for each step: with functions for the steps ptxas gives other code.
+// One function with a comment for each step: with functions for the steps, ptxas generates different code.
 template <class C>
 __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_tile(const __grid_constant__ GemmCall call) {
   extern __shared__ __align__(16) unsigned char dynamic_shared[];

@@ -35,7 +35,7 @@ ASSAY_BOTH bool is_nan_bits(std::uint32_t bits) { return (bits & kF32Magnitude) 
 // A NaN of arithmetic has a sign and a payload that depend on the machine; a stored NaN does not.
 ASSAY_BOTH float stored_float(float x) { return is_nan_bits(bits_of_float(x)) ? float_of_bits(kF32StoredNan) : x; }
 
-// Arithmetic that is never contracted nor flushed, whatever the compiler's flags.
+// Arithmetic that is never contracted or flushed, under any compiler flags.
 ASSAY_BOTH float add(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fadd_rn(a, b);

@@ -230,7 +230,7 @@ __device__ void sum_warps(unsigned long long of_lane, unsigned warp, unsigned lo
   total = __shfl_sync(kAllLanes, through, 31);
 }
 
-// Launched early, the kernel lets the next one start early too, and reads nothing before the kernels before it have finished.
+// Launched early, the kernel lets the next one start early too, and reads nothing before the preceding kernels have finished.
 __device__ void wait_for_work_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

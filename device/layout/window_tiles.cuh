@@ -1,6 +1,6 @@
 #pragma once
 // The tiles of a ragged matrix by windows of the buffer: window w has the tiles that begin at rows 128 w ... 128 w + 127.
-// A launch has as many windows as a dense matrix has tiles, whatever the splits, so no block is launched for a tile that the
+// A launch has as many windows as a dense matrix has tiles, for any splits, so no block is launched for a tile that the
 // splits do not have. In a long group every window has one tile; where groups meet it has more, at most one of each group.
 //
 // Every block detects invalid splits, and groups whose rows are not a multiple of the promised number, and then has no tiles;

@@ -16,7 +16,7 @@
 // backward() of other microbatches that were in flight before it. The host reuses the buffers that backward_dw() frees at once:
 // the stream of the next forward(), which may write to them, must wait for backward_dw().
 //
-// Device. A module belongs to the device that was current when it was made, and works there whatever device is current when
+// Device. A module belongs to the device that was current when it was made, and works there with any current device when
 // it is called. Streams and tensors must be of that device; a stream that is not is refused.
 //
 // Threads. One thread calls a module at a time. Modules that share nothing may be called from several threads at once.
@@ -145,7 +145,7 @@ class GroupedLinear {
   GroupedLinearBackwardResult backward(const GroupedLinearBackward& call, Stream stream);
   // Computes the oldest deferred weight gradient. Errors: InvalidArgument if there is none.
   LinearReport backward_dw(Stream stream);
-  // To be called when a graph whose forward renews the cache has been replayed. Errors: InvalidArgument if no such forward was
+  // Call this when a graph whose forward renews the cache has been replayed. Errors: InvalidArgument if no such forward was
   // captured.
   void note_cache_filled();
   // Ends a microbatch without its backward. Errors: InvalidArgument if it is not in flight, or deferred.
@@ -191,7 +191,7 @@ class GroupedLinear {
   void give(Call& call, const Workspace& workspace) const;
   void give_path(LinearPath& path, GemmLayout layout, Stream stream);
   GemmWorkspaces& workspaces() { return options_.pool != nullptr ? options_.pool->workspaces() : *workspaces_; }
-  // Each of these three gives its memory out, or, where it is null, counts it.
+  // Each of these three hands out its memory or, if that is null, counts it.
   std::int64_t lay_out_lasting(void* memory);
   std::int64_t lay_out_rows(void* memory, std::int64_t rows);
   std::int64_t lay_out_scratch(void* memory, std::int64_t rows);

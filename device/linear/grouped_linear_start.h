@@ -13,7 +13,7 @@ inline void require_null(const void* pointer, const char* argument, const std::s
   require(pointer == nullptr, argument, "a pointer", "null, as " + why);
 }
 
-// Stands for an address that is not known yet, while sizes are computed; not read.
+// Placeholder for an address that is not known yet, while sizes are computed; not read.
 template <class Pointer>
 void stand_in(Pointer*& pointer) {
   pointer = Parts(nullptr).take<Pointer>(0);

@@ -26,7 +26,7 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
             {}};
   }
   if (const std::string why = kernels.missing_code(); !why.empty()) return {LinearVerdict::refused, "refused: " + why, {}};
-  static constexpr float kOnDevice = 1;  // stands for an address that is given; not read
+  static constexpr float kOnDevice = 1;  // placeholder for an address that is given; not read
   std::string missing;
   const auto ask = [&](bool needed, GemmLayout layout, Format d_type) {
     if (!needed || !missing.empty()) return;

@@ -23,7 +23,7 @@ struct LinearProduct {
   EmulatedArithmetic arithmetic;                 // emulated
 };
 
-// A layer's three products share a path; each has an algorithm or an arithmetic of its own. The objects that the pointers name
+// A layer's three products share a path; each has its own algorithm or arithmetic. The objects that the pointers name
 // must outlive every call with this path.
 struct LinearPath {
   GemmPath path = GemmPath::cublaslt;

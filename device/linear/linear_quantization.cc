@@ -43,7 +43,7 @@ QuantizeOutput quantize_output(const LinearConfig& config, LinearTensor tensor, 
   output.rowwise_data = storage.rowwise.data;
   output.columnwise_data = storage.columnwise.data;
   const bool rowwise = storage.rowwise.data != nullptr;
-  if (is_per_tensor(config.recipe)) {  // one scale_inv, whatever the direction
+  if (is_per_tensor(config.recipe)) {  // one scale_inv for both directions
     output.rowwise_scale_inv = rowwise ? storage.rowwise.scale_inv : storage.columnwise.scale_inv;
   } else {
     output.rowwise_scale_inv = storage.rowwise.scale_inv;

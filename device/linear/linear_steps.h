@@ -86,7 +86,7 @@ struct LinearCall {
                                    // copies of q(x) and q(dy). So does columnwise quantization of block, which 16 makes
                                    // faster (QuantizeCall::rows_multiple). A broken promise is reported in the status word
                                    // (kStatusUnalignedRows): that quantization, or wgrad through cuBLASLt, then writes nothing,
-                                   // and what else is computed from codes that were not written is of no use
+                                   // and results computed from codes that were not written are invalid
   std::int64_t N = 0;              // output features
   std::int64_t K = 0;              // input features
   LinearPath path;
@@ -121,8 +121,8 @@ struct LinearDgradCall : LinearCall {
 };
 
 struct LinearWgradCall : LinearCall {
-  const void* dy = nullptr;          // [R, N]; with dy_columnwise not read, but for recipe none
-  const void* x = nullptr;           // [R, K]; with x_columnwise not read, but for recipe none
+  const void* dy = nullptr;          // [R, N]; with dy_columnwise not read, except for recipe none
+  const void* x = nullptr;           // [R, K]; with x_columnwise not read, except for recipe none
   QuantizedDirection dy_columnwise;  // quantized before; null data: dy is quantized in this step
   QuantizedDirection x_columnwise;
   const float* dy_scale = nullptr;  // tensor_delayed, where dy is quantized in this step

@@ -20,7 +20,7 @@
 namespace assay::device {
 namespace {
 
-// A block updates 32 tensors, side by side in a row of the history; 32 warps take the rows in turn.
+// A block updates 32 tensors, side by side in a row of the history; 32 warps take the rows cyclically.
 constexpr int kTensors = 32, kWarps = 32;
 constexpr int kRowsOfWarp = 8;
 constexpr std::int64_t kWindow = std::int64_t{kWarps} * kRowsOfWarp;  // rows between two barriers

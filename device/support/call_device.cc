@@ -10,7 +10,7 @@
 namespace assay::device {
 namespace {
 
-// -1 where the memory is no device's, or nothing is known of it.
+// -1 if the memory belongs to no device, or its device is unknown.
 int device_holding(const void* data) {
   cudaPointerAttributes attributes{};
   if (data == nullptr) return -1;

@@ -75,7 +75,7 @@ int current_device() {
 void set_current_device(int device) { check_cuda(cudaSetDevice(device), "cudaSetDevice"); }
 
 int device_of(Stream stream) {
-  // The null stream and the stream of a thread belong to whatever device is current.
+  // The null stream and the stream of a thread belong to the current device.
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current_device();
   // A stream that captures cannot be asked. It is taken for one of the current device; a launch refuses it if it is not.
   cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;

@@ -16,9 +16,9 @@ struct MemorySource {
   int (*current_device)();
   void (*set_current_device)(int device);
   int (*device_of)(Stream stream);             // the null stream, and one that captures, count as the current device's
-  std::uint64_t (*capture_of)(Stream stream);  // a number of its own for what the stream is capturing into; 0: it is not
+  std::uint64_t (*capture_of)(Stream stream);  // a unique number of the capture of the stream; 0: it is not capturing
   // Calls ended(argument) once when the graph that `stream` captures into, and every executable graph made of it, has been
-  // destroyed; from any thread, which may call nothing of CUDA then. The stream is capturing. Errors: CudaError, and `ended`
+  // destroyed; from any thread, which must not call CUDA then. The stream is capturing. Errors: CudaError, and `ended`
   // is not called then.
   void (*when_graph_ends)(Stream stream, void (*ended)(void* argument), void* argument);
 };

@@ -6,7 +6,7 @@
 namespace assay::device {
 namespace {
 
-// Functions of the driver, by the version that brought them, so that nothing links against libcuda. Null where the driver is older.
+// Functions of the driver, by the version that added them, so that nothing links against libcuda. Null where the driver is older.
 template <class Function>
 Function driver_function(const char* name, unsigned version) {
   void* found = nullptr;

@@ -35,7 +35,7 @@ class LacksMemory : public FixtureError {
   using FixtureError::FixtureError;
 };
 
-// The machine failed, whatever the file says: no memory, no further process. The program ends with exit code 9.
+// The machine failed, regardless of the file: no memory, no further process. The program ends with exit code 9.
 class MachineError : public std::runtime_error {
  public:
   explicit MachineError(std::string_view what) : std::runtime_error(one_line(what, 1000)) {}

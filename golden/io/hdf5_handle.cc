@@ -28,7 +28,7 @@ void load_no_plug_ins() {
   static bool done = false;
   if (done) return;
   done = true;
-  // Read by later versions when the library starts, whatever is asked of it afterwards.
+  // Read by later versions when the library starts, regardless of later calls.
   for (const char* name : {"HDF5_PLUGIN_PRELOAD", "HDF5_VOL_CONNECTOR", "HDF5_DRIVER"}) {
     if (std::getenv(name) != nullptr) ::unsetenv(name);
   }

@@ -57,7 +57,7 @@ class Handle {
   explicit operator bool() const { return id_ >= 0; }
   hid_t get() const { return id_; }
 
-  // Closes now and tells whether that went well.
+  // Closes now and returns whether that succeeded.
   bool close() { return close_(std::exchange(id_, -1)) >= 0; }
 
  private:

@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-// What codes with the largest exponent field stand for.
+// The meaning of codes with the largest exponent field.
 enum class Top { ieee, all_ones_is_nan, finite };
 
 struct Fields {

@@ -32,7 +32,7 @@ inline Magnitude magnitude(float x) {
 
 // Nearest integer to significand / 2^shift, shift >= 1; a half goes to the even neighbour.
 inline std::uint32_t divide_half_even(std::uint32_t significand, int shift) {
-  const int limited = std::min(shift, 31);  // from 26 on the quotient is below a half, whatever the shift
+  const int limited = std::min(shift, 31);  // from 26 on the quotient is below a half for any shift
   const std::uint32_t whole = significand >> limited;
   const std::uint32_t rest = significand - (whole << limited);
   const std::uint32_t half = 1u << (limited - 1);

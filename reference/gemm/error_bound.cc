@@ -28,7 +28,7 @@ struct Factor {
   double unit = kInfinite;  // lowest bit of the value
 };
 struct Operand {
-  std::vector<double> value, reference, unit;  // as in Factor, but 0 in `value` for what is not finite
+  std::vector<double> value, reference, unit;  // as in Factor, but 0 in `value` for values that are not finite
   std::vector<double> special;                 // the values again, where one of them is not finite; else empty
   std::vector<std::uint8_t> is_special;        // by i: one of its elements is not finite
 

@@ -1,6 +1,6 @@
 #pragma once
 // A certified bound for hardware whose accumulation plan is not known (spec exactness-1.3): an interval that holds every element
-// of D, whatever the order in which fused steps and f32 operations combined the products.
+// of D, for any order in which fused steps and f32 operations combined the products.
 //
 // Model. The products of one element are cut into blocks: 128 of K for kind `block` (its f32 scales multiply from outside),
 // else all of K, e8m0 and e4m3 block scales being part of the product. Within a block of n products p_k:

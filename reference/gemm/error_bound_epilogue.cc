@@ -155,7 +155,7 @@ CertifiedBound element_bound(const GroupedGemmView& view, const GroupView& group
     bound.radius = 0;
     round_ends(view.d_type, bound, bound.exact, bound.exact);
   } else {
-    // Four factors and the sum: at most five roundings, one of them the constant's, whatever the association.
+    // Four factors and the sum: at most five roundings, one of them the constant's, in any association.
     const double magnitude = std::fabs(factors.product);
     const double computed = std::min(sum.largest, std::fabs(sum.exact) + sum.error);
     double exact = sum.exact * factors.product;

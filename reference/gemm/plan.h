@@ -48,7 +48,7 @@ enum class GemmEpilogue : std::uint32_t {
   // RN(RN(RN(alpha * amax_columns) * amax_rows) * RN(1 / 7225344)), the amax of the operands that supply the columns and
   // the rows of D (spec grouped-gemm-2.2). C is not read when beta is 0. NaN is stored as 0x7FFFFFFF (f32) or 0x7FFF (bf16, f16).
   //
-  // Without any product (spec grouped-gemm-2.3) acc is +0 and factor is alpha, whatever the group's scales: C of -0 becomes +0
+  // Without any product (spec grouped-gemm-2.3) acc is +0 and factor is alpha, for any scales of the group: C of -0 becomes +0
   // under a positive alpha, an alpha that is not finite gives NaN, a scale that is not finite does not.
   //
   // Measured (spec measured-1.3): kinds bf16, f16, tensor and block, alpha and scales among 1, -1, 0.5, 0, infinity and NaN. Only

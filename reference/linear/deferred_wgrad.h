@@ -23,7 +23,7 @@ class DeferredWgrad {
 
   std::size_t pending() const { return work_.size(); }
 
-  // Does the oldest piece. Errors (InvalidArgument): there is none.
+  // Computes the oldest piece. Errors (InvalidArgument): there is none.
   void backward_dw();
 
  private:

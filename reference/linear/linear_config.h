@@ -17,7 +17,7 @@ constexpr bool is_per_tensor(LinearRecipe recipe) {
   return recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::tensor_delayed;
 }
 
-// "none", "tensor_current", ... Errors: a value that is no recipe.
+// "none", "tensor_current", ... Errors: a value that is not a recipe.
 std::string_view name_of(LinearRecipe recipe);
 std::optional<LinearRecipe> linear_recipe_named(std::string_view name);
 

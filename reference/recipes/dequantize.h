@@ -24,7 +24,7 @@ struct DequantizeProblem {
   Format output_type = Format::f32;                 // bf16, f16 or f32
   Direction direction = Direction::rowwise;         // which pair of data and scales is read
   ScaleLayout scale_layout = ScaleLayout::compact;  // swizzled: mxfp8 and nvfp4
-  std::int64_t rows = 0;                            // of the matrix that was quantized, whatever the direction
+  std::int64_t rows = 0;                            // of the matrix that was quantized, in either direction
   std::int64_t columns = 0;
   bool grouped = false;                  // false: one tensor of all rows, `splits` is not read
   std::span<const std::int64_t> splits;  // [G] rows of each group; rows beyond their sum are not written

@@ -21,6 +21,6 @@
 
 namespace assay {
 
-constexpr float kFourOverSixLargest = 448;  // of d4 and d6, whatever M is
+constexpr float kFourOverSixLargest = 448;  // of d4 and d6, for every M
 
 }  // namespace assay

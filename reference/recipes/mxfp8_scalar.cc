@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 32;
 
-// One group seen alone: rows and columns count from its first element.
+// One group by itself: rows and columns count from its first element.
 struct Group {
   std::int64_t first_row = 0, rows = 0, columns = 0;
   std::int64_t first_scale = 0;

@@ -4,7 +4,7 @@
 //
 //   amax      = max |x| over the group      NaN passed over; 0 for a group without elements
 //   scale     = scale_from_amax(...)        tensor_current; FLT_MAX where the quotient overflows
-//             = scale[t], as given          tensor_delayed, whatever it holds
+//             = scale[t], as given          tensor_delayed, any value
 //   scale_inv = fl(1 / scale)               one for both directions; a NaN is stored as 0x7FFFFFFF
 //   q         = fp8(fl(float(x) * scale))   nearest even, saturating, NaN becomes 0x7F, -0 kept
 //

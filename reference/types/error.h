@@ -18,7 +18,7 @@ class InvalidArgument : public std::invalid_argument {
   std::string argument_;
 };
 
-// A request that is well formed but that this build cannot serve. `what()` says what is missing.
+// A valid request that this build cannot serve. `what()` says what is missing.
 class NotSupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

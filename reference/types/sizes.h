@@ -1,5 +1,5 @@
 #pragma once
-// Arithmetic on extents that throws where it would wrap. `argument` is what the error names, with its own `value`.
+// Arithmetic on extents that throws on overflow. `argument` is what the error names, with its own `value`.
 
 #include <cstdint>
 #include <string_view>

@@ -1,8 +1,8 @@
 // Backend `cublaslt`: the vendor's library as it is, to be judged. Op grouped_gemm only; every candidate of its heuristic
 // is an algorithm, and each setting of the library beside the call is an axis.
 //
-// Rows of 16 bytes are what the library can read. It does not check that where sizes lie on the device, and a kernel that
-// faults takes every later case with it: such calls are declared absent, unless option "unaligned=on" has them made.
+// The library reads only rows of 16-byte multiples. It does not check that where sizes lie on the device, and a kernel that
+// faults makes every later case fail: such calls are declared absent, unless option "unaligned=on" has them made.
 
 #include <cuda_runtime_api.h>
 
@@ -195,7 +195,7 @@ class CublasLtCalls : public CudaCalls {
     if (!unaligned_ && parsed.is_wanted()) {  // with or without rows, the bare library is to write D
       if (const std::string why = why_not_written(parsed.shape()); !why.empty()) throw NotSupported(why);
     }
-    // Sizing a workspace comes before looking: the splits that were looked at may be those of the call before.
+    // The workspace is sized before the splits are read: splits that were read may be those of the previous call.
     const bool looked_at = call.workspace != nullptr && request.input("splits").data == splits_;
     if (looked_at && !fault_of_splits_.empty()) throw NotSupported(fault_of_splits_);
     if (parsed.plan() != nullptr)
@@ -246,7 +246,7 @@ class CublasLtCalls : public CudaCalls {
 
   GemmOptions options_;
   bool unaligned_ = false;
-  const void* splits_ = nullptr;  // of the call that was looked at last, if its splits are at fault
+  const void* splits_ = nullptr;  // of the call that was checked last, if its splits are invalid
   std::string fault_of_splits_;
   device::CublasLtSettings settings_;
   std::string hints_ = "derived";

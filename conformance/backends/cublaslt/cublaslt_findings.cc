@@ -10,7 +10,7 @@
 namespace assay::conformance {
 namespace {
 
-// Kinds that the library lacks, with the layouts where it has others, by the reason.
+// Kinds that the library lacks, by reason; with their layouts if it has others.
 std::map<std::string, std::string> lacks(const device::CublasLtLibrary& library, int architecture) {
   std::map<std::string, std::string> by_reason;
   for (const GemmKind kind :

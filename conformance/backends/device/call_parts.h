@@ -58,7 +58,7 @@ class Splits {
     if (tensor_->type != Format::i64 && tensor_->type != Format::i32) {
       throw InvalidArgument("in/splits", describe(*tensor_), "type i64 or i32");
     }
-    if (tensor_->elements() > device::kMaxGroups) {  // well formed, and more than the kernels take
+    if (tensor_->elements() > device::kMaxGroups) {  // valid, but more than the kernels support
       throw NotSupported("in/splits is " + describe(*tensor_) + ": the device has kernels for at most " +
                          std::to_string(device::kMaxGroups) + " groups");
     }
@@ -77,8 +77,8 @@ class Splits {
     rows.splits_are_int32 = narrow_;
     return rows;
   }
-  // Where an input lies that is read only where groups have rows. One without elements is null in a request, but rows alone
-  // have a callee want an address: `anything` on the device, of which nothing is read.
+  // Address of an input that is read only if groups have rows. One without elements is null in a request, but with rows
+  // the callee requires an address: `anything` on the device, which is not read.
   const void* address(const TensorView& tensor, const void* anything) const {
     return tensor.data == nullptr && tensor_ != nullptr ? anything : tensor.data;
   }

@@ -22,7 +22,7 @@ class DeviceCalls : public CudaCalls {
 
   std::string software() override { return describe_gemm_path(options_); }
 
-  // Reads the splits: no caller of the library needs to, but here it decides whether option rows_multiple's promise is made.
+  // Reads the splits: callers of the library need not, but here they decide whether option rows_multiple's promise is made.
   void look(const assay_call& call) override {
     if (options_.rows_multiple == 1 || call.op == nullptr) return;
     const Request request = Request::of(call);
@@ -54,7 +54,7 @@ class DeviceCalls : public CudaCalls {
 
  private:
   GemmOptions options_;
-  std::set<const void*> promised_;  // where splits lie that keep the promise
+  std::set<const void*> promised_;  // addresses of splits that keep the promise
 };
 
 std::unique_ptr<CudaCalls> open_device(const std::vector<std::string>& options) {

@@ -15,8 +15,8 @@ struct DeviceCall {
   std::function<void(device::Stream stream, void* workspace, std::uint32_t* status)> enqueue;
 };
 
-// Every op but products and layers: gemm_path.h, linear_call.h.
-// `rows_multiple`: promised of the rows of every group, where the call takes such a promise.
+// Every op except products and layers: gemm_path.h, linear_call.h.
+// `rows_multiple`: the promise for the rows of every group, if the call has one.
 // Errors: InvalidArgument and NotSupported, of the reference's kind; `enqueue` throws those of the device library as well,
 // with nothing enqueued but what fills the workspace.
 DeviceCall device_call(const Request& request, std::int64_t rows_multiple = 1);

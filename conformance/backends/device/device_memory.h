@@ -10,7 +10,7 @@ namespace assay::conformance {
 
 class DeviceMemory {
  public:
-  // `pooled` false: every buffer is an allocation of its own, so that tools which watch memory see its ends.
+  // `pooled` false: every buffer is an allocation of its own, so that memory checkers detect accesses past its ends.
   explicit DeviceMemory(bool pooled) : pooled_(pooled) {}
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;

@@ -47,7 +47,7 @@ std::string why_not_cublaslt(const device::GroupedGemmCall& call, const std::str
 // why_not_cublaslt() leaves them out, since the production path fills such D by itself.
 std::string why_not_written(const device::GroupedGemmCall& call);
 
-// The request's key with the library, version and device at hand, or what `options` assumes in their place.
+// The request's key with the present library, version and device, or those that `options` assumes.
 PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options);
 
 // Puts plan and unit into the statement; null: unknown, not stated.

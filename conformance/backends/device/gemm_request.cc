@@ -30,7 +30,7 @@ std::int64_t elements_of(const TensorView& tensor) { return tensor.elements() * 
 
 bool is_quantized(GemmKind kind) { return kind != GemmKind::bf16 && kind != GemmKind::f16; }
 
-// How w is scaled, which alone has rows that are known here.
+// How w is scaled; only the rows of w are known here.
 Recipe weight_recipe(GemmKind kind, WeightBlock block) {
   switch (kind) {
     case GemmKind::mxfp8: return Recipe::mxfp8;
@@ -162,7 +162,7 @@ GemmRequest::GemmRequest(const Request& request)
   request.refuse_unknown();
   refuse_other_outputs(request, {"d"});
   call_.d = request.output("d", call_.d_type, d_elements);
-  // A product without elements has nothing to carry out; neither has one whose rows no tensor gives.
+  // A product without elements needs no work, nor does one whose rows no tensor shows.
   wanted_ = call_.d != nullptr && d_elements > 0;
 
   call_.scalars_per_group = alpha_.per_group() || beta_.per_group();

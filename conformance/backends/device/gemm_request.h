@@ -13,11 +13,11 @@ namespace assay::conformance {
 // alpha or beta: an input f32 [G], or a number in the request's attributes, which a workspace takes to the device.
 class Scalar {
  public:
-  // `absent`: what holds without one, and needs no memory.
+  // `absent`: the value without one; it needs no memory.
   Scalar(const Request& request, const std::string& name, float absent, int groups);
   bool per_group() const { return data_ != nullptr && groups_ != 1; }
   bool is_default() const { return data_ == nullptr && value_ == absent_; }
-  // Reserves memory for one value, or one a group.
+  // Reserves memory for one value, or one per group.
   void reserve(Parts& parts, bool repeated);
   // Where the values will be: null for the default. Enqueues what puts them there.
   const float* bind(void* workspace, device::Stream stream) const;
@@ -43,7 +43,7 @@ class GemmRequest {
   bool has_plain_scalars() const { return alpha_.is_default() && beta_.is_default(); }  // alpha 1, beta 0
   const std::string& architecture() const { return architecture_; }                     // whose arithmetic is requested
   const AccumulationPlan* plan() const { return plan_; }                                // named by the request, or null
-  // What the request says of a plan: kind, layout, types, architecture.
+  // What the request says about a plan: kind, layout, types, architecture.
   PlanKey key() const;
   Parts& parts() { return parts_; }
 

@@ -1,4 +1,4 @@
-/* A backend of one's own, small enough to copy: memory of the host, streams that run at once, and one op,
+/* A small backend, to be copied: host memory, streams that run at once, and one op,
  * `splits_to_offsets`. Everything else is declared absent, and execute() proves it: it refuses with memory untouched.
  *
  *   cc -std=c11 -shared -fPIC -I ASSAY example_backend.c -o libexample.so    ASSAY: the folder that holds conformance/backend.h
@@ -67,7 +67,7 @@ static assay_status synchronize(assay_context* context, assay_stream* stream, in
   return ASSAY_OK;
 }
 
-/* The op: offsets[0] = 0, offsets[i + 1] = offsets[i] + stride * splits[i]. What is not known is refused, never passed over. */
+/* The op: offsets[0] = 0, offsets[i + 1] = offsets[i] + stride * splits[i]. Unknown parts are refused, never ignored. */
 static assay_status supports(assay_context* context, const assay_call* call) {
   if (strcmp(call->op, "splits_to_offsets") != 0) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has no op", call->op);
   if (call->algorithm != -1) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has one algorithm; pin none for", call->op);
@@ -129,7 +129,7 @@ static assay_status execute(assay_context* context, assay_stream* stream, const 
   return ASSAY_OK;
 }
 
-/* What is not named here is NULL: no events, no capture, no algorithms, no axes. */
+/* Members not named here are NULL: no events, no capture, no algorithms, no axes. */
 static const assay_backend table = {
     .struct_size = sizeof(assay_backend),
     .version = ASSAY_BACKEND_VERSION,

@@ -24,7 +24,7 @@ bool holds_run(const Elements& elements, std::int64_t count, std::byte value, st
 }
 
 // If the call was made over two contents: elements that hold both. With one run, or where only this run left an element alone:
-// elements in a run of bytes that no expected value holds. Bytes of 0xFF alone are no evidence: a code, -1, or a NaN that
+// elements in a run of bytes that no expected value has. Bytes of 0xFF alone are not evidence: a code, -1, or a NaN that
 // came from memory that was read.
 class Unwritten {
  public:

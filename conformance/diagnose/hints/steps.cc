@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kOneWay = 16;  // elements that do not all err to one side by chance
 
-// A factor between two numbers of one sign, or 0 where it is no power of two.
+// A factor between two numbers of one sign, or 0 if it is not a power of two.
 double power_between(Format type, std::uint64_t got, std::uint64_t want) {
   if (!is_finite(type, got) || !is_finite(type, want)) return 0;
   const double factor = value_of(type, got) / value_of(type, want);
@@ -90,7 +90,7 @@ void propose_power(const Evidence& e, std::span<const Word> sample, Hypotheses& 
       [=](const Tally& tally) { return "the expected value times " + show(factor) + ": " + share_text(tally) + ": a scale"; });
 }
 
-// One factor of f32 values that is no power of two, within the error of two roundings.
+// One factor of f32 values that is not a power of two, within the error of two roundings.
 void propose_ratio(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   if (e.want.type != Format::f32) return;
   std::vector<double> ratios;
@@ -104,7 +104,7 @@ void propose_ratio(const Evidence& e, std::span<const Word> sample, Hypotheses& 
   std::nth_element(ratios.begin(), ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2), ratios.end());
   const double ratio = ratios[ratios.size() / 2], slack = std::ldexp(std::fabs(ratio), -21);
   int exponent;
-  // A factor near 1 is no factor but an error of rounding.
+  // A factor near 1 is a rounding error, not a factor.
   if (!(std::fabs(ratio) > 0) || std::fabs(std::frexp(ratio, &exponent)) == 0.5 || std::fabs(ratio - 1) < 0x1p-10) return;
   Claim claim;
   claim.log_choices = std::log(static_cast<double>(ratios.size()));

@@ -64,7 +64,7 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
     if (open()) calls_with_other_inputs(suspect, attempt);
     if (open()) try_product_ways(suspect, evidence, beliefs);
     if (open() && !evidence.within_bounds) try_outcomes(suspect, evidence, effort, beliefs);
-  } catch (const std::exception&) {  // without a hint the failure is reported all the same
+  } catch (const std::exception&) {  // the failure is then reported without a hint
   }
   std::vector<std::string>& lines = beliefs.full.empty() ? beliefs.others : beliefs.full;
   lines.resize(std::min(lines.size(), kMaxLines));

@@ -27,7 +27,7 @@ struct Evidence {
   Format type = Format::f32;
   std::vector<Word> wrong, right;  // the sampled ones, spread over the output
   std::int64_t all_wrong = 0;
-  bool within_bounds = false;  // wrong is what lies outside its certified bound
+  bool within_bounds = false;  // an element outside its certified bound is wrong
 };
 
 // Uses the elements with a byte that `written` marks (one flag per byte; empty: all). NaN equals NaN in f32,

@@ -260,7 +260,7 @@ void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& e
   const QuantizeConfig config = quantize_config_of(suspect.request);
   for (const NamedNvfp4Rules& named : kNvfp4Rules) {
     if (!named.applies(config)) continue;
-    // A 2-D tile is looked at once for each of its 16 lines, with two choices 16 codes each time.
+    // A 2-D tile is computed once for each of its 16 lines, with two choices 16 codes each time.
     const std::int64_t times = (config.two_dimensional ? 16 : 1) * (two_choices(config) ? 4 : 2);
     if (!effort.spend(suspect.request.input("x").elements() * times)) return;
     const auto made = quantized_nvfp4_by(named.rules, suspect);

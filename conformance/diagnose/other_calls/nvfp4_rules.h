@@ -30,7 +30,7 @@ struct NamedNvfp4Rules {
 };
 std::span<const NamedNvfp4Rules> nvfp4_rules();  // the table, the most plausible rows first
 
-// The output of the suspect's call under these rules: a copy of the expected output with every element in use computed anew. Nothing
+// The output of the suspect's call under these rules: a copy of the expected output with every element in use recomputed. Nothing
 // for other ops, recipes and outputs. Errors: those of an invalid call.
 std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect& suspect);
 

@@ -40,7 +40,7 @@ struct NamedRules {
 };
 std::span<const NamedRules> quantize_rules();  // the table, the most plausible rows first
 
-// The output of the suspect's call under these rules: a copy of the expected output with every element in use computed anew. Nothing
+// The output of the suspect's call under these rules: a copy of the expected output with every element in use recomputed. Nothing
 // for other ops, recipes and outputs. Errors: those of an invalid call.
 std::optional<Tensor> quantized_by(const QuantizeRules& rules, const Suspect& suspect);
 std::optional<QuantizeCall> quantize_call_of(const Suspect& suspect);

@@ -11,7 +11,7 @@
 namespace assay::conformance::diagnosis {
 namespace {
 
-// One tensor: its history of before, newest first, and its scale.
+// One tensor: its previous history, newest first, and its scale.
 struct Update {
   std::vector<float> history;
   float scale = 1, newest = 0;  // newest: history[0], or its value reduced over ranks

@@ -42,7 +42,7 @@ struct ScalePiece {
   std::int64_t group = 0, tile_row = 0, tile_column = 0;  // of the tile within its group
   std::int64_t by_rows = 0, by_columns = 0;  // running number of the tile over all groups, row by row and column by column
   std::int64_t row = 0, column = 0, rows = 0, columns = 0;  // of D, within the group's matrix
-  std::vector<ScaleRead> reads;                             // one a block of the group's contraction
+  std::vector<ScaleRead> reads;                             // one per block of the group's contraction
   std::vector<std::int64_t> wanted;                         // places, in the same order
   bool is_wrong(std::size_t block) const {
     return reads[block].kind != ScaleRead::Kind::place || reads[block].place != wanted[block];
@@ -51,7 +51,7 @@ struct ScalePiece {
 
 struct ScaleSide {
   ScaleArray array;
-  std::int64_t calls = 0, planned = 0;  // one a block; fewer than planned where the map was not finished
+  std::int64_t calls = 0, planned = 0;  // one per block; fewer than planned where the map was not finished
   std::int64_t tiles = 0, pairs = 0;    // tiles of 128 x 128, and (tile, block) that were examined
   std::int64_t wrong_tiles = 0, wrong_pairs = 0;
   // Of the wrong pairs (of pieces): what was read in place of the right scale.
@@ -75,12 +75,12 @@ struct ScaleMapOptions {
   std::function<bool()> interrupted;                    // asked before each call
 };
 
-// Calls that the map takes: one a block and operand. Errors: as map_scales().
+// Calls that the map needs: one per block and operand. Errors: as map_scales().
 std::int64_t scale_map_calls(const CaseLine& line, const ScaleMapOptions& options);
 
 // The map of a grouped_gemm line of kind block with D in f32, alpha 1, beta 0 and no bias; its data, scales and seed do not
 // matter. Errors: InvalidArgument and NotSupported, before anything is called, for other lines and an operand that the
-// product does not have. What goes wrong with the backend, its memory included, becomes verdict and trouble.
+// product does not have. Failures of the backend, its memory included, are reported in verdict and trouble.
 ScaleMap map_scales(Backend& backend, const CaseLine& line, const ScaleMapOptions& options);
 
 // The list in short: "0-55", "8x7" (eight times 7), "0-880/16" (every 16th), "NaN", "several".

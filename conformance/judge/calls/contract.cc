@@ -91,8 +91,8 @@ std::string fault_under_capture(Backend& backend, Trial& trial, const std::vecto
   }
 }
 
-// Events before and after the right call: on its stream, and on one that is busy. What is wrong with their times goes to `faults`.
-// False where the call went wrong beside them: the judgement says so.
+// Events before and after the right call: on its stream, and on one that is busy. Faults of their times are added to `faults`.
+// False if the call itself failed: the judgement says so.
 bool is_right_between_events(Backend& backend, Trial& trial, const Case& problem, const Expectation& expectation,
                              const JudgeOptions& options, Judgement& judgement, std::vector<std::string>& faults) {
   if (backend.table().event_create == nullptr) return true;

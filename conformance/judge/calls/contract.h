@@ -7,7 +7,7 @@ namespace assay::conformance {
 
 // The case as it is, and then once for each way to make its call wrong (wrong_calls.h): an unknown parameter, input, output, op
 // or algorithm, missing ones, sizes and types that do not fit. Each must be refused with a status other than ASSAY_OK and with
-// a reason of one line that is not that of all the others, memory must stay as it is, and the right call after it must give the
+// a one-line reason that is not the same for all of them, memory must stay as it is, and the right call after it must give the
 // right bits. Where the backend captures, all of them are made again under one capture, and refused there, before the right call
 // is captured and launched. Where the backend has events, the right call is made with events around it too (events.h). Whether a part may be left out is the reference's decision. Errors: as judge().
 Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptions& options);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kEvents = 3;
 constexpr double kResolution =
-    1;  // milliseconds by which a clock of the backend may be coarse; a unit that is wrong is off by more
+    1;  // milliseconds: how coarse a clock of the backend may be; a wrong unit gives a much larger difference
 
 }  // namespace
 

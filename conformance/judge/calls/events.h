@@ -1,5 +1,5 @@
 #pragma once
-// Events around a call: what a backend says of its time, and that they change nothing else.
+// Events around a call: checks the time that a backend reports, and that events change nothing else.
 
 #include <chrono>
 #include <string>
@@ -17,13 +17,13 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
-  // Records the next event on the stream; the first begins anew. What fails is a fault. Errors: BackendFault.
+  // Records the next event on the stream; the first starts again. A failure is a fault. Errors: BackendFault.
   void record(assay_stream* stream);
   // What is wrong with the time between them, after the stream has been waited for, or empty: a status other than ok, no number, less
   // than 0, less up to the last event than up to the one before, more than has passed here. Errors: BackendFault.
   std::string fault();
   // What is wrong with the answer where the events stand in the wrong order or one was not recorded, or empty: no status of the
-  // interface, a refusal without a reason of one line, a time that is no number. What it says beyond that is its own affair.
+  // interface, a refusal without a reason of one line, a time that is not a number. Anything else in the answer is not checked.
   std::string fault_of_misuse();
 
  private:

@@ -76,7 +76,7 @@ void keep_operand(Case& problem, const ParsedGroupedGemm& parsed, const std::str
     const auto data = problem.in.find(prefix + "data"), scales = problem.in.find(prefix + "scale_inv");
     if (data == problem.in.end() || scales == problem.in.end()) continue;
     keep_rows(data->second, place, width);
-    if (kind == GemmKind::fp8_per_tensor) continue;  // one a group, empty ones too
+    if (kind == GemmKind::fp8_per_tensor) continue;  // one per group, empty ones too
     const Recipe recipe = kind == GemmKind::mxfp8 ? Recipe::mxfp8 : kind == GemmKind::nvfp4 ? Recipe::nvfp4 : Recipe::block_1x128;
     keep_scales(scales->second, place, recipe, direction, width);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The same group among other neighbours: what batch invariance promises to leave alone.
+// The same group among other neighbours: batch invariance promises the same bits.
 
 #include <cstddef>
 #include <cstdint>

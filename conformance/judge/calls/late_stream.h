@@ -17,7 +17,7 @@ class LateStream {
   // Enqueues fills of memory of its own on `stream`, about half a millisecond of them; none on a backend whose fills are done when
   // they return, as on the host: such a stream cannot be kept busy. Throws BackendError.
   LateStream(Backend& backend, assay_stream* stream);
-  // Gives the memory back; the stream must have been waited for.
+  // Releases the memory; the stream must have been waited for.
   ~LateStream();
   LateStream(const LateStream&) = delete;
   LateStream& operator=(const LateStream&) = delete;

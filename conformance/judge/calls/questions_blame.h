@@ -17,7 +17,7 @@ struct NamedQuestion {
 
 // `damage`: where memory differs from what was written, after the questions; one line each, not empty. Repeats here: first
 // fills, copies and a wait alone, with two poisons, then each question by itself. Returns the lines, each headed by its cause.
-// `prepare` writes everything with a poison and waits. Errors: BackendError of `prepare` and of the look at memory.
+// `prepare` writes everything with a poison and waits. Errors: BackendError of `prepare` and of reading the memory.
 std::vector<std::string> blamed(std::vector<std::string> damage, CaseMemory& memory, assay_stream* stream,
                                 const std::function<void(std::uint8_t)>& prepare, const std::vector<NamedQuestion>& questions);
 

@@ -6,7 +6,7 @@
 
 namespace assay::conformance {
 
-// Captures the graphs of the scenario once and replays them as often as it says, and at last with the first inputs again. In
+// Captures the graphs of the scenario once and replays them as often as it says, and finally with the first inputs again. In
 // every replay each call's outputs are poisoned anew and compared as judge() compares them; then the calls are made one by
 // one on the inputs of each replay and must give the same bits as that replay did. Nothing may have been carried out under
 // capture, nothing but outputs and workspaces may be written, and what does not finish in time is Verdict::unfinished.

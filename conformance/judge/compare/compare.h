@@ -21,7 +21,7 @@
 
 namespace assay::conformance {
 
-// The same call over other contents of the outputs: distinguishes an element that is not written from one that looks so.
+// The same call over other contents of the outputs: distinguishes an element that is not written from one that only looks so.
 struct OtherRun {
   const Tensor* produced = nullptr;
   const Tensor* before = nullptr;
@@ -38,7 +38,7 @@ struct CompareOptions {
   bool scales_are_wrong = false;  // the scales of these codes, which cannot be right then
 };
 
-// Distances between wrong and wanted codes, in units in the last place: 1, 2, 3-4, 5-8, ... and those without a distance.
+// Distances between wrong and expected codes, in units in the last place: 1, 2, 3-4, 5-8, ... and those without a distance.
 struct UlpHistogram {
   std::vector<std::int64_t> buckets;  // buckets[b] counts distances in (2^(b-1), 2^b]
   std::int64_t zero_sign = 0;         // +0 against -0
@@ -70,14 +70,14 @@ struct Difference {
 Difference compare(const Case& problem, const std::string& name, const Tensor& expected, const Tensor& produced,
                    const CompareOptions& options = {});
 
-// Nothing may have been written: every element must hold its bits of before, NaN payloads included.
+// Nothing may have been written: every element must keep its previous bits, NaN payloads included.
 Difference compare_untouched(const Case& problem, const std::string& name, const Tensor& before, const Tensor& after);
 
 // True when the case says zero_sign=free.
 bool zero_sign_free(const Case& problem);
 
 // What a failure prints: the case, the first mismatch, how many and where, distances, hints and the command that
-// reproduces it. Lines of at most 100 columns, but for the command. Ends with a newline.
+// reproduces it. Lines of at most 100 columns, except the command. Ends with a newline.
 std::string failure_text(std::string_view case_line, const Difference& difference, std::string_view repro_command);
 
 // Its parts: the text about one output, and the frame around one or several of these or around another fault.

@@ -1,5 +1,5 @@
 #pragma once
-// Where the elements lie that differ: groups, rows, columns and tiles of 128 x 128. Internal to compare().
+// Where the differing elements lie: groups, rows, columns and tiles of 128 x 128. Internal to compare().
 
 #include <cstdint>
 #include <set>

@@ -10,7 +10,7 @@ namespace assay::conformance {
 // They differ from place to place and repeat after this many bytes, so that a shifted copy of them is detected too.
 constexpr std::int64_t kCanaryPeriod = std::int64_t{1} << 16;
 
-// Those of place `at`, at least kCanaryPeriod bytes; `inverted`: every bit is the other way round.
+// Those of place `at`, at least kCanaryPeriod bytes; `inverted`: every bit is inverted.
 const std::byte* canaries(std::int64_t at, bool inverted);
 
 // Calls body(from, count, canaries) for the pieces of canary bytes [begin, end).

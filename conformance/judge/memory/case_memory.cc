@@ -79,7 +79,7 @@ CaseMemory::Part CaseMemory::add(std::string label, Role role, std::int64_t byte
 }
 
 void CaseMemory::place() {
-  // Outputs and inputs in turn: what is written past an output then lands in an input, of which every byte is known.
+  // Outputs and inputs alternate: a write past an output then lands in an input, whose bytes are all known.
   std::vector<Part> inputs, others, all;
   for (; placed_ < parts_.size(); ++placed_) {
     const Tensor& each = parts_[placed_];
@@ -370,7 +370,7 @@ void CaseMemory::look_at_canary(Range& range, const std::byte* found, std::vecto
   }
 }
 
-// How a byte of an input lies to the outputs and workspaces beside it: " (5,000 bytes past the end of d)".
+// Where a byte of an input lies relative to the outputs and workspaces beside it: " (5,000 bytes past the end of d)".
 std::string CaseMemory::neighbour_text(Part part, std::int64_t at) const {
   std::string text;
   for (const Arena& arena : arenas_) {

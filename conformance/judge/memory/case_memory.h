@@ -33,7 +33,7 @@ class CaseMemory {
   // A tensor or workspace of `bytes` bytes; `label` appears in messages. It has memory after the next place().
   Part add(std::string label, Role role, std::int64_t bytes);
   // Allocates what was added since the last call: tensors first, then workspaces behind them. Errors: BackendError, where the
-  // backend has not the memory, and for sizes that no machine has.
+  // backend lacks the memory, and for sizes that no machine has.
   void place();
 
   void* data(Part part) const { return parts_[part].data; }  // null when there are no bytes

@@ -104,7 +104,7 @@ struct ColumnStore {
   // A group of one tile of 16 rows or more: 16 bytes have codes of one or two columns.
   __device__ __forceinline__ void store_range(int thread) const {
     const int head = 16 - past(to, 16), bytes = columns * rows;  // rows is pitch
-    const std::uint32_t inverse = (1u << 21) / pitch + 1;        // exact for what is divided here: below 2^14
+    const std::uint32_t inverse = (1u << 21) / pitch + 1;        // exact for the dividends here: below 2^14
     for (int begin = (head & 15) + thread * 16; begin + 16 <= bytes; begin += kThreads * 16) {
       const int column = static_cast<int>(static_cast<std::uint32_t>(begin) * inverse >> 21), row = begin - column * rows;
       uint4 v = vector(column, row);
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kThreads, tiles_per_sm<X>()) quantize_clusters
   const unsigned count = memory.tiles.find(a.rows, row_of_clusters * kCluster + rank, a.status);
   if (count == 0 || a.columns == 0) return;
 
-  // The tiles of a window have numbers one after another. The last goes on in the next window, if any does, and the
+  // The tiles of a window have numbers one after another. The last continues in the next window, if any does, and the
   // first is the rest of one from the window before: from the last to the first, rows for another block are there
   // early and those from another block are needed late.
   const WindowTile* const list = memory.tiles.list;

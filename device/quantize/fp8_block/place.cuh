@@ -1,5 +1,5 @@
 #pragma once
-// FP8 block scaling, who holds what: the tile of 128 x 128 elements that a block of 256 threads has, and the patch of 8 x 8
+// FP8 block scaling, thread layout: the tile of 128 x 128 elements that a block of 256 threads has, and the patch of 8 x 8
 // elements that a thread holds in registers.
 //
 //                 column group 0   1   ...   15         a column group: 8 columns

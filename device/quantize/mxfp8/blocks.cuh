@@ -126,7 +126,7 @@ __device__ __forceinline__ void store_block_column_scales(const Mxfp8Tiles& a, c
   }
 }
 
-// The row part is written out: as a function ptxas gives other code for it.
+// The row part is written inline: as a function, ptxas generates different code for it.
 template <Format X, Format F, unsigned kParts>
 __global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_blocks(const __grid_constant__ Mxfp8Tiles a) {
   using E = Element<X>;

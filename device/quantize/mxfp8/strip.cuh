@@ -1,5 +1,5 @@
 #pragma once
-// MXFP8, who holds what: the tile of 128 x 128 elements that a block of 128 threads has, and the strip of 32 rows x 4 columns
+// MXFP8, thread layout: the tile of 128 x 128 elements that a block of 128 threads has, and the strip of 32 rows x 4 columns
 // that a lane holds in registers.
 //
 //                columns 0 .. 3    4 .. 7     ...   124 .. 127

@@ -23,7 +23,7 @@ ASSAY_BOTH bool is_nan_term(std::uint32_t x) { return (x & 0x7FFF) > 0x7F80; }
 // x as an integer, with its sign; `largest` is the largest term_exponent of the 16.
 ASSAY_BOTH std::int32_t term(std::uint32_t x, std::uint32_t largest) {
   const std::uint32_t significand = (x & 0x7F) | ((x & 0x7F80) != 0 ? 0x80u : 0u);
-  const std::uint32_t below = largest - term_exponent(x);  // x = 0: the significand is 0, whatever the shift
+  const std::uint32_t below = largest - term_exponent(x);  // x = 0: the significand is 0 for any shift
   const std::uint32_t cut = below < 31 ? (significand << 18) >> below : 0;
   return x & 0x8000 ? -static_cast<std::int32_t>(cut) : static_cast<std::int32_t>(cut);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// NVFP4, who holds what: the sizes of tiles and blocks, the tile of a block of threads and its group, the
+// NVFP4, thread layout: the sizes of tiles and blocks, the tile of a block of threads and its group, the
 // square of 16 x 64 of a warp within the tile, and the lane's place in that.
 //
 //               columns 0 .. 7    8 .. 15          48 .. 55   56 .. 63         g = lane / 4: columns 8g .. 8g + 7

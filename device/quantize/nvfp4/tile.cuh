@@ -1,5 +1,5 @@
 #pragma once
-// NVFP4, one tile of 128 x 64 elements per block of threads: x is read once, and everything requested of it comes
+// NVFP4, one tile of 128 x 64 elements per block of threads: x is read once, and all requested outputs come
 // from that one reading, once the amax of the group is known. It takes every call; rows of 16-bit elements alone,
 // without 2-D tiles, 4over6 and unaligned addresses, have a faster kernel (rows.cuh).
 //
