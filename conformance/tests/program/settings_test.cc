@@ -97,9 +97,9 @@ TEST(ExpectBy, OtherOpsStayWithTheReference) {
 }
 
 TEST(ExpectBy, ABackendThatCannotOpenIsToldAtOnce) {
-  const Ran ran = assay({"repro", kProduct, "--backend", "reference", "--expect-by", "nobody"});
+  const Ran ran = assay({"repro", kProduct, "--backend", "reference", "--expect-by", "no_such_backend"});
   EXPECT_NE(ran.code, 0);
-  EXPECT_TRUE(contains(ran.out + ran.err, "nobody")) << ran.out << ran.err;
+  EXPECT_TRUE(contains(ran.out + ran.err, "no_such_backend")) << ran.out << ran.err;
 }
 
 // A kernel that reads the scales of another block: which tiles, and which scale for which.
