@@ -44,8 +44,10 @@ const BlockScales kBlockScales[] = {
 };
 
 const BlockScales& block_scales(std::string_view recipe, bool rowwise) {
-  return *std::find_if(std::begin(kBlockScales), std::end(kBlockScales),
-                       [&](const BlockScales& each) { return each.recipe == recipe && each.rowwise == rowwise; });
+  const auto found = std::find_if(std::begin(kBlockScales), std::end(kBlockScales),
+                                  [&](const BlockScales& each) { return each.recipe == recipe && each.rowwise == rowwise; });
+  require(found != std::end(kBlockScales), "recipe", recipe, "a recipe with a row in kBlockScales");
+  return *found;
 }
 
 // The formula with other names for r and k.
