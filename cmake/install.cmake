@@ -10,6 +10,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_IN
         REGEX "/gemm/(error_bound_parts|packed_operand)[.]h$" EXCLUDE
         REGEX "/linear/linear_quantization[.]h$" EXCLUDE
         REGEX "/recipes/(checks|complete_call|dequantize_checks|fast_rows|fp8_tile|nvfp4_[a-z]+|row_bands|x_types)[.]h$" EXCLUDE
+        REGEX "/types/named[.]h$" EXCLUDE
         PATTERN "tests" EXCLUDE PATTERN "build*" EXCLUDE)
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT reference)
 

@@ -32,7 +32,7 @@ verb_table() {
 
 # NAME, a tab, its line of help.
 verbs() {
-  verb_table | sed -n 's/^{ *"\([a-z-]*\)", "\([^"]*\)", add_[a-z_]*}.*/\1\t\2/p' | grep -v -e '^build	' -e '^check	'
+  verb_table | sed -n '/add_golden_/d; s/^{ *"\([a-z-]*\)", "\([^"]*\)", add_[a-z_]*}.*/\1\t\2/p'
   verb_table | tr '\n' ' ' | sed 's/add_subcommand/\n&/g' | sed -n 's/^add_subcommand("\([a-z-]*\)", "\([^"]*\)").*/\1\t\2/p'
 }
 

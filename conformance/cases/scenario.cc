@@ -13,8 +13,6 @@ namespace {
 // Seeds of layers and microbatches are further apart than the number of replays.
 constexpr std::int64_t kModuleSeeds = 100'000'007, kMicrobatchSeeds = 1'000'003;
 
-bool is_linear(const std::string& step) { return step == "forward" || step == "dgrad" || step == "wgrad"; }
-bool is_product(const std::string& step) { return step == "TN" || step == "NN" || step == "NT"; }
 bool makes_weight_gradient(const std::string& step) { return step == "wgrad" || step == "NT"; }
 std::string pair(std::string_view key, std::string_view value) { return std::string(" ").append(key).append("=").append(value); }
 
@@ -82,11 +80,14 @@ std::string product_text(const CaseLine& line, const std::string& step, int micr
 
 }  // namespace
 
+bool is_layer_step(const std::string& step) { return step == "forward" || step == "dgrad" || step == "wgrad"; }
+bool is_product_step(const std::string& step) { return step == "TN" || step == "NN" || step == "NT"; }
+
 CaseLine line_of_step(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits,
                       std::int64_t rows, std::int64_t seed) {
-  std::string text = is_linear(step)    ? linear_text(line, step, microbatch)
-                     : is_product(step) ? product_text(line, step, microbatch)
-                                        : quantize_text(line, step);
+  std::string text = is_layer_step(step)     ? linear_text(line, step, microbatch)
+                     : is_product_step(step) ? product_text(line, step, microbatch)
+                                             : quantize_text(line, step);
   if (step == "weights") {
     text += pair("splits", splits_text(std::vector<std::int64_t>(splits.size(), line.integer("N"))));
   } else {
@@ -115,7 +116,7 @@ bool fits(const CaseLine& line, const ScenarioCall& call, const std::vector<std:
     return false;
   }
   const std::string recipe = line.text("recipe");
-  if (is_linear(call.step) || recipe == "none" || recipe.starts_with("tensor")) return true;
+  if (is_layer_step(call.step) || recipe == "none" || recipe.starts_with("tensor")) return true;
   const Recipe scaled = *recipe_named(recipe == "fp8_block" ? "block_1x128" : recipe);
   for (const Direction direction : {Direction::rowwise, Direction::columnwise}) {
     for (const char* columns : {"N", "K"}) {

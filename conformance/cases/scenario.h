@@ -68,6 +68,9 @@ struct Scenario {
 // Errors (InvalidArgument): a step that the recipe does not have, keys that do not go together.
 Scenario scenario_of(const CaseLine& line);
 
+bool is_layer_step(const std::string& step);    // forward, dgrad, wgrad
+bool is_product_step(const std::string& step);  // TN, NN, NT
+
 // The line of one call of a step, with these splits and seed, in a buffer of `rows` rows.
 CaseLine line_of_step(const CaseLine& line, const std::string& step, int microbatch, const std::vector<std::int64_t>& splits,
                       std::int64_t rows, std::int64_t seed);

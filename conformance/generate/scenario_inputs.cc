@@ -6,12 +6,6 @@
 #include "conformance/generate/replay_steps.h"
 
 namespace assay::conformance {
-namespace {
-
-bool is_step_of_a_layer(const std::string& step) { return step == "forward" || step == "dgrad" || step == "wgrad"; }
-bool is_step_of_a_product(const std::string& step) { return step == "TN" || step == "NN" || step == "NT"; }
-
-}  // namespace
 
 std::map<std::string, std::string> scenario_memory(const CaseLine& line, const ScenarioCall& call, const Case& inputs) {
   // Integers are drawn for the length of each sum.
@@ -29,14 +23,14 @@ std::map<std::string, std::string> scenario_memory(const CaseLine& line, const S
     return memory;
   }
   use("splits", microbatch + "splits");
-  if (!is_step_of_a_layer(call.step) && !is_step_of_a_product(call.step)) {
+  if (!is_layer_step(call.step) && !is_product_step(call.step)) {
     const std::string name = call.step == "gradients" ? "dy" : "x";
     if (share_operands) use("x", microbatch + name);
     use("scale", microbatch + name + "_scale");
     return memory;
   }
   for (const auto& [name, tensor] : inputs.in) {
-    const bool cache = is_step_of_a_layer(call.step) && name.starts_with("w_rowwise");
+    const bool cache = is_layer_step(call.step) && name.starts_with("w_rowwise");
     if (cache || !share_operands) continue;
     if (name == "w" || name.starts_with("w_")) memory[name] = module + name;
     if (name == "x" || name == "dy" || name.starts_with("x_") || name.starts_with("dy_")) memory[name] = microbatch + name;

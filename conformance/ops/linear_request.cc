@@ -10,8 +10,8 @@ namespace assay::conformance {
 
 alignas(16) std::byte linear_nowhere[16];
 
-void parse_linear(const Request& request, const char* activation, LinearRequest& parsed) {
-  LinearConfig& config = parsed.config;
+LinearConfig linear_config_of(const Request& request) {
+  LinearConfig config;
   const std::string recipe = request.text("recipe");
   const auto named = linear_recipe_named(recipe);
   if (!named)
@@ -26,8 +26,18 @@ void parse_linear(const Request& request, const char* activation, LinearRequest&
   const std::int64_t mask = request.integer_or("sign_mask", 0);
   require(mask >= 0 && mask <= 0xffff, "attribute sign_mask", mask, "0 to 65535");
   config.hadamard_sign_mask = static_cast<std::uint16_t>(mask);
-  const bool sm100 = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
-  parsed.architecture = request.text_or("arch", sm100 ? "sm100" : "sm90");
+  return config;
+}
+
+std::string linear_architecture_of(const Request& request, LinearRecipe recipe) {
+  const bool sm100 = recipe == LinearRecipe::mxfp8 || recipe == LinearRecipe::nvfp4;
+  return request.text_or("arch", sm100 ? "sm100" : "sm90");
+}
+
+void parse_linear(const Request& request, const char* activation, LinearRequest& parsed) {
+  LinearConfig& config = parsed.config;
+  config = linear_config_of(request);
+  parsed.architecture = linear_architecture_of(request, config.recipe);
   config.architecture = parsed.architecture;
   if (const std::string plan = request.text_or("plan", ""); !plan.empty()) {
     parsed.plan = find_accumulation_plan(plan);

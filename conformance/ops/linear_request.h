@@ -21,6 +21,11 @@ struct LinearRequest {
   std::int64_t groups() const { return static_cast<std::int64_t>(splits.size()); }
 };
 
+// The attributes of a layer, but for its architecture; and that, which is by default the first that has its products. For every
+// backend that reads requests. Errors (InvalidArgument): a value that an attribute does not have.
+LinearConfig linear_config_of(const Request& request);
+std::string linear_architecture_of(const Request& request, LinearRecipe recipe);
+
 // `activation`: the tensor [R, width] that R is taken from. Errors: InvalidArgument for attributes, sizes or a tensor that do not fit;
 // NotSupported for a plan that is unknown.
 void parse_linear(const Request& request, const char* activation, LinearRequest& parsed);

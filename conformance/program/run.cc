@@ -44,6 +44,7 @@ struct RunOptions {
   bool quiet = false;
 
   bool of_catalogue() const { return random == 0 && case_files.empty(); }
+  bool whole_catalogue() const { return of_catalogue() && words.empty(); }
   // The source of the cases; runs with the same source can be compared.
   std::string kind() const {
     if (random > 0) return fmt::format("run --random {} --seed {}", random, seed);
@@ -223,7 +224,7 @@ std::string plural(std::size_t number, const char* what) { return fmt::format("{
 // What a claim needs to know of the selection.
 void fill(Claimed& claimed, const RunOptions& options, const RunSelection& selection, const ShardChoice& shard) {
   claimed.profile = options.of_catalogue() ? options.profile : "";
-  claimed.whole_run = options.of_catalogue() && options.words.empty() && shard.total == 1;
+  claimed.whole_run = options.whole_catalogue() && shard.total == 1;
   claimed.sharded = shard.total > 1;
   claimed.shard = selection.other_shards;
   for (const CaseLine& each : selection.all) {
@@ -254,11 +255,11 @@ SelectionText text_of(const RunOptions& options, const RunSelection& selection, 
 }
 
 // What this run leaves out, so that a report of it says so.
-void note_not_judged(const RunOptions& options, const RunSelection& selection, const ShardChoice& shard, bool unnarrowed,
+void note_not_judged(const RunOptions& options, const RunSelection& selection, const ShardChoice& shard,
                      const std::string& no_device, Report& report) {
   if (selection.selected && report.cases().empty())
     report.note_empty_shard(shard.text());  // other shards judge what was selected
-  if (unnarrowed && selection.files.empty()) {
+  if (options.whole_catalogue() && selection.files.empty()) {
     report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
   }
   if (options.random <= 0 && options.backend.name != "device") {
@@ -271,7 +272,6 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   const ShardChoice shard = shard_of(options.shard);
   check_paths(options);
   const bool random = options.random > 0, with_fixtures = options.of_catalogue() || options.fixtures;
-  const bool unnarrowed = options.of_catalogue() && options.words.empty();
   if (const std::string missing = with_fixtures ? missing_fixtures() : ""; !missing.empty()) {
     warn("assay run: the fixtures that belong to the program are not there: {} (ASSAY_GOLDEN names another folder)\n", missing);
     return ExitCode::machine_failed;
@@ -314,10 +314,10 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
     judge_fixtures(selection.files, selection.fixture_words, options.backend, !options.quiet, report, FixtureWords::whole_path,
                    shard.index, shard.total);
   }
-  if (!interrupted() && unnarrowed) self_check(report, !options.quiet, shard.index, shard.total);
+  if (!interrupted() && options.whole_catalogue()) self_check(report, !options.quiet, shard.index, shard.total);
   close_backends(report);
   if (interrupted()) report.note_interrupted();
-  note_not_judged(options, selection, shard, unnarrowed, no_device, report);
+  note_not_judged(options, selection, shard, no_device, report);
   Claims claims = claims_of(claimed, report.cases());
   if (baseline) compare_with(claims, claimed, options.baseline, *baseline, report.cases());
   report.set_claims(std::move(claims));

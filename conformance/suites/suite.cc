@@ -39,10 +39,6 @@ bool counts_as_failed(const Judgement& judgement) {
   return judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run;
 }
 
-}  // namespace
-
-namespace {
-
 // Cases of at least this size (products, elements of all tensors) are judged one at a time.
 constexpr std::int64_t kLargeProducts = 30'000'000'000, kLargeElements = std::int64_t{1} << 27;
 

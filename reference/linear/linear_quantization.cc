@@ -5,6 +5,7 @@
 
 #include "reference/recipes/checks.h"
 #include "reference/types/error.h"
+#include "reference/types/named.h"
 #include "reference/types/sizes.h"
 
 namespace assay {
@@ -20,12 +21,7 @@ std::string_view name_of(LinearRecipe recipe) {
   return kNames[index];
 }
 
-std::optional<LinearRecipe> linear_recipe_named(std::string_view name) {
-  for (std::uint32_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] == name) return static_cast<LinearRecipe>(i);
-  }
-  return std::nullopt;
-}
+std::optional<LinearRecipe> linear_recipe_named(std::string_view name) { return named<LinearRecipe>(kNames, name); }
 
 namespace linear {
 namespace {

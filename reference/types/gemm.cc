@@ -2,19 +2,13 @@
 
 #include <iterator>
 
+#include "reference/types/named.h"
+
 namespace assay {
 namespace {
 
 constexpr std::string_view kKindNames[] = {"bf16", "f16", "tensor", "block", "mxfp8", "nvfp4"};
 constexpr std::string_view kLayoutNames[] = {"TN", "NN", "NT"};
-
-template <class Enum, std::size_t count>
-std::optional<Enum> named(const std::string_view (&names)[count], std::string_view name) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 

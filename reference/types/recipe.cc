@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "reference/types/error.h"
+#include "reference/types/named.h"
 
 namespace assay {
 namespace {
@@ -18,11 +19,6 @@ std::string_view name_of(Recipe recipe) {
   return kRecipeNames[index];
 }
 
-std::optional<Recipe> recipe_named(std::string_view name) {
-  for (std::uint32_t i = 0; i < std::size(kRecipeNames); ++i) {
-    if (kRecipeNames[i] == name) return static_cast<Recipe>(i);
-  }
-  return std::nullopt;
-}
+std::optional<Recipe> recipe_named(std::string_view name) { return named<Recipe>(kRecipeNames, name); }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 
 #include "conformance/backends/device/call_parts.h"
 #include "conformance/backends/device/cuda_backend.h"
+#include "conformance/ops/linear_request.h"
 #include "conformance/ops/words.h"
 #include "device/gemm/plan_key.h"
 #include "device/linear/linear_product.h"
@@ -32,24 +33,8 @@ struct Step {
   bool bias = false;
 
   Step(const Request& request, const char* activation) : splits(with_splits(request)) {
-    LinearConfig& config = call.config;
-    const std::string recipe = request.text("recipe");
-    const auto named = linear_recipe_named(recipe);
-    if (!named)
-      throw InvalidArgument("attribute recipe", "'" + recipe + "'",
-                            "none, tensor_current, tensor_delayed, block, mxfp8 or nvfp4");
-    config.recipe = *named;
-    config.type = request.format_or("itype", Format::bf16);
-    const Format code = config.recipe == LinearRecipe::nvfp4 ? Format::e2m1 : Format::e4m3;
-    config.forward_code = request.format_or("otype", code);
-    config.backward_code = request.format_or("grad_otype", code);
-    config.force_pow_2_scales = request.flag("pow2", config.powers_of_two());
-    config.amax_epsilon = static_cast<float>(request.real_or("eps", 0));
-    const std::int64_t mask = request.integer_or("sign_mask", 0);
-    require(mask >= 0 && mask <= 0xffff, "attribute sign_mask", mask, "0 to 65535");
-    config.hadamard_sign_mask = static_cast<std::uint16_t>(mask);
-    const bool sm100 = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
-    architecture = request.text_or("arch", sm100 ? "sm100" : "sm90");
+    call.config = linear_config_of(request);
+    architecture = linear_architecture_of(request, call.config.recipe);
     bias = request.flag("bias");
     call.N = request.integer("N");
     call.K = request.integer("K");
