@@ -93,10 +93,11 @@ typedef ASSAY_ENUMERATION(assay_status){
     ASSAY_FAILED = 6       /* anything else */
 } assay_status;
 
-/* Element types, the same numbers as assay::Format. ASSAY_E2M1 tensors are shaped in bytes, two codes each. */
-typedef ASSAY_ENUMERATION(assay_dtype){ASSAY_F32 = 0,  ASSAY_BF16 = 1,      ASSAY_F16 = 2,       ASSAY_E4M3 = 3,
-                                       ASSAY_E5M2 = 4, ASSAY_E4M3_FNUZ = 5, ASSAY_E5M2_FNUZ = 6, ASSAY_E8M0 = 7,
-                                       ASSAY_E2M1 = 8, ASSAY_I32 = 9,       ASSAY_I64 = 10} assay_dtype;
+/* Element types, the same numbers as assay::Format. ASSAY_E2M1 tensors are shaped in bytes, two codes each;
+ * ASSAY_E3M2 and ASSAY_E2M3 tensors in bytes, four codes in three. */
+typedef ASSAY_ENUMERATION(assay_dtype){ASSAY_F32 = 0,       ASSAY_BF16 = 1,      ASSAY_F16 = 2,  ASSAY_E4M3 = 3, ASSAY_E5M2 = 4,
+                                       ASSAY_E4M3_FNUZ = 5, ASSAY_E5M2_FNUZ = 6, ASSAY_E8M0 = 7, ASSAY_E2M1 = 8, ASSAY_I32 = 9,
+                                       ASSAY_I64 = 10,      ASSAY_E3M2 = 11,     ASSAY_E2M3 = 12} assay_dtype;
 
 typedef ASSAY_ENUMERATION(assay_parameter_kind){ASSAY_INTEGER = 0, ASSAY_REAL = 1, ASSAY_TEXT = 2} assay_parameter_kind;
 

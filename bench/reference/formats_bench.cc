@@ -144,7 +144,7 @@ void scalar_bench(benchmark::State& state) {
 const bool kRegistered = [] {
   const auto both = [](benchmark::internal::Benchmark* each) { each->ArgName("elements")->Arg(kCached)->Arg(kMemory); };
   for (const Format format : {Format::e4m3, Format::e5m2, Format::e4m3_fnuz, Format::e5m2_fnuz, Format::e8m0, Format::e2m1,
-                              Format::bf16, Format::f16}) {
+                              Format::e3m2, Format::e2m3, Format::bf16, Format::f16}) {
     const std::string name(name_of(format));
     both(benchmark::RegisterBenchmark(("encode/" + name).c_str(), encode_bench, format));
     both(benchmark::RegisterBenchmark(("decode/" + name).c_str(), decode_bench, format));

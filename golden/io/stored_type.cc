@@ -17,9 +17,9 @@ struct Dtype {
 
 // golden/schema.md, "Types".
 constexpr Dtype kDtypes[] = {
-    {Format::f32, Storage::f32},  {Format::i32, Storage::i32}, {Format::i64, Storage::i64},
-    {Format::bf16, Storage::u16}, {Format::f16, Storage::u16}, {Format::e4m3, Storage::u8},
-    {Format::e5m2, Storage::u8},  {Format::e8m0, Storage::u8}, {Format::e2m1, Storage::u8},
+    {Format::f32, Storage::f32}, {Format::i32, Storage::i32}, {Format::i64, Storage::i64}, {Format::bf16, Storage::u16},
+    {Format::f16, Storage::u16}, {Format::e4m3, Storage::u8}, {Format::e5m2, Storage::u8}, {Format::e8m0, Storage::u8},
+    {Format::e2m1, Storage::u8}, {Format::e3m2, Storage::u8}, {Format::e2m3, Storage::u8},
 };
 
 Storage storage_of(Format format) {

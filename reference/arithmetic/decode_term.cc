@@ -24,7 +24,9 @@ Fields fields_of(Format format) {
     case Format::e5m2: return {5, 2, 15, Top::ieee};
     case Format::e4m3: return {4, 3, 7, Top::all_ones_is_nan};
     case Format::e2m1: return {2, 1, 1, Top::finite};
-    default: require(false, "format", name_of(format), "f32, bf16, f16, e4m3, e5m2 or e2m1"); return {};
+    case Format::e3m2: return {3, 2, 3, Top::finite};
+    case Format::e2m3: return {2, 3, 1, Top::finite};
+    default: require(false, "format", name_of(format), "f32, bf16, f16, e4m3, e5m2, e3m2, e2m3 or e2m1"); return {};
   }
 }
 

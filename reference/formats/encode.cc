@@ -30,6 +30,12 @@ ASSAY_CLONES void encode_bytes(Format format, const float* __restrict values, st
     case Format::e8m0:
       for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e8m0(values[i]);
       return;
+    case Format::e3m2:
+      for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e3m2(values[i]);
+      return;
+    case Format::e2m3:
+      for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e2m3(values[i]);
+      return;
     default:  // e2m1: the caller has checked the format
       for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e2m1(values[i]);
       return;
@@ -54,6 +60,12 @@ ASSAY_CLONES void encode_scaled_bytes(Format format, const float* __restrict val
     case Format::e8m0:
       for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e8m0(values[i] * scale);
       return;
+    case Format::e3m2:
+      for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e3m2(values[i] * scale);
+      return;
+    case Format::e2m3:
+      for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e2m3(values[i] * scale);
+      return;
     default:  // e2m1
       for (std::size_t i = 0; i < count; ++i) codes[i] = fast::encode_e2m1(values[i] * scale);
       return;
@@ -76,6 +88,12 @@ ASSAY_CLONES void decode_bytes(Format format, const std::uint8_t* __restrict cod
       return;
     case Format::e8m0:
       for (std::size_t i = 0; i < count; ++i) values[i] = fast::decode_e8m0(codes[i]);
+      return;
+    case Format::e3m2:
+      for (std::size_t i = 0; i < count; ++i) values[i] = fast::decode_e3m2(codes[i]);
+      return;
+    case Format::e2m3:
+      for (std::size_t i = 0; i < count; ++i) values[i] = fast::decode_e2m3(codes[i]);
       return;
     default:  // e2m1
       for (std::size_t i = 0; i < count; ++i) values[i] = fast::decode_e2m1(codes[i]);
@@ -129,9 +147,26 @@ ASSAY_CLONES void unpack_pairs(const std::uint8_t* __restrict bytes, std::size_t
 }
 
 void require_byte_format(Format format) {
-  require(format == Format::e4m3 || format == Format::e5m2 || format == Format::e4m3_fnuz || format == Format::e5m2_fnuz ||
-              format == Format::e8m0 || format == Format::e2m1,
-          "format", name_of(format), "e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, e8m0 or e2m1, whose codes fit a byte");
+  require(bits_of(format) <= 8, "format", name_of(format),
+          "e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, e8m0, e3m2, e2m3 or e2m1, whose codes fit a byte");
+}
+
+// Three bytes are a word of 24 bits, its lowest byte first.
+ASSAY_CLONES void pack_fours(const std::uint8_t* __restrict codes, std::size_t fours, std::uint8_t* __restrict bytes) {
+  for (std::size_t i = 0; i < fours; ++i) {
+    const std::uint32_t word = (codes[4 * i] & 0x3Fu) | (codes[4 * i + 1] & 0x3Fu) << 6 | (codes[4 * i + 2] & 0x3Fu) << 12 |
+                               (codes[4 * i + 3] & 0x3Fu) << 18;
+    bytes[3 * i] = static_cast<std::uint8_t>(word);
+    bytes[3 * i + 1] = static_cast<std::uint8_t>(word >> 8);
+    bytes[3 * i + 2] = static_cast<std::uint8_t>(word >> 16);
+  }
+}
+
+ASSAY_CLONES void unpack_fours(const std::uint8_t* __restrict bytes, std::size_t fours, std::uint8_t* __restrict codes) {
+  for (std::size_t i = 0; i < fours; ++i) {
+    const std::uint32_t word = bytes[3 * i] | std::uint32_t{bytes[3 * i + 1]} << 8 | std::uint32_t{bytes[3 * i + 2]} << 16;
+    for (std::size_t k = 0; k < 4; ++k) codes[4 * i + k] = word >> (6 * k) & 0x3F;
+  }
 }
 
 void require_word_format(Format format) {
@@ -202,6 +237,26 @@ void unpack_e2m1(std::span<const std::uint8_t> bytes, std::span<std::uint8_t> co
   require_room("bytes.size()", bytes.size(), pairs + odd);
   unpack_pairs(bytes.data(), pairs, codes.data());
   if (odd != 0) codes.back() = bytes[pairs] & 0xF;
+}
+
+void pack_fp6(std::span<const std::uint8_t> codes, std::span<std::uint8_t> bytes) {
+  const std::size_t fours = codes.size() / 4, rest = codes.size() % 4, last = rest == 0 ? 0 : (rest * 6 + 7) / 8;
+  require_room("bytes.size()", bytes.size(), 3 * fours + last);
+  pack_fours(codes.data(), fours, bytes.data());
+  std::uint8_t four[4] = {}, three[3];
+  std::copy_n(codes.data() + 4 * fours, rest, four);
+  pack_fours(four, 1, three);
+  std::copy_n(three, last, bytes.data() + 3 * fours);
+}
+
+void unpack_fp6(std::span<const std::uint8_t> bytes, std::span<std::uint8_t> codes) {
+  const std::size_t fours = codes.size() / 4, rest = codes.size() % 4, last = rest == 0 ? 0 : (rest * 6 + 7) / 8;
+  require_room("bytes.size()", bytes.size(), 3 * fours + last);
+  unpack_fours(bytes.data(), fours, codes.data());
+  std::uint8_t three[3] = {}, four[4];
+  std::copy_n(bytes.data() + 3 * fours, last, three);
+  unpack_fours(three, 1, four);
+  std::copy_n(four, rest, codes.data() + 4 * fours);
 }
 
 }  // namespace assay

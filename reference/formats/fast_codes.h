@@ -96,6 +96,17 @@ ASSAY_INLINE std::uint8_t encode_e2m1(float x) {
   return static_cast<std::uint8_t>(with_sign<4>(x, rounded, 0x7));
 }
 
+// One code in the low six bits.
+ASSAY_INLINE std::uint8_t encode_e3m2(float x) {
+  const std::uint32_t rounded = round_magnitude<2, 3, float_bits(28.0f)>(float_bits(x) & kMagnitude);
+  return static_cast<std::uint8_t>(with_sign<6>(x, rounded, 0x1F));
+}
+
+ASSAY_INLINE std::uint8_t encode_e2m3(float x) {
+  const std::uint32_t rounded = round_magnitude<3, 1, float_bits(7.5f)>(float_bits(x) & kMagnitude);
+  return static_cast<std::uint8_t>(with_sign<6>(x, rounded, 0x1F));
+}
+
 // Magnitudes from 2^16 - 2^4 upward reach 2^16, whose code is that of infinity.
 ASSAY_INLINE std::uint16_t encode_f16(float x) {
   const std::uint32_t rounded = round_magnitude<10, 15, float_bits(65536.0f)>(float_bits(x) & kMagnitude);
@@ -152,6 +163,15 @@ ASSAY_INLINE float decode_e5m2_fnuz(std::uint8_t code) {
 // Bits above the low nibble are ignored.
 ASSAY_INLINE float decode_e2m1(std::uint8_t code) {
   return std::bit_cast<float>(((code & 0x8u) << 28) | magnitude_bits<1, 1>(code & 0x7u));
+}
+
+// Bits above the low six are ignored.
+ASSAY_INLINE float decode_e3m2(std::uint8_t code) {
+  return std::bit_cast<float>(((code & 0x20u) << 26) | magnitude_bits<2, 3>(code & 0x1Fu));
+}
+
+ASSAY_INLINE float decode_e2m3(std::uint8_t code) {
+  return std::bit_cast<float>(((code & 0x20u) << 26) | magnitude_bits<3, 1>(code & 0x1Fu));
 }
 
 ASSAY_INLINE float decode_e8m0(std::uint8_t code) {

@@ -26,6 +26,8 @@ constexpr FormatTraits kTraits[] = {
     {Format::e2m1, "e2m1", 4, 6.0f},
     {Format::i32, "i32", 32, 0},
     {Format::i64, "i64", 64, 0},
+    {Format::e3m2, "e3m2", 6, 28.0f},
+    {Format::e2m3, "e2m3", 6, 7.5f},
 };
 
 const FormatTraits& traits_of(Format format) {

@@ -21,12 +21,14 @@ enum class Format : std::uint32_t {
   e2m1 = 8,       // OCP FP4: two codes per byte, lower column in the low nibble
   i32 = 9,
   i64 = 10,
+  e3m2 = 11,  // OCP FP6: four codes in three bytes, lower column in the lower bits
+  e2m3 = 12,  // OCP FP6, the same
 };
 
-// Bits of one element in storage: 4 for e2m1, else 8, 16, 32 or 64.
+// Bits of one element in storage: 4 for e2m1, 6 for e3m2 and e2m3, else 8, 16, 32 or 64.
 int bits_of(Format format);
 
-// Bytes that `elements` take; two e2m1 codes share a byte, and an odd last one has a byte to itself.
+// Bytes that `elements` take: two e2m1 codes share a byte and four FP6 codes share three; the last byte may be used in part.
 inline std::int64_t bytes_of(Format format, std::int64_t elements) { return (elements * bits_of(format) + 7) / 8; }
 
 // The name used in fixtures and case lines: "f32", "bf16", "f16", "e4m3", ...

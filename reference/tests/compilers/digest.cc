@@ -76,7 +76,8 @@ void print_case(const CaseLine& line, Layer layer) {
 }
 
 void print_everything() {
-  for (const Format format : {Format::e4m3, Format::e5m2, Format::e2m1, Format::e8m0, Format::e4m3_fnuz, Format::e5m2_fnuz}) {
+  for (const Format format : {Format::e4m3, Format::e5m2, Format::e2m1, Format::e8m0, Format::e4m3_fnuz, Format::e5m2_fnuz,
+                              Format::e3m2, Format::e2m3}) {
     print_conversions<std::uint8_t>(format);
   }
   for (const Format format : {Format::bf16, Format::f16}) print_conversions<std::uint16_t>(format);

@@ -216,6 +216,37 @@ TEST(Pairs, OnlyTheLowNibbleOfACodeIsRead) {
   EXPECT_EQ(value, 0.5f);
 }
 
+TEST(Fours, EveryLengthGoesInAndOut) {
+  for (std::size_t n = 0; n <= kLongest; ++n) {
+    const auto used = static_cast<std::size_t>(bytes_of(Format::e3m2, static_cast<std::int64_t>(n)));
+    std::vector<std::uint8_t> codes(n), bytes(used + 2, 0xA5), back(n + 2, 0xA5);
+    for (std::size_t i = 0; i < n; ++i) codes[i] = static_cast<std::uint8_t>((i * 23 + i / 64) % 64);
+    pack_fp6(codes, bytes);
+    for (std::size_t bit = 0; bit < 8 * used; ++bit) {
+      const unsigned want = bit / 6 < n ? codes[bit / 6] >> (bit % 6) & 1u : 0u;
+      ASSERT_EQ(bytes[bit / 8] >> (bit % 8) & 1u, want) << "length " << n << ", bit " << bit;
+    }
+    ASSERT_EQ(bytes[used], 0xA5) << "length " << n << ": wrote past the end";
+    unpack_fp6(bytes, std::span(back).first(n));
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(back[i], codes[i]) << "length " << n << ", element " << i;
+    ASSERT_EQ(back[n], 0xA5) << "length " << n << ": wrote past the end";
+  }
+}
+
+TEST(Fours, OnlyTheLowSixBitsOfACodeAreRead) {
+  const std::uint8_t codes[] = {0xC1, 0x42, 0x83, 0xFF};
+  std::uint8_t bytes[3];
+  pack_fp6(codes, bytes);
+  EXPECT_EQ(hex(bytes[0]), "0x81");  // 00'0001, and the low two bits of 00'0010 above it
+  EXPECT_EQ(hex(bytes[1]), "0x30");
+  EXPECT_EQ(hex(bytes[2]), "0xfc");
+  float values[2];
+  decode(Format::e3m2, std::span(codes, 1), std::span(values, 1));
+  decode(Format::e2m3, std::span(codes, 1), std::span(values + 1, 1));
+  EXPECT_EQ(values[0], 0.0625f);
+  EXPECT_EQ(values[1], 0.125f);
+}
+
 // Every misuse names its argument and leaves the destination as it was.
 struct Misuse {
   const char* name;
@@ -236,7 +267,7 @@ using Floats = std::span<float>;
 const Misuse kMisuses[] = {
     {"EncodeBf16ToBytes", "format is bf16", [](Bytes b, Words, Floats) { encode(Format::bf16, kThree, b); }},
     {"EncodeF32ToBytes", "format is f32", [](Bytes b, Words, Floats) { encode(Format::f32, kThree, b); }},
-    {"EncodeUnknownToBytes", "format is 11", [](Bytes b, Words, Floats) { encode(static_cast<Format>(11), kThree, b); }},
+    {"EncodeUnknownToBytes", "format is 99", [](Bytes b, Words, Floats) { encode(static_cast<Format>(99), kThree, b); }},
     {"EncodeE4m3ToWords", "format is e4m3", [](Bytes, Words w, Floats) { encode(Format::e4m3, kThree, w); }},
     {"EncodeUnknownToWords", "format is 4294967295",
      [](Bytes, Words w, Floats) { encode(static_cast<Format>(~0u), kThree, w); }},
@@ -260,6 +291,10 @@ const Misuse kMisuses[] = {
      [](Bytes b, Words, Floats) { pack_e2m1(kThreeBytes, b.first(1)); }},
     {"UnpackFromShort", "bytes.size() is 1: expected at least 2 elements",
      [](Bytes b, Words, Floats) { unpack_e2m1(std::span(kThreeBytes, 1), b.first(3)); }},
+    {"PackFp6ToShort", "bytes.size() is 2: expected at least 3 elements",
+     [](Bytes b, Words, Floats) { pack_fp6(kThreeBytes, b.first(2)); }},
+    {"UnpackFp6FromShort", "bytes.size() is 1: expected at least 3 elements",
+     [](Bytes b, Words, Floats) { unpack_fp6(std::span(kThreeBytes, 1), b.first(3)); }},
 };
 // clang-format on
 
@@ -289,6 +324,8 @@ TEST(NoElements, AreNoErrorEvenWithoutMemory) {
   widen(Format::bf16, nullptr, {});
   pack_e2m1({}, {});
   unpack_e2m1({}, {});
+  pack_fp6({}, {});
+  unpack_fp6({}, {});
 }
 
 struct Named {
@@ -305,7 +342,8 @@ const Named kNamed[] = {
     {Format::e5m2, "e5m2", 8, 57344},         {Format::e4m3_fnuz, "e4m3_fnuz", 8, 240},
     {Format::e5m2_fnuz, "e5m2_fnuz", 8, 57344}, {Format::e8m0, "e8m0", 8, 0},
     {Format::e2m1, "e2m1", 4, 6},             {Format::i32, "i32", 32, 0},
-    {Format::i64, "i64", 64, 0},
+    {Format::i64, "i64", 64, 0},              {Format::e3m2, "e3m2", 6, 28},
+    {Format::e2m3, "e2m3", 6, 7.5},
 };
 // clang-format on
 
@@ -331,6 +369,9 @@ TEST(Names, AnOddE2m1CodeHasAByteToItself) {
   EXPECT_EQ(bytes_of(Format::e2m1, 2), 1);
   EXPECT_EQ(bytes_of(Format::e2m1, 3), 2);
   EXPECT_EQ(bytes_of(Format::i64, 3), 24);
+  EXPECT_EQ(bytes_of(Format::e3m2, 1), 1);
+  EXPECT_EQ(bytes_of(Format::e3m2, 4), 3);
+  EXPECT_EQ(bytes_of(Format::e2m3, 6), 5);
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ inline const Facts kSignedFormats[] = {
     {Format::e4m3_fnuz, "e4m3_fnuz", 8, 8, 0x1p-10, 0x7F, 0x80, false, Special::none},
     {Format::e5m2_fnuz, "e5m2_fnuz", 8, 4, 0x1p-17, 0x7F, 0x80, false, Special::none},
     {Format::e2m1, "e2m1", 4, 2, 0.5, 0x7, 0x7, true, Special::none},
+    {Format::e3m2, "e3m2", 6, 4, 0.0625, 0x1F, 0x1F, true, Special::none},
+    {Format::e2m3, "e2m3", 6, 8, 0.125, 0x1F, 0x1F, true, Special::none},
     {Format::bf16, "bf16", 16, 128, 0x1p-133, 0x7F80, 0x7FFF, true, Special::last_is_infinity},
     {Format::f16, "f16", 16, 1024, 0x1p-24, 0x7C00, 0x7FFF, true, Special::last_is_infinity},
 };

@@ -8,6 +8,8 @@
 
 #include "reference/formats/bf16.h"
 #include "reference/formats/e2m1.h"
+#include "reference/formats/e2m3.h"
+#include "reference/formats/e3m2.h"
 #include "reference/formats/e4m3.h"
 #include "reference/formats/e4m3_fnuz.h"
 #include "reference/formats/e5m2.h"
@@ -34,6 +36,8 @@ void encode_scalar(Format format, const float* x, std::size_t n, Code* y) {
     case Format::e5m2_fnuz: return encode_each(x, n, y, [](float v) { return scalar::encode_e5m2_fnuz(v); });
     case Format::e2m1: return encode_each(x, n, y, [](float v) { return scalar::encode_e2m1(v); });
     case Format::e8m0: return encode_each(x, n, y, [](float v) { return scalar::encode_e8m0(v); });
+    case Format::e3m2: return encode_each(x, n, y, [](float v) { return scalar::encode_e3m2(v); });
+    case Format::e2m3: return encode_each(x, n, y, [](float v) { return scalar::encode_e2m3(v); });
     case Format::bf16: return encode_each(x, n, y, [](float v) { return scalar::encode_bf16(v); });
     default: return encode_each(x, n, y, [](float v) { return scalar::encode_f16(v); });
   }
@@ -49,6 +53,8 @@ void encode_inlined(Format format, const float* x, std::size_t n, Code* y) {
     case Format::e5m2_fnuz: return encode_each(x, n, y, [](float v) { return fast::encode_e5m2_fnuz(v); });
     case Format::e2m1: return encode_each(x, n, y, [](float v) { return fast::encode_e2m1(v); });
     case Format::e8m0: return encode_each(x, n, y, [](float v) { return fast::encode_e8m0(v); });
+    case Format::e3m2: return encode_each(x, n, y, [](float v) { return fast::encode_e3m2(v); });
+    case Format::e2m3: return encode_each(x, n, y, [](float v) { return fast::encode_e2m3(v); });
     case Format::bf16: return encode_each(x, n, y, [](float v) { return fast::encode_bf16(v); });
     default: return encode_each(x, n, y, [](float v) { return fast::encode_f16(v); });
   }
@@ -64,6 +70,8 @@ inline float decode_scalar(Format format, std::uint32_t code) {
     case Format::e5m2_fnuz: return scalar::decode_e5m2_fnuz(byte);
     case Format::e2m1: return scalar::decode_e2m1(byte);
     case Format::e8m0: return scalar::decode_e8m0(byte);
+    case Format::e3m2: return scalar::decode_e3m2(byte);
+    case Format::e2m3: return scalar::decode_e2m3(byte);
     case Format::bf16: return scalar::decode_bf16(word);
     default: return scalar::decode_f16(word);
   }
