@@ -197,20 +197,20 @@ const Broken kBroken[] = {
     // datasets
     {"no_dtype", [](StrangeFile& f) { put_x(f, nullptr, H5T_STD_U8LE, {6}, kBytes); },
      "/c/in/x: has no attribute dtype, and is stored as uint8: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, "
-     "e2m1 (float16, float32, int32 and int64 need none)"},
+     "e2m1, e3m2, e2m3 (float16, float32, int32 and int64 need none)"},
     {"no_dtype_uint16", [](StrangeFile& f) { put_x(f, nullptr, H5T_STD_U16LE, {2}, nullptr); },
      "/c/in/x: has no attribute dtype, and is stored as uint16: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, "
-     "e2m1 (float16, float32, int32 and int64 need none)"},
+     "e2m1, e3m2, e2m3 (float16, float32, int32 and int64 need none)"},
     {"no_dtype_float64", [](StrangeFile& f) { put_x(f, nullptr, H5T_IEEE_F64LE, {2}, nullptr); },
      "/c/in/x: has no attribute dtype, and is stored as float64: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, "
-     "e2m1 (float16, float32, int32 and int64 need none)"},
+     "e2m1, e3m2, e2m3 (float16, float32, int32 and int64 need none)"},
     {"dtype_number",
      [](StrangeFile& f) { f.put("/c/in/x", "dtype", 3); },
-     "/c/in/x: attribute dtype is a number: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1"},
+     "/c/in/x: attribute dtype is a number: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1, e3m2, e2m3"},
     {"dtype_unknown", [](StrangeFile& f) { f.put("/c/in/x", "dtype", "fp8"); },
-     "/c/in/x: attribute dtype is 'fp8': expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1"},
+     "/c/in/x: attribute dtype is 'fp8': expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1, e3m2, e2m3"},
     {"dtype_of_no_schema", [](StrangeFile& f) { f.put("/c/in/x", "dtype", "e4m3_fnuz"); },
-     "/c/in/x: attribute dtype is 'e4m3_fnuz': expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1"},
+     "/c/in/x: attribute dtype is 'e4m3_fnuz': expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1, e3m2, e2m3"},
     {"f32_in_float64", [](StrangeFile& f) { put_x(f, "f32", H5T_IEEE_F64LE, {2}, nullptr); },
      "/c/in/x: is stored as float64: dtype f32 needs float32"},
     {"f32_in_int32", [](StrangeFile& f) { put_x(f, "f32", H5T_STD_I32LE, {2}, nullptr); },

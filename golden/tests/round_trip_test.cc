@@ -180,7 +180,7 @@ const Refused kRefused[] = {
     {"dataset_name", [](Fixture& f) { f.cases[0].in["a/b"] = f.cases[0].in["x"]; },
      "case group/case/in/a/b is no name for a dataset: expected UTF-8 without '/' and control characters"},
     {"dtype", [](Fixture& f) { f.cases[0].in["x"].type = Format::e4m3_fnuz; },
-     "case group/case/in/x is e4m3_fnuz: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1"},
+     "case group/case/in/x is e4m3_fnuz: expected one of f32, i32, i64, bf16, f16, e4m3, e5m2, e8m0, e2m1, e3m2, e2m3"},
     {"bytes", [](Fixture& f) { f.cases[0].in["x"].bytes.pop_back(); },
      "case group/case/in/x is 47 bytes: expected as many as the shape [4,6] needs"},
     {"rank", [](Fixture& f) { f.cases[0].in["x"] = make_tensor(Format::f32, {1, 1, 1, 1, 1, 1, 1, 1, 1}); },
