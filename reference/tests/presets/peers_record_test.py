@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""peers.py against peers.h5, the bytes that the peers' own code gave. Needs numpy and h5py."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+SKIPPED = 77
+
+try:
+    import h5py
+    import numpy as np
+except ImportError as missing:
+    print(f"not run: {missing.name} is not installed")
+    sys.exit(SKIPPED)
+
+import peers
+
+RECORD = Path(__file__).with_name("peers.h5")
+SHA256 = "af02a766f434c0526215ff1b419e4d1dd3335891e7ebb1a28fc5a91e778d3b27"
+
+
+class Recorded:
+    def __init__(self, path):
+        with h5py.File(path, "r") as file:
+            self.data = file["bytes"][:].tobytes()
+            self.index = json.loads(file["index"][:].tobytes())
+
+    def array(self, place):
+        count = int(np.prod(place["shape"]))
+        return np.frombuffer(self.data, place["type"], count, place["at"]).reshape(place["shape"])
+
+    def input(self, name):
+        place = self.index["inputs"][name]
+        stored = self.array(place)
+        if place["x_type"] == "bf16":
+            return (stored.astype(np.uint32) << 16).view(np.float32), "bf16"
+        if place["x_type"] == "f16":
+            return stored.view(np.float16).astype(np.float32), "f16"
+        return stored.view(np.float32), "f32"
+
+
+def one_nan(scale):
+    scale = np.asarray(scale)
+    if scale.dtype == np.float32:
+        scale = scale.view(np.uint32)
+    if scale.dtype == np.uint32:
+        return np.where(np.isnan(scale.view(np.float32)), np.uint32(0x7FC00000), scale)
+    return scale
+
+
+def difference(what, want, got):
+    """Where two arrays of codes or scales differ first, or nothing."""
+    want, got = one_nan(want), one_nan(got)
+    if want.shape != got.shape or want.dtype != got.dtype:
+        return f"{what} is {got.dtype}{list(got.shape)}, recorded {want.dtype}{list(want.shape)}"
+    wrong = np.argwhere(want != got)
+    if len(wrong) == 0:
+        return None
+    at = tuple(wrong[0])
+    return f"{what}{list(at)} is {got[at]:#x}, recorded {want[at]:#x}; {len(wrong)} of {want.size} differ"
+
+
+def main():
+    digest = hashlib.sha256(RECORD.read_bytes()).hexdigest()
+    if digest != SHA256:
+        print(f"{RECORD.name}: SHA-256 is {digest}, expected {SHA256}")
+        return 1
+    recorded = Recorded(RECORD)
+    failures, codes, presets = 0, 0, set()
+    for entry in recorded.index["records"]:
+        x, x_type = recorded.input(entry["input"])
+        options = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
+        got_codes, got_scale, got_tensor = peers.quantize(entry["preset"], x, x_type, **options)
+        found = [difference("code", recorded.array(entry["codes"]), got_codes),
+                 difference("scale", recorded.array(entry["scale"]), got_scale)]
+        if "tensor_scale" in entry:
+            found.append(difference("tensor scale", recorded.array(entry["tensor_scale"]), got_tensor))
+        codes += got_codes.size
+        presets.add(entry["preset"])
+        for text in filter(None, found):
+            failures += 1
+            print(f"{entry['preset']} {options} on {entry['input']}: {text} ({entry['source']})")
+    unrecorded = set(peers.PRESETS) - presets
+    if unrecorded:
+        print(f"no recorded bytes of: {', '.join(sorted(unrecorded))}")
+        failures += 1
+    print(f"{len(recorded.index['records'])} records of {len(presets)} presets, {codes} codes: {failures} differences")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
