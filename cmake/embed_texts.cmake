@@ -21,3 +21,16 @@ const std::span<const EmbeddedText> @symbol@(@symbol@Entries);
 }  // namespace assay::conformance
 ]] @ONLY)
 endfunction()
+
+# embed_text(OUTPUT HEADER SYMBOL FILE): one FILE as the std::string_view SYMBOL of the namespace assay, which HEADER declares.
+function(embed_text output header symbol file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  file(CONFIGURE OUTPUT ${output} CONTENT [[// Made by cmake/embed_texts.cmake.
+#include "@header@"
+
+namespace assay {
+const std::string_view @symbol@ = R"__(@text@)__";
+}  // namespace assay
+]] @ONLY)
+endfunction()
