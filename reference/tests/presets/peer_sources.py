@@ -305,8 +305,29 @@ def transformer_engine(root, cite):
                    cite("TransformerEngine", "pytorch/custom_recipes/reference_nvfp4.py: NVFP4QuantizerRef"), run)]
 
 
-def peers_of(root, known):
-    """Records of every peer below `root`; known: revisions of those that carry no .git."""
+def layouts(root, cite):
+    """(layout, source, function of uint8 [rows, blocks of K]) of what peers make of E8M0 scales."""
+    math = load("deepgemm_math", root / "DeepGEMM/deep_gemm/utils/math.py")
+    given = {"torch": torch, "align": math.align, "get_tma_aligned_size": lambda count, size: math.align(count, 16 // size)}
+    test = functions(root / "DeepGEMM/tests/test_layout.py", ["get_mn_major_tma_aligned_packed_ue8m0_tensor_torch_impl"], given)
+    blocked = importlib.import_module("torchao.prototype.mx_formats.utils").to_blocked
+
+    def as_float(scales):
+        return (scales.int() << 23).view(torch.float32)
+
+    def mn_major(scales):
+        words = test.get_mn_major_tma_aligned_packed_ue8m0_tensor_torch_impl(as_float(scales))
+        # All of its storage, the padding of rows included: as many words a column as its stride says.
+        return torch.as_strided(words, (words.shape[1], words.stride(1)), (words.stride(1), 1))
+
+    return [("deepgemm.packed", cite("DeepGEMM", "deep_gemm/utils/math.py: pack_ue8m0_to_int"),
+             lambda scales: math.pack_ue8m0_to_int(as_float(scales))),
+            ("deepgemm.packed_mn_major", cite("DeepGEMM", "tests/test_layout.py: the torch form"), mn_major),
+            ("torchao.blocked", cite("torchao", "prototype/mx_formats/utils.py: to_blocked"), blocked)]
+
+
+def citer(root, known):
+    """A function of a peer's name and a place in it that says both with the revision; known: NAME -> REVISION."""
 
     def cite(name, place):
         found = subprocess.run(["git", "-C", str(root / name), "log", "-1", "--format=%h"], capture_output=True, text=True)
@@ -317,6 +338,11 @@ def peers_of(root, known):
             raise SystemExit(f"{root / name}: no revision found, give --revisions {name}=...")
         return f"{name} {version}, {place}"
 
+    return cite
+
+
+def peers_of(root, cite):
+    """Records of every peer below `root`."""
     sys.path.insert(0, str(root / "torchao"))
     return [*deepseek(root, cite), *deepgemm(root, cite), *fbgemm(root, cite), *torchao_fp8(cite), *torchao_mx(cite),
             *microxcaling(root, cite), *modelopt(root, cite), *torchao_nvfp4(cite), *fouroversix(root, cite),

@@ -16,9 +16,10 @@ except ImportError as missing:
     sys.exit(SKIPPED)
 
 import peers
+from peers_layouts import LAYOUTS
 
 RECORD = Path(__file__).with_name("peers.h5")
-SHA256 = "af02a766f434c0526215ff1b419e4d1dd3335891e7ebb1a28fc5a91e778d3b27"
+SHA256 = "76defbdefbb7510919ca65e7e3d018c218b5f0a547d2ff8bbe13c85d56e43c8c"
 
 
 class Recorded:
@@ -52,7 +53,8 @@ def one_nan(scale):
 
 def difference(what, want, got):
     """Where two arrays of codes or scales differ first, or nothing."""
-    want, got = one_nan(want), one_nan(got)
+    if what != "word":
+        want, got = one_nan(want), one_nan(got)
     if want.shape != got.shape or want.dtype != got.dtype:
         return f"{what} is {got.dtype}{list(got.shape)}, recorded {want.dtype}{list(want.shape)}"
     wrong = np.argwhere(want != got)
@@ -82,11 +84,18 @@ def main():
         for text in filter(None, found):
             failures += 1
             print(f"{entry['preset']} {options} on {entry['input']}: {text} ({entry['source']})")
-    unrecorded = set(peers.PRESETS) - presets
+    for entry in recorded.index["layouts"]:
+        scales = recorded.array(entry["scales"])
+        text = difference("word", recorded.array(entry["stored"]), LAYOUTS[entry["layout"]](scales))
+        if text:
+            failures += 1
+            print(f"{entry['layout']} of {list(scales.shape)} scales: {text} ({entry['source']})")
+    unrecorded = (set(peers.PRESETS) - presets) | (set(LAYOUTS) - {entry["layout"] for entry in recorded.index["layouts"]})
     if unrecorded:
         print(f"no recorded bytes of: {', '.join(sorted(unrecorded))}")
         failures += 1
-    print(f"{len(recorded.index['records'])} records of {len(presets)} presets, {codes} codes: {failures} differences")
+    counts = f"{len(recorded.index['records'])} records of {len(presets)} presets, {len(recorded.index['layouts'])} layouts"
+    print(f"{counts}, {codes} codes: {failures} differences")
     return 1 if failures else 0
 
 

@@ -4,8 +4,8 @@
 It needs torch 2.11 with Triton, h5py, and the peers' sources below one directory:
     DeepSeek-V3, DeepGEMM, microxcaling, fouroversix, TransformerEngine, FBGEMM    checkouts
     torchao, modelopt                                                              unpacked wheels
-peers_of() imports what it needs from them and nothing else; no text of theirs is kept here. vLLM and SGLang have no quantizer
-for a CPU: expressions.py says theirs in torch.
+peer_sources.py imports what it needs from them and nothing else; no text of theirs is kept here. vLLM and SGLang have no
+quantizer for a CPU: expressions.py says theirs in torch.
 
 The inputs come from a counter: SplitMix64 of the index and of the seed of each set, so a number does not depend on those before.
 NaN codes are recorded as 0x7F: the sign of a computed NaN depends on the machine.
@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 import expressions
-from peer_sources import peers_of
+from peer_sources import citer, layouts, peers_of
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 
@@ -189,6 +189,12 @@ def raw(tensor):
     return tensor.contiguous().view(torch.uint8).numpy()
 
 
+def unsigned(tensor):
+    """An int32 tensor as uint32, a uint8 one as it is."""
+    array = tensor.contiguous().numpy()
+    return array.view(np.uint32) if array.dtype == np.int32 else array
+
+
 def one_nan(codes, fmt):
     """FP8 codes with one code for every NaN."""
     if fmt == "e4m3":
@@ -236,10 +242,12 @@ def main():
     known = dict(part.split("=") for part in arguments.revisions.split(",") if part)
     sets = input_sets()
     store = Store()
-    index = {"torch": torch.__version__, "cpu_capability": torch.backends.cpu.get_cpu_capability(), "inputs": {}, "records": []}
+    index = {"torch": torch.__version__, "cpu_capability": torch.backends.cpu.get_cpu_capability(), "inputs": {}, "records": [],
+             "layouts": []}
     for name, (x_type, x) in sets.items():
         index["inputs"][name] = {"x_type": x_type, **store.put(input_codes(x_type, x))}
-    for record in [*peers_of(arguments.sources, known), *expressions.records()]:
+    cite = citer(arguments.sources, known)
+    for record in [*peers_of(arguments.sources, cite), *expressions.records()]:
         for set_name in record.sets:
             x_type, x = sets[set_name]
             codes, scale, tensor_scale = record.run(torch.from_numpy(x).to(DTYPES[x_type]))
@@ -248,6 +256,11 @@ def main():
             if tensor_scale is not None:
                 entry["tensor_scale"] = store.put(one_nan_scale(tensor_scale.reshape(-1)))
             index["records"].append(entry)
+    for name, source, lay_out in layouts(arguments.sources, cite):
+        for rows, columns in ((131, 8), (64, 4)) if name == "deepgemm.packed" else ((131, 6), (128, 4), (3, 9)):
+            scales = (words(200, rows * columns) % np.uint64(255)).astype(np.uint8).reshape(rows, columns)
+            index["layouts"].append({"layout": name, "source": source, "scales": store.put(scales),
+                                     "stored": store.put(unsigned(lay_out(torch.from_numpy(scales))))})
     with h5py.File(arguments.output, "w", track_order=True) as file:
         file.create_dataset("bytes", data=np.frombuffer(bytes(store.data), np.uint8), compression=9, chunks=(1 << 16,))
         text = np.frombuffer(json.dumps(index, separators=(",", ":")).encode(), np.uint8)
