@@ -8,6 +8,13 @@
 //   layout    8 warps side by side, 64 columns each; a lane has 8 rows x 8 columns, which take 32 of its 64 registers:
 //             4 blocks share an SM. 8 lanes make 128 B of a row, 4 groups of 8 lanes the 32 rows: a row's block of 32
 //             lies in 4 lanes, a column's in 4. All 8 loads of a lane (16 B each) are in flight together.
+//
+//     of a warp:       columns 0 .. 7 | 8 .. 15 | 16 .. 23 | 24 .. 31 | 32 .. 39 | ... | 56 .. 63
+//     rows  0 ..  7    lane 0         | lane 1  | lane 2   | lane 3   | lane 4   | ... | lane 7
+//     rows  8 .. 15    lane 8         | lane 9  | ...                                  | lane 15
+//     rows 16 .. 23    lane 16        | ...                                            | lane 23
+//     rows 24 .. 31    lane 24        | ...                                            | lane 31
+//
 //   scales    of rows, and swizzled ones of columns, through shared memory to pieces of 16 B and more
 //   matches   reference/recipes/mxfp8.h
 
@@ -126,7 +133,58 @@ __device__ __forceinline__ void store_block_column_scales(const Mxfp8Tiles& a, c
   }
 }
 
-// The row part is written inline: as a function, ptxas generates different code for it.
+// Amaxes of a lane's 8 columns of its rows 2q and 2q + 1, in the halves of pair[q].
+template <Format X>
+__device__ __forceinline__ void row_amaxes_of_lane(const std::uint32_t (&word)[8][4], std::uint32_t (&pair)[4]) {
+#pragma unroll
+  for (int q = 0; q < 4; ++q) {
+    std::uint32_t of_row[2] = {0, 0};
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+#pragma unroll
+      for (int w = 0; w < 4; ++w) of_row[h] = accumulate_absmax<X>(of_row[h], word[2 * q + h][w]);
+    }
+    pair[q] = accumulate_absmax<X>(__byte_perm(of_row[0], of_row[1], 0x5410), __byte_perm(of_row[0], of_row[1], 0x7632));
+  }
+}
+
+// The rowwise codes. `multipliers`: of rows 2 (lane % 4) and the next of the lane's 8, in halves.
+template <class CodesOf>
+__device__ __forceinline__ void store_block_row_codes(const Mxfp8Tiles& a, std::int64_t begin, int own_rows, int lane,
+                                                      std::uint32_t multipliers, const CodesOf& codes_of) {
+  std::uint8_t* to = a.row_data + begin;
+#pragma unroll
+  for (int q = 0; q < 4; ++q) {
+    const std::uint32_t of_rows = __shfl_sync(kAllLanes, multipliers, (lane & 28) | q);
+#pragma unroll
+    for (int h = 0; h < 2; ++h, advance(to, a.columns)) {
+      const float multiplier = multiplier_of(of_rows, h);
+      const uint2 codes = codes_of(2 * q + h, [&](int) { return multiplier; });
+      if (2 * q + h < own_rows) __stcs(reinterpret_cast<uint2*>(to), codes);
+    }
+  }
+}
+
+// Scales of the block, from shared memory, where `place` is too.
+template <unsigned kParts>
+__device__ __forceinline__ void store_block_scales(const Mxfp8Tiles& a, const GroupTile<1>& place, GroupTile<1>& found,
+                                                   std::int64_t first_column, int thread, const uint4* row_scales,
+                                                   const std::uint8_t* column_scales) {
+  __syncthreads();
+  found = place;
+  const std::uint32_t row_in_group = found.tile * kBlock;
+  const int rows = static_cast<int>(min(found.rows - row_in_group, std::uint32_t{kBlock}));
+  const bool is_last = row_in_group + kBlock >= found.rows;
+  const std::int64_t tiles_before = found.before[0];
+  if ((kParts & kRowPart) && a.row_scale != nullptr && thread < kTile) {
+    store_block_row_scales(a, row_in_group, rows, is_last, tiles_before, first_column, thread, row_scales);
+  }
+  if ((kParts & kColumnPart) && a.column_scale != nullptr && thread >= kTile) {
+    store_block_column_scales(a, found, is_last, tiles_before, first_column, thread - kTile, column_scales);
+  }
+}
+
+// The load and the row scales stay in the body: as functions they change the machine code.
 template <Format X, Format F, unsigned kParts>
 __global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_blocks(const __grid_constant__ Mxfp8Tiles a) {
   using E = Element<X>;
@@ -168,56 +226,20 @@ __global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_bloc
 
   if constexpr (kParts & kRowPart) {
     std::uint32_t pair[4];  // of rows 2q and 2q + 1
-#pragma unroll
-    for (int q = 0; q < 4; ++q) {
-      std::uint32_t of_row[2] = {0, 0};
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-#pragma unroll
-        for (int w = 0; w < 4; ++w) of_row[h] = accumulate_absmax<X>(of_row[h], word[2 * q + h][w]);
-      }
-      pair[q] = accumulate_absmax<X>(__byte_perm(of_row[0], of_row[1], 0x5410), __byte_perm(of_row[0], of_row[1], 0x7632));
-    }
+    row_amaxes_of_lane<X>(word, pair);
     const bool upper2 = lane & 2, upper1 = lane & 1;
     pair[0] = keep_half<X>(pair[0], pair[2], upper2, 2);
     pair[1] = keep_half<X>(pair[1], pair[3], upper2, 2);
     std::uint32_t multipliers;
     const std::uint32_t scales = scales_of_pair<X, F>(keep_half<X>(pair[0], pair[1], upper1, 1), multipliers);
-    {
-      auto* const to = reinterpret_cast<std::uint8_t*>(row_scales) + (r * 8 + lane % 4 * 2) * 16 + warp * 2 + p / 4;
-      to[0] = static_cast<std::uint8_t>(scales);
-      to[16] = static_cast<std::uint8_t>(scales >> 8);
-    }
-    if (a.row_data != nullptr) {
-      std::uint8_t* to = a.row_data + begin;
-#pragma unroll
-      for (int q = 0; q < 4; ++q) {
-        const std::uint32_t of_rows = __shfl_sync(kAllLanes, multipliers, (lane & 28) | q);
-#pragma unroll
-        for (int h = 0; h < 2; ++h, advance(to, a.columns)) {
-          const float multiplier = multiplier_of(of_rows, h);
-          const uint2 codes = codes_of(2 * q + h, [&](int) { return multiplier; });
-          if (2 * q + h < own_rows) __stcs(reinterpret_cast<uint2*>(to), codes);
-        }
-      }
-    }
+    auto* const to = reinterpret_cast<std::uint8_t*>(row_scales) + (r * 8 + lane % 4 * 2) * 16 + warp * 2 + p / 4;
+    to[0] = static_cast<std::uint8_t>(scales);
+    to[16] = static_cast<std::uint8_t>(scales >> 8);
+    if (a.row_data != nullptr) store_block_row_codes(a, begin, own_rows, lane, multipliers, codes_of);
   }
 
   quantize_block_columns<X, F>(a, word, lane, warp, p, r, own_rows, begin, codes_of, column_scales);
-
-  // Scales. The last block of a group has the padding of swizzled ones to write as well.
-  __syncthreads();
-  found = place;
-  const std::uint32_t row_in_group = found.tile * kBlock;
-  const int rows = static_cast<int>(min(found.rows - row_in_group, std::uint32_t{kBlock}));
-  const bool is_last = row_in_group + kBlock >= found.rows;
-  const std::int64_t tiles_before = found.before[0];
-  if ((kParts & kRowPart) && a.row_scale != nullptr && thread < kTile) {
-    store_block_row_scales(a, row_in_group, rows, is_last, tiles_before, first_column, thread, row_scales);
-  }
-  if ((kParts & kColumnPart) && a.column_scale != nullptr && thread >= kTile) {
-    store_block_column_scales(a, found, is_last, tiles_before, first_column, thread - kTile, column_scales);
-  }
+  store_block_scales<kParts>(a, place, found, first_column, thread, row_scales, column_scales);
 }
 
 template <Format X, Format F>

@@ -1,6 +1,12 @@
-// MXFP8 on the device: a call as one launch (rows.cuh for rows alone, blocks.cuh where columns
-// are requested, tile.cuh for all else), and the second half of dbias from the sums that the launch leaves in the
-// workspace.
+// MXFP8 on the device: a call as one launch, and for dbias a second one, which adds the sums that the first leaves in the workspace.
+//
+//     x is bf16 or f16, the columns are a multiple of 8, x is aligned to 16 B and codes to 8 B, and neither dbias nor
+//     2-D tiles are requested:
+//         columnwise output requested, with or without rowwise     blocks.cuh
+//         rowwise output alone, one tensor                         rows.cuh, quantize_rows
+//         rowwise output alone, groups                             rows.cuh, quantize_ragged_rows
+//     all else                                                     tile.cuh, with vectors where the columns are a multiple of
+//                                                                  4, x is aligned to 16 B and codes to 4 B
 
 #include <cstdint>
 #include <limits>

@@ -6,7 +6,15 @@
 //   bound     HBM: one tensor is at the rate of a copy. Splits are read by every block before its first load, and cost
 //             the same few hundredths for 8 groups as for 256
 //   layout    a warp has 1024 columns of a row: 4 loads of 512 B, all in flight together, 4 stores of 256 B and one of
-//             32 scales; 6 blocks of 8 warps per SM, 40 registers per thread. 4 lanes have a block of 32 columns.
+//             32 scales; 6 blocks of 8 warps per SM, 40 registers per thread. 4 lanes have a block of 32 columns:
+//
+//               columns 0 .. 7 | 8 .. 15 | 16 .. 23 | 24 .. 31 | 32 .. 39 | ... | 248 .. 255
+//     load 0    lane 0         | lane 1  | lane 2   | lane 3   | lane 4   | ... | lane 31
+//     load 1    the same lanes, columns 256 .. 511
+//     load 2    the same lanes, columns 512 .. 767
+//     load 3    the same lanes, columns 768 .. 1023
+//     scales    lane 4 b + i makes that of block b of load i, columns 256 i + 32 b .. 256 i + 32 b + 31
+//
 //   matches   reference/recipes/mxfp8.h
 
 #include "device/layout/segment_groups.cuh"

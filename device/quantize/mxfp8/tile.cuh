@@ -77,18 +77,12 @@ __device__ __forceinline__ void store_scales(std::uint8_t* to, std::uint32_t sca
   }
 }
 
-// Codes and scales of a strip. One function, since ptxas orders instructions differently with a function for each step.
-template <Format X, Format F, unsigned kParts, bool kAligned, bool kFull>
-__device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile,
-                                               const Place<kFull>& place, const Strip<X>& strip, Shared& shared) {
-  using RowLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
-  using ColumnLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::columnwise>;
-  const int lane = place.lane, warp = place.warp, rows_inside = place.rows_inside, columns_inside = place.columns_inside;
-  const std::int64_t column = place.column, begin = place.begin;
+// The steps of a strip.
 
-  // Amaxes: of 4 rows over the block that the lane belongs to, and of its 4 columns. In 2-D mode one for all of a 32 x
-  // 32 tile.
-  std::uint32_t row_amax[4], column_amax[4];
+// Amaxes: of 4 rows over the block that the lane belongs to, and of its 4 columns. In 2-D mode one for all of a 32 x 32 tile.
+template <Format X, unsigned kParts>
+__device__ __forceinline__ void find_amaxes(const Mxfp8Tiles& a, const Strip<X>& strip, int lane, std::uint32_t (&row_amax)[4],
+                                            std::uint32_t (&column_amax)[4]) {
   if (kParts & kColumnPart || a.two_dimensional) column_amaxes(strip, column_amax);
   if (a.two_dimensional) {
     std::uint32_t all = max(max(column_amax[0], column_amax[1]), max(column_amax[2], column_amax[3]));
@@ -99,9 +93,102 @@ __device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& 
   } else if constexpr (kParts & kRowPart) {
     row_amaxes(strip, lane, row_amax);
   }
+}
+
+// `scales`: of the lane's 4 rows, a byte each.
+template <bool kFull>
+__device__ __forceinline__ void store_row_scales(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile,
+                                                 const Place<kFull>& place, std::uint32_t scales) {
+  using RowLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::rowwise>;
+  const int lane = place.lane, warp = place.warp, rows_inside = place.rows_inside;
+  // From 4 rows of a block to the 4 blocks of one row: row 4 (lane % 8) + lane / 8.
+  const int block = lane / 8, row = 4 * (lane % 8) + block;
+  std::uint32_t of_block[4];
+#pragma unroll
+  for (int b = 0; b < 4; ++b) of_block[b] = __shfl_sync(kAllLanes, scales, lane % 8 + 8 * b);
+  const unsigned pick = 0x40u + 0x11u * static_cast<unsigned>(block);
+  std::uint32_t of_row =
+      __byte_perm(__byte_perm(of_block[0], of_block[1], pick), __byte_perm(of_block[2], of_block[3], pick), 0x5410);
+  const std::int64_t pitch = RowLayout::pitch(0, a.columns);
+  if (a.swizzled) {
+    if (row >= rows_inside) of_row = 0;  // in 2-D mode missing rows have a scale too
+    const std::int64_t at = (tile.number * (pitch / 4) + column_tile) * 512 + row * 16 + warp * 4;
+    store_scales(a.row_scale + at, of_row, 4, a.scale_vectors);
+  } else if (row < rows_inside) {
+    const std::int64_t block_number = std::int64_t{column_tile} * 4;
+    const std::int64_t at = (std::int64_t{tile.number} * kTile + warp * kBlock + row) * pitch + block_number;
+    const std::int64_t left = ceil_div(a.columns, kBlock) - block_number;
+    store_scales(a.row_scale + at, of_row, static_cast<int>(min(left, std::int64_t{4})), a.scale_vectors);
+  }
+}
+
+// `multipliers`: of the lane's 4 rows, the upper 16 bits of each. The 8 lanes of a block have those of its 32 rows.
+template <Format X, Format F, bool kAligned, bool kFull>
+__device__ __forceinline__ void store_row_codes(const Mxfp8Tiles& a, const Place<kFull>& place, const Strip<X>& strip,
+                                                const std::uint32_t (&multipliers)[2]) {
+  std::uint8_t* to = a.row_data + place.begin;
+#pragma unroll
+  for (int i = 0; i < kBlock; ++i, advance(to, a.columns)) {
+    const std::uint32_t both = __shfl_sync(kAllLanes, multipliers[i / 2 % 2], (place.lane & 24) | i / 4);
+    const float multiplier = float_of_bits(i % 2 == 0 ? both << 16 : both & 0xFFFF'0000u);
+    const std::uint32_t codes = encode_fp8x4<F>(
+        multiply_with_zero(strip.value(i, 0), multiplier, a.zero), multiply_with_zero(strip.value(i, 1), multiplier, a.zero),
+        multiply_with_zero(strip.value(i, 2), multiplier, a.zero), multiply_with_zero(strip.value(i, 3), multiplier, a.zero));
+    if (i < place.rows_inside) store_codes<kAligned>(to, codes, place.columns_inside);
+  }
+}
+
+// `scales`: of the lane's 4 columns, a byte each.
+template <bool kFull>
+__device__ __forceinline__ void store_column_scales(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile,
+                                                    const Place<kFull>& place, std::uint32_t scales, Shared& shared) {
+  using ColumnLayout = ScaleLayoutOf<Recipe::mxfp8, Direction::columnwise>;
+  const int lane = place.lane, warp = place.warp, rows_inside = place.rows_inside, columns_inside = place.columns_inside;
+  const std::int64_t column = place.column;
+  if (a.swizzled) {
+    // A thread per column: its 4 blocks of rows are neighbours.
+    if (columns_inside < 4) scales &= (1u << (8 * (max(columns_inside, 0) & 3))) - 1;
+    shared.column_scale[warp][lane] = scales;
+    __syncthreads();
+    const int of_tile = static_cast<int>(threadIdx.x);
+    std::uint32_t of_column = 0;
+#pragma unroll
+    for (int b = 0; b < kTile / kBlock; ++b) {
+      const std::uint32_t four = shared.column_scale[b][of_tile / 4];
+      of_column |= (four >> (8 * (of_tile % 4)) & 0xFFu) << (8 * b);
+    }
+    const std::int64_t group = std::int64_t{tile.number - tile.tile} * 4 * ColumnLayout::factor(a.columns);
+    const std::int64_t at = group + (column_tile * ColumnLayout::tiles_j(tile.rows, a.columns) + tile.tile) * 512 +
+                            of_tile % 32 * 16 + of_tile / 32 * 4;
+    store_scales(a.column_scale + at, of_column, 4, a.scale_vectors);
+  } else if (rows_inside > 0) {
+    const std::int64_t at = (std::int64_t{tile.number} * 4 + warp) * ColumnLayout::pitch(0, a.columns) + column;
+    store_scales(a.column_scale + at, scales, columns_inside, a.scale_vectors);
+  }
+}
+
+template <Format X, Format F, bool kAligned, bool kFull>
+__device__ __forceinline__ void store_column_codes(const Mxfp8Tiles& a, const Place<kFull>& place, const Strip<X>& strip,
+                                                   const float (&multiplier)[4]) {
+  std::uint8_t* to = a.column_data + place.begin;
+#pragma unroll
+  for (int i = 0; i < kBlock; ++i, advance(to, a.columns)) {
+    const std::uint32_t codes = encode_fp8x4<F>(multiply_with_zero(strip.value(i, 0), multiplier[0], a.zero),
+                                                multiply_with_zero(strip.value(i, 1), multiplier[1], a.zero),
+                                                multiply_with_zero(strip.value(i, 2), multiplier[2], a.zero),
+                                                multiply_with_zero(strip.value(i, 3), multiplier[3], a.zero));
+    if (i < place.rows_inside) store_codes<kAligned>(to, codes, place.columns_inside);
+  }
+}
+
+template <Format X, Format F, unsigned kParts, bool kAligned, bool kFull>
+__device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile,
+                                               const Place<kFull>& place, const Strip<X>& strip, Shared& shared) {
+  std::uint32_t row_amax[4], column_amax[4];
+  find_amaxes<X, kParts>(a, strip, place.lane, row_amax, column_amax);
 
   if constexpr (kParts & kRowPart) {
-    std::uint32_t scales = 0, multipliers[2] = {0, 0};  // of the lane's 4 rows
+    std::uint32_t scales = 0, multipliers[2] = {0, 0};
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const std::uint32_t scale = scale_of<F>(row_amax[r]);
@@ -109,39 +196,8 @@ __device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& 
       scales |= scale << (8 * r);
       multipliers[r / 2] |= multiplier << (16 * (r % 2));
     }
-    if (a.row_scale != nullptr) {
-      // From 4 rows of a block to the 4 blocks of one row: row 4 (lane % 8) + lane / 8.
-      const int block = lane / 8, row = 4 * (lane % 8) + block;
-      std::uint32_t of_block[4];
-#pragma unroll
-      for (int b = 0; b < 4; ++b) of_block[b] = __shfl_sync(kAllLanes, scales, lane % 8 + 8 * b);
-      const unsigned pick = 0x40u + 0x11u * static_cast<unsigned>(block);
-      std::uint32_t of_row =
-          __byte_perm(__byte_perm(of_block[0], of_block[1], pick), __byte_perm(of_block[2], of_block[3], pick), 0x5410);
-      const std::int64_t pitch = RowLayout::pitch(0, a.columns);
-      if (a.swizzled) {
-        if (row >= rows_inside) of_row = 0;  // in 2-D mode missing rows have a scale too
-        const std::int64_t at = (tile.number * (pitch / 4) + column_tile) * 512 + row * 16 + warp * 4;
-        store_scales(a.row_scale + at, of_row, 4, a.scale_vectors);
-      } else if (row < rows_inside) {
-        const std::int64_t block_number = std::int64_t{column_tile} * 4;
-        const std::int64_t at = (std::int64_t{tile.number} * kTile + warp * kBlock + row) * pitch + block_number;
-        const std::int64_t left = ceil_div(a.columns, kBlock) - block_number;
-        store_scales(a.row_scale + at, of_row, static_cast<int>(min(left, std::int64_t{4})), a.scale_vectors);
-      }
-    }
-    if (a.row_data != nullptr) {
-      std::uint8_t* to = a.row_data + begin;
-#pragma unroll
-      for (int i = 0; i < kBlock; ++i, advance(to, a.columns)) {
-        const std::uint32_t both = __shfl_sync(kAllLanes, multipliers[i / 2 % 2], (lane & 24) | i / 4);
-        const float multiplier = float_of_bits(i % 2 == 0 ? both << 16 : both & 0xFFFF'0000u);
-        const std::uint32_t codes = encode_fp8x4<F>(
-            multiply_with_zero(strip.value(i, 0), multiplier, a.zero), multiply_with_zero(strip.value(i, 1), multiplier, a.zero),
-            multiply_with_zero(strip.value(i, 2), multiplier, a.zero), multiply_with_zero(strip.value(i, 3), multiplier, a.zero));
-        if (i < rows_inside) store_codes<kAligned>(to, codes, columns_inside);
-      }
-    }
+    if (a.row_scale != nullptr) store_row_scales(a, tile, column_tile, place, scales);
+    if (a.row_data != nullptr) store_row_codes<X, F, kAligned>(a, place, strip, multipliers);
   }
 
   if constexpr (kParts & kColumnPart) {
@@ -153,43 +209,12 @@ __device__ __forceinline__ void quantize_strip(const Mxfp8Tiles& a, const Tile& 
       multiplier[c] = e8m0_quantize_multiplier(scale);
       scales |= scale << (8 * c);
     }
-    if (a.column_scale != nullptr) {
-      if (a.swizzled) {
-        // A thread per column: its 4 blocks of rows are neighbours.
-        if (columns_inside < 4) scales &= (1u << (8 * (max(columns_inside, 0) & 3))) - 1;
-        shared.column_scale[warp][lane] = scales;
-        __syncthreads();
-        const int of_tile = static_cast<int>(threadIdx.x);
-        std::uint32_t of_column = 0;
-#pragma unroll
-        for (int b = 0; b < kTile / kBlock; ++b) {
-          const std::uint32_t four = shared.column_scale[b][of_tile / 4];
-          of_column |= (four >> (8 * (of_tile % 4)) & 0xFFu) << (8 * b);
-        }
-        const std::int64_t group = std::int64_t{tile.number - tile.tile} * 4 * ColumnLayout::factor(a.columns);
-        const std::int64_t at = group + (column_tile * ColumnLayout::tiles_j(tile.rows, a.columns) + tile.tile) * 512 +
-                                of_tile % 32 * 16 + of_tile / 32 * 4;
-        store_scales(a.column_scale + at, of_column, 4, a.scale_vectors);
-      } else if (rows_inside > 0) {
-        const std::int64_t at = (std::int64_t{tile.number} * 4 + warp) * ColumnLayout::pitch(0, a.columns) + column;
-        store_scales(a.column_scale + at, scales, columns_inside, a.scale_vectors);
-      }
-    }
-    if (a.column_data != nullptr) {
-      std::uint8_t* to = a.column_data + begin;
-#pragma unroll
-      for (int i = 0; i < kBlock; ++i, advance(to, a.columns)) {
-        const std::uint32_t codes = encode_fp8x4<F>(multiply_with_zero(strip.value(i, 0), multiplier[0], a.zero),
-                                                    multiply_with_zero(strip.value(i, 1), multiplier[1], a.zero),
-                                                    multiply_with_zero(strip.value(i, 2), multiplier[2], a.zero),
-                                                    multiply_with_zero(strip.value(i, 3), multiplier[3], a.zero));
-        if (i < rows_inside) store_codes<kAligned>(to, codes, columns_inside);
-      }
-    }
+    if (a.column_scale != nullptr) store_column_scales(a, tile, column_tile, place, scales, shared);
+    if (a.column_data != nullptr) store_column_codes<X, F, kAligned>(a, place, strip, multiplier);
   }
 }
 
-// One tile by all threads of a block.
+// One tile by all threads of a block. dbias stays in the body: as a function it changes the machine code.
 template <Format X, Format F, unsigned kParts, bool kAligned, bool kFull>
 __device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const Tile& tile, std::uint32_t column_tile, Shared& shared) {
   const Place<kFull> place(a, tile, column_tile);

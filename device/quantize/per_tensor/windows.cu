@@ -5,6 +5,14 @@
 //   layout    a block takes 128 rows of the buffer, of any groups, and the 32 above; a thread takes one vector of
 //             16 B of 8 rows, loaded before the groups are found. With column sums its rows are a tile of one
 //             group instead
+//
+//                       columns 0 .. 7   8 .. 15   ...   120 .. 127      (f32: 4 columns a thread)
+//     held rows 0 .. 3     thread 0         1               15           rows 80 .. 83: the same threads
+//               4 .. 7           16        17               31                84 .. 87
+//               ...                                                           ...
+//              76 .. 79         304       305              319               156 .. 159
+//
+//             held rows 0 .. 31 are the rows above, the own rows begin at 32
 //   sectors   columns of a group of M rows begin M bytes apart, where sectors of 32 bytes do not: the rows above
 //             complete the sectors that end in the own rows. Stores are of whole sectors, by 16 B, and of parts only
 //             where a group begins or ends. A group that lies within the own rows is one range of bytes
@@ -173,6 +181,100 @@ __device__ void store_columns(const HeldCodes<kX>& codes, const CastArguments& a
   }
 }
 
+// The steps of the kernel.
+
+// A group to the segments, if it has rows in the window (with column sums: if one of its tiles begins there). `before`: the sums
+// over the groups before it.
+template <bool kSums, class Shared, class Sums>
+__device__ __forceinline__ void take_segment(Shared& shared, std::uint32_t window, int group, const Sums& before,
+                                             std::uint32_t rows) {
+  const std::uint32_t first_row = before.value[0];
+  bool has = rows != 0 && first_row < window + kTile;
+  if constexpr (kSums) {  // a tile that begins here
+    const std::uint32_t tile = first_row >= window ? 0 : Blocks<kTile>::of(window - first_row);
+    has = has && tile * kTile < rows;
+  } else {
+    has = has && first_row + rows + kAbove > window;
+  }
+  if (has) {
+    const unsigned at = atomicAdd(&shared.count, 1u);
+    shared.segments[at] = {static_cast<std::uint32_t>(group), first_row, rows, before.value[1]};
+  }
+}
+
+// The scale and the group of each held row.
+template <class Shared>
+__device__ __forceinline__ void find_scales(const CastArguments& a, Shared& shared, std::uint32_t row, unsigned segment_begin,
+                                            unsigned segment_end) {
+  for (unsigned r = threadIdx.x; r < kHeldRows; r += kWindowThreads) {
+    const std::uint32_t held = row - kAbove + r;
+    float scale = 0;
+    for (unsigned s = segment_begin; s < segment_end; ++s) {
+      const Segment& segment = shared.segments[s];
+      if (held - segment.first_row < segment.rows) {
+        scale = a.scales.scale(a.scales.read(static_cast<int>(segment.group)));
+        shared.group[r] = segment.group;
+      }
+    }
+    shared.scale[r] = scale;
+  }
+}
+
+// The codes of a patch, transposed, to shared memory.
+template <Format kX>
+__device__ __forceinline__ void hold_transposed(HeldCodes<kX>& codes, const std::uint32_t (&by_row)[kSpan<kX> / 4][4],
+                                                unsigned column, unsigned held) {
+  constexpr unsigned kFours = kSpan<kX> / 4;
+#pragma unroll
+  for (unsigned f = 0; f < kFours; ++f) {
+    std::uint32_t by_column[4];
+    transpose_four(by_row[f], by_column);
+#pragma unroll
+    for (unsigned c = 0; c < 4; ++c) codes.words[HeldCodes<kX>::place(column + 4 * f + c) + held / 4] = by_column[c];
+  }
+}
+
+// The patches of a thread: rowwise codes to memory, columnwise codes to shared memory, amaxes to `gathered` where all rows are of
+// one group, else to memory.
+template <Format kX, Format kOut, bool kSums, bool kVectors, class Shared>
+__device__ __forceinline__ void encode_patches(const CastArguments& a, Shared& shared, const uint4 (&x)[kPatches][4],
+                                               std::uint32_t row, int own, bool one_group, std::int64_t first_column,
+                                               unsigned columns, std::uint32_t& gathered) {
+  const unsigned column = patch_column<kX>();
+#pragma unroll
+  for (unsigned h = 0; h < kPatches; ++h) {
+    const unsigned held = patch_row(h);
+    const float4 scales = *reinterpret_cast<const float4*>(shared.scale + held);
+    constexpr unsigned kFours = kSpan<kX> / 4;
+    std::uint32_t by_row[kFours][4];
+#pragma unroll
+    for (unsigned q = 0; q < 4; ++q) {
+      const float scale = q == 0 ? scales.x : q == 1 ? scales.y : q == 2 ? scales.z : scales.w;
+      const int own_row = static_cast<int>(held + q) - kAbove;
+      std::uint32_t of_row[kFours];
+#pragma unroll
+      for (unsigned f = 0; f < kFours; ++f) of_row[f] = by_row[f][q] = encode_four<kX, kOut>(x[h][q], 4 * f, scale, a.zero);
+      if constexpr (kSums) {
+        if (own_row >= 0) shared.staged.at(static_cast<unsigned>(own_row), threadIdx.x % 16) = x[h][q];
+      }
+      if (a.amax_bits != nullptr && own_row >= 0 && own_row < own) {
+        if (one_group) {
+          gathered = accumulate_absmax_vector<kX>(gathered, x[h][q]);
+        } else {
+          const std::uint32_t bits = Element<kX>::amax_bits(accumulate_absmax_vector<kX>(0, x[h][q]));
+          std::uint32_t* const to = a.amax_bits + shared.group[held + q];
+          if (bits > *static_cast<volatile std::uint32_t*>(to)) atomicMax(to, bits);
+        }
+      }
+      if (a.rowwise != nullptr && own_row >= 0 && own_row < own && column < columns) {
+        store_row<kX, kVectors>(a.rowwise + (std::int64_t{row} + own_row) * a.columns + first_column + column, of_row,
+                                columns - column);
+      }
+    }
+    if (a.columnwise != nullptr) hold_transposed<kX>(shared.codes, by_row, column, held);
+  }
+}
+
 template <Format kX, Format kOut, bool kSums, bool kVectors>
 __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVectors>)
     cast_windows(const CastArguments a, const std::uint32_t across) {
@@ -198,23 +300,9 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
   std::uint32_t used = capacity;
   if (threadIdx.x == 0) shared.count = 0;
   {
-    const auto take = [&](int group, const Sums& before, std::uint32_t rows) {
-      const std::uint32_t first_row = before.value[0];
-      bool has = rows != 0 && first_row < window + kTile;
-      if constexpr (kSums) {  // a tile that begins here
-        const std::uint32_t tile = first_row >= window ? 0 : Blocks<kTile>::of(window - first_row);
-        has = has && tile * kTile < rows;
-      } else {
-        has = has && first_row + rows + kAbove > window;
-      }
-      if (has) {
-        const unsigned at = atomicAdd(&shared.count, 1u);
-        shared.segments[at] = {static_cast<std::uint32_t>(group), first_row, rows, before.value[1]};
-      }
-    };
     if (a.rows.splits == nullptr) {
       __syncthreads();
-      if (threadIdx.x == 0) take(0, Sums::zero(), capacity);
+      if (threadIdx.x == 0) take_segment<kSums>(shared, window, 0, Sums::zero(), capacity);
     } else {
       int first, last;
       Sums running, total;
@@ -222,7 +310,7 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
       unsigned no_faults = 0;
       for (int t = first; t < last; ++t) {
         const std::uint32_t rows = group_detail::read_split(a.rows, t, no_faults);
-        take(t, running, rows);
+        take_segment<kSums>(shared, window, t, running, rows);
         running.add(Sums::of(rows), capacity);
       }
       used = total.value[0];
@@ -233,63 +321,13 @@ __global__ void __launch_bounds__(kWindowThreads, kWindowBlocks<kX, kSums, kVect
   const unsigned count = shared.count;
   if (count == 0) return;
 
+  // The rows in `x`, of the segments from segment_begin to segment_end; `row` is the first own row.
   const auto cast = [&](std::uint32_t row, unsigned segment_begin, unsigned segment_end, int own) {
-    for (unsigned r = threadIdx.x; r < kHeldRows; r += kWindowThreads) {
-      const std::uint32_t held = row - kAbove + r;
-      float scale = 0;
-      for (unsigned s = segment_begin; s < segment_end; ++s) {
-        const Segment& segment = shared.segments[s];
-        if (held - segment.first_row < segment.rows) {
-          scale = a.scales.scale(a.scales.read(static_cast<int>(segment.group)));
-          shared.group[r] = segment.group;
-        }
-      }
-      shared.scale[r] = scale;
-    }
+    find_scales(a, shared, row, segment_begin, segment_end);
     __syncthreads();
     const bool one_group = segment_end - segment_begin == 1;
     std::uint32_t gathered = 0;
-    const unsigned column = patch_column<kX>();
-#pragma unroll
-    for (unsigned h = 0; h < kPatches; ++h) {
-      const unsigned held = patch_row(h);
-      const float4 scales = *reinterpret_cast<const float4*>(shared.scale + held);
-      constexpr unsigned kFours = kSpan<kX> / 4;
-      std::uint32_t by_row[kFours][4];
-#pragma unroll
-      for (unsigned q = 0; q < 4; ++q) {
-        const float scale = q == 0 ? scales.x : q == 1 ? scales.y : q == 2 ? scales.z : scales.w;
-        const int own_row = static_cast<int>(held + q) - kAbove;
-        std::uint32_t of_row[kFours];
-#pragma unroll
-        for (unsigned f = 0; f < kFours; ++f) of_row[f] = by_row[f][q] = encode_four<kX, kOut>(x[h][q], 4 * f, scale, a.zero);
-        if constexpr (kSums) {
-          if (own_row >= 0) shared.staged.at(static_cast<unsigned>(own_row), threadIdx.x % 16) = x[h][q];
-        }
-        if (a.amax_bits != nullptr && own_row >= 0 && own_row < own) {
-          if (one_group) {
-            gathered = accumulate_absmax_vector<kX>(gathered, x[h][q]);
-          } else {
-            const std::uint32_t bits = Element<kX>::amax_bits(accumulate_absmax_vector<kX>(0, x[h][q]));
-            std::uint32_t* const to = a.amax_bits + shared.group[held + q];
-            if (bits > *static_cast<volatile std::uint32_t*>(to)) atomicMax(to, bits);
-          }
-        }
-        if (a.rowwise != nullptr && own_row >= 0 && own_row < own && column < columns) {
-          store_row<kX, kVectors>(a.rowwise + (std::int64_t{row} + own_row) * a.columns + first_column + column, of_row,
-                                  columns - column);
-        }
-      }
-      if (a.columnwise != nullptr) {
-#pragma unroll
-        for (unsigned f = 0; f < kFours; ++f) {
-          std::uint32_t by_column[4];
-          transpose_four(by_row[f], by_column);
-#pragma unroll
-          for (unsigned c = 0; c < 4; ++c) shared.codes.words[HeldCodes<kX>::place(column + 4 * f + c) + held / 4] = by_column[c];
-        }
-      }
-    }
+    encode_patches<kX, kOut, kSums, kVectors>(a, shared, x, row, own, one_group, first_column, columns, gathered);
     __syncthreads();
     if (a.columnwise != nullptr) {
       for (unsigned s = segment_begin; s < segment_end; ++s) {
