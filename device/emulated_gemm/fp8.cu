@@ -3,7 +3,7 @@
 //   bound     f32 instructions: 3 per product and about half of one for the rest; 8 TMAC/s of an H200
 //   matches   reference/gemm/grouped_gemm_scalar.cc
 
-#include "device/emulated_gemm/tile.cuh"
+#include "device/emulated_gemm/compute_tile.cuh"
 
 namespace assay::device::emulated {
 namespace {

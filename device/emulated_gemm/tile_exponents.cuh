@@ -1,5 +1,5 @@
 #pragma once
-// e_max of the kernels of tile.cuh, on tensor cores: the largest e_a + e_b of a step's products.
+// e_max of the kernels of compute_tile.cuh, on tensor cores: the largest e_a + e_b of a step's products.
 //
 // Each operand has a second form, B^e for an element of exponent e (0 for a zero), B = 2^6 or 2^4. A sum of fewer than
 // B such products, each B^(e_a + e_b), lies in [B^m, B^(m+1)) for the largest m of e_a + e_b: its f32 exponent gives

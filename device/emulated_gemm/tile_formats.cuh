@@ -1,5 +1,5 @@
 #pragma once
-// One element of the kernels of tile.cuh, from its code: the prescaled f32 value, the power of B that represents
+// One element of the kernels of compute_tile.cuh, from its code: the prescaled f32 value, the power of B that represents
 // its exponent, and whether f32 steps can take it.
 //
 // Elements are prescaled so that q and s stay normal: rows by 2^-37, columns by 2^-38. That holds for all finite FP8

@@ -1,5 +1,5 @@
 #pragma once
-// A step outside the range of the f32 path, for the kernels of tile.cuh: one element in integers (step.cuh), from
+// A step outside the range of the f32 path, for the kernels of compute_tile.cuh: one element in integers (step.cuh), from
 // the operands in memory; and which accumulators may return to f32 steps.
 
 #include <cstdint>

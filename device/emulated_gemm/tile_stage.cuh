@@ -1,5 +1,5 @@
 #pragma once
-// The stage of the kernels of tile.cuh: 32 k of a block's rows and columns in shared memory, as values and as
+// The stage of the kernels of compute_tile.cuh: 32 k of a block's rows and columns in shared memory, as values and as
 // powers of B, and how they are loaded. Codes are loaded into registers first and decoded from there.
 
 #include <cuda_runtime.h>

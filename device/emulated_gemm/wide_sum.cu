@@ -4,7 +4,7 @@
 //   bound     f32 instructions: 6 per product and about one for the rest; 4 TMAC/s of an H200
 //   matches   reference/gemm/grouped_gemm_scalar.cc
 
-#include "device/emulated_gemm/tile.cuh"
+#include "device/emulated_gemm/compute_tile.cuh"
 
 namespace assay::device::emulated {
 namespace {

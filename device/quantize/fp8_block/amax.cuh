@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "device/quantize/fp8_block/place.cuh"
+#include "device/quantize/fp8_block/thread_layout.cuh"
 
 #if defined(__CUDACC__)
 

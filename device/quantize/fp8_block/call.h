@@ -34,7 +34,7 @@ struct Fp8BlockTiles {
 // The parts that a kernel is compiled for. A call may request fewer.
 enum Fp8BlockParts : unsigned { kRowPart = 1, kColumnPart = 2, kDbiasPart = 4 };
 
-// 1x128.cu and 128x128.cu.
+// quantize_1x128.cu and quantize_128x128.cu.
 void launch_fp8_block_1x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream);
 void launch_fp8_block_128x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream);
 

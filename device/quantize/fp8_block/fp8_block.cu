@@ -1,5 +1,5 @@
-// FP8 block scaling on the device: a call as one launch over tiles of 128 x 128
-// (tile.cuh), and the second half of dbias from the sums that the launch leaves in the workspace.
+// FP8 block scaling on the device: a call as one launch of the kernel that launch.cuh chooses, and for dbias a second one, which
+// adds the sums that the first leaves in the workspace.
 
 #include <cstdint>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include "device/dbias/dbias_tiles.h"
 #include "device/layout/check_rows.h"
-#include "device/quantize/fp8_block/tile.cuh"
+#include "device/quantize/fp8_block/quantize_tiles.cuh"
 #include "device/quantize/quantize.h"
 
 namespace assay::device {

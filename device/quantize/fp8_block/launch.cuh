@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include "device/quantize/fp8_block/cluster.cuh"
-#include "device/quantize/fp8_block/rows.cuh"
-#include "device/quantize/fp8_block/tile.cuh"
+#include "device/quantize/fp8_block/quantize_clusters.cuh"
+#include "device/quantize/fp8_block/quantize_rows.cuh"
+#include "device/quantize/fp8_block/quantize_tiles.cuh"
 
 #if defined(__CUDACC__)
 

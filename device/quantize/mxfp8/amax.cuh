@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "device/formats/absmax.cuh"
-#include "device/quantize/mxfp8/strip.cuh"
+#include "device/quantize/mxfp8/thread_layout.cuh"
 
 #if defined(__CUDACC__)
 

@@ -10,7 +10,7 @@
 
 namespace assay::device {
 
-// The kernel: `tiles` takes every call; rows.cuh and blocks.cuh say which calls the others take.
+// The kernel: `tiles` takes every call; quantize_rows.cuh and quantize_blocks.cuh say which calls the others take.
 enum class Mxfp8Variant { tiles, rows, blocks };
 
 struct Mxfp8Tiles {
@@ -34,7 +34,7 @@ struct Mxfp8Tiles {
   std::uint32_t* status;
 };
 
-// bf16.cu, f16.cu and f32.cu.
+// quantize_bf16.cu, quantize_f16.cu and quantize_f32.cu.
 void launch_mxfp8_bf16(const Mxfp8Tiles& tiles, Format output, cudaStream_t stream);
 void launch_mxfp8_f16(const Mxfp8Tiles& tiles, Format output, cudaStream_t stream);
 void launch_mxfp8_f32(const Mxfp8Tiles& tiles, Format output, cudaStream_t stream);

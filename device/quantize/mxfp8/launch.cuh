@@ -1,9 +1,9 @@
 #pragma once
 // MXFP8 of one type of x: the kernel that the call has chosen.
 
-#include "device/quantize/mxfp8/blocks.cuh"
-#include "device/quantize/mxfp8/rows.cuh"
-#include "device/quantize/mxfp8/tile.cuh"
+#include "device/quantize/mxfp8/quantize_blocks.cuh"
+#include "device/quantize/mxfp8/quantize_rows.cuh"
+#include "device/quantize/mxfp8/quantize_tiles.cuh"
 
 namespace assay::device::mxfp8 {
 

@@ -2,10 +2,10 @@
 //
 //     x is bf16 or f16, the columns are a multiple of 8, x is aligned to 16 B and codes to 8 B, and neither dbias nor
 //     2-D tiles are requested:
-//         columnwise output requested, with or without rowwise     blocks.cuh
-//         rowwise output alone, one tensor                         rows.cuh, quantize_rows
-//         rowwise output alone, groups                             rows.cuh, quantize_ragged_rows
-//     all else                                                     tile.cuh, with vectors where the columns are a multiple of
+//         columnwise output requested, with or without rowwise     quantize_blocks.cuh
+//         rowwise output alone, one tensor                         quantize_rows.cuh, quantize_rows
+//         rowwise output alone, groups                             quantize_rows.cuh, quantize_ragged_rows
+//     all else                                                     quantize_tiles.cuh, with vectors where the columns are a multiple of
 //                                                                  4, x is aligned to 16 B and codes to 4 B
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 #include "device/dbias/dbias_tiles.h"
 #include "device/layout/check_rows.h"
-#include "device/quantize/mxfp8/blocks.cuh"
-#include "device/quantize/mxfp8/rows.cuh"
-#include "device/quantize/mxfp8/tile.cuh"
+#include "device/quantize/mxfp8/quantize_blocks.cuh"
+#include "device/quantize/mxfp8/quantize_rows.cuh"
+#include "device/quantize/mxfp8/quantize_tiles.cuh"
 #include "device/quantize/quantize.h"
 
 namespace assay::device {

@@ -6,8 +6,8 @@
 
 #include "device/formats/absmax.cuh"
 #include "device/formats/convert.cuh"
-#include "device/quantize/nvfp4/patch.cuh"
-#include "device/quantize/nvfp4/place.cuh"
+#include "device/quantize/nvfp4/load_patch.cuh"
+#include "device/quantize/nvfp4/thread_layout.cuh"
 
 #if defined(__CUDACC__)
 

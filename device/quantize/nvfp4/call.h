@@ -22,7 +22,7 @@ struct alignas(16) Nvfp4Scaling {
   float amax, scale, inverse, sixth;  // G, S, 1/S, S/6
 };
 
-// The kernel: rows.cuh says which calls `rows` takes.
+// The kernel: quantize_rows.cuh says which calls `rows` takes.
 enum class Nvfp4Variant { tiles, rows };
 
 inline constexpr std::uint32_t kNvfp4NoGroup = 0xFFFF'FFFFu;
@@ -65,7 +65,7 @@ struct Nvfp4Tiles {
   std::uint32_t* status;
 };
 
-// bf16.cu, f16.cu, f32.cu and hadamard.cu.
+// quantize_bf16.cu, quantize_f16.cu, quantize_f32.cu and hadamard.cu.
 void launch_nvfp4_bf16(const Nvfp4Tiles& tiles, cudaStream_t stream);
 void launch_nvfp4_f16(const Nvfp4Tiles& tiles, cudaStream_t stream);
 void launch_nvfp4_f32(const Nvfp4Tiles& tiles, cudaStream_t stream);

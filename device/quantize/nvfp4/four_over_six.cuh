@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include "device/formats/convert.cuh"
-#include "device/quantize/nvfp4/code.cuh"
-#include "device/quantize/nvfp4/patch.cuh"
-#include "device/quantize/nvfp4/place.cuh"
+#include "device/quantize/nvfp4/e2m1_codes.cuh"
+#include "device/quantize/nvfp4/load_patch.cuh"
 #include "device/quantize/nvfp4/scales.cuh"
+#include "device/quantize/nvfp4/thread_layout.cuh"
 
 #if defined(__CUDACC__)
 

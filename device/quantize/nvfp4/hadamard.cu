@@ -5,8 +5,8 @@
 #include "device/quantize/nvfp4/amax.cuh"
 #include "device/quantize/nvfp4/hadamard.cuh"
 #include "device/quantize/nvfp4/launch.cuh"
-#include "device/quantize/nvfp4/patch.cuh"
-#include "device/quantize/nvfp4/place.cuh"
+#include "device/quantize/nvfp4/load_patch.cuh"
+#include "device/quantize/nvfp4/thread_layout.cuh"
 #include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "device/quantize/nvfp4/hadamard_terms.cuh"
-#include "device/quantize/nvfp4/patch.cuh"
-#include "device/quantize/nvfp4/place.cuh"
+#include "device/quantize/nvfp4/load_patch.cuh"
+#include "device/quantize/nvfp4/thread_layout.cuh"
 
 #if defined(__CUDACC__)
 

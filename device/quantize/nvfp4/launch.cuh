@@ -1,8 +1,8 @@
 #pragma once
 // NVFP4 of one type of x: the kernel that the call has chosen.
 
-#include "device/quantize/nvfp4/rows.cuh"
-#include "device/quantize/nvfp4/tile.cuh"
+#include "device/quantize/nvfp4/quantize_rows.cuh"
+#include "device/quantize/nvfp4/quantize_tiles.cuh"
 #include "device/support/launch.cuh"
 
 #if defined(__CUDACC__)

@@ -1,5 +1,5 @@
 // NVFP4 on the device: a call as a launch that reads the splits, a pass for the amaxes that were not given, and a
-// pass over rows (rows.cuh) or tiles (tile.cuh).
+// pass over rows (quantize_rows.cuh) or tiles (quantize_tiles.cuh).
 
 #include <cfloat>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "device/dbias/dbias_tiles.h"
 #include "device/layout/check_rows.h"
 #include "device/quantize/group_amax.h"
-#include "device/quantize/nvfp4/rows.cuh"
+#include "device/quantize/nvfp4/quantize_rows.cuh"
 #include "device/quantize/quantize.h"
 #include "device/support/launch.cuh"
 
@@ -185,7 +185,7 @@ void set_tiles(const QuantizeCall& call, const Lists& lists, Notes* notes, Nvfp4
   tiles.column_scaling = notes->column_scaling;
 }
 
-// Whether the kernel of rows.cuh takes the call.
+// Whether the kernel of quantize_rows.cuh takes the call.
 bool takes_rows_kernel(const QuantizeCall& call, const Nvfp4Tiles& tiles) {
   const bool columns = tiles.column_data != nullptr || tiles.column_scale != nullptr;
   return tiles.aligned && call.x_type != Format::f32 && !columns && !tiles.hadamard && !tiles.two_dimensional &&

@@ -6,7 +6,7 @@
 
 #include "device/layout/scale_layout.cuh"
 #include "device/quantize/nvfp4/call.h"
-#include "device/quantize/nvfp4/place.cuh"
+#include "device/quantize/nvfp4/thread_layout.cuh"
 
 #if defined(__CUDACC__)
 

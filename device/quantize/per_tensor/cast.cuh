@@ -98,12 +98,12 @@ __device__ std::uint32_t encode_four(const uint4& vector, int first, float scale
   return encode_fp8x4<kOut>(product(0), product(1), product(2), product(3));
 }
 
-// Rowwise codes alone, with the amaxes if they are requested (run.cu).
+// Rowwise codes alone, with the amaxes if they are requested (run_through.cu).
 void launch_run_through(Format x_type, Format output, const CastArguments& a, Stream stream);
-// The amaxes alone (run.cu).
+// The amaxes alone (run_through.cu).
 void launch_amax(Format x_type, const CastArguments& a, Stream stream);
-// Everything, by tiles: of one tensor whose columns begin at whole vectors (tiles.cu), and of any groups
-// (windows.cu).
+// Everything, by tiles: of one tensor whose columns begin at whole vectors (cast_tiles.cu), and of any groups
+// (cast_windows.cu).
 void launch_tiles(Format x_type, Format output, const CastArguments& a, Stream stream);
 void launch_windows(Format x_type, Format output, const CastArguments& a, Stream stream);
 

@@ -1,5 +1,5 @@
 // FP8 with one scale for each group, given (delayed scaling) or from the group's amax (current scaling): a call
-// as launches of the kernels of run.cu, tiles.cu and windows.cu.
+// as launches of the kernels of run_through.cu, cast_tiles.cu and cast_windows.cu.
 //
 //   launches  current scaling: clear the amaxes, accumulate them, cast. Delayed: the cast alone; its amax output adds the
 //             clearing

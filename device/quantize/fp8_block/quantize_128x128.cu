@@ -1,4 +1,5 @@
-// Instantiates the kernels of FP8 block scaling for 128x128 blocks; the kernels are in rows.cuh, tile.cuh and cluster.cuh.
+// Instantiates the kernels of FP8 block scaling for 128x128 blocks. The kernels are in quantize_rows.cuh, quantize_tiles.cuh
+// and quantize_clusters.cuh.
 
 #include "device/quantize/fp8_block/launch.cuh"
 

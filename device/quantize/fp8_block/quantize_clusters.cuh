@@ -2,20 +2,20 @@
 // FP8 block scaling with columnwise codes where columns begin at any byte: column j of group t begins at byte
 // columns * first_row + j * rows of the output. Compute capability 9.0 and newer.
 //
-//   traffic   as in tile.cuh
+//   traffic   as in quantize_tiles.cuh
 //   ceiling   not HBM: about two thirds of the rate of a copy, half of it with dbias, less with hundreds of groups.
 //             Whole lines of 128 B as windows, or clusters of 8, are not faster. The rest is the time of a tile between
 //             barriers (5 reads of shared memory and 4 shifts for 16 codes; several tiles one after another
 //             where groups meet), of which 4 tiles per SM (3 with dbias) do not hide enough.
-//   layout    a tile per block as in tile.cuh; kCluster blocks with tiles one below another are a cluster
+//   layout    a tile per block as in quantize_tiles.cuh; kCluster blocks with tiles one below another are a cluster
 //   columns   a column of codes is stored by whole aligned windows of kWindow bytes. Codes of a tile in the same window
 //             as the next tile's first code go to the shared memory of that tile's block, which stores them; only where a
 //             cluster or a group begins or ends are windows partial. The columns of a group of one tile follow one
 //             another without a gap: they are combined to aligned 16 bytes.
-//   order     as in tile.cuh
+//   order     as in quantize_tiles.cuh
 //   matches   reference/recipes/fp8_block.h
 
-#include "device/quantize/fp8_block/tile.cuh"
+#include "device/quantize/fp8_block/quantize_tiles.cuh"
 
 #if defined(__CUDACC__)
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 
 #include "device/quantize/nvfp4/amax.cuh"
-#include "device/quantize/nvfp4/code.cuh"
+#include "device/quantize/nvfp4/e2m1_codes.cuh"
 #include "device/quantize/nvfp4/four_over_six.cuh"
-#include "device/quantize/nvfp4/patch.cuh"
-#include "device/quantize/nvfp4/place.cuh"
+#include "device/quantize/nvfp4/load_patch.cuh"
 #include "device/quantize/nvfp4/scales.cuh"
 #include "device/quantize/nvfp4/stores.cuh"
+#include "device/quantize/nvfp4/thread_layout.cuh"
 
 #if defined(__CUDACC__)
 

@@ -1,7 +1,7 @@
 #pragma once
 // MXFP8, one tile of 128 x 128 elements per block of threads: x is read once, and everything requested of it
 // (rowwise and columnwise codes and scales, column sums for dbias) comes from that one reading. It takes every call;
-// 16-bit x without dbias, 2-D tiles and unaligned addresses has faster kernels (rows.cuh, blocks.cuh).
+// 16-bit x without dbias, 2-D tiles and unaligned addresses has faster kernels (quantize_rows.cuh, quantize_blocks.cuh).
 //
 //   traffic   16-bit x: 2 B read, 1 B written per element and direction, 1 B of scale per 32; dbias adds 4 B written
 //             per 128:  3.03, 4.06 and 4.09 B/element. 32-bit x: 2 B more
@@ -28,7 +28,7 @@
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
 #include "device/quantize/mxfp8/amax.cuh"
-#include "device/quantize/mxfp8/strip.cuh"
+#include "device/quantize/mxfp8/thread_layout.cuh"
 #include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
 

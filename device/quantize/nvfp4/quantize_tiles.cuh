@@ -1,12 +1,12 @@
 #pragma once
 // NVFP4, one tile of 128 x 64 elements per block of threads: x is read once, and all requested outputs come
 // from that one reading, once the amax of the group is known. It takes every call; rows of 16-bit elements alone,
-// without 2-D tiles, 4over6 and unaligned addresses, have a faster kernel (rows.cuh).
+// without 2-D tiles, 4over6 and unaligned addresses, have a faster kernel (quantize_rows.cuh).
 //
 //   traffic   16-bit x: 2 B read, 1/2 B written per element and direction, 1 B of scale per 16:  2.56 B/element for
 //             one direction, 3.13 for both; and 2 B more where the amax has to be found first
 //   bound     the issue of instructions. SM90 has no conversion to E2M1: a code is found by some eight instructions
-//             (code.cuh), and with amax, scale and transposition about 21 are issued for an element columnwise,
+//             (e2m1_codes.cuh), and with amax, scale and transposition about 21 are issued for an element columnwise,
 //             34 for both directions, which is 1.2 and 1.6 times what HBM would take. One tensor reaches nine tenths
 //             of that bound (with the Hadamard transform eight). Ragged groups have less: columns that begin at any
 //             byte take more instructions to store, and the last tile of a group takes as many as a full one
@@ -21,9 +21,9 @@
 //   order     amax is a maximum of magnitudes: no order can change it. Errors of 4over6 are summed as four_over_six.h
 //             says, from lane to lane.
 //   matches   reference/recipes/nvfp4.h
-//   files     in the order of the work: place.cuh, which tile; patch.cuh, x read; hadamard.cuh;
-//             square.cuh, scales and codes (of amax.cuh, scales.cuh, four_over_six.cuh,
-//             code.cuh); stores.cuh
+//   files     in the order of the work: thread_layout.cuh, which tile; load_patch.cuh, x read; hadamard.cuh;
+//             quantize_square.cuh, scales and codes (of amax.cuh, scales.cuh, four_over_six.cuh,
+//             e2m1_codes.cuh); stores.cuh
 //
 // A tile is never shared between groups. Which group a tile has is noted before (nvfp4.cu). Rows and columns past the
 // end of a group or of the matrix are held as +0, which changes no amax, and whose scale is 0, the padding of swizzled
@@ -34,11 +34,11 @@
 #include "device/quantize/nvfp4/call.h"
 #include "device/quantize/nvfp4/four_over_six.cuh"
 #include "device/quantize/nvfp4/hadamard.cuh"
-#include "device/quantize/nvfp4/patch.cuh"
-#include "device/quantize/nvfp4/place.cuh"
+#include "device/quantize/nvfp4/load_patch.cuh"
+#include "device/quantize/nvfp4/quantize_square.cuh"
 #include "device/quantize/nvfp4/scales.cuh"
-#include "device/quantize/nvfp4/square.cuh"
 #include "device/quantize/nvfp4/stores.cuh"
+#include "device/quantize/nvfp4/thread_layout.cuh"
 #include "device/support/noop.cuh"
 
 #if defined(__CUDACC__)

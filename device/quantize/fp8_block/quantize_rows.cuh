@@ -1,6 +1,6 @@
 #pragma once
 // FP8 block scaling of 16-bit x in rowwise direction alone: nothing is transposed, so a thread needs few registers and
-// more of them share an SM than in tile.cuh.
+// more of them share an SM than in quantize_tiles.cuh.
 //
 //   traffic   2 B read, 1 B written per element, 4 B of scale per 128 (1x128) or per 16384 (128x128):  3.03 B/element
 //   ceiling   HBM: 1x128 reaches the rate of a copy within a few percent, ragged or not; 128x128 of one tensor reaches it
@@ -13,7 +13,7 @@
 //   matches   reference/recipes/fp8_block.h
 
 #include "device/layout/segment_groups.cuh"
-#include "device/quantize/fp8_block/tile.cuh"
+#include "device/quantize/fp8_block/quantize_tiles.cuh"
 #include "device/support/launch.cuh"
 
 #if defined(__CUDACC__)

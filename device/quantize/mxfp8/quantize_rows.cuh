@@ -19,7 +19,7 @@
 
 #include "device/layout/segment_groups.cuh"
 #include "device/quantize/matrix_patch.cuh"
-#include "device/quantize/mxfp8/tile.cuh"
+#include "device/quantize/mxfp8/quantize_tiles.cuh"
 #include "device/support/launch.cuh"
 
 namespace assay::device::mxfp8 {

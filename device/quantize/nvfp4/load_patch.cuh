@@ -1,5 +1,5 @@
 #pragma once
-// NVFP4, what a lane (place.cuh) holds of x: its 4 x 8 elements read, their zeros and NaNs settled, and their
+// NVFP4, what a lane (thread_layout.cuh) holds of x: its 4 x 8 elements read, their zeros and NaNs settled, and their
 // signs, which go into the codes as they are.
 
 #include <cstdint>

@@ -18,7 +18,7 @@
 //   scales    of rows, and swizzled ones of columns, through shared memory to pieces of 16 B and more
 //   matches   reference/recipes/mxfp8.h
 
-#include "device/quantize/mxfp8/tile.cuh"
+#include "device/quantize/mxfp8/quantize_tiles.cuh"
 #include "device/support/launch.cuh"
 
 namespace assay::device::mxfp8 {

@@ -27,9 +27,9 @@
 
 #include "device/layout/scale_layout.cuh"
 #include "device/quantize/fp8_block/amax.cuh"
-#include "device/quantize/fp8_block/place.cuh"
-#include "device/quantize/fp8_block/stores.cuh"
-#include "device/quantize/fp8_block/sums.cuh"
+#include "device/quantize/fp8_block/column_sums.cuh"
+#include "device/quantize/fp8_block/thread_layout.cuh"
+#include "device/quantize/fp8_block/transposed_stores.cuh"
 #include "device/support/launch.cuh"
 #include "device/support/launch_check.h"
 #include "device/support/noop.cuh"
