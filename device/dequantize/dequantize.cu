@@ -20,7 +20,7 @@ void check_call(const DequantizeCall& call) {
     if (!holds) require(false, argument, value, expected);
   };
   refuse(call.recipe <= Recipe::nvfp4, "recipe", std::to_string(static_cast<std::uint32_t>(call.recipe)), "a recipe (0 to 5)");
-  const std::string name = recipe_name(call.recipe);
+  const std::string name(name_of(call.recipe));
   const bool nvfp4 = call.recipe == Recipe::nvfp4, small_blocks = nvfp4 || call.recipe == Recipe::mxfp8;
   refuse(call.direction <= Direction::columnwise, "direction", std::to_string(static_cast<std::uint32_t>(call.direction)),
          "rowwise (0) or columnwise (1)");

@@ -20,7 +20,7 @@ void check_config(const QuantizeConfig& config, Format x_type) {
   if (recipe > Recipe::nvfp4) {
     require(false, "recipe", static_cast<std::int64_t>(recipe), "one of the recipes of reference/recipes/quantize.h (0 to 5)");
   }
-  const std::string name = recipe_name(recipe);
+  const std::string name(name_of(recipe));
   const auto refuse = [](bool holds, const char* argument, const std::string& value, const std::string& expected) {
     if (!holds) require(false, argument, value, expected);
   };

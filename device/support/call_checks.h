@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <cstdint>
-#include <iterator>
 #include <string>
 
 #include "device/layout/check_rows.h"
@@ -14,12 +13,6 @@
 namespace assay::device {
 
 inline constexpr std::int64_t kMaxColumns = kMaxRows;
-
-inline const char* recipe_name(Recipe recipe) {
-  constexpr const char* kNames[] = {"tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8", "nvfp4"};
-  const auto index = static_cast<std::uint32_t>(recipe);
-  return index < std::size(kNames) ? kNames[index] : "an unknown recipe";
-}
 
 inline bool is_wide(Format format) { return format == Format::bf16 || format == Format::f16 || format == Format::f32; }
 inline bool is_fp8(Format format) { return format == Format::e4m3 || format == Format::e5m2; }

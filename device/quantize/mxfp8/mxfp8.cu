@@ -1,12 +1,12 @@
-// MXFP8 on the device: a call as one launch, and for dbias a second one, which adds the sums that the first leaves in the workspace.
+// MXFP8 on the device: a call as one launch, and for dbias a second one, which adds the sums that the first leaves in the
+// workspace.
 //
-//     x is bf16 or f16, the columns are a multiple of 8, x is aligned to 16 B and codes to 8 B, and neither dbias nor
-//     2-D tiles are requested:
-//         columnwise output requested, with or without rowwise     quantize_blocks.cuh
-//         rowwise output alone, one tensor                         quantize_rows.cuh, quantize_rows
-//         rowwise output alone, groups                             quantize_rows.cuh, quantize_ragged_rows
-//     all else                                                     quantize_tiles.cuh, with vectors where the columns are a multiple of
-//                                                                  4, x is aligned to 16 B and codes to 4 B
+//     x is bf16 or f16, columns are a multiple of 8, x is aligned to 16 B and codes to 8 B, neither dbias nor 2-D tiles:
+//         columnwise output, with or without rowwise    quantize_blocks.cuh
+//         rowwise output alone, one tensor              quantize_rows.cuh, quantize_rows
+//         rowwise output alone, groups                  quantize_rows.cuh, quantize_ragged_rows
+//     all else                                          quantize_tiles.cuh, with vectors where columns are a multiple
+//                                                       of 4, x is aligned to 16 B and codes to 4 B
 
 #include <cstdint>
 #include <limits>

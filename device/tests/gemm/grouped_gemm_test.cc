@@ -13,6 +13,7 @@
 
 #include "device/cublaslt/cublaslt_gemm.h"
 #include "device/cublaslt/group_setup.h"
+#include "device/gemm/grouped_gemm_names.h"
 
 namespace assay::device {
 namespace {
@@ -189,6 +190,16 @@ INSTANTIATE_TEST_SUITE_P(
 // clang-format on
 
 // D [m,n] row-major is op(A) . op(B) column-major with A the columns' operand; k_major where memory runs along the sum.
+// Messages name what a caller passed, also where it is none of the enumerators.
+TEST(Names, SayThatAValueIsUnknown) {
+  EXPECT_EQ(kind_name(GemmKind::nvfp4), "nvfp4");
+  EXPECT_EQ(kind_name(GemmKind{6}), "an unknown kind");
+  EXPECT_EQ(layout_name(GemmLayout::NT), "NT");
+  EXPECT_EQ(layout_name(GemmLayout{3}), "an unknown layout");
+  EXPECT_EQ(format_name(Format::e2m1), "e2m1");
+  EXPECT_EQ(format_name(static_cast<Format>(99)), "an unknown format");
+}
+
 TEST(Sides, WhichOperandSuppliesWhat) {
   GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::TN);
   GemmSides sides = gemm_sides(call);
