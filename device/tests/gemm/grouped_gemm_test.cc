@@ -196,7 +196,7 @@ TEST(Names, SayThatAValueIsUnknown) {
   EXPECT_EQ(kind_name(GemmKind{6}), "an unknown kind");
   EXPECT_EQ(layout_name(GemmLayout::NT), "NT");
   EXPECT_EQ(layout_name(GemmLayout{3}), "an unknown layout");
-  EXPECT_EQ(format_name(Format::e2m1), "e2m1");
+  EXPECT_EQ(format_name(Format::e2m3), "e2m3");
   EXPECT_EQ(format_name(static_cast<Format>(99)), "an unknown format");
 }
 
