@@ -6,6 +6,17 @@
 
 namespace assay::conformance {
 
+// Files of --units, which the program reads when the command line is parsed, before the verb does anything.
+inline std::vector<std::string>& units_given() {
+  static std::vector<std::string> files;
+  return files;
+}
+inline void add_units_option(CLI::App& verb) {
+  verb.add_option("--units", units_given(),
+                  "A file of further tensor-core units, a row each (reference/spec/tensor-core.md, clause 2.2); again for more")
+      ->allow_extra_args(false);
+}
+
 // Options that choose a backend.
 inline void add_backend_options(CLI::App& verb, BackendChoice& choice) {
   verb.add_option("--backend", choice.name,
@@ -17,6 +28,7 @@ inline void add_backend_options(CLI::App& verb, BackendChoice& choice) {
 // These, and those that say how it is judged.
 inline void add_judge_options(CLI::App& verb, BackendChoice& choice) {
   add_backend_options(verb, choice);
+  add_units_option(verb);
   verb.add_option("--axis", choice.axes, "Set a configuration axis, as NAME=VALUE; again for others (assay list --axes)")
       ->allow_extra_args(false);
   verb.add_option(

@@ -20,6 +20,7 @@
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
 #include "conformance/support/wrap.h"
+#include "conformance/worker/unit_files.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/manifest.h"
 #include "reference/gemm/plan.h"
@@ -47,7 +48,9 @@ std::string in_table(std::string_view text, std::size_t indent) { return in_tabl
 
 const char* how_known(bool measured) { return measured ? "measured by us" : "not measured by us"; }
 
-void list_units() {
+// `files`: further rows.
+void list_units(const std::vector<std::string>& files) {
+  worker::use_unit_files(files);
   for (const TensorCoreUnit& unit : tensor_core_units()) {
     say("{}\n  {}\n  L={} F={}, {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits,
         how_known(unit.measured_by_us), in_table(unit.evidence, 2));
@@ -176,7 +179,9 @@ Action add_list(CLI::App& verb) {
                                       "Every op: its tensors with types, shapes and what is compared; the keys of case lines");
   verb.add_option("--op", options->op, "With --schema: one op")->needs(schema);
   verb.add_flag("--plans", options->plans, "The accumulation plans that are known");
-  verb.add_flag("--units", options->units, "The rows of the tensor-core table, and how each is known");
+  verb.add_flag(
+      "--units", options->units,
+      "The rows of the tensor-core table, and how each is known; WORDS are files of further rows, as --units of other verbs");
   verb.add_flag("--levels", options->levels,
                 "The conformance levels, what a pass of each claims, and its cases in each profile (run --require)");
   verb.add_flag("--counts", options->counts, "How many cases and fixtures there are");
@@ -191,7 +196,7 @@ Action add_list(CLI::App& verb) {
     } else if (options->plans) {
       list_plans();
     } else if (options->units) {
-      list_units();
+      list_units(options->words);
     } else if (options->levels) {
       list_levels();
     } else if (options->counts) {

@@ -8,6 +8,7 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/cases/case_schema.h"
+#include "conformance/program/backend_options.h"
 #include "conformance/program/memory_limit.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/run_header.h"
@@ -17,6 +18,7 @@
 #include "conformance/support/standard_output.h"
 #include "conformance/worker/remote.h"
 #include "conformance/worker/server.h"
+#include "conformance/worker/unit_files.h"
 #include "golden/io/reader.h"
 #include "golden/io/replace_file.h"
 #include "reference/types/error.h"
@@ -37,8 +39,9 @@ constexpr const char* kFooter = R"(Exit codes:
   9  the machine failed: no device where one was required, device lost, out of memory, disk full, fixtures missing
 Where several apply, the first of 9, 3, 1, 6, 5 is returned and all are listed.
 
-Environment: ASSAY_THREADS (CPU threads), ASSAY_GOLDEN (folder of the fixtures), ASSAY_COMMAND (how commands that are
-printed to be pasted begin), NO_COLOR, GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX (run).)";
+Environment: ASSAY_THREADS (CPU threads), ASSAY_GOLDEN (folder of the fixtures), ASSAY_UNITS (files as of --units, with
+colons between them), ASSAY_COMMAND (how commands that are printed to be pasted begin), NO_COLOR, GTEST_TOTAL_SHARDS and
+GTEST_SHARD_INDEX (run).)";
 
 struct Verb {
   const char* name;
@@ -121,6 +124,7 @@ ExitCode dispatch(int argc, char** argv) {
     }
     return app.exit(error) == 0 ? ExitCode::passed : ExitCode::usage;
   }
+  worker::use_unit_files(units_given());
   return chosen();
 }
 

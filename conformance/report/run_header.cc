@@ -11,6 +11,7 @@
 #include "conformance/report/judgement_json.h"
 #include "conformance/report/report.h"
 #include "conformance/report/version.h"
+#include "conformance/worker/unit_files.h"
 #include "golden/io/sha256.h"
 #include "reference/support/parallel.h"
 
@@ -68,6 +69,8 @@ json run_header(const std::string& verb, const Subject& subject, const BackendCh
                 {"axes", choice.axes},
                 {"algorithm", choice.algorithm},
                 {"expect_by", choice.expect_by}}}};
+  for (const std::string& file : worker::unit_files())
+    header["backend"]["units"].push_back({{"path", file}, {"sha256", digest_of(file)}});
   if (selection == nullptr) return header;
   header["selection"] = {{"profile", selection->profile}, {"words", selection->words},       {"shard", selection->shard},
                          {"random", selection->random},   {"seed", selection->seed},         {"settings", selection->settings},
@@ -97,6 +100,7 @@ std::string header_difference(const json& there, const json& here) {
                             "/backend/axes",
                             "/backend/algorithm",
                             "/backend/expect_by",
+                            "/backend/units",
                             "/selection/profile",
                             "/selection/case_files",
                             "/selection/words",

@@ -28,7 +28,7 @@ struct BackendChoice {
   std::unique_ptr<Backend> open() const;
   // The backend whose answers are expected; null where it is the reference's. Errors: BackendError.
   std::unique_ptr<Backend> open_expecting() const;
-  // Command-line words that choose the same backend, with a leading blank.
+  // Command-line words that choose the same backend and the same files of units, with a leading blank.
   std::string words() const;
   JudgeOptions judge_options() const;
 };

@@ -21,6 +21,7 @@
 #include "conformance/worker/keeper.h"
 #include "conformance/worker/process.h"
 #include "conformance/worker/session.h"
+#include "conformance/worker/unit_files.h"
 #include "reference/support/sanitized.h"
 
 namespace assay::conformance::worker {
@@ -92,6 +93,12 @@ std::optional<int> serve_as_worker(int argc, char** argv) {
     return 0;
   }
   const auto channels = static_cast<std::size_t>(std::strtoul(argv[3], nullptr, 10));
+  try {
+    use_unit_files({});
+  } catch (const std::exception& error) {  // a file that has changed since the judge read it
+    std::fprintf(stderr, "the worker cannot start: %s\n", error.what());
+    return 1;
+  }
   split_off_keeper(kLifeDescriptor);
   confine(std::strcmp(argv[4], kForeign) == 0);
   fcntl(kMemoryDescriptor, F_SETFD, FD_CLOEXEC);

@@ -16,7 +16,7 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__))
 SELF = "docs/tests/documents_test.py"
 FAULTS = "conformance/cases/faults.md"
 SCHEMA = "golden/schema.md"
-UNITS, PLANS = "reference/arithmetic/tensor_core_units.cc", "reference/gemm/plan.cc"
+UNITS, PLANS = "reference/arithmetic/units.txt", "reference/gemm/plan.cc"
 TEXT = (".md", ".h", ".cc", ".c", ".cu", ".cuh", ".py", ".sh", ".cmake", ".txt", ".in", ".picture")
 CLAUSE = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\d+\.\d+"
 BETWEEN = r"(?:,? and |, ?|,?\n\W*)"
@@ -199,9 +199,10 @@ class Pages:
 
     def check_tables(self):
         """The specification has the rows of the code: units with their numbers, plans by name."""
-        spelt = {"f32": "f32", "fp22": "E8M13", "f16": "FP16"}
-        row = re.compile(r'\{"(\S+?)",\s*"sm\d+",\s*"[^"]*",\s*\w+,\s*(\d+),\s*(\d+),\s*(\w+),\s*(-?\d+),')
-        units = {(n, l, f, spelt[a], floor) for n, l, f, a, floor in row.findall(self.code[UNITS])}
+        spelt = {"f32_truncated": "f32", "e8m13_truncated": "E8M13", "f16_nearest": "FP16"}
+        rows = [dict(re.findall(r'(\w+)=("[^"]*"|\S+)', row)) for row in re.split(r"^(?=name=)", self.code[UNITS], flags=re.M)[1:]]
+        units = {(row["name"], row["products"], row["fraction_bits"], spelt[row.get("accumulator", "f32_truncated")],
+                  row.get("zero_floor", "-")) for row in rows}
         page = self.pages["reference/spec/tensor-core.md"]
         written = set(re.findall(r"^\| `(\S+)` \| (\d+) \| (\d+) \| (\w+) \| (-?\d+) \|$", page, flags=re.M))
         if len(units) < 30:

@@ -7,7 +7,7 @@
 //   each term is cut toward zero to `fraction_bits` below 2^e_max; the sum of the cut terms is exact
 //   the sum is rounded once to `accumulator`
 //
-// An architecture is therefore a row of a table, not code.
+// An architecture is therefore a row of a text file, reference/arithmetic/units.txt, not code.
 
 #include <cstdint>
 #include <optional>
@@ -53,7 +53,7 @@ struct TensorCoreUnit {
   std::string_view evidence;
 };
 
-// Every unit known, in a fixed order.
+// Every unit known: the built-in ones in a fixed order, then those that add_tensor_core_units() has added (unit_table.h).
 std::span<const TensorCoreUnit> tensor_core_units();
 
 // The unit with this name, or nothing.

@@ -5,6 +5,7 @@
 //   ASSAY_PROFILE           smoke (default), standard or full
 //   ASSAY_BACKEND           reference (default), null, or the path of a shared library
 //   ASSAY_BACKEND_OPTIONS   text for the backend's open()
+//   ASSAY_UNITS             files of further tensor-core units, with colons between them
 //
 // A case that was not run, with proof, is a skipped test that says why. Filters, shards, repetition and reports are
 // GoogleTest's own. Properties of each test: case, ground, elements (also as words, the former name). Exit codes: 0 and 1 as GoogleTest, 2 for an environment
@@ -21,6 +22,7 @@
 #include "conformance/report/exit_code.h"
 #include "conformance/suites/suite.h"
 #include "conformance/worker/server.h"
+#include "conformance/worker/unit_files.h"
 
 namespace {
 
@@ -104,6 +106,12 @@ int main(int argc, char** argv) {
   const auto profile = profile_named(profile_name);
   if (!profile) {
     fmt::print(stderr, "assay_suite: ASSAY_PROFILE is '{}': expected smoke, standard or full\n", profile_name);
+    return static_cast<int>(ExitCode::usage);
+  }
+  try {
+    worker::use_unit_files({});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "assay_suite: ASSAY_UNITS: {}\n", error.what());
     return static_cast<int>(ExitCode::usage);
   }
   std::shared_ptr<Opened> opened;

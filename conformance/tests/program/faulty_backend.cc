@@ -10,6 +10,7 @@
 //   left=OUTPUT     this output is not written
 //   doubled=OUTPUT  one is added to every byte that is written of this output: E8M0 scales are doubled
 //   turned=OUTPUT   rows 0 and 1 of this output are exchanged, and so on
+//   unit=NAME     products state this unit and no plan; nothing is wrong with them
 //   settings      algorithms 70 (right, states no plan) and 90 (wrong), axes size (1 2) and twice (yes no; no is wrong)
 //   late          no call finishes in time
 //   busy          the second call never finishes; whatever waits for it waits for ever
@@ -179,6 +180,10 @@ assay_backend make_table() {
   table.numerics = [](assay_context* context, const assay_call* call, assay_numerics* numerics) {
     const assay_status status = reference_backend()->numerics(context, call, numerics);
     if (call->algorithm == 70) numerics->plan[0] = numerics->unit[0] = '\0';
+    if (is("unit=")) {
+      numerics->plan[0] = '\0';
+      std::strncpy(numerics->unit, fault.c_str() + 5, sizeof numerics->unit - 1);
+    }
     return status;
   };
   table.workspace_bytes = [](assay_context* context, const assay_call* call, std::int64_t* bytes) {

@@ -75,7 +75,7 @@ inline Ran run_program(const std::vector<std::string>& command, const RunOptions
   if (child == 0) {
     for (const char* name :
          {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_SHARD_STATUS_FILE", "GTEST_OUTPUT", "GTEST_FILTER", "ASSAY_GOLDEN",
-          "ASSAY_THREADS", "ASSAY_COMMAND", "ASSAY_BACKEND", "ASSAY_BACKEND_OPTIONS", "ASSAY_PROFILE", "NO_COLOR"}) {
+          "ASSAY_THREADS", "ASSAY_UNITS", "ASSAY_COMMAND", "ASSAY_BACKEND", "ASSAY_BACKEND_OPTIONS", "ASSAY_PROFILE", "NO_COLOR"}) {
       unsetenv(name);
     }
     setenv("TERM", "xterm", 1);

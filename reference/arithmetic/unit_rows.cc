@@ -1,0 +1,270 @@
+// Rows of the table of units, read from text and written (spec tensor-core-2.2).
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "reference/arithmetic/unit_table.h"
+#include "reference/types/error.h"
+
+namespace assay {
+namespace {
+
+// ---- The words of the file ----------------------------------------------------------------------------------------------
+
+template <class Value>
+struct Word {
+  std::string_view text;
+  Value value;
+};
+constexpr Word<Accumulator> kAccumulators[] = {{"f32_truncated", Accumulator::f32_truncated},
+                                               {"e8m13_truncated", Accumulator::e8m13_truncated},
+                                               {"f16_nearest", Accumulator::f16_nearest}};
+constexpr Word<StepScaling> kScalings[] = {
+    {"none", StepScaling::none}, {"e8m0_per_32", StepScaling::e8m0_per_32}, {"e4m3_per_16", StepScaling::e4m3_per_16}};
+constexpr Word<Execution> kExecutions[] = {{"native", Execution::native}, {"emulated_fp8", Execution::emulated_fp8}};
+constexpr Word<bool> kAnswers[] = {{"no", false}, {"yes", true}};
+// An f32 register that is read as TF32 is the only way in which f32 is an operand.
+constexpr Word<Format> kOperands[] = {{"tf32", Format::f32},  {"bf16", Format::bf16}, {"f16", Format::f16},
+                                      {"e4m3", Format::e4m3}, {"e5m2", Format::e5m2}, {"e2m1", Format::e2m1}};
+
+template <class Value, std::size_t kCount>
+std::string one_of(const Word<Value> (&words)[kCount]) {
+  std::string text;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    text += i == 0 ? "" : i + 1 == kCount ? " or " : ", ";
+    text += words[i].text;
+  }
+  return text;
+}
+
+template <class Value, std::size_t kCount>
+std::string_view text_of(const Word<Value> (&words)[kCount], Value value) {
+  for (const Word<Value>& each : words) {
+    if (each.value == value) return each.text;
+  }
+  return "?";
+}
+
+// Texts and lists that rows point to. Never destroyed, as the rows are not.
+struct Kept {
+  std::mutex mutex;
+  std::deque<std::string> texts;
+  std::deque<std::vector<Format>> formats;
+};
+Kept& kept() {
+  static auto* only = new Kept;
+  return *only;
+}
+std::string_view keep(std::string_view text) {
+  const std::lock_guard lock(kept().mutex);
+  return kept().texts.emplace_back(text);
+}
+std::span<const Format> keep(std::vector<Format> formats) {
+  const std::lock_guard lock(kept().mutex);
+  return kept().formats.emplace_back(std::move(formats));
+}
+
+// ---- A row as fields ----------------------------------------------------------------------------------------------------
+
+// The fields of one row, each of which may be taken once; the name of a message is "FILE:LINE: FIELD".
+class Row {
+ public:
+  explicit Row(std::string place) : place_(std::move(place)) {}
+
+  // Adds the fields of a line: `key=value` or `key="any text"`, with blanks between them.
+  void add(std::string_view line) {
+    while (true) {
+      line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+      if (line.empty()) return;
+      const std::size_t equals = line.find('=');
+      const std::size_t blank = line.find_first_of(" \t\r");
+      require(equals != std::string_view::npos && equals > 0 && equals < blank, place_ + ": field", line.substr(0, blank),
+              "FIELD=VALUE or FIELD=\"TEXT\"");
+      const std::string_view key = line.substr(0, equals);
+      line.remove_prefix(equals + 1);
+      std::string_view value = line.substr(0, line.find_first_of(" \t\r"));
+      if (line.starts_with('"')) {
+        const std::size_t end = line.find('"', 1);
+        require(end != std::string_view::npos, at(key), line, "text that ends with a quotation mark on the same line");
+        value = line.substr(1, end - 1);
+        line.remove_prefix(end + 1);
+        require(line.empty() || line.find_first_of(" \t\r") == 0, at(key), line, "a blank after the quotation mark");
+      } else {
+        line.remove_prefix(value.size());
+      }
+      require(find(key) == fields_.end(), at(key), value, "each field once in a row");
+      fields_.emplace_back(key, value);
+    }
+  }
+
+  std::string at(std::string_view key) const { return place_ + ": " + std::string(key); }
+
+  std::optional<std::string_view> take(std::string_view key) {
+    const auto found = find(key);
+    if (found == fields_.end()) return std::nullopt;
+    const std::string_view value = found->second;
+    fields_.erase(found);
+    return value;
+  }
+  std::string_view text(std::string_view key, std::string_view expected) {
+    const std::optional<std::string_view> value = take(key);
+    require(value.has_value() && !value->empty(), at(key), value.has_value() ? "empty" : "missing", expected);
+    return *value;
+  }
+  int number(std::string_view key, int least, int most, std::optional<int> plain = std::nullopt) {
+    const std::string expected = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+    const std::optional<std::string_view> given = take(key);
+    if (!given && plain) return *plain;
+    require(given.has_value(), at(key), "missing", expected);
+    int value = 0;
+    const auto [end, error] = std::from_chars(given->data(), given->data() + given->size(), value);
+    require(error == std::errc() && end == given->data() + given->size() && value >= least && value <= most, at(key), *given,
+            expected);
+    return value;
+  }
+  template <class Value, std::size_t kCount>
+  Value word(std::string_view key, const Word<Value> (&words)[kCount], Value plain) {
+    const std::optional<std::string_view> given = take(key);
+    if (!given) return plain;
+    for (const Word<Value>& each : words) {
+      if (each.text == *given) return each.value;
+    }
+    require(false, at(key), *given, one_of(words));
+    return plain;
+  }
+  std::vector<Format> formats(std::string_view key) {
+    std::string_view rest = text(key, "formats with commas between them: " + one_of(kOperands));
+    std::vector<Format> all;
+    while (true) {
+      const std::string_view name = rest.substr(0, rest.find(','));
+      const auto* const found =
+          std::find_if(std::begin(kOperands), std::end(kOperands), [&](const Word<Format>& each) { return each.text == name; });
+      require(found != std::end(kOperands), at(key), name, one_of(kOperands));
+      require(std::find(all.begin(), all.end(), found->value) == all.end(), at(key), name, "each format once");
+      all.push_back(found->value);
+      if (name.size() == rest.size()) return all;
+      rest.remove_prefix(name.size() + 1);
+    }
+  }
+  void require_all_taken() const {
+    if (!fields_.empty())
+      require(false, at(fields_.front().first), fields_.front().second, "a field of a unit, such as products");
+  }
+
+ private:
+  using Field = std::pair<std::string_view, std::string_view>;
+  std::vector<Field>::iterator find(std::string_view key) {
+    return std::find_if(fields_.begin(), fields_.end(), [&](const Field& each) { return each.first == key; });
+  }
+  std::string place_;
+  std::vector<Field> fields_;
+};
+
+// ---- A row as a unit ----------------------------------------------------------------------------------------------------
+
+// Sums of a step are held in 64 bits: 65 terms below 2^(F + 13), those of scaled FP4 being the largest.
+constexpr int kMaxFractionBits = 40;
+constexpr int kMaxNameLength = 63;  // a backend states its unit in 64 bytes
+
+// spec tensor-core-1.3
+int plain_floor(Accumulator accumulator, int fraction_bits) {
+  return accumulator == Accumulator::f16_nearest ? 4 - fraction_bits : -108 - fraction_bits;
+}
+
+void require_sound(const TensorCoreUnit& unit, const Row& row) {
+  const std::string letters = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+  const std::string_view name = unit.name;
+  require(name.size() <= kMaxNameLength && name.find_first_not_of(letters) == std::string_view::npos && name.find('.') > 0 &&
+              name.find('.') < name.size() - 1,
+          row.at("name"), name, "ARCHITECTURE.INSTRUCTION in small letters, digits, _ and ., of at most 63 letters");
+  const bool fp8_only = std::all_of(unit.operands.begin(), unit.operands.end(),
+                                    [](Format each) { return each == Format::e4m3 || each == Format::e5m2; });
+  const bool fp4_only = unit.operands.size() == 1 && unit.operands[0] == Format::e2m1;
+  const bool wide = std::any_of(unit.operands.begin(), unit.operands.end(), [](Format each) { return bits_of(each) >= 16; });
+  if (unit.execution == Execution::emulated_fp8) {
+    require(fp8_only, row.at("execution"), "emulated_fp8", "operands=e4m3,e5m2 with it, or one of them");
+    require(unit.scaling == StepScaling::none, row.at("scaling"), text_of(kScalings, unit.scaling), "none with emulated_fp8");
+    require(unit.products_per_step % 4 == 0, row.at("products"), unit.products_per_step, "a multiple of 4 with emulated_fp8");
+  }
+  if (unit.scaling != StepScaling::none) {
+    const bool per_16 = unit.scaling == StepScaling::e4m3_per_16;
+    require(!wide, row.at("scaling"), text_of(kScalings, unit.scaling), "none for operands of 16 bits and more");
+    require(!per_16 || fp4_only, row.at("scaling"), text_of(kScalings, unit.scaling), "operands=e2m1 with it");
+    require(per_16 ? unit.products_per_step % 16 == 0 : unit.products_per_step == 32, row.at("products"), unit.products_per_step,
+            per_16 ? "a multiple of 16 with e4m3_per_16" : "32 with e8m0_per_32");
+  }
+}
+
+TensorCoreUnit unit_of(Row& row) {
+  TensorCoreUnit unit{};
+  unit.name = keep(row.text("name", "a name, such as sm90.wgmma.fp8"));
+  unit.architecture = keep(row.take("architecture").value_or(unit.name.substr(0, unit.name.find('.'))));
+  unit.instruction = keep(row.text("instruction", "the instruction, such as \"wgmma e4m3/e5m2 -> f32\""));
+  unit.operands = keep(row.formats("operands"));
+  unit.products_per_step = row.number("products", 1, 64);
+  unit.fraction_bits = row.number("fraction_bits", 1, kMaxFractionBits);
+  unit.accumulator = row.word("accumulator", kAccumulators, Accumulator::f32_truncated);
+  unit.zero_floor = row.number("zero_floor", -400, 400, plain_floor(unit.accumulator, unit.fraction_bits));
+  unit.scaling = row.word("scaling", kScalings, StepScaling::none);
+  unit.execution = row.word("execution", kExecutions, Execution::native);
+  unit.measured_by_us = row.word("measured", kAnswers, false);
+  unit.evidence = keep(row.text("evidence", "what the row rests on: outputs, a publication, a model"));
+  row.require_all_taken();
+  require_sound(unit, row);
+  return unit;
+}
+
+}  // namespace
+
+std::vector<TensorCoreUnit> parse_units(std::string_view text, std::string_view file) {
+  std::vector<Row> rows;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos || line[first] == '#') continue;
+    const std::string place = std::string(file) + ":" + std::to_string(number);
+    if (first == 0) rows.emplace_back(place);
+    require(!rows.empty(), place, line.substr(first), "a row that begins at the start of its line");
+    rows.back().add(line);
+  }
+  std::vector<TensorCoreUnit> units;
+  for (Row& row : rows) {
+    const TensorCoreUnit unit = unit_of(row);
+    for (const TensorCoreUnit& each : units) require(each.name != unit.name, row.at("name"), unit.name, "a name of its own");
+    units.push_back(unit);
+  }
+  return units;
+}
+
+std::string to_text(const TensorCoreUnit& unit) {
+  std::string text = std::string("name=").append(unit.name);
+  const auto add = [&](std::string_view field, std::string_view value) {
+    text.append(" ").append(field).append("=").append(value);
+  };
+  const auto quote = [](std::string_view value) { return std::string("\"").append(value).append("\""); };
+  if (unit.architecture != unit.name.substr(0, unit.name.find('.'))) add("architecture", unit.architecture);
+  add("instruction", quote(unit.instruction));
+  std::string operands;
+  for (const Format each : unit.operands) {
+    operands += operands.empty() ? "" : ",";
+    operands += text_of(kOperands, each);
+  }
+  add("operands", operands);
+  add("products", std::to_string(unit.products_per_step));
+  add("fraction_bits", std::to_string(unit.fraction_bits));
+  if (unit.accumulator != Accumulator::f32_truncated) add("accumulator", text_of(kAccumulators, unit.accumulator));
+  if (unit.zero_floor != plain_floor(unit.accumulator, unit.fraction_bits)) add("zero_floor", std::to_string(unit.zero_floor));
+  if (unit.scaling != StepScaling::none) add("scaling", text_of(kScalings, unit.scaling));
+  if (unit.execution != Execution::native) add("execution", text_of(kExecutions, unit.execution));
+  if (unit.measured_by_us) add("measured", "yes");
+  add("evidence", quote(unit.evidence));
+  return text;
+}
+
+}  // namespace assay
