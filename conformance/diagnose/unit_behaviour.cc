@@ -85,6 +85,7 @@ bool is_chain_of(const GroupedGemmView& view, const Tensor& got, const TensorCor
 }
 
 std::string numbers_of(const TensorCoreUnit& unit) {
+  if (unit.sum != StepSum::fused) return fmt::format("{} products a step, added to an f32 to nearest", unit.products_per_step);
   const char* sum = unit.accumulator == Accumulator::f32_truncated     ? "an f32 sum, truncated"
                     : unit.accumulator == Accumulator::e8m13_truncated ? "a sum of 13 bits, truncated"
                                                                        : "an f16 sum, to nearest";
@@ -97,7 +98,9 @@ std::string numbers_of(const TensorCoreUnit& unit) {
 bool same_arithmetic(const TensorCoreUnit& one, const TensorCoreUnit& other) {
   return one.products_per_step == other.products_per_step && one.fraction_bits == other.fraction_bits &&
          one.accumulator == other.accumulator && one.zero_floor == other.zero_floor && one.scaling == other.scaling &&
-         one.execution == other.execution;
+         one.execution == other.execution && one.group == other.group && one.sum == other.sum && one.chains == other.chains &&
+         one.joined_bits == other.joined_bits && one.drops_far_c == other.drops_far_c && one.flush == other.flush &&
+         one.tf32 == other.tf32;
 }
 
 std::vector<std::uint32_t> chain_of(const GroupedGemmView& view, const TensorCoreUnit& unit) {

@@ -23,6 +23,7 @@
 #include "conformance/worker/unit_files.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/manifest.h"
+#include "reference/arithmetic/unit_table.h"
 #include "reference/gemm/plan.h"
 
 namespace assay::conformance {
@@ -52,8 +53,11 @@ const char* how_known(bool measured) { return measured ? "measured by us" : "not
 void list_units(const std::vector<std::string>& files) {
   worker::use_unit_files(files);
   for (const TensorCoreUnit& unit : tensor_core_units()) {
-    say("{}\n  {}\n  L={} F={}, {}\n  {}\n", unit.name, unit.instruction, unit.products_per_step, unit.fraction_bits,
-        how_known(unit.measured_by_us), in_table(unit.evidence, 2));
+    std::string numbers = fmt::format("L={}", unit.products_per_step);
+    if (unit.fraction_bits != 0) numbers += fmt::format(" F={}", unit.fraction_bits);
+    if (unit.sum != StepSum::fused) numbers += fmt::format(", {} sum", name_of(unit.sum));
+    say("{}\n  {}\n  {}, {}\n  {}\n", unit.name, unit.instruction, numbers, how_known(unit.measured_by_us),
+        in_table(unit.evidence, 2));
   }
 }
 

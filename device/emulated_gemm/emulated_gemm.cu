@@ -96,6 +96,8 @@ void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan,
                               : call.kind == GemmKind::nvfp4 ? StepScaling::e4m3_per_16
                                                              : StepScaling::none;
   require(unit.scaling == scaling, "plan.unit", name(plan.unit), "a unit that scales its operands as the kind does");
+  require(unit.sum == StepSum::fused && unit.group == (scaling == StepScaling::e4m3_per_16 ? 16 : 1), "plan.unit",
+          name(plan.unit), "a unit of fused steps, which the emulation has");
   require(unit.products_per_step >= 1 && unit.products_per_step <= 64, "unit.products_per_step", unit.products_per_step,
           "1 to 64");
   require(unit.fraction_bits >= 1 && unit.fraction_bits <= 35, "unit.fraction_bits", unit.fraction_bits, "1 to 35");

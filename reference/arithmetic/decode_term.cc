@@ -7,7 +7,7 @@ namespace assay {
 namespace {
 
 // The meaning of codes with the largest exponent field.
-enum class Top { ieee, all_ones_is_nan, finite };
+enum class Top { ieee, all_ones_is_nan, finite, fnuz };
 
 struct Fields {
   int exponent_bits;
@@ -26,7 +26,9 @@ Fields fields_of(Format format) {
     case Format::e2m1: return {2, 1, 1, Top::finite};
     case Format::e3m2: return {3, 2, 3, Top::finite};
     case Format::e2m3: return {2, 3, 1, Top::finite};
-    default: require(false, "format", name_of(format), "f32, bf16, f16, e4m3, e5m2, e3m2, e2m3 or e2m1"); return {};
+    case Format::e4m3_fnuz: return {4, 3, 8, Top::fnuz};
+    case Format::e5m2_fnuz: return {5, 2, 16, Top::fnuz};
+    default: require(false, "format", name_of(format), "f32, bf16, f16, or a format of 4 to 8 bits with a sign"); return {};
   }
 }
 
@@ -50,6 +52,10 @@ Term decode_term(Format format, std::uint32_t bits) {
     return term;
   }
   if (exponent == exponent_top && fields.top == Top::all_ones_is_nan && fraction == fraction_top) {
+    term.kind = Term::Kind::nan;
+    return term;
+  }
+  if (fields.top == Top::fnuz && bits == 1u << (width - 1)) {  // in place of -0
     term.kind = Term::Kind::nan;
     return term;
   }

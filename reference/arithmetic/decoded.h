@@ -24,6 +24,9 @@ struct DecodedElements {
   }
 };
 
+// Exponent of a -0 where its sign counts: for units of StepSum::chains. Other sums take both zeros for one.
+inline constexpr std::int32_t kNegativeZero = INT32_MIN;
+
 // One element. Returns its number of fraction bits, which is the same for every element of this type.
 int decode_element(const TensorCoreUnit& unit, Format type, std::uint32_t bits, std::int32_t& significand, std::int32_t& exponent,
                    Term::Kind& kind);

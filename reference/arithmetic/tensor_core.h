@@ -23,13 +23,31 @@ enum class Accumulator : std::uint32_t {
   f32_truncated,    // 23 fraction bits, toward zero, gradual underflow, 2^128 and more becomes infinity
   e8m13_truncated,  // "FP22": the same with 13 fraction bits, held in an f32 whose low 10 bits are 0
   f16_nearest,      // round to nearest even, 65520 and more becomes infinity
+  f32_nearest,      // 23 fraction bits, round to nearest even: units of other vendors, which are not fused
+};
+
+// How the products of a step and C become one value (spec tensor-core-1.1, 5.1 to 5.4).
+enum class StepSum : std::uint32_t {
+  fused,   // L + 1 terms on one grid, cut, added exactly: the rule above
+  joined,  // the products on one grid, or those of each chain on one; then C on a grid of its own, with a floor; CDNA3
+  exact,   // products and C added without a loss, one rounding; CDNA1
+  tree,    // products added two and two in f32, the result to C; CDNA2
+  chains,  // fused multiply-adds in f32, one chain or several that are added at the end; f32 operands of AMD, AMX
+};
+
+// Which subnormal values count as zeros (spec tensor-core-5.5).
+enum class Flush : std::uint32_t {
+  none,
+  f32_values,            // every f32 that an addition or multiply-add reads or writes, with its sign
+  operands_and_results,  // operands in their own format and C, which become +0; f32 results, with their sign
 };
 
 // How block scales enter the step.
 enum class StepScaling : std::uint32_t {
   none,
-  e8m0_per_32,  // kind::mxf8f6f4: the pair's exponent is added to each product's
+  e8m0_per_32,  // the pair's exponent is added to each product's, or to each sum of 16 products
   e4m3_per_16,  // kind::mxf4nvf4: 16 products are summed exactly, times both significands; e_max from the scales alone
+  e8m0_per_16,  // kind::mxf4nvf4 with E8M0 scales
 };
 
 // How an instruction is executed.
@@ -51,7 +69,18 @@ struct TensorCoreUnit {
   Execution execution;
   bool measured_by_us;  // shown on hardware by this project; otherwise `evidence` says who did
   std::string_view evidence;
+  int group = 1;  // products that are added exactly before the cut: 1, or 16 under scales
+  StepSum sum = StepSum::fused;
+  int chains = 1;            // joined, chains: product k belongs to chain k mod this
+  int joined_bits = 0;       // joined: fraction bits kept when C joins
+  bool drops_far_c = false;  // joined: a C wholly below the grid is 0; otherwise a negative one is a unit of the grid
+  Flush flush = Flush::none;
+  bool tf32 = false;  // operands in f32 registers lose their low 13 bits
 };
+
+// Products that one pair of scales covers, and the number of scales of a step with `count` products; 0 without scales.
+int products_per_scale(StepScaling scaling);
+std::size_t scales_of_step(const TensorCoreUnit& unit, std::size_t count);
 
 // Every unit known: the built-in ones in a fixed order, then those that add_tensor_core_units() has added (unit_table.h).
 std::span<const TensorCoreUnit> tensor_core_units();
@@ -70,12 +99,12 @@ struct Term {
   int fraction = 0;
 };
 
-// Decodes one element held in `bits` (right-aligned; f32, bf16, f16, e4m3, e5m2 or e2m1).
+// Decodes one element held in `bits` (right-aligned; f32, bf16, f16, an FP8, FP6 or FP4 format).
 Term decode_term(Format format, std::uint32_t bits);
 
 // Layer (a): one instruction step. a and b hold `count` <= products_per_step elements (right-aligned bits; missing ones
 // are zero terms), c the accumulator as f32 bits (f16 bits for f16_nearest). For scaled units scale_a and scale_b hold the
-// scale codes of the step: 1 e8m0 pair, or 4 e4m3 pairs. Returns the new accumulator's bits; NaN is canonical
+// scale codes of the step, scales_of_step() each. Returns the new accumulator's bits; NaN is canonical
 // (0x7FFFFFFF, f16 0x7FFF; spec tensor-core-1.5), a zero sum is +0.
 std::uint32_t tensor_core_step(const TensorCoreUnit& unit, Format a_type, std::span<const std::uint32_t> a, Format b_type,
                                std::span<const std::uint32_t> b, std::uint32_t c, std::span<const std::uint8_t> scale_a = {},

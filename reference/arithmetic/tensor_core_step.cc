@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "reference/arithmetic/decoded.h"
+#include "reference/arithmetic/other_steps.h"
 #include "reference/support/simd.h"
 #include "reference/types/error.h"
 
@@ -75,6 +76,7 @@ OutputForm form_of(Accumulator accumulator) {
     case Accumulator::f32_truncated: return {23, -126, 127, false, 0, 31, 0x7F800000, 0x7FFFFFFF};
     case Accumulator::e8m13_truncated: return {13, -126, 127, false, 10, 31, 0x7F800000, 0x7FFFFFFF};
     case Accumulator::f16_nearest: return {10, -14, 15, true, 0, 15, 0x7C00, 0x7FFF};
+    case Accumulator::f32_nearest: return {23, -126, 127, true, 0, 31, 0x7F800000, 0x7FFFFFFF};
   }
   require(false, "unit.accumulator", static_cast<std::uint32_t>(accumulator), "an Accumulator");
   return {};
@@ -241,10 +243,20 @@ std::uint32_t emulated_fp8_step(const TensorCoreUnit& unit, const DecodedElement
   return add_nearest(c_type, total, c, form);
 }
 
-// kind::mxf4nvf4: up to 16 products become one addend (spec tensor-core-3.2), their exact sum times both scale significands. Its
-// exponent is that of the scales alone, and it counts even when the products cancel; only sixteen zeros, or a zero scale, take
-// the floor. The sign of a scale is ignored, and 0x7F is NaN. e2m1 has neither infinities nor NaN.
-Addend group_of_16(const DecodedElements& a, const DecodedElements& b, std::uint8_t scale_a, std::uint8_t scale_b) {
+// One scale code, as significand * 2^(exponent - fraction). The sign of an e4m3 scale is ignored, and 0x7F is NaN.
+Term scale_term(StepScaling scaling, std::uint8_t code) {
+  if (scaling == StepScaling::e4m3_per_16) return decode_term(Format::e4m3, code & 0x7Fu);
+  Term term;
+  if (code == 0xFF) term.kind = Term::Kind::nan;
+  term.significand = 1;
+  term.exponent = code - 127;
+  return term;
+}
+
+// FP4: up to 16 products become one addend (spec tensor-core-3.2), their exact sum times both scale significands. Its exponent is
+// that of the scales alone, and it counts even when the products cancel; only sixteen zeros, or a zero scale, take the floor.
+// e2m1 has neither infinities nor NaN.
+Addend group_of_16(const DecodedElements& a, const DecodedElements& b, const Term& first, const Term& second) {
   constexpr int kQuarters = 2;  // e2m1 products are multiples of 1/4
   std::int64_t sum = 0;
   bool all_zero = true;
@@ -253,7 +265,6 @@ Addend group_of_16(const DecodedElements& a, const DecodedElements& b, std::uint
     sum += product * (std::int64_t{1} << (a.exponent[k] + b.exponent[k] - a.fraction - b.fraction + kQuarters));
     all_zero = all_zero && product == 0;
   }
-  const Term first = decode_term(Format::e4m3, scale_a & 0x7Fu), second = decode_term(Format::e4m3, scale_b & 0x7Fu);
   const std::int64_t scale = static_cast<std::int64_t>(first.significand) * second.significand;
 
   Addend result;
@@ -271,9 +282,11 @@ std::uint32_t grouped_step(const TensorCoreUnit& unit, const DecodedElements& a,
   std::array<Addend, kMaxProducts / 16 + 2> addends;
   std::size_t count = 0;
   addends[count++] = addend(decode_term(c_type, c));
-  for (std::size_t group = 0; group < scale_a.size(); ++group) {
-    const std::size_t first = 16 * group, length = std::min<std::size_t>(16, a.count - first);
-    addends[count++] = group_of_16(a.part(first, length), b.part(first, length), scale_a[group], scale_b[group]);
+  const auto per_scale = static_cast<std::size_t>(products_per_scale(unit.scaling));
+  for (std::size_t first = 0; first < a.count; first += 16) {
+    const std::size_t length = std::min<std::size_t>(16, a.count - first), at = first / per_scale;
+    addends[count++] = group_of_16(a.part(first, length), b.part(first, length), scale_term(unit.scaling, scale_a[at]),
+                                   scale_term(unit.scaling, scale_b[at]));
   }
   if (is_short) addends[count++] = Addend{};
   return fused_sum({addends.data(), count}, unit.fraction_bits, unit.zero_floor, form);
@@ -293,17 +306,32 @@ void require_operands(const TensorCoreUnit& unit, Format a_type, std::span<const
 }
 
 // TF32 operands arrive as f32; the instruction drops the low 13 bits.
-std::uint32_t as_read(Format type, std::uint32_t bits) { return type == Format::f32 ? bits & ~0x1FFFu : bits; }
+std::uint32_t as_read(const TensorCoreUnit& unit, std::uint32_t bits) { return unit.tf32 ? bits & ~0x1FFFu : bits; }
 
 }  // namespace
+
+int products_per_scale(StepScaling scaling) {
+  switch (scaling) {
+    case StepScaling::none: return 0;
+    case StepScaling::e8m0_per_32: return 32;
+    case StepScaling::e4m3_per_16:
+    case StepScaling::e8m0_per_16: return 16;
+  }
+  return 0;
+}
+
+std::size_t scales_of_step(const TensorCoreUnit& unit, std::size_t count) {
+  const auto each = static_cast<std::size_t>(products_per_scale(unit.scaling));
+  return each == 0 ? 0 : (count + each - 1) / each;
+}
 
 int decode_element(const TensorCoreUnit& unit, Format type, std::uint32_t bits, std::int32_t& significand, std::int32_t& exponent,
                    Term::Kind& kind) {
   const bool widened = unit.execution == Execution::emulated_fp8;
-  const Term term = widened ? decode_term(Format::f16, f16_of(type, bits)) : decode_term(type, as_read(type, bits));
+  const Term term = widened ? decode_term(Format::f16, f16_of(type, bits)) : decode_term(type, as_read(unit, bits));
   const std::int32_t magnitude = term.kind == Term::Kind::finite ? static_cast<std::int32_t>(term.significand) : 1;
   significand = term.negative ? -magnitude : magnitude;
-  exponent = term.exponent;
+  exponent = unit.sum == StepSum::chains && term.negative && magnitude == 0 ? kNegativeZero : term.exponent;
   kind = term.kind;
   return term.fraction;
 }
@@ -313,20 +341,18 @@ std::uint32_t tensor_core_step(const TensorCoreUnit& unit, const DecodedElements
   const std::size_t length = std::min<std::size_t>(kMaxProducts, static_cast<std::size_t>(unit.products_per_step));
   require(a.count <= length, "a", a.count, "at most products_per_step elements, and 64");
   require(a.count == b.count, "b", b.count, "as many elements as a");
-  const std::size_t scales = unit.scaling == StepScaling::none          ? 0
-                             : unit.scaling == StepScaling::e8m0_per_32 ? 1
-                                                                        : (a.count + 15) / 16;
+  const std::size_t scales = scales_of_step(unit, a.count);
   require(scale_a.size() == scales, "scale_a", scale_a.size(), "one scale per block that holds an element");
   require(scale_b.size() == scales, "scale_b", scale_b.size(), "one scale per block that holds an element");
+  if (unit.sum != StepSum::fused) return other_step(unit, a, b, c);
   const OutputForm form = form_of(unit.accumulator);
   const Format c_type = unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32;
   const bool is_short = a.count < static_cast<std::size_t>(unit.products_per_step);
   if (unit.execution == Execution::emulated_fp8) return emulated_fp8_step(unit, a, b, c, c_type, form);
-  if (unit.scaling == StepScaling::e4m3_per_16) return grouped_step(unit, a, b, c, c_type, scale_a, scale_b, is_short, form);
+  if (unit.group == 16) return grouped_step(unit, a, b, c, c_type, scale_a, scale_b, is_short, form);
   int scale_exponent = 0;
-  if (unit.scaling ==
-      StepScaling::e8m0_per_32) {  // kind::mxf8f6f4 (spec tensor-core-3.1): one pair of scales moves every product
-    if ((scale_a[0] == 0xFF || scale_b[0] == 0xFF) && a.count > 0) return form.nan;
+  if (unit.scaling == StepScaling::e8m0_per_32 && a.count > 0) {  // spec tensor-core-3.1: one pair of scales moves every product
+    if (scale_a[0] == 0xFF || scale_b[0] == 0xFF) return form.nan;
     scale_exponent = (scale_a[0] - 127) + (scale_b[0] - 127);
   }
   return fused_step(unit, a, b, addend(decode_term(c_type, c)), scale_exponent, is_short, form);

@@ -18,6 +18,9 @@ std::vector<TensorCoreUnit> parse_units(std::string_view text, std::string_view 
 // other threads read the table. Errors: InvalidArgument for a row that is at fault, or whose name another row has.
 void add_tensor_core_units(std::string_view text, std::string_view file);
 
+// "fused", "joined", ...
+std::string_view name_of(StepSum sum);
+
 // The row as it stands in a file, in one line: fields that have their plain value are left out.
 std::string to_text(const TensorCoreUnit& unit);
 

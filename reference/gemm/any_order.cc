@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "reference/types/error.h"
+
 namespace assay {
 namespace {
 
@@ -13,6 +15,12 @@ bool has(const TensorCoreUnit& unit, Format type) {
 
 bool is_fp8(Format type) { return type == Format::e4m3 || type == Format::e5m2; }
 
+// Whether legal_arithmetic() counts the unit for another architecture: no earlier arithmetic, and none that a caller has
+// added for a chip of its own, loosens the bounds of all.
+bool is_general(const TensorCoreUnit& unit) {
+  return unit.fraction_bits >= (unit.accumulator == Accumulator::e8m13_truncated ? 13 : 24);
+}
+
 // Takes the weaker value of each member.
 void widen(AnyOrder& weakest, const AnyOrder& other) {
   weakest.fraction_bits = std::min(weakest.fraction_bits, other.fraction_bits);
@@ -21,9 +29,31 @@ void widen(AnyOrder& weakest, const AnyOrder& other) {
   weakest.products_per_step = std::min(weakest.products_per_step, other.products_per_step);
 }
 
+// Units that add to an f32 to nearest (spec tensor-core-5.1 to 5.4). What they cut or flush is at most what these numbers say.
+AnyOrder any_order_to_nearest(const TensorCoreUnit& unit) {
+  const bool f16_only = std::all_of(unit.operands.begin(), unit.operands.end(), [](Format each) { return each == Format::f16; });
+  if (unit.flush == Flush::operands_and_results || (unit.flush == Flush::f32_values && !f16_only)) {
+    throw NotSupported("no bound is known for " + std::string(unit.name) + ": it takes subnormal operands for zeros");
+  }
+  AnyOrder hardware;
+  hardware.step_fraction_bits = 23;
+  hardware.step_nearest = true;
+  hardware.short_step_interval = kShortStepInterval;
+  hardware.fraction_bits = 60;
+  hardware.products_per_step = unit.sum == StepSum::exact ? unit.products_per_step : 1;
+  if (unit.flush == Flush::f32_values)
+    hardware.zero_floor = hardware.fraction_bits - 126;  // a flushed sum loses less than 2^-126
+  if (unit.sum != StepSum::joined) return hardware;
+  hardware.fraction_bits = unit.fraction_bits - 1;  // a floor is off by up to a unit for each term, and C has one of its own
+  hardware.zero_floor = unit.zero_floor;
+  hardware.products_per_step = unit.products_per_step;
+  return hardware;
+}
+
 }  // namespace
 
 AnyOrder any_order(const TensorCoreUnit& unit) {
+  if (unit.sum != StepSum::fused) return any_order_to_nearest(unit);
   AnyOrder hardware;
   hardware.fraction_bits = unit.fraction_bits;
   hardware.zero_floor = unit.zero_floor;
@@ -41,6 +71,7 @@ AnyOrder any_order(const TensorCoreUnit& unit) {
       hardware.step_exponent_min = -14;
       hardware.step_exponent_max = 15;
       break;
+    case Accumulator::f32_nearest: break;  // of no fused sum
   }
   return hardware;
 }
@@ -65,7 +96,8 @@ std::vector<AnyOrder> legal_arithmetic(GemmKind kind, Format rows, Format column
   AnyOrder f32, fp22;
   bool any_f32 = false, any_fp22 = false, here = false;
   for (const TensorCoreUnit& unit : tensor_core_units()) {
-    if (!takes(unit, kind, rows, columns) || unit.accumulator == Accumulator::f16_nearest) continue;
+    if (!takes(unit, kind, rows, columns) || unit.accumulator == Accumulator::f16_nearest || unit.sum != StepSum::fused) continue;
+    if (unit.architecture != architecture && !is_general(unit)) continue;
     const bool narrow = unit.accumulator == Accumulator::e8m13_truncated;
     AnyOrder& weakest = narrow ? fp22 : f32;
     bool& any = narrow ? any_fp22 : any_f32;

@@ -24,7 +24,8 @@ struct AnyOrder {
   std::int64_t output_merges = 0;        // roundings of partial sums to the type of D
 };
 
-// For a known unit whose order, slices, promotion and scale association are unknown.
+// For a known unit whose order, slices, promotion and scale association are unknown. Errors: NotSupported for a unit that
+// takes subnormal operands for zeros.
 AnyOrder any_order(const TensorCoreUnit& unit);
 
 // Whether instructions of this unit can multiply operands of these types as the kind says. FP8 values are f16 and bf16
@@ -34,8 +35,9 @@ bool takes(const TensorCoreUnit& unit, GemmKind kind, Format rows, Format column
 // Every arithmetic that a backend may use when it states none. One represents all units that keep an f32 sum, of any
 // architecture, with the weakest value of each member; one represents additions to an f32 sum, to nearest, one product
 // at a time; and, where a unit of this architecture keeps an FP22 sum of these types, one represents the FP22 units. Sums
-// in f16 are not included: a backend that keeps them must state the unit. A promotion interval or slice of K may end inside
-// a step once in 128 products.
+// in f16, and those of units that are not fused, are not included: a backend that keeps them must state the unit; nor are
+// units of other architectures that keep fewer than 24 fraction bits in f32, or 13 in FP22. A promotion interval or slice of
+// K may end inside a step once in 128 products.
 std::vector<AnyOrder> legal_arithmetic(GemmKind kind, Format rows, Format columns, std::string_view architecture);
 
 }  // namespace assay

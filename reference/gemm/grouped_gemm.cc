@@ -5,6 +5,7 @@
 #include "reference/gemm/grouped_gemm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "reference/gemm/epilogue.h"
@@ -22,6 +23,21 @@ constexpr std::int64_t kTileRows = 256;  // an element of a column is decoded on
 constexpr std::int64_t kMaxTileColumns = 256;
 constexpr std::int64_t kChunkSlots = 256;  // rows of a tile and one panel, decoded: 512 + 80 KiB, within a level-2 cache
 constexpr std::int64_t kBlock = kRowGroup * kPanel;
+
+// The kernels below are for fused steps whose numbers they can hold (fused_kernel.h): a half of the terms below 2^31, a floor
+// below the exponent of every C. Units of other numbers and sums go element by element.
+bool kernels_take(const TensorCoreUnit& unit) {
+  if (unit.sum != StepSum::fused || unit.products_per_step % 2 != 0) return false;
+  if (unit.scaling == StepScaling::e4m3_per_16) {
+    return unit.products_per_step == kFp4Group * kFp4Groups && unit.fraction_bits <= 35 && unit.zero_floor <= -126;
+  }
+  bool wide = false;
+  for (const Format each : unit.operands) wide = wide || bits_of(each) >= 16;
+  const int half = unit.products_per_step / (unit.execution == Execution::emulated_fp8 ? 4 : 2);
+  const double largest = half * (wide ? 4.0 : 3.6) + 2;  // products, of 1.875^2 and less where operands are narrow, and C
+  const bool fits = unit.fraction_bits <= 25 && std::ldexp(largest, unit.fraction_bits) <= 0x1p31;
+  return unit.group == 1 && fits && unit.zero_floor <= (unit.accumulator == Accumulator::f16_nearest ? -14 : -126);
+}
 
 ChainRule rule_of(const TensorCoreUnit& unit, const AccumulationPlan& plan) {
   ChainRule rule;
@@ -252,6 +268,7 @@ class Tiling {
 
 void grouped_gemm(const GroupedGemmProblem& problem, void* d) {
   const GroupedGemmView view = view_of(problem, d);
+  if (!gemm::kernels_take(*view.unit)) return scalar::grouped_gemm(problem, d);
   const gemm::ChainRule rule = gemm::rule_of(*view.unit, *view.plan);
 
   // Narrower tiles where wide ones would leave threads without work.

@@ -24,6 +24,7 @@ std::int64_t depth_of(const ProductWay& way) {
 
 bool fits(const ProductWay& way, const TensorCoreUnit& unit) {
   if (way.view.groups.empty()) return false;
+  if (unit.sum != StepSum::fused) return false;  // no library on a device of another vendor is judged by these
   return takes(unit, way.view.kind, way.view.groups[0].rows.type, way.view.groups[0].columns.type);
 }
 

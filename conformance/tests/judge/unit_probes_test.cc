@@ -30,7 +30,8 @@ struct Probed {
 std::vector<const TensorCoreUnit*> units_for(const GroupedGemmView& view) {
   std::vector<const TensorCoreUnit*> units;
   for (const TensorCoreUnit& each : tensor_core_units()) {
-    if (takes(each, view.kind, view.groups[0].rows.type, view.groups[0].columns.type)) units.push_back(&each);
+    if (each.sum == StepSum::fused && takes(each, view.kind, view.groups[0].rows.type, view.groups[0].columns.type))
+      units.push_back(&each);
   }
   return units;
 }
@@ -61,7 +62,7 @@ TEST(UnitProbes, TellEveryUnitFromEveryOther) {
   }
   for (const TensorCoreUnit& each : tensor_core_units()) {
     const bool served = std::find(each.operands.begin(), each.operands.end(), Format::f32) == each.operands.end() &&
-                        each.scaling != StepScaling::e4m3_per_16;
+                        each.sum == StepSum::fused && each.group == 1;
     EXPECT_EQ(met.count(each.name) == 1, served) << each.name;
   }
 }

@@ -73,9 +73,9 @@ inline Ran run_program(const std::vector<std::string>& command, const RunOptions
   const pid_t child = fork();
   detail::check(child >= 0, "fork");
   if (child == 0) {
-    for (const char* name :
-         {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_SHARD_STATUS_FILE", "GTEST_OUTPUT", "GTEST_FILTER", "ASSAY_GOLDEN",
-          "ASSAY_THREADS", "ASSAY_UNITS", "ASSAY_COMMAND", "ASSAY_BACKEND", "ASSAY_BACKEND_OPTIONS", "ASSAY_PROFILE", "NO_COLOR"}) {
+    for (const char* name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_SHARD_STATUS_FILE", "GTEST_OUTPUT", "GTEST_FILTER",
+                             "ASSAY_GOLDEN", "ASSAY_THREADS", "ASSAY_UNITS", "ASSAY_COMMAND", "ASSAY_BACKEND",
+                             "ASSAY_BACKEND_OPTIONS", "ASSAY_PROFILE", "NO_COLOR"}) {
       unsetenv(name);
     }
     setenv("TERM", "xterm", 1);

@@ -35,9 +35,7 @@ namespace {
 TEST(Step, allocates_nothing) {
   for (const TensorCoreUnit& unit : tensor_core_units()) {
     const auto length = static_cast<std::size_t>(unit.products_per_step);
-    const std::size_t scales = unit.scaling == StepScaling::none          ? 0
-                               : unit.scaling == StepScaling::e8m0_per_32 ? 1
-                                                                          : (length + 15) / 16;
+    const std::size_t scales = scales_of_step(unit, length);
     const std::vector<std::uint32_t> a(length, 1), b(length, 2);
     const std::vector<std::uint8_t> scale_a(scales, 1), scale_b(scales, 1);
     const Format type = unit.operands[0];

@@ -126,6 +126,8 @@ inline Layout layout_of(Format format) {
     case Format::f16: return {5, 10, 15};
     case Format::e5m2: return {5, 2, 15};
     case Format::e4m3: return {4, 3, 7};
+    case Format::e3m2: return {3, 2, 3};
+    case Format::e2m3: return {2, 3, 1};
     default: return {2, 1, 1};  // e2m1
   }
 }
@@ -139,7 +141,8 @@ inline double value_of(Format format, std::uint32_t code) {
   const bool top = exponent == (1 << f.exponent_bits) - 1;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   if (format == Format::e4m3 && top && fraction == 0.875) return nan;
-  if (top && format != Format::e4m3 && format != Format::e2m1) {
+  const bool finite = format == Format::e3m2 || format == Format::e2m3 || format == Format::e2m1;
+  if (top && format != Format::e4m3 && !finite) {
     return fraction != 0 ? nan : sign * std::numeric_limits<double>::infinity();
   }
   return sign * (exponent == 0 ? std::ldexp(fraction, 1 - f.bias) : std::ldexp(1 + fraction, exponent - f.bias));
@@ -276,7 +279,8 @@ inline std::uint32_t step(const TensorCoreUnit& unit, const Vector& v, const Mut
     if (format == Format::e4m3) return value_of(Format::e4m3, code & 0x7Fu);
     return code == 0xFF ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, code - 127);
   };
-  if (unit.scaling == StepScaling::e4m3_per_16) {
+  if (unit.group == 16) {
+    const int per_scale = unit.scaling == StepScaling::e8m0_per_32 ? 32 : 16;
     for (int group = 0; group < 4; ++group) {
       Addend term;
       double sum = 0;
@@ -286,8 +290,14 @@ inline std::uint32_t step(const TensorCoreUnit& unit, const Vector& v, const Mut
         any = any || a[k] * b[k] != 0;
       }
       if (16 * group < count) {
-        const double sa = scale(Format::e4m3, v.scale_a[group]), sb = scale(Format::e4m3, v.scale_b[group]);
-        term = product_of(Format::e4m3, sa, Format::e4m3, sb, 0, mutation);
+        const bool e4m3 = unit.scaling == StepScaling::e4m3_per_16;
+        const int at = 16 * group / per_scale;
+        const double sa = scale(e4m3 ? Format::e4m3 : Format::e8m0, v.scale_a[at]),
+                     sb = scale(e4m3 ? Format::e4m3 : Format::e8m0, v.scale_b[at]);
+        if (e4m3)
+          term = product_of(Format::e4m3, sa, Format::e4m3, sb, 0, mutation);
+        else
+          term = {std::isnan(sa * sb) ? sa * sb : 0, {}, std::isnan(sa * sb) ? 0 : std::ilogb(sa * sb), false};
         if (!any) term.zero = true;
         if (term.special == 0) term.value = Fixed::of(sum * sa * sb);  // 12 + 4 + 4 bits: exact
       }

@@ -50,7 +50,8 @@ Encoding encoding_of(Format format) {
 std::uint32_t join(Format format, bool negative, std::int64_t exponent_field, std::uint64_t fraction) {
   const Encoding e = encoding_of(format);
   const std::int64_t top = (std::int64_t{1} << e.exponent_bits) - 1;
-  const std::int64_t largest = format == Format::e4m3 || format == Format::e2m1 ? top : top - 1;
+  const bool finite = format == Format::e3m2 || format == Format::e2m3 || format == Format::e2m1;
+  const std::int64_t largest = format == Format::e4m3 || finite ? top : top - 1;
   std::uint32_t code = static_cast<std::uint32_t>(std::clamp<std::int64_t>(exponent_field, 0, largest)) << e.fraction_bits;
   code |= static_cast<std::uint32_t>(fraction & ((std::uint64_t{1} << e.fraction_bits) - 1));
   if (format == Format::e4m3 && code == 0x7F) code = 0x7E;
@@ -69,6 +70,13 @@ struct Generator {
   }
   std::uint32_t raw(Format format) { return static_cast<std::uint32_t>(random.next() >> (64 - bits_of(format))); }
 
+  // Products of one scale; 0 without scales.
+  std::size_t scale_span() const {
+    return unit.scaling == StepScaling::none ? 0 : unit.scaling == StepScaling::e8m0_per_32 ? 32 : 16;
+  }
+  // Whether each product is moved by one pair of scales.
+  bool is_moved() const { return unit.scaling == StepScaling::e8m0_per_32 && unit.group == 1; }
+
   // Types, scales and zeros; some steps are short.
   Vector blank() {
     Vector v;
@@ -81,14 +89,11 @@ struct Generator {
             : length;
     v.a.assign(count, 0);
     v.b.assign(count, 0);
-    if (unit.scaling == StepScaling::e8m0_per_32) {
-      v.scale_a = {static_cast<std::uint8_t>(random.from_to(100, 150))};
-      v.scale_b = {static_cast<std::uint8_t>(random.from_to(100, 150))};
-    } else if (unit.scaling == StepScaling::e4m3_per_16) {
-      for (std::size_t group = 0; group < (count + 15) / 16; ++group) {
-        v.scale_a.push_back(static_cast<std::uint8_t>(random.below(0x7F)));
-        v.scale_b.push_back(static_cast<std::uint8_t>(random.below(0x7F)));
-      }
+    const std::size_t per_scale = scale_span();
+    for (std::size_t at = 0; per_scale != 0 && at < count; at += per_scale) {
+      const bool e4m3 = unit.scaling == StepScaling::e4m3_per_16;
+      for (auto* scales : {&v.scale_a, &v.scale_b})
+        scales->push_back(static_cast<std::uint8_t>(e4m3 ? random.below(0x7F) : random.from_to(100, 150)));
     }
     return v;
   }
@@ -114,7 +119,8 @@ struct Generator {
     if (unit.scaling == StepScaling::e4m3_per_16) {
       return exponent(Format::e4m3, v.scale_a[k / 16]) + exponent(Format::e4m3, v.scale_b[k / 16]);
     }
-    const int scales = unit.scaling == StepScaling::e8m0_per_32 ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
+    if (unit.group == 16) return v.scale_a[k / scale_span()] + v.scale_b[k / scale_span()] - 254;
+    const int scales = is_moved() ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
     return exponent(v.a_type, v.a[k]) + exponent(v.b_type, v.b[k]) + scales;
   }
 
@@ -175,7 +181,7 @@ struct Generator {
       if (k == i || k == j || random.one_in(3)) continue;
       const Encoding ea = encoding_of(v.a_type), eb = encoding_of(v.b_type);
       std::int64_t wanted = last + random.from_to(-4, 3);
-      if (unit.scaling == StepScaling::e8m0_per_32) wanted -= v.scale_a[0] + v.scale_b[0] - 254;
+      if (is_moved()) wanted -= v.scale_a[0] + v.scale_b[0] - 254;
       const std::int64_t a_field = random.from_to(0, (1 << ea.exponent_bits) - 2);
       v.a[k] = join(v.a_type, random.one_in(2), a_field, random.next());
       v.b[k] = join(v.b_type, random.one_in(2), wanted - (a_field - ea.bias) + eb.bias, random.next());
@@ -193,7 +199,7 @@ struct Generator {
     v.b[1] = v.b[0];
     const std::size_t k = v.a.size() > 4 ? 4 : 2;
     const std::int64_t wanted = product_exponent(v, 0) - unit.fraction_bits + random.from_to(-3, 0);
-    const int scales = unit.scaling == StepScaling::e8m0_per_32 ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
+    const int scales = is_moved() ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
     const std::int64_t a_field = random.from_to(1, (1 << ea.exponent_bits) - 2);
     v.a[k] = join(v.a_type, random.one_in(2), a_field, random.next());
     v.b[k] = join(v.b_type, random.one_in(2), wanted - scales - (a_field - ea.bias) + eb.bias, random.next());
@@ -203,11 +209,25 @@ struct Generator {
   // Products whose bits reach below the grid of a zero term, and one that lies at the edge of the output.
   Vector near_floor() {
     Vector v = blank();
+    if (unit.group == 16 && unit.scaling != StepScaling::e4m3_per_16) {  // 2^-149, less 1/4 of a power at the grid's last bit
+      const std::size_t last = v.scale_a.size() - 1;
+      const auto exponent = [&](std::size_t at, std::int64_t wanted) {
+        v.scale_a[at] = static_cast<std::uint8_t>((wanted + 254) / 2);
+        v.scale_b[at] = static_cast<std::uint8_t>(wanted + 254 - (wanted + 254) / 2);
+      };
+      exponent(0, -149);
+      v.a[0] = v.b[0] = 2;
+      if (last == 0) return v;
+      exponent(last, unit.zero_floor - unit.fraction_bits + 2 + random.from_to(-2, 2));
+      v.a[last * scale_span()] = 1;
+      v.b[last * scale_span()] = random.one_in(4) ? 1 : 9;
+      return v;
+    }
     if (unit.scaling == StepScaling::e8m0_per_32) {
       v.scale_a = {static_cast<std::uint8_t>(random.from_to(30, 70))};
       v.scale_b = {static_cast<std::uint8_t>(random.from_to(30, 70))};
     }
-    const int scales = unit.scaling == StepScaling::e8m0_per_32 ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
+    const int scales = is_moved() ? v.scale_a[0] + v.scale_b[0] - 254 : 0;
     const std::int64_t edge = accumulator() == Format::f16 ? -25 : -149, grid = unit.zero_floor - unit.fraction_bits;
     const auto place = [&](std::size_t k, std::int64_t wanted) {
       const Encoding ea = encoding_of(v.a_type), eb = encoding_of(v.b_type);
@@ -260,7 +280,9 @@ struct Generator {
     v.b[k] = join(v.b_type, random.one_in(2), random.from_to(eb.bias - 1, eb.bias + 1), random.next());
     const Encoding ec = encoding_of(accumulator());
     v.c = join(accumulator(), random.one_in(2), (1 << ec.exponent_bits) - 2, ~std::uint64_t{0} << random.below(8));
-    if (unit.scaling == StepScaling::e8m0_per_32) v.scale_a = v.scale_b = {static_cast<std::uint8_t>(random.from_to(180, 254))};
+    if (unit.scaling != StepScaling::none && unit.scaling != StepScaling::e4m3_per_16) {
+      for (auto* scales : {&v.scale_a, &v.scale_b}) (*scales)[0] = static_cast<std::uint8_t>(random.from_to(180, 254));
+    }
     return v;
   }
 };
@@ -336,13 +358,14 @@ int finest_product(const TensorCoreUnit& unit) {
     const int fraction_bits = format == Format::f32 ? 10 : e.fraction_bits;  // TF32
     finest = std::min(finest, 2 * (1 - e.bias - fraction_bits));
   }
-  return unit.scaling == StepScaling::e8m0_per_32 ? finest - 254 : finest;
+  return unit.scaling == StepScaling::none ? finest : finest - 254;
 }
 
 TEST_P(Unit, vectors_expose_each_bent_rule) {
   const TensorCoreUnit& unit = GetParam();
   const bool f16 = unit.accumulator == Accumulator::f16_nearest;
   const bool emulated = unit.execution == Execution::emulated_fp8;
+  const bool powers = unit.group == 16 && unit.scaling != StepScaling::e4m3_per_16;  // terms are aligned by powers of two
   // The floor can only cut bits of a product, and only where products have bits below its grid.
   const bool floor_shows = finest_product(unit) < unit.zero_floor - unit.fraction_bits;
   struct Bent {
@@ -356,8 +379,8 @@ TEST_P(Unit, vectors_expose_each_bent_rule) {
       {{.name = "floor + 1", .floor = +1}, floor_shows},
       {{.name = "align to nearest", .align = second_route::Direction::nearest_even}, true},
       {{.name = "align downward", .align = second_route::Direction::down}, true},
-      {{.name = "products normalised", .normalise_products = true}, true},
-      {{.name = "subnormals renormalised", .renormalise_subnormals = true}, true},
+      {{.name = "products normalised", .normalise_products = true}, !powers},
+      {{.name = "subnormals renormalised", .renormalise_subnormals = true}, !powers},
       {{.name = "K split in two", .split_k = true}, true},
       {{.name = "other output precision", .other_output = true}, !f16},
       {{.name = "halves contiguous", .contiguous_halves = true}, emulated},
@@ -381,12 +404,19 @@ std::string unit_label(const testing::TestParamInfo<TensorCoreUnit>& info) {
   return label;
 }
 
-const auto kAllUnits = testing::ValuesIn(tensor_core_units().begin(), tensor_core_units().end());
-INSTANTIATE_TEST_SUITE_P(all, Unit, kAllUnits, unit_label);
+// Sums that are not fused: other_steps_test.cc and unit_steps_test.py.
+std::vector<TensorCoreUnit> fused_units() {
+  std::vector<TensorCoreUnit> units;
+  for (const TensorCoreUnit& unit : tensor_core_units()) {
+    if (unit.sum == StepSum::fused) units.push_back(unit);
+  }
+  return units;
+}
+INSTANTIATE_TEST_SUITE_P(all, Unit, testing::ValuesIn(fused_units()), unit_label);
 
 // Every code of every format, by value.
 TEST(decode_term, gives_the_value_of_every_code) {
-  for (const Format format : {Format::bf16, Format::f16, Format::e4m3, Format::e5m2, Format::e2m1}) {
+  for (const Format format : {Format::bf16, Format::f16, Format::e4m3, Format::e5m2, Format::e3m2, Format::e2m3, Format::e2m1}) {
     for (std::uint32_t code = 0; code < 1u << bits_of(format); ++code) {
       const Term term = decode_term(format, code);
       const double want = second_route::value_of(format, code);
@@ -417,9 +447,9 @@ TEST(units, are_a_sound_table) {
     EXPECT_TRUE(stated) << unit.name << ": " << unit.evidence;
     EXPECT_FALSE(unit.operands.empty()) << unit.name;
     // spec tensor-core-1.3: the floor is a function of F and the output, but for FP4 and FP8 on 13 bits.
-    if (unit.fraction_bits != 13) {
+    if (unit.sum == StepSum::fused && unit.fraction_bits != 13) {
       const bool f16 = unit.accumulator == Accumulator::f16_nearest;
-      const int expected = unit.scaling == StepScaling::e4m3_per_16 ? -139 : (f16 ? 4 : -108) - unit.fraction_bits;
+      const int expected = unit.group == 16 ? -139 : (f16 ? 4 : -108) - unit.fraction_bits;
       EXPECT_EQ(unit.zero_floor, expected) << unit.name;
     }
   }

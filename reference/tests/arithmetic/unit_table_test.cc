@@ -67,6 +67,8 @@ TEST(unit_table, every_row_reads_back_as_it_is_written) {
     ASSERT_EQ(again.size(), 1u);
     EXPECT_EQ(to_text(again[0]), to_text(unit));
     EXPECT_EQ(again[0].zero_floor, unit.zero_floor) << unit.name;
+    EXPECT_EQ(again[0].accumulator, unit.accumulator) << unit.name;
+    EXPECT_EQ(again[0].tf32, unit.tf32) << unit.name;
   }
 }
 
@@ -126,7 +128,7 @@ TEST(unit_table, a_fault_names_file_line_field_value_and_what_was_expected) {
       {with("products", ""), "products is : expected a whole number"},
       {with("fraction_bits", "41"), "fraction_bits is 41: expected a whole number from 1 to 40"},
       {with("zero_floor", "-401"), "zero_floor is -401: expected a whole number from -400 to 400"},
-      {with("operands", "f16,int8"), "operands is int8: expected tf32, bf16, f16"},
+      {with("operands", "f16,int8"), "operands is int8: expected tf32, f32, bf16, f16"},
       {with("operands", "f16,f16"), "operands is f16: expected each format once"},
       {with("operands", "f16,"), "operands is : expected tf32"},
       {with("accumulator", "f64"), "accumulator is f64: expected f32_truncated, e8m13_truncated"},
@@ -152,6 +154,29 @@ TEST(unit_table, a_fault_names_file_line_field_value_and_what_was_expected) {
        "products is 24: expected a multiple of 16 with e4m3_per_16"},
       {"name=a.b instruction=i operands=e4m3 products=64 fraction_bits=35 scaling=e4m3_per_16 evidence=e",
        "scaling is e4m3_per_16: expected operands=e2m1"},
+      {"name=a.b instruction=i operands=e2m1 products=48 fraction_bits=35 scaling=e8m0_per_32 group=16 evidence=e",
+       "products is 48: expected a multiple of 32 with e8m0_per_32"},
+      {"name=a.b instruction=i operands=e2m1 products=64 fraction_bits=35 scaling=e8m0_per_16 group=1 evidence=e",
+       "group is 1: expected 16 with a scale for 16 products"},
+      {with("group", "16"), "group is 16: expected 1 without scales"},
+      {with("sum", "some"), "sum is some: expected fused, joined, exact, tree or chains"},
+      {with("accumulator", "f32_nearest"), "accumulator is f32_nearest: expected another than f32_nearest with sum=fused"},
+      {with("chains", "2"), "chains is 2: expected 1 with sum=fused"},
+      {with("joined_bits", "31"), "joined_bits is 31: expected none with sum=fused"},
+      {with("far_c", "dropped"), "far_c is dropped: expected floored with sum=fused"},
+      {with("flush", "f32_values"), "flush is f32_values: expected none with sum=fused"},
+      {with("operands", "f32"), "operands is f32: expected tf32, or operands of 16 bits and fewer, with sum=fused"},
+      {with("sum", "joined"), "joined_bits is 0: expected at least fraction_bits with sum=joined"},
+      {with("sum", "joined") + " joined_bits=31 chains=3", "chains is 3: expected a whole number from 1 to 2"},
+      {with("sum", "exact"), "fraction_bits is 24: expected a field of a unit"},
+      {"name=a.b instruction=i operands=f16 products=6 sum=tree evidence=e",
+       "products is 6: expected a power of two with sum=tree"},
+      {"name=a.b instruction=i operands=f16 products=4 sum=tree flush=f32_values evidence=e",
+       "flush is f32_values: expected none or operands_and_results with sum=tree"},
+      {"name=a.b instruction=i operands=e2m1 products=4 sum=exact scaling=e8m0_per_32 evidence=e",
+       "scaling is e8m0_per_32: expected none with sum=exact"},
+      {"name=a.b instruction=i operands=e4m3 products=4 sum=tree execution=emulated_fp8 evidence=e",
+       "execution is emulated_fp8: expected native with sum=tree"},
       {"name=a.b instruction=i operands=e4m3 products=16 fraction_bits=25 scaling=e8m0_per_32 evidence=e",
        "products is 16: expected 32 with e8m0_per_32"},
       {"name=a.b instruction=i operands=e4m3 products=6 fraction_bits=25 execution=emulated_fp8 evidence=e",

@@ -33,7 +33,7 @@ GemmKind kind_for(const TensorCoreUnit& unit, Random& random) {
   if (unit.scaling == StepScaling::e8m0_per_32) return GemmKind::mxfp8;
   if (unit.scaling == StepScaling::e4m3_per_16) return GemmKind::nvfp4;
   switch (unit.operands.front()) {
-    case Format::bf16: return random.from_to(0, 1) == 0 ? GemmKind::bf16 : GemmKind::f16;
+    case Format::bf16: return unit.operands.size() == 1 || random.from_to(0, 1) == 0 ? GemmKind::bf16 : GemmKind::f16;
     case Format::f16: return GemmKind::f16;
     default: return random.from_to(0, 1) == 0 ? GemmKind::fp8_per_tensor : GemmKind::fp8_block;
   }
@@ -169,7 +169,12 @@ TEST_P(BoundOfUnit, stays_within_the_bound_under_any_plan) {
 std::vector<TensorCoreUnit> grouped_gemm_units() {
   std::vector<TensorCoreUnit> units;
   for (const TensorCoreUnit& unit : tensor_core_units()) {
-    if (unit.operands.front() != Format::f32) units.push_back(unit);  // no kind has TF32 operands
+    const Format type = unit.operands.front();
+    const bool has_kind = takes(unit, GemmKind::bf16, type, type) || takes(unit, GemmKind::mxfp8, type, Format::e4m3) ||
+                          takes(unit, GemmKind::nvfp4, type, type);
+    // No kind has TF32, f32 or FNUZ operands, and no bound is known where subnormal operands are zeros.
+    const bool flushes = unit.flush == Flush::operands_and_results || (unit.flush == Flush::f32_values && type == Format::bf16);
+    if (has_kind && !flushes && type != Format::f32 && type != Format::e4m3_fnuz) units.push_back(unit);
   }
   return units;
 }

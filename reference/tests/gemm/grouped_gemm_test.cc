@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/arithmetic/unit_table.h"
 #include "reference/gemm/epilogue.h"
 #include "reference/gemm/fused_kernel.h"
 #include "reference/gemm/grouped_gemm.h"
@@ -508,7 +509,8 @@ TEST_P(EveryUnit, EqualsTheScalarLayer) {
 std::vector<std::string_view> gemm_units() {
   std::vector<std::string_view> names;
   for (const TensorCoreUnit& unit : tensor_core_units()) {
-    if (!uses_of(unit).empty()) names.push_back(unit.name);
+    const bool has_kernels = unit.sum == StepSum::fused;  // others go element by element: the scalar layer itself
+    if (has_kernels && !uses_of(unit).empty()) names.push_back(unit.name);
   }
   return names;
 }
@@ -517,6 +519,28 @@ INSTANTIATE_TEST_SUITE_P(GroupedGemm, EveryUnit, testing::ValuesIn(gemm_units())
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
 });
+
+// Rows that a caller adds: numbers at the edge of what the kernels hold, and beyond it.
+TEST(GroupedGemm, UnitsOfOtherNumbersEqualTheScalarLayer) {
+  constexpr const char* kRows[] = {"products=30 fraction_bits=25", "products=32 fraction_bits=25", "products=64 fraction_bits=23",
+                                   "products=64 fraction_bits=24", "products=4 fraction_bits=26",  "products=5 fraction_bits=20",
+                                   "products=2 fraction_bits=9",   "products=1 fraction_bits=40",  "products=16 fraction_bits=25 zero_floor=-126",
+                                   "products=16 fraction_bits=25 zero_floor=-100"};
+  int number = 0;
+  for (const char* row : kRows) {
+    const std::string name = "edge.row" + std::to_string(number++), text = "name=" + name + " instruction=none operands=bf16,f16 " + row;
+    add_tensor_core_units(text + " evidence=none", "test");
+    for (const Data data : kEveryData) {
+      GemmCase c;
+      c.unit = find_tensor_core_unit(name)->name;
+      c.data = data;
+      c.splits = {9, 0, 3};
+      c.N = 67;
+      c.K = 170;
+      expect_equal_layers(c);
+    }
+  }
+}
 
 // ---- Shapes -------------------------------------------------------------------------------------------------------
 
