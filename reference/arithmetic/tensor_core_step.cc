@@ -243,9 +243,8 @@ std::uint32_t emulated_fp8_step(const TensorCoreUnit& unit, const DecodedElement
   return add_nearest(c_type, total, c, form);
 }
 
-// One scale code, as significand * 2^(exponent - fraction). The sign of an e4m3 scale is ignored, and 0x7F is NaN.
-Term scale_term(StepScaling scaling, std::uint8_t code) {
-  if (scaling == StepScaling::e4m3_per_16) return decode_term(Format::e4m3, code & 0x7Fu);
+// 2^(code - 127) as a term; 0xFF is NaN.
+Term e8m0_term(std::uint8_t code) {
   Term term;
   if (code == 0xFF) term.kind = Term::Kind::nan;
   term.significand = 1;
@@ -256,7 +255,8 @@ Term scale_term(StepScaling scaling, std::uint8_t code) {
 // FP4: up to 16 products become one addend (spec tensor-core-3.2), their exact sum times both scale significands. Its exponent is
 // that of the scales alone, and it counts even when the products cancel; only sixteen zeros, or a zero scale, take the floor.
 // e2m1 has neither infinities nor NaN.
-Addend group_of_16(const DecodedElements& a, const DecodedElements& b, const Term& first, const Term& second) {
+Addend group_of_16(const DecodedElements& a, const DecodedElements& b, StepScaling scaling, std::uint8_t scale_a,
+                   std::uint8_t scale_b) {
   constexpr int kQuarters = 2;  // e2m1 products are multiples of 1/4
   std::int64_t sum = 0;
   bool all_zero = true;
@@ -265,6 +265,10 @@ Addend group_of_16(const DecodedElements& a, const DecodedElements& b, const Ter
     sum += product * (std::int64_t{1} << (a.exponent[k] + b.exponent[k] - a.fraction - b.fraction + kQuarters));
     all_zero = all_zero && product == 0;
   }
+  // The sign of an e4m3 scale is ignored, and 0x7F is NaN.
+  const bool e4m3 = scaling == StepScaling::e4m3_per_16;
+  const Term first = e4m3 ? decode_term(Format::e4m3, scale_a & 0x7Fu) : e8m0_term(scale_a);
+  const Term second = e4m3 ? decode_term(Format::e4m3, scale_b & 0x7Fu) : e8m0_term(scale_b);
   const std::int64_t scale = static_cast<std::int64_t>(first.significand) * second.significand;
 
   Addend result;
@@ -282,11 +286,10 @@ std::uint32_t grouped_step(const TensorCoreUnit& unit, const DecodedElements& a,
   std::array<Addend, kMaxProducts / 16 + 2> addends;
   std::size_t count = 0;
   addends[count++] = addend(decode_term(c_type, c));
-  const auto per_scale = static_cast<std::size_t>(products_per_scale(unit.scaling));
+  const bool two_groups = unit.scaling == StepScaling::e8m0_per_32;  // under one pair of scales
   for (std::size_t first = 0; first < a.count; first += 16) {
-    const std::size_t length = std::min<std::size_t>(16, a.count - first), at = first / per_scale;
-    addends[count++] = group_of_16(a.part(first, length), b.part(first, length), scale_term(unit.scaling, scale_a[at]),
-                                   scale_term(unit.scaling, scale_b[at]));
+    const std::size_t length = std::min<std::size_t>(16, a.count - first), at = two_groups ? first / 32 : first / 16;
+    addends[count++] = group_of_16(a.part(first, length), b.part(first, length), unit.scaling, scale_a[at], scale_b[at]);
   }
   if (is_short) addends[count++] = Addend{};
   return fused_sum({addends.data(), count}, unit.fraction_bits, unit.zero_floor, form);

@@ -3,6 +3,7 @@
 #include "reference/rules/scale_rule.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <mutex>
