@@ -56,10 +56,6 @@ struct Chain {
   using Code = typename FastFormat<kRowFormat>::Code;
 };
 
-// What hi holds besides the sum: 1.5 * 2^34 units of the grid.
-constexpr float kMagic = power_of_two(34 - 149) * 1.5f;
-constexpr float kUnprescale = power_of_two(-kPrescale);
-
 // The accumulators in memory, for loops that are not worth unrolling over them.
 __device__ inline void put_aside(const float (&acc)[kRows][kColumns], float (&aside)[kRows * kColumns]) {
 #pragma unroll
@@ -76,134 +72,7 @@ __device__ inline void take_back(const float (&aside)[kRows * kColumns], float (
   }
 }
 
-// A step in integers, for each element of the thread.
-template <class RowOf, class ColumnOf>
-__device__ __forceinline__ void step_in_integers(const Arithmetic& plan, const SlowLines& lines, const Group& group,
-                                                 std::int64_t tile_i, std::int64_t tile_j, int k, int count, const RowOf& row_of,
-                                                 const ColumnOf& column_of, float (&acc)[kRows][kColumns],
-                                                 float (&aside)[kRows * kColumns], bool& out_of_range) {
-  put_aside(acc, aside);
-#pragma unroll 1
-  for (int o = 0; o < kRows * kColumns; ++o) {
-    const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
-    if (i < group.m && j < group.n) aside[o] = slow_step(plan, lines, i, j, k, count, aside[o]);
-    out_of_range |= !in_range(aside[o]);
-  }
-  take_back(aside, acc);
-}
-
-// C on the grid. It is cut twice; the second grid is the coarser, so the result is that of one cut.
-template <class C>
-__device__ __forceinline__ void place_on_grid(const int (&row_scale)[C::kScaled ? kRows : 1],
-                                              const int (&column_scale)[C::kScaled ? kColumns : 1], float (&acc)[kRows][kColumns],
-                                              float (&low)[C::kWideSum ? kRows : 1][kColumns],
-                                              std::uint32_t (&scale)[kRows][kColumns]) {
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) {
-      const float own = __fmul_rz(__fmul_rz(acc[r][c], float_of(scale[r][c])), kUnprescale);
-      if constexpr (C::kWideSum) {
-        const float high = __fadd_rn(kMagic, own);
-        low[r][c] = __fsub_rn(own, __fsub_rn(high, kMagic));
-        if constexpr (C::kScaled) {
-          const int s = static_cast<int>(scale[r][c]) + ((row_scale[r] + column_scale[c]) << 23);
-          if (s > 0)
-            acc[r][c] = high;  // otherwise every product is cut to 0, and C does not change
-          else
-            low[r][c] = 0;
-          scale[r][c] = static_cast<std::uint32_t>(max(s, 0));
-        } else {
-          acc[r][c] = high;
-        }
-      } else {
-        acc[r][c] = own;
-      }
-    }
-  }
-}
-
-// The sums rounded and taken off the grid, by 2^100 and 2^(e_max - F + 49).
-template <class C>
-__device__ __forceinline__ void round_sums(std::uint32_t kept_bits, const int (&row_scale)[C::kScaled ? kRows : 1],
-                                           const int (&column_scale)[C::kScaled ? kColumns : 1],
-                                           const std::uint32_t (&scale)[kRows][kColumns],
-                                           const float (&low)[C::kWideSum ? kRows : 1][kColumns], float (&acc)[kRows][kColumns]) {
-  constexpr float kUp = power_of_two(100);
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) {
-      std::uint32_t s = scale[r][c];
-      float sum = acc[r][c];
-      if constexpr (C::kWideSum) sum = __fadd_rz(__fsub_rn(sum, kMagic), low[r][c]);
-      if constexpr (C::kScaled) s -= static_cast<std::uint32_t>((row_scale[r] + column_scale[c]) << 23);
-      const float back = float_of(((kPrescale + 154u) << 23) - s);
-      const float value = __fmul_rn(__fmul_rn(sum, kUp), back);
-      const float rounded = float_of(bits_of_float(value) & kept_bits);
-      if constexpr (C::kScaled) {
-        if (scale[r][c] != 0) acc[r][c] = rounded;
-      } else {
-        acc[r][c] = rounded;
-      }
-    }
-  }
-}
-
-// The end of a promotion interval: the accumulators go to the running sums, and begin again at 0.
-template <class RowOf, class ColumnOf>
-__device__ __forceinline__ void end_interval(const GemmCall& call, const Group& group, std::int64_t tile_i, std::int64_t tile_j,
-                                             const Walk<kChunk>& now, const RowOf& row_of, const ColumnOf& column_of,
-                                             RunningSums<kTileThreads>& running, float (&acc)[kRows][kColumns],
-                                             float (&aside)[kRows * kColumns]) {
-  put_aside(acc, aside);
-#pragma unroll 1
-  for (int o = 0; o < kRows * kColumns; ++o) {
-    const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
-    if (i < group.m && j < group.n) {
-      running.end_interval(call, group, o, i, j, now.interval_begin, now.ends_slice(), aside[o]);
-    }
-  }
-  if (now.ends_slice()) ++running.slices;
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
-  }
-}
-
-// The codes that a thread has loaded, as values and powers in shared memory. True: one of them needs a step in integers.
-template <class C>
-__device__ __forceinline__ bool decode_stage(TileStage& stage, const Codes<typename C::Code> (&codes)[kUnits],
-                                             const Lines<typename C::Code>& row_lines,
-                                             const Lines<typename C::Code>& column_lines) {
-  constexpr float kRowPlace = to_place<C::kRow>(true), kColumnPlace = to_place<C::kColumn>(false);
-  bool special = any_special<C::kRow>(codes[0]);
-  special |= any_special<C::kRow>(codes[1]);
-  special |= any_special<C::kColumn>(codes[2]);
-  decode<C::kRow, C::kBase, C::kProducts>(stage, codes[0], 0, 0, row_lines.k_major, kRowPlace);
-  decode<C::kRow, C::kBase, C::kProducts>(stage, codes[1], 1, 0, row_lines.k_major, kRowPlace);
-  decode<C::kColumn, C::kBase, C::kProducts>(stage, codes[2], 0, kTileRows, column_lines.k_major, kColumnPlace);
-  return special;
-}
-
-// The exponents of the block scales of the thread's rows and columns. `special`: one of them needs a step in integers.
-template <class RowOf, class ColumnOf>
-__device__ __forceinline__ void read_scales(const Group& group, std::int64_t tile_i, std::int64_t tile_j, int k,
-                                            const RowOf& row_of, const ColumnOf& column_of, int (&row_scale)[kRows],
-                                            int (&column_scale)[kColumns], bool& special) {
-  const auto read = [&](const GroupOperand& operand, std::int64_t line, std::int64_t extent) {
-    const int code = line < extent ? scale_code(operand, line, k) : 127;
-    special |= code < 127 - 30 || code > 127 + 8;
-    return code - 127;
-  };
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) row_scale[r] = read(group.rows, tile_i + row_of(r), group.m);
-#pragma unroll
-  for (int c = 0; c < kColumns; ++c) column_scale[c] = read(group.columns, tile_j + column_of(c), group.n);
-}
-
-// The grid and the products stay in the body: as functions they change the machine code.
+// One body with a comment for each step: each cut changes the machine code of some kernel.
 template <class C>
 __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_tile(const __grid_constant__ GemmCall call) {
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
@@ -260,11 +129,25 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
   while (walk.any) {
     const Walk<kChunk> now = walk;
     __syncthreads();
-    bool special = decode_stage<C>(stage, codes, row_lines, column_lines);
+    constexpr float kRowPlace = to_place<C::kRow>(true), kColumnPlace = to_place<C::kColumn>(false);
+    bool special = any_special<C::kRow>(codes[0]);
+    special |= any_special<C::kRow>(codes[1]);
+    special |= any_special<C::kColumn>(codes[2]);
+    decode<C::kRow, C::kBase, C::kProducts>(stage, codes[0], 0, 0, row_lines.k_major, kRowPlace);
+    decode<C::kRow, C::kBase, C::kProducts>(stage, codes[1], 1, 0, row_lines.k_major, kRowPlace);
+    decode<C::kColumn, C::kBase, C::kProducts>(stage, codes[2], 0, kTileRows, column_lines.k_major, kColumnPlace);
 
     int row_scale[C::kScaled ? kRows : 1] = {}, column_scale[C::kScaled ? kColumns : 1] = {};
     if constexpr (C::kScaled) {
-      read_scales(group, tile_i, tile_j, now.k, row_of, column_of, row_scale, column_scale, special);
+      const auto read = [&](const GroupOperand& operand, std::int64_t line, std::int64_t extent) {
+        const int code = line < extent ? scale_code(operand, line, now.k) : 127;
+        special |= code < 127 - 30 || code > 127 + 8;
+        return code - 127;
+      };
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) row_scale[r] = read(group.rows, tile_i + row_of(r), group.m);
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c) column_scale[c] = read(group.columns, tile_j + column_of(c), group.n);
     }
     const bool in_integers = __syncthreads_or(special) != 0;
     walk.advance(plan, depth);
@@ -312,12 +195,43 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
         out_of_range = false;
         const SlowLines lines = {&group.rows, &group.columns, C::kRow, C::kColumn};
         const int count = min(C::kProducts, now.interval_end - k);
-        step_in_integers(plan, lines, group, tile_i, tile_j, k, count, row_of, column_of, acc, aside, out_of_range);
+        put_aside(acc, aside);
+#pragma unroll 1
+        for (int o = 0; o < kRows * kColumns; ++o) {
+          const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
+          if (i < group.m && j < group.n) aside[o] = slow_step(plan, lines, i, j, k, count, aside[o]);
+          out_of_range |= !in_range(aside[o]);
+        }
+        take_back(aside, acc);
         continue;
       }
 
+      // C on the grid. It is cut twice; the second grid is the coarser, so the result is that of one cut.
+      constexpr float kMagic = power_of_two(34 - 149) * 1.5f, kUnprescale = power_of_two(-kPrescale);
       float low[C::kWideSum ? kRows : 1][kColumns];
-      place_on_grid<C>(row_scale, column_scale, acc, low, scale);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+          const float own = __fmul_rz(__fmul_rz(acc[r][c], float_of(scale[r][c])), kUnprescale);
+          if constexpr (C::kWideSum) {
+            const float high = __fadd_rn(kMagic, own);
+            low[r][c] = __fsub_rn(own, __fsub_rn(high, kMagic));
+            if constexpr (C::kScaled) {
+              const int s = static_cast<int>(scale[r][c]) + ((row_scale[r] + column_scale[c]) << 23);
+              if (s > 0)
+                acc[r][c] = high;  // otherwise every product is cut to 0, and C does not change
+              else
+                low[r][c] = 0;
+              scale[r][c] = static_cast<std::uint32_t>(max(s, 0));
+            } else {
+              acc[r][c] = high;
+            }
+          } else {
+            acc[r][c] = own;
+          }
+        }
+      }
 
       // The products, each cut to the grid.
       const float* a_values = &stage.values[warp_row + g][step * C::kProducts];
@@ -348,11 +262,43 @@ __global__ void __launch_bounds__(kTileThreads, C::kWideSum ? 1 : 2) compute_til
         }
       }
 
-      round_sums<C>(kept_bits, row_scale, column_scale, scale, low, acc);
+      // The sums rounded and taken off the grid, by 2^100 and 2^(e_max - F + 49).
+      constexpr float kUp = power_of_two(100);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+          std::uint32_t s = scale[r][c];
+          float sum = acc[r][c];
+          if constexpr (C::kWideSum) sum = __fadd_rz(__fsub_rn(sum, kMagic), low[r][c]);
+          if constexpr (C::kScaled) s -= static_cast<std::uint32_t>((row_scale[r] + column_scale[c]) << 23);
+          const float back = float_of(((kPrescale + 154u) << 23) - s);
+          const float value = __fmul_rn(__fmul_rn(sum, kUp), back);
+          const float rounded = float_of(bits_of_float(value) & kept_bits);
+          if constexpr (C::kScaled) {
+            if (scale[r][c] != 0) acc[r][c] = rounded;
+          } else {
+            acc[r][c] = rounded;
+          }
+        }
+      }
     }
 
     if (!now.ends_interval() || !running.any()) continue;  // one chain: acc is the result
-    end_interval(call, group, tile_i, tile_j, now, row_of, column_of, running, acc, aside);
+    put_aside(acc, aside);
+#pragma unroll 1
+    for (int o = 0; o < kRows * kColumns; ++o) {
+      const std::int64_t i = tile_i + row_of(o / kColumns), j = tile_j + column_of(o % kColumns);
+      if (i < group.m && j < group.n) {
+        running.end_interval(call, group, o, i, j, now.interval_begin, now.ends_slice(), aside[o]);
+      }
+    }
+    if (now.ends_slice()) ++running.slices;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c) acc[r][c] = 0;
+    }
     out_of_range = false;
   }
 
