@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "conformance/cases/case_schema.h"
+#include "conformance/cases/rule_choice.h"
 #include "conformance/cases/scenario.h"
 #include "reference/types/error.h"
 
@@ -193,6 +194,7 @@ void require_consistent(const CaseLine& line) {
   if (case_knows(line, "eps")) require(line.real("eps") >= 0, "eps", line.text("eps"), "a value of at least 0");
   if (case_knows(line, "sign_mask")) require(line.integer("sign_mask") <= 0xffff, "sign_mask", line.text("sign_mask"), "16 bits");
   if (line.op == "quantize") require_quantize(line);
+  if (line.op == "quantize_by_rule") require_rule(line);
   if (line.op == "linear_forward") require_part_of_forward(line);
   if (line.op == "grouped_gemm") {
     require_factors(line);

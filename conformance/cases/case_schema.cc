@@ -25,6 +25,9 @@ constexpr std::string_view kLayerPatterns = "uniform normal full_exponent near_u
 constexpr std::string_view kScales = "plain pow2 edge ones specials opposed negative two_roundings";
 
 constexpr std::string_view kRecipes = "tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4";
+constexpr std::string_view kStorages =
+    "usual k_major mn_major tma_aligned packed swizzled_128x4 swizzled_8x4 k_major_per_group mn_major_per_group tma_aligned_per_group "
+    "packed_per_group swizzled_128x4_per_group swizzled_8x4_per_group";
 constexpr std::string_view kInputTypes = "bf16 f16 f32";
 constexpr std::string_view kScaled = "recipe=tensor_current|tensor_delayed|block_1x128|block_128x128";
 
@@ -78,6 +81,21 @@ std::vector<OpSchema> make_schema() {
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
      {"data", choice, "uniform", kValuePatterns, "", "pattern of x"},
      kSeed, kReplay, kContract, kFaultPacked}});
+
+  ops.push_back({"quantize_by_rule", "quantize by a scale rule of any library: spec scale-rules",
+    {{"preset", preset, "required", "", "", "the rule: a name that `assay list --presets` prints"},
+     {"block", block, "usual", "", "", "elements that share a scale, ROWSxCOLUMNS, each 1 to 1024 or all; usual: the first of the preset"},
+     {"x_type", choice, "bf16", kInputTypes, "", "type of x"},
+     {"otype", choice, "usual", "usual e4m3 e5m2 e3m2 e2m3 e2m1", "", "type of the codes; usual: the first of the preset"},
+     {"storage", choice, "usual", kStorages, "", "order of the scales (spec scale-rules-4.1); usual: that of the preset"},
+     {"transposed", integer, "0", "0 1", "", "1: codes of each group are stored [K, rows]"},
+     {"outputs", choice, "usual", "usual data scale_inv amax", "", kAloneHelp},
+     {"amax", choice, "own", "own given", "", "given: the amax of the tensor or of each row is an input"},
+     kSplits, kRows, kColumns, kExtraRows, kBeyond,
+     {"data", choice, "uniform",
+      "uniform normal full_exponent near_underflow subnormals specials every_special nans ties sparse one_hot clustered block_scales zeros "
+      "adversarial_midpoints adversarial_amax", "", "pattern of x"},
+     kSeed, kReplay, kContract, kFault}});
 
   ops.push_back({"grouped_gemm", "one matrix product a group",
     {{"kind", choice, "required", "bf16 f16 fp8_per_tensor fp8_block mxfp8 nvfp4", "", "type and scaling of the operands"},

@@ -18,6 +18,8 @@ enum class ValueKind {
   dims,     // a comma list of integers, at least 0, with the same shorthands as splits
   outputs,  // STRIDE:TYPE[:inclusive][:absent], comma list
   replay,   // COUNT:WHAT,WHAT
+  preset,   // name of a scale rule: `assay list --presets`
+  block,    // ROWSxCOLUMNS, each a number or "all"; or "usual"
   steps,    // words of `allowed`, commas between calls and slashes between graphs
 };
 

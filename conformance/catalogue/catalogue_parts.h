@@ -35,6 +35,9 @@ std::vector<CaseLine> negative_scale_lines();
 // One long length beside others of at most 8, in every op; of standard.
 std::vector<CaseLine> thin_lines();
 
+// Every preset of scale rules with its options; round 0 is of standard, 1 of full.
+std::vector<CaseLine> rule_lines(int round);
+
 // Products over data=wide_sums; part of standard.
 std::vector<CaseLine> order_free_lines();
 

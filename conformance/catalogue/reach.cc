@@ -47,6 +47,10 @@ void add_matrix(const CaseLine& line, Reach& reach) {
     reach.elements["sums"] += static_cast<std::int64_t>(rows.splits.size()) * columns;
     return;
   }
+  if (line.op == "quantize_by_rule") {
+    reach.elements["codes"] += elements;
+    return;
+  }
   const Recipe recipe = *recipe_named(line.text("recipe"));
   const std::string direction = line.text("direction");
   for (const auto& [name, each] : {std::pair{"rowwise", Direction::rowwise}, std::pair{"columnwise", Direction::columnwise}}) {

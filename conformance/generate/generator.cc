@@ -1,4 +1,5 @@
 #include "conformance/generate/generator.h"
+#include "conformance/cases/rule_choice.h"
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/scenario.h"
@@ -67,6 +68,8 @@ Case generate(const CaseLine& line) {
   result.op = line.op;
   if (line.op == "quantize") {
     inputs::generate_quantize(line, result);
+  } else if (line.op == "quantize_by_rule") {
+    inputs::generate_quantize_by_rule(line, result);
   } else if (line.op == "grouped_gemm") {
     inputs::generate_grouped_gemm(line, result);
   } else if (line.op.starts_with("splits_to_offsets")) {
@@ -99,6 +102,9 @@ std::vector<std::string> wanted_outputs(const CaseLine& line) {
     outputs = outputs_of_quantize(line);
   } else if (leaves_outputs_out(line)) {
     outputs = {line.text("outputs")};
+  } else if (line.op == "quantize_by_rule") {
+    outputs = {"data", "scale_inv"};
+    if (rule_choice(line).rule->outer != OuterAmax::none && line.text("amax") == "own") outputs.push_back("amax");
   } else if (line.op == "grouped_gemm") {
     outputs = {"d"};
   } else if (line.op == "splits_to_offsets_multi") {

@@ -15,6 +15,7 @@ void generate_offsets(const CaseLine& line, Case& result);
 void generate_delayed_update(const CaseLine& line, Case& result);
 void generate_dequantize(const CaseLine& line, Case& result);
 void generate_swizzle(const CaseLine& line, Case& result);
+void generate_quantize_by_rule(const CaseLine& line, Case& result);
 void generate_grouped_dbias(const CaseLine& line, Case& result);
 void generate_linear(const CaseLine& line, Case& result);
 

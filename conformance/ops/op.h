@@ -24,7 +24,7 @@ struct Op {
   void (*visit)(const Request&, const Multiply&) = nullptr;
 };
 
-extern const Op kQuantize, kDequantize, kSwizzle, kUnswizzle;
+extern const Op kQuantize, kQuantizeByRule, kDequantize, kSwizzle, kUnswizzle;
 extern const Op kSplitsToOffsets, kSplitsToOffsetsMulti, kSplitsToOffsets2d;
 extern const Op kDelayedUpdate, kGroupedDbias;
 extern const Op kGroupedGemm;

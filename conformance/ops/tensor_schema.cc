@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "conformance/ops/rule_request.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -72,6 +73,25 @@ std::optional<Format> absent_type(std::string_view attribute) {
   return std::nullopt;
 }
 
+// S and s: scales as stored, and those that are written. A and a: the same of the amax of the tensor or row.
+void add_scale_counts(const Request& request, FormulaValues& values) {
+  RuleProblem problem = rule_problem_of(request);
+  problem.rows = values.names.at("R");
+  problem.columns = values.names.at("K");
+  problem.grouped = request.in.count("splits") != 0;
+  if (problem.grouped) problem.splits = values.group_rows;
+  const RuleShapes shapes = rule_outputs(problem);
+  const Format type = problem.rule->scale_type;
+  values.names["S"] = shapes.scale_bytes / bytes_of(type, 1);
+  const std::int64_t width = problem.block.columns == 0 ? std::max<std::int64_t>(problem.columns, 1) : problem.block.columns;
+  const std::int64_t blocks = block_row_offsets(problem).back() * ((problem.columns + width - 1) / width);
+  values.names["s"] = clears_padding(problem.storage) ? values.names["S"] : blocks;
+  std::int64_t active = 0;
+  for (const std::int64_t rows : values.group_rows) active += rows;
+  values.names["A"] = shapes.outer_amaxes;
+  values.names["a"] = problem.rule->outer == OuterAmax::row ? active : shapes.outer_amaxes;
+}
+
 }  // namespace
 
 bool holds(const TensorSchema& tensor, const Request& request) {
@@ -108,6 +128,7 @@ FormulaValues formula_values(const Request& request) {
   values.names = {{"R", R}, {"K", K}, {"N", N}, {"G", groups}};
   values.names["length"] = extent_of(request, "amax_history", 0);
   values.names["n"] = extent_of(request, "amax_history", 1);
+  if (request.op() == "quantize_by_rule") add_scale_counts(request, values);
   return values;
 }
 

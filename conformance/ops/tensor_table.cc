@@ -191,6 +191,24 @@ OpTensors delayed_update() {
           {history, scale, {.name = "reduced", .type = "f32", .shape = "n", .when = "bulk=1", .need = Need::optional}}, {history, scale}};
 }
 
+OpTensors quantize_by_rule() {
+  const auto data = [](std::string type, std::string shape, std::string when, std::string written) {
+    return TensorSchema{.name = "data", .type = std::move(type), .shape = std::move(shape), .when = std::move(when),
+                        .compared = Compared::group_rows, .written = std::move(written)};
+  };
+  return {"quantize_by_rule",
+          {"preset", "rule", "outer", "scale_type", "otype", "block", "storage", "transposed"},
+          {{.name = "x", .type = kInputs, .shape = "R,K"}, optional_splits(),
+           {.name = "amax", .type = "f32", .shape = "A", .need = Need::optional, .help = "of each group, or of each row: what the rule has"}},
+          {data("e2m1", "R,K/2", "otype=e2m1 transposed=0", "sum(r)*(K/2)"), data("e2m1", "R*K/2", "otype=e2m1 transposed=1", "sum(r/2)*K"),
+           data("e8m0", "R,K*3/4", "otype=e3m2|e2m3 transposed=0", "sum(r)*(K*3/4)"),
+           data("e8m0", "R*K*3/4", "otype=e3m2|e2m3 transposed=1", "sum(r*3/4)*K"),
+           data("otype", "R,K", "otype=e4m3|e5m2 transposed=0", "sum(r)*K"), data("otype", "R*K", "otype=e4m3|e5m2 transposed=1", "sum(r)*K"),
+           {.name = "scale_inv", .type = "scale_type", .shape = "S", .compared = Compared::unpadded, .written = "s",
+            .help = "S elements as the storage has them, of which s are written"},
+           {.name = "amax", .type = "f32", .shape = "A", .when = "outer=tensor|row", .compared = Compared::group_rows, .written = "a"}}};
+}
+
 OpTensors grouped_dbias() {
   const TensorSchema dbias{.name = "dbias", .type = "f32", .shape = "G,K"};
   TensorSchema before = dbias;
@@ -298,7 +316,7 @@ OpTensors linear_wgrad() {
 }  // namespace
 
 std::span<const OpTensors> tensor_schema() {
-  static const std::vector<OpTensors> table{quantize(),      dequantize(),     swizzle(true),   swizzle(false), offsets(),        offsets_multi(), offsets_2d(),
+  static const std::vector<OpTensors> table{quantize(),      quantize_by_rule(), dequantize(),     swizzle(true),   swizzle(false), offsets(),        offsets_multi(), offsets_2d(),
                                             delayed_update(), grouped_dbias(), grouped_gemm(), linear_forward(), linear_dgrad(), linear_wgrad()};
   return table;
 }

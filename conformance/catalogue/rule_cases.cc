@@ -1,0 +1,78 @@
+// The part of the catalogue that covers scale rules: every preset with its blocks, outputs and storages, pairwise.
+
+#include <string>
+#include <vector>
+
+#include "conformance/catalogue/catalogue_parts.h"
+#include "conformance/catalogue/covering.h"
+#include "reference/rules/scale_rule.h"
+
+namespace assay::conformance {
+namespace {
+
+// Words "KEY=VALUE" of the values of a preset; the first is what the line says without the word.
+template <class Values, class Text>
+Axis axis_of(const char* key, const Values& values, Text text) {
+  Axis axis{""};
+  for (std::size_t i = 1; i < values.size(); ++i) axis.push_back(key + text(values[i]));
+  return axis;
+}
+
+// Storages that the type of the scales allows.
+Axis storages_of(const ScaleRule& rule) {
+  Axis axis{""};
+  for (const char* each :
+       {"k_major", "mn_major", "tma_aligned", "mn_major_per_group", "tma_aligned_per_group", "k_major_per_group"}) {
+    axis.push_back(std::string("storage=") + each);
+  }
+  if (rule.scale_type == Format::e8m0) {
+    for (const char* each : {"packed", "packed_per_group"}) axis.push_back(std::string("storage=") + each);
+  }
+  if (rule.scale_type != Format::f32) {
+    for (const char* each : {"swizzled_128x4", "swizzled_8x4", "swizzled_128x4_per_group", "swizzled_8x4_per_group"}) {
+      axis.push_back(std::string("storage=") + each);
+    }
+  }
+  return axis;
+}
+
+}  // namespace
+
+std::vector<CaseLine> rule_lines(int round) {
+  std::vector<CaseLine> lines;
+  // Shapes whose rows and columns fit packed codes, and such as fit no block.
+  Axis shapes{"R=36 K=272", "splits=4,0,68,128 K=144", "splits=4,0,8 extra_rows=12 K=136", "splits=130,1 K=130", "R=1 K=132"};
+  Axis data{"data=uniform",      "data=full_exponent",         "data=every_special",   "data=near_underflow",
+            "data=block_scales", "data=adversarial_midpoints", "data=adversarial_amax"};
+  if (round > 0) {
+    shapes.insert(shapes.end(), {"R=256 K=1040", "splits=16x4 K=64", "splits=0,0 K=128", "R=520 K=36", "splits=300,4 K=260"});
+    data.insert(data.end(), {"data=ties", "data=subnormals", "data=nans", "data=zeros", "data=sparse", "data=normal",
+                             "data=one_hot", "data=clustered", "data=specials"});
+  }
+  int seed = 30'000 + 5'000 * round;
+  for (const ScaleRule& rule : scale_rules()) {
+    const bool outer = rule.outer != OuterAmax::none;
+    std::vector<Axis> axes{shapes,
+                           data,
+                           storages_of(rule),
+                           axis_of("block=", rule.blocks, [](const BlockShape& each) { return to_text(each); }),
+                           axis_of("otype=", rule.outputs, [](Format each) { return std::string(name_of(each)); }),
+                           {"x_type=bf16", "x_type=f16", "x_type=f32"},
+                           {"", "transposed=1"}};
+    axes.push_back(outer ? Axis{"", "outputs=data", "outputs=scale_inv", "outputs=amax"}
+                         : Axis{"", "outputs=data", "outputs=scale_inv"});
+    if (outer) axes.push_back({"", "amax=given"});
+    const std::string prefix = "quantize_by_rule preset=" + rule.name;
+    if (round > 0) {
+      append(lines, covering_lines(prefix, axes, seed));
+    } else {
+      SeededLines each(seed);
+      each.add_each(prefix, axes);
+      append(lines, each.take());
+    }
+    seed += 100;
+  }
+  return lines;
+}
+
+}  // namespace assay::conformance
