@@ -31,6 +31,19 @@ const ScaleRule& rule_of_row(const std::string& row) {
   return *rule;
 }
 
+// The row of the request, or the preset with the name that it states.
+const ScaleRule& rule_of(const Request& request) {
+  const std::string row = request.text_or("rule", "");
+  if (!row.empty()) return rule_of_row(row);
+  const std::string name = request.text("preset");
+  const ScaleRule* rule = find_scale_rule(name);
+  if (rule == nullptr) {
+    throw InvalidArgument("attribute preset", "'" + name + "'",
+                          "a name that `assay list --presets` prints, or a row in attribute rule");
+  }
+  return *rule;
+}
+
 struct Parsed {
   std::vector<std::int64_t> splits;
   RuleProblem problem;
@@ -39,9 +52,9 @@ struct Parsed {
 void parse(const Request& request, Parsed& parsed) {
   RuleProblem& problem = parsed.problem;
   problem = rule_problem_of(request);
-  request.text("preset");      // a name for people; the row is what counts
-  request.text("scale_type");  // these two repeat what the row says
-  request.text("outer");
+  request.text_or("preset", "");      // a name for people where the row is given
+  request.text_or("scale_type", "");  // these two repeat what the row says
+  request.text_or("outer", "");
   const TensorView& x = request.input("x");
   if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
   problem.x_type = x.type;
@@ -101,10 +114,10 @@ void write_outputs(const Request& request, Layer layer) {
 
 RuleProblem rule_problem_of(const Request& request) {
   RuleProblem problem;
-  problem.rule = &rule_of_row(request.text("rule"));
+  problem.rule = &rule_of(request);
   problem.output = request.format_or("otype", problem.rule->outputs.front());
-  problem.block = parse_block_shape("attribute block", request.text("block"));
-  problem.storage = parse_scale_storage("attribute storage", request.text("storage"));
+  problem.block = parse_block_shape("attribute block", request.text_or("block", to_text(problem.rule->blocks.front())));
+  problem.storage = parse_scale_storage("attribute storage", request.text_or("storage", problem.rule->storage));
   problem.transposed = request.flag("transposed");
   return problem;
 }

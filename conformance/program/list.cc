@@ -25,6 +25,7 @@
 #include "golden/io/manifest.h"
 #include "reference/arithmetic/unit_table.h"
 #include "reference/gemm/plan.h"
+#include "reference/rules/scale_rule.h"
 
 namespace assay::conformance {
 namespace {
@@ -37,8 +38,8 @@ struct ListOptions {
   BackendChoice backend;
   std::string algorithms_of;
   bool axes = false;
-  bool backends = false, plans = false, units = false, schema = false, names = false, levels = false, counts = false,
-       reach = false;
+  bool backends = false, plans = false, units = false, presets = false, schema = false, names = false, levels = false,
+       counts = false, reach = false;
 };
 
 // A column of a table that begins after `indent` columns; `first` where its first line does.
@@ -63,6 +64,32 @@ void list_units(const std::vector<std::string>& files) {
 
 void list_plans() {
   for (const AccumulationPlan& plan : accumulation_plans()) say("{}\n  {}\n", plan.name, plan.unit);
+}
+
+nlohmann::json preset_json(const ScaleRule& rule) {
+  nlohmann::json row{{"name", rule.name},       {"scale_type", std::string(name_of(rule.scale_type))},
+                     {"storage", rule.storage}, {"rule", rule.text},
+                     {"source", rule.source},   {"evidence", rule.evidence},
+                     {"row", to_text(rule)}};
+  for (const BlockShape& each : rule.blocks) row["blocks"].push_back(to_text(each));
+  for (const Format each : rule.outputs) row["outputs"].push_back(std::string(name_of(each)));
+  return row;
+}
+
+// Every preset of scale rules: what it computes and where that stands.
+void list_presets(const std::string& json) {
+  if (!json.empty()) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const ScaleRule& rule : scale_rules()) rows.push_back(preset_json(rule));
+    write_json(json, {{"presets", std::move(rows)}});
+  }
+  for (const ScaleRule& rule : scale_rules()) {
+    std::string blocks, outputs;
+    for (const BlockShape& each : rule.blocks) blocks += (blocks.empty() ? "" : ", ") + to_text(each);
+    for (const Format each : rule.outputs) outputs += (outputs.empty() ? "" : ", ") + std::string(name_of(each));
+    say("{}\n  blocks {}; codes {}; scales {}, {}\n  {}\n  {}\n  {}\n", rule.name, blocks, outputs, name_of(rule.scale_type),
+        rule.storage, in_table(rule.text, 2), in_table(rule.source, 2), in_table(rule.evidence, 2));
+  }
 }
 
 struct CatalogueTexts {
@@ -173,7 +200,7 @@ Action add_list(CLI::App& verb) {
   verb.add_flag("--reach", options->reach,
                 "What these cases reach: the elements that each op has compared, and the lengths that it meets");
   verb.add_flag("--names", options->names, "Names instead of case lines");
-  verb.add_option("--json", options->json, "Write names and lines, or with --schema the schema, to this file");
+  verb.add_option("--json", options->json, "Write names and lines, or with --schema or --presets those, to this file");
   verb.add_flag("--backends", options->backends, "The built-in backends");
   add_backend_options(verb, options->backend);
   verb.add_option("--algorithms", options->algorithms_of,
@@ -186,6 +213,8 @@ Action add_list(CLI::App& verb) {
   verb.add_flag(
       "--units", options->units,
       "The rows of the tensor-core table, and how each is known; WORDS are files of further rows, as --units of other verbs");
+  verb.add_flag("--presets", options->presets,
+                "The scale rules that are known (op quantize_by_rule): what each computes, and its source");
   verb.add_flag("--levels", options->levels,
                 "The conformance levels, what a pass of each claims, and its cases in each profile (run --require)");
   verb.add_flag("--counts", options->counts, "How many cases and fixtures there are");
@@ -201,6 +230,8 @@ Action add_list(CLI::App& verb) {
       list_plans();
     } else if (options->units) {
       list_units(options->words);
+    } else if (options->presets) {
+      list_presets(options->json);
     } else if (options->levels) {
       list_levels();
     } else if (options->counts) {

@@ -34,8 +34,12 @@ CodeRounder::CodeRounder(Format format, const CodeRounding& rounding)
   values.resize(top + 1);
   if (has_nan && rounding.overflow == CodeRounding::Overflow::special) values.push_back(2 * values[top] - values[top - 1]);
   for (std::size_t c = 0; c + 1 < values.size(); ++c) {
+    if (rounding.round == CodeRounding::Round::truncate) {
+      first_.push_back(float_bits(values[c + 1]));
+      continue;
+    }
     const bool upper_has_middle =
-        rounding.ties == CodeRounding::Ties::away || (rounding.ties == CodeRounding::Ties::even && c % 2 == 1);
+        rounding.round == CodeRounding::Round::away || (rounding.round == CodeRounding::Round::even && c % 2 == 1);
     const std::uint32_t middle = float_bits(values[c] / 2 + values[c + 1] / 2);
     first_.push_back(upper_has_middle ? middle : middle + 1);
   }

@@ -130,9 +130,9 @@ std::uint8_t round_to_code(Format format, const CodeRounding& rounding, float va
   const double step = code < top ? static_cast<double>(decode_code(format, static_cast<std::uint8_t>(code + 1))) - below
                                  : below - static_cast<double>(decode_code(format, static_cast<std::uint8_t>(code - 1)));
   const double half = below + step / 2;
-  const bool up =
-      magnitude > half ||
-      (magnitude == half && (rounding.ties == Rounding::Ties::away || (rounding.ties == Rounding::Ties::even && code % 2 == 1)));
+  const bool in_the_middle =
+      rounding.round == Rounding::Round::away || (rounding.round == Rounding::Round::even && code % 2 == 1);
+  const bool up = rounding.round != Rounding::Round::truncate && (magnitude > half || (magnitude == half && in_the_middle));
   if (up) ++code;
   if (code > top && (rounding.overflow == Rounding::Overflow::saturate || !has_nan)) code = top;
 

@@ -20,7 +20,7 @@ struct Word {
   std::string_view text;
   Value value;
 };
-using Ties = CodeRounding::Ties;
+using Round = CodeRounding::Round;
 using Overflow = CodeRounding::Overflow;
 using NanCode = CodeRounding::NanCode;
 using NegativeZero = CodeRounding::NegativeZero;
@@ -31,7 +31,8 @@ constexpr Word<Format> kOutputs[] = {
     {"e4m3", Format::e4m3}, {"e5m2", Format::e5m2}, {"e3m2", Format::e3m2}, {"e2m3", Format::e2m3}, {"e2m1", Format::e2m1}};
 constexpr Word<AmaxNan> kAmaxNans[] = {{"ignored", AmaxNan::ignored}, {"propagated", AmaxNan::propagated}};
 constexpr Word<OuterAmax> kOuters[] = {{"none", OuterAmax::none}, {"tensor", OuterAmax::tensor}, {"row", OuterAmax::row}};
-constexpr Word<Ties> kTies[] = {{"even", Ties::even}, {"down", Ties::down}, {"away", Ties::away}};
+constexpr Word<Round> kRounds[] = {
+    {"even", Round::even}, {"down", Round::down}, {"away", Round::away}, {"truncate", Round::truncate}};
 constexpr Word<Overflow> kOverflows[] = {{"saturate", Overflow::saturate}, {"special", Overflow::special}};
 constexpr Word<NanCode> kNanCodes[] = {{"largest", NanCode::largest}, {"zero", NanCode::zero}};
 constexpr Word<NegativeZero> kNegativeZeros[] = {
@@ -85,7 +86,7 @@ void check_formula(ScaleRule& rule, const std::string& name) {
 }
 
 constexpr std::string_view kFields =
-    "name, blocks, outputs, scale_type, amax_nan, outer, ties, overflow, nan, negative_zero, storage, rule, source, evidence";
+    "name, blocks, outputs, scale_type, amax_nan, outer, round, overflow, nan, negative_zero, storage, rule, source, evidence";
 
 ScaleRule rule_of(TextRow& row) {
   ScaleRule rule;
@@ -100,7 +101,7 @@ ScaleRule rule_of(TextRow& row) {
   rule.scale_type = word("scale_type", kScaleTypes);
   rule.nan = word("amax_nan", kAmaxNans);
   rule.outer = word("outer", kOuters);
-  rule.rounding = {word("ties", kTies), word("overflow", kOverflows), word("nan", kNanCodes),
+  rule.rounding = {word("round", kRounds), word("overflow", kOverflows), word("nan", kNanCodes),
                    word("negative_zero", kNegativeZeros)};
   rule.storage = row.take_or("storage", "k_major");
   rule.text = row.take("rule");
@@ -174,7 +175,7 @@ std::string to_text(const ScaleRule& rule) {
   add("scale_type", text_of(rule.scale_type, kScaleTypes), "f32");
   add("amax_nan", text_of(rule.nan, kAmaxNans), "ignored");
   add("outer", text_of(rule.outer, kOuters), "none");
-  add("ties", text_of(rule.rounding.ties, kTies), "even");
+  add("round", text_of(rule.rounding.round, kRounds), "even");
   add("overflow", text_of(rule.rounding.overflow, kOverflows), "saturate");
   add("nan", text_of(rule.rounding.nan, kNanCodes), "largest");
   add("negative_zero", text_of(rule.rounding.negative_zero, kNegativeZeros), "kept");

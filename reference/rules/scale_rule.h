@@ -31,7 +31,8 @@ enum class OuterAmax : std::uint8_t { none, tensor, row };
 
 // How the value of `code` becomes a code (spec scale-rules-3.1).
 struct CodeRounding {
-  enum class Ties : std::uint8_t { even, down, away } ties = Ties::even;  // down: toward zero
+  // To the nearest code, a value in the middle to the even one, the nearer to zero or the farther; truncate: toward zero.
+  enum class Round : std::uint8_t { even, down, away, truncate } round = Round::even;
   // special: values that round past the largest finite one become what follows it, infinity (e5m2) or NaN (e4m3).
   enum class Overflow : std::uint8_t { saturate, special } overflow = Overflow::saturate;
   // Codes without NaN: what a NaN becomes.
@@ -65,7 +66,7 @@ struct ScaleRule {
 };
 
 // The rules of `text`, a row each, which messages call `file` (spec scale-rules-1.2).
-// Errors (InvalidArgument), as "my.txt:3: ties is 'odd': expected even, down or away".
+// Errors (InvalidArgument), as "my.txt:3: round is 'odd': expected even, down, away or truncate".
 std::deque<ScaleRule> parse_scale_rules(std::string_view text, std::string_view file);
 
 // All presets: those of presets.txt, then those added. References stay valid.

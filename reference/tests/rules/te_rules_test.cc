@@ -30,7 +30,7 @@ const Pair kPairs[] = {
     {"te.pow2", Recipe::block_128x128, true, {128, 128}, kRows},
     {"te.per_tensor", Recipe::tensor_current, false, {0, 0}, kRows},
     {"te.mx", Recipe::mxfp8, false, {1, 32}, kRows},
-    {"te.nvfp4", Recipe::nvfp4, false, {1, 16}, kRows},
+    {"nvfp4.te", Recipe::nvfp4, false, {1, 16}, kRows},
 };
 
 class TransformerEngineRules : public testing::TestWithParam<Pair> {};
