@@ -93,8 +93,8 @@ std::vector<OpSchema> make_schema() {
      {"amax", choice, "own", "own given", "", "given: the amax of the tensor or of each row is an input"},
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
      {"data", choice, "uniform",
-      "uniform normal full_exponent near_underflow subnormals specials every_special nans ties sparse one_hot clustered block_scales zeros "
-      "adversarial_midpoints adversarial_amax", "", "pattern of x"},
+      "uniform full_exponent near_underflow subnormals every_special nans ties sparse block_scales zeros adversarial_midpoints adversarial_amax",
+      "", "pattern of x"},
      kSeed, kReplay, kContract, kFault}});
 
   ops.push_back({"grouped_gemm", "one matrix product a group",

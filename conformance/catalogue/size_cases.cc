@@ -175,6 +175,20 @@ void layout_sizes(Lines& lines) {
       lines.add(prefix + " R=1025 K=1025", options);
     }
   }
+  // A preset for each way in which rows and columns share scales.
+  const std::vector<Axis> rules{{"preset=deepgemm", "preset=vllm.per_token", "preset=torchao.mx_floor",
+                                 "preset=deepgemm block=128x128", "preset=torchao.rowwise block=allx1", "preset=te.per_tensor"},
+                                {"x_type=bf16", "x_type=f32", "x_type=f16"},
+                                {"", "storage=mn_major", "storage=tma_aligned_per_group"},
+                                {"", "transposed=1"}};
+  for (const Pair& each : pairs(turn++, 8)) lines.add("quantize_by_rule" + words("R", each.length, "K", each.beside), rules);
+  for (const Pair& each : pairs(turn++, 8)) lines.add("quantize_by_rule" + words("K", each.length, "R", each.beside), rules);
+  lines.add("quantize_by_rule splits=1,15,16,17,0,64,65,112,127,129,128 K=79", rules);
+  small_sizes("quantize_by_rule", "R", rules, lines);
+  lines.add("quantize_by_rule splits=1025x1 K=17", rules);
+  lines.add("quantize_by_rule splits=17x32 K=32", rules);
+  lines.add("quantize_by_rule splits=65x16 K=32", rules);
+  lines.add("quantize_by_rule preset=deepgemm R=4097 K=257", {});
   const std::vector<Axis> dbias{{"x_type=bf16", "x_type=f32", "x_type=f16"},
                                 {"", "accumulate=1"},
                                 {"data=uniform", "data=adversarial_dbias", "data=normal"}};

@@ -304,7 +304,7 @@ void find_outer(Work& work, const RuleShapes& shapes) {
   if (of_rows) {
     for (const RuleGroup& group : work.groups) used += group.rows;
   }
-  std::copy_n(work.outer.begin(), used, work.output.outer_amax);
+  std::transform(work.outer.begin(), work.outer.begin() + used, work.output.outer_amax, stored_amax);
 }
 
 }  // namespace

@@ -153,13 +153,13 @@ void quantize_by_rule(const RuleProblem& problem, const RuleOutput& output) {
     if (problem.rule->outer == OuterAmax::tensor) {
       outer = problem.outer_amax != nullptr ? problem.outer_amax[t]
                                             : of.amax(group.first_row, group.first_row + group.rows, 0, problem.columns);
-      if (output.outer_amax != nullptr) output.outer_amax[t] = outer;
+      if (output.outer_amax != nullptr) output.outer_amax[t] = stored_amax(outer);
     }
     for (std::int64_t i = 0; i < group.rows_of_blocks; ++i) {
       if (problem.rule->outer == OuterAmax::row) {  // blocks of such a rule have one row
         const std::int64_t row = group.first_row + i;
         outer = problem.outer_amax != nullptr ? problem.outer_amax[row] : of.amax(row, row + 1, 0, problem.columns);
-        if (output.outer_amax != nullptr) output.outer_amax[row] = outer;
+        if (output.outer_amax != nullptr) output.outer_amax[row] = stored_amax(outer);
       }
       for (std::int64_t j = 0; j < group.columns_of_blocks; ++j) quantize_block(of, group, i, j, outer);
     }

@@ -131,6 +131,8 @@ RuleShapes check_rule(const RuleProblem& problem) {
   return shapes;
 }
 
+float stored_amax(float value) { return std::isnan(value) ? std::bit_cast<float>(0x7FFF'FFFFu) : value; }
+
 void clear_scales(const RuleProblem& problem, const RuleShapes& shapes, void* scale) {
   if (scale == nullptr || !clears_padding(problem.storage)) return;
   std::memset(scale, 0, static_cast<std::size_t>(shapes.scale_bytes));
@@ -145,7 +147,7 @@ void store_scale(const RuleProblem& problem, const RuleGroup& group, std::int64_
   } else if (type == Format::e4m3) {
     *byte = scalar::encode_e4m3(value);
   } else {
-    const std::uint32_t bits = std::isnan(value) ? 0x7FFF'FFFF : std::bit_cast<std::uint32_t>(value);
+    const auto bits = std::bit_cast<std::uint32_t>(stored_amax(value));
     std::memcpy(byte, &bits, sizeof bits);
   }
 }

@@ -25,6 +25,9 @@ void clear_scales(const RuleProblem& problem, const RuleShapes& shapes, void* sc
 // Stores scale (i, j) of a group. A NaN of f32 is stored as 0x7FFFFFFF (spec conventions-1.3).
 void store_scale(const RuleProblem& problem, const RuleGroup& group, std::int64_t i, std::int64_t j, float value, void* scale);
 
+// A NaN as it is stored: 0x7FFFFFFF (spec conventions-1.3).
+float stored_amax(float value);
+
 // All checks of quantize_by_rule().
 RuleShapes check_rule(const RuleProblem& problem);
 

@@ -83,7 +83,7 @@ TEST_P(BadLine, IsRefusedWithThisMessage) {
 // clang-format off
 const Bad kBad[] = {
     {"", "case line is empty: expected an op and key=value words"},
-    {"quantise recipe=mxfp8", "op is quantise: expected one of quantize grouped_gemm splits_to_offsets"},
+    {"quantise recipe=mxfp8", "op is quantise: expected one of quantize quantize_by_rule grouped_gemm"},
     {"quantize recipe=mxfp R=1 K=1",
      "recipe is mxfp: expected one of tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4 (did you mean mxfp8?)"},
     {"quantize recipe", "word is recipe: expected key=value"},
@@ -189,6 +189,9 @@ std::string random_value(const KeySchema& key, std::mt19937& random) {
     case ValueKind::outputs:
       return std::vector<std::string>{"1:i64", "7:i32:inclusive,0:i64", "128:i64:inclusive"}[static_cast<std::size_t>(pick(3))];
     case ValueKind::replay: return std::vector<std::string>{"3", "16:data", "4:splits,data"}[static_cast<std::size_t>(pick(3))];
+    case ValueKind::preset:
+      return std::vector<std::string>{"deepgemm", "torchao.mx_floor", "nvfp4.te"}[static_cast<std::size_t>(pick(3))];
+    case ValueKind::block: return std::vector<std::string>{"1x128", "allx1", "16x16", "usual"}[static_cast<std::size_t>(pick(4))];
     case ValueKind::steps:
       return std::vector<std::string>{"forward", "dgrad,wgrad", "weights,forward/dgrad/wgrad",
                                       "TN,NN/NT"}[static_cast<std::size_t>(pick(4))];

@@ -103,7 +103,7 @@ inline Outputs run(const Case& c, Layer layer, std::uint8_t poison, const std::v
   const RuleOutput output{out.data.data(), out.scale.data(), shapes.outer_amaxes == 0 ? nullptr : out.outer.data()};
   layer == Layer::fast ? quantize_by_rule(problem, output) : scalar::quantize_by_rule(problem, output);
   for (float& value : out.outer) {
-    if (value != value) value = -8;  // a NaN is a NaN
+    if (std::bit_cast<std::uint32_t>(value) == 0x7FFFFFFF) value = -8;  // the one NaN that is stored equals itself
   }
   return out;
 }
