@@ -11,9 +11,17 @@ inline std::vector<std::string>& units_given() {
   static std::vector<std::string> files;
   return files;
 }
-inline void add_units_option(CLI::App& verb) {
+// The same of --presets.
+inline std::vector<std::string>& presets_given() {
+  static std::vector<std::string> files;
+  return files;
+}
+inline void add_table_options(CLI::App& verb) {
   verb.add_option("--units", units_given(),
                   "A file of further tensor-core units, a row each (reference/spec/tensor-core.md, clause 2.2); again for more")
+      ->allow_extra_args(false);
+  verb.add_option("--presets", presets_given(),
+                  "A file of further scale rules, a row each (reference/spec/scale-rules.md, clause 1.2); again for more")
       ->allow_extra_args(false);
 }
 
@@ -28,7 +36,7 @@ inline void add_backend_options(CLI::App& verb, BackendChoice& choice) {
 // These, and those that say how it is judged.
 inline void add_judge_options(CLI::App& verb, BackendChoice& choice) {
   add_backend_options(verb, choice);
-  add_units_option(verb);
+  add_table_options(verb);
   verb.add_option("--axis", choice.axes, "Set a configuration axis, as NAME=VALUE; again for others (assay list --axes)")
       ->allow_extra_args(false);
   verb.add_option(

@@ -54,7 +54,7 @@ Action add_compute(CLI::App& verb) {
   const auto options = std::make_shared<Options>();
   verb.add_option("IN.h5", options->in, "Fixture whose cases have inputs; outputs that are there are replaced")->required();
   verb.add_option("-o,--output", options->out, "Fixture to write: the same cases with every expected output")->required();
-  add_units_option(verb);
+  add_table_options(verb);
   verb.add_flag("--quiet", options->quiet, "No progress");
   verb.footer(
       "The file is written whole or not at all. Each output is a dataset of its own, also where two are equal; tensors of more\n"

@@ -20,7 +20,7 @@
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
 #include "conformance/support/wrap.h"
-#include "conformance/worker/unit_files.h"
+#include "conformance/worker/row_files.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/manifest.h"
 #include "reference/arithmetic/unit_table.h"
@@ -52,7 +52,7 @@ const char* how_known(bool measured) { return measured ? "measured by us" : "not
 
 // `files`: further rows.
 void list_units(const std::vector<std::string>& files) {
-  worker::use_unit_files(files);
+  worker::use_row_files(worker::kUnitRows, files);
   for (const TensorCoreUnit& unit : tensor_core_units()) {
     std::string numbers = fmt::format("L={}", unit.products_per_step);
     if (unit.fraction_bits != 0) numbers += fmt::format(" F={}", unit.fraction_bits);
@@ -77,7 +77,8 @@ nlohmann::json preset_json(const ScaleRule& rule) {
 }
 
 // Every preset of scale rules: what it computes and where that stands.
-void list_presets(const std::string& json) {
+void list_presets(const std::string& json, const std::vector<std::string>& files) {
+  worker::use_row_files(worker::kPresetRows, files);
   if (!json.empty()) {
     nlohmann::json rows = nlohmann::json::array();
     for (const ScaleRule& rule : scale_rules()) rows.push_back(preset_json(rule));
@@ -214,7 +215,8 @@ Action add_list(CLI::App& verb) {
       "--units", options->units,
       "The rows of the tensor-core table, and how each is known; WORDS are files of further rows, as --units of other verbs");
   verb.add_flag("--presets", options->presets,
-                "The scale rules that are known (op quantize_by_rule): what each computes, and its source");
+                "The scale rules that are known (op quantize_by_rule): what each computes, and its source; WORDS are files of "
+                "further rules");
   verb.add_flag("--levels", options->levels,
                 "The conformance levels, what a pass of each claims, and its cases in each profile (run --require)");
   verb.add_flag("--counts", options->counts, "How many cases and fixtures there are");
@@ -231,7 +233,7 @@ Action add_list(CLI::App& verb) {
     } else if (options->units) {
       list_units(options->words);
     } else if (options->presets) {
-      list_presets(options->json);
+      list_presets(options->json, options->words);
     } else if (options->levels) {
       list_levels();
     } else if (options->counts) {

@@ -17,8 +17,8 @@
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
 #include "conformance/worker/remote.h"
+#include "conformance/worker/row_files.h"
 #include "conformance/worker/server.h"
-#include "conformance/worker/unit_files.h"
 #include "golden/io/reader.h"
 #include "golden/io/replace_file.h"
 #include "reference/types/error.h"
@@ -39,9 +39,9 @@ constexpr const char* kFooter = R"(Exit codes:
   9  the machine failed: no device where one was required, device lost, out of memory, disk full, fixtures missing
 Where several apply, the first of 9, 3, 1, 6, 5 is returned and all are listed.
 
-Environment: ASSAY_THREADS (CPU threads), ASSAY_GOLDEN (folder of the fixtures), ASSAY_UNITS (files as of --units, with
-colons between them), ASSAY_COMMAND (how commands that are printed to be pasted begin), NO_COLOR, GTEST_TOTAL_SHARDS and
-GTEST_SHARD_INDEX (run).)";
+Environment: ASSAY_THREADS (CPU threads), ASSAY_GOLDEN (folder of the fixtures), ASSAY_UNITS and ASSAY_PRESETS (files as
+of --units and --presets, with colons between them), ASSAY_COMMAND (how commands that are printed to be pasted begin),
+NO_COLOR, GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX (run).)";
 
 struct Verb {
   const char* name;
@@ -124,7 +124,8 @@ ExitCode dispatch(int argc, char** argv) {
     }
     return app.exit(error) == 0 ? ExitCode::passed : ExitCode::usage;
   }
-  worker::use_unit_files(units_given());
+  worker::use_row_files(worker::kUnitRows, units_given());
+  worker::use_row_files(worker::kPresetRows, presets_given());
   return chosen();
 }
 

@@ -11,7 +11,7 @@
 #include "conformance/report/judgement_json.h"
 #include "conformance/report/report.h"
 #include "conformance/report/version.h"
-#include "conformance/worker/unit_files.h"
+#include "conformance/worker/row_files.h"
 #include "golden/io/sha256.h"
 #include "reference/support/parallel.h"
 
@@ -69,8 +69,10 @@ json run_header(const std::string& verb, const Subject& subject, const BackendCh
                 {"axes", choice.axes},
                 {"algorithm", choice.algorithm},
                 {"expect_by", choice.expect_by}}}};
-  for (const std::string& file : worker::unit_files())
+  for (const std::string& file : worker::row_files(worker::kUnitRows))
     header["backend"]["units"].push_back({{"path", file}, {"sha256", digest_of(file)}});
+  for (const std::string& file : worker::row_files(worker::kPresetRows))
+    header["backend"]["presets"].push_back({{"path", file}, {"sha256", digest_of(file)}});
   if (selection == nullptr) return header;
   header["selection"] = {{"profile", selection->profile}, {"words", selection->words},       {"shard", selection->shard},
                          {"random", selection->random},   {"seed", selection->seed},         {"settings", selection->settings},
@@ -101,6 +103,7 @@ std::string header_difference(const json& there, const json& here) {
                             "/backend/algorithm",
                             "/backend/expect_by",
                             "/backend/units",
+                            "/backend/presets",
                             "/selection/profile",
                             "/selection/case_files",
                             "/selection/words",

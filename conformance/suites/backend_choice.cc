@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "conformance/worker/unit_files.h"
+#include "conformance/worker/row_files.h"
 #include "golden/io/utf8.h"
 
 namespace assay::conformance {
@@ -68,7 +68,7 @@ std::string BackendChoice::words() const {
   if (!expect_by.empty()) text += " --expect-by " + quoted(expect_by);
   if (algorithm >= 0) text += " --algorithm " + std::to_string(algorithm);
   for (const std::string& each : axes) text += " --axis " + quoted(each);
-  for (const std::string& each : worker::unit_files()) text += " --units " + quoted(each);
+  text += worker::row_file_options(quoted);
   return text;
 }
 

@@ -21,7 +21,7 @@
 #include "conformance/worker/keeper.h"
 #include "conformance/worker/process.h"
 #include "conformance/worker/session.h"
-#include "conformance/worker/unit_files.h"
+#include "conformance/worker/row_files.h"
 #include "reference/support/sanitized.h"
 
 namespace assay::conformance::worker {
@@ -94,7 +94,8 @@ std::optional<int> serve_as_worker(int argc, char** argv) {
   }
   const auto channels = static_cast<std::size_t>(std::strtoul(argv[3], nullptr, 10));
   try {
-    use_unit_files({});
+    use_row_files(kUnitRows, {});
+    use_row_files(kPresetRows, {});
   } catch (const std::exception& error) {  // a file that has changed since the judge read it
     std::fprintf(stderr, "the worker cannot start: %s\n", error.what());
     return 1;

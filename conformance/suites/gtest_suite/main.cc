@@ -6,6 +6,7 @@
 //   ASSAY_BACKEND           reference (default), null, or the path of a shared library
 //   ASSAY_BACKEND_OPTIONS   text for the backend's open()
 //   ASSAY_UNITS             files of further tensor-core units, with colons between them
+//   ASSAY_PRESETS           files of further scale rules, the same
 //
 // A case that was not run, with proof, is a skipped test that says why. Filters, shards, repetition and reports are
 // GoogleTest's own. Properties of each test: case, ground, elements (also as words, the former name). Exit codes: 0 and 1 as GoogleTest, 2 for an environment
@@ -22,7 +23,7 @@
 #include "conformance/report/exit_code.h"
 #include "conformance/suites/suite.h"
 #include "conformance/worker/server.h"
-#include "conformance/worker/unit_files.h"
+#include "conformance/worker/row_files.h"
 
 namespace {
 
@@ -109,7 +110,8 @@ int main(int argc, char** argv) {
     return static_cast<int>(ExitCode::usage);
   }
   try {
-    worker::use_unit_files({});
+    worker::use_row_files(worker::kUnitRows, {});
+    worker::use_row_files(worker::kPresetRows, {});
   } catch (const std::exception& error) {
     fmt::print(stderr, "assay_suite: ASSAY_UNITS: {}\n", error.what());
     return static_cast<int>(ExitCode::usage);
