@@ -81,7 +81,7 @@ help_of() {
     local shared=$root/conformance/program/backend_options.h
     if grep -q add_judge_options "$file"; then options_in "$shared"; fi
     if grep -q add_backend_options "$file"; then options_in "$shared" | grep -e --backend; fi
-    if grep -q add_units_option "$file"; then options_in "$shared" | grep -e --units; fi
+    if grep -q add_table_options "$file"; then options_in "$shared" | grep -e --units -e --presets; fi
   fi
   echo
   echo "The program is not built yet: after ./assay build, which takes a minute or two, it prints the whole page itself."

@@ -16,7 +16,7 @@ struct PresetFile {
 
 TEST(PresetFiles, AreListedAfterTheBuiltInRules) {
   const PresetFile file(kOwnRule);
-  const Ran run = run_program({"list", "--presets", file.path});
+  const Ran run = assay({"list", "--presets", file.path});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("\nmine\n  blocks 1x64; codes e4m3; scales f32, k_major\n"), std::string::npos) << run.out;
   EXPECT_EQ(run.out.rfind("te\n", 0), 0u);
@@ -25,12 +25,12 @@ TEST(PresetFiles, AreListedAfterTheBuiltInRules) {
 TEST(PresetFiles, AreJudgedAndNamedByTheCommandThatRepeatsACase) {
   const PresetFile file(kOwnRule);
   const Words line{"quantize_by_rule preset=mine splits=5,0,12 K=144 data=every_special"};
-  const Ran passed = run_program({"repro", line[0], "--backend", "reference", "--presets", file.path});
+  const Ran passed = assay({"repro", line[0], "--backend", "reference", "--presets", file.path});
   EXPECT_EQ(passed.code, 0) << passed.out << passed.err;
-  const Ran failed = run_program({"repro", line[0], "--backend", "null", "--presets", file.path});
+  const Ran failed = assay({"repro", line[0], "--backend", "null", "--presets", file.path});
   EXPECT_EQ(failed.code, 1) << failed.err;
   EXPECT_NE(failed.out.find(" --presets " + file.path), std::string::npos) << failed.out;
-  const Ran unknown = run_program({"repro", line[0], "--backend", "reference"});
+  const Ran unknown = assay({"repro", line[0], "--backend", "reference"});
   EXPECT_NE(unknown.code, 0);
   EXPECT_NE(unknown.err.find("preset is 'mine': expected a name that `assay list --presets` prints"), std::string::npos)
       << unknown.err;
@@ -57,7 +57,7 @@ TEST(PresetFiles, AreRefusedWithTheLineAndTheField) {
         Wrong{"name=mine blocks=1x64 rule=\"scale = amax; code = x\n", "expected a closing quote"},
         Wrong{"  name=mine\n", "mine.txt:1 is an indented line: expected a row above it to continue"}}) {
     const PresetFile file(each.text);
-    const Ran run = run_program({"list", "--presets", file.path});
+    const Ran run = assay({"list", "--presets", file.path});
     EXPECT_EQ(run.code, 2) << each.text << run.err;
     EXPECT_NE(run.err.find(each.message), std::string::npos) << run.err;
   }
