@@ -93,7 +93,7 @@ std::vector<OpSchema> make_schema() {
      {"amax", choice, "own", "own given", "", "given: the amax of the tensor or of each row is an input"},
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
      {"data", choice, "uniform",
-      "uniform full_exponent near_underflow subnormals every_special nans ties sparse block_scales zeros adversarial_midpoints adversarial_amax",
+      "uniform full_exponent near_underflow subnormals every_special ties block_scales zeros adversarial_midpoints adversarial_amax",
       "", "pattern of x"},
      kSeed, kReplay, kContract, kFault}});
 

@@ -50,8 +50,8 @@ std::vector<CaseLine> option_pairs(int seed) {
        {"", "outputs=data", "outputs=scale_inv", "outputs=amax"},
        {"", "amax=given"},
        {"R=8 K=72", "splits=4,0,12 K=68", "splits=4,8 extra_rows=4 K=36", "splits=4,8 extra_rows=4 beyond=large K=36"},
-       {"data=uniform", "data=full_exponent", "data=near_underflow", "data=subnormals", "data=every_special", "data=nans",
-        "data=ties", "data=sparse", "data=block_scales", "data=zeros", "data=adversarial_midpoints", "data=adversarial_amax"}},
+       {"data=uniform", "data=full_exponent", "data=near_underflow", "data=subnormals", "data=every_special", "data=ties",
+        "data=block_scales", "data=zeros", "data=adversarial_midpoints", "data=adversarial_amax"}},
       seed);
 }
 
@@ -65,7 +65,7 @@ std::vector<CaseLine> rule_lines(int round) {
             "data=block_scales", "data=adversarial_midpoints", "data=adversarial_amax"};
   if (round > 0) {
     shapes = {"R=128 K=1040", "splits=16x4 K=64", "R=520 K=36", "splits=140,4 K=260", "splits=12,0,64,4 extra_rows=4 K=272"};
-    data = {"data=ties", "data=subnormals", "data=nans", "data=sparse", "data=full_exponent"};
+    data = {"data=ties", "data=subnormals", "data=full_exponent"};
   }
   int seed = 30'000 + 5'000 * round;
   if (round == 0) append(lines, option_pairs(seed - 1'000));

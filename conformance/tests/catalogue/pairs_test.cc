@@ -129,7 +129,7 @@ const LeftOut kLeftOut[] = {
     {"quantize|delayed_update|linear_forward|linear_dgrad|linear_wgrad", "outputs",
      "codes|scale_inv|scale|amax|dbias|amax_history|y|w_rowwise_data|w_rowwise_scale_inv|w_rowwise_amax|dx|dw", "data|scales", "*",
      "values do not depend on which outputs are requested; each option does meet each output alone"},
-    {"quantize|dequantize", "groups", "one tensor", "extra_rows", "some", "rows beyond the groups need groups"},
+    {"quantize|quantize_by_rule|dequantize", "groups", "one tensor", "extra_rows", "some", "rows beyond the groups need groups"},
     {"grouped_gemm", "split_accumulator", "0", "kind|weight_block", "*", "block scaling promotes always"},
     {"grouped_gemm", "arch", "sm80", "x_type|w_type|dy_type", "*", "sm80 has no FP8"},
 };

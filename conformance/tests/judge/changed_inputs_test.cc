@@ -47,7 +47,7 @@ TEST(ChangedInputs, EveryInputOfEveryOpChangesInSomeStandardLine) {
       }
     }
   }
-  EXPECT_EQ(tensor_schema().size(), 13u);
+  EXPECT_EQ(tensor_schema().size(), 14u);
   for (const OpTensors& op : tensor_schema()) {
     for (const TensorSchema& each : op.in) {
       EXPECT_TRUE(changed[std::string(op.op)].count(each.name))
