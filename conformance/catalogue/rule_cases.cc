@@ -5,6 +5,7 @@
 
 #include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
+#include "conformance/catalogue/size_lines.h"
 #include "reference/rules/scale_rule.h"
 
 namespace assay::conformance {
@@ -56,6 +57,24 @@ std::vector<CaseLine> option_pairs(int seed) {
 }
 
 }  // namespace
+
+void rule_sizes(Lines& lines) {
+  std::size_t turn = 0;
+  // A preset for each way in which rows and columns share scales.
+  const std::vector<Axis> rules{{"preset=deepgemm", "preset=vllm.per_token", "preset=torchao.mx_floor",
+                                 "preset=deepgemm block=128x128", "preset=torchao.rowwise block=allx1", "preset=te.per_tensor"},
+                                {"x_type=bf16", "x_type=f32", "x_type=f16"},
+                                {"", "storage=mn_major", "storage=tma_aligned_per_group"},
+                                {"", "transposed=1"}};
+  for (const Pair& each : pairs(turn++, 8)) lines.add("quantize_by_rule" + words("R", each.length, "K", each.beside), rules);
+  for (const Pair& each : pairs(turn++, 8)) lines.add("quantize_by_rule" + words("K", each.length, "R", each.beside), rules);
+  lines.add("quantize_by_rule splits=1,15,16,17,0,64,65,112,127,129,128 K=79", rules);
+  small_sizes("quantize_by_rule", "R", rules, lines);
+  lines.add("quantize_by_rule splits=1025x1 K=17", rules);
+  lines.add("quantize_by_rule splits=17x32 K=32", rules);
+  lines.add("quantize_by_rule splits=65x16 K=32", rules);
+  lines.add("quantize_by_rule preset=deepgemm R=4097 K=257", {});
+}
 
 std::vector<CaseLine> rule_lines(int round) {
   std::vector<CaseLine> lines;

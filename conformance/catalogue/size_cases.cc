@@ -5,78 +5,11 @@
 
 #include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
+#include "conformance/catalogue/size_lines.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
-
-using Lengths = std::vector<std::int64_t>;
-
-// Each recipe has lines at the end of the range; the other sizes are distributed over the recipes.
-const Lengths kLongest{4097, 4096}, kLong{1025, 257, 2048, 513, 256, 2049, 1024, 512};
-const Lengths kShort{1, 15, 16, 17, 33, 32, 64, 65, 112, 127, 128, 129};
-
-// The options of a line are the next of each axis; combinations that are refused are passed over.
-class Lines {
- public:
-  explicit Lines(int first_seed) : seed_(first_seed) {}
-
-  void add(const std::string& text, const std::vector<Axis>& options) {
-    for (std::size_t attempt = 0; attempt < 64; ++attempt, ++turn_) {
-      std::string full = text;
-      std::size_t rest = turn_;
-      for (const Axis& axis : options) {
-        full += " " + axis[rest % axis.size()];
-        rest = rest / axis.size() + turn_;
-      }
-      try {
-        made_.push_back(parse_case_line(full + " seed=" + show(seed_)));
-        ++seed_, ++turn_;
-        return;
-      } catch (const InvalidArgument&) {
-        continue;
-      }
-    }
-    throw InvalidArgument("line", text, "options that go together");
-  }
-
-  std::vector<CaseLine> take() { return std::move(made_); }
-
- private:
-  std::vector<CaseLine> made_;
-  std::size_t turn_ = 0;
-  int seed_;
-};
-
-// A length and, beside it, a short one.
-struct Pair {
-  std::int64_t length, beside;
-};
-
-// The first `longest` of kLongest and `others` of kLong, counted from `turn` on, each with the next short length; `unit`: both
-// are multiples of it.
-std::vector<Pair> pairs(std::size_t turn, std::size_t others, std::int64_t unit = 1, std::size_t longest = 2) {
-  const auto up = [unit](std::int64_t length) { return (length + unit - 1) / unit * unit; };
-  std::vector<Pair> all;
-  for (std::size_t i = 0; i < longest + others; ++i) {
-    const std::int64_t length = i < longest ? kLongest[(turn + i) % kLongest.size()] : kLong[(turn + i - longest) % kLong.size()];
-    const std::size_t shorts = length > 2000 ? 6 : kShort.size();  // the longest beside the shortest
-    all.push_back({up(length), up(kShort[(3 * turn + i) % shorts])});
-  }
-  return all;
-}
-
-std::string words(const char* first, std::int64_t value, const char* second, std::int64_t other) {
-  return " " + std::string(first) + "=" + show(value) + " " + second + "=" + show(other);
-}
-
-// Both sides of the small powers of two, and the residues between them.
-constexpr std::pair<std::int64_t, std::int64_t> kBeside[] = {{16, 17},   {17, 16},   {32, 33},   {33, 32},   {64, 65}, {65, 64},
-                                                             {128, 129}, {129, 128}, {112, 127}, {127, 112}, {15, 15}};
-
-void small_sizes(const std::string& op, const char* rows, const std::vector<Axis>& options, Lines& lines) {
-  for (const auto& [one, other] : kBeside) lines.add(op + words(rows, one, "K", other), options);
-}
 
 void quantize_sizes(Lines& lines) {
   const Axis input{"x_type=bf16", "x_type=f32", "x_type=f16"}, codes{"", "otype=e5m2"},
@@ -175,20 +108,6 @@ void layout_sizes(Lines& lines) {
       lines.add(prefix + " R=1025 K=1025", options);
     }
   }
-  // A preset for each way in which rows and columns share scales.
-  const std::vector<Axis> rules{{"preset=deepgemm", "preset=vllm.per_token", "preset=torchao.mx_floor",
-                                 "preset=deepgemm block=128x128", "preset=torchao.rowwise block=allx1", "preset=te.per_tensor"},
-                                {"x_type=bf16", "x_type=f32", "x_type=f16"},
-                                {"", "storage=mn_major", "storage=tma_aligned_per_group"},
-                                {"", "transposed=1"}};
-  for (const Pair& each : pairs(turn++, 8)) lines.add("quantize_by_rule" + words("R", each.length, "K", each.beside), rules);
-  for (const Pair& each : pairs(turn++, 8)) lines.add("quantize_by_rule" + words("K", each.length, "R", each.beside), rules);
-  lines.add("quantize_by_rule splits=1,15,16,17,0,64,65,112,127,129,128 K=79", rules);
-  small_sizes("quantize_by_rule", "R", rules, lines);
-  lines.add("quantize_by_rule splits=1025x1 K=17", rules);
-  lines.add("quantize_by_rule splits=17x32 K=32", rules);
-  lines.add("quantize_by_rule splits=65x16 K=32", rules);
-  lines.add("quantize_by_rule preset=deepgemm R=4097 K=257", {});
   const std::vector<Axis> dbias{{"x_type=bf16", "x_type=f32", "x_type=f16"},
                                 {"", "accumulate=1"},
                                 {"data=uniform", "data=adversarial_dbias", "data=normal"}};
@@ -416,6 +335,7 @@ std::vector<CaseLine> size_lines() {
   empty_runs(lines);
   large_tiles(lines);
   large_results(lines);
+  rule_sizes(lines);
   return lines.take();
 }
 
