@@ -26,6 +26,7 @@ using fast::kBatch;
 constexpr std::int64_t kBandRows = 64;    // of blocks of one row
 constexpr std::int64_t kTallBlock = 512;  // the only block row of a group is cut into bands if it is taller than this
 constexpr std::int64_t kTallBandRows = 64;
+constexpr std::int64_t kWideBlock = 32;  // columns of a block from which it is worth a loop of its own
 
 // Magnitudes as integers that sort as they do. A NaN is below everything (ignored) or above everything (propagated).
 ASSAY_CLONES void raise_ranks(AmaxNan nan, const float* __restrict x, std::int64_t count, std::int32_t* __restrict ranks) {
@@ -40,6 +41,18 @@ ASSAY_CLONES void raise_ranks(AmaxNan nan, const float* __restrict x, std::int64
 
 ASSAY_CLONES std::int32_t largest_rank(const std::int32_t* ranks, std::int64_t count, std::int32_t largest) {
   for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, ranks[i]);
+  return largest;
+}
+
+// The largest rank of x itself.
+ASSAY_CLONES std::int32_t largest_rank_of(AmaxNan nan, const float* x, std::int64_t count, std::int32_t largest) {
+  if (nan == AmaxNan::ignored) {
+    for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, fast::rank_of(x[i]));
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      largest = std::max(largest, static_cast<std::int32_t>(fast::float_bits(x[i]) & fast::kMagnitude));
+    }
+  }
   return largest;
 }
 
@@ -87,6 +100,7 @@ class Band {
 
   // Largest magnitudes of the blocks that rows [r0, r1) of the matrix meet.
   std::vector<float> amaxes(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {
+    if (group.block_columns >= kWideBlock) return amaxes_of_wide_blocks(group, r0, r1);
     std::fill(ranks_.begin(), ranks_.end(), work_.lowest_rank());
     for (std::int64_t r = r0; r < r1; ++r) {
       work_.widen_row(r, x_);
@@ -124,7 +138,7 @@ class Band {
         std::copy_n(block_[s].run(pointers.data(), static_cast<int>(count)), count, target.data() + first);
       }
     }
-    expand(group);
+    if (group.block_columns < kWideBlock || !is_plain_product()) expand(group);
     if (!store || work_.output.scale == nullptr) return;
     const std::vector<float>& scales = row_.values[static_cast<std::size_t>(problem.rule->scale)];
     for (std::size_t j = 0; j < blocks; ++j) {
@@ -138,7 +152,7 @@ class Band {
     for (std::int64_t r = r0; r < r1; ++r) {
       // A block of one row has its x from the search for its amax.
       if (r1 - r0 > 1 || group.block_rows > 1 || held_row_ != r) work_.widen_row(r, x_);
-      encode_row();
+      group.block_columns >= kWideBlock&& is_plain_product() ? encode_row_of_products(group) : encode_row();
       put_row(group, r);
     }
   }
@@ -164,6 +178,41 @@ class Band {
   }
 
  private:
+  // The same where the columns of a block fill vectors.
+  std::vector<float> amaxes_of_wide_blocks(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {
+    const AmaxNan nan = work_.problem.rule->nan;
+    std::vector<std::int32_t> ranks(static_cast<std::size_t>(group.columns_of_blocks), work_.lowest_rank());
+    for (std::int64_t r = r0; r < r1; ++r) {
+      work_.widen_row(r, x_);
+      for (std::size_t j = 0; j < ranks.size(); ++j) {
+        const std::int64_t c0 = static_cast<std::int64_t>(j) * group.block_columns;
+        const std::int64_t c1 = std::min(c0 + group.block_columns, work_.problem.columns);
+        ranks[j] = largest_rank_of(nan, x_.data() + c0, c1 - c0, ranks[j]);
+      }
+    }
+    std::vector<float> found;
+    for (const std::int32_t rank : ranks) found.push_back(work_.amax_of_rank(rank));
+    return found;
+  }
+
+  // Whether `code` is x times a value of the block, with the format's own conversion: then one call converts a block's row.
+  bool is_plain_product() const {
+    const std::vector<FormulaStep>& code = work_.rule.code;
+    return work_.rounder.is_usual() && code.size() == 3 && code[0].op == FormulaOp::variable &&
+           code[1].op == FormulaOp::variable && code[2].op == FormulaOp::multiply &&
+           (code[0].index == kElement) != (code[1].index == kElement);
+  }
+
+  void encode_row_of_products(const RuleGroup& group) {
+    const std::size_t factor = work_.rule.code[0].index == kElement ? work_.rule.code[1].index : work_.rule.code[0].index;
+    for (std::int64_t j = 0; j < group.columns_of_blocks; ++j) {
+      const std::int64_t c0 = j * group.block_columns, c1 = std::min(c0 + group.block_columns, work_.problem.columns);
+      const auto first = static_cast<std::size_t>(c0), count = static_cast<std::size_t>(c1 - c0);
+      encode_scaled(work_.problem.output, std::span<const float>(x_).subspan(first, count),
+                    row_.values[factor][static_cast<std::size_t>(j)], std::span(codes_).subspan(first, count));
+    }
+  }
+
   // One value for each column of x.
   void expand(const RuleGroup& group) {
     for (const std::uint8_t used : work_.rule.code_uses) {
