@@ -71,6 +71,16 @@ ASSAY_INLINE void store_as(const Epilogue& epilogue, const float* acc, const voi
   }
 }
 
+// Added onto C in memory.
+ASSAY_INLINE void reduce(const Epilogue& epilogue, const float* acc, const float* c, float* d, std::int64_t count) {
+  const float factor = epilogue.factor, zero = factor == 1 ? -0.0f : 0.0f, smallest = epilogue.flushes ? 0x1p-126f : 0.0f;
+  const auto flushed = [&](float value) { return std::fabs(value) < smallest ? std::copysign(0.0f, value) : value; };
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float sum = flushed(flushed(c[i]) + flushed(std::fma(acc[i], factor, zero)));
+    d[i] = F32Output::value(F32Output::code(epilogue.adds_nothing ? c[i] : sum));
+  }
+}
+
 template <class Output>
 ASSAY_INLINE void round_as(float* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) values[i] = Output::value(Output::code(values[i]));
@@ -80,10 +90,24 @@ namespace cloned {  // with internal linkage: see reference/support/simd.h
 
 ASSAY_CLONES void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at,
                         std::int64_t count) {
+  if (epilogue.reduces) {
+    return reduce(epilogue, acc, static_cast<const float*>(c) + at, static_cast<float*>(d) + at, count);
+  }
   switch (epilogue.d_type) {
     case Format::bf16: return store_as<Bf16Output>(epilogue, acc, c, bias, d, at, count);
     case Format::f16: return store_as<F16Output>(epilogue, acc, c, bias, d, at, count);
     default: return store_as<F32Output>(epilogue, acc, c, bias, d, at, count);
+  }
+}
+
+ASSAY_CLONES void apply_scales(ScaleVectors order, float row_scale, const float* column_scale, float* values,
+                               std::int64_t count) {
+  if (order == ScaleVectors::rows_first) {
+    for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] * row_scale * column_scale[i];
+  } else if (order == ScaleVectors::cols_first) {
+    for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] * column_scale[i] * row_scale;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] * (row_scale * column_scale[i]);
   }
 }
 
@@ -101,6 +125,10 @@ ASSAY_CLONES void round_to(Format type, float* values, std::int64_t count) {
 void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at,
            std::int64_t count) {
   cloned::store(epilogue, acc, c, bias, d, at, count);
+}
+
+void apply_scales(ScaleVectors order, float row_scale, const float* column_scale, float* values, std::int64_t count) {
+  cloned::apply_scales(order, row_scale, column_scale, values, count);
 }
 
 void round_to(Format type, float* values, std::int64_t count) { cloned::round_to(type, values, count); }

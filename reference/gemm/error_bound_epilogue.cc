@@ -52,12 +52,12 @@ struct Factors {
   }
 };
 
-Factors factors_of(const GroupedGemmView& view, const GroupView& group) {
+Factors factors_of(const GroupedGemmView& view, const GroupView& group, std::int64_t at) {
   Factors factors;
   factors.value[0] = group.alpha;
   if (view.kind == GemmKind::fp8_per_tensor) {
-    if (group.rows.scale.data != nullptr) factors.value[1] = group.rows.scale.value(0, 0);
-    if (group.columns.scale.data != nullptr) factors.value[2] = group.columns.scale.value(0, 0);
+    if (group.rows.scale.data != nullptr) factors.value[1] = group.rows.scale.value(at / group.n, 0);
+    if (group.columns.scale.data != nullptr) factors.value[2] = group.columns.scale.value(at % group.n, 0);
   } else if (view.kind == GemmKind::nvfp4) {
     factors.value[1] = group.columns.amax;
     factors.value[2] = group.rows.amax;
@@ -139,7 +139,7 @@ double lowest_bit(double x) {
 }
 
 CertifiedBound element_bound(const GroupedGemmView& view, const GroupView& group, const Sum& sum, std::int64_t at) {
-  const Factors factors = factors_of(view, group);
+  const Factors factors = factors_of(view, group, at);
   const double beta = group.beta;
   const double c_element = beta != 0 ? element_value(view.d_type, view.c, group.d_offset + at) : 0;
   const double c = beta * c_element;

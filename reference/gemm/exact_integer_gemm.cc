@@ -119,13 +119,13 @@ void store(Format type, void* base, std::int64_t at, float value) {
 
 // The factor of the sum, in f32 as every implementation receives it. A product that rounds is an error, except for nvfp4,
 // whose factor is rounded by definition.
-double sum_factor(const GroupedGemmView& view, const GroupView& group) {
+double sum_factor(const GroupedGemmView& view, const GroupView& group, std::int64_t at) {
   if (view.kind == GemmKind::nvfp4 && group.depth != 0) {
     return group.alpha * group.columns.amax * group.rows.amax * static_cast<float>(1.0 / 7225344.0);
   }
   if (view.kind != GemmKind::fp8_per_tensor || group.depth == 0) return group.alpha;
-  const double with_columns = static_cast<double>(group.alpha) * group.columns.scale.value(0, 0);
-  const double factor = with_columns * group.rows.scale.value(0, 0);
+  const double with_columns = static_cast<double>(group.alpha) * group.columns.scale.value(at % group.n, 0);
+  const double factor = with_columns * group.rows.scale.value(at / group.n, 0);
   require(is_f32(with_columns) && is_f32(factor), "alpha", group.alpha, "scales and alpha whose product f32 holds");
   return factor;
 }
@@ -153,8 +153,8 @@ std::vector<float> exact_group(const GroupedGemmView& view, const GroupView& gro
                        {columns.values.data(), static_cast<std::size_t>(columns.values.size())}, sums);
     unit = std::ldexp(1.0, exponent);
   }
-  const double factor = sum_factor(view, group);
   for (std::int64_t at = 0; at < group.m * group.n; ++at) {
+    const double factor = sum_factor(view, group, at);
     const double product = static_cast<double>(sums[static_cast<std::size_t>(at)]) * unit * factor;
     require(is_f32(product), "alpha", group.alpha, "a factor whose product with the sum f32 holds");
     double value = product + 0.0;  // -0 and +0 are +0

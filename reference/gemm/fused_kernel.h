@@ -15,6 +15,7 @@
 // vector unit) takes everything: any exponent, infinities, NaN, f16 accumulators, block-scaled FP4.
 
 #include <cstdint>
+#include <optional>
 
 #include "reference/arithmetic/tensor_core.h"
 #include "reference/gemm/plan.h"
@@ -50,6 +51,7 @@ struct Step {
   Slots slots = Slots::contiguous;
   bool ends_link = false;      // emulated FP8: the two-step chain is added to the running value here
   bool ends_interval = false;  // end of a promotion interval: the chain's value enters the partial sum here
+  std::int64_t next_k = -1;    // where it ends: first k of the next interval of the slice; -1 if it is the last
 };
 
 // The rule of a chain of steps: from the unit and the plan.
@@ -61,6 +63,7 @@ struct ChainRule {
   StepScaling scaling = StepScaling::none;
   Promotion promotion = Promotion::none;
   bool linked = false;  // emulated FP8
+  std::optional<Format> widen = {};
 };
 
 // Packed operands, slot by slot: slot s of step j of line l is at [(j * products + s) * width + l], width being kRowGroup
@@ -73,6 +76,7 @@ struct PackedLines {
   const std::int32_t* exponent = nullptr;        // wide
   // Promotion with scales: [step][line], the f32 scale of the step's promotion interval. FP4: [step][group][line].
   const float* scale = nullptr;
+  const float* next_scale = nullptr;  // promotion that rescales: the same of the next interval
   // mxfp8: [step][line], the scale's exponent. FP4: [step][group][line], exponent of the e4m3 scale, kWideZero if it is 0.
   const std::int32_t* scale_exponent = nullptr;
   const std::uint32_t* nonzero = nullptr;  // FP4: [step][group][line], one bit an element

@@ -67,6 +67,26 @@ ASSAY_INLINE float link_sum(Accumulator accumulator, float t, float c) {
   return nearest_f16(static_cast<double>(t) + c);
 }
 
+// The chain goes on, multiplied by a ratio of scales; after the last interval it is the partial sum.
+ASSAY_INLINE void rescale(const KernelCall& call, std::int64_t step, int row, float* value, float* partial) {
+  const float row_scale = call.row_lines.scale[step * kRowGroup + row];
+  const float* column_scale = call.column_lines.scale + step * kPanel;
+  if (call.steps[step].next_k < 0) {
+    for (int lane = 0; lane < kPanel; ++lane) {
+      partial[lane] = value[lane] * (row_scale * column_scale[lane]);
+      value[lane] = 0;
+    }
+    return;
+  }
+  const float row_next = call.row_lines.next_scale[step * kRowGroup + row];
+  const float* column_next = call.column_lines.next_scale + step * kPanel;
+  const bool by_ratio = call.rule->promotion == Promotion::rescale_by_ratio;
+  for (int lane = 0; lane < kPanel; ++lane) {
+    const float here = row_scale * column_scale[lane], next = row_next * column_next[lane];
+    value[lane] = by_ratio ? value[lane] * (here / next) : value[lane] * here / next;
+  }
+}
+
 // The value of a finished promotion interval enters the partial sum.
 ASSAY_INLINE void promote(const KernelCall& call, std::int64_t step, int row, float* value, float* partial) {
   const Promotion promotion = call.rule->promotion;
@@ -95,6 +115,8 @@ ASSAY_INLINE void promote(const KernelCall& call, std::int64_t step, int row, fl
         partial[lane] = std::fma(value[lane] * column_scale[lane], row_scale, partial[lane]);
       }
       break;
+    case Promotion::rescale_by_ratio:
+    case Promotion::rescale_in_turn: return rescale(call, step, row, value, partial);
   }
   for (int lane = 0; lane < kPanel; ++lane) value[lane] = 0;
 }

@@ -5,11 +5,13 @@
 #include "reference/gemm/grouped_gemm.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
 #include "reference/gemm/epilogue.h"
 #include "reference/gemm/fused_kernel.h"
+#include "reference/gemm/merge_shape.h"
 #include "reference/gemm/packed_operand.h"
 #include "reference/gemm/problem.h"
 #include "reference/support/parallel.h"
@@ -48,6 +50,7 @@ ChainRule rule_of(const TensorCoreUnit& unit, const AccumulationPlan& plan) {
   rule.accumulator = unit.accumulator;
   rule.scaling = unit.scaling;
   rule.promotion = plan.promotion;
+  rule.widen = plan.widen;
   return rule;
 }
 
@@ -74,6 +77,7 @@ class StepWalk {
       }
       k_ += step.count;
       step.ends_interval = k_ == interval_end_;
+      if (step.ends_interval && k_ < end_) step.next_k = k_;
       steps.push_back(step);
       if (step.ends_interval) interval_end_ = end_of_interval(k_);
     }
@@ -92,8 +96,9 @@ struct Workspace {
   std::vector<PackedOperand> rows = std::vector<PackedOperand>(kTileRows / kRowGroup);
   PackedOperand columns;
   std::vector<Step> steps;
-  Buffer<float> chain, link, partial, total, line;
-  std::vector<char> wide;  // blocks that have left the narrow kernel in this slice
+  Buffer<float> chain, link, partial, total, line, column_scale;
+  std::vector<Buffer<float>> waiting;  // sums of a tree that wait for the other side
+  std::vector<char> wide;              // blocks that have left the narrow kernel in this slice
 };
 
 // One tile of one group.
@@ -161,6 +166,40 @@ void run_slice(const Tile& tile, std::int64_t begin, std::int64_t end, Workspace
   for (walk.next(work.steps); !work.steps.empty(); walk.next(work.steps)) run_chunk(tile, work);
 }
 
+// A tree of neighbours in postfix: as a binary counter adds up, a value joins the one before it as often as its number has
+// trailing ones; what is left joins from the end.
+std::vector<std::int64_t> postfix_of_pairs(std::int64_t slices) {
+  std::vector<std::int64_t> postfix;
+  for (std::int64_t slice = 0; slice < slices; ++slice) {
+    postfix.push_back(slice);
+    for (std::int64_t rest = slice; rest % 2 == 1; rest /= 2) postfix.push_back(-1);
+  }
+  for (int left = std::popcount(static_cast<std::uint64_t>(slices)); left > 1; --left) postfix.push_back(-1);
+  return postfix;
+}
+
+// Slices merged as a tree, its leaves from left to right.
+const float* accumulate_tree(const Tile& tile, Workspace& work) {
+  const AccumulationPlan& plan = *tile.view->plan;
+  const std::int64_t depth = tile.group->depth;
+  const bool shaped = plan.merge == SliceMerge::shape_f32;
+  const std::vector<std::int64_t> postfix = shaped ? postfix_of_shape(plan.merge_shape) : postfix_of_pairs(plan.slices);
+  std::size_t waiting = 0;
+  for (const std::int64_t item : postfix) {
+    if (item >= 0) {
+      const std::int64_t begin = item > depth / plan.slice_length ? depth : item * plan.slice_length;
+      run_slice(tile, begin, begin + std::min(plan.slice_length, depth - begin), work);
+      if (work.waiting.size() == waiting) work.waiting.emplace_back();
+      std::copy_n(work.partial.data(), tile.values(), work.waiting[waiting++].take(tile.values()));
+    } else {
+      float* left = work.waiting[waiting - 2].data();
+      const float* right = work.waiting[--waiting].data();
+      for (std::size_t i = 0; i < tile.values(); ++i) left[i] = left[i] + right[i];
+    }
+  }
+  return work.waiting[0].data();
+}
+
 // The accumulated values of the tile, slices merged in order.
 const float* accumulate(const Tile& tile, Workspace& work) {
   const AccumulationPlan& plan = *tile.view->plan;
@@ -169,6 +208,7 @@ const float* accumulate(const Tile& tile, Workspace& work) {
     run_slice(tile, 0, depth, work);
     return work.partial.data();
   }
+  if (plan.merge == SliceMerge::tree_f32 || plan.merge == SliceMerge::shape_f32) return accumulate_tree(tile, work);
   const bool stored = plan.merge == SliceMerge::sequential_output;
   const auto count = static_cast<std::int64_t>(tile.values());
   float* total = work.total.take(tile.values());
@@ -196,6 +236,7 @@ float sum_factor(const GroupedGemmView& view, const GroupView& group) {
   if (group.depth == 0) return group.alpha;
   switch (view.kind) {
     case GemmKind::fp8_per_tensor: {
+      if (view.plan->scale_vectors != ScaleVectors::none) return group.alpha;
       const float columns_first = group.alpha * group.columns.scale.value(0, 0);
       return columns_first * group.rows.scale.value(0, 0);
     }
@@ -213,13 +254,23 @@ void run_tile(const Tile& tile, void* d, Workspace& work) {
   const GroupView& group = *tile.group;
   const bool no_products = group.depth == 0;  // acc = +0, and the epilogue is that of every other group (plan.h)
   const float* sums = no_products ? nullptr : accumulate(tile, work);
-  const Epilogue epilogue{view.d_type, sum_factor(view, group), group.beta};
+  const AccumulationPlan& plan = *view.plan;
+  const bool reduces = plan.epilogue != GemmEpilogue::scaled_alpha_beta;
+  const bool flushes = plan.epilogue == GemmEpilogue::reduce_add_ftz;
+  const Epilogue epilogue{view.d_type, sum_factor(view, group), group.beta, reduces, flushes, no_products};
   float* line = work.line.take(static_cast<std::size_t>(kMaxTileColumns));
+  const bool vectors = plan.scale_vectors != ScaleVectors::none && !no_products;
+  float* column_scale = work.column_scale.take(static_cast<std::size_t>(kMaxTileColumns));
+  for (std::int64_t j = 0; vectors && j < tile.columns; ++j)
+    column_scale[j] = group.columns.scale.value(tile.first_column + j, 0);
   if (no_products) std::fill_n(line, kMaxTileColumns, 0.0f);
   for (std::int64_t row = 0; row < tile.rows; ++row) {
     for (std::int64_t p = 0; p < tile.panels() && !no_products; ++p) {
       const std::int64_t block = p * tile.row_groups() + row / kRowGroup;
       std::copy_n(sums + block * kBlock + row % kRowGroup * kPanel, kPanel, line + p * kPanel);
+    }
+    if (vectors) {
+      apply_scales(plan.scale_vectors, group.rows.scale.value(tile.first_row + row, 0), column_scale, line, tile.columns);
     }
     const void* bias = group.bias;
     if (bias != nullptr) bias = static_cast<const std::uint8_t*>(bias) + bytes_of(view.d_type, tile.first_column);

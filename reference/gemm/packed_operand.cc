@@ -121,6 +121,20 @@ ASSAY_CLONES void repeat_bytes(const std::int8_t* bytes, std::int64_t count, std
   for (std::int64_t i = 0; i < count; ++i) words[i] = static_cast<std::uint8_t>(bytes[i]) * 0x0101'0101u;
 }
 
+// An FP8 code as the f16 or bf16 of its value.
+std::uint16_t wide_code(Format from, std::uint32_t code, Format to) {
+  const bool special = from == Format::e4m3 ? E4m3::special(code) : E5m2::special(code);
+  const float value = !special               ? (from == Format::e4m3 ? E4m3::value(code) : E5m2::value(code))
+                      : from == Format::e4m3 ? E4m3::special_value(code)
+                                             : E5m2::special_value(code);
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  if (to == Format::bf16) return static_cast<std::uint16_t>(bits >> 16);
+  const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFF'FFFF;
+  if (special) return static_cast<std::uint16_t>(sign | (magnitude > 0x7F80'0000 ? 0x7E00 : 0x7C00));
+  if (magnitude >= 0x3880'0000) return static_cast<std::uint16_t>(sign | ((magnitude >> 13) - (112u << 10)));  // from 2^-14
+  return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(std::fabs(value) * 0x1p24f));            // units of 2^-24
+}
+
 // Slots of as many lines as fit 8 bytes, one store per slot.
 static_assert(std::endian::native == std::endian::little);
 template <class Code>
@@ -181,7 +195,7 @@ void gather_codes(const OperandView& view, std::int64_t first, int count, int wi
 }  // namespace
 
 void PackedOperand::pack(const OperandView& view, std::int64_t first, int count, int width, const Chunk& chunk, bool for_narrow) {
-  type_ = view.type;
+  type_ = chunk.rule->widen.value_or(view.type);
   width_ = width;
   chunk_ = chunk;
   narrow_ = for_narrow;
@@ -189,7 +203,10 @@ void PackedOperand::pack(const OperandView& view, std::int64_t first, int count,
   lines_ = PackedLines{};
   const std::int64_t elements = chunk.slots() * width;
   const bool half = type_ == Format::bf16 || type_ == Format::f16;
-  if (half) {
+  if (chunk.rule->widen) {
+    gather_codes(view, first, count, width, chunk, codes8_.take(static_cast<std::size_t>(elements)));
+    widen_codes(view.type, elements);
+  } else if (half) {
     gather_codes(view, first, count, width, chunk, codes16_.take(static_cast<std::size_t>(elements)));
   } else {
     gather_codes(view, first, count, width, chunk, codes8_.take(static_cast<std::size_t>(elements)));
@@ -206,6 +223,15 @@ void PackedOperand::pack(const OperandView& view, std::int64_t first, int count,
   } else {
     widen();
   }
+}
+
+// FP8 codes as f16 or bf16, which hold every value of theirs: by table.
+void PackedOperand::widen_codes(Format from, std::int64_t count) {
+  std::uint16_t table[256];
+  for (std::uint32_t code = 0; code < 256; ++code) table[code] = wide_code(from, code, type_);
+  const std::uint8_t* codes = codes8_.data();
+  std::uint16_t* wide = codes16_.take(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) wide[i] = table[codes[i]];
 }
 
 template <class Code>
@@ -297,6 +323,15 @@ void PackedOperand::pack_scales(const OperandView& view, std::int64_t first, int
       for (int line = 0; line < count; ++line) scale[step * width_ + line] = view.scale.value(first + line, chunk_.steps[step].k);
     }
     lines_.scale = scale;
+    if (!rescales(rule.promotion)) return;
+    float* next = next_scale_.take(size);
+    std::fill_n(next, size, 0.0f);
+    for (std::int64_t step = 0; step < steps; ++step) {
+      if (chunk_.steps[step].next_k < 0) continue;
+      for (int line = 0; line < count; ++line)
+        next[step * width_ + line] = view.scale.value(first + line, chunk_.steps[step].next_k);
+    }
+    lines_.next_scale = next;
   }
 }
 

@@ -77,8 +77,9 @@ class PackedOperand {
   void decode_wide(const Code* codes, std::int64_t count);
   void pack_scales(const OperandView& view, std::int64_t first, int count);
   void pack_fp4();
+  void widen_codes(Format from, std::int64_t count);
 
-  Format type_ = Format::bf16;
+  Format type_ = Format::bf16;  // as the unit reads it
   int width_ = 0;
   Chunk chunk_;
   bool narrow_ = false;
@@ -86,7 +87,7 @@ class PackedOperand {
   PackedLines lines_;
   Buffer<std::uint8_t> codes8_;
   Buffer<std::uint16_t> codes16_;
-  Buffer<float> value_, significand_, scale_;
+  Buffer<float> value_, significand_, scale_, next_scale_;
   Buffer<std::int8_t> exponent_byte_;
   Buffer<std::uint32_t> exponent_word_, nonzero_;
   Buffer<std::int32_t> exponent_, scale_exponent_;

@@ -2,56 +2,69 @@
 
 #include "reference/gemm/plan.h"
 
-#include <iterator>
+#include <vector>
+
+#include "reference/types/error.h"
 
 namespace assay {
 namespace {
 
-constexpr auto kEpilogue = GemmEpilogue::scaled_alpha_beta;
+constexpr std::string_view kMeasured = "measured: cuBLASLt 13.4 to 13.10 on an H200 predicted in every element";
+constexpr std::string_view kEmulated = "unmeasured: one chain of the unit's steps over K (reference/spec/plans.md)";
+constexpr std::string_view kEmulatedFp8 = "unmeasured: one chain of the unit's steps over K, as with fast accumulation on Hopper";
 
-// One chain of steps over all of K.
-constexpr AccumulationPlan chain(std::string_view name, std::string_view unit) {
-  return {name, unit, 0, Promotion::none, 1, 0, SliceMerge::none, kEpilogue};
-}
-
-// A chain over each 128 products, then `promotion` into an f32 value.
-constexpr AccumulationPlan promoted(std::string_view name, std::string_view unit, Promotion promotion) {
-  return {name, unit, 128, promotion, 1, 0, SliceMerge::none, kEpilogue};
-}
-
-constexpr AccumulationPlan kPlans[] = {
-    chain("cublaslt.sm90.bf16", "sm90.wgmma.f16"),
-    chain("cublaslt.sm90.f16", "sm90.wgmma.f16"),
-    chain("cublaslt.sm90.fp8_tensor.fast", "sm90.wgmma.fp8"),
-    promoted("cublaslt.sm90.fp8_tensor.split", "sm90.wgmma.fp8", Promotion::add),
-    promoted("cublaslt.sm90.fp8_block.scales_first", "sm90.wgmma.fp8", Promotion::fma_scales_first),
-    promoted("cublaslt.sm90.fp8_block.rows_first", "sm90.wgmma.fp8", Promotion::fma_rows_first),
-
-    chain("sm100.bf16.chain", "sm100.tcgen05.f16"),
-    chain("sm100.f16.chain", "sm100.tcgen05.f16"),
-    chain("sm100.fp8_tensor.chain", "sm100.tcgen05.f8f6f4"),
-    chain("sm100.mxfp8.chain", "sm100.tcgen05.mxf8f6f4"),
-    chain("sm100.nvfp4.chain", "sm100.tcgen05.mxf4nvf4"),
-
-    chain("sm120.bf16.chain", "sm120.mma.f16"),
-    chain("sm120.f16.chain", "sm120.mma.f16"),
-    chain("sm120.fp8_tensor.chain", "sm120.mma.fp8"),
-    chain("sm120.mxfp8.chain", "sm120.mma.mxf8f6f4"),
-    chain("sm120.nvfp4.chain", "sm120.mma.mxf4nvf4"),
-
-    chain("sm89.bf16.chain", "sm89.mma.f16"),
-    chain("sm89.f16.chain", "sm89.mma.f16"),
-    chain("sm89.fp8_tensor.chain", "sm89.mma.fp8"),
-
-    chain("sm80.bf16.chain", "sm80.mma.f16"),
-    chain("sm80.f16.chain", "sm80.mma.f16"),
+struct NamedPlan {
+  std::string_view name, line, evidence;
 };
 
-constexpr const AccumulationPlan* plan(std::string_view name) {
-  for (const AccumulationPlan& each : kPlans) {
+// clang-format off
+constexpr NamedPlan kNamed[] = {
+    {"cublaslt.sm90.bf16",                   "unit=sm90.wgmma.f16", kMeasured},
+    {"cublaslt.sm90.f16",                    "unit=sm90.wgmma.f16", kMeasured},
+    {"cublaslt.sm90.fp8_tensor.fast",        "unit=sm90.wgmma.fp8", kMeasured},
+    {"cublaslt.sm90.fp8_tensor.split",       "unit=sm90.wgmma.fp8,promote=128", kMeasured},
+    {"cublaslt.sm90.fp8_block.scales_first", "unit=sm90.wgmma.fp8,promote=128,association=scales_first", kMeasured},
+    {"cublaslt.sm90.fp8_block.rows_first",   "unit=sm90.wgmma.fp8,promote=128,association=rows_first", kMeasured},
+
+    {"sm100.bf16.chain",       "unit=sm100.tcgen05.f16", kEmulated},
+    {"sm100.f16.chain",        "unit=sm100.tcgen05.f16", kEmulated},
+    {"sm100.fp8_tensor.chain", "unit=sm100.tcgen05.f8f6f4", kEmulated},
+    {"sm100.mxfp8.chain",      "unit=sm100.tcgen05.mxf8f6f4", kEmulated},
+    {"sm100.nvfp4.chain",      "unit=sm100.tcgen05.mxf4nvf4", kEmulated},
+
+    {"sm120.bf16.chain",       "unit=sm120.mma.f16", kEmulated},
+    {"sm120.f16.chain",        "unit=sm120.mma.f16", kEmulated},
+    {"sm120.fp8_tensor.chain", "unit=sm120.mma.fp8", kEmulated},
+    {"sm120.mxfp8.chain",      "unit=sm120.mma.mxf8f6f4", kEmulated},
+    {"sm120.nvfp4.chain",      "unit=sm120.mma.mxf4nvf4", kEmulated},
+
+    {"sm89.bf16.chain",        "unit=sm89.mma.f16", kEmulated},
+    {"sm89.f16.chain",         "unit=sm89.mma.f16", kEmulated},
+    {"sm89.fp8_tensor.chain",  "unit=sm89.mma.fp8", kEmulatedFp8},
+
+    {"sm80.bf16.chain",        "unit=sm80.mma.f16", kEmulated},
+    {"sm80.f16.chain",         "unit=sm80.mma.f16", kEmulated},
+};
+// clang-format on
+
+// The plans, in the order of kNamed. Read once: a line that is no plan ends the program's start with its name.
+const std::vector<AccumulationPlan>& named_plans() {
+  static const std::vector<AccumulationPlan> plans = [] {
+    std::vector<AccumulationPlan> made;
+    for (const NamedPlan& each : kNamed) {
+      made.push_back(read_plan_line(each.line));
+      made.back().name = each.name;
+    }
+    return made;
+  }();
+  return plans;
+}
+
+const AccumulationPlan* plan(std::string_view name) {
+  for (const AccumulationPlan& each : named_plans()) {
     if (each.name == name) return &each;
   }
-  return nullptr;  // a table row with this is rejected below, at compile time
+  throw InvalidArgument("plan table", name, "the name of a plan");
 }
 
 // cuBLASLt on an H200. Its heuristic offers only algorithm 66 with K undivided. Tiles, stages, clusters, workspace, average
@@ -77,43 +90,52 @@ constexpr PlanKey measured_block(WeightBlock weight_block) {
 }
 constexpr PlanKey assumed(std::string_view architecture, GemmKind kind) { return {.architecture = architecture, .kind = kind}; }
 
-constexpr std::string_view kMeasured = "measured: cuBLASLt 13.4 to 13.10 on an H200 predicted in every element";
-constexpr std::string_view kEmulated = "unmeasured: one chain of the unit's steps over K (reference/spec/plans.md)";
-constexpr std::string_view kEmulatedFp8 = "unmeasured: one chain of the unit's steps over K, as with fast accumulation on Hopper";
-
-constexpr PlanEntry kTable[] = {
-    {measured(GemmKind::bf16), plan("cublaslt.sm90.bf16"), kMeasured},
-    {measured(GemmKind::f16), plan("cublaslt.sm90.f16"), kMeasured},
-    {measured_tensor(false), plan("cublaslt.sm90.fp8_tensor.fast"), kMeasured},
-    {measured_tensor(true), plan("cublaslt.sm90.fp8_tensor.split"), kMeasured},
-    {measured_block(WeightBlock::b128x128), plan("cublaslt.sm90.fp8_block.scales_first"), kMeasured},
-    {measured_block(WeightBlock::b1x128), plan("cublaslt.sm90.fp8_block.rows_first"), kMeasured},
-
-    {assumed("sm100", GemmKind::bf16), plan("sm100.bf16.chain"), kEmulated},
-    {assumed("sm100", GemmKind::f16), plan("sm100.f16.chain"), kEmulated},
-    {assumed("sm100", GemmKind::fp8_per_tensor), plan("sm100.fp8_tensor.chain"), kEmulated},
-    {assumed("sm100", GemmKind::mxfp8), plan("sm100.mxfp8.chain"), kEmulated},
-    {assumed("sm100", GemmKind::nvfp4), plan("sm100.nvfp4.chain"), kEmulated},
-
-    {assumed("sm120", GemmKind::bf16), plan("sm120.bf16.chain"), kEmulated},
-    {assumed("sm120", GemmKind::f16), plan("sm120.f16.chain"), kEmulated},
-    {assumed("sm120", GemmKind::fp8_per_tensor), plan("sm120.fp8_tensor.chain"), kEmulated},
-    {assumed("sm120", GemmKind::mxfp8), plan("sm120.mxfp8.chain"), kEmulated},
-    {assumed("sm120", GemmKind::nvfp4), plan("sm120.nvfp4.chain"), kEmulated},
-
-    {assumed("sm89", GemmKind::bf16), plan("sm89.bf16.chain"), kEmulated},
-    {assumed("sm89", GemmKind::f16), plan("sm89.f16.chain"), kEmulated},
-    {assumed("sm89", GemmKind::fp8_per_tensor), plan("sm89.fp8_tensor.chain"), kEmulatedFp8},
-
-    {assumed("sm80", GemmKind::bf16), plan("sm80.bf16.chain"), kEmulated},
-    {assumed("sm80", GemmKind::f16), plan("sm80.f16.chain"), kEmulated},
+struct KeyRow {
+  PlanKey key;
+  std::string_view plan;
 };
-static_assert([] {
-  for (const PlanEntry& entry : kTable) {
-    if (entry.plan == nullptr) return false;
-  }
-  return true;
-}());
+
+// clang-format off
+constexpr KeyRow kKeys[] = {
+    {measured(GemmKind::bf16), "cublaslt.sm90.bf16"},
+    {measured(GemmKind::f16), "cublaslt.sm90.f16"},
+    {measured_tensor(false), "cublaslt.sm90.fp8_tensor.fast"},
+    {measured_tensor(true), "cublaslt.sm90.fp8_tensor.split"},
+    {measured_block(WeightBlock::b128x128), "cublaslt.sm90.fp8_block.scales_first"},
+    {measured_block(WeightBlock::b1x128), "cublaslt.sm90.fp8_block.rows_first"},
+
+    {assumed("sm100", GemmKind::bf16), "sm100.bf16.chain"},
+    {assumed("sm100", GemmKind::f16), "sm100.f16.chain"},
+    {assumed("sm100", GemmKind::fp8_per_tensor), "sm100.fp8_tensor.chain"},
+    {assumed("sm100", GemmKind::mxfp8), "sm100.mxfp8.chain"},
+    {assumed("sm100", GemmKind::nvfp4), "sm100.nvfp4.chain"},
+
+    {assumed("sm120", GemmKind::bf16), "sm120.bf16.chain"},
+    {assumed("sm120", GemmKind::f16), "sm120.f16.chain"},
+    {assumed("sm120", GemmKind::fp8_per_tensor), "sm120.fp8_tensor.chain"},
+    {assumed("sm120", GemmKind::mxfp8), "sm120.mxfp8.chain"},
+    {assumed("sm120", GemmKind::nvfp4), "sm120.nvfp4.chain"},
+
+    {assumed("sm89", GemmKind::bf16), "sm89.bf16.chain"},
+    {assumed("sm89", GemmKind::f16), "sm89.f16.chain"},
+    {assumed("sm89", GemmKind::fp8_per_tensor), "sm89.fp8_tensor.chain"},
+
+    {assumed("sm80", GemmKind::bf16), "sm80.bf16.chain"},
+    {assumed("sm80", GemmKind::f16), "sm80.f16.chain"},
+};
+// clang-format on
+
+const std::vector<PlanEntry>& entries() {
+  static const std::vector<PlanEntry> made = [] {
+    std::vector<PlanEntry> all;
+    for (const KeyRow& row : kKeys) {
+      const AccumulationPlan* of = plan(row.plan);
+      all.push_back({row.key, of, evidence_of(*of)});
+    }
+    return all;
+  }();
+  return made;
+}
 
 // Compares one field of a key. Either side may be open; a field that both state must agree, and then counts.
 struct Comparison {
@@ -130,6 +152,7 @@ struct Comparison {
 Comparison compare(const PlanKey& entry, const PlanKey& request) {
   Comparison result;
   result.field(true, true, entry.kind == request.kind);
+  result.field(true, true, entry.row_and_column_scales == request.row_and_column_scales);
   result.field(!entry.library.empty(), !request.library.empty(), entry.library == request.library);
   result.field(entry.version_from != 0, request.version_from != 0, entry.version_from <= request.version_from);
   result.field(entry.version_to != 0, request.version_to != 0, request.version_to <= entry.version_to);
@@ -149,16 +172,21 @@ Comparison compare(const PlanKey& entry, const PlanKey& request) {
 
 }  // namespace
 
-std::span<const AccumulationPlan> accumulation_plans() { return kPlans; }
+std::span<const AccumulationPlan> accumulation_plans() { return named_plans(); }
 
-const AccumulationPlan* find_accumulation_plan(std::string_view name) { return plan(name); }
+std::string_view evidence_of(const AccumulationPlan& plan) {
+  for (const NamedPlan& each : kNamed) {
+    if (each.name == plan.name) return each.evidence;
+  }
+  return "";
+}
 
-std::span<const PlanEntry> plan_table() { return kTable; }
+std::span<const PlanEntry> plan_table() { return entries(); }
 
 const AccumulationPlan* plan_for(const PlanKey& request) {
   const AccumulationPlan* best = nullptr;
   int best_stated = -1;
-  for (const PlanEntry& entry : kTable) {
+  for (const PlanEntry& entry : entries()) {
     const Comparison comparison = compare(entry.key, request);
     if (comparison.agrees && comparison.stated > best_stated) {
       best = entry.plan;

@@ -17,6 +17,8 @@ void require_known_enums(const GroupedGemmProblem& problem) {
           "a WeightBlock (0 or 1)");
   require(problem.scale_layout <= ScaleLayout::swizzled, "scale_layout", static_cast<std::uint32_t>(problem.scale_layout),
           "a ScaleLayout (0 or 1)");
+  require(!problem.row_and_column_scales || problem.kind == GemmKind::fp8_per_tensor, "row_and_column_scales", true,
+          "false, but for kind fp8_per_tensor");
   const bool known = problem.d_type == Format::f32 || problem.d_type == Format::bf16 || problem.d_type == Format::f16;
   require(known, "d_type", static_cast<std::uint32_t>(problem.d_type), "f32, bf16 or f16");
 }
@@ -82,7 +84,18 @@ struct OperandSource {
   std::optional<Recipe> recipe;
   std::vector<std::int64_t> row_offsets;    // first row of each group, and their total
   std::vector<std::int64_t> scale_offsets;  // first scale of each group, and their total
+  bool scale_per_i = false;                 // each row or column of D has a scale of its own
 };
+
+// A scale for each row of the operand as the contraction sees it, groups one after another.
+std::vector<std::int64_t> offsets_of_vectors(const OperandSource& source) {
+  std::vector<std::int64_t> offsets{0};
+  for (const std::int64_t rows : source.group_rows) {
+    const std::int64_t extent = source.along_rows ? source.columns : rows;
+    offsets.push_back(checked_sum(offsets.back(), extent, source.name + " rows", extent));
+  }
+  return offsets;
+}
 
 OperandSource source_of(const GroupedGemmProblem& problem, const std::string& name, const GemmOperand& operand, bool weight,
                         bool along_rows) {
@@ -124,7 +137,9 @@ OperandSource source_of(const GroupedGemmProblem& problem, const std::string& na
   }
   if (source.recipe) {
     const Direction direction = operand.columnwise ? Direction::columnwise : Direction::rowwise;
-    source.scale_offsets = scale_offsets(*source.recipe, direction, source.group_rows, source.columns);
+    source.scale_per_i = problem.row_and_column_scales;
+    source.scale_offsets = source.scale_per_i ? offsets_of_vectors(source)
+                                              : scale_offsets(*source.recipe, direction, source.group_rows, source.columns);
     checked_product(source.scale_offsets.back(), 4, name + " rows", total_rows);
     require(used == 0 || operand.scale_inv != nullptr, name + ".scale_inv", operand.scale_inv, "a pointer to the scales");
     require_aligned(operand.scale_inv, bits_of(scale_format(*source.recipe)), name + ".scale_inv");
@@ -146,7 +161,9 @@ ScaleView scale_view(const OperandSource& source, std::size_t group, std::int64_
   const bool swizzled = layout == ScaleLayout::swizzled;
   switch (recipe) {
     case Recipe::tensor_current:
-    case Recipe::tensor_delayed: break;
+    case Recipe::tensor_delayed:
+      if (source.scale_per_i) view.i_block = 1, view.i_stride = 1;
+      break;
     case Recipe::block_1x128:  // [k block][i]
       view.i_block = 1, view.k_block = 128, view.i_stride = 1, view.k_stride = shape.columns;
       break;
@@ -202,65 +219,28 @@ const AccumulationPlan& resolve_plan(const GroupedGemmProblem& problem) {
   request.layout = problem.layout;
   request.split_accumulator = problem.split_accumulator;
   request.d_type = problem.d_type;
+  request.row_and_column_scales = problem.row_and_column_scales;
   if (problem.kind == GemmKind::fp8_block) {
     request.weight_block = problem.layout == GemmLayout::NT ? WeightBlock::b1x128 : problem.weight_block;
   }
   if (const AccumulationPlan* plan = plan_for(request)) return *plan;
-  throw NotSupported("no accumulation plan is known for kind " + std::string(name_of(problem.kind)) + ", layout " +
+  throw NotSupported("no accumulation plan is known for kind " + std::string(name_of(problem.kind)) +
+                     (problem.row_and_column_scales ? " with scales of rows and columns" : "") + ", layout " +
                      std::string(name_of(problem.layout)) + " on architecture \"" + std::string(problem.architecture) + "\"");
 }
 
-const TensorCoreUnit& resolve_unit(const AccumulationPlan& plan, GemmKind kind) {
+const TensorCoreUnit& resolve_unit(const AccumulationPlan& plan) {
   const TensorCoreUnit* unit = find_tensor_core_unit(plan.unit);
   require(unit != nullptr, "plan.unit", plan.unit, "a row of the tensor-core table");
-  const StepScaling scaling = kind == GemmKind::mxfp8   ? StepScaling::e8m0_per_32
-                              : kind == GemmKind::nvfp4 ? StepScaling::e4m3_per_16
-                                                        : StepScaling::none;
-  require(unit->scaling == scaling, "plan.unit", plan.unit,
-          "a unit that scales its operands as kind " + std::string(name_of(kind)));
   return *unit;
 }
 
-void require_operand_type(const TensorCoreUnit& unit, Format type, const std::string& name) {
+void require_operand_type(const AccumulationPlan& plan, const TensorCoreUnit& unit, Format type, const std::string& name) {
+  if (plan.widen) return;  // FP8 codes (require_serves), converted to a type of the unit (require_sound)
   for (const Format each : unit.operands) {
     if (each == type) return;
   }
   require(false, name, name_of(type), "an operand type of " + std::string(unit.name));
-}
-
-void require_sound(const AccumulationPlan& plan, const TensorCoreUnit& unit, GemmKind kind) {
-  require(plan.promotion <= Promotion::fma_cols_first, "plan.promotion", static_cast<std::uint32_t>(plan.promotion),
-          "a Promotion");
-  require(plan.merge <= SliceMerge::sequential_output, "plan.merge", static_cast<std::uint32_t>(plan.merge), "a SliceMerge");
-  require(plan.epilogue == GemmEpilogue::scaled_alpha_beta, "plan.epilogue", static_cast<std::uint32_t>(plan.epilogue),
-          "a GemmEpilogue");
-  require(plan.promotion_interval >= 0, "plan.promotion_interval", plan.promotion_interval, "a value of at least 0");
-  require(plan.promotion != Promotion::none || plan.promotion_interval == 0, "plan.promotion_interval", plan.promotion_interval,
-          "0 without promotion");
-  require(plan.slices >= 1, "plan.slices", plan.slices, "a value of at least 1");
-  if (plan.slices == 1) {
-    require(plan.slice_length == 0, "plan.slice_length", plan.slice_length, "0 with one slice");
-  } else {
-    require(plan.slice_length > 0, "plan.slice_length", plan.slice_length, "a value of at least 1 with several slices");
-    require(plan.merge != SliceMerge::none, "plan.merge", "none", "a way to merge several slices");
-  }
-
-  const bool scales_inside = plan.promotion >= Promotion::fma_scales_first;
-  require(scales_inside == (kind == GemmKind::fp8_block), "plan.promotion", static_cast<std::uint32_t>(plan.promotion),
-          "an fma promotion for kind block, and for no other");
-  if (kind == GemmKind::fp8_block) {
-    require(plan.promotion_interval > 0 && 128 % plan.promotion_interval == 0, "plan.promotion_interval", plan.promotion_interval,
-            "a divisor of 128 for kind block");
-    require(plan.slice_length % plan.promotion_interval == 0, "plan.slice_length", plan.slice_length,
-            "a multiple of promotion_interval for kind block");
-  }
-  if (unit.scaling != StepScaling::none) {
-    const std::int64_t step = unit.products_per_step;
-    require(plan.promotion_interval % step == 0, "plan.promotion_interval", plan.promotion_interval,
-            "a multiple of " + show(step) + " for " + std::string(unit.name));
-    require(plan.slice_length % step == 0, "plan.slice_length", plan.slice_length,
-            "a multiple of " + show(step) + " for " + std::string(unit.name));
-  }
 }
 
 void require_covered(const AccumulationPlan& plan, std::int64_t depth) {
@@ -268,6 +248,14 @@ void require_covered(const AccumulationPlan& plan, std::int64_t depth) {
   std::int64_t covered = 0;
   if (__builtin_mul_overflow(plan.slices, plan.slice_length, &covered)) return;  // more than any depth
   require(depth <= covered, "plan.slices", plan.slices, "slices of slice_length that cover a contraction of " + show(depth));
+}
+
+// spec grouped-gemm-2.6
+void require_added_onto(const AccumulationPlan& plan, const GroupedGemmProblem& problem, float beta) {
+  if (plan.epilogue == GemmEpilogue::scaled_alpha_beta) return;
+  require(problem.d_type == Format::f32, "d_type", name_of(problem.d_type), "f32 where the plan adds onto C in memory");
+  require(beta == 1, "beta", beta, "1 where the plan adds onto C in memory");
+  require(problem.bias == nullptr, "bias", problem.bias, "null where the plan adds onto C in memory");
 }
 
 }  // namespace
@@ -297,16 +285,17 @@ GroupedGemmView view_of(const GroupedGemmProblem& problem, const void* d) {
   view.kind = problem.kind;
   view.d_type = problem.d_type;
   view.plan = &resolve_plan(problem);
-  view.unit = &resolve_unit(*view.plan, problem.kind);
-  require_sound(*view.plan, *view.unit, problem.kind);
+  view.unit = &resolve_unit(*view.plan);
+  require_sound(*view.plan, *view.unit);
+  require_serves(*view.plan, *view.unit, problem.kind, problem.row_and_column_scales);
 
   const bool wgrad = problem.layout == GemmLayout::NT;
   const OperandSource rows = problem.layout == GemmLayout::TN ? source_of(problem, "x", problem.x, false, false)
                                                               : source_of(problem, "dy", problem.dy, false, wgrad);
   const OperandSource columns = wgrad ? source_of(problem, "x", problem.x, false, true)
                                       : source_of(problem, "w", problem.w, true, problem.layout == GemmLayout::NN);
-  require_operand_type(*view.unit, rows.operand->type, rows.name + ".type");
-  require_operand_type(*view.unit, columns.operand->type, columns.name + ".type");
+  require_operand_type(*view.plan, *view.unit, rows.operand->type, rows.name + ".type");
+  require_operand_type(*view.plan, *view.unit, columns.operand->type, columns.name + ".type");
 
   require(problem.bias == nullptr || problem.layout == GemmLayout::TN, "bias", problem.bias, "null, but for layout TN");
   require_aligned(d, bits_of(problem.d_type), "d");
@@ -330,6 +319,7 @@ GroupedGemmView view_of(const GroupedGemmProblem& problem, const void* d) {
       require(problem.c != nullptr, "c", problem.c, "a pointer to C where beta is not 0");
       view.c = problem.c;
     }
+    require_added_onto(*view.plan, problem, group.beta);
     const auto index = static_cast<std::int64_t>(t);
     group.d_offset = (wgrad ? index * problem.N : first_row[t]) * group.n;
     if (problem.bias != nullptr) {

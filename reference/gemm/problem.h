@@ -24,6 +24,7 @@ namespace assay {
 //
 //   no scales           data is null
 //   per tensor          f32, one value: i_block = k_block = 0
+//   per row of D        f32, i_block = 1, k_block = 0
 //   1x128               f32, i_block = 1, k_block = 128
 //   128x128             f32, i_block = 128, k_block = 128
 //   mxfp8               e8m0, i_block = 1, k_block = 32, compact or swizzled

@@ -14,7 +14,18 @@
 namespace assay::logical {
 
 // A rule of the GEMM bent, to see that the data would notice.
-enum class GemmMutation { none, other_association, interval_halved, merge_reversed, scale_of_first_block, epilogue_without_fma };
+enum class GemmMutation {
+  none,
+  other_association,
+  interval_halved,
+  merge_reversed,
+  scale_of_first_block,
+  epilogue_without_fma,
+  other_rescaling,
+  tree_in_turn,
+  other_vector_order,
+  not_flushed
+};
 
 inline double number(Format type, std::uint32_t code) { return second_route::value_of(type, code); }
 
@@ -51,13 +62,15 @@ struct Expected {
   static float number32(std::uint32_t code) { return std::bit_cast<float>(code); }
 
   float chain(const TensorCoreUnit& unit, const Matrix& a, std::int64_t i, const Matrix& b, std::int64_t j, std::int64_t begin,
-              std::int64_t end) const {
-    std::uint32_t accumulator = 0;
+              std::int64_t end, float from = 0) const {
+    std::uint32_t accumulator = std::bit_cast<std::uint32_t>(from);
     for (std::int64_t k = begin; k < end; k += unit.products_per_step) {
-      second_route::Vector v{problem.rows.type, problem.columns.type, {}, {}, accumulator, {}, {}};
+      const bool widens = plan.widen.has_value();
+      const Format a_type = widens ? *plan.widen : problem.rows.type, b_type = widens ? *plan.widen : problem.columns.type;
+      second_route::Vector v{a_type, b_type, {}, {}, accumulator, {}, {}};
       for (std::int64_t at = k; at < std::min(end, k + unit.products_per_step); ++at) {
-        v.a.push_back(a.code(i, at));
-        v.b.push_back(b.code(j, at));
+        v.a.push_back(widens ? half_code(a_type, number(problem.rows.type, a.code(i, at))) : a.code(i, at));
+        v.b.push_back(widens ? half_code(b_type, number(problem.columns.type, b.code(j, at))) : b.code(j, at));
         const bool inside = unit.scaling != StepScaling::none;
         if (inside && (at - k) % a.k_block == 0) {
           v.scale_a.push_back(static_cast<std::uint8_t>(a.scale(i, at)));
@@ -71,6 +84,7 @@ struct Expected {
 
   float slice(const TensorCoreUnit& unit, const Matrix& a, std::int64_t i, const Matrix& b, std::int64_t j, std::int64_t begin,
               std::int64_t end) const {
+    if (plan.promotion >= Promotion::rescale_by_ratio) return rescaled(unit, a, i, b, j, begin, end);
     float acc = 0;
     std::int64_t stretch = plan.promotion_interval == 0 ? std::max<std::int64_t>(end - begin, 1) : plan.promotion_interval;
     if (mutation == GemmMutation::interval_halved && plan.promotion_interval != 0) stretch /= 2;
@@ -94,7 +108,29 @@ struct Expected {
         case Promotion::fma_scales_first: acc = fma_exact(static_cast<float>(sr * sc), t, acc); break;
         case Promotion::fma_rows_first: acc = fma_exact(static_cast<float>(t * sr), static_cast<float>(sc), acc); break;
         case Promotion::fma_cols_first: acc = fma_exact(static_cast<float>(t * sc), static_cast<float>(sr), acc); break;
+        default: break;
       }
+    }
+    return acc;
+  }
+
+  // A chain that is multiplied by S_k / S_k+1 where the scales change, rounded in double and then once to f32.
+  float rescaled(const TensorCoreUnit& unit, const Matrix& a, std::int64_t i, const Matrix& b, std::int64_t j, std::int64_t begin,
+                 std::int64_t end) const {
+    const auto scale = [&](std::int64_t k) {
+      return static_cast<double>(static_cast<float>(static_cast<double>(number32(a.scale(i, k))) * number32(b.scale(j, k))));
+    };
+    const bool ratio_first = (plan.promotion == Promotion::rescale_by_ratio) != (mutation == GemmMutation::other_rescaling);
+    float acc = 0;
+    for (std::int64_t k = begin; k < end; k += plan.promotion_interval) {
+      const std::int64_t stop = std::min(end, k + plan.promotion_interval);
+      acc = chain(unit, a, i, b, j, k, stop, acc);
+      if (stop == end)
+        acc = static_cast<float>(acc * scale(k));
+      else if (ratio_first)
+        acc = static_cast<float>(acc * static_cast<double>(static_cast<float>(scale(k) / scale(stop))));
+      else
+        acc = static_cast<float>(static_cast<double>(static_cast<float>(acc * scale(k))) / scale(stop));
     }
     return acc;
   }
@@ -136,7 +172,7 @@ struct Expected {
       const Matrix& a = problem.rows.groups[t];
       const Matrix& b = problem.columns.groups[t];
       float factor = alpha[t];
-      if (problem.setting().kind == GemmKind::fp8_per_tensor) {
+      if (problem.setting().kind == GemmKind::fp8_per_tensor && plan.scale_vectors == ScaleVectors::none) {
         factor = static_cast<float>(static_cast<double>(factor) * number32(b.scales[0]));
         factor = static_cast<float>(static_cast<double>(factor) * number32(a.scales[0]));
       }
@@ -151,8 +187,11 @@ struct Expected {
           const double c_value = beta[t] == 0 ? 0 : number(d_type, c[at]);
           const auto scaled_c = static_cast<float>(static_cast<double>(beta[t]) * c_value);
           float value = beta[t] == 0 ? 0 : scaled_c;
-          const float acc = a.depth > 0 ? merged(unit, a, i, b, j) : 0;
-          if (beta[t] == 0)
+          float acc = a.depth > 0 ? merged(unit, a, i, b, j) : 0;
+          if (plan.scale_vectors != ScaleVectors::none && a.depth > 0) acc = with_vectors(acc, a.scale(i, 0), b.scale(j, 0));
+          if (plan.epilogue != GemmEpilogue::scaled_alpha_beta)
+            value = a.depth > 0 ? in_memory(static_cast<float>(c_value), acc, factor) : static_cast<float>(c_value);
+          else if (beta[t] == 0)
             value = factor == 1 ? acc : static_cast<float>(static_cast<double>(acc) * factor + 0.0);  // -0 becomes +0
           else if (mutation == GemmMutation::epilogue_without_fma)
             value = static_cast<float>(static_cast<double>(acc) * factor) + scaled_c;
@@ -171,6 +210,33 @@ struct Expected {
     return result;
   }
 
+  float with_vectors(float acc, std::uint32_t row, std::uint32_t column) const {
+    const double r = number32(row), c = number32(column);
+    ScaleVectors order = plan.scale_vectors;
+    if (mutation == GemmMutation::other_vector_order)
+      order = order == ScaleVectors::rows_first ? ScaleVectors::cols_first : ScaleVectors::rows_first;
+    if (order == ScaleVectors::scales_first) return static_cast<float>(acc * static_cast<double>(static_cast<float>(r * c)));
+    const double first = order == ScaleVectors::rows_first ? r : c, second = order == ScaleVectors::rows_first ? c : r;
+    return static_cast<float>(static_cast<float>(acc * first) * second);
+  }
+
+  // C + acc * factor in memory.
+  float in_memory(float c, float acc, float factor) const {
+    const bool flushes = plan.epilogue == GemmEpilogue::reduce_add_ftz && mutation != GemmMutation::not_flushed;
+    const auto kept = [&](float x) {
+      return flushes && std::fpclassify(x) == FP_SUBNORMAL ? (std::signbit(x) ? -0.0f : 0.0f) : x;
+    };
+    const float addend = factor == 1 ? acc : static_cast<float>(static_cast<double>(acc) * factor + 0.0);
+    return kept(static_cast<float>(static_cast<double>(kept(c)) + kept(addend)));
+  }
+
+  // Slices [first, first + count): the largest power of two below count of them, and the rest.
+  static float tree(const std::vector<float>& values, std::size_t first, std::size_t count) {
+    if (count == 1) return values[first];
+    const std::size_t left = std::bit_floor(count - 1);
+    return static_cast<float>(static_cast<double>(tree(values, first, left)) + tree(values, first + left, count - left));
+  }
+
   float merged(const TensorCoreUnit& unit, const Matrix& a, std::int64_t i, const Matrix& b, std::int64_t j) const {
     if (plan.slices == 1) return slice(unit, a, i, b, j, 0, a.depth);
     std::vector<float> partials;
@@ -184,6 +250,11 @@ struct Expected {
       partials.push_back(kept(slice(unit, a, i, b, j, begin, end)));
     }
     if (mutation == GemmMutation::merge_reversed) std::reverse(partials.begin(), partials.end());
+    if (plan.merge == SliceMerge::tree_f32 && mutation != GemmMutation::tree_in_turn) return tree(partials, 0, partials.size());
+    if (plan.merge == SliceMerge::shape_f32) {  // the one shape of the tests: (3+((1+0)+(2+4)))
+      const auto sum = [](float x, float y) { return static_cast<float>(static_cast<double>(x) + y); };
+      return sum(partials.at(3), sum(sum(partials.at(1), partials.at(0)), sum(partials.at(2), partials.at(4))));
+    }
     float total = partials[0];
     for (std::size_t s = 1; s < partials.size(); ++s) total = kept(static_cast<float>(static_cast<double>(total) + partials[s]));
     return total;

@@ -92,7 +92,59 @@ std::vector<Case> cases() {
     all.push_back({"emulated",
                    make(GemmKind::fp8_per_tensor, layout, e4m3, e5m2, f32, 70, 70, {70}),
                    {"test", "sm90.mma.fp8", 0, Promotion::none, 1, 0, SliceMerge::none, kEpilogue}});
+    const auto line = [](const char* text) { return *find_accumulation_plan(text); };
+    for (const char* interval : {"32", "64", "128", "256"}) {
+      all.push_back({"promoted", make(GemmKind::fp8_per_tensor, layout, e4m3, e4m3, f32, 300, 290, {3, 280}),
+                     line((std::string("unit=sm90.wgmma.fp8,promote=") + interval).c_str())});
+    }
+    all.push_back({"rescaled by the ratio", make(GemmKind::fp8_block, layout, e4m3, e4m3, f32, 300, 290, {2, 300}),
+                   line("unit=sm90.wgmma.fp8,promote=128,association=rescale_by_ratio")});
+    all.push_back({"rescaled in turn, in slices", make(GemmKind::fp8_block, layout, e5m2, e4m3, f32, 400, 390, {2, 400}),
+                   line("unit=sm90.mma.fp8,promote=64,association=rescale_in_turn,slices=2x256,merge=sequential_f32")});
+    all.push_back({"a tree of seven", make(GemmKind::bf16, layout, bf16, bf16, f32, 50, 50, {50}),
+                   line("unit=sm90.wgmma.f16,slices=7x8,merge=tree_f32")});
+    all.push_back({"a shape", make(GemmKind::f16, layout, f16, f16, f32, 50, 50, {50}),
+                   line("unit=sm90.wgmma.f16,slices=5x10,merge=(3+((1+0)+(2+4)))")});
+    all.push_back({"widened to f16", make(GemmKind::fp8_per_tensor, layout, e4m3, e5m2, f32, 70, 69, {3, 68}),
+                   line("unit=sm90.mma.f16,widen=f16")});
+    all.push_back({"widened to bf16", make(GemmKind::fp8_block, layout, e4m3, e4m3, f32, 150, 140, {150}),
+                   line("unit=sm90.mma.f16,widen=bf16,promote=128,association=rows_first")});
+    for (const char* order : {"rows_first", "cols_first", "scales_first"}) {
+      all.push_back({"scales of rows and columns", make(GemmKind::fp8_per_tensor, layout, e4m3, e4m3, f32, 40, 45, {3, 0, 37}),
+                     line((std::string("unit=sm90.wgmma.fp8,scale_vectors=") + order).c_str())});
+      all.back().setting.row_and_column_scales = true;
+    }
+    all.push_back({"scales of rows and columns, split",
+                   make(GemmKind::fp8_per_tensor, layout, e4m3, e4m3, bf16, 40, 45, {37, 2}),
+                   line("unit=sm90.wgmma.fp8,promote=32,scale_vectors=rows_first"),
+                   {0.7f, 1},
+                   {0, 1.5f}});
+    all.back().setting.row_and_column_scales = true;
+    all.push_back({"added in memory",
+                   make(GemmKind::fp8_block, layout, e4m3, e4m3, f32, 140, 150, {3, 0, 140}),
+                   line("unit=sm90.wgmma.fp8,promote=128,association=scales_first,epilogue=reduce_add"),
+                   {1, 0.3f, 0.7f},
+                   {1, 1, 1}});
+    all.push_back({"added in memory, flushed",
+                   make(GemmKind::bf16, layout, bf16, bf16, f32, 20, 20, {20, 0}),
+                   line("unit=sm90.wgmma.f16,epilogue=reduce_add_ftz"),
+                   {0x1p-130f, 1},
+                   {1, 1}});
     all.push_back({"every code", make(GemmKind::bf16, layout, bf16, bf16, f32, 20, 20, {20}), kTable, {1}, {1}, false, true});
+    all.push_back({"every code, rescaled",
+                   make(GemmKind::fp8_block, layout, e5m2, e4m3, f32, 150, 150, {150}),
+                   line("unit=sm90.wgmma.fp8,promote=64,association=rescale_by_ratio"),
+                   {1},
+                   {},
+                   false,
+                   true});
+    all.push_back({"every code, widened",
+                   make(GemmKind::fp8_per_tensor, layout, e5m2, e4m3, f32, 20, 20, {20}),
+                   line("unit=sm90.mma.f16,widen=f16"),
+                   {1},
+                   {},
+                   false,
+                   true});
     all.push_back(
         {"every code", make(GemmKind::fp8_per_tensor, layout, e5m2, e5m2, bf16, 20, 20, {20}), kTable, {0}, {}, false, true});
   }
@@ -156,15 +208,17 @@ struct Ready {
     if (beta.empty()) beta.assign(s.splits.size(), 0);
     const MatrixShape shape = grouped_gemm_shape(p);
     for (std::int64_t at = 0; at < shape.rows * shape.columns; ++at)
-      c.push_back(output_number(s.d_type, random(9, 9, 9, static_cast<std::uint64_t>(at))));
+      c.push_back(output_number(s.d_type, random(9, 9, 9, static_cast<std::uint64_t>(at)),
+                                test.plan.epilogue == GemmEpilogue::reduce_add_ftz && at % 2 == 0));
     if (test.bias) {
       for (std::size_t at = 0; at < s.splits.size() * static_cast<std::size_t>(s.N); ++at)
         bias.push_back(output_number(s.d_type, random(8, 8, 8, at)));
     }
   }
 
-  // A code with a value of about 1.
-  static std::uint32_t output_number(Format type, std::uint64_t bits) {
+  // A code with a value of about 1, or an f32 about the smallest normal.
+  static std::uint32_t output_number(Format type, std::uint64_t bits, bool tiny = false) {
+    if (tiny) return static_cast<std::uint32_t>(bits & 0x81FFFFFF);
     if (type == Format::f32) return static_cast<std::uint32_t>((bits & 0x80000000) | (0x3E000000 + bits / 65536 % 0x3000000));
     return static_cast<std::uint32_t>((bits & 0x8000) | ((type == Format::bf16 ? 0x3E00u : 0x3400u) + bits / 65536 % 0x300));
   }
@@ -230,6 +284,10 @@ TEST(scalar_grouped_gemm, cases_expose_bent_rules) {
       {GemmMutation::merge_reversed, "slices merged from the last"},
       {GemmMutation::scale_of_first_block, "the scale of the first block"},
       {GemmMutation::epilogue_without_fma, "alpha and beta without FMA"},
+      {GemmMutation::other_rescaling, "the ratio of scales in the other order"},
+      {GemmMutation::tree_in_turn, "a tree added in turn"},
+      {GemmMutation::other_vector_order, "scales of rows and columns in the other order"},
+      {GemmMutation::not_flushed, "subnormals kept in memory"},
   };
   for (const auto& [mutation, what] : bent) {
     int exposed = 0;
@@ -243,6 +301,10 @@ TEST(scalar_grouped_gemm, cases_expose_bent_rules) {
       const AccumulationPlan& plan = test.plan.name.empty() ? *plan_for(key) : test.plan;
       const bool concerned = mutation == GemmMutation::merge_reversed         ? plan.slices > 1
                              : mutation == GemmMutation::epilogue_without_fma ? !test.beta.empty()
+                             : mutation == GemmMutation::other_rescaling      ? rescales(plan.promotion)
+                             : mutation == GemmMutation::tree_in_turn         ? plan.merge == SliceMerge::tree_f32
+                             : mutation == GemmMutation::other_vector_order   ? plan.scale_vectors != ScaleVectors::none
+                             : mutation == GemmMutation::not_flushed          ? plan.epilogue == GemmEpilogue::reduce_add_ftz
                                                                               : plan.promotion_interval > 0;
       if (!concerned || exposed > 0) continue;
       Ready ready(test);
@@ -252,6 +314,27 @@ TEST(scalar_grouped_gemm, cases_expose_bent_rules) {
     }
     EXPECT_GT(exposed, 0) << what;
   }
+}
+
+// 2^-9 is a subnormal of E4M3, whose exponent is -6, and a normal of f16. So the largest exponent of this step is 6 and the grid
+// 2^-19 where it is widened, 9 and 2^-16 where it is not: 2^-9 * 2^15 - 2^-9 * 2^15 + 2^-9 * 2^-9.
+TEST(scalar_grouped_gemm, widens_before_the_exponents_are_compared) {
+  Setting s = make(GemmKind::fp8_per_tensor, GemmLayout::TN, Format::e4m3, Format::e5m2, Format::f32, 1, 3, {1});
+  logical::Problem problem(s);
+  problem.fill_codes([](int which, std::int64_t, std::int64_t, std::int64_t k) -> std::uint32_t {
+    constexpr std::uint32_t kColumn[] = {0x78, 0xF8, 0x18};
+    return which == 0 ? 0x01 : kColumn[k];
+  });
+  GroupedGemmProblem& p = problem.stored();
+  p.plan = find_accumulation_plan("unit=sm90.mma.f16,widen=f16");
+  float d = 0;
+  scalar::grouped_gemm(p, &d);
+  EXPECT_EQ(d, 0x1p-18f);
+  grouped_gemm(p, &d);
+  EXPECT_EQ(d, 0x1p-18f);
+  p.plan = find_accumulation_plan("unit=sm100.tcgen05.f8f6f4");
+  scalar::grouped_gemm(p, &d);
+  EXPECT_EQ(d, 0);
 }
 
 }  // namespace

@@ -185,9 +185,11 @@ struct GemmCase {
   bool c_is_d = false;
   bool bias = false;
   std::uint64_t seed = 1;
+  const char* line = nullptr;  // the plan, in place of unit, interval, promotion, slices and merge
 };
 
 std::ostream& operator<<(std::ostream& out, const GemmCase& c) {
+  if (c.line != nullptr) out << "plan " << c.line << " ";
   out << "unit=" << c.unit << " kind=" << name_of(c.kind) << " layout=" << name_of(c.layout) << " types=" << name_of(c.first) << "x"
       << name_of(c.second) << " data=" << name_of(c.data) << " splits=";
   for (std::size_t i = 0; i < c.splits.size(); ++i) out << (i ? "+" : "") << c.splits[i];
@@ -267,7 +269,7 @@ StoredOperand stored_operand(const GemmCase& c, Format type, bool second, const 
                                                        : Recipe::block_1x128;
     const Direction direction = stored.operand.columnwise ? Direction::columnwise : Direction::rowwise;
     const std::int64_t count = scale_offsets(recipe, direction, group_rows, columns).back();
-    fill_scales(stored, c, scale_format(recipe), count + 1, random);
+    fill_scales(stored, c, scale_format(recipe), std::max(count, total_rows + columns * static_cast<std::int64_t>(group_rows.size())) + 1, random);
   }
   return stored;
 }
@@ -303,6 +305,7 @@ class Fixture {
     }
 
     plan_ = {"test", c.unit, c.interval, c.promotion, c.slices, c.slice_length, c.merge, GemmEpilogue::scaled_alpha_beta};
+    if (c.line != nullptr) plan_ = *find_accumulation_plan(c.line);
     problem_.kind = c.kind;
     problem_.layout = c.layout;
     problem_.splits = case_.splits;
@@ -315,6 +318,7 @@ class Fixture {
     problem_.scale_layout = c.scale_layout;
     problem_.d_type = c.d_type;
     problem_.plan = &plan_;
+    problem_.row_and_column_scales = plan_.scale_vectors != ScaleVectors::none;
 
     const MatrixShape shape = grouped_gemm_shape(problem_);
     elements_ = shape.rows * shape.columns;
@@ -324,6 +328,7 @@ class Fixture {
         alpha_.push_back(t % 3 == 2 ? 0.0f : 0.7f - static_cast<float>(t));
         beta_.push_back(t % 4 == 3 ? 0.0f : 1.3f * static_cast<float>(t) - 0.4f);
       }
+      if (plan_.epilogue != GemmEpilogue::scaled_alpha_beta) beta_.assign(beta_.size(), 1);
       problem_.alpha = alpha_;
       problem_.beta = beta_;
       c_ = output_values(random, elements_);
@@ -505,6 +510,65 @@ TEST_P(EveryUnit, EqualsTheScalarLayer) {
     }
   }
 }
+
+// ---- Plans that are lines -----------------------------------------------------------------------------------------
+
+struct LineCase {
+  const char* line;
+  GemmKind kind;
+};
+void PrintTo(const LineCase& c, std::ostream* out) { *out << c.line; }
+
+const LineCase kLines[] = {
+    {"unit=sm90.wgmma.fp8,promote=32", GemmKind::fp8_per_tensor},
+    {"unit=sm90.wgmma.fp8,promote=256", GemmKind::fp8_per_tensor},
+    {"unit=sm90.wgmma.fp8,promote=128,association=rescale_by_ratio", GemmKind::fp8_block},
+    {"unit=sm90.wgmma.fp8,promote=64,association=rescale_in_turn", GemmKind::fp8_block},
+    {"unit=sm90.mma.fp8,promote=128,association=rescale_by_ratio,slices=3x128,merge=tree_f32", GemmKind::fp8_block},
+    {"unit=sm90.wgmma.f16,slices=7x50,merge=tree_f32", GemmKind::bf16},
+    {"unit=sm90.wgmma.f16,slices=11x40,merge=tree_f32", GemmKind::bf16},  // slices past the end of K
+    {"unit=sm90.wgmma.f16,slices=5x61,merge=(3+((1+0)+(2+4)))", GemmKind::bf16},
+    {"unit=sm90.mma.f16,widen=f16", GemmKind::fp8_per_tensor},
+    {"unit=sm80.mma.f16,widen=bf16,promote=96", GemmKind::fp8_per_tensor},
+    {"unit=sm90.mma.f16.to_f16,widen=f16", GemmKind::fp8_per_tensor},
+    {"unit=sm90.mma.f16,widen=f16,promote=128,association=rows_first", GemmKind::fp8_block},
+    {"unit=sm90.wgmma.fp8,scale_vectors=rows_first", GemmKind::fp8_per_tensor},
+    {"unit=sm90.wgmma.fp8,promote=128,scale_vectors=cols_first", GemmKind::fp8_per_tensor},
+    {"unit=sm90.wgmma.fp8,scale_vectors=scales_first", GemmKind::fp8_per_tensor},
+    {"unit=sm90.wgmma.fp8,promote=128,association=scales_first,epilogue=reduce_add", GemmKind::fp8_block},
+    {"unit=sm90.wgmma.f16,epilogue=reduce_add_ftz", GemmKind::bf16},
+};
+
+class Lines : public testing::TestWithParam<LineCase> {};
+
+TEST_P(Lines, EqualTheScalarLayer) {
+  const bool in_memory = find_accumulation_plan(GetParam().line)->epilogue != GemmEpilogue::scaled_alpha_beta;
+  std::uint64_t number = 400;
+  for (const Data data : kEveryData) {
+    for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
+      GemmCase c;
+      c.line = GetParam().line;
+      c.kind = GetParam().kind;
+      c.first = c.second = c.kind == GemmKind::bf16 ? Format::bf16 : Format::e4m3;
+      if (c.kind != GemmKind::bf16 && number % 2 == 1) c.second = Format::e5m2;
+      c.data = data;
+      c.seed = ++number;
+      c.layout = layout;
+      c.d_type = in_memory || number % 3 == 0 ? Format::f32 : Format::bf16;
+      c.weight_block = static_cast<WeightBlock>(number / 2 % 2);
+      c.accumulate = in_memory || number % 4 == 0;
+      c.c_is_d = number % 2 == 0;
+      switch (c.layout) {
+        case GemmLayout::TN: c.splits = {2, 0, 9}; c.N = 67; c.K = 301; break;
+        case GemmLayout::NN: c.splits = {0, 5, 3}; c.N = 301; c.K = 68; break;
+        case GemmLayout::NT: c.splits = {301, 0, 4}; c.N = 10; c.K = 34; break;
+      }
+      expect_equal_layers(c);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(GroupedGemm, Lines, testing::ValuesIn(kLines));
 
 std::vector<std::string_view> gemm_units() {
   std::vector<std::string_view> names;

@@ -26,7 +26,8 @@ inline std::int64_t blocks(std::int64_t value, std::int64_t unit) { return (valu
 struct Matrix {
   std::int64_t extent = 0, depth = 0;
   std::vector<std::uint32_t> codes;
-  std::int64_t i_block = 1, k_block = 0;  // k_block 0: one scale a group
+  std::int64_t i_block = 1, k_block = 0;  // k_block 0: one scale a group, or for each i
+  bool scale_per_i = false;
   std::vector<std::uint32_t> scales;
   float amax = 1;
 
@@ -34,7 +35,7 @@ struct Matrix {
   std::uint32_t& code(std::int64_t i, std::int64_t k) { return codes[static_cast<std::size_t>(i * depth + k)]; }
   std::uint32_t code(std::int64_t i, std::int64_t k) const { return codes[static_cast<std::size_t>(i * depth + k)]; }
   std::uint32_t scale(std::int64_t i, std::int64_t k) const {
-    if (k_block == 0) return scales.at(0);
+    if (k_block == 0) return scales.at(scale_per_i ? static_cast<std::size_t>(i) : 0);
     return scales.at(static_cast<std::size_t>(i / i_block * k_blocks() + k / k_block));
   }
 };
@@ -59,6 +60,7 @@ struct Setting {
   Format d_type = Format::f32;
   std::string architecture = "sm90";
   bool split_accumulator = false;
+  bool row_and_column_scales = false;
 };
 
 inline void put(Format type, std::vector<std::uint8_t>& bytes, std::int64_t at, std::uint32_t code) {
@@ -93,7 +95,7 @@ class Problem {
         switch (setting.kind) {
           case GemmKind::bf16:
           case GemmKind::f16: break;
-          case GemmKind::fp8_per_tensor: one = 0x3F800000; break;
+          case GemmKind::fp8_per_tensor: one = 0x3F800000, matrix.scale_per_i = setting.row_and_column_scales; break;
           case GemmKind::fp8_block:
             one = 0x3F800000, matrix.k_block = 128;
             matrix.i_block = weight && setting.weight_block == WeightBlock::b128x128 ? 128 : 1;
@@ -103,6 +105,7 @@ class Problem {
         }
         matrix.scales.assign(
             static_cast<std::size_t>(std::max<std::int64_t>(1, blocks(matrix.extent, matrix.i_block) * matrix.k_blocks())), one);
+        if (matrix.scale_per_i) matrix.scales.resize(static_cast<std::size_t>(matrix.extent));
         operand->groups.push_back(matrix);
       }
     }
@@ -148,6 +151,7 @@ class Problem {
     problem.d_type = setting_.d_type;
     problem.architecture = setting_.architecture;
     problem.split_accumulator = setting_.split_accumulator;
+    problem.row_and_column_scales = setting_.row_and_column_scales;
     const bool nt = setting_.layout == GemmLayout::NT, nn = setting_.layout == GemmLayout::NN;
     store(rows, nt);
     store(columns, nt || nn);
@@ -206,7 +210,10 @@ class Problem {
     switch (setting_.kind) {
       case GemmKind::bf16:
       case GemmKind::f16: return 0;
-      case GemmKind::fp8_per_tensor: put(Format::f32, operand.scales, base, m.scales.at(0)); return 1;
+      case GemmKind::fp8_per_tensor:
+        for (std::int64_t i = 0; i < (m.scale_per_i ? m.extent : 1); ++i)
+          put(Format::f32, operand.scales, base + i, m.scale(i, 0));
+        return m.scale_per_i ? m.extent : 1;
       case GemmKind::fp8_block:
         if (m.i_block == 1) {
           const std::int64_t pitch = up(m.extent, 4);

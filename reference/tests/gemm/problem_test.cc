@@ -203,15 +203,15 @@ const Fault kFaults[] = {
     {"plan.merge", kBf16, [](auto& p) { p.plan = &kBroken[1]; }},
     {"plan.slices", kBf16, [](auto& p) { p.plan = &kBroken[2]; }},
     {"plan.slices", kBf16, [](auto& p) { p.plan = &kBroken[3]; }},
-    {"plan.slice_length", kBf16, [](auto& p) { p.plan = &kBroken[4]; }},
-    {"plan.promotion_interval", kBf16, [](auto& p) { p.plan = &kBroken[5]; }},
-    {"plan.promotion", kBf16, [](auto& p) { p.plan = &kBroken[6]; }},
+    {"plan.slices", kBf16, [](auto& p) { p.plan = &kBroken[4]; }},
+    {"plan.promote", kBf16, [](auto& p) { p.plan = &kBroken[5]; }},
+    {"plan.association", kBf16, [](auto& p) { p.plan = &kBroken[6]; }},
     {"x.type", kBf16, [](auto& p) { p.plan = &kBroken[7]; }},
     {"plan.unit", kTensor, [](auto& p) { p.plan = &kBroken[8]; }},
-    {"plan.promotion", kBlock, [](auto& p) { p.plan = find_accumulation_plan("cublaslt.sm90.fp8_tensor.split"); }},
-    {"plan.promotion_interval", kBlock, [](auto& p) { p.plan = &kBroken[9]; }},
-    {"plan.promotion_interval", kMx, [](auto& p) { p.plan = &kBroken[10]; }},
-    {"plan.promotion_interval", kBf16, [](auto& p) { p.plan = &kBroken[11]; }},
+    {"plan.association", kBlock, [](auto& p) { p.plan = find_accumulation_plan("cublaslt.sm90.fp8_tensor.split"); }},
+    {"plan.promote", kBlock, [](auto& p) { p.plan = &kBroken[9]; }},
+    {"plan.promote", kMx, [](auto& p) { p.plan = &kBroken[10]; }},
+    {"plan.promote", kBf16, [](auto& p) { p.plan = &kBroken[11]; }},
 };
 
 class BadProblem : public testing::TestWithParam<Fault> {};
