@@ -212,14 +212,14 @@ class Pages:
             self.faults.append(f"{UNITS}: the table of units cannot be read here")
         for unit in sorted(units ^ written):
             self.faults.append("reference/spec/tensor-core.md and " + UNITS + " disagree on " + " ".join(unit))
-        plans = set(re.findall(r'(?:chain|promoted)\("(\S+?)"', self.code[PLANS]))
+        plans = set(re.findall(r'\{"(\S+?)",\s*"unit=', self.code[PLANS]))
         page = self.pages["reference/spec/plans.md"]
-        if len(plans) < 20:
+        if len(plans) < 40:
             self.faults.append(f"{PLANS}: the plans cannot be read here")
         for plan in sorted(plans):
             if f"`{plan}`" not in page:
                 self.faults.append(f"reference/spec/plans.md lacks the plan {plan}")
-        for plan in sorted(set(re.findall(r"`((?:cublaslt|sm\d+)\.\S+?\.\S+?)`", page)) - plans):
+        for plan in sorted(set(re.findall(r"`((?:cublaslt|torch|triton|sglang|vllm|deepgemm|fbgemm|sm\d+)\.\S+?\.\S+?)`", page)) - plans):
             if not any(plan == unit[0] for unit in units):
                 self.faults.append(f"reference/spec/plans.md has {plan}, which is neither a plan nor a unit")
 

@@ -1,4 +1,4 @@
-// The plans that are known, and the keys under which they were found (spec plans-2.1, plans-2.2).
+// The plans that are known, as lines (spec plans-1.5), and the keys under which they were found (spec plans-2.1, plans-2.2).
 
 #include "reference/gemm/plan.h"
 
@@ -10,6 +10,26 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kMeasured = "measured: cuBLASLt 13.4 to 13.10 on an H200 predicted in every element";
+// Other libraries, through their own operators (spec plans-2.3).
+constexpr std::string_view kTorchTensor =
+    "measured on H100: PyTorch 2.11, 5.6 million elements of grouped products, 2.1 million of dense ones";
+constexpr std::string_view kTorchBlock = "measured on H200 and H100: PyTorch 2.11, 118 million elements";
+constexpr std::string_view kTriton = "measured on H200 and H100: block GEMM after DeepSeek-V3, 59 million elements";
+constexpr std::string_view kSglangBlock =
+    "measured on H200 and H100: sglang-kernel 0.4.6, two operators, 1.4 million elements each";
+constexpr std::string_view kVllmBlock = "measured on H200 and H100: vllm 0.26.0, 0.9 million elements";
+constexpr std::string_view kRowThenColumn = "measured on H200 and H100: FBGEMM GenAI 1.6.0, 1.6 million elements";
+constexpr std::string_view kColumnThenRow =
+    "measured on H200 and H100: sglang-kernel 0.4.6 and vllm 0.26.0, 3.1 million elements";
+constexpr std::string_view kDeepGemm =
+    "measured on H200 and H100: contiguous 0.6 million elements in each of three versions, masked 0.2, K-grouped 0.5";
+constexpr std::string_view kDeepGemmC =
+    "measured on H200 and H100: D = RN(C + acc), no difference; that subnormals are flushed is documented, not measured";
+constexpr std::string_view kFbgemmBlock = "measured on H200 and H100: FBGEMM GenAI 1.6.0, 1.4 million elements";
+constexpr std::string_view kBf16 = "measured on H200 and H100: FBGEMM GenAI 1.6.0 and DeepGEMM, 2.6 million elements";
+constexpr std::string_view kRescaled = "unmeasured: read in FBGEMM's Triton matmul_fp8_block; its division may be approximate";
+constexpr std::string_view kSwapped = "unmeasured: read in vLLM's fused_moe with swapped operands";
+constexpr std::string_view kFewRows = "unmeasured: Triton leaves wgmma below 64 rows and widens FP8 to f16 (triton#3479)";
 constexpr std::string_view kEmulated = "unmeasured: one chain of the unit's steps over K (reference/spec/plans.md)";
 constexpr std::string_view kEmulatedFp8 = "unmeasured: one chain of the unit's steps over K, as with fast accumulation on Hopper";
 
@@ -44,6 +64,26 @@ constexpr NamedPlan kNamed[] = {
 
     {"sm80.bf16.chain",        "unit=sm80.mma.f16", kEmulated},
     {"sm80.f16.chain",         "unit=sm80.mma.f16", kEmulated},
+
+    {"torch.sm90.fp8_tensor.fast",          "unit=sm90.wgmma.fp8", kTorchTensor},
+    {"torch.sm90.fp8_tensor.split",         "unit=sm90.wgmma.fp8,promote=128", kTorchTensor},
+    {"torch.sm90.fp8_block.scales_first",   "unit=sm90.wgmma.fp8,promote=128,association=scales_first", kTorchBlock},
+    {"torch.sm90.fp8_block.rows_first",     "unit=sm90.wgmma.fp8,promote=128,association=rows_first", kTorchBlock},
+    {"triton.sm90.fp8_block.rows_first",    "unit=sm90.wgmma.fp8,promote=128,association=rows_first", kTriton},
+    {"triton.sm90.fp8_tensor.few_rows",     "unit=sm90.mma.f16,widen=f16", kFewRows},
+    {"sglang.sm90.fp8_block.scales_first",  "unit=sm90.wgmma.fp8,promote=128,association=scales_first", kSglangBlock},
+    {"sglang.sm90.fp8_rowwise.fast",        "unit=sm90.wgmma.fp8,scale_vectors=cols_first", kColumnThenRow},
+    {"vllm.sm90.fp8_block.scales_first",    "unit=sm90.wgmma.fp8,promote=128,association=scales_first", kVllmBlock},
+    {"vllm.sm90.fp8_block.cols_first",      "unit=sm90.wgmma.fp8,promote=128,association=cols_first", kSwapped},
+    {"vllm.sm90.fp8_rowwise.fast",          "unit=sm90.wgmma.fp8,scale_vectors=cols_first", kColumnThenRow},
+    {"deepgemm.sm90.fp8_block.scales_first", "unit=sm90.wgmma.fp8,promote=128,association=scales_first", kDeepGemm},
+    {"deepgemm.sm90.fp8_block.accumulate",  "unit=sm90.wgmma.fp8,promote=128,association=scales_first,epilogue=reduce_add_ftz", kDeepGemmC},
+    {"deepgemm.sm90.bf16",                  "unit=sm90.wgmma.f16", kBf16},
+    {"fbgemm.sm90.fp8_block.scales_first",  "unit=sm90.wgmma.fp8,promote=128,association=scales_first", kFbgemmBlock},
+    {"fbgemm.sm90.fp8_block.rescaled",      "unit=sm90.wgmma.fp8,promote=128,association=rescale_by_ratio", kRescaled},
+    {"fbgemm.sm90.fp8_rowwise.fast",        "unit=sm90.wgmma.fp8,scale_vectors=rows_first", kRowThenColumn},
+    {"fbgemm.sm90.fp8_rowwise.split",       "unit=sm90.wgmma.fp8,promote=128,scale_vectors=rows_first", kRowThenColumn},
+    {"fbgemm.sm90.bf16",                    "unit=sm90.wgmma.f16", kBf16},
 };
 // clang-format on
 
@@ -90,6 +130,16 @@ constexpr PlanKey measured_block(WeightBlock weight_block) {
 }
 constexpr PlanKey assumed(std::string_view architecture, GemmKind kind) { return {.architecture = architecture, .kind = kind}; }
 
+constexpr PlanKey row_and_column(bool split_accumulator) {
+  PlanKey key;
+  key.library = "fbgemm";
+  key.architecture = "sm90";
+  key.kind = GemmKind::fp8_per_tensor;
+  key.split_accumulator = split_accumulator;
+  key.row_and_column_scales = true;
+  return key;
+}
+
 struct KeyRow {
   PlanKey key;
   std::string_view plan;
@@ -103,6 +153,9 @@ constexpr KeyRow kKeys[] = {
     {measured_tensor(true), "cublaslt.sm90.fp8_tensor.split"},
     {measured_block(WeightBlock::b128x128), "cublaslt.sm90.fp8_block.scales_first"},
     {measured_block(WeightBlock::b1x128), "cublaslt.sm90.fp8_block.rows_first"},
+
+    {row_and_column(false), "fbgemm.sm90.fp8_rowwise.fast"},
+    {row_and_column(true), "fbgemm.sm90.fp8_rowwise.split"},
 
     {assumed("sm100", GemmKind::bf16), "sm100.bf16.chain"},
     {assumed("sm100", GemmKind::f16), "sm100.f16.chain"},

@@ -92,7 +92,7 @@ struct AccumulationPlan {
   std::int64_t slice_length;  // products; 0 with one slice
   SliceMerge merge;
   GemmEpilogue epilogue;
-  std::optional<Format> widen = {};  // f16, bf16: FP8 elements are converted to it, exactly, before the unit
+  std::optional<Format> widen = {};  // f16, bf16 (spec plans-1.7): FP8 elements are converted to it, exactly, before the unit
   ScaleVectors scale_vectors = ScaleVectors::none;
   std::string_view merge_shape = {};  // shape_f32: "((0+1)+(2+3))", each slice once
 };
