@@ -157,10 +157,14 @@ typedef struct assay_device_info {
 typedef struct assay_numerics {
   size_t struct_size;
   char unit[64];           /* row of the tensor-core table: "sm90.wgmma.fp8". A sum of at most one step's products is one step */
-  char plan[96];           /* name of an accumulation plan: `assay list --plans` */
+  char plan[96];           /* name of an accumulation plan: `assay list --plans`; or its line, where that fits */
   int32_t keeps_zero_sign; /* 1: an exact -0 keeps its sign; 0: it becomes +0; -1: either */
   int32_t deterministic;   /* 1: the same call gives the same bits */
   int32_t batch_invariant; /* 1: a group's bits do not depend on the other groups */
+  int32_t unused;
+  /* The plan as a line: "unit=sm90.wgmma.fp8,promote=128,association=rows_first". Any plan can be stated so, also one that no
+   * table has. `plan` may be empty then, or give the same plan. */
+  char plan_line[512];
 } assay_numerics;
 
 typedef struct assay_algorithm {

@@ -2,6 +2,7 @@
 
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/host_backend.h"
+#include "conformance/backends/stated_plan.h"
 #include "conformance/ops/answer.h"
 #include "reference/types/error.h"
 
@@ -34,7 +35,7 @@ void state_reference(const assay_call& call, assay_numerics& numerics) {
   const Request request = Request::of(call);
   const Numerics stated = numerics_of(request);
   std::snprintf(numerics.unit, sizeof numerics.unit, "%s", stated.unit.c_str());
-  std::snprintf(numerics.plan, sizeof numerics.plan, "%s", stated.plan.c_str());
+  put_plan(numerics, stated.plan);
   numerics.keeps_zero_sign = request.text_or("zero_sign", "kept") == "positive" ? 0 : 1;
   numerics.deterministic = 1;
   numerics.batch_invariant = 1;

@@ -186,6 +186,12 @@ CaseLine with(const CaseLine& line, std::string_view given_key, std::string_view
 std::string name_of(const CaseLine& line) {
   std::string name = line.op;
   const OpSchema& op = schema_of(line.op);
+  if (line.op == "grouped_gemm") {  // apart from the products that a backend computes in its own way, which levels require
+    if (line.has("plan"))
+      name += "/plan";
+    else if (line.text("scaling") == "per_row_column")
+      name += "/per_row_column";
+  }
   for (const std::string_view key : {"recipe", "kind", "algorithm", "layout", "x_type", "otype", "dy_type", "d_type"}) {
     if (find_key(op, key) == nullptr || !line.has(key)) continue;
     if (line.op == "grouped_gemm" &&

@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "conformance/cases/case_schema.h"
+#include "conformance/cases/former_words.h"
 #include "conformance/cases/rule_choice.h"
 #include "conformance/cases/scenario.h"
+#include "reference/gemm/any_order.h"
+#include "reference/gemm/plan.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -165,6 +168,45 @@ void require_product_data(const CaseLine& line) {
   }
 }
 
+// The plan that the case asks for computes its product.
+void require_plan(const CaseLine& line) {
+  const bool vectors = line.text("scaling") == "per_row_column";
+  if (!line.has("plan")) {
+    require(!vectors || line.text("arch") == "sm90", "arch", line.text("arch"), "sm90, or a plan, with scaling=per_row_column");
+    return;
+  }
+  const AccumulationPlan& plan = *find_accumulation_plan(line.text("plan"));
+  const TensorCoreUnit& unit = *find_tensor_core_unit(plan.unit);
+  const GemmKind kind = *gemm_kind_named(former_value(line.op, "kind", line.text("kind")));
+  require_serves(plan, unit, kind, vectors);
+  const std::string layout = line.text("layout");
+  const auto type_of = [&](const char* key) {
+    return kind == GemmKind::bf16    ? Format::bf16
+           : kind == GemmKind::f16   ? Format::f16
+           : kind == GemmKind::nvfp4 ? Format::e2m1
+                                     : *format_named(line.text(key));
+  };
+  const bool fits = plan.widen || takes(unit, kind, type_of(layout == "TN" ? "x_type" : "dy_type"),
+                                        type_of(layout == "NT" ? "x_type" : "w_type"));
+  require(fits, "plan", line.text("plan"), "a plan whose unit " + std::string(unit.name) + " takes the types of the operands");
+  if (plan.slices > 1) {
+    const std::vector<std::int64_t> splits = line.splits();
+    const std::int64_t depth = layout == "TN"   ? line.integer("K")
+                               : layout == "NN" ? line.integer("N")
+                               : splits.empty() ? 0
+                                                : *std::max_element(splits.begin(), splits.end());
+    require(depth <= 0 || (depth - 1) / plan.slice_length < plan.slices, "plan", line.text("plan"),
+            "slices that cover a contraction of " + show(depth));
+  }
+  if (plan.epilogue != GemmEpilogue::scaled_alpha_beta) {
+    require(line.text("d_type") == "f32", "d_type", line.text("d_type"), "f32 with a plan that adds in memory");
+    require(line.text("beta") == "1", "beta", line.text("beta"), "1 with a plan that adds in memory");
+    require(line.integer("bias") == 0, "bias", "1", "0 with a plan that adds in memory");
+  }
+  require(line.text("data") != "unit_probes", "data", "unit_probes",
+          "another pattern with a plan: probes show the backend's own unit");
+}
+
 void require_nvfp4_product(const CaseLine& line) {
   require(line.integer("K") % 16 == 0, "K", line.text("K"), "a multiple of 16 with kind=nvfp4");
   require(line.integer("N") % 16 == 0, "N", line.text("N"), "a multiple of 16 with kind=nvfp4");
@@ -199,6 +241,7 @@ void require_consistent(const CaseLine& line) {
   if (line.op == "grouped_gemm") {
     require_factors(line);
     require_product_data(line);
+    require_plan(line);
     if (line.text("kind") == "nvfp4") require_nvfp4_product(line);
   }
   if (case_knows(line, "scales") && line.has("scales") && line.text("scales") == "negative") {

@@ -104,6 +104,8 @@ std::vector<OpSchema> make_schema() {
      {"w_type", choice, "e4m3", "e4m3 e5m2", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of w"},
      {"dy_type", choice, "e4m3", "e4m3 e5m2", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of dy"},
      {"weight_block", choice, "128x128", "1x128 128x128", "kind=fp8_block", "how w is scaled (TN and NN)"},
+     {"scaling", choice, "per_group", "per_group per_row_column", "kind=fp8_per_tensor",
+      "one scale for each operand of a group, or one for each row and each column of D"},
      {"split_accumulator", integer, "0; kind=fp8_block: 1", "0 1", "", "1: sums are promoted to f32 every 128 of k"},
      {"d_type", choice, "bf16", "f32 bf16 f16", "", "type of D"},
      {"scale_layout", choice, "compact; kind=mxfp8: swizzled; kind=nvfp4: swizzled", "compact swizzled",
@@ -112,6 +114,7 @@ std::vector<OpSchema> make_schema() {
      {"beta", reals, "0", "", "", "one value, or one a group (sm100); C is given when one is not 0"},
      {"bias", integer, "0", "0 1", "layout=TN", "1: a row of bias a group is added to the rounded product"},
      {"arch", choice, "sm90; kind=mxfp8: sm100; kind=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"},
+     {"plan", plan, "none", "", "", "accumulation plan to be followed; without it the backend follows its own"},
      {"splits", splits, "required", "", "", "rows of each group"},
      {"N", integer, "required", "", "", "rows of each w"},
      {"K", integer, "required", "", "", "columns of x and of each w"},
@@ -340,6 +343,7 @@ std::string value_text(const KeySchema& key) {
     case dims: return "ROWS,... | COUNTxROWS | one(G,ROWS,g) | zipf(G,ROWS,SEED)";
     case outputs: return "STRIDE:TYPE[:inclusive][:absent],...";
     case replay: return "COUNT:WHAT,...";
+    case plan: return "NAME | unit=UNIT,FIELD=VALUE,...";
     case steps: return "STEP,.../STEP,... of " + std::string(key.allowed);
   }
   return "";

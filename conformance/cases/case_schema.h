@@ -20,6 +20,7 @@ enum class ValueKind {
   replay,   // COUNT:WHAT,WHAT
   preset,   // name of a scale rule: `assay list --presets`
   block,    // ROWSxCOLUMNS, each a number or "all"; or "usual"
+  plan,     // name or line of an accumulation plan
   steps,    // words of `allowed`, commas between calls and slashes between graphs
 };
 

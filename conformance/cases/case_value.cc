@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "conformance/cases/case_line.h"
+#include "reference/gemm/plan.h"
 #include "reference/rules/scale_rule.h"
 #include "reference/types/error.h"
 
@@ -142,6 +143,11 @@ std::string canonical_value(const KeySchema& key, std::string_view text) {
     case ValueKind::replay: return canonical_replay(key.key, text);
     case ValueKind::preset: return std::string(text);  // looked up with the other keys: rule_choice.h
     case ValueKind::block: return text == "usual" ? std::string(text) : to_text(parse_block_shape(key.key, text));
+    case ValueKind::plan: {
+      const AccumulationPlan* plan = find_accumulation_plan(text);
+      require(plan != nullptr, key.key, text, "the name or the line of an accumulation plan (assay list --plans)");
+      return std::string(plan->name);
+    }
     case ValueKind::steps: return canonical_steps(key.key, text, key.allowed);
   }
   throw InvalidArgument("kind", show(static_cast<int>(key.kind)), "a kind of value");

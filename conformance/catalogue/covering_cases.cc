@@ -191,6 +191,12 @@ void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<C
   gemm("kind=bf16", shapes, {}, 7000);
   gemm("kind=f16", shapes, {}, 7200);
   gemm("kind=fp8_per_tensor", shapes, {x, w, dy, {"", "split_accumulator=1"}, f32_scales}, 7400);
+  if (round == 0) {
+    append(lines, covering_lines("grouped_gemm kind=fp8_per_tensor scaling=per_row_column",
+                                 {shapes, {"data=uniform", "data=every_special", "data=full_exponent", "data=clustered"}, kLayout, kOutput,
+                                  kFactors, kBias, kExtra, x, w, dy, {"", "split_accumulator=1"},
+                                  {"scales=plain", "scales=specials", "scales=edge", "scales=two_roundings"}}, seed + 7500, limits));
+  }
   gemm("kind=fp8_block", shapes, {x, dy, {"", "weight_block=1x128"}, f32_scales}, 7600);
   gemm("kind=mxfp8", shapes16, {x, w, dy, compact, block_scales}, 7800);
   gemm("kind=nvfp4", shapes16, {compact, block_scales}, 8000);

@@ -63,6 +63,8 @@ void GroupedGemmMaker::set_attributes() {
   attributes["N"] = product.N;
   attributes["K"] = product.K;
   if (kind == "fp8_block" && layout != "NT") attributes["weight_block"] = line.text("weight_block");
+  if (line.text("scaling") != "per_group") attributes["scaling"] = line.text("scaling");
+  if (line.has("plan")) attributes["plan"] = line.text("plan");
   if (kind == "mxfp8" || kind == "nvfp4") attributes["scale_layout"] = line.text("scale_layout");
   set_text_attribute(line, "d_type", result);
   attributes["arch"] = line.text("arch");
@@ -152,6 +154,7 @@ void GroupedGemmMaker::add(const std::string& name, std::int64_t columns, bool w
   each.splits = weights ? std::vector<std::int64_t>(static_cast<std::size_t>(groups), product.N) : product.splits;
   each.columns = columns;
   each.total_rows = weights ? groups * product.N : product.rows;
+  if (line.text("scaling") == "per_row_column") each.scales_of_rows = contract_rows ? groups * columns : each.total_rows;
   each.pattern.contract_rows = contract_rows;
   each.pattern.role = role;
   each.scale.opposed_low = role == Role::second;

@@ -35,6 +35,10 @@ void add_operand(Case& result, const OperandRequest& operand) {
   ScaleRequest scale = operand.scale;
   scale.tensor = prefix + "scale_inv";
   result.in[prefix + "data"] = std::move(data);
+  if (operand.scales_of_rows >= 0) {
+    result.in[prefix + "scale_inv"] = group_floats(scale, static_cast<std::size_t>(operand.scales_of_rows));
+    return;
+  }
   result.in[prefix + "scale_inv"] =
       block_scales_tensor(scale, operand.recipe, operand.columnwise ? Direction::columnwise : Direction::rowwise, operand.splits,
                           operand.columns, true, operand.scale_layout);

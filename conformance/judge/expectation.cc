@@ -7,12 +7,14 @@
 #include <cstring>
 #include <limits>
 
+#include "conformance/backends/stated_plan.h"
 #include "conformance/diagnose/unit_behaviour.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/compare/outside_bounds.h"
 #include "conformance/judge/expectation_request.h"
 #include "conformance/judge/statement.h"
 #include "conformance/judge/trial.h"
+#include "reference/gemm/plan.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
 #include "reference/types/error.h"
@@ -81,6 +83,12 @@ std::string text_attribute(const Case& problem, const char* name) {
   const auto found = problem.attributes.find(name);
   const auto* text = found == problem.attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
   return text == nullptr ? "" : *text;
+}
+
+// Whether both names or lines are of plans that compute the same.
+bool is_one_plan(const std::string& one, const std::string& other) {
+  const AccumulationPlan *first = find_accumulation_plan(one), *second = find_accumulation_plan(other);
+  return first != nullptr && second != nullptr && plan_line(*first) == plan_line(*second);
 }
 
 // A matrix must have the extents of the schema, so that a transposed one is refused; a flat tensor only its size.
@@ -160,7 +168,12 @@ bool Expectation::choose_basis(const Case* fixture, const std::vector<OutputSpec
                                const JudgeOptions& options) {
   const bool wanted = std::any_of(specs.begin(), specs.end(), [&](const OutputSpec& spec) { return spec.name == product_; });
   if (product_.empty() || !wanted) return fixture != nullptr;
-  const std::string plan = stated.plan;
+  const std::string required = fixture == nullptr ? text_attribute(problem_, "plan") : "";  // by the case itself
+  const std::string plan = plan_of(stated).empty() ? required : plan_of(stated);
+  if (!required.empty() && !is_one_plan(plan, required)) {
+    statement_fault_ = fmt::format("the case asks for the plan '{}', the backend states '{}'", required, plan);
+    return false;
+  }
   Numerics known;  // the fixture's, or the architecture's
   try {
     known = numerics_of(request_of(problem_, attributes_));
@@ -184,7 +197,7 @@ bool Expectation::choose_basis(const Case* fixture, const std::vector<OutputSpec
     }
     return false;
   }
-  if (fixture != nullptr && plan == known.plan) return true;
+  if (fixture != nullptr && is_one_plan(plan, known.plan)) return true;
   attributes_["plan"] = plan;
   try {
     numerics_of(request_of(problem_, attributes_));

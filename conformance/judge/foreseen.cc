@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "conformance/backends/stated_plan.h"
 #include "conformance/judge/judge_parts.h"
 
 namespace assay::conformance {
 
 std::string key_of(const assay_numerics& stated) {
-  return fmt::format("{}|{}|{}", stated.plan, stated.unit, stated.keeps_zero_sign);
+  return fmt::format("{}|{}|{}", plan_of(stated), stated.unit, stated.keeps_zero_sign);
 }
 
 Foreseen::Foreseen(std::vector<Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated)

@@ -1,4 +1,5 @@
 #include "conformance/judge/judge_parts.h"
+#include "conformance/backends/stated_plan.h"
 #include "conformance/judge/statement.h"
 
 #include <fmt/format.h>
@@ -153,7 +154,7 @@ Opening open_case(Trial& trial, const JudgeOptions& options) {
     opening.judgement.findings.push_back(finding_of("statement", statement));
     return settled(std::move(opening.judgement));
   }
-  opening.judgement.plan = opening.stated.plan;
+  opening.judgement.plan = plan_of(opening.stated);
   opening.judgement.unit = opening.stated.unit;
   return opening;
 }

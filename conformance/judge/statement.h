@@ -11,7 +11,7 @@ namespace assay::conformance {
 // in the tables, a plan of another unit than the stated one. Names field and value; empty when nothing is wrong.
 std::string fault_in_statement(const assay_numerics& stated);
 
-// The row of the tensor-core table that is stated, by itself or with the plan; empty: none.
+// The row of the tensor-core table that is stated, by itself or with the plan; empty: none. Of a statement without a fault.
 std::string unit_of(const assay_numerics& stated);
 
 }  // namespace assay::conformance

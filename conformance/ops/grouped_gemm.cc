@@ -76,6 +76,8 @@ GemmOperand operand_of(const Request& request, const std::string& name, bool qua
 
 void check_scales(const Request& request, const std::string& name, const GemmOperand& operand, GemmKind kind,
                   const GroupedGemmProblem& problem, std::span<const std::int64_t> group_rows, std::int64_t width, bool weight) {
+  // Scales of rows and columns: one for each row of the operand as the contraction sees it.
+  const bool vectors = problem.row_and_column_scales;
   if (operand.scale_inv == nullptr) return;
   Recipe recipe = Recipe::tensor_current;
   if (kind == GemmKind::mxfp8) recipe = Recipe::mxfp8;
@@ -84,6 +86,10 @@ void check_scales(const Request& request, const std::string& name, const GemmOpe
     recipe = weight && problem.weight_block == WeightBlock::b128x128 ? Recipe::block_128x128 : Recipe::block_1x128;
   }
   std::int64_t wanted = static_cast<std::int64_t>(group_rows.size());
+  if (vectors) {
+    const bool along_rows = problem.layout == GemmLayout::NT || (weight && problem.layout == GemmLayout::NN);
+    wanted = along_rows ? checked_product(wanted, width, "in/" + name, width) : weight ? wanted * problem.N : problem.rows;
+  }
   if (kind != GemmKind::fp8_per_tensor) {
     const QuantizeProblem shape_only{
         .config = {.recipe = recipe,
@@ -133,6 +139,10 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
   problem.scale_layout = scale_layout_of(request);
   problem.split_accumulator = request.flag("split_accumulator");
   problem.d_type = request.format_or("dtype_d", Format::f32);
+  const std::string scaling = request.text_or("scaling", "per_group");
+  if (scaling != "per_group" && scaling != "per_row_column")
+    throw InvalidArgument("attribute scaling", "'" + scaling + "'", "per_group or per_row_column");
+  problem.row_and_column_scales = scaling == "per_row_column";
   parsed.alpha = scalars(request, "alpha", 1, groups);
   parsed.beta = scalars(request, "beta", 0, groups);
   problem.alpha = parsed.alpha;

@@ -233,7 +233,13 @@ List operand(const std::string& name, const std::string& layout, const std::stri
       data("e4m3|e5m2", "mxfp8", rows + "," + width);
       data("e4m3|e5m2", "tensor|block", rows + "*" + width);
     }
-    list.push_back({.name = prefix + "scale_inv", .type = "f32", .shape = "G", .when = both("kind=tensor", given)});
+    list.push_back({.name = prefix + "scale_inv", .type = "f32", .shape = "G", .when = both("kind=tensor scaling!=per_row_column", given)});
+    // A scale for each row of the operand as the contraction sees it.
+    const std::string vectors = both("kind=tensor scaling=per_row_column", "in/" + prefix + "data");
+    const char* const straight = name == "dy" ? "layout=NN" : "layout=TN";
+    const char* const across = weight ? "layout=NN" : "layout=NT";
+    list.push_back({.name = prefix + "scale_inv", .type = "f32", .shape = rows, .when = both(vectors, straight)});
+    list.push_back({.name = prefix + "scale_inv", .type = "f32", .shape = "G*" + width, .when = both(vectors, across)});
     const auto scales = [&](const char* recipe, const std::string& kind) {
       const BlockScales& of = block_scales(recipe, rowwise);
       list.push_back(weight ? scales_of_weights(prefix + "scale_inv", of, both(kind, given)) : scales_of_rows(prefix + "scale_inv", of, width, both(kind, given), false));
@@ -254,7 +260,7 @@ List operand(const std::string& name, const std::string& layout, const std::stri
 
 OpTensors grouped_gemm() {
   OpTensors op{"grouped_gemm",
-               {"kind", "layout", "N", "K", "weight_block", "scale_layout", "split_accumulator", "dtype_d", "alpha", "beta", "bias", "arch", "plan"},
+               {"kind", "layout", "N", "K", "weight_block", "scale_layout", "split_accumulator", "dtype_d", "alpha", "beta", "bias", "arch", "plan", "scaling"},
                {kSplits}, {}};
   append(op.in, operand("x", "layout!=NN", "R", "K"));
   append(op.in, operand("dy", "layout!=TN", "R", "N"));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "conformance/ops/answer.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/version.h"
@@ -15,6 +16,7 @@
 #include "golden/io/contained_reader.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/writer.h"
+#include "reference/gemm/plan.h"
 #include "reference/support/parallel.h"
 #include "reference/types/error.h"
 
@@ -48,12 +50,14 @@ void tell_left_out(const std::string& file, const golden::LeftOut& left_out) {
 
 Action add_compute(CLI::App& verb) {
   struct Options {
-    std::string in, out;
+    std::string in, out, plan;
     bool quiet = false;
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("IN.h5", options->in, "Fixture whose cases have inputs; outputs that are there are replaced")->required();
   verb.add_option("-o,--output", options->out, "Fixture to write: the same cases with every expected output")->required();
+  verb.add_option("--plan", options->plan,
+                  "Accumulation plan of every product, by name or as a line (assay list --plans), in place of the case's own");
   add_table_options(verb);
   verb.add_flag("--quiet", options->quiet, "No progress");
   verb.footer(
@@ -61,6 +65,10 @@ Action add_compute(CLI::App& verb) {
       "than 1 MiB are stored uncompressed. What the input file holds beside cases is named and not kept. Each op's attributes\n"
       "and tensors: assay list --schema.");
   return [options] {
+    if (!options->plan.empty()) {
+      const AccumulationPlan* plan = find_accumulation_plan(options->plan);
+      require(plan != nullptr, "--plan", options->plan, "the name or the line of an accumulation plan (assay list --plans)");
+    }
     golden::check_replaceable(options->out);
     golden::LeftOut left_out;
     golden::Fixture fixture = golden::read_fixture_contained(options->in, {}, &left_out);
@@ -75,6 +83,7 @@ Action add_compute(CLI::App& verb) {
       for (std::int64_t i = begin; i < end && !interrupted(); ++i) {
         Case& each = fixture.cases[static_cast<std::size_t>(i)];
         try {
+          if (!options->plan.empty() && !product_output(each.op).empty()) each.attributes["plan"] = options->plan;
           require_room(each);
           fill_outputs(each);
         } catch (const InvalidArgument& error) {

@@ -63,7 +63,8 @@ void list_units(const std::vector<std::string>& files) {
 }
 
 void list_plans() {
-  for (const AccumulationPlan& plan : accumulation_plans()) say("{}\n  {}\n", plan.name, plan.unit);
+  for (const AccumulationPlan& plan : accumulation_plans())
+    say("{}\n  {}\n  {}\n", plan.name, plan_line(plan), in_table(evidence_of(plan), 2));
 }
 
 nlohmann::json preset_json(const ScaleRule& rule) {
@@ -210,7 +211,7 @@ Action add_list(CLI::App& verb) {
   CLI::Option* schema = verb.add_flag("--schema", options->schema,
                                       "Every op: its tensors with types, shapes and what is compared; the keys of case lines");
   verb.add_option("--op", options->op, "With --schema: one op")->needs(schema);
-  verb.add_flag("--plans", options->plans, "The accumulation plans that are known");
+  verb.add_flag("--plans", options->plans, "The accumulation plans that have names, each as a line and how it is known");
   verb.add_flag(
       "--units", options->units,
       "The rows of the tensor-core table, and how each is known; WORDS are files of further rows, as --units of other verbs");

@@ -71,6 +71,7 @@ std::string check_answer(assay_device_info& info) {
 
 std::string check_answer(assay_numerics& stated) {
   return first_of({check_text("numerics()", "unit", stated.unit), check_text("numerics()", "plan", stated.plan),
+                   check_text("numerics()", "plan_line", stated.plan_line),
                    check_choice("keeps_zero_sign", stated.keeps_zero_sign), check_choice("deterministic", stated.deterministic),
                    check_choice("batch_invariant", stated.batch_invariant)});
 }

@@ -102,6 +102,7 @@ void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan,
           "1 to 64");
   require(unit.fraction_bits >= 1 && unit.fraction_bits <= 35, "unit.fraction_bits", unit.fraction_bits, "1 to 35");
 
+  if (const std::string missing = emulation_missing(plan); !missing.empty()) throw NotSupported(missing);
   require(plan.promotion <= Promotion::fma_cols_first, "plan.promotion", static_cast<std::int64_t>(plan.promotion),
           "a Promotion");
   require(plan.merge <= SliceMerge::sequential_output, "plan.merge", static_cast<std::int64_t>(plan.merge), "a SliceMerge");
@@ -213,6 +214,16 @@ void grouped_gemm_by(Route route, const GroupedGemmCall& call, const EmulatedAri
 }
 
 }  // namespace emulated
+
+std::string emulation_missing(const AccumulationPlan& plan) {
+  const char* const what = rescales(plan.promotion)                                                    ? "a rescaled chain"
+                           : plan.merge == SliceMerge::tree_f32 || plan.merge == SliceMerge::shape_f32 ? "slices merged as a tree"
+                           : plan.widen                                                                ? "widened operands"
+                           : plan.scale_vectors != ScaleVectors::none         ? "scales of rows and columns"
+                           : plan.epilogue != GemmEpilogue::scaled_alpha_beta ? "addition in memory"
+                                                                              : nullptr;
+  return what == nullptr ? "" : "the emulated GEMM has no plan with " + std::string(what) + ": " + std::string(plan.name);
+}
 
 std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic&) {
   const std::int64_t groups = call.rows.groups < 0 ? 0 : call.rows.groups;

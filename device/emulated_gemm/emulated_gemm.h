@@ -3,6 +3,8 @@
 // tensor core of another architecture would give, on any SM80 or newer. The plan and the unit are data
 // (reference/gemm/plan.h, reference/arithmetic/tensor_core.h); the arithmetic is a second implementation.
 
+#include <string>
+
 #include "device/gemm/grouped_gemm.h"
 #include "reference/arithmetic/tensor_core.h"
 
@@ -14,10 +16,13 @@ struct EmulatedArithmetic {
   const TensorCoreUnit* unit = nullptr;  // the one that the plan names
 };
 
+// Why the emulated GEMM cannot follow this plan; empty: it can.
+std::string emulation_missing(const AccumulationPlan& plan);
+
 // Bytes of device memory that the call needs besides its tensors; depends on sizes and types only.
 std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic);
 
-// Errors: InvalidArgument (the call, or a unit that does not take these operands), before anything is launched; invalid
+// Errors: NotSupported (emulation_missing); InvalidArgument (the call, or a unit that does not take these operands), before anything is launched; invalid
 // device-side values are reported in the status word, and then nothing is written.
 void emulated_grouped_gemm(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic, Stream stream);
 

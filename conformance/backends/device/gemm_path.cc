@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "conformance/backends/device/cuda_backend.h"
+#include "conformance/backends/stated_plan.h"
 #include "device/cublaslt/cublaslt_library.h"
 #include "device/emulated_gemm/emulated_gemm.h"
 #include "device/layout/group_table.cuh"
@@ -41,6 +42,8 @@ const AccumulationPlan& emulated_plan(const GemmRequest& request) {
                        ", layout " + std::string(assay::name_of(request.shape().layout)) + " on architecture \"" +
                        request.architecture() + "\"");
   }
+  const std::string missing = device::emulation_missing(*plan);
+  if (!missing.empty()) throw NotSupported(missing);
   return *plan;
 }
 
@@ -87,7 +90,8 @@ GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
   if (options.path == GemmPath::emulated) return GemmPath::emulated;
   std::string why = why_not_cublaslt(request.shape(), request.architecture());
   if (why.empty() && request.plan() != nullptr) {  // a named plan is followed by any path that can
-    if (cublaslt_plan(request, options) != request.plan()) {
+    const AccumulationPlan* const followed = cublaslt_plan(request, options);
+    if (followed == nullptr || plan_line(*followed) != plan_line(*request.plan())) {
       why = "the request names the plan " + std::string(request.plan()->name) + ", which cuBLASLt is not known to follow here";
     }
   }
@@ -177,7 +181,7 @@ DeviceCall gemm_call(const Request& request, const GemmOptions& options) {
 
 void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
   if (plan == nullptr) return;
-  std::snprintf(numerics.plan, sizeof numerics.plan, "%.*s", static_cast<int>(plan->name.size()), plan->name.data());
+  put_plan(numerics, plan->name);
   std::snprintf(numerics.unit, sizeof numerics.unit, "%.*s", static_cast<int>(plan->unit.size()), plan->unit.data());
 }
 

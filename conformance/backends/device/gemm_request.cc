@@ -124,6 +124,8 @@ GemmRequest::GemmRequest(const Request& request)
   call_.d_type = request.format_or("dtype_d", Format::f32);
   const bool sm100_only = kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
   architecture_ = request.text_or("arch", sm100_only ? "sm100" : "sm90");
+  const std::string scaling = request.text_or("scaling", "per_group");
+  if (scaling != "per_group") throw NotSupported("scales of rows and columns (scaling=" + scaling + ")");
   const std::string plan = request.text_or("plan", "");
   if (!plan.empty()) {
     plan_ = find_accumulation_plan(plan);

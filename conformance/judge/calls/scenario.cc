@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "conformance/backends/stated_plan.h"
 #include "conformance/cases/scenario.h"
 #include "conformance/generate/generator.h"
 #include "conformance/generate/scenario_inputs.h"
@@ -143,7 +144,7 @@ class ScenarioJudge {
       if (const std::string fault = fault_in_statement(stated); !fault.empty()) {
         return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + fault);
       }
-      const std::string plan = stated.plan;
+      const std::string plan = plan_of(stated);
       if (!plan.empty() && judgement_.plan.find(plan) == std::string::npos)
         judgement_.plan += (judgement_.plan.empty() ? "" : ", ") + plan;
     }

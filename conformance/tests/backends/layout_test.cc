@@ -66,6 +66,7 @@ SAME_PLACE(assay_backend, execute);
 
 // What is added begins past the structure that was there, padding included.
 static_assert(offsetof(assay_call, parameter_size) == sizeof(frozen::assay_call));
+static_assert(offsetof(assay_numerics, plan_line) == sizeof(frozen::assay_numerics));
 static_assert(offsetof(assay_backend, parameter_size) == sizeof(frozen::assay_backend));
 static_assert(kFirstTable == sizeof(frozen::assay_backend));
 static_assert(kFirstSizes == ArraySizes{sizeof(frozen::assay_parameter), sizeof(frozen::assay_tensor),

@@ -192,6 +192,9 @@ std::string random_value(const KeySchema& key, std::mt19937& random) {
     case ValueKind::preset:
       return std::vector<std::string>{"deepgemm", "torchao.mx_floor", "nvfp4.te"}[static_cast<std::size_t>(pick(3))];
     case ValueKind::block: return std::vector<std::string>{"1x128", "allx1", "16x16", "usual"}[static_cast<std::size_t>(pick(4))];
+    case ValueKind::plan:
+      return std::vector<std::string>{"cublaslt.sm90.bf16", "unit=sm90.wgmma.fp8,promote=128,association=rows_first",
+                                      "promote=32,unit=sm90.wgmma.fp8"}[static_cast<std::size_t>(pick(3))];
     case ValueKind::steps:
       return std::vector<std::string>{"forward", "dgrad,wgrad", "weights,forward/dgrad/wgrad",
                                       "TN,NN/NT"}[static_cast<std::size_t>(pick(4))];

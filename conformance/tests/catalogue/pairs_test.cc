@@ -116,6 +116,8 @@ const LeftOut kLeftOut[] = {
     {"quantize", "amax", "single", "*", "*", "one value for all groups in place of one each: what follows is that of amax=apart"},
     {"quantize", "pow2|eps", "*", "scales|recipe", "*", "a given scale is taken as it is"},
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
+    {"grouped_gemm", "scaling", "per_row_column", "data|scales|addends|alpha|beta|groups", "*",
+     "the sum is that of one scale a group, and its factors follow; four patterns and four kinds of scales meet it"},
     {"grouped_gemm", "addends", "*", "data|scales", "*", "C and the bias are added to the rounded or scaled sum"},
     {"grouped_gemm", "alpha|beta", "one a group", "data|scales|split_accumulator|weight_block|kind", "*", "factors are applied to the whole sum"},
     {"grouped_gemm|dequantize|quantize", "scales", "negative", "data|addends|recipe", "*", "a sign is multiplied, whatever the values are; four patterns meet it"},

@@ -17,6 +17,8 @@ namespace {
 
 constexpr const char* kBf16 = "grouped_gemm kind=bf16 d_type=f32 splits=9,0,17 N=24 K=288 data=clustered seed=38";
 constexpr const char* kBlock = "grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45";
+constexpr const char* kAsked =
+    "grouped_gemm kind=fp8_block plan=unit=sm90.wgmma.fp8,promote=64,association=cols_first d_type=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45";
 constexpr const char* kExact = "grouped_gemm kind=bf16 d_type=f32 splits=9,0,17 N=24 K=64 data=integers seed=54";
 constexpr const char* kZeros = "quantize recipe=tensor_current R=33 K=64 data=specials seed=2";
 
@@ -24,6 +26,14 @@ void states(Rogue& rogue, const std::string& unit, const std::string& plan) {
   rogue.state = [=](assay_numerics& numerics) {
     std::snprintf(numerics.unit, sizeof numerics.unit, "%s", unit.c_str());
     std::snprintf(numerics.plan, sizeof numerics.plan, "%s", plan.c_str());
+  };
+}
+// The plan as a line, and under a name where that is not empty.
+void states_line(Rogue& rogue, const std::string& line, const std::string& name = "") {
+  rogue.state = [=](assay_numerics& numerics) {
+    numerics.unit[0] = '\0';
+    std::snprintf(numerics.plan, sizeof numerics.plan, "%s", name.c_str());
+    std::snprintf(numerics.plan_line, sizeof numerics.plan_line, "%s", line.c_str());
   };
 }
 void states_nothing(Rogue& rogue) { states(rogue, "", ""); }
@@ -60,6 +70,53 @@ const Statement kStatements[] = {
      }},
     {"another_plan_for_blocks", kBlock, Verdict::failed, CheckBasis::bits, {"  output  d f32"}, [](Rogue& rogue) {
        states(rogue, "sm90.wgmma.fp8", "cublaslt.sm90.fp8_block.rows_first");
+     }},
+    {"a_line", kBlock, Verdict::passed, CheckBasis::bits, {}, [](Rogue& rogue) {
+       states_line(rogue, "association=scales_first,promote=128,unit=sm90.wgmma.fp8");
+     }},
+    {"a_line_where_names_are", kBlock, Verdict::passed, CheckBasis::bits, {}, [](Rogue& rogue) {
+       states(rogue, "", "unit=sm90.wgmma.fp8,promote=128,association=scales_first");
+     }},
+    {"a_line_and_its_name", kBlock, Verdict::passed, CheckBasis::bits, {}, [](Rogue& rogue) {
+       states_line(rogue, "unit=sm90.wgmma.fp8,promote=128,association=scales_first", "cublaslt.sm90.fp8_block.scales_first");
+     }},
+    {"another_line", kBlock, Verdict::failed, CheckBasis::bits, {"  output  d f32"}, [](Rogue& rogue) {
+       states_line(rogue, "unit=sm90.wgmma.fp8,promote=64,association=scales_first");
+     }},
+    {"a_line_of_another_kind", kBlock, Verdict::failed, CheckBasis::bits,
+     {"  stated  the backend states the plan 'unit=sm90.wgmma.fp8' for this call: plan.association is none: expected scales_first"}, [](Rogue& rogue) {
+       states_line(rogue, "unit=sm90.wgmma.fp8");
+     }},
+    {"a_line_and_another_name", kBlock, Verdict::failed, CheckBasis::bits,
+     {"  stated  the backend states two plans, 'cublaslt.sm90.fp8_block.rows_first' and 'unit=sm90.wgmma.fp8,promote=128,association=scales_first'"},
+     [](Rogue& rogue) {
+       states_line(rogue, "unit=sm90.wgmma.fp8,promote=128,association=scales_first", "cublaslt.sm90.fp8_block.rows_first");
+     }},
+    {"no_line", kBlock, Verdict::failed, CheckBasis::bits,
+     {"  stated  the backend states the plan 'unit=sm90.wgmma.fp8,promote=x': plan.promote is x: expected"}, [](Rogue& rogue) {
+       states_line(rogue, "unit=sm90.wgmma.fp8,promote=x");
+     }},
+    {"a_line_without_end", kBlock, Verdict::failed, CheckBasis::bits, {"  stated  the backend's plan_line is text without an end: expected at most 511 bytes"},
+     [](Rogue& rogue) { rogue.state = [](assay_numerics& numerics) { std::memset(numerics.plan_line, 'a', sizeof numerics.plan_line); }; }},
+
+    // The case asks for a plan: the backend that makes the call follows it, also where it states nothing.
+    {"the_plan_of_the_case", kAsked, Verdict::passed, CheckBasis::bits, {}, [](Rogue&) {}},
+    {"the_plan_of_the_case_unstated", kAsked, Verdict::passed, CheckBasis::bits, {}, states_nothing},
+    {"another_plan_than_the_case", kAsked, Verdict::failed, CheckBasis::bits,
+     {"  stated  the case asks for the plan 'unit=sm90.wgmma.fp8,promote=64,association=cols_first', the backend states 'cublaslt.sm90.fp8_block.rows_first'"},
+     [](Rogue& rogue) { states(rogue, "", "cublaslt.sm90.fp8_block.rows_first"); }},
+    {"the_plan_of_the_case_not_followed", kAsked, Verdict::failed, CheckBasis::bits, {"  output  d f32"}, [](Rogue& rogue) {
+       states_nothing(rogue);
+       rogue.execute = [&rogue](const assay_call& call) {
+         std::vector<assay_parameter> parameters;
+         for (int i = 0; i < call.parameter_count; ++i) {
+           if (std::string(call.parameters[i].name) != "plan") parameters.push_back(call.parameters[i]);
+         }
+         assay_call other = call;
+         other.parameters = parameters.data();
+         other.parameter_count = static_cast<std::int32_t>(parameters.size());
+         return rogue.honest(other);
+       };
      }},
     {"no_such_plan", kBf16, Verdict::failed, CheckBasis::bits,
      {"  stated  the backend states the plan 'sm90.bf16.best', which is not known (assay list --plans)"}, [](Rogue& rogue) {

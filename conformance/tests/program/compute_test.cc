@@ -60,6 +60,52 @@ TEST(Computed, OutputsAreObjectsOfTheirOwn) {
   EXPECT_EQ(assay({"verify", out}).code, 0);
 }
 
+// 1, then 2^-24 * 1.5 in the second half of K: one chain cuts it off, and two slices round 1 + 1.5 * 2^-24 up.
+Case product(const std::string& name) {
+  Case made{name,
+            "grouped_gemm",
+            {{"kind", std::string("bf16")}, {"layout", std::string("TN")}, {"N", std::int64_t{1}}, {"K", std::int64_t{32}}},
+            {},
+            {}};
+  made.in["splits"] = make_tensor(Format::i64, {1});
+  made.in["splits"].as<std::int64_t>()[0] = 1;
+  for (const char* operand : {"x", "w"}) {
+    made.in[operand] = make_tensor(Format::bf16, {1, 32});
+    std::fill_n(made.in[operand].as<std::uint16_t>(), 32, std::uint16_t{0});
+  }
+  made.in["x"].as<std::uint16_t>()[0] = made.in["w"].as<std::uint16_t>()[0] = made.in["w"].as<std::uint16_t>()[16] = 0x3F80;
+  made.in["x"].as<std::uint16_t>()[16] = 0x33C0;
+  return made;
+}
+
+TEST(Computed, ProductsFollowThePlanThatIsGiven) {
+  constexpr const char* kSlices = "unit=sm90.wgmma.f16,slices=2x16,merge=sequential_f32";
+  const golden::TemporaryFolder folder;
+  const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
+  Fixture fixture;
+  fixture.cases = {product("own"), product("stated"), quantize("other", 8)};
+  fixture.cases[1].attributes["plan"] = std::string(kSlices);
+  fixture.schema = 2;
+  golden::write_fixture(in, fixture);
+  const auto words = [&] {
+    const Fixture made = golden::read_fixture(out);
+    return std::pair(made.cases[0].out.at("d").as<std::uint32_t>()[0], made.cases[1].out.at("d").as<std::uint32_t>()[0]);
+  };
+  ASSERT_EQ(assay({"compute", in, "-o", out}).code, 0);
+  EXPECT_EQ(words(), std::pair(0x3F800000u, 0x3F800001u));
+  EXPECT_EQ(assay({"verify", out}).code, 0);
+  ASSERT_EQ(assay({"compute", in, "-o", out, "--plan", kSlices}).code, 0);
+  EXPECT_EQ(words(), std::pair(0x3F800001u, 0x3F800001u));
+  ASSERT_EQ(assay({"compute", in, "-o", out, "--plan", "cublaslt.sm90.bf16"}).code, 0);
+  EXPECT_EQ(words(), std::pair(0x3F800000u, 0x3F800000u));
+  std::filesystem::remove(out);
+  const auto refused = assay({"compute", in, "-o", out, "--plan", "unit=sm90.wgmma.f16,slices=2x16"});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_NE((refused.out + refused.err).find("plan.merge is none: expected a way to merge 2 slices"), std::string::npos)
+      << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 // gzip would take most of the time of the command.
 TEST(Computed, LargeTensorsAreStoredAsTheyAre) {
   const golden::TemporaryFolder folder;
