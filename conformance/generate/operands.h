@@ -25,7 +25,7 @@ struct OperandRequest {
   PatternRequest pattern;  // pattern, role, contraction ...
   ScaleRequest scale;
   std::int64_t scales_of_rows = -1;  // scales of rows and columns: how many; -1: none
-  bool even_amax = false;  // nvfp4: an amax that makes the factor of D a power of two, in any association
+  bool even_amax = false;            // nvfp4: an amax that makes the factor of D a power of two, in any association
 };
 
 void add_operand(Case& result, const OperandRequest& operand);
