@@ -171,10 +171,8 @@ void require_product_data(const CaseLine& line) {
 // The plan that the case asks for computes its product.
 void require_plan(const CaseLine& line) {
   const bool vectors = line.text("scaling") == "per_row_column";
-  if (!line.has("plan")) {
-    require(!vectors || line.text("arch") == "sm90", "arch", line.text("arch"), "sm90, or a plan, with scaling=per_row_column");
-    return;
-  }
+  require(!vectors || line.text("arch") == "sm90", "arch", line.text("arch"), "sm90 with scaling=per_row_column");
+  if (!line.has("plan")) return;
   const AccumulationPlan& plan = *find_accumulation_plan(line.text("plan"));
   const TensorCoreUnit& unit = *find_tensor_core_unit(plan.unit);
   const GemmKind kind = *gemm_kind_named(former_value(line.op, "kind", line.text("kind")));

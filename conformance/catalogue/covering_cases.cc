@@ -193,7 +193,7 @@ void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<C
   gemm("kind=fp8_per_tensor", shapes, {x, w, dy, {"", "split_accumulator=1"}, f32_scales}, 7400);
   if (round == 0) {
     append(lines, covering_lines("grouped_gemm kind=fp8_per_tensor scaling=per_row_column",
-                                 {shapes, {"data=uniform", "data=every_special", "data=full_exponent", "data=clustered"}, kLayout, kOutput,
+                                 {shapes, {"data=uniform", "data=every_special", "data=clustered"}, kLayout, kOutput,
                                   kFactors, kBias, kExtra, x, w, dy, {"", "split_accumulator=1"},
                                   {"scales=plain", "scales=specials", "scales=edge", "scales=two_roundings"}}, seed + 7500, limits));
   }

@@ -236,10 +236,8 @@ List operand(const std::string& name, const std::string& layout, const std::stri
     list.push_back({.name = prefix + "scale_inv", .type = "f32", .shape = "G", .when = both("kind=tensor scaling!=per_row_column", given)});
     // A scale for each row of the operand as the contraction sees it.
     const std::string vectors = both("kind=tensor scaling=per_row_column", "in/" + prefix + "data");
-    const char* const straight = name == "dy" ? "layout=NN" : "layout=TN";
-    const char* const across = weight ? "layout=NN" : "layout=NT";
-    list.push_back({.name = prefix + "scale_inv", .type = "f32", .shape = rows, .when = both(vectors, straight)});
-    list.push_back({.name = prefix + "scale_inv", .type = "f32", .shape = "G*" + width, .when = both(vectors, across)});
+    const char* const contracted = rowwise ? (name == "dy" ? "layout=NN" : "layout=TN") : weight ? "layout=NN" : "layout=NT";
+    list.push_back({.name = prefix + "scale_inv", .type = "f32", .shape = rowwise ? rows : "G*" + width, .when = both(vectors, contracted)});
     const auto scales = [&](const char* recipe, const std::string& kind) {
       const BlockScales& of = block_scales(recipe, rowwise);
       list.push_back(weight ? scales_of_weights(prefix + "scale_inv", of, both(kind, given)) : scales_of_rows(prefix + "scale_inv", of, width, both(kind, given), false));

@@ -116,8 +116,8 @@ const LeftOut kLeftOut[] = {
     {"quantize", "amax", "single", "*", "*", "one value for all groups in place of one each: what follows is that of amax=apart"},
     {"quantize", "pow2|eps", "*", "scales|recipe", "*", "a given scale is taken as it is"},
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
-    {"grouped_gemm", "scaling", "per_row_column", "data|scales|addends|alpha|beta|groups", "*",
-     "the sum is that of one scale a group, and its factors follow; four patterns and four kinds of scales meet it"},
+    {"grouped_gemm", "scaling", "per_row_column", "data|scales|addends|alpha|beta|groups|arch", "*",
+     "the sum is that of one scale a group, and its factors follow; three patterns and four kinds of scales meet it, on sm90"},
     {"grouped_gemm", "addends", "*", "data|scales", "*", "C and the bias are added to the rounded or scaled sum"},
     {"grouped_gemm", "alpha|beta", "one a group", "data|scales|split_accumulator|weight_block|kind", "*", "factors are applied to the whole sum"},
     {"grouped_gemm|dequantize|quantize", "scales", "negative", "data|addends|recipe", "*", "a sign is multiplied, whatever the values are; four patterns meet it"},
@@ -133,7 +133,7 @@ const LeftOut kLeftOut[] = {
      "values do not depend on which outputs are requested; each option does meet each output alone"},
     {"quantize|quantize_by_rule|dequantize", "groups", "one tensor", "extra_rows", "some", "rows beyond the groups need groups"},
     {"grouped_gemm", "split_accumulator", "0", "kind|weight_block", "*", "block scaling promotes always"},
-    {"grouped_gemm", "arch", "sm80", "x_type|w_type|dy_type", "*", "sm80 has no FP8"},
+    {"grouped_gemm", "arch", "sm80", "x_type|w_type|dy_type|scaling", "*", "sm80 has no FP8"},
 };
 // clang-format on
 
