@@ -76,7 +76,13 @@ void keep_operand(Case& problem, const ParsedGroupedGemm& parsed, const std::str
     const auto data = problem.in.find(prefix + "data"), scales = problem.in.find(prefix + "scale_inv");
     if (data == problem.in.end() || scales == problem.in.end()) continue;
     keep_rows(data->second, place, width);
-    if (kind == GemmKind::fp8_per_tensor) continue;  // one per group, empty ones too
+    if (kind == GemmKind::fp8_per_tensor && !(parsed.problem.row_and_column_scales && direction == Direction::rowwise))
+      continue;  // one per group, empty ones too, or one for each column
+    if (kind == GemmKind::fp8_per_tensor) {
+      keep_bytes(scales->second, bytes_of(Format::f32, place.first), bytes_of(Format::f32, place.rows));
+      scales->second.shape = {place.rows};
+      continue;
+    }
     const Recipe recipe = kind == GemmKind::mxfp8 ? Recipe::mxfp8 : kind == GemmKind::nvfp4 ? Recipe::nvfp4 : Recipe::block_1x128;
     keep_scales(scales->second, place, recipe, direction, width);
   }
