@@ -7,9 +7,12 @@ install(TARGETS assay_reference EXPORT assayTargets ARCHIVE DESTINATION ${CMAKE_
 # What only sources of reference/ include stays at home; the test packaging/installed_headers finds others.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT reference
         FILES_MATCHING PATTERN "*.h"
-        REGEX "/gemm/(error_bound_parts|packed_operand)[.]h$" EXCLUDE
+        REGEX "/arithmetic/(exact_sum|other_steps|unit_text)[.]h$" EXCLUDE
+        REGEX "/gemm/(error_bound_parts|merge_shape|packed_operand)[.]h$" EXCLUDE
+        REGEX "/rules/(code_rounder|preset_text|rule_problem)[.]h$" EXCLUDE
         REGEX "/linear/linear_quantization[.]h$" EXCLUDE
         REGEX "/recipes/(checks|complete_call|dequantize_checks|fast_rows|fp8_tile|nvfp4_[a-z]+|row_bands|x_types)[.]h$" EXCLUDE
+        REGEX "/support/text_rows[.]h$" EXCLUDE
         REGEX "/types/named[.]h$" EXCLUDE
         PATTERN "tests" EXCLUDE PATTERN "build*" EXCLUDE)
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} COMPONENT reference)

@@ -54,6 +54,8 @@ TEST(CheckBasis, OfABackendThatStatesNoPlan) {
   expect_valid(report, "report");
   std::int64_t bounded = 0, unbounded = 0;
   for (const json& each : report.at("cases")) {
+    const std::string text = each.value("case", "");
+    if (contains(text, " plan=")) continue;  // the case names its plan
     EXPECT_NE(each.at("ground"), "bits") << each;
     EXPECT_FALSE(each.at("ground") != "bound" && each.contains("bounded")) << each;
     bounded += each.value("bounded", std::int64_t{0});
