@@ -8,7 +8,7 @@
 
 namespace assay {
 
-// One row. Every field is taken once; `end` refuses those that nobody took, so that a misspelt key is never ignored.
+// One row. Every field is taken once; `end` refuses those that are left, so that a misspelt key is never ignored.
 class TextRow {
  public:
   TextRow(std::string place) : place_(std::move(place)) {}
