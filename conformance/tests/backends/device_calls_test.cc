@@ -102,10 +102,29 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
 // Declared absent: the kernels take 1024 groups.
 bool has_too_many_groups(const Case& problem) { return problem.in.at("splits").elements() > device::kMaxGroups; }
 
+// The attribute as text, "" where absent.
+std::string text_of(const Case& problem, const std::string& name) {
+  const auto found = problem.attributes.find(name);
+  return found == problem.attributes.end() ? "" : std::get<std::string>(found->second);
+}
+
 TEST(GemmRequest, SaysWhatTheReferenceReads) {
   for_each_call("grouped_gemm", [](Case& problem, const assay_call& call) {
     if (has_too_many_groups(problem)) {
       EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
+      return;
+    }
+    if (text_of(problem, "scaling") == "per_row_column") {
+      EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
+      return;
+    }
+    if (const std::string plan = text_of(problem, "plan"); !plan.empty()) {  // taken by its name, refused as a line
+      const auto parse = [&] { GemmRequest{Request::of(call)}; };
+      if (find_accumulation_plan(plan) == nullptr) {
+        EXPECT_THROW(parse(), NotSupported);
+      } else {
+        EXPECT_NO_THROW(parse());
+      }
       return;
     }
     const GemmRequest request(Request::of(call));
