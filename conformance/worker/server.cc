@@ -20,8 +20,8 @@
 #include "conformance/backends/built_in.h"
 #include "conformance/worker/keeper.h"
 #include "conformance/worker/process.h"
-#include "conformance/worker/session.h"
 #include "conformance/worker/row_files.h"
+#include "conformance/worker/session.h"
 #include "reference/support/sanitized.h"
 
 namespace assay::conformance::worker {

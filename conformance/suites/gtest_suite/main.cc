@@ -22,8 +22,8 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/report/exit_code.h"
 #include "conformance/suites/suite.h"
-#include "conformance/worker/server.h"
 #include "conformance/worker/row_files.h"
+#include "conformance/worker/server.h"
 
 namespace {
 
