@@ -108,17 +108,6 @@ void apply_call(FormulaFunction function, const float* a, const float* b, const 
   for (int i = 0; i < count; ++i) result[i] = apply_one(function, a[i], taken > 1 ? b[i] : 0, taken > 2 ? c[i] : 0);
 }
 
-int taken_by(const FormulaStep& step) {
-  switch (step.op) {
-    case FormulaOp::constant:
-    case FormulaOp::variable: return 0;
-    case FormulaOp::negate: return 1;
-    case FormulaOp::select: return 3;
-    case FormulaOp::call: return arguments_of(static_cast<FormulaFunction>(step.index));
-    default: return 2;
-  }
-}
-
 // ---- The part of `code` that is the same for a block ----------------------------------------------------------------------------
 
 struct Node {

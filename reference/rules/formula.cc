@@ -250,17 +250,6 @@ class Compiler {
     return end;
   }
 
-  static int taken_by(const FormulaStep& step) {
-    switch (step.op) {
-      case FormulaOp::constant:
-      case FormulaOp::variable: return 0;
-      case FormulaOp::negate: return 1;
-      case FormulaOp::select: return 3;
-      case FormulaOp::call: return arguments_of(static_cast<FormulaFunction>(step.index));
-      default: return 2;
-    }
-  }
-
   static constexpr float kInfinite = __builtin_inff();
   static constexpr float kNotANumber = __builtin_nanf("");
 
@@ -278,6 +267,17 @@ int arguments_of(FormulaFunction function) {
     if (each.function == function) return each.arguments;
   }
   return 0;
+}
+
+int taken_by(const FormulaStep& step) {
+  switch (step.op) {
+    case FormulaOp::constant:
+    case FormulaOp::variable: return 0;
+    case FormulaOp::negate: return 1;
+    case FormulaOp::select: return 3;
+    case FormulaOp::call: return arguments_of(static_cast<FormulaFunction>(step.index));
+    default: return 2;
+  }
 }
 
 int Formula::find(std::string_view name) const {

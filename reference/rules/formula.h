@@ -80,8 +80,9 @@ struct Formula {
 // a stack of more than 32 values.
 Formula parse_formula(std::string_view argument, std::string_view text, std::span<const std::string_view> given);
 
-// Number of values that `function` takes.
+// Number of values that `function`, or `step`, takes from the stack.
 int arguments_of(FormulaFunction function);
+int taken_by(const FormulaStep& step);
 
 namespace scalar {
 // The value of `steps`; variables[i] is that of variable i.

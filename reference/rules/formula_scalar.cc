@@ -58,11 +58,7 @@ float evaluate(std::span<const FormulaStep> steps, std::span<const float> variab
   std::array<float, 33> stack = {};
   std::size_t height = 0;
   for (const FormulaStep& step : steps) {
-    const int taken = step.op == FormulaOp::constant || step.op == FormulaOp::variable ? 0
-                      : step.op == FormulaOp::negate                                   ? 1
-                      : step.op == FormulaOp::select                                   ? 3
-                      : step.op == FormulaOp::call ? arguments_of(static_cast<FormulaFunction>(step.index))
-                                                   : 2;
+    const int taken = taken_by(step);
     height -= static_cast<std::size_t>(taken);
     const float a = stack[height], b = stack[height + (taken > 1 ? 1 : 0)], c = stack[height + (taken > 2 ? 2 : 0)];
     float value = 0;
