@@ -7,6 +7,7 @@ install(TARGETS assay_reference EXPORT assayTargets ARCHIVE DESTINATION ${CMAKE_
 # What only sources of reference/ include stays at home; the test packaging/installed_headers finds others.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay COMPONENT reference
         FILES_MATCHING PATTERN "*.h"
+        REGEX "/approximations/tables[.]h$" EXCLUDE
         REGEX "/arithmetic/(exact_sum|other_steps|unit_text)[.]h$" EXCLUDE
         REGEX "/gemm/(error_bound_parts|merge_shape|packed_operand)[.]h$" EXCLUDE
         REGEX "/rules/(code_rounder|preset_text|rule_problem)[.]h$" EXCLUDE

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "reference/approximations/approximations.h"
 #include "reference/formats/fast_codes.h"
 #include "reference/support/simd.h"
 
@@ -85,6 +86,21 @@ float round_mantissa(float a, float kept) {
   return std::bit_cast<float>((bits + half) & ~(2 * half - 1));
 }
 
+// Measured tables: both layers read the same ones.
+float approximate(FormulaFunction function, float a, float b) {
+  switch (function) {
+    case FormulaFunction::rcp_approx_ftz: return rcp_approx_ftz(a);
+    case FormulaFunction::rcp_approx: return rcp_approx(a);
+    case FormulaFunction::ex2_approx_ftz: return ex2_approx_ftz(a);
+    case FormulaFunction::ex2_approx: return ex2_approx(a);
+    case FormulaFunction::rsqrt_approx_ftz: return rsqrt_approx_ftz(a);
+    case FormulaFunction::rsqrt_approx: return rsqrt_approx(a);
+    case FormulaFunction::tanh_approx: return tanh_approx(a);
+    case FormulaFunction::div_full: return div_full(a, b);
+    default: return div_approx_ftz(a, b);
+  }
+}
+
 // Functions that only blocks use in practice: one value at a time.
 float apply_one(FormulaFunction function, float a, float b, float c) {
   switch (function) {
@@ -98,7 +114,9 @@ float apply_one(FormulaFunction function, float a, float b, float c) {
     case FormulaFunction::to_bf16: return decode_bf16(encode_bf16(a));
     case FormulaFunction::to_f16: return decode_f16(encode_f16(a));
     case FormulaFunction::to_e4m3: return decode_e4m3(encode_e4m3(a));
-    default: return decode_e5m2(encode_e5m2(a));
+    case FormulaFunction::to_e5m2: return decode_e5m2(encode_e5m2(a));
+    case FormulaFunction::flush: return (float_bits(a) & kInfinity) == 0 ? std::bit_cast<float>(float_bits(a) & ~kMagnitude) : a;
+    default: return approximate(function, a, b);
   }
 }
 

@@ -32,6 +32,16 @@ constexpr NamedFunction kFunctions[] = {
     {"f16", FormulaFunction::to_f16, 1},
     {"e4m3", FormulaFunction::to_e4m3, 1},
     {"e5m2", FormulaFunction::to_e5m2, 1},
+    {"ftz", FormulaFunction::flush, 1},
+    {"rcp_approx_ftz", FormulaFunction::rcp_approx_ftz, 1},
+    {"rcp_approx", FormulaFunction::rcp_approx, 1},
+    {"ex2_approx_ftz", FormulaFunction::ex2_approx_ftz, 1},
+    {"ex2_approx", FormulaFunction::ex2_approx, 1},
+    {"rsqrt_approx_ftz", FormulaFunction::rsqrt_approx_ftz, 1},
+    {"rsqrt_approx", FormulaFunction::rsqrt_approx, 1},
+    {"tanh_approx", FormulaFunction::tanh_approx, 1},
+    {"div_full", FormulaFunction::div_full, 2},
+    {"div_approx_ftz", FormulaFunction::div_approx_ftz, 2},
 };
 
 constexpr std::size_t kMaxVariables = 64;

@@ -49,6 +49,16 @@ enum class FormulaFunction : std::uint8_t {
   to_f16,
   to_e4m3,
   to_e5m2,
+  flush,           // ftz(a): a zero of its sign where a is subnormal
+  rcp_approx_ftz,  // the approximate instructions of a GPU, by their names in PTX (reference/approximations)
+  rcp_approx,
+  ex2_approx_ftz,
+  ex2_approx,
+  rsqrt_approx_ftz,
+  rsqrt_approx,
+  tanh_approx,
+  div_full,
+  div_approx_ftz,
 };
 
 struct FormulaStep {

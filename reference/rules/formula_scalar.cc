@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "reference/approximations/approximations.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/e4m3.h"
 #include "reference/formats/e5m2.h"
@@ -50,6 +51,16 @@ float call(FormulaFunction function, float a, float b, float c) {
     case FormulaFunction::to_f16: return decode_f16(encode_f16(a));
     case FormulaFunction::to_e4m3: return decode_e4m3(encode_e4m3(a));
     case FormulaFunction::to_e5m2: return decode_e5m2(encode_e5m2(a));
+    case FormulaFunction::flush: return flush_subnormal(a);
+    case FormulaFunction::rcp_approx_ftz: return rcp_approx_ftz(a);
+    case FormulaFunction::rcp_approx: return rcp_approx(a);
+    case FormulaFunction::ex2_approx_ftz: return ex2_approx_ftz(a);
+    case FormulaFunction::ex2_approx: return ex2_approx(a);
+    case FormulaFunction::rsqrt_approx_ftz: return rsqrt_approx_ftz(a);
+    case FormulaFunction::rsqrt_approx: return rsqrt_approx(a);
+    case FormulaFunction::tanh_approx: return tanh_approx(a);
+    case FormulaFunction::div_full: return div_full(a, b);
+    case FormulaFunction::div_approx_ftz: return div_approx_ftz(a, b);
   }
   return a;
 }

@@ -177,6 +177,16 @@ TEST(Formula, BothLayersGiveEqualBits) {
                            "f16(a)",
                            "e4m3(a)",
                            "e5m2(a)",
+                           "ftz(a)",
+                           "rcp_approx_ftz(a)",
+                           "rcp_approx(a)",
+                           "ex2_approx_ftz(a)",
+                           "ex2_approx(a)",
+                           "rsqrt_approx_ftz(a)",
+                           "rsqrt_approx(a)",
+                           "tanh_approx(a)",
+                           "div_full(a, b)",
+                           "div_approx_ftz(a, b)",
                            "max(a, b) / (a * b - x) < x ? fma(a, x, 1 - b) : 3 / a"}) {
     const Formula formula = parse_formula("rule", std::string("r = ") + text, kGiven);
     fast::BatchFormula batch(formula.statements[0].steps);
