@@ -1,5 +1,5 @@
 #pragma once
-// The approximate f32 instructions of NVIDIA GPUs, bit for bit as SM90 gives them (spec approximations). CUDA code reaches them by
+// The approximate f32 instructions of NVIDIA GPUs, bit for bit as SM90 gives them (spec approximations-1.1). CUDA code reaches them by
 // its intrinsics (__expf, __fdividef), by -use_fast_math, and by Triton's exp and division.
 //
 // The names are PTX's: `_ftz` takes a subnormal operand as a zero of its sign, and gives a zero for a subnormal result. Every NaN
@@ -18,7 +18,7 @@ float rsqrt_approx_ftz(float a);  // 1 / sqrt(a); NaN below 0
 float rsqrt_approx(float a);      // the same with subnormal operands
 float tanh_approx(float a);       // tanh(a); |a| below 2^-8 is its own result, subnormal or not
 
-// a / b as the compiler builds it from rcp: div.full.f32 (Triton's division) scales both operands where b is too large or too
+// a / b as the compiler builds it from rcp (spec approximations-1.2): div.full.f32 (Triton's division) scales both operands where b is too large or too
 // small; div.approx.ftz.f32 (__fdividef, and division under -use_fast_math) does not, so that |b| above 2^126 gives 0.
 float div_full(float a, float b);
 float div_approx_ftz(float a, float b);
