@@ -187,7 +187,9 @@ std::string name_of(const CaseLine& line) {
   std::string name = line.op;
   const OpSchema& op = schema_of(line.op);
   if (line.op == "grouped_gemm") {  // apart from the products that a backend computes in its own way, which levels require
-    if (line.has("plan"))
+    if (line.text("grouped_layout") != "splits")
+      name += "/" + line.text("grouped_layout");
+    else if (line.has("plan"))
       name += "/plan";
     else if (line.text("scaling") == "per_row_column")
       name += "/per_row_column";

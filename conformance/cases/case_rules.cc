@@ -26,7 +26,8 @@ void require_rows(const CaseLine& line) {
   if (case_knows(line, "extra_rows") && line.integer("extra_rows") > 0) {
     require(is_ragged(line), "extra_rows", line.text("extra_rows"), "0 where there are no splits");
   }
-  if (case_knows(line, "beyond") && line.text("beyond") != "nan") {
+  const bool placed = line.op == "grouped_gemm" && line.text("grouped_layout") != "splits";
+  if (case_knows(line, "beyond") && line.text("beyond") != "nan" && !placed) {
     require(line.integer("extra_rows") > 0, "beyond", line.text("beyond"),
             "nan where there are no rows beyond the splits (extra_rows)");
   }
@@ -168,6 +169,28 @@ void require_product_data(const CaseLine& line) {
   }
 }
 
+// Rows of groups that do not follow one another.
+void require_grouped_layout(const CaseLine& line) {
+  const std::string placed = line.text("grouped_layout"), kind = line.text("kind");
+  require(line.has("max_m") == (placed == "masked"), "max_m", line.has("max_m") ? line.text("max_m") : "not given",
+          "a number of rows with grouped_layout=masked, and with no other");
+  if (placed == "splits") return;
+  require(!line.has("fault"), "fault", "given", "none with grouped_layout=" + placed + ": what it holds is the caller's part");
+  if (line.text("layout") == "NT") {
+    require(placed == "psum", "grouped_layout", placed, "psum in layout NT");
+    const bool untransposed =
+        kind == "bf16" || kind == "f16" || kind == "mxfp8" || (kind == "fp8_per_tensor" && line.text("arch").size() > 4);
+    require(untransposed, "kind", kind,
+            "bf16, f16, mxfp8, or fp8_per_tensor from sm100 on in layout NT: groups are not transposed");
+    require(line.text("beyond") == "nan" || line.integer("extra_rows") > 0, "beyond", line.text("beyond"),
+            "nan in layout NT, where the rows between groups are 0");
+  }
+  if (placed != "masked") return;
+  require(line.integer("extra_rows") == 0, "extra_rows", line.text("extra_rows"), "0 with grouped_layout=masked");
+  for (const std::int64_t rows : line.splits())
+    require(rows <= line.integer("max_m"), "splits", rows, "at most max_m, " + line.text("max_m"));
+}
+
 // The plan that the case asks for computes its product.
 void require_plan(const CaseLine& line) {
   const bool vectors = line.text("scaling") == "per_row_column";
@@ -239,6 +262,7 @@ void require_consistent(const CaseLine& line) {
   if (line.op == "grouped_gemm") {
     require_factors(line);
     require_product_data(line);
+    require_grouped_layout(line);
     require_plan(line);
     if (line.text("kind") == "nvfp4") require_nvfp4_product(line);
   }

@@ -118,6 +118,10 @@ std::vector<OpSchema> make_schema() {
      {"splits", splits, "required", "", "", "rows of each group"},
      {"N", integer, "required", "", "", "rows of each w"},
      {"K", integer, "required", "", "", "columns of x and of each w"},
+     {"grouped_layout", choice, "splits", "splits m_indices psum masked", "",
+      "where the rows of groups lie: one after another; a group for each row, -1 none; ends of groups, whose starts are aligned; max_m rows each"},
+     {"alignment", integer, "128", "", "grouped_layout=m_indices|psum", "each group starts at a multiple of it", 1},
+     {"max_m", integer, "none", "", "grouped_layout=masked", "rows that each group has room for"},
      kExtraRows, kBeyond,
      {"scales", choice, "plain; data=integers: pow2; data=wide_sums: pow2; data=adversarial_output_ties: ones; data=adversarial_promotion: ones; "
       "data=unit_probes: ones",

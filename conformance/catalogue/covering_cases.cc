@@ -197,6 +197,15 @@ void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<C
                                   kFactors, kBias, kExtra, x, w, dy, {"", "split_accumulator=1"},
                                   {"scales=plain", "scales=specials", "scales=edge", "scales=two_roundings"}}, seed + 7500, limits));
   }
+  if (round == 0) {  // where the rows of groups lie, beside every option that decides which bytes are read or written
+    const Axis few{"splits=17,0,9,7 N=32 K=48", "splits=17,5,0 N=16 K=144", "splits=3,13,18 N=32 K=32"};
+    const Axis places{"grouped_layout=m_indices alignment=16", "grouped_layout=psum alignment=8", "grouped_layout=masked max_m=20"};
+    append(lines, covering_lines("grouped_gemm", {places, {"kind=bf16", "kind=f16", "kind=fp8_per_tensor", "kind=fp8_per_tensor scaling=per_row_column",
+                                                           "kind=fp8_block", "kind=mxfp8", "kind=nvfp4", "kind=fp8_per_tensor arch=sm100", "kind=bf16 arch=sm100"},
+                                                  few, kLayout, kOutput, kFactors, {"", "bias=1"}, {"", "extra_rows=20"}, x, w, dy, compact,
+                                                  {"", "weight_block=1x128"}, {"", "split_accumulator=1"},
+                                                  {"", "alpha=1,0.5,-2 beta=0,1,0.25", "alpha=2 beta=0,1,0.25"}}, seed + 7550, limits));
+  }
   gemm("kind=fp8_block", shapes, {x, dy, {"", "weight_block=1x128"}, f32_scales}, 7600);
   gemm("kind=mxfp8", shapes16, {x, w, dy, compact, block_scales}, 7800);
   gemm("kind=nvfp4", shapes16, {compact, block_scales}, 8000);

@@ -8,6 +8,7 @@
 
 #include "conformance/generate/compose.h"
 #include "conformance/generate/operands.h"
+#include "conformance/generate/placed_rows.h"
 
 namespace assay::conformance::inputs {
 namespace {
@@ -16,16 +17,14 @@ namespace {
 struct Product {
   std::string layout, kind;
   std::vector<std::int64_t> splits;
-  std::int64_t rows = 0, N = 0, K = 0;
+  std::int64_t N = 0, K = 0;
   std::int64_t longest() const {
     return layout == "TN" ? K : layout == "NN" ? N : splits.empty() ? 0 : *std::max_element(splits.begin(), splits.end());
   }
 };
 
 Product product_of(const CaseLine& line) {
-  Product product{line.text("layout"), line.text("kind"), line.splits(), 0, line.integer("N"), line.integer("K")};
-  product.rows = sum_of(product.splits) + line.integer("extra_rows");
-  return product;
+  return {line.text("layout"), line.text("kind"), line.splits(), line.integer("N"), line.integer("K")};
 }
 
 // A grouped GEMM whose tensors are being made from its line.
@@ -41,10 +40,15 @@ struct GroupedGemmMaker {
   const Format d_type = format_of(line.text("d_type"));
   const std::uint64_t seed = static_cast<std::uint64_t>(line.integer("seed"));
   const std::int64_t longest = product.longest();
-  const std::vector<std::int64_t> starts = starts_of(product.splits);
+  const GroupRows rows = place_rows(line, result);
+  const bool placed = rows.layout != GroupedLayout::splits;
+  const std::vector<std::int64_t> starts = starts_of_groups();
   OperandRequest operand = OperandRequest();  // what both operands have in common
 
+  std::vector<std::int64_t> starts_of_groups() const;
+  void poison(const std::string& matrix) { poison_rows_between(line, rows, result.in.at(matrix)); }
   void set_attributes();
+  std::vector<bool> rows_with_group() const;
   bool reads_c() const;
   void describe_operands();
   void describe_wide_sums();
@@ -55,6 +59,21 @@ struct GroupedGemmMaker {
   void add_operands();
   void add_addends();
 };
+
+// First row of each group, and the end of the last; upward only where groups stand in their order.
+std::vector<std::int64_t> GroupedGemmMaker::starts_of_groups() const {
+  if (rows.layout != GroupedLayout::psum) return starts_of(product.splits);
+  std::vector<std::int64_t> first;
+  for (const RowRange& range : rows.ranges) first.push_back(range.first);
+  first.push_back(rows.rows);
+  return first;
+}
+
+std::vector<bool> GroupedGemmMaker::rows_with_group() const {
+  std::vector<bool> with(static_cast<std::size_t>(rows.rows));
+  for (const RowRange& each : rows.ranges) std::fill_n(with.begin() + static_cast<std::ptrdiff_t>(each.first), each.rows, true);
+  return with;
+}
 
 void GroupedGemmMaker::set_attributes() {
   set_text_attribute(line, "kind", result);
@@ -76,7 +95,6 @@ void GroupedGemmMaker::set_attributes() {
       result.in[key] = floats_tensor(values);
     }
   }
-  result.in["splits"] = integers_tensor(product.splits, Format::i64, "splits");
 }
 
 bool GroupedGemmMaker::reads_c() const {
@@ -153,7 +171,11 @@ void GroupedGemmMaker::add(const std::string& name, std::int64_t columns, bool w
   each.columnwise = scaled && contract_rows && !any_storage;
   each.splits = weights ? std::vector<std::int64_t>(static_cast<std::size_t>(groups), product.N) : product.splits;
   each.columns = columns;
-  each.total_rows = weights ? groups * product.N : product.rows;
+  each.total_rows = weights ? groups * product.N : rows.rows;
+  each.placed = placed && !weights;
+  if (each.placed && !contract_rows && block_scaled) each.scale_rows = rows.scale_rows;
+  if (each.placed && !contract_rows && rows.layout == GroupedLayout::psum)
+    each.scale.no_group = [with = rows_with_group()](std::int64_t row) { return !with[static_cast<std::size_t>(row)]; };
   if (line.text("scaling") == "per_row_column") each.scales_of_rows = contract_rows ? groups * columns : each.total_rows;
   each.pattern.contract_rows = contract_rows;
   each.pattern.role = role;
@@ -168,6 +190,7 @@ void GroupedGemmMaker::add(const std::string& name, std::int64_t columns, bool w
     };
   }
   add_operand(result, each);
+  if (each.placed) poison(!scaled ? name : name + (each.columnwise ? "_columnwise_data" : "_rowwise_data"));
 }
 
 void GroupedGemmMaker::add_operands() {
@@ -199,10 +222,11 @@ void GroupedGemmMaker::add_addends() {
   };
   if (reads_c()) {
     plain.tensor = "c";
-    plain.rows = layout == "NT" ? groups * product.N : product.rows;
+    plain.rows = layout == "NT" ? groups * product.N : rows.rows;
     plain.columns = layout == "TN" ? product.N : product.K;
-    const std::int64_t active = layout == "NT" ? plain.rows : sum_of(product.splits);
+    const std::int64_t active = layout == "NT" || placed ? plain.rows : sum_of(product.splits);
     result.in["c"] = signed_zeros(matrix(plain, active), active);
+    if (placed && layout != "NT") poison("c");
   }
   if (line.integer("bias") == 1) {
     attributes["bias"] = std::int64_t{1};

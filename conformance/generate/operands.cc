@@ -17,7 +17,7 @@ void add_operand(Case& result, const OperandRequest& operand) {
   pattern.columns = operand.columns;
   const bool packed = operand.type == Format::e2m1;
   const bool transposed = operand.columnwise && operand.recipe != Recipe::mxfp8;
-  const std::int64_t active = sum_of(operand.splits);
+  const std::int64_t active = operand.placed ? operand.total_rows : sum_of(operand.splits);
   Tensor data = make(operand.type, {operand.total_rows, packed ? operand.columns / 2 : operand.columns});
   if (transposed && packed) {  // two rows share a byte
     std::vector<std::uint32_t> bits = pattern_bits(pattern);
@@ -39,9 +39,9 @@ void add_operand(Case& result, const OperandRequest& operand) {
     result.in[prefix + "scale_inv"] = group_floats(scale, static_cast<std::size_t>(operand.scales_of_rows));
     return;
   }
-  result.in[prefix + "scale_inv"] =
-      block_scales_tensor(scale, operand.recipe, operand.columnwise ? Direction::columnwise : Direction::rowwise, operand.splits,
-                          operand.columns, true, operand.scale_layout);
+  result.in[prefix + "scale_inv"] = block_scales_tensor(
+      scale, operand.recipe, operand.columnwise ? Direction::columnwise : Direction::rowwise,
+      operand.scale_rows.empty() ? operand.splits : operand.scale_rows, operand.columns, true, operand.scale_layout);
   if (operand.recipe == Recipe::nvfp4) {
     ScaleRequest amax = operand.scale;
     amax.tensor = prefix + "amax";

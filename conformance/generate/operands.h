@@ -18,7 +18,9 @@ struct OperandRequest {
   bool scaled = false;
   Recipe recipe = Recipe::tensor_current;
   bool columnwise = false;
-  std::vector<std::int64_t> splits;  // rows of each group
+  std::vector<std::int64_t> splits;           // rows of each group
+  std::vector<std::int64_t> scale_rows = {};  // rows of each matrix of block scales, where they are not those of the groups
+  bool placed = false;                        // groups do not follow one another: every row is filled
   std::int64_t columns = 0;
   std::int64_t total_rows = 0;
   ScaleLayout scale_layout = ScaleLayout::compact;

@@ -18,7 +18,9 @@ namespace {
 bool has_key(const CaseLine& line, std::string_view key) { return find_key(*find_op(line.op), key) != nullptr; }
 
 bool changes(const std::string& name, const ReplayPlan& plan) {
-  if (name == "splits" || name == "first" || name == "last") return plan.splits;
+  for (const char* integers : {"splits", "m_indices", "psum", "first", "last"}) {
+    if (name == integers) return plan.splits;
+  }
   if (name == "noop") return plan.noop;
   return changes_with_scales(name) ? plan.scales : plan.data;
 }

@@ -119,6 +119,7 @@ Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction
     const ScaleShape shape = scale_shape(recipe, direction, splits[g], columns);
     for (std::int64_t i = 0; i < shape.used_rows; ++i) {
       for (std::int64_t j = 0; j < shape.used_columns; ++j) {
+        if (r.no_group && r.no_group(recipe == Recipe::block_1x128 ? j : i)) continue;
         const std::int64_t at = offsets[g] + i * shape.columns + j;
         const std::uint32_t code = scale_code(r, random, static_cast<std::int64_t>(g), i, j,
                                               j == 0 || j == shape.used_columns - 1, static_cast<std::uint64_t>(at));
@@ -147,7 +148,9 @@ Tensor group_floats(ScaleRequest request, std::size_t groups) {
   const CounterRandom random(request.seed, request.tensor);
   Tensor tensor = make(Format::f32, {static_cast<std::int64_t>(groups)});
   for (std::size_t g = 0; g < groups; ++g) {
-    const std::uint32_t code = scale_code(request, random, static_cast<std::int64_t>(g), 0, 0, false, g);
+    const bool left_out = request.no_group && request.no_group(static_cast<std::int64_t>(g));
+    const std::uint32_t code =
+        left_out ? kScalePoison : scale_code(request, random, static_cast<std::int64_t>(g), 0, 0, false, g);
     store(std::span(&code, 1), tensor, static_cast<std::int64_t>(g));
   }
   return tensor;

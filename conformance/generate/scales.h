@@ -2,6 +2,7 @@
 // Internal to the generator: scales of operands, and their poisoned padding.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,9 @@ struct ScaleRequest {
   int ends = 0;        // narrow: exponent of the first and the last block along a row, if not 0
   bool level = false;  // all equal
   bool opposed_low = false;
-  int tie_bits = 9;      // two_roundings: bits of the tie; 9 for bf16, 5 for e4m3, 4 for e5m2
-  bool with_nan = true;  // edge: E8M0 and E4M3 have a code for NaN
+  int tie_bits = 9;                                      // two_roundings: bits of the tie; 9 for bf16, 5 for e4m3, 4 for e5m2
+  std::function<bool(std::int64_t)> no_group = nullptr;  // of a row that has scales of its own: they stay poison
+  bool with_nan = true;                                  // edge: E8M0 and E4M3 have a code for NaN
 };
 
 // Scales of all groups, group after group, each padded by itself. Shape: 2-D for a single tensor, else flat.

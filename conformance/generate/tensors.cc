@@ -59,6 +59,17 @@ std::uint32_t nan_code(Format type) {
   }
 }
 
+std::uint32_t largest_code(Format type) {
+  switch (type) {
+    case Format::f32: return 0x7F7F'FFFF;
+    case Format::bf16: return 0x7F7F;
+    case Format::f16: return 0x7BFF;
+    case Format::e4m3: return 0x7E;
+    case Format::e5m2: return 0x7B;
+    default: return nan_code(type);
+  }
+}
+
 void store(std::span<const std::uint32_t> codes, Tensor& tensor, std::int64_t first) {
   if (codes.empty()) return;  // neither side needs memory then
   switch (tensor.type == Format::e2m1 ? 4 : bits_of(tensor.type)) {

@@ -22,6 +22,8 @@ std::vector<std::int64_t> starts_of(const std::vector<std::int64_t>& splits);
 Format format_of(const std::string& name);
 
 std::uint32_t nan_code(Format type);
+// The largest finite value; the NaN of e2m1, which has none, is its largest value already.
+std::uint32_t largest_code(Format type);
 
 // Row-major codes into storage of their type.
 void store(std::span<const std::uint32_t> codes, Tensor& tensor, std::int64_t first = 0);

@@ -14,6 +14,7 @@
 #include "conformance/judge/expectation_request.h"
 #include "conformance/judge/statement.h"
 #include "conformance/judge/trial.h"
+#include "conformance/ops/grouped_layout.h"
 #include "reference/gemm/plan.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
@@ -143,6 +144,10 @@ Expectation::Expectation(const Case& problem, const Case* fixture, const std::ve
     } else {
       output.written = std::move(written.at(spec.name));
     }
+    if (spec.rows_follow_splits && !spec.shape.empty() && spec.shape[0] > 0) {
+      output.free_rows = free_rows_of(request);
+      output.row_bytes = static_cast<std::size_t>(std::max<std::int64_t>(request.out.at(spec.name).bytes / spec.shape[0], 1));
+    }
     output.zero_sign_free = zero_sign == ZeroSign::free && holds_codes(spec);
     const auto bytes = static_cast<std::size_t>(request.out.at(spec.name).bytes);
     if (fixture != nullptr) check_given(problem_, spec, fixture->out.at(spec.name), bytes);
@@ -247,12 +252,13 @@ void Expectation::count(const Output& output, std::size_t bytes) {
   const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, bits_of(output.spec.type) / 8));
   if (is_bounded(output)) {
     for (std::size_t i = 0; i < bytes; i += width) {
-      if (!output.is_written(i)) continue;
+      if (!output.is_judged(i)) continue;
       const CertifiedBound& bound = bounds_[i / width];
       ++(bound.is_exact() ? exact_ : bound.is_bounded() ? bounded_ : unbounded_);
     }
   } else if (output.prefix >= 0) {
-    exact_ += output.prefix / static_cast<std::int64_t>(width);
+    const std::int64_t free = std::count(output.free_rows.begin(), output.free_rows.end(), true);
+    exact_ += (output.prefix - free * static_cast<std::int64_t>(output.row_bytes)) / static_cast<std::int64_t>(width);
   } else {
     for (std::size_t i = 0; i < bytes; i += width) exact_ += output.written[i];
   }

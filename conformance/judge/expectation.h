@@ -62,7 +62,13 @@ class Expectation {
     std::vector<std::uint8_t> written;  // by byte: 1 where the op writes
     bool zero_sign_free = false;
 
+    std::vector<bool> free_rows;  // rows of no group below the prefix, if there are any: they may hold anything
+    std::size_t row_bytes = 1;
+
     bool is_written(std::size_t byte) const { return prefix < 0 ? written[byte] != 0 : static_cast<std::int64_t>(byte) < prefix; }
+    bool is_judged(std::size_t byte) const {
+      return is_written(byte) && (free_rows.empty() || byte / row_bytes >= free_rows.size() || !free_rows[byte / row_bytes]);
+    }
     // True if every written byte is as expected and all others still hold the poison. What only a weaker rule accepts, such as
     // another NaN, gives false: a full comparison then decides.
     bool is_exact(const std::vector<std::byte>& got, std::uint8_t poison) const;

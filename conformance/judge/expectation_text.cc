@@ -111,7 +111,7 @@ std::string Expectation::disagreement(const std::map<std::string, std::vector<st
     const std::vector<std::byte>&one = first.at(output.spec.name), &other = second.at(output.spec.name);
     std::int64_t apart = 0, at = 0;
     for (std::size_t i = 0; i < one.size(); ++i) {
-      if (!output.is_written(i) || one[i] == other[i]) continue;
+      if (!output.is_judged(i) || one[i] == other[i]) continue;
       if (apart++ == 0) at = static_cast<std::int64_t>(i);
     }
     if (apart > 0) {

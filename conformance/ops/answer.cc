@@ -4,10 +4,10 @@
 #include <cstring>
 #include <iterator>
 
+#include "conformance/ops/grouped_layout.h"
 #include "conformance/ops/op.h"
 #include "conformance/ops/product.h"
 #include "reference/types/error.h"
-#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 namespace {
@@ -56,8 +56,7 @@ std::optional<std::map<std::string, std::int64_t>> written_prefixes(const Reques
   if (!op.only_tail_rows_untouched || skippable) return std::nullopt;
   std::map<std::string, std::int64_t> written;
   const std::vector<OutputSpec> specs = op.outputs(request);
-  std::int64_t rows = 0;
-  for (const std::int64_t split : request.splits()) rows = checked_sum(rows, split, "in/splits", split);
+  const std::int64_t rows = open_rows_of(request);
   for (const auto& [name, tensor] : request.out) {
     const bool follows_rows = std::any_of(
         specs.begin(), specs.end(), [&, n = name](const OutputSpec& spec) { return spec.name == n && spec.rows_follow_splits; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "conformance/ops/grouped_gemm.h"
+#include "conformance/ops/grouped_layout.h"
 #include "conformance/ops/op.h"
 #include "conformance/ops/words.h"
 #include "reference/gemm/grouped_gemm.h"
@@ -91,6 +92,7 @@ void check_scales(const Request& request, const std::string& name, const GemmOpe
     wanted = along_rows ? checked_product(wanted, width, "in/" + name, width) : weight ? wanted * problem.N : problem.rows;
   }
   if (kind != GemmKind::fp8_per_tensor) {
+    if (!weight && problem.group_rows != nullptr && problem.layout != GemmLayout::NT) group_rows = problem.group_rows->scale_rows;
     const QuantizeProblem shape_only{
         .config = {.recipe = recipe,
                    .output = kind == GemmKind::nvfp4 ? Format::e2m1 : operand.type,
@@ -125,7 +127,13 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
   GroupedGemmProblem& problem = parsed.problem;
   problem.kind = named<GemmKind>(request, "kind", gemm_kind_named, "bf16, f16, tensor, block, mxfp8 or nvfp4");
   problem.layout = named<GemmLayout>(request, "layout", gemm_layout_named, "TN, NN or NT");
-  parsed.splits = request.splits();
+  if (grouped_layout_of(request) != GroupedLayout::splits) {
+    parsed.rows = group_rows_of(request);
+    problem.group_rows = &parsed.rows;
+    parsed.splits = parsed.rows.splits;
+  } else {
+    parsed.splits = request.splits();
+  }
   problem.splits = parsed.splits;
   const auto groups = static_cast<std::int64_t>(parsed.splits.size());
   problem.N = request.integer("N");
@@ -172,6 +180,11 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
   problem.rows = std::max(rows_x, rows_dy);
   if ((rows_x < 0 || problem.K == 0) && (rows_dy < 0 || problem.N == 0)) {  // a matrix without columns does not show its rows
     problem.rows = sum_of(parsed.splits);
+  }
+  if (problem.group_rows != nullptr) {
+    require(rows_x < 0 || problem.K == 0 || rows_x == parsed.rows.rows, "rows of x", rows_x, show(parsed.rows.rows));
+    require(rows_dy < 0 || problem.N == 0 || rows_dy == parsed.rows.rows, "rows of dy", rows_dy, show(parsed.rows.rows));
+    problem.rows = parsed.rows.rows;
   }
   check_scales(request, "x", problem.x, problem.kind, problem, parsed.splits, problem.K, false);
   check_scales(request, "dy", problem.dy, problem.kind, problem, parsed.splits, problem.N, false);

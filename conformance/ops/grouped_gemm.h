@@ -13,6 +13,7 @@ namespace assay::conformance {
 // Owns what the problem points to, except the request's tensors.
 struct ParsedGroupedGemm {
   std::vector<std::int64_t> splits;
+  GroupRows rows;  // of a grouped_layout other than splits
   std::vector<float> alpha, beta;
   std::string architecture, plan_name;
   GroupedGemmProblem problem;

@@ -1,7 +1,9 @@
 #include "conformance/ops/output_map.h"
 
+#include <algorithm>
 #include <optional>
 
+#include "conformance/ops/grouped_layout.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/layout/swizzle.h"
 #include "reference/types/error.h"
@@ -41,6 +43,20 @@ void add_matrices(OutputMap& map, const std::vector<std::int64_t>& rows, std::in
     const ScaleShape whole =
         transposed ? ScaleShape{columns, rows[g], columns, rows[g]} : ScaleShape{rows[g], columns, rows[g], columns};
     add(map, static_cast<std::int64_t>(g), whole);
+  }
+}
+
+// The ranges of rows of each group, each with the rows of no group that follow it.
+void add_ranges(OutputMap& map, const GroupRows& rows, std::int64_t columns) {
+  if (rows.open_rows > 0 && (rows.ranges.empty() || rows.ranges[0].first > 0)) {
+    const std::int64_t before = rows.ranges.empty() ? rows.open_rows : rows.ranges[0].first;
+    add(map, 0, {before, columns, 0, columns});
+  }
+  for (std::size_t i = 0; i < rows.ranges.size(); ++i) {
+    const RowRange& range = rows.ranges[i];
+    const std::int64_t end =
+        i + 1 < rows.ranges.size() ? rows.ranges[i + 1].first : std::max(rows.open_rows, range.first + range.rows);
+    add(map, range.group, {end - range.first, columns, range.rows, columns});
   }
 }
 
@@ -108,10 +124,13 @@ void map_known(OutputMap& map, const Case& problem, const std::string& name, con
     if (x == problem.in.end() || x->second.shape.size() != 2 || !recipe) return;
     map_quantized(map, problem, name, *recipe, splits.value_or(std::vector<std::int64_t>{x->second.shape[0]}),
                   x->second.shape[1]);
-  } else if (problem.op == "grouped_gemm" && splits) {
-    const bool weights = text_of(problem, "layout") == "NT";
-    add_matrices(map, weights ? std::vector<std::int64_t>(splits->size(), N) : *splits,
-                 text_of(problem, "layout") == "TN" ? N : K);
+  } else if (problem.op == "grouped_gemm" && (splits || text_of(problem, "grouped_layout"))) {
+    const bool weights = text_of(problem, "layout") == "NT", placed = text_of(problem, "grouped_layout").has_value();
+    const GroupRows rows = placed ? group_rows_of(Request::read_only(problem)) : GroupRows{};
+    const std::int64_t columns = text_of(problem, "layout") == "TN" ? N : K;
+    if (placed && !weights) return add_ranges(map, rows, columns);
+    const std::size_t groups = placed ? rows.splits.size() : splits->size();
+    add_matrices(map, weights ? std::vector<std::int64_t>(groups, N) : *splits, columns);
   } else if (problem.op == "dequantize") {
     add_matrices(map, splits.value_or(std::vector<std::int64_t>{tensor.shape.empty() ? 0 : tensor.shape[0]}), last);
   } else if (problem.op == "swizzle" || problem.op == "unswizzle") {
@@ -166,7 +185,7 @@ std::int64_t offset_of(const Segment& segment, Coordinates at) {
 OutputMap map_output(const Case& problem, const std::string& name, const Tensor& tensor) {
   OutputMap map;
   map.elements = elements_of(tensor);
-  map.grouped = problem.in.count("splits") != 0;
+  map.grouped = problem.in.count("splits") != 0 || problem.attributes.count("grouped_layout") != 0;
   try {
     map_known(map, problem, name, tensor);
   } catch (const InvalidArgument&) {

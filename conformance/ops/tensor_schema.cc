@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "conformance/ops/grouped_layout.h"
 #include "conformance/ops/rule_request.h"
 #include "reference/types/error.h"
 
@@ -121,13 +122,20 @@ FormulaValues formula_values(const Request& request) {
   for (const std::int64_t rows : values.group_rows) sum += rows;
   R = std::max(R, sum);  // a matrix without columns does not show its rows
   std::int64_t groups = static_cast<std::int64_t>(values.group_rows.size());
-  if (request.in.count("splits") == 0) {
+  if (request.in.count("splits") == 0 && request.op() != "grouped_gemm") {
     groups = request.in.count("first") != 0 ? extent_of(request, "first", 0) : 1;
     values.group_rows = {R};
   }
   values.names = {{"R", R}, {"K", K}, {"N", N}, {"G", groups}};
   values.names["length"] = extent_of(request, "amax_history", 0);
   values.names["n"] = extent_of(request, "amax_history", 1);
+  values.names["W"] = sum;
+  if (request.attributes.count("grouped_layout") != 0) {
+    const GroupRows rows = group_rows_of(request);
+    values.group_rows = value_of(request, "layout") == "NT" ? rows.splits : rows.scale_rows;
+    values.names["R"] = rows.rows, values.names["G"] = static_cast<std::int64_t>(rows.splits.size());
+    values.names["W"] = rows.open_rows;
+  }
   if (request.op() == "quantize_by_rule") add_scale_counts(request, values);
   return values;
 }

@@ -16,7 +16,7 @@ namespace assay::conformance {
 
 enum class Compared {
   all,
-  group_rows,  // rows beyond the sum of the splits must hold what they held before the call
+  group_rows,  // rows beyond the sum of the splits must hold what they held before the call (grouped_layout: spec grouped-gemm-1.4)
   unpadded,    // compact scales: padding must hold what it held; swizzled ones: all, padding being 0
 };
 
@@ -55,7 +55,7 @@ const OpTensors& tensors_of(std::string_view op);  // Errors (InvalidArgument): 
 const TensorSchema* find_tensor(std::span<const TensorSchema> among, std::string_view name, const Request& request);
 bool holds(const TensorSchema& tensor, const Request& request);
 
-// The values of the names in formulas for this request: R, K, N, G, r, and for delayed_update length and n.
+// The values of the names in formulas for this request: R, K, N, G, W (rows that may be written), r, and for delayed_update length and n.
 FormulaValues formula_values(const Request& request);
 
 // The types and shapes that the tensor may have in this request.

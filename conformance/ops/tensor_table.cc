@@ -258,13 +258,18 @@ List operand(const std::string& name, const std::string& layout, const std::stri
 
 OpTensors grouped_gemm() {
   OpTensors op{"grouped_gemm",
-               {"kind", "layout", "N", "K", "weight_block", "scale_layout", "split_accumulator", "dtype_d", "alpha", "beta", "bias", "arch", "plan", "scaling"},
-               {kSplits}, {}};
+               {"kind", "layout", "N", "K", "weight_block", "scale_layout", "split_accumulator", "dtype_d", "alpha", "beta", "bias", "arch", "plan", "scaling",
+                "grouped_layout", "alignment", "groups", "max_m"},
+               {}, {}};
+  TensorSchema splits = kSplits;
+  splits.when = "grouped_layout!=m_indices|psum";
+  op.in = {splits, {.name = "m_indices", .type = "i32", .shape = "R", .when = "grouped_layout=m_indices", .help = "group of each row, -1: none"},
+           {.name = "psum", .type = "i32", .shape = "G", .when = "grouped_layout=psum", .help = "end of each group"}};
   append(op.in, operand("x", "layout!=NN", "R", "K"));
   append(op.in, operand("dy", "layout!=TN", "R", "N"));
   append(op.in, operand("w", "layout!=NT", "G*N", "K"));
   struct Result { const char* layout; const char* shape; const char* written; };
-  for (const Result& d : {Result{"TN", "R,N", "sum(r)*N"}, Result{"NN", "R,K", "sum(r)*K"}, Result{"NT", "G*N,K", ""}}) {
+  for (const Result& d : {Result{"TN", "R,N", "W*N"}, Result{"NN", "R,K", "W*K"}, Result{"NT", "G*N,K", ""}}) {
     const std::string when = std::string("layout=") + d.layout;
     op.in.push_back({.name = "c", .type = "dtype_d", .shape = d.shape, .when = when, .need = Need::depends, .help = "needed where a beta is not 0"});
     op.out.push_back({.name = "d", .type = "dtype_d", .shape = d.shape, .when = when,

@@ -61,7 +61,8 @@ std::string describe_tensor_words() {
 backend. A case line is one line of text from which a case is generated: an op and keys.
 
   R K N G       rows in all, columns, rows of a weight, groups
-  r, sum(...)   the rows of one group, and a sum over the groups
+  r, sum(...)   the rows of one group, and a sum over the groups; with grouped_layout m_indices or psum
+                in TN and NN all R rows are one, with masked each has max_m
   blocks(a,b)   a/b, rounded up
   up(a,b)       a, rounded up to a multiple of b
 
@@ -69,7 +70,8 @@ Tensors are row-major, without gaps, and begin at multiples of 256 bytes; e2m1 h
 the lower column in the lower half. Scales are padded group by group, one group after the other.
 An output that is left out is not requested. All elements of the others are compared by bits (in
 f32, bf16 and f16 every NaN equals every other), except these, which must be unchanged:
-  rows of the groups   the rows beyond the sum of the splits
+  rows of the groups   the rows beyond the sum of the splits; with a grouped_layout those beyond the
+                       alignment of the last group, while rows of no group before may hold anything
   without padding      the padding of scales, where scale_layout is compact; if swizzled it is 0
 A product whose order of summation is not known is compared by bounds (assay list --levels).
 )";

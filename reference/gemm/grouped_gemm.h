@@ -5,10 +5,10 @@
 //   NN (dgrad)  D_t [m_t, K] = dy_t [m_t, N] . w_t [N, K]
 //   NT (wgrad)  D_t [N, K]   = dy_t [m_t, N]^T . x_t [m_t, K]
 //
-// x [R,K], dy [R,N] hold the groups one after another; w [G*N,K]; D is [R,N], [R,K] or [G*N,K].
+// x [R,K], dy [R,N] hold the groups one after another, or as `group_rows` says; w [G*N,K]; D is [R,N], [R,K] or [G*N,K].
 // D = alpha * product + beta * C, then the bias of the group (TN only) added to the rounded result and rounded again.
 // A group without rows writes nothing in TN and NN; in NT its product is +0 (plan.h: beta * C, or 0 when beta is 0, except for
-// -0 and for an alpha or scale that is not finite). Rows of D past the sum of the splits are not written. C is not read when
+// -0 and for an alpha or scale that is not finite). Rows of D that belong to no group are not written. C is not read when
 // beta is 0; it may be D itself.
 //
 // The product is accumulated as `plan` says: plan.h.
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 
+#include "reference/gemm/group_rows.h"
 #include "reference/gemm/plan.h"
 #include "reference/recipes/quantize.h"
 #include "reference/types/format.h"
@@ -36,7 +37,8 @@ struct GroupedGemmProblem {
   GemmKind kind = GemmKind::bf16;
   GemmLayout layout = GemmLayout::TN;
   std::span<const std::int64_t> splits;
-  std::int64_t rows = 0;  // R
+  const GroupRows* group_rows = nullptr;  // null: groups follow one another; else `splits` and `rows` are its own
+  std::int64_t rows = 0;                  // R
   std::int64_t N = 0;
   std::int64_t K = 0;
   GemmOperand x, w, dy;                              // the two that the layout names

@@ -1,5 +1,6 @@
 #include "reference/gemm/problem.h"
 
+#include <algorithm>
 #include <string>
 
 #include "reference/layout/offsets.h"
@@ -29,14 +30,28 @@ void require_aligned(const void* pointer, int bits, const std::string& name) {
   require(address % unit == 0, name, address, "an address that is a multiple of the element's size");
 }
 
-// The splits, checked, as offsets in rows.
-std::vector<std::int64_t> row_offsets(const GroupedGemmProblem& problem) {
+// The rows of each group, checked.
+std::vector<RowRange> ranges_of(const GroupedGemmProblem& problem) {
   require(problem.rows >= 0, "rows", problem.rows, "a value of at least 0");
   require(problem.N >= 0, "N", problem.N, "a value of at least 0");
   require(problem.K >= 0, "K", problem.K, "a value of at least 0");
-  std::vector<std::int64_t> offsets = splits_to_offsets(problem.splits);
+  const std::vector<std::int64_t> offsets = splits_to_offsets(problem.splits);
   require(offsets.back() <= problem.rows, "splits", offsets.back(), "a sum of at most rows (" + show(problem.rows) + ")");
-  return offsets;
+  if (problem.group_rows != nullptr) {
+    const GroupRows& given = *problem.group_rows;
+    require(given.rows == problem.rows, "rows", problem.rows, "those of group_rows, " + show(given.rows));
+    require(std::equal(problem.splits.begin(), problem.splits.end(), given.splits.begin(), given.splits.end()), "splits",
+            problem.splits.size(), "those of group_rows");
+    require(problem.layout != GemmLayout::NT || given.layout == GroupedLayout::psum, "group_rows",
+            static_cast<std::uint32_t>(given.layout), "psum in layout NT, where each group has one range of rows");
+    return given.ranges;
+  }
+  std::vector<RowRange> ranges;
+  for (std::size_t t = 0; t < problem.splits.size(); ++t) {
+    const auto group = static_cast<std::int64_t>(t);
+    ranges.push_back({group, offsets[t], problem.splits[t], group, 0});
+  }
+  return ranges;
 }
 
 // How the kind quantizes an operand, where it does.
@@ -74,17 +89,17 @@ void require_storage(const GroupedGemmProblem& problem, bool along_rows, bool co
               " reads in layout " + std::string(name_of(problem.layout)));
 }
 
-// One operand of all groups: matrix t has group_rows[t] rows of `columns` elements.
+// One operand of all groups: matrices of rows of `columns` elements.
 struct OperandSource {
   std::string name;
   const GemmOperand* operand;
-  std::vector<std::int64_t> group_rows;
+  std::vector<std::int64_t> group_rows;  // rows of each matrix of scales; without such matrices, of each group
   std::int64_t columns;
   bool along_rows;  // the contraction runs over the rows of the matrix
   std::optional<Recipe> recipe;
-  std::vector<std::int64_t> row_offsets;    // first row of each group, and their total
   std::vector<std::int64_t> scale_offsets;  // first scale of each group, and their total
   bool scale_per_i = false;                 // each row or column of D has a scale of its own
+  bool one_scale_a_group = false;
 };
 
 // A scale for each row of the operand as the contraction sees it, groups one after another.
@@ -102,26 +117,31 @@ OperandSource source_of(const GroupedGemmProblem& problem, const std::string& na
   OperandSource source;
   source.name = name;
   source.operand = &operand;
-  if (weight) {
-    source.group_rows.assign(problem.splits.size(), problem.N);
-  } else {
-    source.group_rows.assign(problem.splits.begin(), problem.splits.end());
-  }
   source.columns = name == "dy" ? problem.N : problem.K;
   source.along_rows = along_rows;
   source.recipe = recipe_of(problem, weight);
+  source.scale_per_i = problem.row_and_column_scales;
+  source.one_scale_a_group = source.recipe == Recipe::tensor_current && !source.scale_per_i;
+  const bool placed = problem.group_rows != nullptr && !along_rows && !source.one_scale_a_group && source.recipe;
+  if (weight) {
+    source.group_rows.assign(problem.splits.size(), problem.N);
+  } else if (placed) {
+    source.group_rows = problem.group_rows->scale_rows;
+  } else {
+    source.group_rows.assign(problem.splits.begin(), problem.splits.end());
+  }
 
   require_type(problem.kind, operand.type, name + ".type");
   require_storage(problem, along_rows, operand.columnwise, name + ".columnwise");
 
-  source.row_offsets = {0};
-  for (const std::int64_t rows : source.group_rows) {
-    source.row_offsets.push_back(checked_sum(source.row_offsets.back(), rows, name + " rows", rows));
-  }
-  const std::int64_t total_rows = weight ? source.row_offsets.back() : problem.rows;
+  std::int64_t group_rows = 0;
+  for (const std::int64_t rows :
+       weight ? source.group_rows : std::vector<std::int64_t>(problem.splits.begin(), problem.splits.end()))
+    group_rows = checked_sum(group_rows, rows, name + " rows", rows);
+  const std::int64_t total_rows = weight ? group_rows : problem.rows;
   const std::int64_t elements = checked_product(total_rows, source.columns, name + " rows", total_rows);
   checked_product(elements, 4, name + " rows", total_rows);  // bytes
-  const std::int64_t used = source.row_offsets.back() * source.columns;
+  const std::int64_t used = group_rows * source.columns;
   require(used == 0 || operand.data != nullptr, name + ".data", operand.data, "a pointer to the operand's elements");
   require_aligned(operand.data, bits_of(operand.type), name + ".data");
 
@@ -137,7 +157,6 @@ OperandSource source_of(const GroupedGemmProblem& problem, const std::string& na
   }
   if (source.recipe) {
     const Direction direction = operand.columnwise ? Direction::columnwise : Direction::rowwise;
-    source.scale_per_i = problem.row_and_column_scales;
     source.scale_offsets = source.scale_per_i ? offsets_of_vectors(source)
                                               : scale_offsets(*source.recipe, direction, source.group_rows, source.columns);
     checked_product(source.scale_offsets.back(), 4, name + " rows", total_rows);
@@ -147,16 +166,19 @@ OperandSource source_of(const GroupedGemmProblem& problem, const std::string& na
   return source;
 }
 
-ScaleView scale_view(const OperandSource& source, std::size_t group, std::int64_t depth, ScaleLayout layout) {
+ScaleView scale_view(const OperandSource& source, const RowRange& range, std::int64_t depth, ScaleLayout layout) {
   ScaleView view;
   if (!source.recipe) return view;
   const Recipe recipe = *source.recipe;
   const bool columnwise = source.operand->columnwise;
   const Direction direction = columnwise ? Direction::columnwise : Direction::rowwise;
-  const ScaleShape shape = scale_shape(recipe, direction, source.group_rows[group], source.columns);
+  const bool own = source.one_scale_a_group || source.along_rows;
+  const auto matrix = static_cast<std::size_t>(own ? range.group : range.scale_matrix);
+  const ScaleShape shape = scale_shape(recipe, direction, source.group_rows[matrix], source.columns);
 
+  view.first_i = own ? 0 : range.scale_row;
   view.type = scale_format(recipe);
-  const std::int64_t bytes = source.scale_offsets[group] * (bits_of(view.type) / 8);
+  const std::int64_t bytes = source.scale_offsets[matrix] * (bits_of(view.type) / 8);
   view.data = static_cast<const std::uint8_t*>(source.operand->scale_inv) + bytes;
   const bool swizzled = layout == ScaleLayout::swizzled;
   switch (recipe) {
@@ -183,23 +205,32 @@ ScaleView scale_view(const OperandSource& source, std::size_t group, std::int64_
   return view;
 }
 
-OperandView operand_view(const OperandSource& source, std::size_t group, ScaleLayout layout) {
+OperandView operand_view(const OperandSource& source, const RowRange& range, ScaleLayout layout) {
   const GemmOperand& operand = *source.operand;
-  const std::int64_t rows = source.group_rows[group];
+  const std::int64_t rows = range.rows;
   const bool transposed = operand.columnwise && source.recipe != Recipe::mxfp8;
 
   OperandView view;
   view.type = operand.type;
-  const std::int64_t first = source.row_offsets[group] * source.columns;
+  const std::int64_t first = range.first * source.columns;
   view.data = operand.data == nullptr ? nullptr : static_cast<const std::uint8_t*>(operand.data) + bytes_of(operand.type, first);
   view.extent = source.along_rows ? source.columns : rows;
   view.depth = source.along_rows ? rows : source.columns;
   const bool k_major = transposed == source.along_rows;
   view.row_stride = k_major ? view.depth : 1;
   view.k_stride = k_major ? 1 : view.extent;
-  if (operand.scale_inv != nullptr) view.scale = scale_view(source, group, view.depth, layout);
-  if (operand.type == Format::e2m1 && operand.amax != nullptr) view.amax = operand.amax[group];
+  if (operand.scale_inv != nullptr) view.scale = scale_view(source, range, view.depth, layout);
+  if (operand.type == Format::e2m1 && operand.amax != nullptr) view.amax = operand.amax[range.group];
   return view;
+}
+
+// Groups that are apart from one another are not transposed one by one: no source has that (spec grouped-gemm-1.4).
+void require_untransposed(const GroupedGemmProblem& problem, const OperandSource& rows, const OperandSource& columns) {
+  if (problem.group_rows == nullptr || problem.layout != GemmLayout::NT) return;
+  for (const OperandSource* each : {&rows, &columns}) {
+    require(!each->operand->columnwise || each->recipe == Recipe::mxfp8, each->name + ".columnwise", each->operand->columnwise,
+            "storage that is not transposed, where group_rows is given in layout NT");
+  }
 }
 
 std::span<const float> checked_factors(std::span<const float> values, std::size_t groups, std::string_view name) {
@@ -262,7 +293,7 @@ void require_added_onto(const AccumulationPlan& plan, const GroupedGemmProblem& 
 
 MatrixShape grouped_gemm_shape(const GroupedGemmProblem& problem) {
   require_known_enums(problem);
-  row_offsets(problem);
+  ranges_of(problem);
   switch (problem.layout) {
     case GemmLayout::TN: return {problem.rows, problem.N};
     case GemmLayout::NN: return {problem.rows, problem.K};
@@ -276,7 +307,7 @@ GroupedGemmView view_of(const GroupedGemmProblem& problem, const void* d) {
   const MatrixShape shape = grouped_gemm_shape(problem);
   const std::int64_t elements = checked_product(shape.rows, shape.columns, "rows", shape.rows);
   checked_product(elements, 4, "rows", shape.rows);  // bytes
-  const std::vector<std::int64_t> first_row = row_offsets(problem);
+  const std::vector<RowRange> ranges = ranges_of(problem);
   const std::size_t groups = problem.splits.size();
   const std::span<const float> alpha = checked_factors(problem.alpha, groups, "alpha");
   const std::span<const float> beta = checked_factors(problem.beta, groups, "beta");
@@ -295,6 +326,7 @@ GroupedGemmView view_of(const GroupedGemmProblem& problem, const void* d) {
   const OperandSource columns = wgrad ? source_of(problem, "x", problem.x, false, true)
                                       : source_of(problem, "w", problem.w, true, problem.layout == GemmLayout::NN);
   require_operand_type(*view.plan, *view.unit, rows.operand->type, rows.name + ".type");
+  require_untransposed(problem, rows, columns);
   require_operand_type(*view.plan, *view.unit, columns.operand->type, columns.name + ".type");
 
   require(problem.bias == nullptr || problem.layout == GemmLayout::TN, "bias", problem.bias, "null, but for layout TN");
@@ -302,10 +334,12 @@ GroupedGemmView view_of(const GroupedGemmProblem& problem, const void* d) {
   require_aligned(problem.c, bits_of(problem.d_type), "c");
   require_aligned(problem.bias, bits_of(problem.d_type), "bias");
 
-  for (std::size_t t = 0; t < groups; ++t) {
+  for (const RowRange& range : ranges) {
+    const auto t = static_cast<std::size_t>(range.group);
     GroupView group;
-    group.rows = operand_view(rows, t, problem.scale_layout);
-    group.columns = operand_view(columns, t, problem.scale_layout);
+    group.rows = operand_view(rows, range, problem.scale_layout);
+    const RowRange weight{range.group, range.group * problem.N, problem.N, range.group, 0};
+    group.columns = operand_view(columns, wgrad ? range : weight, problem.scale_layout);
     group.m = group.rows.extent;
     group.n = group.columns.extent;
     group.depth = group.rows.depth;
@@ -320,10 +354,9 @@ GroupedGemmView view_of(const GroupedGemmProblem& problem, const void* d) {
       view.c = problem.c;
     }
     require_added_onto(*view.plan, problem, group.beta);
-    const auto index = static_cast<std::int64_t>(t);
-    group.d_offset = (wgrad ? index * problem.N : first_row[t]) * group.n;
+    group.d_offset = (wgrad ? range.group * problem.N : range.first) * group.n;
     if (problem.bias != nullptr) {
-      group.bias = static_cast<const std::uint8_t*>(problem.bias) + bytes_of(problem.d_type, index * problem.N);
+      group.bias = static_cast<const std::uint8_t*>(problem.bias) + bytes_of(problem.d_type, range.group * problem.N);
     }
     view.groups.push_back(group);
   }

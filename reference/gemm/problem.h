@@ -31,7 +31,8 @@ namespace assay {
 //   nvfp4               e4m3, i_block = 1, k_block = 16, compact or swizzled
 struct ScaleView {
   Format type = Format::f32;
-  const void* data = nullptr;  // first scale of the group
+  const void* data = nullptr;  // first scale of the group's matrix
+  std::int64_t first_i = 0;    // row of the matrix that belongs to i = 0
   std::int64_t i_block = 0;    // rows that share a scale; 0: all
   std::int64_t k_block = 0;    // elements along k that share a scale; 0: all
   std::int64_t i_stride = 0;   // scales from one row block to the next (compact)
@@ -41,7 +42,7 @@ struct ScaleView {
 
   // Index of the scale of (i, k), counted from `data`.
   std::int64_t index(std::int64_t i, std::int64_t k) const {
-    const std::int64_t row = i_block == 0 ? 0 : i / i_block;
+    const std::int64_t row = i_block == 0 ? 0 : (first_i + i) / i_block;
     const std::int64_t block = k_block == 0 ? 0 : k / k_block;
     return swizzled ? swizzled_index(row, block, tiles) : row * i_stride + block * k_stride;
   }
@@ -97,7 +98,7 @@ struct GroupedGemmView {
   const void* c = nullptr;  // null when beta is 0 in all groups
   const AccumulationPlan* plan = nullptr;
   const TensorCoreUnit* unit = nullptr;
-  std::vector<GroupView> groups;  // without those whose D_t has no element
+  std::vector<GroupView> groups;  // ranges of rows of a group, without those whose D_t has no element
 
   // D[i][j] of a group is element group.d_offset + i * group.n + j.
 };

@@ -105,8 +105,21 @@ const float* Scalar::bind(void* workspace, device::Stream stream) const {
   return reinterpret_cast<const float*>(values);
 }
 
+namespace {
+
+// Groups that do not follow one another are more than the kernels support.
+const Request& with_plain_groups(const Request& request) {
+  const std::string layout = request.text_or("grouped_layout", "splits");
+  if (layout != "splits") throw NotSupported("rows of groups that do not follow one another (grouped_layout=" + layout + ")");
+  return with_splits(request);
+}
+
+}  // namespace
+
 GemmRequest::GemmRequest(const Request& request)
-    : splits_(with_splits(request)), alpha_(request, "alpha", 1, splits_.groups()), beta_(request, "beta", 0, splits_.groups()) {
+    : splits_(with_plain_groups(request)),
+      alpha_(request, "alpha", 1, splits_.groups()),
+      beta_(request, "beta", 0, splits_.groups()) {
   const auto kind = named<GemmKind>(request, "kind", gemm_kind_named, "bf16, f16, tensor, block, mxfp8 or nvfp4");
   const auto layout = named<GemmLayout>(request, "layout", gemm_layout_named, "TN, NN or NT");
   call_.kind = kind;

@@ -93,6 +93,7 @@ void keep_operand(Case& problem, const ParsedGroupedGemm& parsed, const std::str
 std::optional<GroupAlone> largest_group_alone(const Case& problem) {
   const bool product = problem.op == "grouped_gemm", linear = problem.op.starts_with("linear_");
   if (!product && !linear) return std::nullopt;
+  if (problem.attributes.count("grouped_layout") != 0) return std::nullopt;  // its rows have places of their own
   GroupAlone made{problem};
   const Request request = Request::of(made.problem);
   const std::vector<std::int64_t> splits = request.splits();

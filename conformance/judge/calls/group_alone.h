@@ -16,7 +16,8 @@ struct GroupAlone {
   std::int64_t first = 0, first_alone = 0, rows = 0;
 };
 
-// The largest group alone; nothing where no other group has rows, or for another op. Errors: as outputs_of().
+// The largest group alone; nothing where no other group has rows, for another op, or for a
+// grouped_layout. Errors: as outputs_of().
 std::optional<GroupAlone> largest_group_alone(const Case& problem);
 
 }  // namespace assay::conformance

@@ -45,7 +45,7 @@ std::string groups_of(const CaseLine& line) {
 }
 
 // Sizes have a test of their own (reach_test.cc); a seed is no option.
-const std::set<std::string_view> kNoOption{"seed", "K", "N", "R", "tensors", "length", "stride", "splits", "first", "last"};
+const std::set<std::string_view> kNoOption{"seed", "K", "N", "R", "tensors", "length", "stride", "splits", "first", "last", "alignment", "max_m"};
 
 using Options = std::map<std::string, std::string>;
 
@@ -118,6 +118,8 @@ const LeftOut kLeftOut[] = {
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
     {"grouped_gemm", "scaling", "per_row_column", "data|scales|addends|alpha|beta|groups|arch", "*",
      "the sum is that of one scale a group, and its factors follow; three patterns and four kinds of scales meet it, on sm90"},
+    {"grouped_gemm", "grouped_layout", "m_indices|psum|masked", "data|scales|addends|arch", "*",
+     "the sums are those of the same rows in the plain layout; what is read and where D lies meets every other option"},
     {"grouped_gemm", "addends", "*", "data|scales", "*", "C and the bias are added to the rounded or scaled sum"},
     {"grouped_gemm", "alpha|beta", "one a group", "data|scales|split_accumulator|weight_block|kind", "*", "factors are applied to the whole sum"},
     {"grouped_gemm|dequantize|quantize", "scales", "negative", "data|addends|recipe", "*", "a sign is multiplied, whatever the values are; four patterns meet it"},
