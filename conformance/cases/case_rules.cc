@@ -228,6 +228,18 @@ void require_plan(const CaseLine& line) {
           "another pattern with a plan: probes show the backend's own unit");
 }
 
+// Choices that can be dropped, and an output that is there.
+void require_routing(const CaseLine& line) {
+  std::int64_t entries = 0;
+  require(line.integer("R") >= 0, "R", line.text("R"), "0 or more");
+  require(!__builtin_mul_overflow(line.integer("R"), line.integer("topk"), &entries), "topk", line.text("topk"),
+          "sizes that fit int64");
+  require(line.integer("dropped") >= 0 && line.integer("dropped") <= entries, "dropped", line.text("dropped"),
+          "at most R * topk, " + show(entries));
+  if (line.op == "permute" && line.text("outputs") == "permuted_scale_inv")
+    require(line.text("token_scales") != "absent", "outputs", "permuted_scale_inv", "token_scales with it");
+}
+
 void require_nvfp4_product(const CaseLine& line) {
   require(line.integer("K") % 16 == 0, "K", line.text("K"), "a multiple of 16 with kind=nvfp4");
   require(line.integer("N") % 16 == 0, "N", line.text("N"), "a multiple of 16 with kind=nvfp4");
@@ -279,6 +291,7 @@ void require_consistent(const CaseLine& line) {
     require(line.text("x_type") == "bf16", "x_type", line.text("x_type"),
             "bf16 with recipe=nvfp4: the Hadamard transform takes no other");
   }
+  if (line.op == "permute" || line.op == "unpermute") require_routing(line);
   if (line.op == "splits_to_offsets_2d") {
     const std::size_t first = line.splits("first").size(), last = line.splits("last").size();
     require(first == last, "last", show(last) + " values", "as many as first has, " + show(first));

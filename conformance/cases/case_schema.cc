@@ -97,6 +97,24 @@ std::vector<OpSchema> make_schema() {
       "", "pattern of x"},
      kSeed, kReplay, kContract, kFault}});
 
+  const KeySchema tokens{"R", integer, "required", "", "", "tokens"}, topk{"topk", integer, "2", "", "", "experts that each token goes to", 1},
+      experts{"experts", integer, "4", "", "", "experts in all", 1}, dropped{"dropped", integer, "0", "", "", "choices that are dropped, of R * topk"},
+      alignment{"alignment", integer, "1", "", "", "the rows of each expert start at a multiple of it", 1};
+  ops.push_back({"permute", "rows of tokens to the rows of their experts",
+    {{"x_type", choice, "bf16", "bf16 f16 f32 e4m3 e5m2", "", "type of x"},
+     {"token_scales", choice, "absent", "absent f32 e8m0", "", "scales that each token brings: one for 128 elements in f32, for 32 in e8m0"},
+     tokens, topk, experts, dropped, alignment, kColumns,
+     {"outputs", choice, "usual", "usual permuted permuted_scale_inv", "", kAloneHelp},
+     {"data", choice, "uniform", "uniform full_exponent every_special", "", "pattern of x"},
+     kSeed, kReplay, kContract}});
+  ops.push_back({"unpermute", "sums of the rows of each token's experts",
+    {{"x_type", choice, "bf16", kInputTypes, "", "type of the rows and of their sums"},
+     {"weights", integer, "0", "0 1", "", "1: each row is multiplied by the weight of its choice"},
+     {"sums", choice, "fma_f32", "fma_f32 f32 in_type", "", "where sums are rounded (spec token-permutation-1.2)"},
+     tokens, topk, experts, dropped, alignment, kColumns,
+     {"data", choice, "uniform", "uniform full_exponent every_special near_underflow integers", "", "pattern of the rows"},
+     kSeed, kReplay, kContract}});
+
   ops.push_back({"grouped_gemm", "one matrix product a group",
     {{"kind", choice, "required", "bf16 f16 fp8_per_tensor fp8_block mxfp8 nvfp4", "", "type and scaling of the operands"},
      {"layout", choice, "TN", "TN NN NT", "", "TN D=x w^T, NN D=dy w, NT D=dy^T x"},

@@ -6,6 +6,7 @@
 
 #include "conformance/catalogue/catalogue_parts.h"
 #include "conformance/catalogue/covering.h"
+#include "conformance/catalogue/size_lines.h"
 
 // Tables, one row per line.
 // clang-format off
@@ -178,6 +179,29 @@ void layout_lines(int seed, const CoveringLimits& limits, std::vector<CaseLine>&
   append(lines, covering_lines("grouped_dbias splits=3x0 K=40", {kInput, {"", "accumulate=1"}, {"", "extra_rows=60"}}, seed + 6900, limits));
 }
 
+void token_lines(int seed, const CoveringLimits& limits, std::vector<CaseLine>& lines) {
+  const Axis routes{"R=17 topk=2 experts=5 K=40", "R=33 topk=3 experts=40 dropped=30 K=129", "R=20 topk=4 experts=3 dropped=5 alignment=16 K=24"};
+  append(lines, covering_lines("permute", {routes, {"x_type=bf16", "x_type=f16", "x_type=f32", "x_type=e4m3", "x_type=e5m2"},
+                                           {"", "token_scales=f32", "token_scales=e8m0"}, {"", "outputs=permuted", "outputs=permuted_scale_inv"},
+                                           {"data=uniform", "data=full_exponent", "data=every_special"}}, seed + 9500, limits));
+  append(lines, covering_lines("unpermute", {routes, kInput, {"", "weights=1"}, {"sums=fma_f32", "sums=f32", "sums=in_type"},
+                                             {"data=uniform", "data=full_exponent", "data=every_special", "data=near_underflow", "data=integers"}},
+                               seed + 9600, limits));
+  for (const char* op : {"permute", "unpermute"}) {  // thresholds in every length
+    Lines sizes(seed + 9700);
+    const std::vector<Axis> options{{"topk=1", "topk=2", "topk=3"}, {"", "dropped=1"}};
+    for (std::int64_t power = 256; power <= 4096; power *= 2) {
+      for (const std::int64_t length : {power, power + 1}) {
+        sizes.add(op + words("R", length, "K", length % 7 + 1), options);
+        sizes.add(op + words("K", length, "R", length % 5 + 1), options);
+      }
+    }
+    small_sizes(op, "R", options, sizes);
+    sizes.add(std::string(op) + " R=1040 K=1040", {{"topk=1"}});
+    append(lines, sizes.take());
+  }
+}
+
 void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<CaseLine>& lines) {
   const Axis data = some(kOperandData, kStandardOperandData, round), shapes = some(kGemmShape, 4, round), shapes16 = some(kGemmShape16, 4, round);
   const Axis f32_scales{"scales=plain", "scales=pow2", "scales=edge", "scales=specials", "scales=opposed", "scales=two_roundings"};
@@ -290,6 +314,7 @@ std::vector<CaseLine> covered_lines(int round) {
   const CoveringLimits limits{.most_macs = round == 0 ? 1'000'000 : 4'000'000, .most_elements = 150'000};
   quantize_lines(round, seed, limits, lines);
   layout_lines(seed, limits, lines);
+  if (round == 0) token_lines(seed, limits, lines);
   gemm_lines(round, seed, limits, lines);
   linear_lines(seed, limits, lines);
   return lines;

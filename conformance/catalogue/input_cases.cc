@@ -110,6 +110,8 @@ void piece_lines(std::vector<CaseLine>& lines) {
     add("linear_dgrad" + words);
     add("linear_wgrad accumulate=1" + words);
   }
+  add("permute token_scales=f32 R=40 topk=3 K=260");
+  add("unpermute weights=1 R=40 topk=3 dropped=5 K=40");
   add("quantize_by_rule preset=deepgemm splits=6,0,10 K=80");
   add("quantize_by_rule preset=nvfp4.te_row_scaled amax=given splits=16,0,4,12,2,6,0,8,16 K=48");
 }

@@ -95,6 +95,13 @@ void add(const CaseLine& line, std::map<std::string, Reach>& all) {
     reach.lengths["length"].insert(length);
     reach.lengths["elements"].insert(tensors * length);
     reach.elements["values"] += tensors * (length + 1);
+  } else if (line.op == "permute" || line.op == "unpermute") {
+    const std::int64_t tokens = line.integer("R"), columns = line.integer("K"),
+                       elements = tokens * line.integer("topk") * columns;
+    reach.lengths["R"].insert(tokens);
+    reach.lengths["K"].insert(columns);
+    reach.lengths["elements"].insert(elements);
+    reach.elements["values"] += elements;
   } else if (line.op.starts_with("splits_to_offsets")) {
     const auto groups = static_cast<std::int64_t>(line.splits(line.op == "splits_to_offsets_2d" ? "first" : "splits").size());
     reach.lengths["groups"].insert(groups);

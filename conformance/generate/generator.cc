@@ -70,6 +70,10 @@ Case generate(const CaseLine& line) {
     inputs::generate_swizzle(line, result);
   } else if (line.op == "grouped_dbias") {
     inputs::generate_grouped_dbias(line, result);
+  } else if (line.op == "permute") {
+    inputs::generate_permute(line, result);
+  } else if (line.op == "unpermute") {
+    inputs::generate_unpermute(line, result);
   } else {
     inputs::generate_linear(line, result);
   }
@@ -96,6 +100,11 @@ std::vector<std::string> wanted_outputs(const CaseLine& line) {
     if (rule_choice(line).rule->outer != OuterAmax::none && line.text("amax") == "own") outputs.push_back("amax");
   } else if (line.op == "grouped_gemm") {
     outputs = {"d"};
+  } else if (line.op == "permute") {
+    outputs = {"permuted"};
+    if (line.text("token_scales") != "absent") outputs.push_back("permuted_scale_inv");
+  } else if (line.op == "unpermute") {
+    outputs = {"x"};
   } else if (line.op == "splits_to_offsets_multi") {
     const std::vector<OffsetsOutputSpec> all = offsets_outputs(line);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -147,6 +156,8 @@ CaseCost cost_of(const CaseLine& line) {
     cost.elements = line.integer("tensors") * line.integer("length");
   } else if (line.op.starts_with("splits_to_offsets")) {
     cost.elements = static_cast<std::int64_t>(line.splits(line.op == "splits_to_offsets_2d" ? "first" : "splits").size());
+  } else if (line.op == "permute" || line.op == "unpermute") {
+    cost.elements = line.integer("R") * line.integer("topk") * line.integer("K");
   } else {
     cost.elements = inputs::rows_of(line).active * line.integer("K");
   }

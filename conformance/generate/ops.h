@@ -17,6 +17,8 @@ void generate_dequantize(const CaseLine& line, Case& result);
 void generate_swizzle(const CaseLine& line, Case& result);
 void generate_quantize_by_rule(const CaseLine& line, Case& result);
 void generate_grouped_dbias(const CaseLine& line, Case& result);
+void generate_permute(const CaseLine& line, Case& result);
+void generate_unpermute(const CaseLine& line, Case& result);
 void generate_linear(const CaseLine& line, Case& result);
 
 // The value of a key as an attribute, which keeps the former words (former_words.h).

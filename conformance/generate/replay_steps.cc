@@ -21,6 +21,7 @@ bool changes(const std::string& name, const ReplayPlan& plan) {
   for (const char* integers : {"splits", "m_indices", "psum", "first", "last"}) {
     if (name == integers) return plan.splits;
   }
+  if (name == "row_map") return plan.data && !plan.pieces;  // some bytes of another map would name rows twice
   if (name == "noop") return plan.noop;
   return changes_with_scales(name) ? plan.scales : plan.data;
 }

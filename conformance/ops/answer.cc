@@ -13,9 +13,9 @@ namespace assay::conformance {
 namespace {
 
 constexpr const Op* kOps[] = {
-    &kQuantize,        &kQuantizeByRule,       &kDequantize,        &kSwizzle,       &kUnswizzle,
-    &kSplitsToOffsets, &kSplitsToOffsetsMulti, &kSplitsToOffsets2d, &kDelayedUpdate, &kGroupedDbias,
-    &kGroupedGemm,     &kLinearForward,        &kLinearDgrad,       &kLinearWgrad,
+    &kQuantize,          &kQuantizeByRule, &kDequantize,   &kSwizzle, &kUnswizzle, &kSplitsToOffsets, &kSplitsToOffsetsMulti,
+    &kSplitsToOffsets2d, &kDelayedUpdate,  &kGroupedDbias, &kPermute, &kUnpermute, &kGroupedGemm,     &kLinearForward,
+    &kLinearDgrad,       &kLinearWgrad,
 };
 
 const Op& find(const std::string& name) {

@@ -27,6 +27,7 @@ struct Op {
 extern const Op kQuantize, kQuantizeByRule, kDequantize, kSwizzle, kUnswizzle;
 extern const Op kSplitsToOffsets, kSplitsToOffsetsMulti, kSplitsToOffsets2d;
 extern const Op kDelayedUpdate, kGroupedDbias;
+extern const Op kPermute, kUnpermute;
 extern const Op kGroupedGemm;
 extern const Op kLinearForward, kLinearDgrad, kLinearWgrad;
 

@@ -136,6 +136,15 @@ FormulaValues formula_values(const Request& request) {
     values.names["R"] = rows.rows, values.names["G"] = static_cast<std::int64_t>(rows.splits.size());
     values.names["W"] = rows.open_rows;
   }
+  if (const auto map = request.in.find("row_map"); map != request.in.end() && map->second.shape.size() == 2) {
+    const auto* entries = static_cast<const std::int32_t*>(map->second.data);
+    values.names["R"] = map->second.shape[0], values.names["T"] = map->second.shape[1];
+    values.names["U"] = std::count_if(entries, entries + map->second.elements(), [](std::int32_t row) { return row >= 0; });
+    const std::string rows = value_of(request, "permuted_rows");
+    values.names["P"] = rows.empty() ? extent_of(request, "permuted", 0) : std::stoll(rows);
+    values.names["K"] = std::max(extent_of(request, "x", 1), extent_of(request, "permuted", 1));
+    values.names["S"] = extent_of(request, "scale_inv", 1);
+  }
   if (request.op() == "quantize_by_rule") add_scale_counts(request, values);
   return values;
 }

@@ -216,6 +216,26 @@ OpTensors grouped_dbias() {
   return {"grouped_dbias", {"accumulate"}, {{.name = "dy", .type = kInputs, .shape = "R,K"}, kSplits, before}, {dbias}};
 }
 
+const TensorSchema kRowMap{.name = "row_map", .type = "i32", .shape = "R,T", .help = "row of each choice of each token, -1: dropped"};
+
+OpTensors permute() {
+  const auto output = [](const char* name, const char* type, const char* shape, const char* when, const char* written) {
+    return TensorSchema{.name = name, .type = type, .shape = shape, .when = when, .compared = Compared::group_rows, .written = written,
+                        .help = "rows that row_map does not name are unchanged"};
+  };
+  return {"permute", {"permuted_rows"},
+          {{.name = "x", .type = "bf16|f16|f32|e4m3|e5m2", .shape = "R,K"}, kRowMap,
+           {.name = "scale_inv", .type = "f32|e8m0", .shape = "R,S", .need = Need::optional}},
+          {output("permuted", "as x", "P,K", "", "U*K"), output("permuted_scale_inv", "as scale_inv", "P,S", "in/scale_inv", "U*S")}};
+}
+
+OpTensors unpermute() {
+  return {"unpermute", {"sums"},
+          {{.name = "permuted", .type = kInputs, .shape = "P,K"}, kRowMap,
+           {.name = "weights", .type = "f32", .shape = "R,T", .need = Need::optional}},
+          {{.name = "x", .type = "as permuted", .shape = "R,K"}}};
+}
+
 // An operand of a product: plain, or quantized in one of its two storages, with its scales.
 List operand(const std::string& name, const std::string& layout, const std::string& rows, const std::string& width) {
   const bool weight = name == "w";
@@ -326,7 +346,7 @@ OpTensors linear_wgrad() {
 
 std::span<const OpTensors> tensor_schema() {
   static const std::vector<OpTensors> table{quantize(),      quantize_by_rule(), dequantize(),     swizzle(true),   swizzle(false), offsets(),        offsets_multi(), offsets_2d(),
-                                            delayed_update(), grouped_dbias(), grouped_gemm(), linear_forward(), linear_dgrad(), linear_wgrad()};
+                                            delayed_update(), grouped_dbias(), permute(), unpermute(), grouped_gemm(), linear_forward(), linear_dgrad(), linear_wgrad()};
   return table;
 }
 

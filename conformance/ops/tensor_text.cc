@@ -61,8 +61,10 @@ std::string describe_tensor_words() {
 backend. A case line is one line of text from which a case is generated: an op and keys.
 
   R K N G       rows in all, columns, rows of a weight, groups
-  r, sum(...)   the rows of one group, and a sum over the groups; with grouped_layout m_indices or psum
-                in TN and NN all R rows are one, with masked each has max_m
+  r, sum(...)   the rows of one group, and a sum over the groups; in TN and NN all R rows are
+                one with grouped_layout m_indices or psum, and each has max_m with masked
+  T P U S       of row_map: choices of a token, rows of the permuted matrix, those that are named;
+                scales of a token
   blocks(a,b)   a/b, rounded up
   up(a,b)       a, rounded up to a multiple of b
 

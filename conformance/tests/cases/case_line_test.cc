@@ -83,7 +83,7 @@ TEST_P(BadLine, IsRefusedWithThisMessage) {
 // clang-format off
 const Bad kBad[] = {
     {"", "case line is empty: expected an op and key=value words"},
-    {"quantise recipe=mxfp8", "op is quantise: expected one of quantize quantize_by_rule grouped_gemm"},
+    {"quantise recipe=mxfp8", "op is quantise: expected one of quantize quantize_by_rule permute unpermute grouped_gemm"},
     {"quantize recipe=mxfp R=1 K=1",
      "recipe is mxfp: expected one of tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4 (did you mean mxfp8?)"},
     {"quantize recipe", "word is recipe: expected key=value"},

@@ -144,10 +144,26 @@ std::int64_t ties_in(const CaseLine& line, const Content& c, std::int64_t rows, 
   return ties;
 }
 
+// The rows that a choice has; the others are NaN.
+Tensor named_rows(const Case& made) {
+  const Tensor &permuted = made.in.at("permuted"), &map = made.in.at("row_map");
+  Tensor named{permuted.type, {0, permuted.shape[1]}, {}};
+  const std::size_t bytes = permuted.shape[0] == 0 ? 0 : permuted.bytes.size() / static_cast<std::size_t>(permuted.shape[0]);
+  for (std::int64_t i = 0; i < map.elements(); ++i) {
+    const std::int32_t row = map.as<std::int32_t>()[i];
+    if (row < 0) continue;
+    const auto begin = permuted.bytes.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row) * bytes);
+    named.bytes.insert(named.bytes.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
+    ++named.shape[0];
+  }
+  return named;
+}
+
 std::string broken_value_case(const CaseLine& line, const Case& made) {
   const std::string data = line.text("data");
-  const std::int64_t rows = active_rows(line), columns = line.integer("K");
-  const Tensor& tensor = line.op == "dequantize" ? made.in.at(line.text("direction") + "_data") : made.in.at(line.op == "grouped_dbias" ? "dy" : "x");
+  const Tensor named = line.op == "unpermute" ? named_rows(made) : Tensor();
+  const std::int64_t rows = line.op == "unpermute" ? named.shape[0] : active_rows(line), columns = line.integer("K");
+  const Tensor& tensor = line.op == "unpermute" ? named : line.op == "dequantize" ? made.in.at(line.text("direction") + "_data") : made.in.at(line.op == "grouped_dbias" ? "dy" : "x");
   const Content c = content_of(tensor, rows * columns);
   std::string text = broken(data, c, tensor.type, false, -1);
   if ((data == "ties" || data == "adversarial_midpoints") && text.empty() && rows * columns >= 256 && line.op != "quantize_by_rule" && line.text("recipe") != "tensor_delayed") {

@@ -81,6 +81,14 @@ constexpr const char* kLines[] = {
     "dequantize recipe=nvfp4 scale_layout=swizzled splits=2,0,4 K=6 extra_rows=2 e4m3_max=256 seed=50",
     "swizzle recipe=nvfp4 splits=1,0,2 K=16 seed=51",
     "unswizzle recipe=nvfp4 direction=columnwise R=34 K=6 seed=52",
+    "permute R=5 topk=3 experts=2 dropped=4 alignment=4 K=7 seed=60",
+    "permute x_type=e4m3 token_scales=f32 R=9 topk=1 K=130 seed=61",
+    "permute x_type=f32 token_scales=e8m0 R=3 topk=4 dropped=12 K=33 seed=62",
+    "permute R=0 K=8 alignment=8 seed=63",
+    "unpermute R=9 topk=4 dropped=7 K=33 weights=1 data=every_special seed=64",
+    "unpermute x_type=f16 R=9 topk=4 dropped=7 K=33 weights=1 sums=in_type seed=65",
+    "unpermute x_type=f32 R=9 topk=4 alignment=3 K=33 weights=1 sums=f32 data=full_exponent seed=66",
+    "unpermute R=4 topk=2 dropped=8 K=5 sums=in_type seed=67",
     "quantize_by_rule preset=deepgemm splits=1,0,70 K=130 extra_rows=2 seed=57",
     "quantize_by_rule preset=nvfp4.te_row_scaled R=5 K=32 data=every_special seed=58",
     "quantize_by_rule preset=torchao.mx_even otype=e2m3 storage=packed transposed=1 splits=4,0,8 K=40 seed=59",
@@ -227,7 +235,8 @@ TEST_P(Answer, IsRefusedWhereARequestMakesNoSense) {
   bad.in["colour"] = make_tensor(Format::f32, {1});
   refused(bad, "an input of no meaning");
   // Without one of these a request asks for something else, and makes sense.
-  const std::set<std::string> optional = {"noop", "bias", "splits", "amax", "columnwise_amax", "c", "alpha", "beta", "reduced"};
+  const std::set<std::string> optional = {"noop", "bias",  "splits", "amax",    "columnwise_amax",
+                                          "c",    "alpha", "beta",   "reduced", "weights"};
   for (const auto& [name, tensor] : good.in) {
     if (optional.count(name) != 0) continue;
     bad = good;
