@@ -15,8 +15,8 @@
 namespace assay {
 namespace {
 
-const char* const kFiles[] = {"transformer_engine_quantize.h5", "nvfp4_4over6_2d_bf16_mae.h5", "nvfp4_4over6_2d_bf16_mse.h5",
-                              "nvfp4_4over6_2d_f32_mae.h5", "nvfp4_4over6_2d_f32_mse.h5"};
+const char* const kFiles[] = {"transformer_engine_quantize.h5", "transformer_engine_ops.h5",  "nvfp4_4over6_2d_bf16_mae.h5",
+                              "nvfp4_4over6_2d_bf16_mse.h5",    "nvfp4_4over6_2d_f32_mae.h5", "nvfp4_4over6_2d_f32_mse.h5"};
 
 // The quantizations of all files.
 const std::vector<Case>& recorded() {
@@ -82,6 +82,7 @@ TEST_P(RecordedQuantize, EveryByte) {
   problem.x = x.bytes.data();
   problem.rows = x.shape.at(0);
   problem.columns = x.shape.at(1);
+  if (const auto scale = test.in.find("scale"); scale != test.in.end()) problem.scale = scale->second.as<float>();
   if (const auto splits = test.in.find("splits"); splits != test.in.end()) {
     problem.grouped = true;
     problem.splits = {splits->second.as<std::int64_t>(), static_cast<std::size_t>(splits->second.elements())};
@@ -135,7 +136,7 @@ TEST_P(RecordedQuantize, EveryByte) {
 
 INSTANTIATE_TEST_SUITE_P(TransformerEngine, RecordedQuantize, ::testing::Range(std::size_t{0}, recorded().size()));
 
-TEST(RecordedQuantizations, AreAllOfThem) { EXPECT_EQ(recorded().size(), 184u + 4u); }
+TEST(RecordedQuantizations, AreAllOfThem) { EXPECT_EQ(recorded().size(), 184u + 40u + 4u); }
 
 // What these four are for: one tile of each takes one scale by its rows and the other by its columns.
 TEST(RecordedQuantizations, DirectionsOfATileDisagree) {
