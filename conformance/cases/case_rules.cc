@@ -169,6 +169,17 @@ void require_product_data(const CaseLine& line) {
   }
 }
 
+// Weights of E2M1 beside FP8 activations.
+void require_fp4_weights(const CaseLine& line) {
+  const std::string kind = line.text("kind");
+  if (kind == "bf16" || kind == "f16" || kind == "nvfp4" || line.text("w_type") != "e2m1") return;
+  require(kind == "mxfp8" && line.text("layout") == "TN", "w_type", "e2m1", "e4m3 or e5m2, but for kind=mxfp8 in layout TN");
+  require(line.integer("K") % 2 == 0, "K", line.text("K"), "an even number with w_type=e2m1: two codes share a byte");
+  const std::string data = line.text("data");
+  require(data != "wide_sums" && data != "unit_probes", "data", data,
+          "another pattern with w_type=e2m1, whose codes hold few values");
+}
+
 // Rows of groups that do not follow one another.
 void require_grouped_layout(const CaseLine& line) {
   const std::string placed = line.text("grouped_layout"), kind = line.text("kind");
@@ -275,6 +286,7 @@ void require_consistent(const CaseLine& line) {
     require_factors(line);
     require_product_data(line);
     require_grouped_layout(line);
+    require_fp4_weights(line);
     require_plan(line);
     if (line.text("kind") == "nvfp4") require_nvfp4_product(line);
   }

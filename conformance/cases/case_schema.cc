@@ -119,7 +119,7 @@ std::vector<OpSchema> make_schema() {
     {{"kind", choice, "required", "bf16 f16 fp8_per_tensor fp8_block mxfp8 nvfp4", "", "type and scaling of the operands"},
      {"layout", choice, "TN", "TN NN NT", "", "TN D=x w^T, NN D=dy w, NT D=dy^T x"},
      {"x_type", choice, "e4m3", "e4m3 e5m2", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of x"},
-     {"w_type", choice, "e4m3", "e4m3 e5m2", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of w"},
+     {"w_type", choice, "e4m3", "e4m3 e5m2 e2m1", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of w; e2m1: in layout TN of kind mxfp8"},
      {"dy_type", choice, "e4m3", "e4m3 e5m2", "kind=fp8_per_tensor|fp8_block|mxfp8", "codes of dy"},
      {"weight_block", choice, "128x128", "1x128 128x128", "kind=fp8_block", "how w is scaled (TN and NN)"},
      {"scaling", choice, "per_group", "per_group per_row_column", "kind=fp8_per_tensor",

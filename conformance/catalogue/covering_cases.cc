@@ -233,6 +233,15 @@ void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<C
   gemm("kind=fp8_block", shapes, {x, dy, {"", "weight_block=1x128"}, f32_scales}, 7600);
   gemm("kind=mxfp8", shapes16, {x, w, dy, compact, block_scales}, 7800);
   gemm("kind=nvfp4", shapes16, {compact, block_scales}, 8000);
+  if (round == 0) {  // weights of E2M1 beside FP8
+    append(lines, covering_lines("grouped_gemm kind=mxfp8 w_type=e2m1",
+                                 {shapes16, {"data=uniform", "data=every_special", "data=clustered", "data=every_code"}, kOutput, kFactors, {"", "bias=1"}, kExtra, x, compact,
+                                  {"", "scales=edge", "scales=specials"}, {"", "arch=sm120"}, {"", "split_accumulator=1"}},
+                                 seed + 8050, limits));
+    append(lines, covering_lines("grouped_gemm kind=mxfp8 w_type=e2m1",
+                                 {{"splits=16,0,17,15 N=32 K=48", "splits=32 N=144 K=112"}, {"grouped_layout=m_indices alignment=16", "grouped_layout=psum alignment=8",
+                                   "grouped_layout=masked max_m=64"}, x, compact}, seed + 8150, limits));
+  }
   if (round > 0) return;
   const Axis shape{"splits=17,0,16 N=32 K=48", "splits=16,17,0 N=32 K=80", "splits=16,32 N=16 K=48"}, extra{"", "extra_rows=16"};
   const Axis kinds{"kind=bf16", "kind=f16", "kind=fp8_per_tensor", "kind=fp8_block", "kind=mxfp8", "kind=nvfp4"};

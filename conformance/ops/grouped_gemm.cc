@@ -95,7 +95,9 @@ void check_scales(const Request& request, const std::string& name, const GemmOpe
     if (!weight && problem.group_rows != nullptr && problem.layout != GemmLayout::NT) group_rows = problem.group_rows->scale_rows;
     const QuantizeProblem shape_only{
         .config = {.recipe = recipe,
-                   .output = kind == GemmKind::nvfp4 ? Format::e2m1 : operand.type,
+                   .output = kind == GemmKind::nvfp4   ? Format::e2m1
+                             : kind == GemmKind::mxfp8 ? Format::e4m3  // E2M1 weights have the same scales
+                                                       : operand.type,
                    .rowwise = !operand.columnwise,
                    .columnwise = operand.columnwise},
         .x_type = Format::f32,

@@ -247,7 +247,10 @@ List operand(const std::string& name, const std::string& layout, const std::stri
                       .need = Need::depends, .help = "one of the two storages"});
     };
     data("e2m1", "nvfp4", rowwise ? rows + "," + width + "/2" : rows + "*" + width + "/2");
-    if (rowwise) {
+    if (rowwise && weight) {
+      data("e4m3|e5m2", "tensor|block", rows + "," + width);
+      data("e4m3|e5m2|e2m1", "mxfp8", rows + "," + width + " or " + rows + "," + width + "/2");
+    } else if (rowwise) {
       data("e4m3|e5m2", "tensor|block|mxfp8", rows + "," + width);
     } else {
       data("e4m3|e5m2", "mxfp8", rows + "," + width);

@@ -68,6 +68,11 @@ std::optional<Recipe> recipe_of(const GroupedGemmProblem& problem, bool weight) 
   return tiles ? Recipe::block_128x128 : Recipe::block_1x128;
 }
 
+// spec grouped-gemm-1.5: E2M1 weights beside FP8 activations.
+bool is_fp4_weight(const GroupedGemmProblem& problem, Format type, bool weight) {
+  return weight && type == Format::e2m1 && problem.kind == GemmKind::mxfp8 && problem.layout == GemmLayout::TN;
+}
+
 void require_type(GemmKind kind, Format type, const std::string& name) {
   const auto code = static_cast<std::uint32_t>(type);
   switch (kind) {
@@ -131,7 +136,7 @@ OperandSource source_of(const GroupedGemmProblem& problem, const std::string& na
     source.group_rows.assign(problem.splits.begin(), problem.splits.end());
   }
 
-  require_type(problem.kind, operand.type, name + ".type");
+  if (!is_fp4_weight(problem, operand.type, weight)) require_type(problem.kind, operand.type, name + ".type");
   require_storage(problem, along_rows, operand.columnwise, name + ".columnwise");
 
   std::int64_t group_rows = 0;
@@ -145,12 +150,14 @@ OperandSource source_of(const GroupedGemmProblem& problem, const std::string& na
   require(used == 0 || operand.data != nullptr, name + ".data", operand.data, "a pointer to the operand's elements");
   require_aligned(operand.data, bits_of(operand.type), name + ".data");
 
-  if (problem.kind == GemmKind::nvfp4) {
+  if (operand.type == Format::e2m1) {
     for (std::size_t t = 0; t < source.group_rows.size(); ++t) {
       const std::int64_t packed = along_rows ? source.group_rows[t] : source.columns;
       const bool fine = packed % 2 == 0 || source.group_rows[t] == 0 || source.columns == 0;
-      require(fine, along_rows ? "rows of group " + show(t) : "columns of " + name, packed, "an even number for nvfp4");
+      require(fine, along_rows ? "rows of group " + show(t) : "columns of " + name, packed, "an even number for e2m1");
     }
+  }
+  if (problem.kind == GemmKind::nvfp4) {
     require(used == 0 || operand.amax != nullptr, name + ".amax", static_cast<const void*>(operand.amax),
             "a pointer to the amax of each group");
     require_aligned(operand.amax, 32, name + ".amax");

@@ -198,6 +198,7 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
   }
   require(elements_of(codes) == rows * width, "in/" + name, describe(codes),
           std::to_string(rows) + " rows of " + std::to_string(width) + " elements");
+  if (weight && call_.kind == GemmKind::mxfp8 && codes.type == Format::e2m1) throw NotSupported("weights of E2M1 beside FP8");
   require_type_of_kind(call_.kind, codes, "in/" + name);
   made.type = codes.type;
   made.data = codes.data;

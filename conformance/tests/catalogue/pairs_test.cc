@@ -118,6 +118,8 @@ const LeftOut kLeftOut[] = {
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
     {"grouped_gemm", "scaling", "per_row_column", "data|scales|addends|alpha|beta|groups|arch", "*",
      "the sum is that of one scale a group, and its factors follow; three patterns and four kinds of scales meet it, on sm90"},
+    {"grouped_gemm", "w_type", "e2m1", "data|scales|addends|alpha|beta|groups|dy_type|arch|in/alpha|in/beta", "*",
+     "the values of E2M1 are values of FP8: four patterns and three kinds of scales meet it, and every option that decides what is read"},
     {"grouped_gemm", "grouped_layout", "m_indices|psum|masked", "data|scales|addends|arch", "*",
      "the sums are those of the same rows in the plain layout; what is read and where D lies meets every other option"},
     {"grouped_gemm", "addends", "*", "data|scales", "*", "C and the bias are added to the rounded or scaled sum"},
