@@ -60,7 +60,9 @@ void parse(const Request& request, Parsed& parsed) {
   problem.x_type = x.type;
   problem.x = x.data;
   problem.rows = x.shape[0];
-  problem.columns = x.shape[1];
+  const std::int64_t halves = problem.rule->is_gated() ? 2 : 1;
+  require(x.shape[1] % halves == 0, "in/x", describe(x), "as many columns for gate as for up");
+  problem.columns = x.shape[1] / halves;
   problem.grouped = request.find_input("splits") != nullptr;
   if (problem.grouped) parsed.splits = request.splits();
   problem.splits = parsed.splits;

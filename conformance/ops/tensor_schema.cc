@@ -74,9 +74,12 @@ std::optional<Format> absent_type(std::string_view attribute) {
   return std::nullopt;
 }
 
-// S and s: scales as stored, and those that are written. A and a: the same of the amax of the tensor or row.
+// H: matrices side by side in x. S and s: scales as stored, and those that are written. A and a: the same of the amax of the tensor or row.
 void add_scale_counts(const Request& request, FormulaValues& values) {
   RuleProblem problem = rule_problem_of(request);
+  const std::int64_t halves = problem.rule->is_gated() ? 2 : 1;
+  values.names["H"] = halves;
+  values.names["K"] /= halves;
   problem.rows = values.names.at("R");
   problem.columns = values.names.at("K");
   problem.grouped = request.in.count("splits") != 0;

@@ -198,7 +198,8 @@ OpTensors quantize_by_rule() {
   };
   return {"quantize_by_rule",
           {"preset", "rule", "outer", "scale_type", "otype", "block", "storage", "transposed"},
-          {{.name = "x", .type = kInputs, .shape = "R,K"}, optional_splits(),
+          {{.name = "x", .type = kInputs, .shape = "R,K*H", .help = "H is 2 where the rule has an activation, gate then up, else 1"},
+           optional_splits(),
            {.name = "amax", .type = "f32", .shape = "A", .need = Need::optional, .help = "of each group, or of each row: what the rule has"}},
           {data("e2m1", "R,K/2", "otype=e2m1 transposed=0", "sum(r)*(K/2)"), data("e2m1", "R*K/2", "otype=e2m1 transposed=1", "sum(r/2)*K"),
            data("e8m0", "R,K*3/4", "otype=e3m2|e2m3 transposed=0", "sum(r)*(K*3/4)"),

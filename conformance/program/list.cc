@@ -72,6 +72,7 @@ nlohmann::json preset_json(const ScaleRule& rule) {
                      {"storage", rule.storage}, {"rule", rule.text},
                      {"source", rule.source},   {"evidence", rule.evidence},
                      {"row", to_text(rule)}};
+  if (rule.is_gated()) row["activation"] = rule.activation_text;
   for (const BlockShape& each : rule.blocks) row["blocks"].push_back(to_text(each));
   for (const Format each : rule.outputs) row["outputs"].push_back(std::string(name_of(each)));
   return row;
@@ -89,8 +90,9 @@ void list_presets(const std::string& json, const std::vector<std::string>& files
     std::string blocks, outputs;
     for (const BlockShape& each : rule.blocks) blocks += (blocks.empty() ? "" : ", ") + to_text(each);
     for (const Format each : rule.outputs) outputs += (outputs.empty() ? "" : ", ") + std::string(name_of(each));
-    say("{}\n  blocks {}; codes {}; scales {}, {}\n  {}\n  {}\n  {}\n", rule.name, blocks, outputs, name_of(rule.scale_type),
-        rule.storage, in_table(rule.text, 2), in_table(rule.source, 2), in_table(rule.evidence, 2));
+    say("{}\n  blocks {}; codes {}; scales {}, {}\n", rule.name, blocks, outputs, name_of(rule.scale_type), rule.storage);
+    if (rule.is_gated()) say("  {}\n", in_table(rule.activation_text, 2));
+    say("  {}\n  {}\n  {}\n", in_table(rule.text, 2), in_table(rule.source, 2), in_table(rule.evidence, 2));
   }
 }
 

@@ -93,4 +93,13 @@ float div_full(float a, float b) {
 
 float div_approx_ftz(float a, float b) { return canonical(flush_subnormal(flush_subnormal(a) * rcp_approx_ftz(b))); }
 
+float cuda_expf(float a) {
+  const float shifted = std::fma(a, 0x1.77313ap-8f, 0.5f);
+  const float share = !(shifted > 0) ? 0.0f : shifted < 1 ? shifted : 1.0f;  // NaN becomes 0
+  const double whole = std::floor(252.0 * static_cast<double>(share));       // log2(e^a) + 126, within 0 .. 252
+  const float power = static_cast<float>(whole - 126);
+  const float rest = std::fma(a, 0x1.4ae0cp-26f, std::fma(a, 0x1.715476p0f, -power));
+  return canonical(ex2_approx_ftz(rest) * std::ldexp(1.0f, static_cast<int>(power)));
+}
+
 }  // namespace assay

@@ -18,10 +18,14 @@ float rsqrt_approx_ftz(float a);  // 1 / sqrt(a); NaN below 0
 float rsqrt_approx(float a);      // the same with subnormal operands
 float tanh_approx(float a);       // tanh(a); |a| below 2^-8 is its own result, subnormal or not
 
-// a / b as the compiler builds it from rcp (spec approximations-1.2): div.full.f32 (Triton's division) scales both operands where b is too large or too
-// small; div.approx.ftz.f32 (__fdividef, and division under -use_fast_math) does not, so that |b| above 2^126 gives 0.
+// a / b as the compiler builds it from rcp (spec approximations-1.2): div.full.f32 (Triton's division) scales both operands where b
+// is too large or too small; div.approx.ftz.f32 (__fdividef, and division under -use_fast_math) does not, so that |b| above 2^126
+// gives 0.
 float div_full(float a, float b);
 float div_approx_ftz(float a, float b);
+
+// e^a as expf() of CUDA 13.0 computes it without fast math (spec approximations-1.2).
+float cuda_expf(float a);
 
 // a, or a zero of its sign where a is subnormal.
 float flush_subnormal(float a);

@@ -97,7 +97,8 @@ float approximate(FormulaFunction function, float a, float b) {
     case FormulaFunction::rsqrt_approx: return rsqrt_approx(a);
     case FormulaFunction::tanh_approx: return tanh_approx(a);
     case FormulaFunction::div_full: return div_full(a, b);
-    default: return div_approx_ftz(a, b);
+    case FormulaFunction::div_approx_ftz: return div_approx_ftz(a, b);
+    default: return cuda_expf(a);
   }
 }
 
@@ -222,6 +223,28 @@ const float* BatchFormula::run(const float* const* variables, int count) {
     stack[height++] = result;
   }
   return stack[0];
+}
+
+BatchActivation::BatchActivation(const ScaleRule& rule, float x_max) : statements_(rule.activation.statements) {
+  if (!rule.is_gated()) return;
+  for (const FormulaStatement& each : statements_) formulas_.emplace_back(each.steps);
+  values_.resize(rule.activation.variables.size());
+  values_[kActivationInputMax].fill(x_max);
+  result_ = static_cast<std::size_t>(rule.activation.find("x"));
+}
+
+void BatchActivation::run(const float* gate, const float* up, std::span<float> x) {
+  std::vector<const float*> pointers(values_.size());
+  for (std::size_t first = 0; first < x.size(); first += kBatch) {
+    const std::size_t count = std::min<std::size_t>(kBatch, x.size() - first);
+    for (std::size_t v = 0; v < pointers.size(); ++v) pointers[v] = values_[v].data();
+    pointers[kGate] = gate + first;
+    pointers[kUp] = up + first;
+    for (std::size_t s = 0; s < formulas_.size(); ++s) {
+      std::copy_n(formulas_[s].run(pointers.data(), static_cast<int>(count)), count, values_[statements_[s].target].data());
+    }
+    std::copy_n(values_[result_].data(), count, x.data() + first);
+  }
 }
 
 CompiledRule compile(const ScaleRule& rule) {

@@ -29,6 +29,21 @@ class BatchFormula {
   std::vector<Values> results_;    // one a height of the stack
 };
 
+// The activation of a rule, many values at a time. Not to be used by two threads at once.
+class BatchActivation {
+ public:
+  // x_max: the largest finite value of the type of gate and up.
+  BatchActivation(const ScaleRule& rule, float x_max);
+  // x[i] of gate[i] and up[i].
+  void run(const float* gate, const float* up, std::span<float> x);
+
+ private:
+  std::vector<FormulaStatement> statements_;
+  std::vector<BatchFormula> formulas_;
+  std::vector<std::array<float, kBatch>> values_;  // [variable]
+  std::size_t result_ = 0;
+};
+
 // A rule in the form in which rows of elements are quantized. Variables from kRuleVariables on are of a block, but for `code`.
 struct CompiledRule {
   std::vector<FormulaStatement> block;  // to be carried out for each block, in order

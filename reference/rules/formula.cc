@@ -42,6 +42,7 @@ constexpr NamedFunction kFunctions[] = {
     {"tanh_approx", FormulaFunction::tanh_approx, 1},
     {"div_full", FormulaFunction::div_full, 2},
     {"div_approx_ftz", FormulaFunction::div_approx_ftz, 2},
+    {"cuda_expf", FormulaFunction::cuda_expf, 1},
 };
 
 constexpr std::size_t kMaxVariables = 64;

@@ -59,6 +59,7 @@ enum class FormulaFunction : std::uint8_t {
   tanh_approx,
   div_full,
   div_approx_ftz,
+  cuda_expf,
 };
 
 struct FormulaStep {

@@ -61,6 +61,7 @@ float call(FormulaFunction function, float a, float b, float c) {
     case FormulaFunction::tanh_approx: return tanh_approx(a);
     case FormulaFunction::div_full: return div_full(a, b);
     case FormulaFunction::div_approx_ftz: return div_approx_ftz(a, b);
+    case FormulaFunction::cuda_expf: return cuda_expf(a);
   }
   return a;
 }

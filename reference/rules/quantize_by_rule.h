@@ -23,7 +23,7 @@ struct RuleProblem {
   ScaleStorage storage;
   bool transposed = false;  // codes of each group are stored [K, M] at the group's own place
   Format x_type = Format::bf16;
-  const void* x = nullptr;  // [rows, columns], row-major
+  const void* x = nullptr;  // [rows, columns], row-major; [rows, 2 columns], gate then up, where the rule has an activation
   std::int64_t rows = 0;    // may exceed the sum of the splits: the rows beyond are neither read nor written
   std::int64_t columns = 0;
   bool grouped = false;

@@ -42,8 +42,19 @@ struct Rounder {
   const RuleProblem& problem;
   const RuleOutput& output;
 
+  // The value that is quantized (spec scale-rules-1.3).
   float x(std::int64_t row, std::int64_t column) const {
-    const std::int64_t at = row * problem.columns + column;
+    if (!problem.rule->is_gated()) return given(row * problem.columns + column);
+    std::array<float, 64> values = {};
+    values[kGate] = given(row * 2 * problem.columns + column);
+    values[kUp] = given(row * 2 * problem.columns + problem.columns + column);
+    values[kActivationInputMax] = max_finite(problem.x_type);
+    const Formula& activation = problem.rule->activation;
+    for (const FormulaStatement& each : activation.statements) values[each.target] = evaluate(each.steps, values);
+    return values[static_cast<std::size_t>(activation.find("x"))];
+  }
+
+  float given(std::int64_t at) const {
     if (problem.x_type == Format::bf16) return decode_bf16(static_cast<const std::uint16_t*>(problem.x)[at]);
     if (problem.x_type == Format::f16) return decode_f16(static_cast<const std::uint16_t*>(problem.x)[at]);
     return static_cast<const float*>(problem.x)[at];

@@ -40,7 +40,8 @@ void check_types(const RuleProblem& problem) {
 void check_splits(const RuleProblem& problem) {
   require(problem.rows >= 0, "rows", problem.rows, "a value of at least 0");
   require(problem.columns >= 0, "columns", problem.columns, "a value of at least 0");
-  checked_product(problem.rows, problem.columns, "rows", problem.rows);
+  checked_product(checked_product(problem.rows, problem.columns, "rows", problem.rows), problem.rule->is_gated() ? 2 : 1, "rows",
+                  problem.rows);
   std::int64_t sum = 0;
   for (std::size_t t = 0; t < problem.splits.size(); ++t) {
     require(problem.splits[t] >= 0, "splits[" + show(t) + "]", problem.splits[t], "a value of at least 0");
@@ -70,6 +71,10 @@ std::vector<std::int64_t> block_row_offsets(const RuleProblem& problem) {
     offsets.push_back(offsets.back() + ceil_div(rows, extent(problem.block.rows, rows)));
   }
   return offsets;
+}
+
+std::int64_t input_columns(const RuleProblem& problem) {
+  return problem.rule->is_gated() ? 2 * problem.columns : problem.columns;
 }
 
 std::vector<RuleGroup> groups_of(const RuleProblem& problem) {

@@ -19,6 +19,9 @@ struct RuleGroup {
 
 std::vector<RuleGroup> groups_of(const RuleProblem& problem);
 
+// Columns of the matrix at `x`: gate and up side by side where the rule has an activation.
+std::int64_t input_columns(const RuleProblem& problem);
+
 // Sets all bytes of the scales to 0 where padding is cleared.
 void clear_scales(const RuleProblem& problem, const RuleShapes& shapes, void* scale);
 

@@ -86,7 +86,8 @@ void check_formula(ScaleRule& rule, const std::string& name) {
 }
 
 constexpr std::string_view kFields =
-    "name, blocks, outputs, scale_type, amax_nan, outer, round, overflow, nan, negative_zero, storage, rule, source, evidence";
+    "name, blocks, outputs, scale_type, amax_nan, outer, round, overflow, nan, negative_zero, storage, activation, rule, source, "
+    "evidence";
 
 ScaleRule rule_of(TextRow& row) {
   ScaleRule rule;
@@ -104,6 +105,7 @@ ScaleRule rule_of(TextRow& row) {
   rule.rounding = {word("round", kRounds), word("overflow", kOverflows), word("nan", kNanCodes),
                    word("negative_zero", kNegativeZeros)};
   rule.storage = row.take_or("storage", "k_major");
+  rule.activation_text = row.take_or("activation", "");
   rule.text = row.take("rule");
   rule.source = row.take("source");
   rule.evidence = row.take_or("evidence", "not compared by us");
@@ -111,6 +113,10 @@ ScaleRule rule_of(TextRow& row) {
   parse_scale_storage(row.name_of("storage"), rule.storage);
   rule.formula = parse_formula(row.name_of("rule"), rule.text, kRuleNames);
   check_formula(rule, row.name_of("rule"));
+  if (rule.is_gated()) {
+    rule.activation = parse_formula(row.name_of("activation"), rule.activation_text, kActivationNames);
+    require(rule.activation.find("x") >= 0, row.name_of("activation"), "'" + rule.activation_text + "'", "an assignment to x");
+  }
   if (rule.outer == OuterAmax::row) {
     for (const BlockShape& block : rule.blocks) {
       require(block.rows == 1, row.name_of("blocks"), to_text(block), "blocks of one row, as outer=row has an amax a row");
@@ -180,6 +186,7 @@ std::string to_text(const ScaleRule& rule) {
   add("nan", text_of(rule.rounding.nan, kNanCodes), "largest");
   add("negative_zero", text_of(rule.rounding.negative_zero, kNegativeZeros), "kept");
   add("storage", rule.storage, "k_major");
+  if (rule.is_gated()) text += " activation=\"" + rule.activation_text + "\"";
   return text + " rule=\"" + rule.text + "\" source=\"" + rule.source + "\" evidence=\"" + rule.evidence + "\"";
 }
 

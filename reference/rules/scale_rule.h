@@ -47,6 +47,10 @@ inline constexpr std::string_view kRuleNames[] = {"amax",  "outer_amax", "output
                                                   "x_max", "x"};
 enum RuleVariable { kAmax, kOuterAmax, kOutputMax, kOutputPow2, kOutputMantissaBits, kInputMax, kElement, kRuleVariables };
 
+// Names that the formula of an activation may use (spec scale-rules-1.3).
+inline constexpr std::string_view kActivationNames[] = {"gate", "up", "x_max"};
+enum ActivationVariable { kGate, kUp, kActivationInputMax };
+
 struct ScaleRule {
   std::string name;
   std::vector<BlockShape> blocks;   // granularities of the source; the first is used where none is requested
@@ -55,14 +59,19 @@ struct ScaleRule {
   AmaxNan nan = AmaxNan::ignored;
   OuterAmax outer = OuterAmax::none;
   CodeRounding rounding;
-  std::string storage;   // name of the usual ScaleStorage
-  std::string text;      // the formula as written
-  Formula formula;       // compiled; assigns `scale` and `code`, and only `code` depends on x
-  std::string source;    // where the rule stands
-  std::string evidence;  // what it was compared with
-  int scale = -1;        // variable and statement of `scale` and `code`
+  std::string storage;          // name of the usual ScaleStorage
+  std::string text;             // the formula as written
+  Formula formula;              // compiled; assigns `scale` and `code`, and only `code` depends on x
+  std::string activation_text;  // empty: x is what is given
+  Formula activation;           // compiled; assigns `x`
+  std::string source;           // where the rule stands
+  std::string evidence;         // what it was compared with
+  int scale = -1;               // variable and statement of `scale` and `code`
   int code = -1;
   std::size_t scale_statement = 0, code_statement = 0;
+
+  // Whether x is computed from the two halves of a row twice as long.
+  bool is_gated() const { return !activation_text.empty(); }
 };
 
 // The rules of `text`, a row each, which messages call `file` (spec scale-rules-1.2).

@@ -1,7 +1,8 @@
 // The approximate f32 instructions of this device (spec approximations).
 //
 //   measure_approximations record FOLDER [--device N]   writes the tables of golden/approximations to FOLDER
-//   measure_approximations check [--device N]           compares every result of every instruction, 2^32 each, with the reference
+//   measure_approximations check [NAME ...] [--device N]
+//                                                       compares every result, 2^32 of each instruction, with the reference
 //
 // Exit code: 0 all equal, 1 some differ, 2 an error, 77 no device.
 
@@ -24,7 +25,7 @@
 
 namespace {
 
-enum class Instruction { rcp_ftz, rcp, ex2_ftz, ex2, rsqrt_ftz, rsqrt, tanh, divide_full, divide_ftz };
+enum class Instruction { rcp_ftz, rcp, ex2_ftz, ex2, rsqrt_ftz, rsqrt, tanh, divide_full, divide_ftz, exponential };
 
 struct Row {
   Instruction instruction;
@@ -55,6 +56,7 @@ const Row kRows[] = {
     {Instruction::rsqrt, "rsqrt.approx.f32", assay::rsqrt_approx},
     {Instruction::tanh, "tanh.approx.f32", assay::tanh_approx},
     {Instruction::divide_full, "div.full.f32", predicted_div_full},
+    {Instruction::exponential, "expf", assay::cuda_expf},
     {Instruction::divide_ftz, "div.approx.ftz.f32", predicted_div_ftz},
 };
 
@@ -71,6 +73,7 @@ __device__ float result(std::uint32_t bits) {
   if (I == Instruction::tanh) asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(a));
   if (I == Instruction::divide_full) asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(dividend), "f"(a));
   if (I == Instruction::divide_ftz) asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(r) : "f"(dividend), "f"(a));
+  if (I == Instruction::exponential) r = expf(a);
   return r;
 }
 
@@ -106,6 +109,7 @@ class Device {
       case Instruction::rsqrt: evaluate<Instruction::rsqrt><<<1024, 256>>>(results_, first, count, step); break;
       case Instruction::tanh: evaluate<Instruction::tanh><<<1024, 256>>>(results_, first, count, step); break;
       case Instruction::divide_full: evaluate<Instruction::divide_full><<<1024, 256>>>(results_, first, count, step); break;
+      case Instruction::exponential: evaluate<Instruction::exponential><<<1024, 256>>>(results_, first, count, step); break;
       case Instruction::divide_ftz: evaluate<Instruction::divide_ftz><<<1024, 256>>>(results_, first, count, step); break;
     }
     check(cudaGetLastError(), "launch");
@@ -188,10 +192,22 @@ std::uint64_t compare(Device& device, const Row& row) {
 int main(int count, char** words) {
   const std::string task = count > 1 ? words[1] : "";
   const bool recording = task == "record" && count > 2;
-  const int options = recording ? 3 : 2;
-  const bool chosen = count == options + 2 && std::strcmp(words[options], "--device") == 0;
-  if (!(recording || task == "check") || (count > options && !chosen)) {
-    std::fprintf(stderr, "usage: measure_approximations record FOLDER | check [--device N]\n");
+  int index = 0;
+  std::vector<std::string> names;  // of the instructions to compare; none: all
+  bool understood = recording || task == "check";
+  for (int i = recording ? 3 : 2; i < count; ++i) {
+    if (std::strcmp(words[i], "--device") == 0 && i + 1 < count) {
+      index = std::atoi(words[++i]);
+    } else {
+      names.emplace_back(words[i]);
+      const auto known = [&](const Row& row) { return names.back() == row.name; };
+      understood = understood && !recording && std::any_of(std::begin(kRows), std::end(kRows), known);
+    }
+  }
+  if (!understood) {
+    std::fprintf(stderr, "usage: measure_approximations record FOLDER | check [NAME ...] [--device N]; the names:");
+    for (const Row& row : kRows) std::fprintf(stderr, " %s", row.name);
+    std::fprintf(stderr, "\n");
     return 2;
   }
   int devices = 0;
@@ -199,7 +215,6 @@ int main(int count, char** words) {
     std::printf("not run: no CUDA device\n");
     return 77;
   }
-  const int index = chosen ? std::atoi(words[options + 1]) : 0;
   check(cudaSetDevice(index), "cudaSetDevice");
   cudaDeviceProp properties = {};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
@@ -211,6 +226,7 @@ int main(int count, char** words) {
   }
   std::uint64_t differing = 0;
   for (const Row& row : kRows) {
+    if (!names.empty() && std::find(names.begin(), names.end(), row.name) == names.end()) continue;
     const std::uint64_t of_this = compare(device, row);
     std::printf("%-22s %llu of 4294967296 results differ\n", row.name, static_cast<unsigned long long>(of_this));
     std::fflush(stdout);

@@ -131,6 +131,21 @@ TEST(Approximations, DivisionsFollowTheRangesOfPtx) {
   EXPECT_EQ(bits_of(div_full(0, 0)), 0x7FFF'FFFFu);
 }
 
+TEST(Approximations, CudaExpf) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 1'000'000; ++i) {
+    const float a = static_cast<float>(static_cast<std::int32_t>(random())) * 0x1.4p-25f;  // within 80
+    ASSERT_LE(relative_error(cuda_expf(a), std::exp(static_cast<double>(a))), 0x1p-22)
+        << a;  // 2 units: CUDA C++ Programming Guide
+  }
+  EXPECT_EQ(cuda_expf(0), 1);
+  EXPECT_EQ(cuda_expf(-kInf), 0);
+  EXPECT_EQ(cuda_expf(kInf), kInf);
+  EXPECT_EQ(bits_of(cuda_expf(std::nanf(""))), 0x7FFF'FFFFu);
+  EXPECT_GT(cuda_expf(-100), 0);  // a subnormal
+  EXPECT_EQ(cuda_expf(89), kInf);
+}
+
 TEST(Approximations, TablesAreExpandedOnceForAllThreads) {
   std::vector<const std::uint32_t*> seen(8);
   std::vector<std::thread> threads;

@@ -6,6 +6,9 @@ approximate instruction of a GPU, which a caller who has its table can give.
 """
 
 
+import gzip
+from pathlib import Path
+
 import numpy as np
 
 f32 = np.float32
@@ -33,6 +36,26 @@ def reciprocal_div(a, constant):
 
 def ieee_rcp(x):
     return f32(1) / x
+
+
+def rcp_approx_ftz(x):
+    """rcp.approx.ftz.f32 of SM90, from its measured table: results for 1 + i / 2^23 in golden/approximations."""
+    global RCP_TABLE
+    if RCP_TABLE is None:
+        path = Path(__file__).resolve().parents[3] / "golden" / "approximations" / "rcp.sm90.gz"
+        raw = gzip.decompress(path.read_bytes())
+        differences = np.frombuffer(raw[4:], "<i2").astype(np.int64)
+        RCP_TABLE = np.concatenate(([np.frombuffer(raw[:4], "<u4")[0]], differences)).cumsum()
+    x = np.asarray(x, np.float32)
+    word = bits(x).astype(np.int64)
+    exponent, mantissa = word >> 23 & 255, word & 0x7FFFFF
+    found = RCP_TABLE[mantissa] - ((exponent - 127) << 23)
+    found = np.where(found < 1 << 23, 0, found)
+    found = np.where(exponent == 0, 0x7F800000, np.where(exponent == 255, np.where(mantissa == 0, 0, 0x7FFFFFFF), found))
+    return from_bits((found | (word & 0x80000000)).astype(np.uint32))
+
+
+RCP_TABLE = None
 
 
 def as_bf16(x):

@@ -187,6 +187,7 @@ TEST(Formula, BothLayersGiveEqualBits) {
                            "tanh_approx(a)",
                            "div_full(a, b)",
                            "div_approx_ftz(a, b)",
+                           "cuda_expf(a)",
                            "max(a, b) / (a * b - x) < x ? fma(a, x, 1 - b) : 3 / a"}) {
     const Formula formula = parse_formula("rule", std::string("r = ") + text, kGiven);
     fast::BatchFormula batch(formula.statements[0].steps);

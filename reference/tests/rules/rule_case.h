@@ -39,7 +39,7 @@ inline void PrintTo(const Case& c, std::ostream* out) {
 // Bits of x in its type.
 inline std::vector<std::uint8_t> make_x(const Case& c, std::int64_t rows) {
   std::mt19937 random(c.seed);
-  const auto count = static_cast<std::size_t>(rows * c.columns);
+  const auto count = static_cast<std::size_t>(rows * c.columns * (c.rule->is_gated() ? 2 : 1));
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t draw = random();

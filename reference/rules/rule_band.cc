@@ -1,0 +1,229 @@
+#include "reference/rules/rule_band.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "reference/formats/encode.h"
+#include "reference/formats/fast_codes.h"
+#include "reference/support/simd.h"
+
+namespace assay::fast {
+namespace {
+
+constexpr std::int64_t kWideBlock = 32;  // columns of a block from which it is worth a loop of its own
+
+// Magnitudes as integers that sort as they do. A NaN is below everything (ignored) or above everything (propagated).
+ASSAY_CLONES void raise_ranks(AmaxNan nan, const float* __restrict x, std::int64_t count, std::int32_t* __restrict ranks) {
+  if (nan == AmaxNan::ignored) {
+    for (std::int64_t i = 0; i < count; ++i) ranks[i] = std::max(ranks[i], rank_of(x[i]));
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      ranks[i] = std::max(ranks[i], static_cast<std::int32_t>(float_bits(x[i]) & kMagnitude));
+    }
+  }
+}
+
+ASSAY_CLONES std::int32_t largest_rank(const std::int32_t* ranks, std::int64_t count, std::int32_t largest) {
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, ranks[i]);
+  return largest;
+}
+
+// The largest rank of x itself.
+ASSAY_CLONES std::int32_t largest_rank_of(AmaxNan nan, const float* x, std::int64_t count, std::int32_t largest) {
+  if (nan == AmaxNan::ignored) {
+    for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, rank_of(x[i]));
+  } else {
+    for (std::int64_t i = 0; i < count; ++i)
+      largest = std::max(largest, static_cast<std::int32_t>(float_bits(x[i]) & kMagnitude));
+  }
+  return largest;
+}
+
+ASSAY_CLONES void fill(float value, std::int64_t count, float* values) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = value;
+}
+
+std::int32_t lowest_rank(const ScaleRule& rule) { return rule.nan == AmaxNan::ignored ? kZeroRank : 0; }
+
+float amax_of_rank(const ScaleRule& rule, std::int32_t rank) {
+  return rule.nan == AmaxNan::ignored ? magnitude_of_rank(rank) : std::bit_cast<float>(rank);
+}
+
+}  // namespace
+
+RuleBand::RuleBand(const RuleWork& work)
+    : work_(work),
+      code_(work.rule.code),
+      activation_(*work.problem.rule, max_finite(work.problem.x_type)),
+      x_(static_cast<std::size_t>(work.problem.columns)),
+      ranks_(x_.size()),
+      values_(work.rule.variables),
+      expanded_(work.rule.variables),
+      codes_(x_.size()) {
+  for (const FormulaStatement& statement : work.rule.block) block_.emplace_back(statement.steps);
+  for (const std::uint8_t used : work.rule.code_uses) expanded_[used].resize(x_.size());
+  if (work.problem.rule->is_gated()) halves_.resize(2 * x_.size());
+}
+
+// The values of a row, which stay until another row is asked for: a block of one row needs them twice.
+void RuleBand::load_row(std::int64_t row) {
+  if (loaded_row_ == row) return;
+  loaded_row_ = row;
+  const RuleProblem& problem = work_.problem;
+  const std::int64_t columns = input_columns(problem);
+  const std::byte* bytes = static_cast<const std::byte*>(problem.x) + bytes_of(problem.x_type, row * columns);
+  if (!problem.rule->is_gated()) return widen(problem.x_type, bytes, x_);
+  widen(problem.x_type, bytes, halves_);
+  activation_.run(halves_.data(), halves_.data() + x_.size(), x_);
+}
+
+std::vector<float> RuleBand::amaxes(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {
+  if (group.block_columns >= kWideBlock) return amaxes_of_wide_blocks(group, r0, r1);
+  const ScaleRule& rule = *work_.problem.rule;
+  std::fill(ranks_.begin(), ranks_.end(), lowest_rank(rule));
+  for (std::int64_t r = r0; r < r1; ++r) {
+    load_row(r);
+    raise_ranks(rule.nan, x_.data(), work_.problem.columns, ranks_.data());
+  }
+  std::vector<float> found(static_cast<std::size_t>(group.columns_of_blocks));
+  for (std::int64_t j = 0; j < group.columns_of_blocks; ++j) {
+    const std::int64_t c0 = j * group.block_columns, c1 = std::min(c0 + group.block_columns, work_.problem.columns);
+    found[static_cast<std::size_t>(j)] = amax_of_rank(rule, largest_rank(ranks_.data() + c0, c1 - c0, lowest_rank(rule)));
+  }
+  return found;
+}
+
+// The same where the columns of a block fill vectors.
+std::vector<float> RuleBand::amaxes_of_wide_blocks(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {
+  const ScaleRule& rule = *work_.problem.rule;
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(group.columns_of_blocks), lowest_rank(rule));
+  for (std::int64_t r = r0; r < r1; ++r) {
+    load_row(r);
+    for (std::size_t j = 0; j < ranks.size(); ++j) {
+      const std::int64_t c0 = static_cast<std::int64_t>(j) * group.block_columns;
+      const std::int64_t c1 = std::min(c0 + group.block_columns, work_.problem.columns);
+      ranks[j] = largest_rank_of(rule.nan, x_.data() + c0, c1 - c0, ranks[j]);
+    }
+  }
+  std::vector<float> found;
+  found.reserve(ranks.size());
+  for (const std::int32_t rank : ranks) found.push_back(amax_of_rank(rule, rank));
+  return found;
+}
+
+void RuleBand::evaluate(const RuleGroup& group, std::int64_t i, const std::vector<float>& amaxes, float outer, bool store) {
+  const RuleProblem& problem = work_.problem;
+  const std::size_t blocks = amaxes.size();
+  const auto given = [&](RuleVariable variable, float value) { values_[variable].assign(blocks, value); };
+  values_[kAmax] = amaxes;
+  given(kOuterAmax, outer);
+  given(kOutputMax, max_finite(problem.output));
+  given(kOutputPow2, output_pow2(problem.output));
+  given(kOutputMantissaBits, static_cast<float>(output_mantissa_bits(problem.output)));
+  given(kInputMax, max_finite(problem.x_type));
+  std::vector<const float*> pointers(work_.rule.variables);
+  for (std::size_t s = 0; s < block_.size(); ++s) {
+    std::vector<float>& target = values_[work_.rule.block[s].target];
+    target.resize(blocks);
+    for (std::size_t first = 0; first < blocks; first += kBatch) {
+      const std::size_t count = std::min<std::size_t>(kBatch, blocks - first);
+      for (std::size_t v = 0; v < pointers.size(); ++v) pointers[v] = values_[v].empty() ? nullptr : values_[v].data() + first;
+      std::copy_n(block_[s].run(pointers.data(), static_cast<int>(count)), count, target.data() + first);
+    }
+  }
+  if (group.block_columns < kWideBlock || !is_plain_product()) expand(group);
+  if (!store || work_.output.scale == nullptr) return;
+  const std::vector<float>& scales = values_[static_cast<std::size_t>(problem.rule->scale)];
+  for (std::size_t j = 0; j < blocks; ++j) {
+    store_scale(problem, group, i, static_cast<std::int64_t>(j), scales[j], work_.output.scale);
+  }
+}
+
+void RuleBand::encode_rows(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {
+  if (work_.output.data == nullptr) return;
+  const std::int64_t columns = work_.problem.columns;
+  const bool products = group.block_columns >= kWideBlock && is_plain_product();
+  const bool in_place = !work_.problem.transposed && bits_of(work_.problem.output) == 8;
+  for (std::int64_t r = r0; r < r1; ++r) {
+    load_row(r);
+    std::span<std::uint8_t> codes = codes_;
+    if (in_place) codes = {static_cast<std::uint8_t*>(work_.output.data) + r * columns, codes_.size()};
+    if (work_.problem.transposed)
+      codes = std::span(gathered_).subspan(static_cast<std::size_t>((r - first_row_) * columns), x_.size());
+    if (products) {
+      encode_products(group, codes);
+    } else {
+      encode_values(codes);
+    }
+    if (!in_place && !work_.problem.transposed) put_codes(codes_, r * columns);
+  }
+}
+
+void RuleBand::begin(std::int64_t r0, std::int64_t r1) {
+  first_row_ = r0;
+  rows_ = r1 - r0;
+  if (work_.problem.transposed) gathered_.resize(static_cast<std::size_t>(rows_ * work_.problem.columns));
+}
+
+void RuleBand::end(const RuleGroup& group) {
+  if (!work_.problem.transposed || work_.output.data == nullptr) return;
+  const std::int64_t columns = work_.problem.columns, base = group.first_row * columns + (first_row_ - group.first_row);
+  std::vector<std::uint8_t> run(static_cast<std::size_t>(rows_));
+  for (std::int64_t c = 0; c < columns; ++c) {
+    for (std::int64_t r = 0; r < rows_; ++r)
+      run[static_cast<std::size_t>(r)] = gathered_[static_cast<std::size_t>(r * columns + c)];
+    put_codes(run, base + c * group.rows);
+  }
+}
+
+// Whether `code` is x times a value of the block, with the format's own conversion: then one call converts a block's row.
+bool RuleBand::is_plain_product() const {
+  const std::vector<FormulaStep>& code = work_.rule.code;
+  return work_.rounder.is_usual() && code.size() == 3 && code[0].op == FormulaOp::variable && code[1].op == FormulaOp::variable &&
+         code[2].op == FormulaOp::multiply && (code[0].index == kElement) != (code[1].index == kElement);
+}
+
+void RuleBand::encode_products(const RuleGroup& group, std::span<std::uint8_t> codes) const {
+  const std::size_t factor = work_.rule.code[0].index == kElement ? work_.rule.code[1].index : work_.rule.code[0].index;
+  for (std::int64_t j = 0; j < group.columns_of_blocks; ++j) {
+    const std::int64_t c0 = j * group.block_columns, c1 = std::min(c0 + group.block_columns, work_.problem.columns);
+    const auto first = static_cast<std::size_t>(c0), count = static_cast<std::size_t>(c1 - c0);
+    encode_scaled(work_.problem.output, std::span<const float>(x_).subspan(first, count),
+                  values_[factor][static_cast<std::size_t>(j)], codes.subspan(first, count));
+  }
+}
+
+void RuleBand::encode_values(std::span<std::uint8_t> codes) {
+  std::array<const float*, 128> pointers = {};
+  for (std::size_t first = 0; first < x_.size(); first += kBatch) {
+    const auto count = static_cast<int>(std::min<std::size_t>(kBatch, x_.size() - first));
+    pointers[kElement] = x_.data() + first;
+    for (const std::uint8_t used : work_.rule.code_uses) pointers[used] = expanded_[used].data() + first;
+    work_.rounder.round(code_.run(pointers.data(), count), count, codes.data() + first);
+  }
+}
+
+// One value for each column of x.
+void RuleBand::expand(const RuleGroup& group) {
+  for (const std::uint8_t used : work_.rule.code_uses) {
+    for (std::int64_t j = 0; j < group.columns_of_blocks; ++j) {
+      const std::int64_t c0 = j * group.block_columns, c1 = std::min(c0 + group.block_columns, work_.problem.columns);
+      fill(values_[used][static_cast<std::size_t>(j)], c1 - c0, expanded_[used].data() + c0);
+    }
+  }
+}
+
+// Codes from number `at` of the output on, packed as its format is.
+void RuleBand::put_codes(const std::vector<std::uint8_t>& codes, std::int64_t at) const {
+  auto* bytes = static_cast<std::uint8_t*>(work_.output.data) + at * bits_of(work_.problem.output) / 8;
+  const std::span to(bytes, static_cast<std::size_t>(bytes_of(work_.problem.output, static_cast<std::int64_t>(codes.size()))));
+  switch (bits_of(work_.problem.output)) {
+    case 4: return pack_e2m1(codes, to);
+    case 6: return pack_fp6(codes, to);
+    default: std::copy(codes.begin(), codes.end(), to.begin());
+  }
+}
+
+}  // namespace assay::fast
