@@ -44,6 +44,12 @@ inline void refuse_other_outputs(const Request& request, const std::vector<std::
   }
 }
 
+// Address of an output whose size depends on the splits: null when it is not requested.
+inline void* output_of_any_size(const Request& request, const std::string& name, Format type) {
+  const auto found = request.out.find(name);
+  return found == request.out.end() ? nullptr : request.output(name, type, found->second.elements());
+}
+
 // The request itself, which must have splits. Errors: InvalidArgument.
 inline const Request& with_splits(const Request& request) {
   request.input("splits");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conformance/backends/device/call_parts.h"
+#include "conformance/backends/device/rule_call.h"
 #include "conformance/ops/words.h"
 #include "device/dbias/dbias.h"
 #include "device/dequantize/dequantize.h"
@@ -51,12 +52,6 @@ class OneAGroup {
   bool repeated_ = false;
   std::int64_t offset_ = 0;
 };
-
-// Address of an output whose size depends on the splits: null when it is not requested.
-void* output_of_any_size(const Request& request, const std::string& name, Format type) {
-  const auto found = request.out.find(name);
-  return found == request.out.end() ? nullptr : request.output(name, type, found->second.elements());
-}
 
 const std::uint8_t* random_bytes(const Request& request, const char* name, std::int64_t elements) {
   const TensorView* tensor = request.find_input(name);
@@ -328,6 +323,7 @@ constexpr struct {
   std::string_view op;
   DeviceCall (*make)(const Request&);
 } kCalls[] = {
+    {"quantize_by_rule", rule_call},
     {"dequantize", dequantize_call},
     {"swizzle", swizzle_call},
     {"unswizzle", swizzle_call},

@@ -7,6 +7,7 @@
 #include "conformance/backends/device/gemm_path.h"
 #include "conformance/backends/device/gemm_request.h"
 #include "conformance/backends/device/linear_call.h"
+#include "conformance/backends/device/rule_call.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
 #include "conformance/judge/trial.h"
@@ -100,7 +101,10 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
 }
 
 // Declared absent: the kernels take 1024 groups.
-bool has_too_many_groups(const Case& problem) { return problem.in.at("splits").elements() > device::kMaxGroups; }
+bool has_too_many_groups(const Case& problem) {
+  const auto splits = problem.in.find("splits");
+  return splits != problem.in.end() && splits->second.elements() > device::kMaxGroups;
+}
 
 // The attribute as text, "" where absent.
 std::string text_of(const Case& problem, const std::string& name) {
@@ -160,6 +164,56 @@ TEST(LinearCall, CanBeMadeOfEveryCase) {
     const DeviceCall made = linear_call(Request::of(call), kEmulated);
     EXPECT_GE(made.workspace_bytes, 0);
   });
+}
+
+TEST(RuleCall, CanBeMadeOfEveryCase) {
+  for_each_call("quantize_by_rule", [](Case& problem, const assay_call& call) {
+    if (has_too_many_groups(problem)) {
+      EXPECT_THROW(rule_call(Request::of(call)), NotSupported);
+      return;
+    }
+    DeviceCall made;
+    ASSERT_NO_THROW(made = rule_call(Request::of(call)));
+    EXPECT_GT(made.workspace_bytes, 0);
+    EXPECT_EQ(made.workspace_bytes, device_call(Request::of(call)).workspace_bytes);
+  });
+}
+
+Case ruled(const std::string& words) {
+  Case problem = generate(parse_case_line("quantize_by_rule " + words));
+  for (const OutputSpec& spec : outputs_of(Request::of(problem))) problem.out[spec.name] = make_tensor(spec.type, spec.shape);
+  return problem;
+}
+
+TEST(RuleCall, RefusesWhatMakesNoSense) {
+  const struct {
+    const char* line;
+    void (*change)(Case&);
+    const char* told;
+    // clang-format off
+  } rows[] = {
+      {"preset=deepgemm R=16 K=256", [](Case& each) { each.attributes["speed"] = std::int64_t{1}; }, "speed"},
+      {"preset=deepgemm R=16 K=256", [](Case& each) { each.attributes["block"] = std::string("0x1"); }, "block"},
+      {"preset=deepgemm R=16 K=256", [](Case& each) { each.attributes["storage"] = std::string("packed"); }, "packed"},
+      {"preset=deepgemm R=16 K=256", [](Case& each) { each.in.at("x").shape = {4096}; }, "in/x"},
+      {"preset=deepgemm R=16 K=256", [](Case& each) { each.in["amax"] = make_tensor(Format::f32, {1}); }, "in/amax"},
+      {"preset=deepgemm R=16 K=256", [](Case& each) { each.out["amax"] = make_tensor(Format::f32, {1}); }, "amax"},
+      {"preset=deepgemm R=16 K=256", [](Case& each) { each.out.at("data") = make_tensor(Format::e4m3, {15, 256}); }, "data"},
+      {"preset=nvfp4.te R=16 K=256 amax=given", [](Case& each) { each.in.at("amax") = make_tensor(Format::f32, {2}); }, "in/amax"},
+  };
+  // clang-format on
+  Case right = ruled("preset=deepgemm R=16 K=256");
+  EXPECT_NO_THROW(rule_call(Request::of(right)));
+  for (const auto& row : rows) {
+    Case problem = ruled(row.line);
+    row.change(problem);
+    try {
+      rule_call(Request::of(problem));
+      FAIL() << row.told << " was taken";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find(row.told), std::string::npos) << row.told << ": " << error.what();
+    }
+  }
 }
 
 Case product() {

@@ -1,0 +1,63 @@
+#pragma once
+// A scale rule as instructions for a stack, in the form in which a device carries them out: those of a block, then those of an
+// element. What is the same for all elements of a block is computed once for each block and kept in slots.
+//
+//   s = amax / 448; scale = s; code = x * (1 / s)      block    amax 448 divide =s; s =scale; 1 s divide =slot 0
+//                                                      element  x slot 0 multiply
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/rules/scale_rule.h"
+
+namespace assay::device {
+
+enum class RuleOp : std::uint8_t {
+  constant,  // pushes `value`
+  element,   // pushes x
+  variable,  // pushes variable `index` of the block
+  slot,      // pushes slot `index` of the block
+  negate,
+  add,
+  subtract,
+  multiply,
+  divide,
+  less,
+  less_equal,
+  equal,
+  not_equal,
+  select,  // condition ? a : b
+  call_1,  // FormulaFunction `function` of 1, 2 or 3 values
+  call_2,
+  call_3,
+  keep_variable,  // the top becomes variable `index`
+  keep_slot,      // the top becomes slot `index`
+  keep_scale,     // the top is stored as the scale of the block
+  done,           // end of a statement: the stack is empty again
+};
+
+struct RuleInstruction {
+  RuleOp op = RuleOp::done;
+  std::uint8_t function = 0;
+  std::uint16_t index = 0;
+  float value = 0;
+};
+static_assert(sizeof(RuleInstruction) == 8);
+
+inline constexpr int kRuleVariablesMax = 64;  // names of a formula
+inline constexpr int kRuleStackMax = 32;      // values on the stack of a formula
+
+struct RuleProgram {
+  std::vector<RuleInstruction> instructions;
+  int of_block = 0;          // the first so many are of a block
+  int slots = 0;             // values that a block keeps for its elements
+  bool approximate = false;  // uses an approximate instruction of a GPU (spec approximations-1.1)
+
+  int of_element() const { return static_cast<int>(instructions.size()) - of_block; }
+};
+
+// Constants of the types (output_max, x_max, ...) are filled in.
+// Errors (NotSupported): more than 128 names and parts of `code` that are the same for a block.
+RuleProgram rule_program(const ScaleRule& rule, Format output, Format x_type);
+
+}  // namespace assay::device
