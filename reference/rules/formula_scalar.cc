@@ -16,10 +16,10 @@ namespace assay::scalar {
 namespace {
 
 // a with n mantissa bits; halves go away from zero. Infinity and NaN stay.
-float round_mantissa(float a, int n) {
-  if (!std::isfinite(a) || n < 0 || n > 22) return a;
+float round_mantissa(float a, float n) {
+  if (!std::isfinite(a) || !(n >= 0 && n <= 22)) return a;
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(a);
-  const std::uint32_t step = 1u << (23 - n);
+  const std::uint32_t step = 1u << (23 - static_cast<int>(n));
   return std::bit_cast<float>((bits + step / 2) & ~(step - 1));
 }
 
@@ -46,7 +46,7 @@ float call(FormulaFunction function, float a, float b, float c) {
     }
     case FormulaFunction::power_up_log2: return power_of_log2(a, [](float value) { return std::ceil(value); });
     case FormulaFunction::power_down_log2: return power_of_log2(a, [](float value) { return std::floor(value); });
-    case FormulaFunction::round_half_up: return round_mantissa(a, static_cast<int>(b));
+    case FormulaFunction::round_half_up: return round_mantissa(a, b);
     case FormulaFunction::to_bf16: return decode_bf16(encode_bf16(a));
     case FormulaFunction::to_f16: return decode_f16(encode_f16(a));
     case FormulaFunction::to_e4m3: return decode_e4m3(encode_e4m3(a));

@@ -143,7 +143,9 @@ std::uint8_t round_to_code(Format format, const CodeRounding& rounding, float va
   const double half = below + step / 2;
   const bool in_the_middle =
       rounding.round == Rounding::Round::away || (rounding.round == Rounding::Round::even && code % 2 == 1);
-  const bool up = rounding.round != Rounding::Round::truncate && (magnitude > half || (magnitude == half && in_the_middle));
+  const bool past = code == top && magnitude >= below + step;  // of the code after the last one, were it a number
+  const bool up =
+      past || (rounding.round != Rounding::Round::truncate && (magnitude > half || (magnitude == half && in_the_middle)));
   if (up) ++code;
   if (code > top && (rounding.overflow == Rounding::Overflow::saturate || !has_nan)) code = top;
 

@@ -32,6 +32,9 @@ void check_types(const RuleProblem& problem) {
   require(output == Format::e4m3 || output == Format::e5m2 || output == Format::e3m2 || output == Format::e2m3 ||
               output == Format::e2m1,
           "output", name_of(output), "e4m3, e5m2, e3m2, e2m3 or e2m1");
+  if (problem.rule->outer == OuterAmax::row) {
+    require(problem.block.rows == 1, "block", to_text(problem.block), "blocks of one row: the rule has an amax a row");
+  }
   for (const std::int64_t size : {problem.block.rows, problem.block.columns}) {
     require(size >= 0 && size <= 1024, "block", to_text(problem.block), "1 to 1024 rows and columns, or all");
   }

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <mutex>
 
+#include "reference/rules/batch_formula.h"
 #include "reference/rules/preset_text.h"
 #include "reference/support/text_rows.h"
 #include "reference/types/error.h"
@@ -113,6 +114,8 @@ ScaleRule rule_of(TextRow& row) {
   parse_scale_storage(row.name_of("storage"), rule.storage);
   rule.formula = parse_formula(row.name_of("rule"), rule.text, kRuleNames);
   check_formula(rule, row.name_of("rule"));
+  const std::size_t values = fast::compile(rule).variables;  // names, and parts of code that are the same for a block
+  require(values <= 128, row.name_of("rule"), values, "at most 128 names and parts of code without x");
   if (rule.is_gated()) {
     rule.activation = parse_formula(row.name_of("activation"), rule.activation_text, kActivationNames);
     require(rule.activation.find("x") >= 0, row.name_of("activation"), "'" + rule.activation_text + "'", "an assignment to x");

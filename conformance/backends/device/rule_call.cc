@@ -22,7 +22,9 @@ DeviceCall rule_call(const Request& request) {
   if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
   call.x_type = x.type;
   call.x = x.data;
-  call.columns = x.shape[1];
+  const std::int64_t halves = problem.rule->is_gated() ? 2 : 1;
+  require(x.shape[1] % halves == 0, "in/x", describe(x), "as many columns for gate as for up");
+  call.columns = x.shape[1] / halves;
   const Splits splits(request);
   call.rows = splits.rows(x.shape[0]);
   const OuterAmax outer = problem.rule->outer;
@@ -38,7 +40,7 @@ DeviceCall rule_call(const Request& request) {
 
   const int bits = bits_of(call.output);
   const Format stored = bits == 6 ? Format::e8m0 : call.output;  // four codes of FP6 in three bytes are plain bytes
-  call.output_to.data = request.output("data", stored, x.elements() * bits / 8);
+  call.output_to.data = request.output("data", stored, x.elements() / halves * bits / 8);
   call.output_to.scale = output_of_any_size(request, "scale_inv", problem.rule->scale_type);
   if (outer != OuterAmax::none) call.output_to.outer_amax = static_cast<float*>(request.output("amax", Format::f32, amaxes));
   Parts parts;

@@ -62,7 +62,7 @@ struct RuleArguments {
   RuleGroup* groups;
   std::uint32_t* valid;
   RuleInstruction* program;
-  int of_block, of_element;
+  int of_block, of_element, of_activation;
   std::uint32_t* ranks;
   std::uint32_t* outer_ranks;
   float* slots;

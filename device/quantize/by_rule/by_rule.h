@@ -22,7 +22,8 @@ struct QuantizeByRuleCall {
   ScaleStorage storage;
   bool transposed = false;       // codes of each group are stored [K, M] at the group's own place
   Format x_type = Format::bf16;  // bf16, f16 or f32
-  const void* x = nullptr;       // device, [rows.capacity, columns], aligned as its type
+  const void* x = nullptr;       // device, [rows.capacity, columns], aligned as its type; twice the columns, gate then up, where
+                                 // the rule has an activation
   Rows rows;
   std::int64_t columns = 0;
   const float* outer_amax = nullptr;  // device, [G] for a tensor amax, [rows.capacity] for row amaxes; null: max |x|

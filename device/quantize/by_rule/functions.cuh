@@ -92,7 +92,20 @@ ASSAY_BOTH float flush(float a) {
   return (bits & kF32Infinity) == 0 ? float_of_bits(bits & ~kF32Magnitude) : a;
 }
 
-// The approximate instructions and the divisions that are built from them.
+#ifdef __CUDA_ARCH__
+// expf() as CUDA 13.0 has it (spec approximations-1.2), whatever version compiles this.
+__device__ inline float device_expf(float a) {
+  const float share = __saturatef(__fmaf_rn(a, 0x1.77313ap-8f, 0.5f));
+  const float shifted = __fmaf_rd(share, 252.0f, 12582913.0f);  // its low bits: the exponent of the power of two
+  const float whole = __fadd_rn(shifted, -12583039.0f);
+  const float rest = __fmaf_rn(a, 0x1.4ae0cp-26f, __fmaf_rn(a, 0x1.715476p0f, -whole));
+  float result = 0;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(rest));
+  return __fmul_rn(result, __uint_as_float(__float_as_uint(shifted) << 23));
+}
+#endif
+
+// The approximate instructions and what is built from them.
 ASSAY_BOTH float approximate(FormulaFunction function, float a, float b) {
 #ifdef __CUDA_ARCH__
   float result = 0;
@@ -105,7 +118,8 @@ ASSAY_BOTH float approximate(FormulaFunction function, float a, float b) {
     case FormulaFunction::rsqrt_approx: asm("rsqrt.approx.f32 %0, %1;" : "=f"(result) : "f"(a)); break;
     case FormulaFunction::tanh_approx: asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(a)); break;
     case FormulaFunction::div_full: asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); break;
-    default: asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); break;
+    case FormulaFunction::div_approx_ftz: asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); break;
+    default: return device_expf(a);
   }
   return result;
 #else
@@ -118,7 +132,8 @@ ASSAY_BOTH float approximate(FormulaFunction function, float a, float b) {
     case FormulaFunction::rsqrt_approx: return assay::rsqrt_approx(a);
     case FormulaFunction::tanh_approx: return assay::tanh_approx(a);
     case FormulaFunction::div_full: return assay::div_full(a, b);
-    default: return assay::div_approx_ftz(a, b);
+    case FormulaFunction::div_approx_ftz: return assay::div_approx_ftz(a, b);
+    default: return assay::cuda_expf(a);
   }
 #endif
 }

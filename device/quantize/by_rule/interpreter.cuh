@@ -50,8 +50,8 @@ ASSAY_BOTH float apply_call(FormulaFunction function, float a, float b) {
   }
 }
 
-// `values` has element(k), variable(index), slot(index, k), keep_variable(index, value), keep_slot(index, value) and
-// keep_scale(value). `top` is the value of the last statement for each of the kWide elements.
+// `values` has element(k), up(k), local(index, k), variable(index), slot(index, k), keep_variable(index, value),
+// keep_slot(index, value), keep_local(index, k, value) and keep_scale(value). `top` is the value of the last statement for each of the kWide elements.
 template <int kWide, class Values>
 ASSAY_BOTH void run_instructions(const RuleInstruction* program, int count, Values& values, float (&top)[kWide]) {
   float stack[kRuleStackMax][kWide];
@@ -68,6 +68,8 @@ ASSAY_BOTH void run_instructions(const RuleInstruction* program, int count, Valu
       for (int k = 0; k < kWide; ++k) {
         top[k] = step.op == RuleOp::constant   ? step.value
                  : step.op == RuleOp::element  ? values.element(k)
+                 : step.op == RuleOp::up       ? values.up(k)
+                 : step.op == RuleOp::local    ? values.local(step.index, k)
                  : step.op == RuleOp::variable ? values.variable(step.index)
                                                : values.slot(step.index, k);
       }
@@ -103,6 +105,10 @@ ASSAY_BOTH void run_instructions(const RuleInstruction* program, int count, Valu
         break;
       case RuleOp::keep_variable: values.keep_variable(step.index, top[0]); break;
       case RuleOp::keep_slot: values.keep_slot(step.index, top[0]); break;
+      case RuleOp::keep_local:
+        ASSAY_UNROLL
+        for (int k = 0; k < kWide; ++k) values.keep_local(step.index, k, top[k]);
+        break;
       case RuleOp::keep_scale: values.keep_scale(top[0]); break;
       case RuleOp::done: height = 0; break;
       default:

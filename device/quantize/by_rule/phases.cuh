@@ -93,6 +93,37 @@ ASSAY_BOTH void load_four(const RuleArguments& a, std::int64_t at, int count, fl
   for (int k = 0; k < 4; ++k) value[k] = k < count ? load_one<X>(a, at + k) : 0.0f;
 }
 
+// Gate and up of four elements, and what the activation assigns.
+struct ActivationValues {
+  float gate[4], ups[4], locals[kRuleLocalsMax][4];
+
+  ASSAY_BOTH float element(int k) const { return gate[k]; }
+  ASSAY_BOTH float up(int k) const { return ups[k]; }
+  ASSAY_BOTH float local(int index, int k) const { return locals[index][k]; }
+  ASSAY_BOTH float variable(int) const { return 0.0f; }
+  ASSAY_BOTH float slot(int, int) const { return 0.0f; }
+  ASSAY_BOTH void keep_local(int index, int k, float value) { locals[index][k] = value; }
+  ASSAY_BOTH void keep_variable(int, float) {}
+  ASSAY_BOTH void keep_slot(int, float) {}
+  ASSAY_BOTH void keep_scale(float) {}
+};
+
+ASSAY_BOTH void activate(const RuleArguments& a, ActivationValues& values, float (&x)[4]) {
+  run_instructions(a.program + a.of_block + a.of_element, a.of_activation, values, x);
+}
+
+// Values of x in row `row` from column `column` on: `count`, at most 4; 0 for the others.
+template <Format X>
+ASSAY_BOTH void load_values(const RuleArguments& a, std::int64_t row, std::int64_t column, int count, float (&x)[4]) {
+  if (a.of_activation == 0) return load_four<X>(a, row * a.columns + column, count, x);
+  ActivationValues values;
+  load_four<X>(a, row * 2 * a.columns + column, count, values.gate);
+  load_four<X>(a, row * 2 * a.columns + a.columns + column, count, values.ups);
+  activate(a, values, x);
+  ASSAY_UNROLL
+  for (int k = 0; k < 4; ++k) x[k] = k < count ? x[k] : 0.0f;
+}
+
 // The rows of a strip, cut where a block row ends: part(first row, end, number of the block row).
 template <class Part>
 ASSAY_BOTH void walk_strip(const RuleArguments& a, std::int64_t strip, Part&& part) {
@@ -141,7 +172,7 @@ ASSAY_BOTH void rank_strip(const RuleArguments& a, std::int64_t strip, std::int6
     std::uint32_t ranks[4] = {};
     for (std::int64_t r = r0; r < r1; ++r) {
       float value[4];
-      load_four<X>(a, r * a.columns + c.first, c.count, value);
+      load_values<X>(a, r, c.first, c.count, value);
       ASSAY_UNROLL
       for (int k = 0; k < 4; ++k) {
         const std::uint32_t rank = rank_of(value[k], a.propagates_nan);
@@ -174,6 +205,9 @@ struct BlockValues {
   float variables[kRuleVariablesMax];
 
   ASSAY_BOTH float element(int) const { return 0.0f; }
+  ASSAY_BOTH float up(int) const { return 0.0f; }
+  ASSAY_BOTH float local(int, int) const { return 0.0f; }
+  ASSAY_BOTH void keep_local(int, int, float) {}
   ASSAY_BOTH float variable(int index) const { return variables[index]; }
   ASSAY_BOTH float slot(int, int) const { return 0.0f; }
   ASSAY_BOTH void keep_variable(int index, float value) { variables[index] = value; }
@@ -218,6 +252,9 @@ struct ElementValues {
   std::int64_t block[4];
 
   ASSAY_BOTH float element(int k) const { return x[k]; }
+  ASSAY_BOTH float up(int) const { return 0.0f; }
+  ASSAY_BOTH float local(int, int) const { return 0.0f; }
+  ASSAY_BOTH void keep_local(int, int, float) {}
   ASSAY_BOTH float variable(int) const { return 0.0f; }
   ASSAY_BOTH float slot(int index, int k) const { return a.slots[index * a.most_blocks + block[k]]; }
   ASSAY_BOTH void keep_variable(int, float) {}
@@ -246,7 +283,7 @@ ASSAY_BOTH void encode_strip(const RuleArguments& a, std::int64_t strip, std::in
     for (int k = 0; k < 4; ++k) values.block[k] = block_row * a.columns_of_blocks + c.block[k];
     for (std::int64_t r = r0; r < r1; ++r) {
       const std::int64_t at = r * a.columns + c.first;
-      load_four<X>(a, at, c.count, values.x);
+      load_values<X>(a, r, c.first, c.count, values.x);
       const std::uint32_t word = encode_four(a, values);
       std::uint8_t* to = a.data + at * a.code_bits / 8;
       if (a.vectors_out) {
@@ -285,12 +322,19 @@ ASSAY_BOTH std::uint32_t encode_quad(const RuleArguments& a, const RuleTile& til
   if (c >= a.columns || r0 >= rows) return 0;
   ElementValues values{a, {}, {}};
   const std::uint32_t j = quotient(c, a.block_columns);
+  ActivationValues given;
   ASSAY_UNROLL
   for (int k = 0; k < 4; ++k) {
-    const std::int64_t r = r0 + k < rows ? r0 + k : rows - 1;
-    values.x[k] = load_one<X>(a, (group.first_row + r) * a.columns + c);
+    const std::int64_t r = r0 + k < rows ? r0 + k : rows - 1, row = group.first_row + r;
+    if (a.of_activation == 0) {
+      values.x[k] = load_one<X>(a, row * a.columns + c);
+    } else {
+      given.gate[k] = load_one<X>(a, row * 2 * a.columns + c);
+      given.ups[k] = load_one<X>(a, row * 2 * a.columns + a.columns + c);
+    }
     values.block[k] = (group.first_block_row + quotient(r, each)) * a.columns_of_blocks + j;
   }
+  if (a.of_activation != 0) activate(a, given, values.x);
   return encode_four(a, values);
 }
 

@@ -69,6 +69,7 @@ RulePlan rule_plan(const QuantizeByRuleCall& call) {
   check_types(call);
   check_matrix(call.rows, call.columns);
   check_packing(call);
+  if (call.rule->is_gated()) check_matrix(call.rows, 2 * call.columns);  // gate and up
   RulePlan plan{rule_program(*call.rule, call.output, call.x_type), {}, 0};
   RuleArguments& a = plan.arguments;
   a.x = call.x;
@@ -102,6 +103,7 @@ RulePlan rule_plan(const QuantizeByRuleCall& call) {
   a.status = call.status;
   a.of_block = plan.program.of_block;
   a.of_element = plan.program.of_element();
+  a.of_activation = plan.program.of_activation;
   a.vectors_in = call.columns % 4 == 0 && is_aligned(call.x, static_cast<std::uintptr_t>(4 * wide_bytes(call.x_type)));
   a.vectors_out = a.code_bits == 8 && call.columns % 4 == 0 && is_aligned(a.data, 4);
 

@@ -29,7 +29,7 @@ class Writer {
     for (const FormulaStep& step : all) {
       switch (step.op) {
         case FormulaOp::constant: add(RuleOp::constant, 0, 0, step.value); break;
-        case FormulaOp::variable: variable(step.index, of_element); break;
+        case FormulaOp::variable: of_activation_ ? activation_variable(step.index) : variable(step.index, of_element); break;
         case FormulaOp::call: call(static_cast<FormulaFunction>(step.index)); break;
         case FormulaOp::negate: add(RuleOp::negate); break;
         case FormulaOp::add: add(RuleOp::add); break;
@@ -62,9 +62,30 @@ class Writer {
     }
   }
 
+  // Instructions that leave x on top: names that are assigned before are locals of the element.
+  void activation(const Formula& formula) {
+    of_activation_ = true;
+    const auto before = program.instructions.size();
+    const int x = formula.find("x");
+    for (const FormulaStatement& statement : formula.statements) {
+      steps(statement.steps, true);
+      if (statement.target == x) break;
+      add(RuleOp::keep_local, local_of(statement.target));
+      add(RuleOp::done);
+    }
+    program.of_activation = static_cast<int>(program.instructions.size() - before);
+  }
+
   RuleProgram program;
 
  private:
+  static int local_of(std::uint8_t index) { return index - static_cast<int>(std::size(kActivationNames)); }
+  void activation_variable(std::uint8_t index) {
+    if (index == kGate) return add(RuleOp::element);
+    if (index == kUp) return add(RuleOp::up);
+    if (index == kActivationInputMax) return add(RuleOp::constant, 0, 0, given_[3]);
+    add(RuleOp::local, local_of(index));
+  }
   void add(RuleOp op, int index = 0, std::uint8_t function = 0, float value = 0) {
     program.instructions.push_back({op, function, static_cast<std::uint16_t>(index), value});
   }
@@ -79,6 +100,7 @@ class Writer {
     add(taken == 1 ? RuleOp::call_1 : taken == 2 ? RuleOp::call_2 : RuleOp::call_3, 0, static_cast<std::uint8_t>(function));
   }
 
+  bool of_activation_ = false;
   std::array<float, 4> given_ = {};
   std::array<const float*, kMaxValues> constants_ = {};
   std::array<int, kMaxValues> slots_ = {};
@@ -101,6 +123,13 @@ RuleProgram rule_program(const ScaleRule& rule, Format output, Format x_type) {
   }
   writer.program.of_block = static_cast<int>(writer.program.instructions.size());
   writer.steps(compiled.code, true);
+  if (rule.is_gated()) {
+    if (rule.activation.statements.size() > kRuleLocalsMax) {
+      throw NotSupported("the activation of the rule assigns " + std::to_string(rule.activation.statements.size()) +
+                         " names: at most " + std::to_string(kRuleLocalsMax) + " are supported");
+    }
+    writer.activation(rule.activation);
+  }
   return std::move(writer.program);
 }
 

@@ -4,6 +4,8 @@
 //
 //   s = amax / 448; scale = s; code = x * (1 / s)      block    amax 448 divide =s; s =scale; 1 s divide =slot 0
 //                                                      element  x slot 0 multiply
+//
+// Where the rule has an activation, its instructions follow: they compute x of gate and up.
 
 #include <cstdint>
 #include <vector>
@@ -14,7 +16,9 @@ namespace assay::device {
 
 enum class RuleOp : std::uint8_t {
   constant,  // pushes `value`
-  element,   // pushes x
+  element,   // pushes x; in an activation gate
+  up,        // in an activation: pushes up
+  local,     // in an activation: pushes local `index` of the element
   variable,  // pushes variable `index` of the block
   slot,      // pushes slot `index` of the block
   negate,
@@ -32,6 +36,7 @@ enum class RuleOp : std::uint8_t {
   call_3,
   keep_variable,  // the top becomes variable `index`
   keep_slot,      // the top becomes slot `index`
+  keep_local,     // the top becomes local `index`
   keep_scale,     // the top is stored as the scale of the block
   done,           // end of a statement: the stack is empty again
 };
@@ -46,18 +51,21 @@ static_assert(sizeof(RuleInstruction) == 8);
 
 inline constexpr int kRuleVariablesMax = 64;  // names of a formula
 inline constexpr int kRuleStackMax = 32;      // values on the stack of a formula
+inline constexpr int kRuleLocalsMax = 8;      // names that an activation assigns
 
 struct RuleProgram {
   std::vector<RuleInstruction> instructions;
-  int of_block = 0;          // the first so many are of a block
+  int of_block = 0;          // the first so many are of a block,
+  int of_activation = 0;     // the last so many of the activation
   int slots = 0;             // values that a block keeps for its elements
   bool approximate = false;  // uses an approximate instruction of a GPU (spec approximations-1.1)
 
-  int of_element() const { return static_cast<int>(instructions.size()) - of_block; }
+  int of_element() const { return static_cast<int>(instructions.size()) - of_block - of_activation; }
 };
 
 // Constants of the types (output_max, x_max, ...) are filled in.
-// Errors (NotSupported): more than 128 names and parts of `code` that are the same for a block.
+// Errors (NotSupported): more than 128 names and parts of `code` that are the same for a block; an activation that assigns more
+// than 8 names.
 RuleProgram rule_program(const ScaleRule& rule, Format output, Format x_type);
 
 }  // namespace assay::device

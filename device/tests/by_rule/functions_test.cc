@@ -111,7 +111,6 @@ TEST(Rounding, EveryRuleGivesTheReferencesCodes) {
     for (const auto round : {Rounding::Round::even, Rounding::Round::down, Rounding::Round::away, Rounding::Round::truncate}) {
       for (const auto overflow : {Rounding::Overflow::saturate, Rounding::Overflow::special}) {
         // The layers of the reference differ where what is cut off would pass the largest code: no known rule has both.
-        if (round == Rounding::Round::truncate && overflow == Rounding::Overflow::special) continue;
         for (const auto nan : {Rounding::NanCode::largest, Rounding::NanCode::zero}) {
           for (const auto zero :
                {Rounding::NegativeZero::kept, Rounding::NegativeZero::underflow, Rounding::NegativeZero::never}) {
