@@ -110,7 +110,7 @@ std::vector<OpSchema> make_schema() {
   ops.push_back({"unpermute", "sums of the rows of each token's experts",
     {{"x_type", choice, "bf16", kInputTypes, "", "type of the rows and of their sums"},
      {"weights", integer, "0", "0 1", "", "1: each row is multiplied by the weight of its choice"},
-     {"sums", choice, "fma_f32", "fma_f32 f32 in_type", "", "where sums are rounded (spec token-permutation-1.2)"},
+     {"sums", choice, "fma_f32", "fma_f32 f32 in_type fma_in_type", "", "where sums are rounded (spec token-permutation-1.2)"},
      tokens, topk, experts, dropped, alignment, kColumns,
      {"data", choice, "uniform", "uniform full_exponent every_special near_underflow integers", "", "pattern of the rows"},
      kSeed, kReplay, kContract}});

@@ -184,7 +184,7 @@ void token_lines(int seed, const CoveringLimits& limits, std::vector<CaseLine>& 
   append(lines, covering_lines("permute", {routes, {"x_type=bf16", "x_type=f16", "x_type=f32", "x_type=e4m3", "x_type=e5m2"},
                                            {"", "token_scales=f32", "token_scales=e8m0"}, {"", "outputs=permuted", "outputs=permuted_scale_inv"},
                                            {"data=uniform", "data=full_exponent", "data=every_special"}}, seed + 9500, limits));
-  append(lines, covering_lines("unpermute", {routes, kInput, {"", "weights=1"}, {"sums=fma_f32", "sums=f32", "sums=in_type"},
+  append(lines, covering_lines("unpermute", {routes, kInput, {"", "weights=1"}, {"sums=fma_f32", "sums=f32", "sums=in_type", "sums=fma_in_type"},
                                              {"data=uniform", "data=full_exponent", "data=every_special", "data=near_underflow", "data=integers"}},
                                seed + 9600, limits));
   for (const char* op : {"permute", "unpermute"}) {  // thresholds in every length

@@ -96,7 +96,8 @@ TokenSums sums_of(const Request& request) {
   if (name == "fma_f32") return TokenSums::fma_f32;
   if (name == "f32") return TokenSums::f32;
   if (name == "in_type") return TokenSums::in_type;
-  throw InvalidArgument("attribute sums", "'" + name + "'", "fma_f32, f32 or in_type");
+  if (name == "fma_in_type") return TokenSums::fma_in_type;
+  throw InvalidArgument("attribute sums", "'" + name + "'", "fma_f32, f32, in_type or fma_in_type");
 }
 
 UnpermuteProblem unpermute_of(const Request& request) {

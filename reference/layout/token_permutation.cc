@@ -23,6 +23,18 @@ ASSAY_CLONES void add_fused(float weight, const float* values, float* acc, std::
   for (std::size_t i = 0; i < count; ++i) acc[i] = std::fma(weight, values[i], acc[i]);
 }
 
+// w * v + acc, rounded to odd: to f32 with the last bit set wherever anything was lost, so that a second rounding to 16 bits is that
+// of the exact sum. The product of two numbers of at most 11 bits is exact in double.
+float fused_to_odd(float weight, float value, float acc) {
+  const double product = static_cast<double>(weight) * value, wide = product + acc;
+  if (!std::isfinite(wide)) return static_cast<float>(wide);
+  const double added = wide - product, lost = (product - (wide - added)) + (acc - added);
+  auto narrow = static_cast<float>(wide);
+  const double rest = wide == narrow ? lost : wide - narrow;
+  if (rest == 0 || std::bit_cast<std::uint32_t>(narrow) % 2 == 1) return narrow;
+  return std::nextafter(narrow, rest > 0 ? INFINITY : -INFINITY);
+}
+
 ASSAY_CLONES void multiply(float weight, const float* values, float* products, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) products[i] = weight * values[i];
 }
@@ -59,12 +71,18 @@ class TokenRow {
   std::size_t columns() const { return static_cast<std::size_t>(problem_.columns); }
 
   void add_choice(float weight) {
-    if (problem_.sums == TokenSums::fma_f32) return add_fused(weight, value_.data(), acc_.data(), columns());
-    const bool in_type = problem_.sums == TokenSums::in_type && problem_.type != Format::f32;
+    const bool fused = problem_.sums == TokenSums::fma_f32 || problem_.sums == TokenSums::fma_in_type;
+    const bool in_type =
+        (problem_.sums == TokenSums::in_type || problem_.sums == TokenSums::fma_in_type) && problem_.type != Format::f32;
     if (in_type) {
       std::uint16_t code = 0;
       encode(problem_.type, std::span<const float>(&weight, 1), std::span(&code, 1));
       decode(problem_.type, std::span<const std::uint16_t>(&code, 1), std::span(&weight, 1));
+    }
+    if (fused && !in_type) return add_fused(weight, value_.data(), acc_.data(), columns());
+    if (fused) {
+      for (std::size_t i = 0; i < columns(); ++i) acc_[i] = fused_to_odd(weight, value_[i], acc_[i]);
+      return round(acc_);
     }
     multiply(weight, value_.data(), value_.data(), columns());
     if (in_type) round(value_);

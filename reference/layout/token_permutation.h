@@ -24,9 +24,10 @@ void permute_rows(const RowMap& map, std::int64_t row_bytes, const void* from, v
 
 // How the choices of a token are summed, k upward from +0 (spec token-permutation-1.2).
 enum class TokenSums {
-  fma_f32,  // acc = fma(w, v, acc)
-  f32,      // acc = RN(acc + RN(w * v))
-  in_type,  // as f32, with w, each product and each sum rounded to the type of the elements
+  fma_f32,      // acc = fma(w, v, acc)
+  f32,          // acc = RN(acc + RN(w * v))
+  in_type,      // as f32, with w, each product and each sum rounded to the type of the elements
+  fma_in_type,  // as fma_f32, with w and each fused sum rounded to the type of the elements
 };
 
 struct UnpermuteProblem {

@@ -69,6 +69,33 @@ float rounded_to(Format type, float value) {
   return type == Format::bf16 ? decode_bf16(encode_bf16(value)) : type == Format::f16 ? decode_f16(encode_f16(value)) : value;
 }
 
+// |code| of a 16-bit type; the code of infinity counts as the number that would follow the largest.
+double magnitude_of(Format type, std::uint16_t code) {
+  if (type == Format::bf16) return code == 0x7F80 ? std::ldexp(1.0, 128) : decode_bf16(code);
+  return code == 0x7C00 ? 65536.0 : decode_f16(code);
+}
+
+// w * v + acc, rounded once to the type. Of the two codes around the sum the nearer one is taken, by comparison with their middle.
+float fused_in(Format type, float weight, float value, float acc) {
+  if (type == Format::f32) return std::fma(weight, value, acc);
+  const double product = static_cast<double>(weight) * value;  // exact: at most 22 bits
+  const double sum = product + acc;
+  if (!std::isfinite(sum)) return static_cast<float>(sum);
+  const double part = sum - product, lost = (product - (sum - part)) + (acc - part);  // what the addition lost, exact
+  const double size = std::fabs(sum), rest = std::signbit(sum) ? -lost : lost;
+  const std::uint16_t infinity = type == Format::bf16 ? 0x7F80 : 0x7C00;
+  const auto close = static_cast<float>(size);
+  std::uint16_t below = type == Format::bf16 ? encode_bf16(close) : encode_f16(close);
+  while (below > 0 && magnitude_of(type, below) > size) --below;
+  if (below < infinity) {
+    const double middle = (magnitude_of(type, below) + magnitude_of(type, static_cast<std::uint16_t>(below + 1))) / 2;
+    const bool at_tie = size == middle;
+    below = static_cast<std::uint16_t>(below + (size > middle || (at_tie && (rest > 0 || (rest == 0 && below % 2 == 1)))));
+  }
+  const float made = type == Format::bf16 ? decode_bf16(below) : decode_f16(below);
+  return std::signbit(sum) ? -made : made;
+}
+
 }  // namespace
 
 void unpermute(const UnpermuteProblem& problem, void* x) {
@@ -95,6 +122,7 @@ void unpermute(const UnpermuteProblem& problem, void* x) {
             acc = rounded_to(type, acc + product);
             break;
           }
+          case TokenSums::fma_in_type: acc = fused_in(type, rounded_to(type, weight), value, acc); break;
         }
       }
       store(type, x, t * problem.columns + c, acc);

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "reference/formats/bf16.h"
+#include "reference/formats/f16.h"
 #include "reference/types/error.h"
 
 namespace assay {
@@ -90,7 +92,7 @@ TEST(token_permutation, sums_round_where_they_say) {
     for (std::size_t i = 0; i < weights.size(); ++i)
       given[i] = static_cast<float>(weights[i] = nearest(0.25 + static_cast<double>(random() % 1000) / 1024, 12));
     for (const bool weighted : {false, true}) {
-      for (const TokenSums sums : {TokenSums::fma_f32, TokenSums::f32, TokenSums::in_type}) {
+      for (const TokenSums sums : {TokenSums::fma_f32, TokenSums::f32, TokenSums::in_type, TokenSums::fma_in_type}) {
         const UnpermuteProblem problem{{entries, tokens, topk, rows},     type, columns, permuted.data(),
                                        weighted ? given.data() : nullptr, sums};
         std::vector<std::uint8_t> out[2] = {std::vector<std::uint8_t>(static_cast<std::size_t>(tokens * columns) * width, 0xEE),
@@ -106,10 +108,15 @@ TEST(token_permutation, sums_round_where_they_say) {
               if (row < 0) continue;
               const double v = values[static_cast<std::size_t>(row * columns + c)];
               const double w = weighted ? weights[static_cast<std::size_t>(t * topk + k)] : 1;
-              const int inner = sums == TokenSums::in_type ? bits : 23;
+              const bool in_type = sums == TokenSums::in_type || sums == TokenSums::fma_in_type;
+              const int inner = in_type ? bits : 23;
               fused = nearest(fused + w * v, 23);  // 13 bits by 21, beside a sum of 24: double is exact
-              const double product = nearest((sums == TokenSums::in_type ? nearest(w, bits) : w) * v, inner);
-              acc = sums == TokenSums::fma_f32 ? fused : nearest(acc + product, inner);
+              const double factor = in_type ? nearest(w, bits) : w;
+              if (sums == TokenSums::fma_in_type) {
+                acc = nearest(acc + factor * v, bits);
+                continue;
+              }
+              acc = sums == TokenSums::fma_f32 ? fused : nearest(acc + nearest(factor * v, inner), inner);
             }
             fused_differs += sums == TokenSums::f32 && acc != fused;
             std::uint32_t code = 0;
@@ -129,13 +136,47 @@ TEST(token_permutation, of_no_choice_is_a_positive_zero) {
   const std::uint16_t permuted[] = {0x8000, 0x7FFF};  // -0, NaN
   const float weights[] = {NAN, NAN, 1, NAN};
   for (const Layer& layer : kLayers) {
-    for (const TokenSums sums : {TokenSums::fma_f32, TokenSums::f32, TokenSums::in_type}) {
+    for (const TokenSums sums : {TokenSums::fma_f32, TokenSums::f32, TokenSums::in_type, TokenSums::fma_in_type}) {
       std::uint16_t x[4] = {1, 2, 3, 4};
       layer.unpermute({{entries, 2, 2, 1}, Format::bf16, 2, permuted, weights, sums}, x);
       EXPECT_EQ(x[0], 0) << layer.name;
       EXPECT_EQ(x[1], 0) << layer.name;
       EXPECT_EQ(x[2], 0) << layer.name;  // +0 + -0
       EXPECT_EQ(x[3], 0x7FFF) << layer.name;
+    }
+  }
+}
+
+// Sums in the middle of two codes, and just beside it by less than f32 holds.
+TEST(token_permutation, fused_sums_are_rounded_once) {
+  struct Row {
+    Format type;
+    std::uint16_t first, second, factor;  // the sum of `first` (times 1) and of `second` times `factor`, codes of `type`
+    std::uint16_t want;
+  };
+  const Row rows[] = {
+      {Format::bf16, 0x3F80, 0x3B80, 0x3F80, 0x3F80},  // 1 + 2^-8: the middle, to even
+      {Format::bf16, 0x3F81, 0x3B80, 0x3F80, 0x3F82},  // 1 + 3 * 2^-8: the middle, to even
+      {Format::bf16, 0x3F80, 0x3B81, 0x3F80, 0x3F81},  // beyond the middle
+      {Format::bf16, 0x3F81, 0x3BFE, 0x3F01, 0x3F81},  // half a unit times (1 - 2^-7)(1 + 2^-7): below the middle by 2^-22
+      {Format::f16, 0x3C00, 0x0C00, 0x4000, 0x3C00},   // 1 + 2^-11: the middle, to even
+      {Format::f16, 0x3C01, 0x13FE, 0x3801, 0x3C01},   // half a unit times (1 - 2^-10)(1 + 2^-10): below the middle by 2^-31
+      {Format::f16, 0x3C00, 0x0DC8, 0x3D89, 0x3C01},   // half a unit times 1480 * 1417 / 2^21: above the middle by 2^-29
+      {Format::f16, 0x7BFF, 0x4BFF, 0x3C00, 0x7BFF},   // below the middle of the largest and 2^16
+      {Format::f16, 0x7BFF, 0x4C00, 0x3C00, 0x7C00},   // the middle: infinity
+      {Format::bf16, 0x7F7F, 0x7B00, 0x3F80, 0x7F80}, {Format::bf16, 0x7F7F, 0x7AFF, 0x3F80, 0x7F7F},
+      {Format::bf16, 0x3F80, 0x0001, 0x0001, 0x3F80},  // 2^-266 is nothing beside 1
+      {Format::bf16, 0x0000, 0x8001, 0x0001, 0x8000},  // and by itself rounds to -0
+  };
+  for (const Row& row : rows) {
+    const std::int32_t entries[] = {0, 1};
+    const std::uint16_t permuted[] = {row.first, row.second};
+    const float factor = row.type == Format::bf16 ? scalar::decode_bf16(row.factor) : scalar::decode_f16(row.factor);
+    const float weights[] = {1, factor};
+    for (const Layer& layer : kLayers) {
+      std::uint16_t x = 0;
+      layer.unpermute({{entries, 1, 2, 2}, row.type, 1, permuted, weights, TokenSums::fma_in_type}, &x);
+      EXPECT_EQ(x, row.want) << layer.name << std::hex << " " << row.first << " " << row.second << " " << row.factor;
     }
   }
 }
