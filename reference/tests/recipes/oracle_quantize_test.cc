@@ -1,4 +1,4 @@
-// Both layers against outside oracles: what a vendor library wrote on an H200 (spec measured-1.1), and what the vendor's Python
+// Both layers against outside oracles: what a vendor library wrote on an H200 (spec measured-1.1, measured-1.4), and what the vendor's Python
 // reference of NVFP4 computed on a CPU. Every byte of every quantization, padding left out.
 
 #include <gtest/gtest.h>
