@@ -8,8 +8,8 @@
 
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/expectation.h"
-#include "conformance/judge/foreseen.h"
 #include "conformance/judge/judge_parts.h"
+#include "conformance/judge/prepared_case.h"
 #include "conformance/judge/promises.h"
 #include "conformance/judge/trial.h"
 
@@ -56,14 +56,14 @@ class Expectations {
   Expectations(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs)
       : problem_(problem), fixture_(fixture), specs_(specs) {}
 
-  explicit Expectations(Foreseen& foreseen) : Expectations(foreseen.steps()[0], nullptr, foreseen.specs()) {
-    foreseen_ = &foreseen;
+  explicit Expectations(PreparedCase& prepared) : Expectations(prepared.steps()[0], nullptr, prepared.specs()) {
+    prepared_ = &prepared;
   }
 
   const Expectation& of(const assay_numerics& stated, const JudgeOptions& options) {
-    if (foreseen_ != nullptr) {
-      foreseen_->stated = stated;
-      if (const Expectation* known = foreseen_->of(0, stated)) return *known;
+    if (prepared_ != nullptr) {
+      prepared_->stated = stated;
+      if (const Expectation* known = prepared_->of(0, stated)) return *known;
     }
     std::unique_ptr<Expectation>& found = made_[key_of(stated)];
     if (found == nullptr) found = std::make_unique<Expectation>(problem_, fixture_, specs_, stated, options);
@@ -74,7 +74,7 @@ class Expectations {
   const Case& problem_;
   const Case* fixture_;
   const std::vector<OutputSpec>& specs_;
-  Foreseen* foreseen_ = nullptr;
+  PreparedCase* prepared_ = nullptr;
   std::map<std::string, std::unique_ptr<Expectation>> made_;
 };
 
@@ -144,9 +144,9 @@ Judgement judge(Backend& backend, const Case& problem, const Case* expected, con
   return judge_once(backend, problem, specs, expectations, options);
 }
 
-Judgement judge(Backend& backend, Foreseen& foreseen, const JudgeOptions& options) {
-  Expectations expectations(foreseen);
-  return judge_once(backend, foreseen.steps()[0], foreseen.specs(), expectations, options);
+Judgement judge(Backend& backend, PreparedCase& prepared, const JudgeOptions& options) {
+  Expectations expectations(prepared);
+  return judge_once(backend, prepared.steps()[0], prepared.specs(), expectations, options);
 }
 
 std::string Setting::words() const {

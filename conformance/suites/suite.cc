@@ -60,7 +60,7 @@ std::string variety_of(const CaseLine& line) {
 constexpr std::int64_t kSmallProducts = std::int64_t{1} << 27, kSmallElements = std::int64_t{1} << 21;
 constexpr int kFewReplays = 16;
 
-bool can_be_foreseen(const CaseLine& line, const BackendChoice& choice) {
+bool can_be_prepared(const CaseLine& line, const BackendChoice& choice) {
   if (line.op == "scenario" || line.integer("contract") == 1 || !fault_word(line).empty() || !choice.expect_by.empty())
     return false;
   const CaseCost cost = cost_of(line);
@@ -170,15 +170,15 @@ Judgement judge_with_faults(Backend& backend, const CaseLine& line, const JudgeO
 
 }  // namespace
 
-CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, Foreseen* foreseen) {
+CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, PreparedCase* prepared) {
   CaseReport report = report_for(line);
   const std::vector<std::string> wanted = wanted_outputs(line);
   JudgeOptions options = options_for(line, choice, wanted);
   options.expected_by = judged.expecting;
   caught(report, judged, options, [&] {
-    if (foreseen != nullptr) {
-      report.judgement = replay_plan(line).count == 0 ? judge(judged.backend, *foreseen, options)
-                                                      : judge_replay(judged.backend, *foreseen, options);
+    if (prepared != nullptr) {
+      report.judgement = replay_plan(line).count == 0 ? judge(judged.backend, *prepared, options)
+                                                      : judge_replay(judged.backend, *prepared, options);
       return;
     }
     report.judgement = line.op == "scenario"           ? judge_scenario(judged.backend, line, options)
@@ -193,14 +193,14 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
 namespace {
 
 // Null where judging the case reports the same again, such as a failure.
-std::unique_ptr<Foreseen> foresee(const CaseLine& line, const BackendChoice& choice, Statements& statements) {
-  if (!can_be_foreseen(line, choice)) return nullptr;
+std::unique_ptr<PreparedCase> prepare(const CaseLine& line, const BackendChoice& choice, Statements& statements) {
+  if (!can_be_prepared(line, choice)) return nullptr;
   try {
     const std::vector<std::string> wanted = wanted_outputs(line);
     JudgeOptions options = options_for(line, choice, wanted);
     std::vector<Case> steps = replay_plan(line).count == 0 ? std::vector<Case>{} : replay_steps(line);
     if (steps.empty()) steps.push_back(generate(line));
-    return std::make_unique<Foreseen>(std::move(steps), options, statements.of(line));
+    return std::make_unique<PreparedCase>(std::move(steps), options, statements.of(line));
   } catch (const std::exception&) {
     return nullptr;
   }
@@ -220,10 +220,10 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
     const auto line_of = [part = part](std::int64_t i) -> const CaseLine& { return *(*part)[static_cast<std::size_t>(i)]; };
     // Calls of a backend with one context wait for each other: other threads prepare cases meanwhile.
     Statements statements;
-    std::optional<Ahead<std::unique_ptr<Foreseen>>> ahead;
+    std::optional<Ahead<std::unique_ptr<PreparedCase>>> ahead;
     if (thread_count() > 1 && !one_at_a_time && !settings.any() && !judges_side_by_side(choice)) {
       ahead.emplace(static_cast<std::int64_t>(part->size()), thread_count() - 1,
-                    [&](std::int64_t i) { return foresee(line_of(i), choice, statements); });
+                    [&](std::int64_t i) { return prepare(line_of(i), choice, statements); });
     }
     judge_in_parallel(
         choice, static_cast<std::int64_t>(part->size()),
@@ -234,9 +234,9 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
               (each.op == "scenario" || each.integer("contract") == 0)) {
             reports = judge_under_settings(each, judged, choice, settings);
           } else {
-            const std::unique_ptr<Foreseen> foreseen = ahead ? ahead->take(i) : nullptr;
-            reports.push_back(judge_line(each, judged, choice, foreseen.get()));
-            if (foreseen != nullptr && foreseen->stated) statements.note(each, *foreseen->stated);
+            const std::unique_ptr<PreparedCase> prepared = ahead ? ahead->take(i) : nullptr;
+            reports.push_back(judge_line(each, judged, choice, prepared.get()));
+            if (prepared != nullptr && prepared->stated) statements.note(each, *prepared->stated);
           }
           line.done(reports[0].line, std::any_of(reports.begin(), reports.end(),
                                                  [](const CaseReport& made) { return counts_as_failed(made.judgement); }));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "conformance/catalogue/catalogue.h"
-#include "conformance/judge/foreseen.h"
+#include "conformance/judge/prepared_case.h"
 #include "conformance/report/report.h"
 #include "conformance/suites/backend_choice.h"
 #include "conformance/suites/parallel_judging.h"
@@ -20,8 +20,8 @@ struct SettingsToTry {
   bool any() const { return all_algorithms || !axes.empty(); }
 };
 
-// One case on an open backend. `foreseen`, if given, is the line's: foreseen.h.
-CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, Foreseen* foreseen = nullptr);
+// One case on an open backend. `prepared`, if given, is the line's: prepared_case.h.
+CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, PreparedCase* prepared = nullptr);
 
 // Every case, in parallel where the backend allows it, large ones one after another.
 void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress,

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "conformance/judge/calls/late_stream.h"
-#include "conformance/judge/foreseen.h"
 #include "conformance/judge/judge_parts.h"
+#include "conformance/judge/prepared_case.h"
 
 namespace assay::conformance {
 namespace {
@@ -45,19 +45,19 @@ bool capture(Trial& trial, const JudgeOptions& options, Judgement& judgement) {
 }  // namespace
 
 Judgement judge_replay(Backend& backend, std::vector<Case> steps, const JudgeOptions& options) {
-  Foreseen nothing(std::move(steps), options, std::nullopt);
+  PreparedCase nothing(std::move(steps), options, std::nullopt);
   return judge_replay(backend, nothing, options);
 }
 
-Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions& options) {
+Judgement judge_replay(Backend& backend, PreparedCase& prepared, const JudgeOptions& options) {
   const Stopwatch watch;
-  const std::vector<Case>& steps = foreseen.steps();
-  const std::vector<OutputSpec>& specs = foreseen.specs();
+  const std::vector<Case>& steps = prepared.steps();
+  const std::vector<OutputSpec>& specs = prepared.specs();
   Trial trial(backend, steps[0], specs, options.algorithm, options.timeout_ms);
   Opening opening = open_case(trial, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
-  foreseen.stated = opening.stated;
+  prepared.stated = opening.stated;
   const bool captures = backend.can_capture();
   if (!captures) {
     judgement.way = "made eagerly instead of replayed, with inputs changed in place: the backend has no capture";
@@ -68,7 +68,7 @@ Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions&
   for (std::size_t i = 0; i <= steps.size(); ++i) {
     const Case& step = steps[i % steps.size()];
     std::unique_ptr<Expectation> made;
-    Expectation* const known = foreseen.of(i % steps.size(), opening.stated);
+    Expectation* const known = prepared.of(i % steps.size(), opening.stated);
     if (known == nullptr) made = std::make_unique<Expectation>(step, nullptr, specs, opening.stated, options);
     Expectation& expectation = known != nullptr ? *known : *made;
     std::vector<const Case*> earlier;

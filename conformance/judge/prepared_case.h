@@ -15,14 +15,14 @@ namespace assay::conformance {
 // The parts of a statement that an expectation depends on, as text.
 std::string key_of(const assay_numerics& stated);
 
-class Foreseen {
+class PreparedCase {
  public:
   // `steps`: the inputs of a call, or of each step where it is replayed. The expected outputs under `stated`, if given, are computed
   // here. Errors: as judge().
-  Foreseen(std::vector<Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated);
+  PreparedCase(std::vector<Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated);
   // Expectations point into the steps.
-  Foreseen(const Foreseen&) = delete;
-  Foreseen& operator=(const Foreseen&) = delete;
+  PreparedCase(const PreparedCase&) = delete;
+  PreparedCase& operator=(const PreparedCase&) = delete;
 
   const std::vector<Case>& steps() const { return steps_; }
   const std::vector<OutputSpec>& specs() const { return specs_; }
@@ -39,7 +39,7 @@ class Foreseen {
 };
 
 // As judge() and judge_replay() of judge.h.
-Judgement judge(Backend& backend, Foreseen& foreseen, const JudgeOptions& options);
-Judgement judge_replay(Backend& backend, Foreseen& foreseen, const JudgeOptions& options);
+Judgement judge(Backend& backend, PreparedCase& prepared, const JudgeOptions& options);
+Judgement judge_replay(Backend& backend, PreparedCase& prepared, const JudgeOptions& options);
 
 }  // namespace assay::conformance

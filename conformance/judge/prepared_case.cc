@@ -1,4 +1,4 @@
-#include "conformance/judge/foreseen.h"
+#include "conformance/judge/prepared_case.h"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,14 @@ std::string key_of(const assay_numerics& stated) {
   return fmt::format("{}|{}|{}", plan_of(stated), stated.unit, stated.keeps_zero_sign);
 }
 
-Foreseen::Foreseen(std::vector<Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated)
+PreparedCase::PreparedCase(std::vector<Case> steps, const JudgeOptions& options, const std::optional<assay_numerics>& stated)
     : steps_(std::move(steps)), specs_(wanted_specs(steps_.at(0), nullptr, options.wanted)) {
   if (!stated) return;
   key_ = key_of(*stated);
   for (const Case& each : steps_) expectations_.push_back(std::make_unique<Expectation>(each, nullptr, specs_, *stated, options));
 }
 
-Expectation* Foreseen::of(std::size_t step, const assay_numerics& stated) const {
+Expectation* PreparedCase::of(std::size_t step, const assay_numerics& stated) const {
   return step < expectations_.size() && key_of(stated) == key_ ? expectations_[step].get() : nullptr;
 }
 

@@ -1,6 +1,6 @@
 // What is computed of a case before the backend is asked: it changes no verdict, whatever the backend then states.
 
-#include "conformance/judge/foreseen.h"
+#include "conformance/judge/prepared_case.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ struct Seen {
   std::optional<assay_numerics> stated;
 };
 
-Seen judged(const char* text, const std::optional<assay_numerics>& guess, bool foreseen) {
+Seen judged(const char* text, const std::optional<assay_numerics>& guess, bool prepared) {
   const CaseLine line = parse_case_line(text);
   const std::vector<std::string> wanted = wanted_outputs(line);
   JudgeOptions options;
@@ -44,8 +44,8 @@ Seen judged(const char* text, const std::optional<assay_numerics>& guess, bool f
   } else {
     steps.push_back(generate(line));
   }
-  if (!foreseen) return {replays ? judge_replay(backend, steps, options) : judge(backend, steps[0], nullptr, options), {}};
-  Foreseen made(std::move(steps), options, guess);
+  if (!prepared) return {replays ? judge_replay(backend, steps, options) : judge(backend, steps[0], nullptr, options), {}};
+  PreparedCase made(std::move(steps), options, guess);
   Judgement judgement = replays ? judge_replay(backend, made, options) : judge(backend, made, options);
   return {judgement, made.stated};
 }
@@ -60,7 +60,7 @@ const std::optional<assay_numerics> kGuesses[] = {
 };
 
 // A right backend and a wrong one, and what each states, against every guess.
-TEST(Foreseen, ChangesNoVerdict) {
+TEST(PreparedCase, ChangesNoVerdict) {
   for (const char* text : {kProduct, kQuantized, kReplayed}) {
     for (const char* plan : {"", "cublaslt.sm90.fp8_tensor.fast", "cublaslt.sm90.fp8_tensor.split"}) {
       for (const bool wrong : {false, true}) {
@@ -97,13 +97,13 @@ TEST(Foreseen, ChangesNoVerdict) {
 }
 
 // What is expected under the guess is not computed again: the same object is used.
-TEST(Foreseen, IsUsedUnderTheSameStatement) {
+TEST(PreparedCase, IsUsedUnderTheSameStatement) {
   const CaseLine line = parse_case_line(kReplayed);
   const std::vector<std::string> wanted = wanted_outputs(line);
   JudgeOptions options;
   options.wanted = &wanted;
   const assay_numerics stated = statement("", 1);
-  const Foreseen made(replay_steps(line), options, stated);
+  const PreparedCase made(replay_steps(line), options, stated);
   ASSERT_EQ(made.steps().size(), 4u);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NE(made.of(i, stated), nullptr);
   EXPECT_EQ(made.of(4, stated), nullptr);
