@@ -10,7 +10,7 @@
 #include "conformance/judge/expectation.h"
 #include "conformance/judge/judge_parts.h"
 #include "conformance/judge/prepared_case.h"
-#include "conformance/judge/promises.h"
+#include "conformance/judge/reproducibility.h"
 #include "conformance/judge/trial.h"
 
 namespace assay::conformance {
@@ -116,7 +116,7 @@ Judgement judge_once(Backend& backend, const Case& problem, const std::vector<Ou
   Trial::Outputs outputs[2] = {std::move(tried[0].outputs), std::move(tried[1].outputs)};
   if (keep) {
     const std::string broken =
-        broken_promises({backend, problem, specs, trial, outputs[0], outputs[1]}, opening.stated, expectation, options);
+        reproducibility_fault({backend, problem, specs, trial, outputs[0], outputs[1]}, opening.stated, expectation, options);
     if (!broken.empty()) {
       judgement.verdict = Verdict::failed;
       judgement.text = headed(options, broken);

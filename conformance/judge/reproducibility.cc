@@ -1,4 +1,4 @@
-#include "conformance/judge/promises.h"
+#include "conformance/judge/reproducibility.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ std::string trouble(const Attempt& tried, const std::string& when) {
   return tried.damage.empty() ? "" : fmt::format("  when    {}\n  memory  {}\n", when, tried.damage.front());
 }
 
-std::string changed_between_runs(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation) {
+std::string determinism_fault(const CheckedCall& call, const assay_numerics& stated, const Expectation& expectation) {
   const std::string apart = expectation.disagreement(call.first, call.second);
   if (stated.deterministic == 0) return "";
   if (stated.deterministic == 1 && !apart.empty())
@@ -40,7 +40,7 @@ std::string changed_between_runs(const MadeCall& call, const assay_numerics& sta
   return apart.empty() ? "" : "  when    the same call over two poisons: the result depends on what memory held\n" + apart;
 }
 
-std::string changed_among_others(const MadeCall& call, const assay_numerics& stated, const JudgeOptions& options) {
+std::string batch_invariance_fault(const CheckedCall& call, const assay_numerics& stated, const JudgeOptions& options) {
   if (stated.batch_invariant != 1) return "";
   const std::optional<GroupAlone> alone = largest_group_alone(call.problem);
   const std::string product = product_output(call.problem.op);
@@ -77,11 +77,11 @@ std::string changed_among_others(const MadeCall& call, const assay_numerics& sta
 
 }  // namespace
 
-std::string broken_promises(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation,
-                            const JudgeOptions& options) {
+std::string reproducibility_fault(const CheckedCall& call, const assay_numerics& stated, const Expectation& expectation,
+                                  const JudgeOptions& options) {
   if (expectation.basis() != CheckBasis::bound) return "";
-  const std::string varied = changed_between_runs(call, stated, expectation);
-  return varied.empty() ? changed_among_others(call, stated, options) : varied;
+  const std::string varied = determinism_fault(call, stated, expectation);
+  return varied.empty() ? batch_invariance_fault(call, stated, options) : varied;
 }
 
 }  // namespace assay::conformance

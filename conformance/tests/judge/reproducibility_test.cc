@@ -1,4 +1,4 @@
-// What a backend states is looked at by itself, and its promises of the same bits are put to the test.
+// Checks of what a backend states: the statement itself, and the reproducibility that it claims.
 
 #include <gtest/gtest.h>
 
@@ -42,9 +42,9 @@ void varies(Rogue& rogue, int deterministic, bool (*differs)(int calls, bool oth
   };
 }
 
-class Promised : public testing::TestWithParam<Statement> {};
+class Reproducibility : public testing::TestWithParam<Statement> {};
 
-TEST_P(Promised, is_held_to_it) {
+TEST_P(Reproducibility, IsCheckedAsStated) {
   const Statement& statement = GetParam();
   Rogue rogue;
   statement.plant(rogue);
@@ -86,12 +86,12 @@ const Statement kStatements[] = {
      [](Rogue& rogue) { varies(rogue, -1, [](int, bool other_poison) { return other_poison; }); }},
     {"not_deterministic", kProduct, Verdict::passed, {}, [](Rogue& rogue) { varies(rogue, 0, [](int calls, bool) { return calls == 2; }); }},
 };
-INSTANTIATE_TEST_SUITE_P(statements, Promised, testing::ValuesIn(kStatements), [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(statements, Reproducibility, testing::ValuesIn(kStatements), [](const auto& each) { return each.param.name; });
 
 // One order where a group has neighbours and another where it has none: right both times, and not the same bits.
 class BatchInvariance : public testing::TestWithParam<int> {};
 
-TEST_P(BatchInvariance, is_a_promise_about_neighbours) {
+TEST_P(BatchInvariance, IsCheckedWithTheGroupAlone) {
   const int stated = GetParam();
   Rogue rogue;
   rogue.state = [=](assay_numerics& numerics) {
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(stated, BatchInvariance, testing::Values(-1, 0, 1), [](
 });
 
 // The group alone is cut out of every storage and layout: who keeps the promise passes.
-TEST(batch_invariance, holds_for_every_product_of_the_reference) {
+TEST(BatchInvarianceOfTheReference, HoldsForEveryProduct) {
   int products = 0;
   for (const CaseLine& line : catalogue(Profile::smoke)) {
     if ((line.op != "grouped_gemm" && !line.op.starts_with("linear_")) || line.has("replay")) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// Promises of a backend beyond right bits: the same bits in every run, and for a group the same with any other groups.
+// Reproducibility that a backend states: the same bits in every run, and for a group the same with any other groups.
 
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 namespace assay::conformance {
 
 // A call that gave right results over two poisons.
-struct MadeCall {
+struct CheckedCall {
   Backend& backend;
   const Case& problem;
   const std::vector<OutputSpec>& specs;
@@ -19,12 +19,12 @@ struct MadeCall {
   const std::map<std::string, std::vector<std::byte>>&first, &second;  // its outputs
 };
 
-// Repeats the call, only where a product is bounded: bits that equal a prediction keep every promise. Under
+// Repeats the call, only where a product is bounded: bits that equal a prediction are reproducible. Under
 //   deterministic    1: every run must give the same bits. -1: runs may differ, but not only because memory held something
 //                       else before. 0: runs may differ
 //   batch_invariant  1: the largest group must have the same bits when it is alone
-// Returns the broken promises, in lines of a failure's text; empty if all were kept. Errors: as judge().
-std::string broken_promises(const MadeCall& call, const assay_numerics& stated, const Expectation& expectation,
-                            const JudgeOptions& options);
+// Returns what is not reproducible, in lines of a failure's text; empty if what is stated holds. Errors: as judge().
+std::string reproducibility_fault(const CheckedCall& call, const assay_numerics& stated, const Expectation& expectation,
+                                  const JudgeOptions& options);
 
 }  // namespace assay::conformance
