@@ -12,7 +12,7 @@
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/compare/outside_bounds.h"
 #include "conformance/judge/expectation_request.h"
-#include "conformance/judge/statement.h"
+#include "conformance/judge/stated_numerics.h"
 #include "conformance/judge/trial.h"
 #include "conformance/ops/grouped_layout.h"
 #include "reference/gemm/plan.h"
@@ -117,7 +117,7 @@ void check_given(const Case& problem, const OutputSpec& spec, const Tensor& give
 Expectation::Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs,
                          const assay_numerics& stated, const JudgeOptions& options)
     : problem_(problem), attributes_(problem.attributes), product_(product_output(problem.op)), explains_(options.explains) {
-  statement_fault_ = fault_in_statement(stated);
+  statement_fault_ = fault_in_numerics(stated);
   if (options.unit_probes && statement_fault_.empty()) probed_unit_ = unit_of(stated);
   if (!statement_fault_.empty()) return;
   const ZeroSign zero_sign = zero_sign_of(stated);

@@ -1,6 +1,6 @@
 #include "conformance/judge/judge_parts.h"
 #include "conformance/backends/stated_plan.h"
-#include "conformance/judge/statement.h"
+#include "conformance/judge/stated_numerics.h"
 
 #include <fmt/format.h>
 
@@ -148,7 +148,7 @@ Opening open_case(Trial& trial, const JudgeOptions& options) {
     return settled(std::move(opening.judgement));
   if (supported == ASSAY_NOT_SUPPORTED) return settled(judge_absence(trial, absent, options));
   if (!fault.empty()) return settled(unanswered(fault, options));
-  if (const std::string statement = fault_in_statement(opening.stated); !statement.empty()) {
+  if (const std::string statement = fault_in_numerics(opening.stated); !statement.empty()) {
     opening.judgement.verdict = Verdict::failed;
     opening.judgement.text = headed(options, "  stated  " + statement);
     opening.judgement.findings.push_back(finding_of("statement", statement));

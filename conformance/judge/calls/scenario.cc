@@ -17,7 +17,7 @@
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/expectation.h"
 #include "conformance/judge/memory/poisons.h"
-#include "conformance/judge/statement.h"
+#include "conformance/judge/stated_numerics.h"
 
 namespace assay::conformance {
 namespace {
@@ -141,7 +141,7 @@ class ScenarioJudge {
         const bool can_look = status != ASSAY_DEVICE_LOST && status != ASSAY_TIMEOUT;
         return fail(verdict_of(status), why + (can_look ? memory_text() : ""));  // another call may have written what it read
       }
-      if (const std::string fault = fault_in_statement(stated); !fault.empty()) {
+      if (const std::string fault = fault_in_numerics(stated); !fault.empty()) {
         return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + fault);
       }
       const std::string plan = plan_of(stated);

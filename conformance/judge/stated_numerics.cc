@@ -1,4 +1,4 @@
-#include "conformance/judge/statement.h"
+#include "conformance/judge/stated_numerics.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 namespace assay::conformance {
 
-std::string fault_in_statement(const assay_numerics& stated) {
+std::string fault_in_numerics(const assay_numerics& stated) {
   for (const auto& [field, text, size] :
        {std::tuple("unit", stated.unit, sizeof stated.unit), std::tuple("plan", stated.plan, sizeof stated.plan),
         std::tuple("plan_line", stated.plan_line, sizeof stated.plan_line)}) {

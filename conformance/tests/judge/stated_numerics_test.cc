@@ -1,4 +1,4 @@
-// A backend is held to what it states of its numbers, and to the weaker check where it states nothing.
+// A backend must meet what it states about its numerics; where it states nothing, the weaker check applies.
 
 #include <gtest/gtest.h>
 
