@@ -9,11 +9,11 @@
 
 #include "conformance/backends/stated_plan.h"
 #include "conformance/diagnose/unit_behaviour.h"
+#include "conformance/judge/call_runner.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/compare/outside_bounds.h"
 #include "conformance/judge/expectation_request.h"
 #include "conformance/judge/stated_numerics.h"
-#include "conformance/judge/trial.h"
 #include "conformance/ops/grouped_layout.h"
 #include "reference/gemm/plan.h"
 #include "reference/support/parallel.h"
@@ -275,10 +275,10 @@ void Expectation::count_elements(Judgement& judgement) const {
 void Expectation::expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
                               std::map<std::string, std::vector<std::byte>>& want) const {
   const std::int64_t patience = timeout_ms > std::numeric_limits<std::int64_t>::max() / 10 ? timeout_ms : timeout_ms * 10;
-  Trial trial(backend, problem_, specs, -1, patience, &attributes_);
-  if (!trial.workspace_fault().empty())
-    throw NotSupported("backend " + backend.name() + " gives the expected values: " + trial.workspace_fault());
-  Attempt made = trial.attempt(0x00, std::move(want));
+  CallRunner runner(backend, problem_, specs, -1, patience, &attributes_);
+  if (!runner.workspace_fault().empty())
+    throw NotSupported("backend " + backend.name() + " gives the expected values: " + runner.workspace_fault());
+  Attempt made = runner.attempt(0x00, std::move(want));
   const std::string trouble = !made.damage.empty() ? made.damage.front() : made.error;
   if (made.status == ASSAY_NOT_SUPPORTED || made.status == ASSAY_INVALID_ARGUMENT) {
     throw NotSupported("backend " + backend.name() + " gives the expected values: " + trouble);

@@ -6,12 +6,12 @@
 #include <map>
 #include <memory>
 
+#include "conformance/judge/call_runner.h"
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/expectation.h"
 #include "conformance/judge/judge_parts.h"
 #include "conformance/judge/prepared_case.h"
 #include "conformance/judge/reproducibility.h"
-#include "conformance/judge/trial.h"
 
 namespace assay::conformance {
 
@@ -81,8 +81,8 @@ class Expectations {
 Judgement judge_once(Backend& backend, const Case& problem, const std::vector<OutputSpec>& specs, Expectations& expectations,
                      const JudgeOptions& options) {
   const Stopwatch watch;
-  Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
-  Opening opening = open_case(trial, options);
+  CallRunner runner(backend, problem, specs, options.algorithm, options.timeout_ms);
+  Opening opening = open_case(runner, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
 
@@ -95,7 +95,7 @@ Judgement judge_once(Backend& backend, const Case& problem, const std::vector<Ou
   Attempt tried[2];
   for (const int run : {0, 1}) {
     const bool reuse = run == 1 && !keep && !wrong[0];
-    tried[run] = trial.attempt(kPoisons[run], reuse ? std::move(tried[0].outputs) : Trial::Outputs{});
+    tried[run] = runner.attempt(kPoisons[run], reuse ? std::move(tried[0].outputs) : CallRunner::Outputs{});
     const Attempt& now = tried[run];
     wrong[run] = now.status != ASSAY_OK || !now.damage.empty() || !expectation.holds(now.outputs, kPoisons[run]);
     made = now.status != ASSAY_TIMEOUT && now.status != ASSAY_OUT_OF_MEMORY;  // otherwise no more calls are possible
@@ -113,10 +113,10 @@ Judgement judge_once(Backend& backend, const Case& problem, const std::vector<Ou
     judgement.text = headed(options, (when.empty() ? "" : "  when    " + when + "\n") + text);
     return watch.stop(judgement);
   }
-  Trial::Outputs outputs[2] = {std::move(tried[0].outputs), std::move(tried[1].outputs)};
+  CallRunner::Outputs outputs[2] = {std::move(tried[0].outputs), std::move(tried[1].outputs)};
   if (keep) {
     const std::string broken =
-        reproducibility_fault({backend, problem, specs, trial, outputs[0], outputs[1]}, opening.stated, expectation, options);
+        reproducibility_fault({backend, problem, specs, runner, outputs[0], outputs[1]}, opening.stated, expectation, options);
     if (!broken.empty()) {
       judgement.verdict = Verdict::failed;
       judgement.text = headed(options, broken);
@@ -124,11 +124,11 @@ Judgement judge_once(Backend& backend, const Case& problem, const std::vector<Ou
       return watch.stop(judgement);
     }
   }
-  if (is_made_late(trial.variety()) && expectation.elements() <= kLateElements) {
+  if (is_made_late(runner.variety()) && expectation.elements() <= kLateElements) {
     for (const bool elsewhere : {false, true}) {
-      const Trial::Way way{false, true, elsewhere};
-      Attempt tried = trial.attempt(problem, kPoisons[0], way, std::move(outputs[1]));
-      if (!accept(tried, expectation, kPoisons[0], Trial::text_of(way), options, judgement)) return watch.stop(judgement);
+      const CallRunner::Mode mode{false, true, elsewhere};
+      Attempt tried = runner.attempt(problem, kPoisons[0], mode, std::move(outputs[1]));
+      if (!accept(tried, expectation, kPoisons[0], CallRunner::text_of(mode), options, judgement)) return watch.stop(judgement);
       outputs[1] = std::move(tried.outputs);
     }
   }
@@ -175,9 +175,9 @@ class SettingsOfCase {
     const Setting setting{-1, "", "", "the list of algorithms"};
     list_ = judged(setting, [&](const JudgeOptions& under) {
       Judgement judgement;
-      Trial trial(*backend_, problem_, specs_, -1, under.timeout_ms);
-      if (trial.questions().supports.is_ok()) all = backend_->algorithms(trial.call());
-      if (questions_left_memory(trial, under, judgement, true)) judgement.verdict = Verdict::passed;
+      CallRunner runner(*backend_, problem_, specs_, -1, under.timeout_ms);
+      if (runner.questions().supports.is_ok()) all = backend_->algorithms(runner.call());
+      if (questions_left_memory(runner, under, judgement, true)) judgement.verdict = Verdict::passed;
       return judgement;
     });
     return all;

@@ -44,12 +44,12 @@ std::vector<OutputSpec> wanted_specs(const Case& problem, const Case* expected, 
 namespace {
 
 // The call was declared absent: when made, it must return "not supported" and leave memory unchanged.
-Judgement judge_absence(Trial& trial, const std::string& why, const JudgeOptions& options) {
+Judgement judge_absence(CallRunner& runner, const std::string& why, const JudgeOptions& options) {
   Judgement judgement;
   judgement.verdict = Verdict::not_run;
   judgement.text = why.empty() ? "the backend declares this absent and gives no reason" : why;
   for (const std::uint8_t poison : kPoisons) {
-    const Attempt tried = trial.refused(trial.call(), poison);
+    const Attempt tried = runner.refused(runner.call(), poison);
     std::string fault;
     if (tried.status != ASSAY_NOT_SUPPORTED) {
       fault = fmt::format("declared absent, but the call returned '{}'", name_of(tried.status));
@@ -114,9 +114,9 @@ void settle_calls(const std::vector<std::string>& faults, const std::string& oth
   judgement.text = headed(options, text);
 }
 
-bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement, bool asked_more) {
+bool questions_left_memory(CallRunner& runner, const JudgeOptions& options, Judgement& judgement, bool asked_more) {
   std::string text;
-  for (const std::string& line : trial.written_by_questions(asked_more)) {
+  for (const std::string& line : runner.written_by_questions(asked_more)) {
     text += "  memory  " + line + "\n";
     judgement.findings.push_back(finding_of("memory", line));
   }
@@ -126,10 +126,10 @@ bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement&
   return false;
 }
 
-Opening open_case(Trial& trial, const JudgeOptions& options) {
+Opening open_case(CallRunner& runner, const JudgeOptions& options) {
   Opening opening;
-  std::string fault = trial.workspace_fault(), absent;
-  const Questions& questions = trial.questions();
+  std::string fault = runner.workspace_fault(), absent;
+  const Questions& questions = runner.questions();
   const assay_status supported = questions.supports.status, asked = questions.numerics.status;
   if (!questions.supports.made) return settled(unanswered(fault, options));  // workspace_bytes() has lost the device
   if (supported == ASSAY_NOT_SUPPORTED) {
@@ -137,16 +137,16 @@ Opening open_case(Trial& trial, const JudgeOptions& options) {
   } else if (supported != ASSAY_OK) {
     // Another call may have written what it read.
     const bool can_look = supported != ASSAY_DEVICE_LOST && supported != ASSAY_TIMEOUT;
-    const std::vector<std::string> memory = can_look ? trial.written_by_questions() : std::vector<std::string>{};
+    const std::vector<std::string> memory = can_look ? runner.written_by_questions() : std::vector<std::string>{};
     return settled(
         unanswered(fmt::format("supports() returned '{}': {}", name_of(supported), questions.supports.error), options, memory));
   } else {
     opening.stated = questions.stated;
     if (asked != ASSAY_OK) fault = fmt::format("numerics() returned '{}': {}", name_of(asked), questions.numerics.error);
   }
-  if (asked != ASSAY_DEVICE_LOST && !questions_left_memory(trial, options, opening.judgement))
+  if (asked != ASSAY_DEVICE_LOST && !questions_left_memory(runner, options, opening.judgement))
     return settled(std::move(opening.judgement));
-  if (supported == ASSAY_NOT_SUPPORTED) return settled(judge_absence(trial, absent, options));
+  if (supported == ASSAY_NOT_SUPPORTED) return settled(judge_absence(runner, absent, options));
   if (!fault.empty()) return settled(unanswered(fault, options));
   if (const std::string statement = fault_in_numerics(opening.stated); !statement.empty()) {
     opening.judgement.verdict = Verdict::failed;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "conformance/judge/call_runner.h"
 #include "conformance/judge/expectation.h"
 #include "conformance/judge/judge.h"
 #include "conformance/judge/memory/poisons.h"
-#include "conformance/judge/trial.h"
 
 namespace assay::conformance {
 
@@ -26,11 +26,11 @@ struct Opening {
   assay_numerics stated = Questions().stated;
 };
 
-Opening open_case(Trial& trial, const JudgeOptions& options);
+Opening open_case(CallRunner& runner, const JudgeOptions& options);
 
 // Whether the questions before a call have written nothing; otherwise the judgement holds verdict and text. `asked_more`: other
-// questions than those of Trial::questions() too.
-bool questions_left_memory(Trial& trial, const JudgeOptions& options, Judgement& judgement, bool asked_more = false);
+// questions than those of CallRunner::questions() too.
+bool questions_left_memory(CallRunner& runner, const JudgeOptions& options, Judgement& judgement, bool asked_more = false);
 
 // Faults of an attempt: the call itself, memory, outputs. Empty when all is right; else the judgement has the verdict.
 // `other`: what the call gave over the other poison, where it was made.

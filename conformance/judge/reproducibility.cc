@@ -29,7 +29,7 @@ std::string determinism_fault(const CheckedCall& call, const assay_numerics& sta
     // Nothing is stated: check whether results vary over one poison too.
     const std::uint8_t poison = stated.deterministic == 1 ? kPoisons[i % 2] : kPoisons[0];
     const std::string when = fmt::format("the same call for the {}th time", i + 3);
-    Attempt again = call.trial.attempt(poison, std::move(memory));
+    Attempt again = call.runner.attempt(poison, std::move(memory));
     if (const std::string text = trouble(again, when); !text.empty()) return text;
     const std::string differs = expectation.disagreement(call.first, again.outputs);
     if (!differs.empty())
@@ -51,9 +51,9 @@ std::string batch_invariance_fault(const CheckedCall& call, const assay_numerics
       if (asked.name == spec.name) specs.push_back(spec);
     }
   }
-  Trial trial(call.backend, alone->problem, specs, options.algorithm, options.timeout_ms);
-  if (!trial.questions().supports.is_ok() || !trial.workspace_fault().empty()) return "";
-  const Attempt made = trial.attempt(kPoisons[0]);
+  CallRunner runner(call.backend, alone->problem, specs, options.algorithm, options.timeout_ms);
+  if (!runner.questions().supports.is_ok() || !runner.workspace_fault().empty()) return "";
+  const Attempt made = runner.attempt(kPoisons[0]);
   const std::string when =
       fmt::format("the group of {} rows without the others; the backend states batch_invariant = 1", alone->rows);
   if (const std::string text = trouble(made, when); !text.empty()) return text;

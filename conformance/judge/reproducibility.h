@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "conformance/judge/call_runner.h"
 #include "conformance/judge/expectation.h"
-#include "conformance/judge/trial.h"
 
 namespace assay::conformance {
 
@@ -15,7 +15,7 @@ struct CheckedCall {
   Backend& backend;
   const Case& problem;
   const std::vector<OutputSpec>& specs;
-  Trial& trial;
+  CallRunner& runner;
   const std::map<std::string, std::vector<std::byte>>&first, &second;  // its outputs
 };
 

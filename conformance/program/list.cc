@@ -9,7 +9,7 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/catalogue/reach.h"
 #include "conformance/generate/generator.h"
-#include "conformance/judge/trial.h"
+#include "conformance/judge/call_runner.h"
 #include "conformance/levels/levels.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/case_files.h"
@@ -152,8 +152,8 @@ ExitCode list_algorithms(const ListOptions& options) {
   Case copy = problem;
   std::vector<OutputSpec> outputs = outputs_of(Request::of(copy));
   const std::unique_ptr<Backend> backend = options.backend.open();
-  Trial trial(*backend, problem, outputs, -1, options.backend.timeout_s * 1000);
-  const std::vector<assay_algorithm> all = backend->algorithms(trial.call());
+  CallRunner runner(*backend, problem, outputs, -1, options.backend.timeout_s * 1000);
+  const std::vector<assay_algorithm> all = backend->algorithms(runner.call());
   for (const assay_algorithm& each : all)
     say("{:>6}  {:>12} bytes of workspace  {}\n", each.id, each.workspace_bytes, each.description);
   if (all.empty()) say("backend {} lists no algorithms for this case\n", backend->name());

@@ -9,7 +9,7 @@
 namespace assay::conformance {
 
 double work_of(const CaseLine& line) {
-  // In units of one multiply-add. A call costs about ten thousand elements: generation, two trials, comparison.
+  // In units of one multiply-add. A call costs about ten thousand elements: generation, two runs, comparison.
   constexpr double kElement = 40, kCall = 400'000;
   const CaseCost cost = cost_of(line);
   return static_cast<double>(cost.macs) + kElement * static_cast<double>(cost.elements) + kCall;

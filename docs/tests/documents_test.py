@@ -310,8 +310,8 @@ class Documents(unittest.TestCase):
         self.assertEqual(faults, ["docs/measured.md lacks '188 recorded cases', which golden/manifest.json records"])
 
     def test_a_file_that_a_page_names_is_there(self):
-        faults = self.faults_after("docs/architecture.md", "`conformance/judge/trial.cc`", "`conformance/judge/trials.cc`")
-        self.assertEqual(faults, ["docs/architecture.md names conformance/judge/trials.cc, which is not there"])
+        faults = self.faults_after("docs/architecture.md", "`conformance/judge/call_runner.cc`", "`conformance/judge/call_runners.cc`")
+        self.assertEqual(faults, ["docs/architecture.md names conformance/judge/call_runners.cc, which is not there"])
 
         faults = self.faults_after("docs/pictures/verdict.picture", "`conformance/judge/judge.cc`", "`conformance/judge.cc`")
         self.assertEqual(faults, ["docs/pictures/verdict.picture names conformance/judge.cc, which is not there"])

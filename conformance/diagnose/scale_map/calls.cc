@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "conformance/backends/call_layout.h"
-#include "conformance/judge/trial.h"
+#include "conformance/judge/call_runner.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {

@@ -17,12 +17,12 @@ namespace assay::conformance {
 namespace {
 
 // Captures `wrong`, and the right call after them, in one graph; returns those that were not refused. Errors: BackendError.
-std::vector<const WrongCall*> taken_under_capture(Backend& backend, Trial& trial, const std::vector<const WrongCall*>& wrong,
-                                                  std::vector<std::string>& damage) {
+std::vector<const WrongCall*> taken_under_capture(Backend& backend, CallRunner& runner,
+                                                  const std::vector<const WrongCall*>& wrong, std::vector<std::string>& damage) {
   std::vector<const WrongCall*> taken;
-  damage = trial.capture([&](assay_stream* stream) {
+  damage = runner.capture([&](assay_stream* stream) {
     for (const WrongCall* each : wrong) {
-      CallParts parts(trial.call());
+      CallParts parts(runner.call());
       each->change(parts);
       if (backend.table().execute(backend.context(), stream, &parts.call()) == ASSAY_OK) taken.push_back(each);
     }
@@ -33,17 +33,17 @@ std::vector<const WrongCall*> taken_under_capture(Backend& backend, Trial& trial
 // Whether the reference refuses a call. It has memory of its own. The arithmetic is not checked here, so either layer can answer.
 class Opinion {
  public:
-  Opinion(const Case& problem, const std::vector<OutputSpec>& specs) : trial_(backend_, problem, specs, -1, 60'000) {}
+  Opinion(const Case& problem, const std::vector<OutputSpec>& specs) : runner_(backend_, problem, specs, -1, 60'000) {}
   bool refuses(const WrongCall& wrong) {
-    CallParts parts(trial_.call());
+    CallParts parts(runner_.call());
     wrong.change(parts);
-    return trial_.refused(parts.call(), kPoisons[0]).status != ASSAY_OK;
+    return runner_.refused(parts.call(), kPoisons[0]).status != ASSAY_OK;
   }
 
   // The calls of `wrong` that the reference refuses under capture too, before it reads any data.
   std::vector<const WrongCall*> refused_under_capture(std::vector<const WrongCall*> wrong) {
     std::vector<std::string> damage;
-    for (const WrongCall* each : taken_under_capture(backend_, trial_, wrong, damage)) {
+    for (const WrongCall* each : taken_under_capture(backend_, runner_, wrong, damage)) {
       if (each->reference_decides) std::erase(wrong, each);
     }
     return wrong;
@@ -51,7 +51,7 @@ class Opinion {
 
  private:
   Backend backend_{*reference_backend()};
-  Trial trial_;
+  CallRunner runner_;
 };
 
 std::string in_one_line(std::string text) {
@@ -78,10 +78,10 @@ std::string refusal_fault(const Attempt& tried) {
 }
 
 // What is wrong with calls under capture, or empty. `refused`: each was refused alone.
-std::string fault_under_capture(Backend& backend, Trial& trial, const std::vector<const WrongCall*>& refused) {
+std::string fault_under_capture(Backend& backend, CallRunner& runner, const std::vector<const WrongCall*>& refused) {
   try {
     std::vector<std::string> damage;
-    const std::vector<const WrongCall*> taken = taken_under_capture(backend, trial, refused, damage);
+    const std::vector<const WrongCall*> taken = taken_under_capture(backend, runner, refused, damage);
     if (!taken.empty()) return fmt::format("with {}, under capture: returned 'ok': expected a refusal", taken.front()->what);
     return damage.empty() ? "" : "calls under capture changed memory: " + damage.front();
   } catch (const BackendFault&) {
@@ -93,14 +93,14 @@ std::string fault_under_capture(Backend& backend, Trial& trial, const std::vecto
 
 // Events before and after the right call: on its stream, and on one that is busy. Faults of their times are added to `faults`.
 // False if the call itself failed: the judgement says so.
-bool is_right_between_events(Backend& backend, Trial& trial, const Case& problem, const Expectation& expectation,
+bool is_right_between_events(Backend& backend, CallRunner& runner, const Case& problem, const Expectation& expectation,
                              const JudgeOptions& options, Judgement& judgement, std::vector<std::string>& faults) {
   if (backend.table().event_create == nullptr) return true;
   const bool is_small = judgement.elements <= kLateElements;
   Events events(backend);
   for (const bool late : {false, true}) {
     if (late && !is_small) continue;
-    const Attempt tried = trial.attempt(
+    const Attempt tried = runner.attempt(
         problem, kPoisons[0], {.late = late, .elsewhere = late, .between = [&](assay_stream* on) { events.record(on); }});
     const std::string when =
         std::string("the right call, with events before and after it") + (late ? ", behind other work on the stream" : "");
@@ -120,16 +120,16 @@ bool is_right_between_events(Backend& backend, Trial& trial, const Case& problem
 Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptions& options) {
   const Stopwatch watch;
   const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
-  Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
-  Opening opening = open_case(trial, options);
+  CallRunner runner(backend, problem, specs, options.algorithm, options.timeout_ms);
+  Opening opening = open_case(runner, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
   const Expectation expectation(problem, nullptr, specs, opening.stated, options);
   if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
 
-  Trial::Outputs memory;
+  CallRunner::Outputs memory;
   const auto right_call = [&](const std::string& when) {
-    Attempt tried = trial.attempt(kPoisons[0], std::move(memory));
+    Attempt tried = runner.attempt(kPoisons[0], std::move(memory));
     if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return false;
     expectation.count_elements(judgement);
     memory = std::move(tried.outputs);
@@ -137,18 +137,18 @@ Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptio
   };
   if (!right_call("")) return watch.stop(judgement);
   std::vector<std::string> faults;
-  if (!is_right_between_events(backend, trial, problem, expectation, options, judgement, faults)) return watch.stop(judgement);
+  if (!is_right_between_events(backend, runner, problem, expectation, options, judgement, faults)) return watch.stop(judgement);
   Opinion opinion(problem, specs);
   std::set<std::string> reasons;
   std::vector<std::int64_t> algorithms;
-  for (const assay_algorithm& each : backend.algorithms(trial.call())) algorithms.push_back(each.id);
-  const std::vector<WrongCall> all = wrong_calls(trial.call(), algorithms);
+  for (const assay_algorithm& each : backend.algorithms(runner.call())) algorithms.push_back(each.id);
+  const std::vector<WrongCall> all = wrong_calls(runner.call(), algorithms);
   std::vector<const WrongCall*> refused;
   for (const WrongCall& wrong : all) {
     if (wrong.reference_decides && !opinion.refuses(wrong)) continue;
-    CallParts parts(trial.call());
+    CallParts parts(runner.call());
     wrong.change(parts);
-    const Attempt tried = trial.refused(parts.call(), kPoisons[1]);
+    const Attempt tried = runner.refused(parts.call(), kPoisons[1]);
     if (tried.status == ASSAY_TIMEOUT || tried.status == ASSAY_DEVICE_LOST) {
       judgement.verdict = tried.status == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed;
       judgement.text =
@@ -166,11 +166,11 @@ Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptio
                     refused.size(), *reasons.begin()));
   }
   if (backend.can_capture()) {
-    const std::string fault = fault_under_capture(backend, trial, opinion.refused_under_capture(refused));
+    const std::string fault = fault_under_capture(backend, runner, opinion.refused_under_capture(refused));
     if (!fault.empty()) {
       faults.push_back(fault);
     } else {
-      const Attempt tried = trial.attempt(problem, kPoisons[0], {.graph = true}, std::move(memory));
+      const Attempt tried = runner.attempt(problem, kPoisons[0], {.graph = true}, std::move(memory));
       const std::string when = "the right call, captured after calls that were refused, and launched";
       if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return watch.stop(judgement);
     }

@@ -19,10 +19,10 @@ bool is_report(assay_status status) {
 std::vector<const ContentFault*> refused(const Case& problem, const std::vector<OutputSpec>& specs,
                                          const std::vector<ContentFault>& faults) {
   Backend reference(*reference_backend());
-  Trial trial(reference, problem, specs, -1, 60'000);
+  CallRunner runner(reference, problem, specs, -1, 60'000);
   std::vector<const ContentFault*> all;
   for (const ContentFault& each : faults) {
-    if (is_report(trial.attempt(each.problem, kPoisons[0], {}).status)) all.push_back(&each);
+    if (is_report(runner.attempt(each.problem, kPoisons[0], {}).status)) all.push_back(&each);
   }
   if (all.empty())
     throw InvalidArgument("fault", faults.empty() ? "of no contents" : faults.front().what,
@@ -46,11 +46,12 @@ std::string report_fault(const Attempt& tried) {
 
 class FaultJudge {
  public:
-  FaultJudge(Trial& trial, const Case& problem, const Expectation& expectation, const JudgeOptions& options, Judgement& judgement)
-      : trial_(trial), problem_(problem), expectation_(expectation), options_(options), judgement_(judgement) {}
+  FaultJudge(CallRunner& runner, const Case& problem, const Expectation& expectation, const JudgeOptions& options,
+             Judgement& judgement)
+      : runner_(runner), problem_(problem), expectation_(expectation), options_(options), judgement_(judgement) {}
 
-  bool right_call(const std::string& when, const Trial::Way& way) {
-    Attempt tried = trial_.attempt(problem_, kPoisons[0], way, std::move(memory_));
+  bool right_call(const std::string& when, const CallRunner::Mode& mode) {
+    Attempt tried = runner_.attempt(problem_, kPoisons[0], mode, std::move(memory_));
     if (!accept(tried, expectation_, kPoisons[0], when, options_, judgement_)) return false;
     expectation_.count_elements(judgement_);
     memory_ = std::move(tried.outputs);
@@ -58,11 +59,11 @@ class FaultJudge {
   }
 
   // Every fault, each followed by the right call. False: the judgement is final.
-  bool all(const std::vector<const ContentFault*>& faults, const Trial::Way& way) {
-    const std::string launched = way.graph ? ", launched" : "";
+  bool all(const std::vector<const ContentFault*>& faults, const CallRunner::Mode& mode) {
+    const std::string launched = mode.graph ? ", launched" : "";
     for (const ContentFault* each : faults) {
       const std::string with = "with " + each->what + launched;
-      const Attempt tried = trial_.attempt(each->problem, kPoisons[1], way, std::move(memory_));
+      const Attempt tried = runner_.attempt(each->problem, kPoisons[1], mode, std::move(memory_));
       memory_ = {};
       if (tried.status == ASSAY_TIMEOUT || tried.status == ASSAY_DEVICE_LOST) {
         judgement_.verdict = tried.status == ASSAY_TIMEOUT ? Verdict::unfinished : Verdict::failed;
@@ -72,7 +73,7 @@ class FaultJudge {
         return false;
       }
       if (const std::string fault = report_fault(tried); !fault.empty()) wrong_.push_back(with + ": " + fault);
-      if (!right_call("the right call, after one " + with, way)) return false;
+      if (!right_call("the right call, after one " + with, mode)) return false;
     }
     return true;
   }
@@ -80,12 +81,12 @@ class FaultJudge {
   void finish() { settle_calls(wrong_, "other calls", options_, judgement_); }
 
  private:
-  Trial& trial_;
+  CallRunner& runner_;
   const Case& problem_;
   const Expectation& expectation_;
   const JudgeOptions& options_;
   Judgement& judgement_;
-  Trial::Outputs memory_;
+  CallRunner::Outputs memory_;
   std::vector<std::string> wrong_;
 };
 
@@ -96,18 +97,18 @@ Judgement judge_faulty_contents(Backend& backend, const Case& problem, const std
   const Stopwatch watch;
   const std::vector<OutputSpec> specs = wanted_specs(problem, nullptr, options.wanted);
   const std::vector<const ContentFault*> planted = refused(problem, specs, faults);
-  Trial trial(backend, problem, specs, options.algorithm, options.timeout_ms);
-  Opening opening = open_case(trial, options);
+  CallRunner runner(backend, problem, specs, options.algorithm, options.timeout_ms);
+  Opening opening = open_case(runner, options);
   Judgement& judgement = opening.judgement;
   if (opening.settled) return watch.stop(judgement);
   const Expectation expectation(problem, nullptr, specs, opening.stated, options);
   if (!statement_holds(expectation, options, judgement)) return watch.stop(judgement);
 
-  FaultJudge judge(trial, problem, expectation, options, judgement);
+  FaultJudge judge(runner, problem, expectation, options, judgement);
   if (!judge.right_call("", {}) || !judge.all(planted, {})) return watch.stop(judgement);
   if (backend.can_capture()) {
     try {
-      const std::vector<std::string> damage = trial.capture();
+      const std::vector<std::string> damage = runner.capture();
       if (!damage.empty()) {
         judgement.verdict = Verdict::failed;
         judgement.findings.push_back(finding_of("memory", damage.front()));

@@ -6,9 +6,9 @@
 
 #include "conformance/backends/call_layout.h"
 #include "conformance/generate/scenario_inputs.h"
+#include "conformance/judge/call_runner.h"
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/calls/questions_blame.h"
-#include "conformance/judge/trial.h"
 #include "conformance/support/counter_random.h"
 #include "reference/types/error.h"
 

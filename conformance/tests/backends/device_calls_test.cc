@@ -10,7 +10,7 @@
 #include "conformance/backends/device/rule_call.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
-#include "conformance/judge/trial.h"
+#include "conformance/judge/call_runner.h"
 #include "conformance/ops/answer.h"
 #include "reference/types/error.h"
 
@@ -33,8 +33,8 @@ void for_each_call(const std::string& op, Look look) {
     for (const OutputSpec& spec : outputs_of(Request::of(problem))) {
       if (std::find(wanted.begin(), wanted.end(), spec.name) != wanted.end()) specs.push_back(spec);
     }
-    Trial trial(backend, problem, specs, -1, 60'000);
-    look(problem, trial.call());
+    CallRunner runner(backend, problem, specs, -1, 60'000);
+    look(problem, runner.call());
     ++seen;
   }
   EXPECT_GT(seen, 50);
@@ -54,8 +54,8 @@ TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
     SCOPED_TRACE(text);
     Case problem = generate(parse_case_line(text));
     Backend backend("reference");
-    Trial trial(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
-    const GemmRequest request(Request::of(trial.call()));
+    CallRunner runner(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
+    const GemmRequest request(Request::of(runner.call()));
     EXPECT_GT(request.shape().rows.capacity, 0);
     EXPECT_NO_THROW(device::check_grouped_gemm(request.shape()));
     if (!request.has_plain_scalars()) continue;  // which bind() would send to a device
@@ -91,8 +91,8 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
     SCOPED_TRACE(row.text);
     Case problem = generate(parse_case_line(row.text));
     Backend backend("reference");
-    Trial trial(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
-    const GemmRequest request(Request::of(trial.call()));
+    CallRunner runner(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
+    const GemmRequest request(Request::of(runner.call()));
     EXPECT_TRUE(request.is_wanted());
     const std::string why = why_not_written(request.shape());
     EXPECT_EQ(why.empty(), std::string(row.told).empty()) << why;

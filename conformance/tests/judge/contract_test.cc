@@ -8,9 +8,9 @@
 #include <set>
 
 #include "conformance/catalogue/catalogue.h"
+#include "conformance/judge/call_runner.h"
 #include "conformance/judge/calls/contract.h"
 #include "conformance/judge/calls/wrong_calls.h"
-#include "conformance/judge/trial.h"
 #include "conformance/tests/judge/rogue_backend.h"
 
 // Tables, one row per line.
@@ -229,9 +229,9 @@ TEST(Contracts, NoListedAlgorithmIsCalledUnknown) {
 TEST(Contracts, NoWrongCallIsMissing) {
   const Case problem = generate(parse_case_line(kProduct));
   Backend backend(*reference_backend());
-  Trial trial(backend, problem, outputs_of(Request::read_only(problem)), -1, 1000);
+  CallRunner runner(backend, problem, outputs_of(Request::read_only(problem)), -1, 1000);
   std::set<std::string> names;
-  for (const WrongCall& wrong : wrong_calls(trial.call())) names.insert(wrong.what);
+  for (const WrongCall& wrong : wrong_calls(runner.call())) names.insert(wrong.what);
   for (const char* name : {"the unknown op 'no_such_op'", "the unknown parameter 'no_such_parameter'", "the unknown input 'no_such_input'",
                            "the unknown output 'no_such_output'", "the unknown algorithm 1099511627776", "no parameter kind", "parameter kind='no_such_word'",
                            "parameter N=-3", "parameter N, which is a number, as the text 'seven'", "no input splits", "no input c",

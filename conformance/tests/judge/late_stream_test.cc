@@ -10,9 +10,9 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
 #include "conformance/generate/replay_steps.h"
+#include "conformance/judge/call_runner.h"
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/calls/scenario.h"
-#include "conformance/judge/trial.h"
 #include "conformance/tests/judge/late_backend.h"
 
 namespace assay::conformance {

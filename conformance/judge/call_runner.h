@@ -35,22 +35,22 @@ std::uint64_t variety_of(const std::string& op, const std::string& name);
 // Whether the call is also made on a busy stream.
 inline bool is_made_late(std::uint64_t variety) { return variety % 6 == 0; }
 
-class Trial {
+class CallRunner {
  public:
-  // Allocates everything, copies the inputs and poisons the rest. `problem` must outlive the trial. Throws BackendError when
+  // Allocates everything, copies the inputs and poisons the rest. `problem` must outlive the runner. Throws BackendError when
   // the backend's own memory, copies or streams fail.
-  // `attributes`, if given, take the place of the problem's, and must outlive the trial too.
-  Trial(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
-        std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes = nullptr);
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
+  // `attributes`, if given, take the place of the problem's, and must outlive the runner too.
+  CallRunner(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
+             std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes = nullptr);
+  CallRunner(const CallRunner&) = delete;
+  CallRunner& operator=(const CallRunner&) = delete;
 
   const assay_call& call() const { return call_; }
   // The fault of the answer to workspace_bytes, or empty.
   const std::string& workspace_fault() const { return workspace_fault_; }
   std::uint64_t variety() const { return variety_; }
 
-  // What the backend answered to workspace_bytes(), supports() and numerics(), which are asked as the trial is made.
+  // What the backend answered to workspace_bytes(), supports() and numerics(), which are asked as the runner is made.
   const Questions& questions() const { return questions_; }
   // What these have written, and with `asked_more` what was asked since, list_algorithms() for one: before the first attempt; may
   // be nothing; one line each. Names the one that does it where it does so again; where memory differs with no question asked, the
@@ -65,7 +65,7 @@ class Trial {
   Attempt attempt(std::uint8_t poison, Outputs memory = {});
 
   // How a call is made and read.
-  struct Way {
+  struct Mode {
     bool graph = false;      // launched as captured, instead of made
     bool late = false;       // inputs, poison and call are enqueued behind other work: LateStream
     bool elsewhere = false;  // with `graph`: launched on another stream than captured. With `late`: waited for on its stream and
@@ -74,10 +74,10 @@ class Trial {
         {};  // on the stream, before the inputs are written, and before and after the call
   };
   // "behind other work on its stream, read without a wait in between"; empty for none of these.
-  static std::string text_of(const Way& way);
+  static std::string text_of(const Mode& mode);
   // As `attempt`, after the inputs in device memory have become those of `changed`: the same tensors with other contents.
   // Throws InvalidArgument when a tensor of `changed` has another type or shape.
-  Attempt attempt(const Case& changed, std::uint8_t poison, const Way& way, Outputs memory = {});
+  Attempt attempt(const Case& changed, std::uint8_t poison, const Mode& mode, Outputs memory = {});
 
   // Makes `call`, which must be refused, over `poison`. Everything that it writes is damage. No outputs.
   Attempt refused(const assay_call& call, std::uint8_t poison);
@@ -89,7 +89,7 @@ class Trial {
 
  private:
   std::uint8_t workspace_poison(std::uint8_t poison) const;
-  Attempt make(std::uint8_t poison, const Way& way, Outputs memory);
+  Attempt make(std::uint8_t poison, const Mode& mode, Outputs memory);
   void write(assay_stream* stream, std::uint8_t poison, std::int64_t piece = 0);
   void synchronize(assay_stream* stream, const std::string& doing);
   assay_stream* stream(bool other);

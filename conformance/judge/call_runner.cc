@@ -1,4 +1,4 @@
-#include "conformance/judge/trial.h"
+#include "conformance/judge/call_runner.h"
 
 #include <fmt/format.h>
 
@@ -69,8 +69,8 @@ std::uint64_t variety_of(const std::string& op, const std::string& name) {
   return number ^ number >> 29;
 }
 
-Trial::Trial(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
-             std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes)
+CallRunner::CallRunner(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
+                       std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes)
     : backend_(backend),
       problem_(problem),
       timeout_ms_(timeout_ms),
@@ -120,7 +120,7 @@ Trial::Trial(Backend& backend, const Case& problem, const std::vector<OutputSpec
 }
 
 // Asks the questions, and checks that they have written nothing.
-void Trial::ask() {
+void CallRunner::ask() {
   CallResult written, fetched;
   CallSequence calls(backend_);
   calls.synchronize(stream(false), timeout_ms_, written);
@@ -131,16 +131,16 @@ void Trial::ask() {
   if (fetched.made) seen_ = memory_.look(stream(false), fetched, nullptr);
 }
 
-Trial::Streams::~Streams() {
+CallRunner::Streams::~Streams() {
   if (backend.is_given_up()) return;
   for (const auto& each : *this) backend.table().stream_destroy(backend.context(), *each);
 }
 
-void Trial::Streams::drain() {
+void CallRunner::Streams::drain() {
   for (const auto& each : *this) backend.drain(*each);
 }
 
-assay_stream* Trial::stream(bool other) {
+assay_stream* CallRunner::stream(bool other) {
   const std::size_t index = other ? other_stream_ : 0;
   while (streams_.size() <= index) streams_.push_back(backend_.create_stream());
   assay_stream*& found = *streams_[index];
@@ -148,21 +148,21 @@ assay_stream* Trial::stream(bool other) {
   return found;
 }
 
-void Trial::synchronize(assay_stream* stream, const std::string& doing) {
+void CallRunner::synchronize(assay_stream* stream, const std::string& doing) {
   backend_.check(backend_.table().synchronize(backend_.context(), stream, timeout_ms_), doing);
 }
 
 // Where tensors hold the second poison the workspace may hold zeros: flags and counters there often mean "not yet".
-std::uint8_t Trial::workspace_poison(std::uint8_t poison) const {
+std::uint8_t CallRunner::workspace_poison(std::uint8_t poison) const {
   return poison == 0xa5 && variety_ / 3 % 4 == 0 ? 0x00 : poison;
 }
 
-void Trial::write(assay_stream* stream, std::uint8_t poison, std::int64_t piece) {
+void CallRunner::write(assay_stream* stream, std::uint8_t poison, std::int64_t piece) {
   memory_.write(stream, poison, workspace_poison(poison), piece);
   prepared_ = poison;
 }
 
-std::vector<std::string> Trial::written_by_questions(bool asked_more) {
+std::vector<std::string> CallRunner::written_by_questions(bool asked_more) {
   std::vector<std::string> damage = seen_ ? *seen_ : memory_.look(stream(false), nullptr);
   if (seen_ && asked_more) {
     for (std::string& line : memory_.look(stream(false), nullptr)) damage.push_back(std::move(line));
@@ -190,9 +190,9 @@ std::vector<std::string> Trial::written_by_questions(bool asked_more) {
   return damage;
 }
 
-Attempt Trial::attempt(std::uint8_t poison, Outputs memory) { return make(poison, Way{}, std::move(memory)); }
+Attempt CallRunner::attempt(std::uint8_t poison, Outputs memory) { return make(poison, Mode{}, std::move(memory)); }
 
-Attempt Trial::attempt(const Case& changed, std::uint8_t poison, const Way& way, Outputs memory) {
+Attempt CallRunner::attempt(const Case& changed, std::uint8_t poison, const Mode& mode, Outputs memory) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& tensor = changed.in.at(inputs_[i].name);
     const Tensor& first = problem_.in.at(inputs_[i].name);
@@ -201,29 +201,29 @@ Attempt Trial::attempt(const Case& changed, std::uint8_t poison, const Way& way,
     memory_.set(input_parts_[i], tensor.bytes.data());
   }
   prepared_.reset();
-  return make(poison, way, std::move(memory));
+  return make(poison, mode, std::move(memory));
 }
 
-std::string Trial::text_of(const Way& way) {
+std::string CallRunner::text_of(const Mode& mode) {
   std::string text;
-  if (way.graph) text = way.elsewhere && !way.late ? "launched on another stream than captured" : "launched";
-  if (!way.late) return text;
+  if (mode.graph) text = mode.elsewhere && !mode.late ? "launched on another stream than captured" : "launched";
+  if (!mode.late) return text;
   return (text.empty() ? "" : text + ", ") + std::string("inputs, poison and call behind other work on the stream, ") +
-         (way.elsewhere ? "waited for there and read on another stream" : "read there without a wait before");
+         (mode.elsewhere ? "waited for there and read on another stream" : "read there without a wait before");
 }
 
-Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
-  if (way.elsewhere) other_stream_ = 3 - other_stream_;
-  assay_stream* const on = stream(way.graph && way.elsewhere);
-  assay_stream* const reader = way.late && way.elsewhere ? stream(!way.graph) : on;
+Attempt CallRunner::make(std::uint8_t poison, const Mode& mode, Outputs memory) {
+  if (mode.elsewhere) other_stream_ = 3 - other_stream_;
+  assay_stream* const on = stream(mode.graph && mode.elsewhere);
+  assay_stream* const reader = mode.late && mode.elsewhere ? stream(!mode.graph) : on;
   CallResult blanked, called, waited, fetched;
   std::optional<LateStream> late;
   CallSequence calls(backend_);
   const auto between = [&] {
-    if (way.between) calls.enqueue([&] { way.between(on); });
+    if (mode.between) calls.enqueue([&] { mode.between(on); });
   };
   between();
-  if (way.late) {
+  if (mode.late) {
     // A call that overtakes the stream reads this, or its output is overwritten by it.
     const auto other = static_cast<std::uint8_t>(~poison);
     memory_.blank(on, other);
@@ -244,13 +244,13 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   Attempt result;
   try {
     between();
-    if (way.graph) {
+    if (mode.graph) {
       calls.launch(graphs_.empty() ? nullptr : graphs_.back(), on, called);
     } else {
       calls.execute(on, call_, called);
     }
     between();
-    const bool waits = !way.late || way.elsewhere;
+    const bool waits = !mode.late || mode.elsewhere;
     if (waits) calls.synchronize(on, timeout_ms_, waited);
     memory_.fetch(calls, reader, fetched);
     calls.finish();
@@ -263,7 +263,7 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
   } catch (const BackendFault&) {
     throw;
   } catch (const BackendError& error) {
-    if (!way.late) throw;
+    if (!mode.late) throw;
     result.status = error.status();
     result.error = error.what();
   }
@@ -271,7 +271,7 @@ Attempt Trial::make(std::uint8_t poison, const Way& way, Outputs memory) {
 }
 
 // Fills in the result of the call. False where nothing more can be checked: the call did not finish.
-bool Trial::has_ended(const CallResult& called, const CallResult* waited, Attempt& result) {
+bool CallRunner::has_ended(const CallResult& called, const CallResult* waited, Attempt& result) {
   result.status = called.status;
   result.error = called.error;
   if (waited == nullptr) return called.status != ASSAY_DEVICE_LOST;
@@ -284,12 +284,12 @@ bool Trial::has_ended(const CallResult& called, const CallResult* waited, Attemp
 }
 
 // A wait that failed without losing the device says nothing about memory: memory is still checked.
-bool Trial::can_be_read(const CallResult& waited) {
+bool CallRunner::can_be_read(const CallResult& waited) {
   return waited.made && waited.status != ASSAY_OK && waited.status != ASSAY_TIMEOUT && waited.status != ASSAY_DEVICE_LOST;
 }
 
 template <class Read>
-void Trial::read_after_failure(Attempt& result, Read read) {
+void CallRunner::read_after_failure(Attempt& result, Read read) {
   try {
     read();
   } catch (const BackendFault&) {
@@ -300,7 +300,7 @@ void Trial::read_after_failure(Attempt& result, Read read) {
   }
 }
 
-void Trial::read(assay_stream* on, const CallResult& fetched, Attempt& result, Outputs memory) {
+void CallRunner::read(assay_stream* on, const CallResult& fetched, Attempt& result, Outputs memory) {
   result.outputs = std::move(memory);
   CaseMemory::Outputs outputs;
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs[output_parts_[i]] = &result.outputs[output_names_[i]];
@@ -310,7 +310,7 @@ void Trial::read(assay_stream* on, const CallResult& fetched, Attempt& result, O
   result.damage = memory_.look(on, fetched, &outputs);
 }
 
-Attempt Trial::refused(const assay_call& call, std::uint8_t poison) {
+Attempt CallRunner::refused(const assay_call& call, std::uint8_t poison) {
   assay_stream* const on = stream(false);
   if (prepared_ != poison) write(on, poison);
   prepared_.reset();
@@ -332,7 +332,7 @@ Attempt Trial::refused(const assay_call& call, std::uint8_t poison) {
   return result;
 }
 
-std::vector<std::string> Trial::capture(const std::function<void(assay_stream*)>& first) {
+std::vector<std::string> CallRunner::capture(const std::function<void(assay_stream*)>& first) {
   const assay_backend& table = backend_.table();
   assay_stream* const on = stream(false);
   write(on, 0xa5);
