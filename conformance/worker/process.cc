@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "conformance/backends/backend.h"
-#include "conformance/worker/keeper.h"
+#include "conformance/worker/supervisor.h"
 #include "reference/support/sanitized.h"
 
 extern "C" char** environ;

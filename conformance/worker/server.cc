@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "conformance/backends/built_in.h"
-#include "conformance/worker/keeper.h"
 #include "conformance/worker/process.h"
 #include "conformance/worker/row_files.h"
 #include "conformance/worker/session.h"
+#include "conformance/worker/supervisor.h"
 #include "reference/support/sanitized.h"
 
 namespace assay::conformance::worker {
@@ -52,7 +52,7 @@ void confine(bool limit_memory) {
 }
 
 // Ends the process group once the judge's end of the pipe is closed, which the system does when the judge ends in any way. The
-// keeper does so too, and first: here is what is left if a backend has stopped it.
+// supervisor does so too, and first: here is what is left if a backend has stopped it.
 void end_with_judge() {
   sigset_t all;
   sigfillset(&all);
@@ -60,7 +60,7 @@ void end_with_judge() {
   std::thread([] {
     char byte = 0;
     while (read(kLifeDescriptor, &byte, 1) != 0) {
-      if (fcntl(kLifeDescriptor, F_GETFD) < 0) return;  // closed by the backend: the keeper is left
+      if (fcntl(kLifeDescriptor, F_GETFD) < 0) return;  // closed by the backend: the supervisor is left
     }
     std::this_thread::sleep_for(std::chrono::seconds(2));
     kill(0, SIGKILL);
@@ -100,7 +100,7 @@ std::optional<int> serve_as_worker(int argc, char** argv) {
     std::fprintf(stderr, "the worker cannot start: %s\n", error.what());
     return 1;
   }
-  split_off_keeper(kLifeDescriptor);
+  fork_supervisor(kLifeDescriptor);
   confine(std::strcmp(argv[4], kForeign) == 0);
   fcntl(kMemoryDescriptor, F_SETFD, FD_CLOEXEC);
   fcntl(kLifeDescriptor, F_SETFD, FD_CLOEXEC);

@@ -1,4 +1,4 @@
-#include "conformance/worker/keeper.h"
+#include "conformance/worker/supervisor.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -57,7 +57,7 @@ void end_all_children() {
   _exit(128 + number);
 }
 
-[[noreturn]] void keep(pid_t child, int life, int ends) {
+[[noreturn]] void supervise(pid_t child, int life, int ends) {
   for (;;) {
     pollfd watched[] = {{life, POLLIN, 0}, {ends, POLLIN, 0}};
     poll(watched, 2, ends < 0 ? 20 : -1);
@@ -105,25 +105,25 @@ void end_child(pid_t id) {
   }
 }
 
-void split_off_keeper(int life) {
-  // Signals to the group are for the child: the keeper blocks all that can be blocked.
+void fork_supervisor(int life) {
+  // Signals to the group are for the child: the supervisor blocks all that can be blocked.
   sigset_t all, before, child_ends;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const pid_t keeper = getpid();
+  const pid_t supervisor = getpid();
   const pid_t child = fork();
   if (child < 0) _exit(1);
   if (child == 0) {
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != keeper) _exit(1);
+    if (getppid() != supervisor) _exit(1);
     sigprocmask(SIG_SETMASK, &before, nullptr);
     return;
   }
   sigemptyset(&child_ends);
   sigaddset(&child_ends, SIGCHLD);
-  keep(child, life, signalfd(-1, &child_ends, SFD_CLOEXEC | SFD_NONBLOCK));
+  supervise(child, life, signalfd(-1, &child_ends, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 }  // namespace assay::conformance::worker

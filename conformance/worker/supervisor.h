@@ -1,5 +1,5 @@
 #pragma once
-// A worker is two processes: the keeper, which runs no foreign code, and its child, which serves. The keeper adopts every process
+// A worker is two processes: the supervisor, which runs no foreign code, and its child, which serves. The supervisor adopts every process
 // that the child starts, in any session, and ends all of them after the child or the judge has ended in any way.
 
 #include <sys/types.h>
@@ -8,10 +8,10 @@
 
 namespace assay::conformance::worker {
 
-// Splits this process, which must have one thread. Returns in the child, which ends if the keeper does. The keeper waits for
+// Forks this process, which must have one thread. Returns in the child, which ends if the supervisor does. The supervisor waits for
 // the child or for the end of the judge, which closes the other end of `life`; it ends every process below it, and then as the
 // child did.
-void split_off_keeper(int life);
+void fork_supervisor(int life);
 
 // Children of this process, by /proc.
 std::vector<pid_t> children();
