@@ -10,7 +10,7 @@
 
 #include "conformance/backends/built_in.h"
 #include "conformance/worker/answers.h"
-#include "conformance/worker/on_processor.h"
+#include "conformance/worker/cpu_affinity.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance::worker {
@@ -282,7 +282,7 @@ std::vector<std::byte> Remote::wait_for_reply(Function last, std::int64_t limit_
   std::uint32_t progress = channel.progress.load();
   bool hurried = false;
   const std::string who = "the process of backend " + worker_->name();
-  const OnProcessor here(sched_getcpu());
+  const ScopedCpuAffinity here(sched_getcpu());
   while (channel.answered.load() != sequence_) {
     const auto calling = static_cast<Function>(channel.calling.load());
     if (worker_->process().has_ended()) {

@@ -11,7 +11,7 @@
 
 #include "conformance/backends/backend.h"
 #include "conformance/worker/call.h"
-#include "conformance/worker/on_processor.h"
+#include "conformance/worker/cpu_affinity.h"
 #include "conformance/worker/session_call.h"
 
 namespace assay::conformance::worker {
@@ -63,7 +63,7 @@ void Session::serve() {
   std::uint32_t seen = 0;
   for (;;) {
     while (channel_.posted.load() == seen) {
-      const OnProcessor there(channel_.judge_processor.load());  // until the judge has sent more
+      const ScopedCpuAffinity there(channel_.judge_processor.load());  // until the judge has sent more
       channel_.worker_waits.store(1);
       if (channel_.posted.load() == seen) wait_while(channel_.posted, seen, std::chrono::seconds(1));
       channel_.worker_waits.store(0);

@@ -1,8 +1,8 @@
-#include "conformance/worker/on_processor.h"
+#include "conformance/worker/cpu_affinity.h"
 
 namespace assay::conformance::worker {
 
-OnProcessor::OnProcessor(int processor) {
+ScopedCpuAffinity::ScopedCpuAffinity(int processor) {
   if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
   if (!CPU_ISSET(processor, &before_)) return;
   cpu_set_t one;
@@ -11,7 +11,7 @@ OnProcessor::OnProcessor(int processor) {
   is_set_ = sched_setaffinity(0, sizeof one, &one) == 0;
 }
 
-OnProcessor::~OnProcessor() {
+ScopedCpuAffinity::~ScopedCpuAffinity() {
   if (is_set_) sched_setaffinity(0, sizeof before_, &before_);
 }
 

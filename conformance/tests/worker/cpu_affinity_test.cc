@@ -1,6 +1,6 @@
 // Threads that are kept on one processor for a while.
 
-#include "conformance/worker/on_processor.h"
+#include "conformance/worker/cpu_affinity.h"
 
 #include <gtest/gtest.h>
 
@@ -15,12 +15,12 @@ cpu_set_t mask() {
 
 bool is_same(const cpu_set_t& one, const cpu_set_t& other) { return CPU_EQUAL(&one, &other) != 0; }
 
-TEST(OnProcessor, HoldsForAsLongAsItLives) {
+TEST(ScopedCpuAffinity, HoldsForAsLongAsItLives) {
   const cpu_set_t before = mask();
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
     if (!CPU_ISSET(processor, &before)) continue;
     {
-      const OnProcessor here(processor);
+      const ScopedCpuAffinity here(processor);
       EXPECT_EQ(sched_getcpu(), processor);
       const cpu_set_t now = mask();
       EXPECT_EQ(CPU_COUNT(&now), 1);
@@ -29,23 +29,23 @@ TEST(OnProcessor, HoldsForAsLongAsItLives) {
   }
 }
 
-TEST(OnProcessor, WhatCannotBeChangesNothing) {
+TEST(ScopedCpuAffinity, WhatCannotBeChangesNothing) {
   const cpu_set_t before = mask();
   int missing = 0;
   while (missing < CPU_SETSIZE - 1 && CPU_ISSET(missing, &before)) ++missing;
   for (const int processor : {-1, missing, CPU_SETSIZE, 1 << 30}) {
-    const OnProcessor here(processor);
+    const ScopedCpuAffinity here(processor);
     EXPECT_TRUE(is_same(mask(), before)) << processor;
   }
 }
 
 // The mask is that of the thread as it was, not the machine's.
-TEST(OnProcessor, AThreadThatChoseItsProcessorKeepsIt) {
+TEST(ScopedCpuAffinity, AThreadThatChoseItsProcessorKeepsIt) {
   const cpu_set_t before = mask();
   {
-    const OnProcessor chosen(sched_getcpu());
+    const ScopedCpuAffinity chosen(sched_getcpu());
     const cpu_set_t mine = mask();
-    { const OnProcessor here(sched_getcpu()); }
+    { const ScopedCpuAffinity here(sched_getcpu()); }
     EXPECT_TRUE(is_same(mask(), mine));
   }
   EXPECT_TRUE(is_same(mask(), before));
