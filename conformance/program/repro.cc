@@ -35,8 +35,8 @@ Action add_repro(CLI::App& verb) {
     }
     std::unique_ptr<Backend> opened = options->backend.open();
     Backend& backend = *opened;
-    const Subject subject = subject_of(backend, options->backend);
-    Report report("repro", subject, 1);
+    const TestedBackend tested = tested_backend_of(backend, options->backend);
+    Report report("repro", tested, 1);
     if (!options->json.empty()) head(report, "repro", options->backend);
     say("{}\n", to_text(line));
     if (const std::string note = backend.note(); !note.empty()) report.note(note);

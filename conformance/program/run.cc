@@ -138,7 +138,7 @@ void take_earlier(const EarlierResults& earlier, Report& report) {
 void prepare_files(const RunOptions& options, const SelectionText& text, Report& report) {
   const std::string results = options.resume.empty() ? options.results : options.resume;
   if (options.json.empty() && results.empty()) return;
-  const nlohmann::json header = run_header(options.verb(), report.subject(), options.backend, &text);
+  const nlohmann::json header = run_header(options.verb(), report.tested(), options.backend, &text);
   report.set_header(header);
   if (results.empty()) return;
   EarlierResults earlier;
@@ -283,14 +283,14 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
 
   std::unique_ptr<Backend> opened = options.backend.open();
   options.backend.open_expecting();  // opened before anything is judged, so that a failure shows at once
-  const Subject subject = subject_of(*opened, options.backend);
+  const TestedBackend tested = tested_backend_of(*opened, options.backend);
   Backend& backend = *opened;
-  Report report(options.verb(), subject, options.show);
+  Report report(options.verb(), tested, options.show);
   if (const std::string note = backend.note(); !note.empty()) report.note(note);
   const SettingsToTry settings = settings_of(options, backend);
   if (random || settings.any()) report.tell_settings();
   const RunSelection selection =
-      select_for_run(cases_of(options, report.subject().architecture), with_fixtures, options.words, shard);
+      select_for_run(cases_of(options, report.tested().architecture), with_fixtures, options.words, shard);
   if (!is_there(options, selection)) return ExitCode::nothing_selected;
 
   fill(claimed, options, selection, shard);
@@ -304,7 +304,7 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   }
 
   const SelectionText text = text_of(options, selection, shard);
-  warn("assay: judging {}{}: {}, {}, {}\n", report.subject().text(), no_device.empty() ? "" : " (no device: " + no_device + ")",
+  warn("assay: judging {}{}: {}, {}, {}\n", report.tested().text(), no_device.empty() ? "" : " (no device: " + no_device + ")",
        options.verb(), plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
   prepare_files(options, text, report);
 
@@ -389,13 +389,13 @@ A device that is there and cannot be judged is exit code 9, unless --backend nam
   return [options, named] {
     try {
       const MachineFacts facts = machine_facts(named->count() != 0 || !options->backend.options.empty());
-      const SubjectDecision decision = decide_subject(facts);
-      if (decision.choice == SubjectDecision::Choice::refused) {
+      const BackendDecision decision = decide_backend(facts);
+      if (decision.choice == BackendDecision::Choice::refused) {
         warn("assay run: {}\n", decision.text);
         return ExitCode::machine_failed;
       }
-      if (decision.choice == SubjectDecision::Choice::device) options->backend.name = "device";
-      return run(*options, decision.choice == SubjectDecision::Choice::reference ? decision.text : "");
+      if (decision.choice == BackendDecision::Choice::device) options->backend.name = "device";
+      return run(*options, decision.choice == BackendDecision::Choice::reference ? decision.text : "");
     } catch (const BackendFault& fault) {  // before the first case
       Report report(options->verb(), unopened(options->backend), options->show);
       report.add(report_of_open(fault));

@@ -115,8 +115,8 @@ Action add_scale_map(CLI::App& verb) {
     if (!options->json.empty()) check_output(options->json);
     const std::int64_t calls = scale_map_calls(line, asked);  // checks the line before a device is opened
     std::unique_ptr<Backend> backend = options->backend.open();
-    const Subject subject = subject_of(*backend, options->backend);
-    Report report("scale-map", subject, 1);
+    const TestedBackend tested = tested_backend_of(*backend, options->backend);
+    Report report("scale-map", tested, 1);
     say("{}\n", to_text(line));
     std::fflush(stdout);
     ScaleMap map;
@@ -147,7 +147,7 @@ Action add_scale_map(CLI::App& verb) {
     keep_open(options->backend, std::move(backend));
     close_backends(report);
     if (!options->json.empty()) {
-      nlohmann::json header = run_header("scale-map", subject, options->backend, nullptr);
+      nlohmann::json header = run_header("scale-map", tested, options->backend, nullptr);
       header["scale_map"] = to_json(map);
       report.set_header(header);
     }

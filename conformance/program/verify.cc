@@ -38,18 +38,18 @@ Action add_verify(CLI::App& verb) {
       return report.exit_code();
     };
     std::unique_ptr<Backend> backend;
-    Subject subject;
+    TestedBackend tested;
     try {
       backend = options->backend.open();
-      subject = subject_of(*backend, options->backend);  // a fault is reported below
+      tested = tested_backend_of(*backend, options->backend);  // a fault is reported below
     } catch (const BackendFault& fault) {
-      subject = unopened(options->backend);
-      Report report("verify", subject, options->show);
+      tested = unopened(options->backend);
+      Report report("verify", tested, options->show);
       report.add(report_of_open(fault));
       return finish(report);
     }
-    warn("assay: judging {}: {} fixture file{}\n", subject.text(), options->files.size(), options->files.size() == 1 ? "" : "s");
-    Report report("verify", subject, options->show);
+    warn("assay: judging {}: {} fixture file{}\n", tested.text(), options->files.size(), options->files.size() == 1 ? "" : "s");
+    Report report("verify", tested, options->show);
     if (const std::string note = backend->note(); !note.empty()) report.note(note);
     keep_open(options->backend, std::move(backend));
     const std::vector<std::filesystem::path> files(options->files.begin(), options->files.end());

@@ -18,7 +18,7 @@
 #include "conformance/report/exit_code.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/results_file.h"
-#include "conformance/suites/subject.h"
+#include "conformance/suites/tested_backend.h"
 
 namespace assay::conformance {
 
@@ -48,11 +48,11 @@ void count(Counts& counts, const Judgement& judgement);
 
 class Report {
  public:
-  // `verb` and the subject head the summary and the JSON. Failures past `most_shown` are counted, not printed.
-  Report(std::string verb, Subject subject, int most_shown);
+  // `verb` and the tested head the summary and the JSON. Failures past `most_shown` are counted, not printed.
+  Report(std::string verb, TestedBackend tested, int most_shown);
   ~Report();
 
-  // Sets the header of the JSON (run_header); without one it is the verb and the subject's name.
+  // Sets the header of the JSON (run_header); without one it is the verb and the tested's name.
   void set_header(const nlohmann::json& header);
   // Verdicts are appended to this file as they are given; `resumed`: it has a header already.
   void append_to(std::unique_ptr<ResultsFile> results);
@@ -82,7 +82,7 @@ class Report {
   void set_claims(Claims claims);
 
   const std::vector<CaseReport>& cases() const { return cases_; }
-  const Subject& subject() const { return subject_; }
+  const TestedBackend& tested() const { return tested_; }
 
   // After the last verdict: determines the exit code, appends the summary to the file of results, writes the JSON (no path:
   // none), and prints counts per op and recipe, what was not run and why, and the verdict line on standard output.
@@ -107,7 +107,7 @@ class Report {
   void append_summary();
 
   std::string verb_;
-  Subject subject_;
+  TestedBackend tested_;
   int most_shown_;
   bool tell_settings_ = false;
   std::string empty_shard_;                 // empty: the shard has cases, or there are no shards

@@ -47,8 +47,8 @@ CaseReport report_from(const json& entry) {
   return report;
 }
 
-Report::Report(std::string verb, Subject subject, int most_shown)
-    : verb_(std::move(verb)), subject_(std::move(subject)), most_shown_(most_shown) {}
+Report::Report(std::string verb, TestedBackend tested, int most_shown)
+    : verb_(std::move(verb)), tested_(std::move(tested)), most_shown_(most_shown) {}
 Report::~Report() = default;
 
 void Report::set_header(const nlohmann::json& header) { header_ = std::make_unique<nlohmann::json>(header); }
@@ -79,7 +79,7 @@ void Report::write_report(const std::string& path) { write_json(path, json()); }
 
 nlohmann::json Report::header() const {
   if (header_ != nullptr) return *header_;
-  return {{"format", kReportFormat}, {"verb", verb_}, {"backend", {{"name", subject_.backend}}}};
+  return {{"format", kReportFormat}, {"verb", verb_}, {"backend", {{"name", tested_.backend}}}};
 }
 
 nlohmann::json Report::outcome_json() const {

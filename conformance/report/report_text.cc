@@ -81,7 +81,7 @@ std::string Report::verdict_line() const {
   std::string claimed;
   if (claims_ && claims_->tells_levels()) claimed = fmt::format("; levels passed: {}", claims_->passed_levels(true));
   return fmt::format("{} {}: {}: {} passed, {} failed, {} not run, {} other{}, {} elements compared{}{}, {:.1f} s{}", word, verb_,
-                     subject_.text(), all.passed, all.failed, all.not_run, all.other,
+                     tested_.text(), all.passed, all.failed, all.not_run, all.other,
                      resumed_ > 0 ? fmt::format(" ({} of an earlier run)", resumed_) : "", all.elements,
                      bases.empty() ? "" : " (passed: " + bases + ")", claimed, seconds_, codes.empty() ? "" : "; exit " + codes);
 }

@@ -50,7 +50,8 @@ std::string digest_of(const std::string& library) {
 
 void keep_arguments(int argc, char** argv) { kept_arguments().assign(argv + std::min(argc, 1), argv + argc); }
 
-json run_header(const std::string& verb, const Subject& subject, const BackendChoice& choice, const SelectionText* selection) {
+json run_header(const std::string& verb, const TestedBackend& tested, const BackendChoice& choice,
+                const SelectionText* selection) {
   json header{{"assay", kVersion},
               {"commit", build_commit()},
               {"format", kReportFormat},
@@ -59,12 +60,12 @@ json run_header(const std::string& verb, const Subject& subject, const BackendCh
               {"date", date_text()},
               {"host", host()},
               {"backend",
-               {{"name", subject.backend},
-                {"device", subject.device},
-                {"architecture", subject.architecture},
-                {"software", subject.software},
-                {"built_in", subject.built_in},
-                {"library", {{"path", subject.library}, {"sha256", digest_of(subject.library)}}},
+               {{"name", tested.backend},
+                {"device", tested.device},
+                {"architecture", tested.architecture},
+                {"software", tested.software},
+                {"built_in", tested.built_in},
+                {"library", {{"path", tested.library}, {"sha256", digest_of(tested.library)}}},
                 {"options", choice.options},
                 {"axes", choice.axes},
                 {"algorithm", choice.algorithm},
@@ -82,7 +83,7 @@ json run_header(const std::string& verb, const Subject& subject, const BackendCh
 }
 
 void head(Report& report, const std::string& verb, const BackendChoice& choice) {
-  report.set_header(run_header(verb, report.subject(), choice, nullptr));
+  report.set_header(run_header(verb, report.tested(), choice, nullptr));
 }
 
 std::string header_difference(const json& there, const json& here) {

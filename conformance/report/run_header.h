@@ -1,5 +1,5 @@
 #pragma once
-// The header of a report or a file of results: program, subject, time, host and command line.
+// The header of a report or a file of results: program, tested, time, host and command line.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "conformance/suites/backend_choice.h"
-#include "conformance/suites/subject.h"
+#include "conformance/suites/tested_backend.h"
 
 namespace assay::conformance {
 
@@ -32,7 +32,7 @@ struct SelectionText {
 
 // Fields: assay, commit, format, verb, arguments, date (UTC), host, backend (with its library's SHA-256), selection.
 // Errors: golden::FixtureError if the library cannot be read.
-nlohmann::json run_header(const std::string& verb, const Subject& subject, const BackendChoice& choice,
+nlohmann::json run_header(const std::string& verb, const TestedBackend& tested, const BackendChoice& choice,
                           const SelectionText* selection);
 
 // The same, set as the report's header.

@@ -59,9 +59,9 @@ TEST_P(Program, AndWhatIsSaid) {
   for (const std::string& part : call.out) EXPECT_TRUE(contains(ran.out, filled(part))) << filled(part) << "\nis not in\n" << ran.out;
   for (const std::string& part : call.err) EXPECT_TRUE(contains(ran.err, filled(part))) << filled(part) << "\nis not in\n" << ran.err;
   if (call.err.empty()) {
-    EXPECT_EQ(without_subject(ran.err), "");
+    EXPECT_EQ(without_judged_line(ran.err), "");
   } else {
-    const std::string err = without_subject(ran.err);
+    const std::string err = without_judged_line(ran.err);
     EXPECT_EQ(ran.out, "") << "a command that is wrong has no results";
     EXPECT_LE(std::count(err.begin(), err.end(), '\n'), 2) << "more than a line, or CLI11's two:\n" << err;
   }

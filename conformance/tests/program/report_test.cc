@@ -256,7 +256,7 @@ TEST(Terminal, QuietShowsNone) {
   RunOptions options;
   options.terminal = true;
   const Ran ran = assay({"run", "swizzle", "--profile", "smoke", "--quiet"}, options);
-  EXPECT_EQ(without_subject(ran.err), "");
+  EXPECT_EQ(without_judged_line(ran.err), "");
   EXPECT_TRUE(contains(ran.out, kColour));
 }
 
@@ -271,7 +271,7 @@ TEST(Terminal, NoColorIsHonoured) {
 
 TEST(Terminal, NoneMeansNeitherColourNorProgress) {
   const Ran ran = assay({"run", "swizzle", "--profile", "smoke"});
-  EXPECT_EQ(without_subject(ran.err), "");
+  EXPECT_EQ(without_judged_line(ran.err), "");
   EXPECT_FALSE(contains(ran.out, "\033"));
 }
 

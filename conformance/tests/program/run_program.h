@@ -129,7 +129,7 @@ inline bool appears(const std::filesystem::path& path) {
 }
 
 // Standard error without the line that names what is judged.
-inline std::string without_subject(const std::string& text) {
+inline std::string without_judged_line(const std::string& text) {
   std::string rest;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;

@@ -62,7 +62,7 @@ Cost judge_all(const std::vector<CaseLine>& lines, const std::string& library, c
     }
     backend.close();
   } else {
-    Report report("worker_cost", Subject{}, 0);
+    Report report("worker_cost", TestedBackend{}, 0);
     judge_lines(lines, choice, {}, false, report);
     close_backends(report);
     for (const CaseReport& each : report.cases()) count(each.judgement.verdict, cost);

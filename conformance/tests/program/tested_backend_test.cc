@@ -1,22 +1,22 @@
 // What is judged when nothing is named: a device that is there, or nothing; never another backend in its place.
 
-#include "conformance/suites/subject.h"
+#include "conformance/suites/tested_backend.h"
 
 #include "conformance/tests/program/evidence.h"
 
 namespace assay::conformance {
 namespace {
 
-using Choice = SubjectDecision::Choice;
+using Choice = BackendDecision::Choice;
 
 // All combinations of the facts, against the three sentences of the rule.
-TEST(Subject, OfEveryCombinationOfFacts) {
+TEST(TestedBackend, OfEveryCombinationOfFacts) {
   int refused = 0;
   for (const bool named : {false, true}) {
     for (const bool built : {false, true}) {
       for (const bool opens : {false, true}) {
         for (const char* seen : {"", "/dev/nvidia0"}) {
-          const SubjectDecision decision = decide_subject({named, built, opens, opens ? "" : "no kernel image", seen});
+          const BackendDecision decision = decide_backend({named, built, opens, opens ? "" : "no kernel image", seen});
           const bool device_works = built && opens, device_there = *seen != '\0';
           if (named) {
             EXPECT_EQ(decision.choice, Choice::as_named);  // what is named is judged
@@ -40,7 +40,7 @@ TEST(Subject, OfEveryCombinationOfFacts) {
 }
 
 // Signs of a device are looked for without CUDA.
-TEST(Subject, DevicesAreSeenWithoutCuda) {
+TEST(TestedBackend, DevicesAreSeenWithoutCuda) {
   const golden::TemporaryFolder folder;
   EXPECT_EQ(nvidia_device(folder.path()), "");
   std::filesystem::create_directory(folder / "dev");
@@ -54,7 +54,7 @@ TEST(Subject, DevicesAreSeenWithoutCuda) {
 }
 
 // Commands that were recorded under a backend's former name reach the same one, whose verdict has the present name.
-TEST(Subject, AnswersToItsFormerName) {
+TEST(TestedBackend, AnswersToItsFormerName) {
   const EmptyGolden golden;
   for (const char* name : {"bringup", "emulated"}) {
     const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--quiet", "--backend", name}, golden.options);
@@ -63,10 +63,10 @@ TEST(Subject, AnswersToItsFormerName) {
 }
 
 // On this machine the program does as decided: it names its subject first, on standard error, and in the verdict; or refuses.
-TEST(Subject, IsNamedFirst) {
+TEST(TestedBackend, IsNamedFirst) {
   const EmptyGolden golden;
   const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--quiet"}, golden.options);
-  const SubjectDecision decision = decide_subject(machine_facts(false));
+  const BackendDecision decision = decide_backend(machine_facts(false));
   if (decision.choice == Choice::refused) {
     EXPECT_EQ(ran.code, 9);
     EXPECT_EQ(ran.err, "assay run: " + decision.text + "\n");
@@ -80,7 +80,7 @@ TEST(Subject, IsNamedFirst) {
   EXPECT_EQ(contains(ran.err, "(no device: "), decision.choice == Choice::reference) << ran.err;
 }
 
-TEST(Subject, OfALibraryIsItsFile) {
+TEST(TestedBackend, OfALibraryIsItsFile) {
   const EmptyGolden golden;
   const Ran ran = assay(faulty_run("none", {"splits_to_offsets"}), golden.options);
   const std::string file = std::filesystem::canonical(ASSAY_FAULTY_BACKEND).string();

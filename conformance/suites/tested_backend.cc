@@ -1,4 +1,4 @@
-#include "conformance/suites/subject.h"
+#include "conformance/suites/tested_backend.h"
 
 #include <fmt/format.h>
 
@@ -23,30 +23,30 @@ bool is_device_node(const std::string& name) {
 
 }  // namespace
 
-std::string Subject::text() const {
+std::string TestedBackend::text() const {
   std::string made = "backend " + backend;
   if (!built_in) made += " of " + library;
   made += " on " + device + (architecture.empty() ? "" : " (" + architecture + ")");
   return software.empty() ? made : made + ", " + software;
 }
 
-Subject subject_of(Backend& backend, const BackendChoice& choice) {
+TestedBackend tested_backend_of(Backend& backend, const BackendChoice& choice) {
   const assay_device_info info = backend.device_info();
-  Subject subject{backend.name(), info.name, info.architecture, info.software, "", is_built_in(choice.name)};
+  TestedBackend tested{backend.name(), info.name, info.architecture, info.software, "", is_built_in(choice.name)};
   std::error_code failed;
   const std::filesystem::path file =
-      subject.built_in ? std::filesystem::path("/proc/self/exe") : std::filesystem::path(choice.name);
+      tested.built_in ? std::filesystem::path("/proc/self/exe") : std::filesystem::path(choice.name);
   const std::filesystem::path found = std::filesystem::canonical(file, failed);
-  subject.library = failed ? choice.name : found.string();  // the loader has found a bare name
-  return subject;
+  tested.library = failed ? choice.name : found.string();  // the loader has found a bare name
+  return tested;
 }
 
-Subject unopened(const BackendChoice& choice) {
+TestedBackend unopened(const BackendChoice& choice) {
   return {choice.name, "no device", "", "", choice.name, is_built_in(choice.name)};
 }
 
-SubjectDecision decide_subject(const MachineFacts& facts) {
-  using Choice = SubjectDecision::Choice;
+BackendDecision decide_backend(const MachineFacts& facts) {
+  using Choice = BackendDecision::Choice;
   if (facts.backend_named) return {Choice::as_named, ""};
   if (facts.device_built && facts.device_opens) return {Choice::device, ""};
   const std::string why = facts.device_built ? facts.why_not : "this build has no CUDA half";

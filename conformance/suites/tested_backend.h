@@ -1,5 +1,5 @@
 #pragma once
-// The subject of a run: named before it is judged, and never replaced by another.
+// The backend that a run judges: named before it is judged, and never replaced by another.
 
 #include <filesystem>
 #include <string>
@@ -11,7 +11,7 @@ namespace assay::conformance {
 struct BackendChoice;
 
 // An implementation and where it runs.
-struct Subject {
+struct TestedBackend {
   std::string backend;       // name of the backend
   std::string device;        // "NVIDIA H200"
   std::string architecture;  // "sm90"
@@ -20,9 +20,9 @@ struct Subject {
   std::string text() const;  // "backend faulty of ./faulty.so on CPU (x86-64), reference 0.1.0"
   bool built_in = true;
 };
-Subject subject_of(Backend& backend, const BackendChoice& choice);
+TestedBackend tested_backend_of(Backend& backend, const BackendChoice& choice);
 // That of a backend that does not open.
-Subject unopened(const BackendChoice& choice);
+TestedBackend unopened(const BackendChoice& choice);
 
 // What `assay run` without --backend chooses by.
 struct MachineFacts {
@@ -33,14 +33,14 @@ struct MachineFacts {
   std::string device_seen;     // sign of an NVIDIA device, such as "/dev/nvidia0"; empty: none
 };
 
-struct SubjectDecision {
+struct BackendDecision {
   enum class Choice { as_named, device, reference, refused };
   Choice choice = Choice::reference;
   std::string text;  // reference: why no device is judged; refused: one line with the remedy
 };
 
 // If there is a device it is judged, or the run is refused: another backend does not answer "does it work here?".
-SubjectDecision decide_subject(const MachineFacts& facts);
+BackendDecision decide_backend(const MachineFacts& facts);
 
 // The first sign of an NVIDIA device below `root`: dev/nvidiaN, else an entry of proc/driver/nvidia/gpus; empty: none.
 // It uses no CUDA, so that a build without CUDA finds the device too.
