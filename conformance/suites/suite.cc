@@ -12,9 +12,9 @@
 #include "conformance/judge/calls/contract.h"
 #include "conformance/judge/calls/faulty_contents.h"
 #include "conformance/judge/calls/scenario.h"
-#include "conformance/suites/ahead.h"
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/suites/parallel_judging.h"
+#include "conformance/suites/prefetcher.h"
 #include "conformance/suites/progress.h"
 #include "conformance/suites/self_check.h"
 #include "conformance/suites/shards.h"
@@ -220,10 +220,10 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
     const auto line_of = [part = part](std::int64_t i) -> const CaseLine& { return *(*part)[static_cast<std::size_t>(i)]; };
     // Calls of a backend with one context wait for each other: other threads prepare cases meanwhile.
     Statements statements;
-    std::optional<Ahead<std::unique_ptr<PreparedCase>>> ahead;
+    std::optional<Prefetcher<std::unique_ptr<PreparedCase>>> prefetcher;
     if (thread_count() > 1 && !one_at_a_time && !settings.any() && !judges_side_by_side(choice)) {
-      ahead.emplace(static_cast<std::int64_t>(part->size()), thread_count() - 1,
-                    [&](std::int64_t i) { return prepare(line_of(i), choice, statements); });
+      prefetcher.emplace(static_cast<std::int64_t>(part->size()), thread_count() - 1,
+                         [&](std::int64_t i) { return prepare(line_of(i), choice, statements); });
     }
     judge_in_parallel(
         choice, static_cast<std::int64_t>(part->size()),
@@ -234,7 +234,7 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
               (each.op == "scenario" || each.integer("contract") == 0)) {
             reports = judge_under_settings(each, judged, choice, settings);
           } else {
-            const std::unique_ptr<PreparedCase> prepared = ahead ? ahead->take(i) : nullptr;
+            const std::unique_ptr<PreparedCase> prepared = prefetcher ? prefetcher->take(i) : nullptr;
             reports.push_back(judge_line(each, judged, choice, prepared.get()));
             if (prepared != nullptr && prepared->stated) statements.note(each, *prepared->stated);
           }

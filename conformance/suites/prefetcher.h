@@ -23,14 +23,14 @@ namespace assay::conformance {
 //   take(6)   6 made   7 made   8 being made   9 being made   10 ... not before take(7)
 //
 template <class T>
-class Ahead {
+class Prefetcher {
  public:
-  Ahead(std::int64_t count, int threads, std::function<T(std::int64_t)> make)
+  Prefetcher(std::int64_t count, int threads, std::function<T(std::int64_t)> make)
       : count_(count), window_(2 * threads), make_(std::move(make)) {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { on_this_thread([this] { work(); }); });
   }
   // Waits for the item in progress.
-  ~Ahead() {
+  ~Prefetcher() {
     {
       const std::lock_guard lock(mutex_);
       stops_ = true;
@@ -38,8 +38,8 @@ class Ahead {
     changed_.notify_all();
     for (std::thread& each : threads_) each.join();
   }
-  Ahead(const Ahead&) = delete;
-  Ahead& operator=(const Ahead&) = delete;
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
 
   T take(std::int64_t number) {
     std::unique_lock lock(mutex_);
