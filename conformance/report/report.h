@@ -48,11 +48,11 @@ void count(Counts& counts, const Judgement& judgement);
 
 class Report {
  public:
-  // `verb` and the tested head the summary and the JSON. Failures past `most_shown` are counted, not printed.
+  // `verb` and the tested backend head the summary and the JSON. Failures past `most_shown` are counted, not printed.
   Report(std::string verb, TestedBackend tested, int most_shown);
   ~Report();
 
-  // Sets the header of the JSON (run_header); without one it is the verb and the tested's name.
+  // Sets the header of the JSON (run_header); without one it is the verb and the backend's name.
   void set_header(const nlohmann::json& header);
   // Verdicts are appended to this file as they are given; `resumed`: it has a header already.
   void append_to(std::unique_ptr<ResultsFile> results);

@@ -1,5 +1,5 @@
 #pragma once
-// The header of a report or a file of results: program, tested, time, host and command line.
+// The header of a report or a file of results: program, tested backend, time, host and command line.
 
 #include <nlohmann/json_fwd.hpp>
 

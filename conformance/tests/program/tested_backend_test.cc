@@ -62,7 +62,7 @@ TEST(TestedBackend, AnswersToItsFormerName) {
   }
 }
 
-// On this machine the program does as decided: it names its subject first, on standard error, and in the verdict; or refuses.
+// On this machine the program does as decided: it names its backend first, on standard error, and in the verdict; or refuses.
 TEST(TestedBackend, IsNamedFirst) {
   const EmptyGolden golden;
   const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--quiet"}, golden.options);
