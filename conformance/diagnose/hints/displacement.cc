@@ -33,7 +33,7 @@ bool is_one_matrix(const OutputMap& map) {
 }
 
 // The source of an element under a displacement. Past the rows of its group: in the next group, if groups lie in one matrix.
-std::int64_t source_of(const Evidence& e, const Word& w, Displacement by, bool one_matrix) {
+std::int64_t source_of(const WrongOutput& e, const Word& w, Displacement by, bool one_matrix) {
   const Segment& s = e.map.segments[w.segment];
   const Coordinates at{w.at.row + by.rows, w.at.column + by.columns};
   if (e.is_used(s, at)) return s.first + offset_of(s, at);
@@ -45,7 +45,7 @@ std::int64_t source_of(const Evidence& e, const Word& w, Displacement by, bool o
 
 // Every displacement that explains this element, within its group. Returns the number of places searched.
 template <class Visit>
-std::int64_t places_of(const Evidence& e, const Word& w, Visit visit) {
+std::int64_t places_of(const WrongOutput& e, const Word& w, Visit visit) {
   const Segment& s = e.map.segments[w.segment];
   const std::int64_t begin = std::max<std::int64_t>(0, w.offset - kWindow), end = std::min(s.elements(), w.offset + kWindow);
   for (std::int64_t offset = begin; offset < end; ++offset) {
@@ -71,7 +71,7 @@ std::string displacement_text(const OutputMap& map, Displacement by) {
 
 }  // namespace
 
-void propose_displacements(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_displacements(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   if (sample.size() < 4) return;
   const bool one_matrix = is_one_matrix(e.map);
   const auto explains = [&](Displacement by, const Word& w) {
@@ -132,7 +132,7 @@ void propose_displacements(const Evidence& e, std::span<const Word> sample, Hypo
   });
 }
 
-void propose_groups(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_groups(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   if (e.map.segments.size() < 2 || sample.empty()) return;
   std::map<std::size_t, std::vector<const Word*>> wrong;
   for (const Word& w : sample) {

@@ -19,10 +19,10 @@ constexpr decltype(&propose_poison) kSubjects[] = {propose_poison,  propose_spec
 // Hypotheses that explain the sample: those that lead first, then the one that explains most of the remaining elements.
 class Choice {
  public:
-  Choice(const Evidence& evidence, std::span<const Word> sample, const Hypotheses& hypotheses)
+  Choice(const WrongOutput& output, std::span<const Word> sample, const Hypotheses& hypotheses)
       : sample_(sample),
         hypotheses_(hypotheses),
-        chance_(evidence, sample),
+        chance_(output, sample),
         open_(sample.size(), 1),
         known_(hypotheses.list.size(), -1) {
     for (const auto& each : hypotheses.list) {
@@ -74,7 +74,7 @@ class Choice {
 };
 
 // How many of all wrong elements each of these explains.
-std::vector<Tally> count_all(const Evidence& e, const WrongWords& words, const std::vector<const Hypothesis*>& chosen) {
+std::vector<Tally> count_all(const WrongOutput& e, const WrongWords& words, const std::vector<const Hypothesis*>& chosen) {
   std::vector<std::vector<Tally>> pieces(words.pieces(), std::vector<Tally>(chosen.size()));
   words.visit(e.map, e.got, e.want, [&](std::size_t piece, std::span<const Word> some) {
     std::array<std::int8_t, 512> kinds;
@@ -93,7 +93,7 @@ std::vector<Tally> count_all(const Evidence& e, const WrongWords& words, const s
   return all;
 }
 
-void explain_used(const Evidence& e, std::vector<std::string>& hints, HintEffort& effort) {
+void explain_used(const WrongOutput& e, std::vector<std::string>& hints, HintEffort& effort) {
   const std::vector<Word> sample = e.used.sample(e.map, e.got, e.want, kSample);
   Hypotheses hypotheses;
   for (const auto propose_subject : kSubjects) propose_subject(e, sample, hypotheses);
@@ -109,7 +109,7 @@ void explain_used(const Evidence& e, std::vector<std::string>& hints, HintEffort
 }
 
 // Padding that must be 0 and is not.
-void explain_padding(const Evidence& e, std::vector<std::string>& hints, HintEffort& effort) {
+void explain_padding(const WrongOutput& e, std::vector<std::string>& hints, HintEffort& effort) {
   Hypotheses hypotheses;
   propose_poison(e, {}, hypotheses);
   std::vector<const Hypothesis*> chosen;
@@ -126,7 +126,7 @@ void explain_padding(const Evidence& e, std::vector<std::string>& hints, HintEff
 
 }  // namespace
 
-std::vector<std::string> hints_for(const Evidence& e, HintEffort* effort) {
+std::vector<std::string> hints_for(const WrongOutput& e, HintEffort* effort) {
   std::vector<std::string> hints;
   HintEffort spent;
   if (e.scales_are_wrong && e.used.count() > 0) hints.push_back("their scales are wrong too: look at them first");

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/diagnose/hints/evidence.h"
+#include "conformance/diagnose/hints/wrong_output.h"
 
 namespace assay::conformance {
 
@@ -21,6 +21,6 @@ struct HintEffort {
 };
 
 // At most three, the most informative first.
-std::vector<std::string> hints_for(const Evidence& evidence, HintEffort* effort = nullptr);
+std::vector<std::string> hints_for(const WrongOutput& output, HintEffort* effort = nullptr);
 
 }  // namespace assay::conformance

@@ -14,7 +14,7 @@ constexpr std::int64_t kRandomWords = 4096;
 constexpr double kSurprise = 13.8;  // ln of a million
 
 // An element in use anywhere, drawn by `number`; -1 when some draws find only padding.
-std::int64_t drawn_element(const Evidence& e, std::uint64_t number, std::size_t& segment) {
+std::int64_t drawn_element(const WrongOutput& e, std::uint64_t number, std::size_t& segment) {
   for (std::uint64_t draw = 0; draw < 8 && e.map.elements > 0; ++draw) {
     const auto at = static_cast<std::int64_t>(scrambled(number * 8 + draw) % static_cast<std::uint64_t>(e.map.elements));
     auto found = std::upper_bound(e.map.segments.begin(), e.map.segments.end(), at,
@@ -28,7 +28,7 @@ std::int64_t drawn_element(const Evidence& e, std::uint64_t number, std::size_t&
   return -1;
 }
 
-Word word_at(const Evidence& e, std::size_t segment, std::int64_t element) {
+Word word_at(const WrongOutput& e, std::size_t segment, std::int64_t element) {
   Word word;
   word.segment = segment;
   word.element = element;
@@ -39,7 +39,7 @@ Word word_at(const Evidence& e, std::size_t segment, std::int64_t element) {
 }
 
 // One step up or down, or a factor of 2 up or down.
-std::uint64_t close_code(const Evidence& e, std::uint64_t want, std::uint64_t number, std::uint64_t mask) {
+std::uint64_t close_code(const WrongOutput& e, std::uint64_t want, std::uint64_t number, std::uint64_t mask) {
   const std::uint64_t exponent = is_floating(e.want.type) ? std::uint64_t{1} << mantissa_bits(e.want.type) : 1;
   const std::uint64_t by = number % 4 < 2 ? 1 : exponent;
   return (number % 2 == 0 ? want + by : want - by) & mask;
@@ -60,7 +60,7 @@ std::string share_text(const Tally& tally) {
                                              : show(tally.explained()) + " of " + show(tally.elements);
 }
 
-Chance::Chance(const Evidence& e, std::span<const Word> sample) : least_(std::min(0.5, std::ldexp(4.0, -e.want.bits))) {
+Chance::Chance(const WrongOutput& e, std::span<const Word> sample) : least_(std::min(0.5, std::ldexp(4.0, -e.want.bits))) {
   const std::uint64_t mask = e.want.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << e.want.bits) - 1;
   const auto count = std::max<std::int64_t>(kRandomWords, static_cast<std::int64_t>(sample.size()));
   for (std::int64_t i = 0; i < count; ++i) {
@@ -100,15 +100,15 @@ double Relocation::chance(const Chance& chance) const {
   std::int64_t stray = 0, strays = 0, near = 0, close = 0;
   for (const Chance::Stray& each : chance.strays()) {
     const std::int64_t from = source(each.word);
-    if (from < 0 || from == each.from || evidence_.want[from] == each.word.want) continue;
+    if (from < 0 || from == each.from || output_.want[from] == each.word.want) continue;
     ++strays;
-    stray += evidence_.want[from] == each.word.got;
+    stray += output_.want[from] == each.word.got;
   }
   for (const Word& each : chance.close()) {
     const std::int64_t from = source(each);
-    if (from < 0 || evidence_.want[from] == each.want) continue;
+    if (from < 0 || output_.want[from] == each.want) continue;
     ++close;
-    near += evidence_.want[from] == each.got;
+    near += output_.want[from] == each.got;
   }
   if (close == 0) return 1;
   const auto part = [](std::int64_t some, std::int64_t all) {

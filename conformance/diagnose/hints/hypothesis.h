@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/diagnose/hints/evidence.h"
+#include "conformance/diagnose/hints/wrong_output.h"
 
 namespace assay::conformance {
 
@@ -30,7 +30,7 @@ std::string share_text(const Tally& tally);
 // Elements that are wrong at random, to measure what chance explains.
 class Chance {
  public:
-  Chance(const Evidence& evidence, std::span<const Word> sample);
+  Chance(const WrongOutput& output, std::span<const Word> sample);
   std::span<const Word> random() const { return random_; }  // any bits, anywhere
   std::span<const Word> drawn() const { return drawn_; }    // what is expected elsewhere
   // Wrong elements of the sample with other contents: values expected elsewhere, and values close to the expected one: one
@@ -100,28 +100,28 @@ void propose(Hypotheses& hypotheses, Claim claim, Explain explain, Text text) {
 // An element holds the value that is expected at another place.
 class Relocation : public Hypothesis {
  public:
-  Relocation(const Evidence& evidence, Claim claim) : Hypothesis(claim), evidence_(evidence) {}
+  Relocation(const WrongOutput& output, Claim claim) : Hypothesis(claim), output_(output) {}
   virtual std::int64_t source(const Word& word) const = 0;  // the element, or -1
   double chance(const Chance& chance) const override;
   // At least four elements with three different contents.
   bool is_varied(std::span<const Word> words, std::span<const std::int8_t> kinds) const override;
 
  protected:
-  const Evidence& evidence_;
+  const WrongOutput& output_;
 };
 
 // source(word) returns the element whose expected value the wrong element holds, or -1.
 template <class Source, class Text>
-void propose_relocation(Hypotheses& hypotheses, const Evidence& evidence, Claim claim, Source source, Text text) {
+void propose_relocation(Hypotheses& hypotheses, const WrongOutput& output, Claim claim, Source source, Text text) {
   class Moved : public Relocation {
    public:
-    Moved(const Evidence& evidence, Claim claim, Source source, Text text)
-        : Relocation(evidence, claim), source_(std::move(source)), text_(std::move(text)) {}
+    Moved(const WrongOutput& output, Claim claim, Source source, Text text)
+        : Relocation(output, claim), source_(std::move(source)), text_(std::move(text)) {}
     std::int64_t source(const Word& word) const override { return source_(word); }
     void explain(std::span<const Word> words, std::span<std::int8_t> kinds) const override {
       for (std::size_t i = 0; i < words.size(); ++i) {
         const std::int64_t from = source_(words[i]);
-        kinds[i] = from >= 0 && evidence_.want[from] == words[i].got ? 0 : -1;
+        kinds[i] = from >= 0 && output_.want[from] == words[i].got ? 0 : -1;
       }
     }
     std::string text(const Tally& tally) const override { return text_(tally); }
@@ -130,7 +130,7 @@ void propose_relocation(Hypotheses& hypotheses, const Evidence& evidence, Claim 
     Source source_;
     Text text_;
   };
-  hypotheses.list.push_back(std::make_unique<Moved>(evidence, claim, std::move(source), std::move(text)));
+  hypotheses.list.push_back(std::make_unique<Moved>(output, claim, std::move(source), std::move(text)));
 }
 
 // Whether chance hardly explains as many: `explained` of `words` where each is explained with probability `chance`, by
@@ -139,15 +139,15 @@ bool is_significant(std::int64_t explained, std::int64_t words, double chance, d
 
 // One family of hypotheses: adds those that could explain the sample. The places of the output that it reads are counted,
 // and are at most a few millions, however large the output is.
-void propose_poison(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_special_values(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_steps(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_factors(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_integers(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_inputs(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_displacements(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_groups(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_permutations(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
-void propose_layouts(const Evidence& evidence, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_poison(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_special_values(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_steps(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_factors(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_integers(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_inputs(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_displacements(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_groups(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_permutations(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
+void propose_layouts(const WrongOutput& output, std::span<const Word> sample, Hypotheses& hypotheses);
 
 }  // namespace assay::conformance

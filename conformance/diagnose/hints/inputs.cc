@@ -4,7 +4,7 @@
 
 namespace assay::conformance {
 
-void propose_inputs(const Evidence& e, std::span<const Word>, Hypotheses& hypotheses) {
+void propose_inputs(const WrongOutput& e, std::span<const Word>, Hypotheses& hypotheses) {
   for (const auto& [name, tensor] : e.problem.in) {
     const Elements input(tensor);
     if (tensor.type != e.want.type || static_cast<std::int64_t>(tensor.bytes.size()) * 8 / input.bits != e.map.elements) continue;

@@ -18,7 +18,7 @@ std::int64_t number_of(const Elements& elements, std::uint64_t bits) {
 // got - want, modulo 2^bits.
 std::int64_t excess(const Elements& elements, const Word& w) { return number_of(elements, w.got - w.want); }
 
-void propose_narrow_sums(const Evidence& e, Hypotheses& hypotheses) {
+void propose_narrow_sums(const WrongOutput& e, Hypotheses& hypotheses) {
   if (e.want.bits != 64) return;
   propose(
       hypotheses, {},
@@ -34,7 +34,7 @@ void propose_narrow_sums(const Evidence& e, Hypotheses& hypotheses) {
 }
 
 // Sums that restart in each chunk.
-void propose_chunks(const Evidence& e, Hypotheses& hypotheses) {
+void propose_chunks(const WrongOutput& e, Hypotheses& hypotheses) {
   for (const std::int64_t chunk : {16, 32, 64, 128, 256, 512, 1024, 2048, 4096}) {
     if (chunk >= e.map.elements) break;
     Claim claim;
@@ -53,7 +53,7 @@ void propose_chunks(const Evidence& e, Hypotheses& hypotheses) {
 }
 
 // One difference from some element on.
-void propose_one_difference(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_one_difference(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   std::map<std::int64_t, int> votes;
   for (const Word& w : sample) ++votes[excess(e.want, w)];
   const auto most =
@@ -76,7 +76,7 @@ void propose_one_difference(const Evidence& e, std::span<const Word> sample, Hyp
 }
 
 // A whole factor: a stride that is missing, or applied twice.
-void propose_strides(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_strides(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   std::map<std::pair<std::int64_t, bool>, int> votes;
   for (const Word& w : sample) {
     const std::int64_t got = number_of(e.want, w.got), want = number_of(e.want, w.want);
@@ -105,7 +105,7 @@ void propose_strides(const Evidence& e, std::span<const Word> sample, Hypotheses
 
 }  // namespace
 
-void propose_integers(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_integers(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   if (e.want.type != Format::i32 && e.want.type != Format::i64) return;
   propose_narrow_sums(e, hypotheses);
   propose_chunks(e, hypotheses);

@@ -6,7 +6,7 @@ namespace assay::conformance {
 namespace {
 
 // Scales that should be swizzled: element `offset` of a group holds the scale that a plain layout has there.
-void propose_plain(const Evidence& e, Hypotheses& hypotheses) {
+void propose_plain(const WrongOutput& e, Hypotheses& hypotheses) {
   const auto plain = [&](const char* what, bool padded, bool transposed) {
     propose_relocation(
         hypotheses, e, {},
@@ -52,7 +52,7 @@ void propose_plain(const Evidence& e, Hypotheses& hypotheses) {
 }
 
 // Scales that should lie plainly: element `offset` holds the scale that the swizzled layout of the padded matrix has there.
-void propose_swizzled(const Evidence& e, Hypotheses& hypotheses) {
+void propose_swizzled(const WrongOutput& e, Hypotheses& hypotheses) {
   for (const bool flipped : {false, true}) {
     propose_relocation(
         hypotheses, e, {},
@@ -71,7 +71,7 @@ void propose_swizzled(const Evidence& e, Hypotheses& hypotheses) {
 
 }  // namespace
 
-void propose_layouts(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_layouts(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   if (!e.map.is_scale || sample.size() < 4) return;
   const bool swizzled = e.map.segments[sample.front().segment].swizzle != Swizzle::none;
   swizzled ? propose_plain(e, hypotheses) : propose_swizzled(e, hypotheses);

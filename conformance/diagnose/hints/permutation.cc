@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLookedAt = 1024;  // elements that an order of rows or columns is inferred from
 constexpr std::int32_t kSupport = 3;     // elements that must agree on each row or column of it
 
-std::int64_t explained_by(const Evidence& e, std::span<const Word> sample, auto source) {
+std::int64_t explained_by(const WrongOutput& e, std::span<const Word> sample, auto source) {
   return std::count_if(sample.begin(), sample.end(), [&](const Word& w) {
     const std::int64_t from = source(w);
     return from >= 0 && e.want[from] == w.got;
@@ -22,7 +22,7 @@ std::int64_t explained_by(const Evidence& e, std::span<const Word> sample, auto 
 }
 
 // Each group's elements stand where those of its transpose would.
-void propose_transposed_groups(const Evidence& e, Hypotheses& hypotheses) {
+void propose_transposed_groups(const WrongOutput& e, Hypotheses& hypotheses) {
   Claim claim;
   claim.least_share = 0.25;
   propose_relocation(
@@ -36,7 +36,7 @@ void propose_transposed_groups(const Evidence& e, Hypotheses& hypotheses) {
       [](const Tally& tally) { return "each group is transposed: " + share_text(tally); });
 }
 
-void propose_transposed_tiles(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_transposed_tiles(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   for (const std::int64_t size : {4, 8, 16, 32, 64, 128, 256}) {
     const auto source = [&e, size](const Word& w) {
       const std::int64_t row = w.at.row % size, column = w.at.column % size;
@@ -54,7 +54,7 @@ void propose_transposed_tiles(const Evidence& e, std::span<const Word> sample, H
 }
 
 // Chunks of 16 bytes within a row, exchanged by the row's number as shared memory is swizzled.
-void propose_swizzled_chunks(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_swizzled_chunks(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   const std::int64_t chunk = 128 / e.want.bits;
   for (const std::int64_t chunks : {8, 4, 2}) {
     const auto source = [&e, chunk, chunks](const Word& w) {
@@ -78,7 +78,7 @@ struct Order {
   std::vector<std::int64_t> order;
   std::int64_t explained = 0;
 
-  std::int64_t source(const Evidence& e, const Word& w) const {
+  std::int64_t source(const WrongOutput& e, const Word& w) const {
     const std::int64_t at = of_rows ? w.at.row : w.at.column, within = at % size, other = order[static_cast<std::size_t>(within)];
     if (other < 0) return -1;
     Coordinates from = w.at;
@@ -89,7 +89,7 @@ struct Order {
 
 std::size_t step_of(std::span<const Word> sample) { return std::max<std::size_t>(1, sample.size() / kLookedAt); }
 
-Order order_of(const Evidence& e, std::span<const Word> sample, bool of_rows, std::int64_t size) {
+Order order_of(const WrongOutput& e, std::span<const Word> sample, bool of_rows, std::int64_t size) {
   Order order{of_rows, size, std::vector<std::int64_t>(static_cast<std::size_t>(size), -1), 0};
   std::vector<std::int32_t> votes(static_cast<std::size_t>(size * size));
   const std::size_t step = step_of(sample);
@@ -138,7 +138,7 @@ std::string order_text(const OutputMap& map, const Order& order) {
   return plural + " are in another order within every " + show(order.size) + ": " + list + (moved.size() > 4 ? ", ..." : "");
 }
 
-void propose_orders(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_orders(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   for (const bool of_rows : {true, false}) {
     std::int64_t before = 0;
     for (const std::int64_t size : {2, 4, 8, 16, 32, 64, 128}) {
@@ -159,7 +159,7 @@ void propose_orders(const Evidence& e, std::span<const Word> sample, Hypotheses&
   }
 }
 
-void propose_nibbles(const Evidence& e, Hypotheses& hypotheses) {
+void propose_nibbles(const WrongOutput& e, Hypotheses& hypotheses) {
   if (e.want.type != Format::e2m1) return;
   propose_relocation(
       hypotheses, e, {}, [&e](const Word& w) -> std::int64_t { return (w.element ^ 1) < e.map.elements ? w.element ^ 1 : -1; },
@@ -168,7 +168,7 @@ void propose_nibbles(const Evidence& e, Hypotheses& hypotheses) {
 
 }  // namespace
 
-void propose_permutations(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_permutations(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   if (sample.size() < 4) return;
   propose_nibbles(e, hypotheses);
   propose_transposed_groups(e, hypotheses);

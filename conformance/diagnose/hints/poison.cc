@@ -28,7 +28,7 @@ bool holds_run(const Elements& elements, std::int64_t count, std::byte value, st
 // came from memory that was read.
 class Unwritten {
  public:
-  explicit Unwritten(const Evidence& e) : e_(e) {
+  explicit Unwritten(const WrongOutput& e) : e_(e) {
     if (!e.has_before || e.map.elements == 0) return;
     const std::byte value = e.before.bytes[0];
     const std::int64_t bytes = std::max<std::int64_t>(kRun, 2 * e.want.bits / 8);
@@ -61,14 +61,14 @@ class Unwritten {
     return count >= run_;
   }
 
-  const Evidence& e_;
+  const WrongOutput& e_;
   std::int64_t run_ = kRun;  // elements
   bool trusts_runs_ = false;
 };
 
 }  // namespace
 
-void propose_poison(const Evidence& e, std::span<const Word>, Hypotheses& hypotheses) {
+void propose_poison(const WrongOutput& e, std::span<const Word>, Hypotheses& hypotheses) {
   if (!e.has_before) return;
   Claim claim;
   claim.least_share = 0;

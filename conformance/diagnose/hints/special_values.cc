@@ -8,7 +8,7 @@ namespace {
 
 const Claim kAnyShare = {.least_share = 0};
 
-void propose_nans(const Evidence& e, Hypotheses& hypotheses) {
+void propose_nans(const WrongOutput& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   const std::uint64_t largest = is_floating(type) ? largest_finite(type) : 0;
   propose(
@@ -40,7 +40,7 @@ void propose_nans(const Evidence& e, Hypotheses& hypotheses) {
 }
 
 // Another NaN than the expected one. Each element shows it, so one element is enough.
-void propose_other_nans(const Evidence& e, Hypotheses& hypotheses) {
+void propose_other_nans(const WrongOutput& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   const Claim seen{.chance = 1e-7};
   propose(
@@ -57,7 +57,7 @@ void propose_other_nans(const Evidence& e, Hypotheses& hypotheses) {
       });
 }
 
-void propose_overflows(const Evidence& e, Hypotheses& hypotheses) {
+void propose_overflows(const WrongOutput& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   const std::uint64_t largest = largest_finite(type);
   propose(
@@ -84,7 +84,7 @@ void propose_overflows(const Evidence& e, Hypotheses& hypotheses) {
       });
 }
 
-void propose_zeros(const Evidence& e, Hypotheses& hypotheses) {
+void propose_zeros(const WrongOutput& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   if (!is_floating(type)) {
     propose(
@@ -105,7 +105,7 @@ void propose_zeros(const Evidence& e, Hypotheses& hypotheses) {
       });
 }
 
-void propose_signs(const Evidence& e, Hypotheses& hypotheses) {
+void propose_signs(const WrongOutput& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   propose(
       hypotheses, kAnyShare, [=](const Word& w) { return is_zero(type, w.got) && is_zero(type, w.want) ? 0 : -1; },
@@ -129,7 +129,7 @@ void propose_signs(const Evidence& e, Hypotheses& hypotheses) {
 
 }  // namespace
 
-void propose_special_values(const Evidence& e, std::span<const Word>, Hypotheses& hypotheses) {
+void propose_special_values(const WrongOutput& e, std::span<const Word>, Hypotheses& hypotheses) {
   if (is_floating(e.want.type)) propose_signs(e, hypotheses);
   if (is_floating(e.want.type) || e.want.type == Format::e8m0) propose_nans(e, hypotheses);
   if (is_floating(e.want.type)) propose_other_nans(e, hypotheses);

@@ -23,7 +23,7 @@ double power_between(Format type, std::uint64_t got, std::uint64_t want) {
   return std::frexp(factor, &exponent) == 0.5 && value_of(type, want) != 0 ? factor : 0;
 }
 
-void propose_one_step(const Evidence& e, Hypotheses& hypotheses) {
+void propose_one_step(const WrongOutput& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   Claim claim;
   claim.least_share = 0.9;
@@ -44,7 +44,7 @@ void propose_one_step(const Evidence& e, Hypotheses& hypotheses) {
       });
 }
 
-void propose_exponents(const Evidence& e, Hypotheses& hypotheses) {
+void propose_exponents(const WrongOutput& e, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   Claim claim;
   claim.least_share = 0.9;
@@ -71,7 +71,7 @@ void propose_exponents(const Evidence& e, Hypotheses& hypotheses) {
 }
 
 // One factor, a power of two: that of most elements of the sample.
-void propose_power(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_power(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   const Format type = e.want.type;
   std::map<double, int> votes;
   for (const Word& w : sample) {
@@ -91,7 +91,7 @@ void propose_power(const Evidence& e, std::span<const Word> sample, Hypotheses& 
 }
 
 // One factor of f32 values that is not a power of two, within the error of two roundings.
-void propose_ratio(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_ratio(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   if (e.want.type != Format::f32) return;
   std::vector<double> ratios;
   for (const Word& w : sample) {
@@ -121,7 +121,7 @@ void propose_ratio(const Evidence& e, std::span<const Word> sample, Hypotheses& 
 }
 
 // f32 values that fit a shorter format, next to the expected value.
-void propose_fewer_bits(const Evidence& e, Hypotheses& hypotheses) {
+void propose_fewer_bits(const WrongOutput& e, Hypotheses& hypotheses) {
   if (e.want.type != Format::f32) return;
   for (const auto& [bits, name] : {std::pair{13, "tf32 (10 mantissa bits)"}, {16, "bf16"}}) {
     propose(
@@ -136,7 +136,7 @@ void propose_fewer_bits(const Evidence& e, Hypotheses& hypotheses) {
 }
 
 // The bytes of each element in reverse order, or its halves exchanged.
-void propose_byte_order(const Evidence& e, Hypotheses& hypotheses) {
+void propose_byte_order(const WrongOutput& e, Hypotheses& hypotheses) {
   if (e.want.bits < 16) return;
   const int bits = e.want.bits;
   const auto reversed = [bits](std::uint64_t word) {
@@ -156,14 +156,14 @@ void propose_byte_order(const Evidence& e, Hypotheses& hypotheses) {
 
 }  // namespace
 
-void propose_steps(const Evidence& e, std::span<const Word>, Hypotheses& hypotheses) {
+void propose_steps(const WrongOutput& e, std::span<const Word>, Hypotheses& hypotheses) {
   propose_byte_order(e, hypotheses);
   if (e.scales_are_wrong || !is_floating(e.want.type)) return;
   propose_one_step(e, hypotheses);
   propose_fewer_bits(e, hypotheses);
 }
 
-void propose_factors(const Evidence& e, std::span<const Word> sample, Hypotheses& hypotheses) {
+void propose_factors(const WrongOutput& e, std::span<const Word> sample, Hypotheses& hypotheses) {
   if (e.scales_are_wrong || (!is_floating(e.want.type) && e.want.type != Format::e8m0)) return;
   propose_exponents(e, hypotheses);
   propose_power(e, sample, hypotheses);

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <exception>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/diagnose/other_calls/product_element.h"
 
 namespace assay::conformance {
@@ -28,9 +28,9 @@ Tensor tensor_of(const TensorView& view) {
   return {view.type, view.shape, bytes == nullptr ? std::vector<std::byte>{} : std::vector<std::byte>(bytes, bytes + view.bytes)};
 }
 
-bool Beliefs::add(const Evidence& evidence, const Weight& weight, const std::string& text) {
-  if (weight.believed) {
-    const std::string lines = share_text(evidence, weight) + " " + text;
+bool AcceptedHypotheses::add(const SampledOutput& sample, const Weight& weight, const std::string& text) {
+  if (weight.accepted) {
+    const std::string lines = share_text(sample, weight) + " " + text;
     if (weight.right_too) {
       full.push_back(lines);
     } else {
@@ -44,29 +44,27 @@ bool Beliefs::add(const Evidence& evidence, const Weight& weight, const std::str
 
 namespace {
 
-std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evidence& evidence) {
+std::vector<std::string> explained(const Suspect& suspect, const diagnosis::SampledOutput& sample) {
   using namespace diagnosis;
-  if (evidence.wrong.size() < 2) return {};
-  Beliefs beliefs;
+  if (sample.wrong.size() < 2) return {};
+  AcceptedHypotheses accepted;
   Effort effort(kMaxWork);
-  const Try attempt = [&](OtherCall call) {
-    return beliefs.add(evidence, weigh_call(suspect, call, evidence, effort), call.text);
-  };
+  const Try attempt = [&](OtherCall call) { return accepted.add(sample, weigh_call(suspect, call, sample, effort), call.text); };
   try {
     // The first family that explains everything gives the hint.
-    const auto open = [&] { return beliefs.full.empty(); };
+    const auto open = [&] { return accepted.full.empty(); };
     for (const auto family : {earlier_calls, calls_with_flushed_inputs, calls_with_other_options}) {
       if (open()) family(suspect, attempt);
     }
     for (const auto family : {try_quantize_rules, try_nvfp4_rules, try_update_rules, try_zero_scales}) {
-      if (open()) family(suspect, evidence, effort, beliefs);
+      if (open()) family(suspect, sample, effort, accepted);
     }
     if (open()) calls_with_other_inputs(suspect, attempt);
-    if (open()) try_product_ways(suspect, evidence, beliefs);
-    if (open() && !evidence.within_bounds) try_outcomes(suspect, evidence, effort, beliefs);
+    if (open()) try_product_ways(suspect, sample, accepted);
+    if (open() && !sample.within_bounds) try_outcomes(suspect, sample, effort, accepted);
   } catch (const std::exception&) {  // the failure is then reported without a hint
   }
-  std::vector<std::string>& lines = beliefs.full.empty() ? beliefs.others : beliefs.full;
+  std::vector<std::string>& lines = accepted.full.empty() ? accepted.others : accepted.full;
   lines.resize(std::min(lines.size(), kMaxLines));
   return lines;
 }
@@ -75,7 +73,7 @@ std::vector<std::string> explained(const Suspect& suspect, const diagnosis::Evid
 
 std::vector<std::string> explanations(const Suspect& suspect) {
   using namespace diagnosis;
-  return explained(suspect, evidence_of(suspect.got, suspect.want, suspect.written, kMaxElementsTried));
+  return explained(suspect, sample_output(suspect.got, suspect.want, suspect.written, kMaxElementsTried));
 }
 
 std::vector<std::string> explanations_within(const Suspect& suspect, std::span<const CertifiedBound> bounds) {
@@ -87,7 +85,7 @@ std::vector<std::string> explanations_within(const Suspect& suspect, std::span<c
     std::memcpy(middle.bytes.data() + at * width, &code, width);
   }
   const Suspect centred{suspect.request, suspect.output, suspect.got, middle, suspect.written, suspect.earlier};
-  return explained(centred, evidence_outside(suspect.got, middle, suspect.written, bounds, kMaxElementsTried));
+  return explained(centred, sample_bounded_output(suspect.got, middle, suspect.written, bounds, kMaxElementsTried));
 }
 
 }  // namespace assay::conformance

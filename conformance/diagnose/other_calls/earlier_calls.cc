@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 
 namespace assay::conformance::diagnosis {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
 #include "conformance/diagnose/other_calls/input_changes.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/ops/elements.h"
 
 namespace assay::conformance::diagnosis {
@@ -92,7 +92,7 @@ void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt) {
 }
 
 // Scales of 2^-127 read as 0, in dequantization: their elements are found by putting another scale in their place.
-void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
+void try_zero_scales(const Suspect& suspect, const SampledOutput& sample, Effort& effort, AcceptedHypotheses& accepted) {
   if (suspect.request.op() != "dequantize" || suspect.output != "x") return;
   for (const auto& [name, view] : suspect.request.in) {
     if (view.type != Format::e8m0 || view.elements() > kMaxChangedElements) continue;
@@ -106,11 +106,11 @@ void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& e
     call.request.out["x"] = {made.type, made.shape, made.bytes.data(), static_cast<std::int64_t>(made.bytes.size())};
     answer(call.request, Layer::fast);
     const Elements words(made), want(suspect.want);
-    const Weight weight = weigh(evidence, [&](std::int64_t at) {
+    const Weight weight = weigh(sample, [&](std::int64_t at) {
       const bool of_zero = is_nan(made.type, words[at]) && !is_nan(made.type, want[at]);
       return std::optional(of_zero ? want[at] & sign_bit_of(made.type) : want[at]);
     });
-    if (!beliefs.add(evidence, weight, fmt::format("with {} having 0 for 2^-127, the code 0", name))) return;
+    if (!accepted.add(sample, weight, fmt::format("with {} having 0 for 2^-127, the code 0", name))) return;
   }
 }
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/ops/elements.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/e4m3.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/ops/elements.h"
 #include "conformance/ops/words.h"
 #include "reference/formats/bf16.h"
@@ -255,7 +255,7 @@ std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect&
   return made;
 }
 
-void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
+void try_nvfp4_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort, AcceptedHypotheses& accepted) {
   if (suspect.request.op() != "quantize" || quantize_config_of(suspect.request).recipe != Recipe::nvfp4) return;
   const QuantizeConfig config = quantize_config_of(suspect.request);
   for (const NamedNvfp4Rules& named : kNvfp4Rules) {
@@ -266,8 +266,8 @@ void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& e
     const auto made = quantized_nvfp4_by(named.rules, suspect);
     if (!made) return;
     const Elements words(*made);
-    const Weight weight = weigh(evidence, [&](std::int64_t at) { return std::optional(words[at]); });
-    if (!beliefs.add(evidence, weight, named.text)) return;
+    const Weight weight = weigh(sample, [&](std::int64_t at) { return std::optional(words[at]); });
+    if (!accepted.add(sample, weight, named.text)) return;
   }
 }
 

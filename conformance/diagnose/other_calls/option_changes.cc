@@ -9,7 +9,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/cases/former_words.h"
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance::diagnosis {

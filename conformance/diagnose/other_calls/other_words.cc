@@ -3,7 +3,7 @@
 #include <exception>
 #include <map>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/diagnose/other_calls/product_element.h"
 #include "conformance/ops/elements.h"
 #include "conformance/ops/product.h"
@@ -20,13 +20,13 @@ std::int64_t inputs_of(const Request& request) {
 // Fewer elements of a product: each costs a sum.
 constexpr std::size_t kMaxProducts = 48;
 
-Weight weigh_product(const Request& request, const Evidence& evidence, Effort& effort) {
+Weight weigh_product(const Request& request, const SampledOutput& sample, Effort& effort) {
   const bool quantizes = request.op() != "grouped_gemm";
   if (quantizes && !effort.spend(inputs_of(request))) return {};
   Weight weight;
   visit_product(request, [&](const GroupedGemmProblem& problem, void* d) {
     const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));
-    weight = weigh(thinned(evidence, kMaxProducts, kMaxProducts / 2), [&](std::int64_t at) -> std::optional<std::uint64_t> {
+    weight = weigh(thinned(sample, kMaxProducts, kMaxProducts / 2), [&](std::int64_t at) -> std::optional<std::uint64_t> {
       if (!effort.spend(right.work(at))) return std::nullopt;
       return right.word(at);
     });
@@ -36,10 +36,10 @@ Weight weigh_product(const Request& request, const Evidence& evidence, Effort& e
 
 }  // namespace
 
-Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence& evidence, Effort& effort) {
+Weight weigh_call(const Suspect& suspect, const OtherCall& call, const SampledOutput& sample, Effort& effort) {
   try {
     const std::string product = product_output(suspect.request.op());
-    if (suspect.output == product) return weigh_product(call.request, evidence, effort);
+    if (suspect.output == product) return weigh_product(call.request, sample, effort);
     Request request = call.request;
     request.out.clear();
     std::int64_t work = inputs_of(request);
@@ -56,7 +56,7 @@ Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence&
     }
     answer(request, Layer::fast);
     const Elements words(found->second);
-    return weigh(evidence, [&](std::int64_t at) { return std::optional(words[at]); });
+    return weigh(sample, [&](std::int64_t at) { return std::optional(words[at]); });
   } catch (const std::exception&) {
     return {};  // a call that the reference refuses explains nothing
   }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/ops/elements.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/f16.h"
@@ -48,14 +48,14 @@ constexpr Outcome kOutcomes[] = {
 
 }  // namespace
 
-void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
+void try_outcomes(const Suspect& suspect, const SampledOutput& sample, Effort& effort, AcceptedHypotheses& accepted) {
   if (!is_floating(suspect.want.type)) return;
   const Elements want(suspect.want);
   for (const Outcome& outcome : kOutcomes) {
-    if (!effort.spend(static_cast<std::int64_t>(evidence.wrong.size()))) return;
+    if (!effort.spend(static_cast<std::int64_t>(sample.wrong.size()))) return;
     const Weight weight =
-        weigh(evidence, [&](std::int64_t at) { return std::optional(outcome.change(suspect.want.type, want[at])); });
-    if (!beliefs.add(evidence, weight, outcome.text)) return;
+        weigh(sample, [&](std::int64_t at) { return std::optional(outcome.change(suspect.want.type, want[at])); });
+    if (!accepted.add(sample, weight, outcome.text)) return;
   }
 }
 

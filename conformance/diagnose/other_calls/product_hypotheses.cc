@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/diagnose/other_calls/product_ways.h"
 #include "conformance/ops/product.h"
 
@@ -15,15 +15,15 @@ constexpr std::int64_t kMaxProductTerms = std::int64_t{1} << 24;
 
 }  // namespace
 
-void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs) {
+void try_product_ways(const Suspect& suspect, const SampledOutput& sample, AcceptedHypotheses& accepted) {
   if (suspect.output != product_output(suspect.request.op())) return;
   Effort effort(kMaxProductTerms);
-  const Evidence few = thinned(evidence, kProductWords, kProductWords / 2);
+  const SampledOutput few = thinned(sample, kProductWords, kProductWords / 2);
   visit_product(suspect.request, [&](const GroupedGemmProblem& problem, void* d) {
     const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));
     if (right.view.groups.empty()) return;
     for (const auto family : {ways_to_read, ways_to_finish, ways_to_sum}) {
-      if (family == ways_to_sum && evidence.within_bounds) return;  // every order is right there
+      if (family == ways_to_sum && sample.within_bounds) return;  // every order is right there
       for (const NamedWay& named : family(right)) {
         ProductWay way(right);
         try {
@@ -32,11 +32,11 @@ void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs&
             if (!effort.spend(way.work(at))) return std::nullopt;
             return way.word(at);
           });
-          if (!beliefs.add(evidence, weight, named.text)) return;
+          if (!accepted.add(sample, weight, named.text)) return;
         } catch (const std::exception&) {  // no unit has such a step
         }
       }
-      if (!beliefs.full.empty()) return;
+      if (!accepted.full.empty()) return;
     }
   });
 }

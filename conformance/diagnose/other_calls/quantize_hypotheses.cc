@@ -5,7 +5,7 @@
 #include <exception>
 #include <vector>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/diagnose/other_calls/quantize_rules.h"
 #include "conformance/ops/elements.h"
 #include "conformance/ops/words.h"
@@ -127,7 +127,7 @@ std::optional<Tensor> quantized_by(const QuantizeRules& rules, const Suspect& su
   return made;
 }
 
-void try_quantize_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
+void try_quantize_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort, AcceptedHypotheses& accepted) {
   const auto call = quantize_call_of(suspect);
   if (!call) return;
   for (const NamedRules& named : quantize_rules()) {
@@ -135,8 +135,8 @@ void try_quantize_rules(const Suspect& suspect, const Evidence& evidence, Effort
     if (!effort.spend(suspect.request.input("x").elements() * 4)) return;
     const auto made = quantized_by(named.rules, suspect);
     const Elements words(*made);
-    const Weight weight = weigh(evidence, [&](std::int64_t at) { return std::optional(words[at]); });
-    if (!beliefs.add(evidence, weight, named.text)) return;
+    const Weight weight = weigh(sample, [&](std::int64_t at) { return std::optional(words[at]); });
+    if (!accepted.add(sample, weight, named.text)) return;
   }
 }
 

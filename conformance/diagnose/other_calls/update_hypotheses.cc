@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/ops/elements.h"
 #include "conformance/ops/words.h"
 
@@ -148,7 +148,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs) {
+void try_update_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort, AcceptedHypotheses& accepted) {
   const Request& request = suspect.request;
   if (request.op() != "delayed_update") return;
   const TensorView& history = request.input("amax_history");
@@ -170,13 +170,13 @@ void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& 
   const bool of_scales = suspect.output == "scale";
   for (const Row& row : kRows) {
     if ((of_scales ? row.scale == nullptr : row.history == nullptr) || !effort.spend(length * count)) continue;
-    const Weight weight = weigh(evidence, [&](std::int64_t at) -> std::optional<std::uint64_t> {
+    const Weight weight = weigh(sample, [&](std::int64_t at) -> std::optional<std::uint64_t> {
       const Update& of = updates[static_cast<std::size_t>(at % count)];
       if (of_scales) return std::bit_cast<std::uint32_t>(row.scale(of));
       const std::vector<float> after = of.is_left_alone() ? of.history : row.history(of);
       return std::bit_cast<std::uint32_t>(after[static_cast<std::size_t>(at / count)]);
     });
-    if (!beliefs.add(evidence, weight, row.text)) return;
+    if (!accepted.add(sample, weight, row.text)) return;
   }
 }
 

@@ -52,17 +52,17 @@ class Comparison {
     if (is_floating(want_.type)) difference_.has_ulp = difference_.ulp.total() > 0;
     difference_.in_use = used_.count();
     if (!options_.hints) return std::move(difference_);
-    const Evidence evidence{problem_,
-                            map_,
-                            got_,
-                            want_,
-                            options_.before != nullptr,
-                            before_,
-                            other_,
-                            options_.scales_are_wrong,
-                            std::move(used_),
-                            std::move(padding_)};
-    difference_.hints = hints_for(evidence);
+    const WrongOutput output{problem_,
+                             map_,
+                             got_,
+                             want_,
+                             options_.before != nullptr,
+                             before_,
+                             other_,
+                             options_.scales_are_wrong,
+                             std::move(used_),
+                             std::move(padding_)};
+    difference_.hints = hints_for(output);
     if (difference_.overwritten > 0) {
       difference_.hints.insert(difference_.hints.begin(), "written where nothing may be: " + show(difference_.overwritten) +
                                                               (difference_.overwritten == 1 ? " element" : " elements"));

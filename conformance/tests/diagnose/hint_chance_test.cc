@@ -202,8 +202,8 @@ TEST(HintEffort, DoesNotGrowWithTheOutput) {
     }
     ASSERT_GT(used.count(), rows * 230);
     HintEffort effort;
-    const Evidence evidence{problem, map, Elements(got), Elements(want), false, {}, {}, false, std::move(used), {}};
-    EXPECT_EQ(hints_for(evidence, &effort), std::vector<std::string>{});
+    const WrongOutput output{problem, map, Elements(got), Elements(want), false, {}, {}, false, std::move(used), {}};
+    EXPECT_EQ(hints_for(output, &effort), std::vector<std::string>{});
     EXPECT_EQ(effort.sampled, 4096);
     EXPECT_LE(effort.hypotheses, 40);
     EXPECT_LE(effort.places, 20'000'000);

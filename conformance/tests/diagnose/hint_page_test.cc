@@ -6,8 +6,8 @@
 #include <regex>
 #include <set>
 
-#include "conformance/diagnose/other_calls/hypothesis.h"
 #include "conformance/diagnose/other_calls/nvfp4_rules.h"
+#include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/diagnose/other_calls/product_ways.h"
 #include "conformance/diagnose/other_calls/quantize_rules.h"
 #include "conformance/generate/generator.h"

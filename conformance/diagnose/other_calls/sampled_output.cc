@@ -1,4 +1,4 @@
-#include "conformance/diagnose/other_calls/evidence.h"
+#include "conformance/diagnose/other_calls/sampled_output.h"
 
 #include <fmt/format.h>
 
@@ -25,10 +25,10 @@ bool same(Format type, std::uint64_t a, std::uint64_t b) {
   return a == b || (is_nan_of_products(type, a) && is_nan_of_products(type, b));
 }
 
-bool same(const Evidence& evidence, const Word& word, std::uint64_t predicted, std::uint64_t target) {
-  if (word.slack <= 0 || same(evidence.type, predicted, target)) return same(evidence.type, predicted, target);
-  if (!is_finite(evidence.type, predicted) || !is_finite(evidence.type, target)) return false;
-  return std::fabs(value_of(evidence.type, predicted) - value_of(evidence.type, target)) <= word.slack;
+bool same(const SampledOutput& sample, const Word& word, std::uint64_t predicted, std::uint64_t target) {
+  if (word.slack <= 0 || same(sample.type, predicted, target)) return same(sample.type, predicted, target);
+  if (!is_finite(sample.type, predicted) || !is_finite(sample.type, target)) return false;
+  return std::fabs(value_of(sample.type, predicted) - value_of(sample.type, target)) <= word.slack;
 }
 
 int bits_of_distance(Format type, std::uint64_t got, std::uint64_t want) {
@@ -42,10 +42,10 @@ int bits_of_distance(Format type, std::uint64_t got, std::uint64_t want) {
 }
 
 // The same within a tolerance of the evidence: how far the wrong element is off, in units of that.
-int bits_of(const Evidence& evidence, const Word& word) {
-  if (word.slack <= 0) return bits_of_distance(evidence.type, word.got, word.want);
-  if (!is_finite(evidence.type, word.got) || !is_finite(evidence.type, word.want)) return kMaxElementBits;
-  const double ratio = std::fabs(value_of(evidence.type, word.got) - value_of(evidence.type, word.want)) / word.slack;
+int bits_of(const SampledOutput& sample, const Word& word) {
+  if (word.slack <= 0) return bits_of_distance(sample.type, word.got, word.want);
+  if (!is_finite(sample.type, word.got) || !is_finite(sample.type, word.want)) return kMaxElementBits;
+  const double ratio = std::fabs(value_of(sample.type, word.got) - value_of(sample.type, word.want)) / word.slack;
   return ratio < 2 ? 0 : std::min(kMaxElementBits, std::ilogb(ratio));
 }
 
@@ -79,7 +79,7 @@ class Spread {
 
 }  // namespace
 
-Evidence evidence_of(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written, std::size_t most) {
+SampledOutput sample_output(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written, std::size_t most) {
   const Elements of_got(got), of_want(want);
   const std::int64_t count = got.type == Format::e2m1 ? static_cast<std::int64_t>(got.bytes.size()) * 2 : got.elements();
   Spread wrong(most), right(most);
@@ -92,8 +92,8 @@ Evidence evidence_of(const Tensor& got, const Tensor& want, std::span<const std:
   return {got.type, wrong.take(most), right.take(most), wrong.count()};
 }
 
-Evidence evidence_outside(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written,
-                          std::span<const CertifiedBound> bounds, std::size_t most) {
+SampledOutput sample_bounded_output(const Tensor& got, const Tensor& want, std::span<const std::uint8_t> written,
+                                    std::span<const CertifiedBound> bounds, std::size_t most) {
   const Elements of_got(got), of_want(want);
   const std::int64_t width = of_got.bits / 8;
   Spread wrong(most), right(most);
@@ -104,55 +104,55 @@ Evidence evidence_outside(const Tensor& got, const Tensor& want, std::span<const
     const double slack = std::isfinite(bound.highest - bound.lowest) ? bound.highest - bound.lowest : 0;
     (holds ? right : wrong).add({at, of_got[at], holds ? of_got[at] : of_want[at], slack});
   }
-  Evidence evidence{got.type, wrong.take(most), right.take(most), wrong.count()};
-  evidence.within_bounds = true;
-  return evidence;
+  SampledOutput sample{got.type, wrong.take(most), right.take(most), wrong.count()};
+  sample.within_bounds = true;
+  return sample;
 }
 
-Evidence thinned(const Evidence& evidence, std::size_t wrong, std::size_t right) {
+SampledOutput thinned(const SampledOutput& sample, std::size_t wrong, std::size_t right) {
   Spread wrong_words(wrong), right_words(right);
-  for (const Word& each : evidence.wrong) wrong_words.add(each);
-  for (const Word& each : evidence.right) right_words.add(each);
-  return {evidence.type, wrong_words.take(wrong), right_words.take(right), evidence.all_wrong, evidence.within_bounds};
+  for (const Word& each : sample.wrong) wrong_words.add(each);
+  for (const Word& each : sample.right) right_words.add(each);
+  return {sample.type, wrong_words.take(wrong), right_words.take(right), sample.all_wrong, sample.within_bounds};
 }
 
-Weight weigh(const Evidence& evidence, const Foretold& prediction) {
+Weight weigh(const SampledOutput& sample, const Prediction& prediction) {
   Weight weight;
-  weight.looked_at = static_cast<std::int64_t>(evidence.wrong.size());
+  weight.looked_at = static_cast<std::int64_t>(sample.wrong.size());
   std::int64_t misses = 0;
   int bits = 0;
   std::map<std::uint64_t, int> seen;
-  for (const Word& word : evidence.wrong) {
+  for (const Word& word : sample.wrong) {
     const auto predicted = prediction(word.element);
-    if (!predicted || !same(evidence, word, *predicted, word.got)) {
+    if (!predicted || !same(sample, word, *predicted, word.got)) {
       if (++misses * 10 > weight.looked_at) return weight;
       continue;
     }
     ++weight.matched;
-    if (bits < 4 * kEnoughInPart && seen[word.got]++ < 2) bits += bits_of(evidence, word);
+    if (bits < 4 * kEnoughInPart && seen[word.got]++ < 2) bits += bits_of(sample, word);
   }
   if (weight.matched == 0) return weight;
   weight.all = misses == 0;
   if (!weight.all) {
-    weight.believed = bits >= kEnoughInPart;
+    weight.accepted = bits >= kEnoughInPart;
     return weight;
   }
-  weight.right_too = std::all_of(evidence.right.begin(), evidence.right.end(), [&](const Word& word) {
+  weight.right_too = std::all_of(sample.right.begin(), sample.right.end(), [&](const Word& word) {
     const auto predicted = prediction(word.element);
-    return predicted && same(evidence, word, *predicted, word.want);
+    return predicted && same(sample, word, *predicted, word.want);
   });
   if (weight.right_too)
-    bits += static_cast<int>(std::min<std::size_t>({kMaxPatternBits, evidence.wrong.size(), evidence.right.size()}));
-  weight.believed = bits >= (weight.right_too ? kEnough : kEnoughAgainstRight);
+    bits += static_cast<int>(std::min<std::size_t>({kMaxPatternBits, sample.wrong.size(), sample.right.size()}));
+  weight.accepted = bits >= (weight.right_too ? kEnough : kEnoughAgainstRight);
   return weight;
 }
 
-std::string share_text(const Evidence& evidence, const Weight& weight) {
-  const bool sampled = weight.looked_at < evidence.all_wrong;
-  const std::string looked = sampled ? fmt::format(" that were compared, of {},", evidence.all_wrong) : "";
+std::string share_text(const SampledOutput& sample, const Weight& weight) {
+  const bool sampled = weight.looked_at < sample.all_wrong;
+  const std::string looked = sampled ? fmt::format(" that were compared, of {},", sample.all_wrong) : "";
   const std::string part = weight.all ? fmt::format("all {} wrong elements{}", weight.matched, looked)
                                       : fmt::format("{} of {} wrong elements{}", weight.matched, weight.looked_at, looked);
-  const char* near = evidence.within_bounds ? ", as far as the order of summation lets one tell," : "";
+  const char* near = sample.within_bounds ? ", as far as the order of summation lets one tell," : "";
   return fmt::format("{} are{} those of the same call", part, near);
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "conformance/diagnose/other_calls/diagnosis.h"
-#include "conformance/diagnose/other_calls/evidence.h"
+#include "conformance/diagnose/other_calls/sampled_output.h"
 
 namespace assay::conformance::diagnosis {
 
@@ -47,28 +47,32 @@ void calls_with_other_inputs(const Suspect& suspect, const Try& attempt);    // 
 void calls_with_flushed_inputs(const Suspect& suspect, const Try& attempt);  // input_changes.cc
 
 // The weight of another call's result as evidence. Zero if the reference refuses the call, or its output has another size.
-Weight weigh_call(const Suspect& suspect, const OtherCall& call, const Evidence& evidence, Effort& effort);  // other_words.cc
+Weight weigh_call(const Suspect& suspect, const OtherCall& call, const SampledOutput& sample, Effort& effort);  // other_words.cc
 
 // A copy of an input.
 Tensor tensor_of(const TensorView& view);
 
 // Accepted hypotheses by their texts; those that right elements follow too are kept apart.
-struct Beliefs {
+struct AcceptedHypotheses {
   std::vector<std::string> full, others;
   // True while more is worth trying.
-  bool add(const Evidence& evidence, const Weight& weight, const std::string& text);
+  bool add(const SampledOutput& sample, const Weight& weight, const std::string& text);
 };
 
 // Hypotheses that are not other calls: changed elements, a product computed another way, a quantization or an
 // update of scales by other rules.
-void try_nvfp4_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // nvfp4_rules.cc
-void try_zero_scales(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);  // input_changes.cc
-void try_outcomes(const Suspect& suspect, const Evidence& evidence, Effort& effort, Beliefs& beliefs);     // outcome_changes.cc
-void try_quantize_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,
-                        Beliefs& beliefs);  // quantize_hypotheses.cc
-void try_update_rules(const Suspect& suspect, const Evidence& evidence, Effort& effort,
-                      Beliefs& beliefs);                                                    // update_hypotheses.cc
-void try_product_ways(const Suspect& suspect, const Evidence& evidence, Beliefs& beliefs);  // product_hypotheses.cc
+void try_nvfp4_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
+                     AcceptedHypotheses& accepted);  // nvfp4_rules.cc
+void try_zero_scales(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
+                     AcceptedHypotheses& accepted);  // input_changes.cc
+void try_outcomes(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
+                  AcceptedHypotheses& accepted);  // outcome_changes.cc
+void try_quantize_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
+                        AcceptedHypotheses& accepted);  // quantize_hypotheses.cc
+void try_update_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
+                      AcceptedHypotheses& accepted);  // update_hypotheses.cc
+void try_product_ways(const Suspect& suspect, const SampledOutput& sample,
+                      AcceptedHypotheses& accepted);  // product_hypotheses.cc
 
 // The texts of the tables' rows, for the test of the page that lists them.
 std::vector<std::string> input_change_texts();

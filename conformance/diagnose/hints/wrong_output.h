@@ -18,7 +18,7 @@ struct OtherElements {
   Elements got, before;
 };
 
-struct Evidence {
+struct WrongOutput {
   const Case& problem;
   const OutputMap& map;
   Elements got, want;
