@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "conformance/cases/case_schema.h"
-#include "conformance/cases/case_texts.h"
+#include "conformance/cases/embedded_cases.h"
 
 namespace assay::conformance {
 namespace {
@@ -81,7 +81,7 @@ CaseText parse_case_text(std::string_view text, std::string_view source, Marks m
 const std::vector<CaseText>& written_cases() {
   static const std::vector<CaseText> all = [] {
     std::vector<CaseText> made;
-    for (const EmbeddedText& each : kCaseTexts) {
+    for (const EmbeddedText& each : kEmbeddedCases) {
       made.push_back(parse_case_text(each.text, "conformance/cases/" + std::string(each.file), Marks::required));
     }
     return made;

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "conformance/catalogue/catalogue.h"
-#include "conformance/levels/level_texts.h"
+#include "conformance/levels/embedded_levels.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/text_file.h"
 
@@ -62,7 +62,7 @@ Level parse_level(const std::string& text, const std::string& source) {
 const std::vector<Level>& levels() {
   static const std::vector<Level> all = [] {
     std::vector<Level> made;
-    for (const EmbeddedText& each : kLevelTexts) made.push_back(parse_level(std::string(each.text), std::string(each.file)));
+    for (const EmbeddedText& each : kEmbeddedLevels) made.push_back(parse_level(std::string(each.text), std::string(each.file)));
     std::sort(made.begin(), made.end(), [](const Level& a, const Level& b) {
       return std::pair(a.name == "all", a.name) < std::pair(b.name == "all", b.name);
     });

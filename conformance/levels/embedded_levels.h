@@ -1,10 +1,10 @@
 #pragma once
-// conformance/cases/*.txt, in the order of their names.
+// conformance/levels/*.txt, in the order of their names.
 
 #include "conformance/support/embedded_text.h"
 
 namespace assay::conformance {
 
-extern const std::span<const EmbeddedText> kCaseTexts;
+extern const std::span<const EmbeddedText> kEmbeddedLevels;
 
 }  // namespace assay::conformance

@@ -1,10 +1,10 @@
 #pragma once
-// conformance/levels/*.txt, in the order of their names.
+// conformance/cases/*.txt, in the order of their names.
 
 #include "conformance/support/embedded_text.h"
 
 namespace assay::conformance {
 
-extern const std::span<const EmbeddedText> kLevelTexts;
+extern const std::span<const EmbeddedText> kEmbeddedCases;
 
 }  // namespace assay::conformance
