@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/backends/questions.h"
 
 namespace assay::conformance {

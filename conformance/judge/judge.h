@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/judge/finding.h"
 #include "conformance/ops/answer.h"
 #include "golden/io/fixture.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/report.h"
 #include "conformance/report/version.h"

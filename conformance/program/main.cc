@@ -6,7 +6,7 @@
 #include <exception>
 #include <system_error>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/program/backend_options.h"
 #include "conformance/program/memory_limit.h"

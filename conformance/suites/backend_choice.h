@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/judge/judge.h"
 
 namespace assay::conformance {

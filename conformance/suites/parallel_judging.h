@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/report/report.h"
 #include "conformance/suites/backend_choice.h"
 

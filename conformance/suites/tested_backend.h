@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 
 namespace assay::conformance {
 

@@ -22,7 +22,7 @@
 #include <thread>
 #include <utility>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/worker/supervisor.h"
 #include "reference/support/sanitized.h"
 

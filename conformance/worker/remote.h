@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/backends/questions.h"
 #include "conformance/worker/process.h"
 #include "conformance/worker/wire.h"

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/worker/call.h"
 #include "conformance/worker/cpu_affinity.h"
 #include "conformance/worker/session_call.h"

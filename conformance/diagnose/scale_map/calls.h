@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/diagnose/scale_map/product.h"
 #include "conformance/diagnose/scale_map/scale_map.h"
 #include "conformance/judge/memory/given_back.h"

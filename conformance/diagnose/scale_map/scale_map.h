@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/cases/case_line.h"
 #include "conformance/diagnose/scale_map/scale_array.h"
 #include "conformance/judge/judge.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/cases/scenario.h"
 #include "conformance/judge/calls/late_stream.h"
 #include "conformance/judge/memory/case_memory.h"

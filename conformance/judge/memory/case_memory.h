@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/backends/call_sequence.h"
 
 namespace assay::conformance {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 
 namespace assay::conformance {
 

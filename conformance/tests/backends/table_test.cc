@@ -6,7 +6,7 @@
 #include <cstring>
 #include <ostream>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/call_layout.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/host_backend.h"
 #include "conformance/catalogue/catalogue.h"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/host_backend.h"
 

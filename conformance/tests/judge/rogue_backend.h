@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/backends/built_in.h"
 #include "conformance/cases/case_line.h"
 #include "conformance/generate/generator.h"

@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 #include "conformance/cases/case_line.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/catalogue/catalogue.h"

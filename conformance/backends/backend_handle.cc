@@ -1,4 +1,4 @@
-#include "conformance/backends/backend.h"
+#include "conformance/backends/backend_handle.h"
 
 #include <algorithm>
 #include <string_view>
