@@ -1,5 +1,6 @@
 #pragma once
-// A loaded and opened backend; its calls as C++ functions that throw BackendError.
+// A handle of a loaded and opened backend: the calls of its C interface (conformance/backend.h) as C++ functions that throw
+// BackendError.
 
 #include <exception>
 #include <memory>

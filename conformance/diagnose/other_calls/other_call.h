@@ -59,18 +59,14 @@ struct AcceptedHypotheses {
   bool add(const SampledOutput& sample, const Weight& weight, const std::string& text);
 };
 
-// Hypotheses that are not other calls: changed elements, a product computed another way, a quantization or an
-// update of scales by other rules.
-void try_nvfp4_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
-                     AcceptedHypotheses& accepted);  // nvfp4_rules.cc
-void try_zero_scales(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
-                     AcceptedHypotheses& accepted);  // input_changes.cc
-void try_outcomes(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
-                  AcceptedHypotheses& accepted);  // outcome_changes.cc
-void try_quantize_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
-                        AcceptedHypotheses& accepted);  // quantize_hypotheses.cc
-void try_update_rules(const Suspect& suspect, const SampledOutput& sample, Effort& effort,
-                      AcceptedHypotheses& accepted);  // update_hypotheses.cc
+// Hypotheses that are not other calls: changed elements, a product computed another way, a quantization or an update of scales
+// by other rules. Each is in the file that its line names.
+using TryFamily = void(const Suspect& suspect, const SampledOutput& sample, Effort& effort, AcceptedHypotheses& accepted);
+TryFamily try_nvfp4_rules;     // nvfp4_rules.cc
+TryFamily try_zero_scales;     // input_changes.cc
+TryFamily try_outcomes;        // outcome_changes.cc
+TryFamily try_quantize_rules;  // quantize_hypotheses.cc
+TryFamily try_update_rules;    // update_hypotheses.cc
 void try_product_ways(const Suspect& suspect, const SampledOutput& sample,
                       AcceptedHypotheses& accepted);  // product_hypotheses.cc
 
