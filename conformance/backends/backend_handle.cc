@@ -40,6 +40,11 @@ std::vector<const assay_backend*> built_in_backends() {
 #endif
 }
 
+bool is_built_in(const std::string& name) {
+  const std::vector<const assay_backend*> all = built_in_backends();
+  return std::any_of(all.begin(), all.end(), [&](const assay_backend* each) { return name == each->name; });
+}
+
 #ifndef ASSAY_HAS_DEVICE
 std::vector<std::string> cublaslt_findings() { return {}; }
 #endif

@@ -56,6 +56,7 @@ class Remote;
 
 // Built-in backends, in a fixed order. "device", "emulated" and "cublaslt" are among them if the build has CUDA.
 std::vector<const assay_backend*> built_in_backends();
+bool is_built_in(const std::string& name);
 
 // Default limit of a call in milliseconds.
 constexpr std::int64_t kCallLimit = 60'000;

@@ -2,19 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
-#include <vector>
 
 #include "conformance/suites/backend_choice.h"
 
 namespace assay::conformance {
 namespace {
-
-bool is_built_in(const std::string& name) {
-  const std::vector<const assay_backend*> all = built_in_backends();
-  return std::any_of(all.begin(), all.end(), [&](const assay_backend* each) { return name == each->name; });
-}
 
 // "nvidia12", and not "nvidiactl".
 bool is_device_node(const std::string& name) {

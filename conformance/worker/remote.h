@@ -9,53 +9,15 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "conformance/backends/backend_handle.h"
 #include "conformance/backends/questions.h"
-#include "conformance/worker/process.h"
 #include "conformance/worker/wire.h"
+#include "conformance/worker/worker.h"
 
 namespace assay::conformance::worker {
-
-// A process with one backend loaded, and its channels.
-class Worker {
- public:
-  // `channels`: contexts that it can have at the same time, which is 1 for a library that is not ours.
-  Worker(std::string name, std::size_t channels);
-  ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-
-  // Number of a channel that nothing uses, or -1.
-  int take_channel();
-  void give_channel(int channel);
-  Channel& channel(int number) const { return static_cast<Channel*>(memory_->data())[number]; }
-  Process& process() const { return *process_; }
-  const std::string& name() const { return name_; }
-
-  // Cases that were begun on it, of all channels.
-  std::atomic<int> cases = 0;
-  // Nothing further is asked of it: it has ended, or its device is lost.
-  std::atomic<bool> is_spent = false;
-
-  // What the loading found out; empty until then.
-  struct Library {
-    bool loaded = false;
-    std::string name, description, float_mode;
-    bool captures = false, has_events = false, has_algorithms = false, has_axes = false;
-  } library;
-  std::mutex loading;
-
- private:
-  const std::string name_;
-  const std::shared_ptr<SharedMemory> memory_;
-  std::shared_ptr<Process> process_;
-  std::mutex mutex_;
-  std::vector<bool> used_;
-};
 
 class Remote {
  public:
@@ -173,8 +135,6 @@ class Remote {
   std::map<std::uintptr_t, std::int64_t> allocated_;
 };
 
-// Contexts opened from here on are in processes that have served no case.
-void start_afresh();
 // Calls on workers end early once this says that the program is to end.
 void end_early_when(bool (*interrupted)());
 
