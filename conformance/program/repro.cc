@@ -8,7 +8,7 @@
 #include "conformance/report/run_header.h"
 #include "conformance/report/version.h"
 #include "conformance/suites/golden_cases.h"
-#include "conformance/suites/suite.h"
+#include "conformance/suites/judge_line.h"
 #include "conformance/support/interrupt.h"
 #include "conformance/support/standard_output.h"
 #include "golden/io/writer.h"

@@ -55,7 +55,7 @@ inline std::vector<json> results_of(const std::filesystem::path& path) {
 // An empty folder in place of the fixtures, for runs that are about something else.
 struct EmptyGolden {
   golden::TemporaryFolder folder;
-  RunOptions options;
+  ProcessOptions options;
   EmptyGolden() { options.environment = {{"ASSAY_GOLDEN", folder.path().string()}}; }
 };
 

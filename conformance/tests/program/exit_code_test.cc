@@ -51,7 +51,7 @@ TEST_P(Program, AndWhatIsSaid) {
 
   Words words;
   for (const std::string& word : call.words) words.push_back(filled(word));
-  RunOptions options;
+  ProcessOptions options;
   for (const auto& [name, value] : call.environment) options.environment.emplace_back(name, filled(value));
   const Ran ran = assay(words, options);
   EXPECT_EQ(ran.signal, 0);
@@ -200,7 +200,7 @@ TEST(ExitCodes, TheGravestIsReturnedAndAllAreListed) {
 TEST(Interrupt, OnceTellsWhatWasFound) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path started = folder / "started";
-  RunOptions options;
+  ProcessOptions options;
   options.meanwhile = [&](pid_t child) {
     EXPECT_TRUE(appears(started));
     kill(child, SIGINT);
@@ -215,7 +215,7 @@ TEST(Interrupt, OnceTellsWhatWasFound) {
 TEST(Interrupt, TwiceEndsAtOnce) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path started = folder / "started";
-  RunOptions options;
+  ProcessOptions options;
   options.meanwhile = [&](pid_t child) {
     EXPECT_TRUE(appears(started));
     kill(child, SIGINT);
@@ -230,7 +230,7 @@ TEST(Interrupt, TwiceEndsAtOnce) {
 TEST(Busy, TheRestIsNotTried) {
   const golden::TemporaryFolder folder;
   const std::string json = (folder / "run.json").string();
-  RunOptions options;
+  ProcessOptions options;
   options.environment.emplace_back("ASSAY_GOLDEN", folder.path().string());  // no fixtures
   const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--timeout", "1", "--json", json, "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "busy"}, options);
   EXPECT_EQ(ran.code, 5) << ran.signal << ran.out << ran.err;
@@ -259,7 +259,7 @@ TEST(Busy, OneCaseAlone) {
 TEST(Busy, AnInterruptEndsAWaitForEver) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path started = folder / "started";
-  RunOptions options;
+  ProcessOptions options;
   options.meanwhile = [&](pid_t child) {
     if (appears(started)) kill(child, SIGTERM);
   };
@@ -275,7 +275,7 @@ TEST(Interrupt, TwoSignalsAtOnceAreOne) {
   const std::string json = (folder / "run.json").string();
   for (const int signal : {SIGTERM, SIGHUP}) {
     const std::filesystem::path started = folder / ("started" + std::to_string(signal));
-    RunOptions options;
+    ProcessOptions options;
     options.meanwhile = [&](pid_t child) {
       EXPECT_TRUE(appears(started));
       kill(child, signal);

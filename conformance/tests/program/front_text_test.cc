@@ -27,7 +27,7 @@ TEST(UnknownWords, AreNamedWithTheNearest) {
 }
 
 TEST(ReproCommand, BeginsAsTheProgramWasStarted) {
-  RunOptions options;
+  ProcessOptions options;
   options.environment = {{"ASSAY_COMMAND", "./assay"}};
   Ran ran = assay({"run", "splits_to_offsets_multi", "--profile", "smoke", "--backend", "null"}, options);
   EXPECT_TRUE(contains(ran.out, "\n  repro   ./assay repro '")) << ran.out;
@@ -119,7 +119,7 @@ TEST(ReproCommand, EachThatARunPrintsShowsItsFailure) {
   const EmptyGolden golden;
   const std::string link = (golden.folder / "my assay").string();
   std::filesystem::create_symlink(ASSAY_PROGRAM, link);
-  RunOptions options = golden.options;
+  ProcessOptions options = golden.options;
   options.environment.emplace_back("ASSAY_COMMAND", link);
   const Ran ran = assay(faulty_run("settings", {"--algorithms", "all", "--show", "6", "grouped_gemm"}), options);
   ASSERT_EQ(ran.code, 1) << ran.out << ran.err;
@@ -142,7 +142,7 @@ TEST(Interrupt, TwoSignalsTogetherAreOne) {
   const std::string report = (folder / "report.json").string();
   for (const auto& [first, second] : {std::pair(SIGTERM, SIGINT), std::pair(SIGHUP, SIGTERM)}) {
     std::filesystem::remove(started);
-    RunOptions options;
+    ProcessOptions options;
     options.meanwhile = [&, first = first, second = second](pid_t child) {
       EXPECT_TRUE(appears(started));
       kill(child, first);
@@ -161,7 +161,7 @@ TEST(Interrupt, EndsAGoldenCheck) {
   for (int seed = 0; seed < 4; ++seed) lines << "quantize recipe=nvfp4 R=4096 K=4096 seed=" << seed << "\n";
   lines.close();
   std::ofstream(folder / "cases" / "short.txt") << "splits_to_offsets splits=3,0,5\n";
-  RunOptions options;
+  ProcessOptions options;
   options.environment = {{"ASSAY_THREADS", "1"}};
   options.meanwhile = [](pid_t child) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

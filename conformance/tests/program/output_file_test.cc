@@ -117,7 +117,7 @@ TEST(StandardError, ThatIsFullOrClosedOrABrokenPipeCostsNothing) {
   for (const char* where : {"2>/dev/full", "2>&-", "0<&- 2>&-", "2> >(exec 0<&-)"}) {
     SCOPED_TRACE(where);
     const EmptyGolden golden;
-    RunOptions options = golden.options;
+    ProcessOptions options = golden.options;
     options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
     const std::string file = (golden.folder / "results").string();
     const std::string command =
@@ -143,7 +143,7 @@ TEST(StandardOutput, ThatIsClosedIsNoPass) {
 // A reader that leaves early ends the program by SIGPIPE, but only after its other files are written.
 TEST(StandardOutput, WithoutAReaderCostsNoOtherFile) {
   const EmptyGolden golden;
-  RunOptions options = golden.options;
+  ProcessOptions options = golden.options;
   options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
   const std::string report = (golden.folder / "report.json").string();
   const std::string command =
@@ -157,7 +157,7 @@ TEST(StandardOutput, WithoutAReaderCostsNoOtherFile) {
 TEST(OutputFile, BeyondTheAllowedSize) {
   for (const char* option : {"--json", "--results"}) {
     const EmptyGolden golden;
-    RunOptions options = golden.options;
+    ProcessOptions options = golden.options;
     options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
     const std::string command = std::string("ulimit -f 1; exec \"$ASSAY\" run --profile smoke --backend reference ") + option +
                                 " '" + (golden.folder / "file").string() + "'";
@@ -173,7 +173,7 @@ TEST(OutputFile, APipeWithoutAReader) {
     const golden::TemporaryFolder folder;
     const std::string pipe = (folder / "pipe").string();
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-    RunOptions options;
+    ProcessOptions options;
     options.meanwhile = [](pid_t program) {
       std::this_thread::sleep_for(std::chrono::seconds(2));
       EXPECT_EQ(kill(program, SIGTERM), 0);
@@ -186,7 +186,7 @@ TEST(OutputFile, APipeWithoutAReader) {
 
 TEST(OutputFile, APipeWithAReaderReceivesAll) {
   const golden::TemporaryFolder folder;
-  RunOptions options;
+  ProcessOptions options;
   options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
   const std::string file = (folder / "copy").string();
   const Ran ran = run_program({"bash", "-c",
@@ -227,7 +227,7 @@ TEST(EmptyValue, IsWrongUsage) {
 
 TEST(StandardOutput, ThatIsFullCostsNoOtherFile) {
   const EmptyGolden golden;
-  RunOptions options = golden.options;
+  ProcessOptions options = golden.options;
   options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
   const std::string report = (golden.folder / "report.json").string();
   const Ran ran = run_program(

@@ -18,7 +18,7 @@ struct Prefix {
     fs::copy_file(ASSAY_PROGRAM, program);
     fs::copy_file(fs::path(ASSAY_GOLDEN_FOLDER) / "manifest.json", fixtures / "manifest.json");
   }
-  Ran run(Words words, const RunOptions& options = {}) const {
+  Ran run(Words words, const ProcessOptions& options = {}) const {
     words.insert(words.begin(), {program, "run", "--profile", "smoke", "--backend", "reference"});
     return run_program(words, options);
   }
@@ -57,7 +57,7 @@ TEST(OwnFixtures, ThatCannotBeListedAreNoPass) {
   Words command{prefix.program, "run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference"};
   if (geteuid() == 0)
     command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});  // who may read all
-  RunOptions options;
+  ProcessOptions options;
   options.environment.emplace_back("ASSAY_GOLDEN", (prefix.folder / "closed").string());
   expect_refused(run_program(command, options), (prefix.folder / "closed").string() + ": cannot be read: Permission denied");
 }

@@ -32,7 +32,7 @@ json without_seconds(json report) {
 }
 
 // With one small fixture file for a golden folder: the others are verified elsewhere.
-json report_of(Words words, RunOptions options = {}, int code = 0) {
+json report_of(Words words, ProcessOptions options = {}, int code = 0) {
   const golden::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "golden");
   std::filesystem::copy_file(std::filesystem::path(ASSAY_GOLDEN_FOLDER) / "offsets.h5", folder / "golden" / "offsets.h5");
@@ -180,7 +180,7 @@ class SameReport : public testing::TestWithParam<Setting> {};
 TEST_P(SameReport, WhateverTheSetting) {
   static const Words failing{"run", "quantize", "--profile", "smoke", "--backend", "null", "--show", "0"};
   static const json passes = without_seconds(report_of(kSmoke)), fails = without_seconds(report_of(failing, {}, 1));
-  RunOptions changed;
+  ProcessOptions changed;
   changed.environment = GetParam().environment;
   EXPECT_EQ(without_seconds(report_of(kSmoke, changed)), passes);
   EXPECT_EQ(without_seconds(report_of(failing, changed, 1)), fails);
@@ -200,7 +200,7 @@ TEST(Shards, PartTheCases) {
     Words words = kSmoke;
     words.insert(words.end(), {"--shard", std::to_string(index) + "/3"});
     const json by_option = report_of(words);
-    RunOptions options;
+    ProcessOptions options;
     options.environment = {{"GTEST_TOTAL_SHARDS", "3"}, {"GTEST_SHARD_INDEX", std::to_string(index)}};
     const json by_environment = report_of(kSmoke, options);
     EXPECT_EQ(by_option.at("selection").at("shard"), by_environment.at("selection").at("shard"));
@@ -219,7 +219,7 @@ TEST(Shards, PartTheCases) {
 
 TEST(Shards, SayThatTheyAreUnderstood) {
   const golden::TemporaryFolder folder;
-  RunOptions options;
+  ProcessOptions options;
   options.environment = {{"GTEST_TOTAL_SHARDS", "2"}, {"GTEST_SHARD_STATUS_FILE", (folder / "status").string()}};
   assay({"run", "swizzle", "--profile", "smoke"}, options);
   EXPECT_TRUE(std::filesystem::exists(folder / "status"));
@@ -229,7 +229,7 @@ constexpr const char* kColour = "\033[32mPASS\033[0m";
 
 // Progress is for a terminal, and for people: it is on standard error, colour is on standard output.
 TEST(Terminal, ShowsProgressBesideTheResults) {
-  RunOptions options;
+  ProcessOptions options;
   options.terminal = true;
   const Ran ran = assay({"run", "grouped_gemm", "--profile", "smoke"}, options);
   EXPECT_EQ(ran.code, 0);
@@ -243,7 +243,7 @@ TEST(Terminal, ShowsProgressBesideTheResults) {
 // Once two seconds have passed the time that is left is guessed.
 TEST(Terminal, ProgressSaysHowLongItWillTake) {
   const golden::TemporaryFolder folder;
-  RunOptions options;
+  ProcessOptions options;
   options.terminal = true;
   options.environment = {{"ASSAY_GOLDEN", folder.path().string()}, {"ASSAY_THREADS", "1"}};
   const Ran longer = assay({"run", "quantize", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options",
@@ -253,7 +253,7 @@ TEST(Terminal, ProgressSaysHowLongItWillTake) {
 }
 
 TEST(Terminal, QuietShowsNone) {
-  RunOptions options;
+  ProcessOptions options;
   options.terminal = true;
   const Ran ran = assay({"run", "swizzle", "--profile", "smoke", "--quiet"}, options);
   EXPECT_EQ(without_judged_line(ran.err), "");
@@ -261,7 +261,7 @@ TEST(Terminal, QuietShowsNone) {
 }
 
 TEST(Terminal, NoColorIsHonoured) {
-  RunOptions options;
+  ProcessOptions options;
   options.terminal = true;
   options.environment = {{"NO_COLOR", "1"}};
   const Ran ran = assay({"run", "swizzle", "--profile", "smoke"}, options);

@@ -25,7 +25,7 @@ struct Killed {
 };
 Killed killed_run(const EmptyGolden& golden, const std::string& results, std::size_t after, const char* option = "--results") {
   Killed killed;
-  RunOptions options = golden.options;
+  ProcessOptions options = golden.options;
   options.environment.emplace_back("ASSAY_THREADS", "1");
   options.meanwhile = [&](pid_t child) {
     for (int i = 0; i < 6000 && (!std::filesystem::exists(results) || lines_in(results) < after); ++i)

@@ -26,7 +26,7 @@ struct Ran {
   std::string out, err;
 };
 
-struct RunOptions {
+struct ProcessOptions {
   std::vector<std::pair<std::string, std::string>> environment;  // beside the caller's; an empty value unsets
   bool terminal = false;                                         // standard output and error are terminals
   std::function<void(pid_t)> meanwhile;                          // called once the program runs
@@ -65,7 +65,7 @@ struct Channel {
 }  // namespace detail
 
 // Words of GoogleTest's and the program's own environment do not leak into the program.
-inline Ran run_program(const std::vector<std::string>& command, const RunOptions& options = {}) {
+inline Ran run_program(const std::vector<std::string>& command, const ProcessOptions& options = {}) {
   detail::Channel out(options.terminal), err(options.terminal);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -114,7 +114,7 @@ inline Ran run_program(const std::vector<std::string>& command, const RunOptions
   return ran;
 }
 
-inline Ran assay(std::vector<std::string> words, const RunOptions& options = {}) {
+inline Ran assay(std::vector<std::string> words, const ProcessOptions& options = {}) {
   words.insert(words.begin(), ASSAY_PROGRAM);
   return run_program(words, options);
 }

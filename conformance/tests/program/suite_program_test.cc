@@ -25,7 +25,7 @@ struct SuiteRun {
 SuiteRun suite(const Environment& environment, std::vector<std::string> words = {}) {
   const golden::TemporaryFolder folder;
   words.insert(words.begin(), {ASSAY_SUITE, "--gtest_output=json:" + (folder / "report.json").string()});
-  RunOptions options;
+  ProcessOptions options;
   options.environment = environment;
   SuiteRun run{run_program(words, options), {}};
   std::ifstream file(folder / "report.json");

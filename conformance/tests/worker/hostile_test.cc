@@ -34,14 +34,14 @@ struct Seen {
   nlohmann::json json = {}, target = {}, beside = {};  // `beside`: what was found about the backend itself
 };
 
-Seen run_hostile(const std::string& deed, const Words& more = {}, const RunOptions& options = {}) {
+Seen run_hostile(const std::string& deed, const Words& more = {}, const ProcessOptions& options = {}) {
   const golden::TemporaryFolder folder;
   const std::string json = (folder / "run.json").string();
   Words words{"run", "splits_to_offsets", "--profile",          "smoke", "--quiet", "--timeout", "1", "--json",
               json,  "--backend",         ASSAY_HOSTILE_BACKEND};
   if (!deed.empty()) words.insert(words.end(), {"--backend-options", deed});
   words.insert(words.end(), more.begin(), more.end());
-  RunOptions alone = options;
+  ProcessOptions alone = options;
   alone.environment.emplace_back("ASSAY_GOLDEN", folder.path().string());  // no fixtures
   Seen seen{assay(words, alone)};
   std::ifstream file(json);
@@ -237,7 +237,7 @@ TEST(Hostile, Allocations) {
 TEST(Hostile, TakesAllMemory) {
   if (kHasShadowMemory) GTEST_SKIP() << "compiled with a sanitizer, whose shadow memory counts as data: no limit can be set";
   const golden::TemporaryFolder folder;
-  RunOptions options;
+  ProcessOptions options;
   options.environment.emplace_back("ASSAY_GOLDEN", folder.path().string());
   const Ran ran =
       run_program({"sh", "-c", "ulimit -d 700000; exec \"$@\"", "sh", ASSAY_PROGRAM, "run", "splits_to_offsets", "--profile",
@@ -269,7 +269,7 @@ TEST(Hostile, OpeningAndClosing) {
               {"", "hang@unload", 5, "backend/close", "the unloading of the library did not return within 1 s"}};
   for (const auto& row : rows) {
     SCOPED_TRACE(std::string(row.deed) + row.environment);
-    RunOptions options;
+    ProcessOptions options;
     if (*row.environment != '\0') options.environment.emplace_back("HOSTILE", row.environment);
     const Seen seen = run_hostile(row.deed, {}, options);
     EXPECT_EQ(seen.ran.code, row.code) << seen.ran.out << seen.ran.err;
@@ -366,7 +366,7 @@ pid_t process_in(const std::filesystem::path& file) {
 TEST(Workers, OneThatIsKilled) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path file = folder / "pid";
-  RunOptions options;
+  ProcessOptions options;
   options.meanwhile = [&](pid_t) { kill(process_in(file), SIGKILL); };
   const Ran ran = assay({"run", "--profile", "standard", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options",
                          "x@pid=" + file.string()},
@@ -383,7 +383,7 @@ TEST(Workers, EndWithTheProgram) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path file = folder / "pid";
   pid_t worker = 0;
-  RunOptions options;
+  ProcessOptions options;
   options.environment.emplace_back("HOSTILE", "x@pid=" + file.string());
   options.meanwhile = [&](pid_t program) {
     worker = process_in(file);
@@ -401,7 +401,7 @@ TEST(Workers, EndWithTheProgramAndAllTheyHaveStarted) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path file = folder / "pids";
   std::vector<pid_t> started;
-  RunOptions options;
+  ProcessOptions options;
   options.environment.emplace_back("HOSTILE", "daemon@execute=" + file.string());
   options.meanwhile = [&](pid_t program) {
     process_in(file);
