@@ -6,22 +6,10 @@
 #include <vector>
 
 #include "conformance/catalogue/catalogue.h"
-#include "conformance/judge/prepared_case.h"
 #include "conformance/report/report.h"
-#include "conformance/suites/backend_choice.h"
-#include "conformance/suites/parallel_judging.h"
+#include "conformance/suites/judge_line.h"
 
 namespace assay::conformance {
-
-// Settings under which each case is judged beside the backend's own choice.
-struct SettingsToTry {
-  bool all_algorithms = false;
-  std::vector<std::pair<std::string, std::string>> axes;  // NAME, VALUE
-  bool any() const { return all_algorithms || !axes.empty(); }
-};
-
-// One case on an open backend. `prepared`, if given, is the line's: prepared_case.h.
-CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, PreparedCase* prepared = nullptr);
 
 // Every case, in parallel where the backend allows it, large ones one after another.
 void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress,
