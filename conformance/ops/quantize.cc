@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "conformance/ops/op.h"
+#include "conformance/ops/quantize_input.h"
 #include "conformance/ops/words.h"
 #include "reference/recipes/quantize.h"
 #include "reference/types/error.h"
@@ -63,17 +64,9 @@ void parse(const Request& request, Parsed& parsed) {
   QuantizeProblem& problem = parsed.problem;
   QuantizeConfig& config = problem.config;
   config = quantize_config_of(request);
-  const TensorView& x = request.input("x");
-  if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
-  problem.x_type = x.type;
-  problem.x = x.data;
-  problem.rows = x.shape[0];
-  problem.columns = x.shape[1];
-  problem.grouped = request.find_input("splits") != nullptr;
-  if (problem.grouped) parsed.splits = request.splits();
-  problem.splits = parsed.splits;
+  read_x_and_splits(request, problem, parsed.splits);
   const std::int64_t groups = problem.grouped ? static_cast<std::int64_t>(parsed.splits.size()) : 1;
-  const std::int64_t elements = x.elements();
+  const std::int64_t elements = request.input("x").elements();
   if (config.recipe == Recipe::tensor_delayed) problem.scale = floats(&request.input("scale", Format::f32, groups));
   problem.amax = one_a_group(request, "amax", groups, parsed.amax);
   problem.columnwise_amax = one_a_group(request, "columnwise_amax", groups, parsed.columnwise_amax);

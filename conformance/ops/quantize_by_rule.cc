@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "conformance/ops/op.h"
+#include "conformance/ops/quantize_input.h"
 #include "conformance/ops/rule_request.h"
 #include "reference/types/error.h"
 
@@ -55,17 +56,10 @@ void parse(const Request& request, Parsed& parsed) {
   request.text_or("preset", "");      // a name for people where the row is given
   request.text_or("scale_type", "");  // these two repeat what the row says
   request.text_or("outer", "");
-  const TensorView& x = request.input("x");
-  if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
-  problem.x_type = x.type;
-  problem.x = x.data;
-  problem.rows = x.shape[0];
+  read_x_and_splits(request, problem, parsed.splits);
   const std::int64_t halves = problem.rule->is_gated() ? 2 : 1;
-  require(x.shape[1] % halves == 0, "in/x", describe(x), "as many columns for gate as for up");
-  problem.columns = x.shape[1] / halves;
-  problem.grouped = request.find_input("splits") != nullptr;
-  if (problem.grouped) parsed.splits = request.splits();
-  problem.splits = parsed.splits;
+  require(problem.columns % halves == 0, "in/x", describe(request.input("x")), "as many columns for gate as for up");
+  problem.columns /= halves;
   const RuleShapes shapes = rule_outputs(problem);
   const TensorView* amax = request.find_input("amax", Format::f32);
   if (amax != nullptr) {
