@@ -51,6 +51,51 @@ const KeySchema kSplits{"splits", splits, "none", "", "", "rows of each group; w
 const KeySchema kRows{"R", integer, "none", "", "", "rows of a single tensor"};
 const KeySchema kColumns{"K", integer, "required", "", "", "columns"};
 
+// One of the three calls of a grouped linear layer, which share most keys.
+OpSchema layer_schema(std::string_view op) {
+  std::vector<KeySchema> keys{
+      {"recipe", choice, "required", "none tensor_current tensor_delayed fp8_block mxfp8 nvfp4", "",
+       "none: the 16-bit product; fp8_block: 1x128 activations by 128x128 weights"},
+      {"x_type", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
+      {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
+       "codes of x and w"},
+      {"pow2", integer, "0; recipe=fp8_block: 1", "0 1", "recipe=tensor_current|fp8_block", "1: scales are powers of two"},
+      {"eps", real, "0", "", "recipe=tensor_current|fp8_block", "amax below this is raised to it"},
+      {"sign_mask", integer, "0", "", "recipe=nvfp4", "signs of the Hadamard transform, bit i set: element i is negated"},
+      {"arch", choice, "sm90; recipe=mxfp8: sm100; recipe=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"}};
+  if (op != "linear_forward") {
+    keys.push_back({"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1",
+                    "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", "codes of dy"});
+  }
+  if (op == "linear_forward") {
+    keys.push_back({"bias", integer, "0", "0 1", "", "1: a row of bias a group is added"});
+    keys.push_back({"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
+                    "skip flag of the weight cache: exactly 1 uses the cached weights"});
+    keys.push_back({"outputs", choice, "usual", "usual y w_rowwise_data w_rowwise_scale_inv w_rowwise_amax",
+                    "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", kAloneHelp});
+  } else if (op == "linear_dgrad") {
+    keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are requested"});
+    keys.push_back({"outputs", choice, "usual", "usual dx dbias", "bias=1", kAloneHelp});
+  } else {
+    keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are requested"});
+    keys.push_back({"outputs", choice, "usual", "usual dw dbias", "bias=1", kAloneHelp});
+    keys.push_back({"d_type", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"});
+    keys.push_back({"accumulate", integer, "0", "0 1", "", "1: added to the main gradient, which is an input"});
+    keys.push_back({"deferred", integer, "0", "0 1", "", "1: stored by backward and carried out by a second call"});
+  }
+  keys.insert(keys.end(), {{"splits", splits, "required", "", "", "rows of each group"},
+                           {"N", integer, "required", "", "", "output features"},
+                           {"K", integer, "required", "", "", "input features"},
+                           kExtraRows, kBeyond,
+                           {"data", choice, "uniform", kLayerPatterns, "", "pattern of activations, weights and gradients"},
+                           kSeed,
+                           {"check", choice, "bits", "bits order_free bound", "", "what the comparison may claim"},
+                           kReplay, kContract, kFault});
+  return {op, op == "linear_forward" ? "y = x w^T + bias of a grouped linear layer"
+                     : op == "linear_dgrad" ? "gradient of the input" : "gradients of the weights", std::move(keys)};
+}
+
+// A table, an entry an op and a row a key, and therefore longer than other functions.
 std::vector<OpSchema> make_schema() {
   std::vector<OpSchema> ops;
 
@@ -211,48 +256,7 @@ std::vector<OpSchema> make_schema() {
      {"check", choice, "bits; data=integers: order_free", "bits order_free bound", "", "what the comparison may claim"},
      kReplay, kContract, kFault}});
 
-  for (const std::string_view op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
-    std::vector<KeySchema> keys{
-        {"recipe", choice, "required", "none tensor_current tensor_delayed fp8_block mxfp8 nvfp4", "",
-         "none: the 16-bit product; fp8_block: 1x128 activations by 128x128 weights"},
-        {"x_type", choice, "bf16", "bf16 f16", "", "type of activations, weights and gradients"},
-        {"otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
-         "codes of x and w"},
-        {"pow2", integer, "0; recipe=fp8_block: 1", "0 1", "recipe=tensor_current|fp8_block", "1: scales are powers of two"},
-        {"eps", real, "0", "", "recipe=tensor_current|fp8_block", "amax below this is raised to it"},
-        {"sign_mask", integer, "0", "", "recipe=nvfp4", "signs of the Hadamard transform, bit i set: element i is negated"},
-        {"arch", choice, "sm90; recipe=mxfp8: sm100; recipe=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"}};
-    if (op != "linear_forward") {
-      keys.push_back({"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1",
-                      "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", "codes of dy"});
-    }
-    if (op == "linear_forward") {
-      keys.push_back({"bias", integer, "0", "0 1", "", "1: a row of bias a group is added"});
-      keys.push_back({"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
-                      "skip flag of the weight cache: exactly 1 uses the cached weights"});
-      keys.push_back({"outputs", choice, "usual", "usual y w_rowwise_data w_rowwise_scale_inv w_rowwise_amax",
-                      "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", kAloneHelp});
-    } else if (op == "linear_dgrad") {
-      keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are requested"});
-      keys.push_back({"outputs", choice, "usual", "usual dx dbias", "bias=1", kAloneHelp});
-    } else {
-      keys.push_back({"bias", integer, "0", "0 1", "", "1: gradients of the bias are requested"});
-      keys.push_back({"outputs", choice, "usual", "usual dw dbias", "bias=1", kAloneHelp});
-      keys.push_back({"d_type", choice, "f32", "f32 bf16 f16", "", "type of the weight gradients"});
-      keys.push_back({"accumulate", integer, "0", "0 1", "", "1: added to the main gradient, which is an input"});
-      keys.push_back({"deferred", integer, "0", "0 1", "", "1: stored by backward and carried out by a second call"});
-    }
-    keys.insert(keys.end(), {{"splits", splits, "required", "", "", "rows of each group"},
-                             {"N", integer, "required", "", "", "output features"},
-                             {"K", integer, "required", "", "", "input features"},
-                             kExtraRows, kBeyond,
-                             {"data", choice, "uniform", kLayerPatterns, "", "pattern of activations, weights and gradients"},
-                             kSeed,
-                             {"check", choice, "bits", "bits order_free bound", "", "what the comparison may claim"},
-                             kReplay, kContract, kFault});
-    ops.push_back({op, op == "linear_forward" ? "y = x w^T + bias of a grouped linear layer"
-                       : op == "linear_dgrad" ? "gradient of the input" : "gradients of the weights", std::move(keys)});
-  }
+  for (const std::string_view op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) ops.push_back(layer_schema(op));
 
   ops.push_back({"scenario", "several calls of one grouped linear layer, or of two, captured in graphs that are replayed together",
     {{"recipe", choice, "required", "none tensor_current tensor_delayed fp8_block mxfp8 nvfp4", "", "of the layer, as of linear_forward"},

@@ -247,6 +247,16 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
   return {step.parts.bytes(), run};
 }
 
+// The gradient of the bias where no product is requested with it; `sums`: it is made.
+device::LinearDbiasCall dbias_alone(const Step& step, const void* dy, void* dbias, bool sums) {
+  device::LinearDbiasCall call;
+  static_cast<device::LinearCall&>(call) = step.call;
+  call.dy = dy;
+  call.dbias = dbias;
+  call.workspace_bytes = sums ? device::linear_dbias_workspace_bytes(call) : 0;
+  return call;
+}
+
 DeviceCall dgrad_call(const Request& request, const GemmOptions& options) {
   Step step(request, "dy");
   device::LinearDgradCall call;
@@ -260,13 +270,9 @@ DeviceCall dgrad_call(const Request& request, const GemmOptions& options) {
   refuse_other_outputs(request, step.bias ? std::vector<std::string>{"dx", "dbias"} : std::vector<std::string>{"dx"});
   call.dx = request.output("dx", call.config.type, call.rows.capacity * call.K);
   call.dbias = dbias_of(request, step);
-  device::LinearDbiasCall alone;
-  static_cast<device::LinearCall&>(alone) = step.call;
-  alone.dy = call.dy;
-  alone.dbias = call.dbias;
   const bool product = request.wants("dx");
   const bool sums = !product && call.dbias != nullptr;
-  alone.workspace_bytes = sums ? device::linear_dbias_workspace_bytes(alone) : 0;
+  const device::LinearDbiasCall alone = dbias_alone(step, call.dy, call.dbias, sums);
   call.workspace_bytes = product ? device::linear_dgrad_workspace_bytes(call) : 0;
   const std::int64_t own = step.parts.add(std::max(call.workspace_bytes, alone.workspace_bytes));
   const Splits splits = step.splits;
@@ -334,12 +340,8 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
   } else {
     call.dbias = dbias;
   }
-  device::LinearDbiasCall alone;
-  static_cast<device::LinearCall&>(alone) = step.call;
-  alone.dy = kept.dy;
-  alone.dbias = dbias;
   const bool sums = !product && dbias != nullptr;
-  alone.workspace_bytes = sums ? device::linear_dbias_workspace_bytes(alone) : 0;
+  const device::LinearDbiasCall alone = dbias_alone(step, kept.dy, dbias, sums);
   call.workspace_bytes = product ? device::linear_wgrad_workspace_bytes(call) : 0;
   const std::int64_t own = step.parts.add(std::max(call.workspace_bytes, alone.workspace_bytes));
   const Splits splits = step.splits;
