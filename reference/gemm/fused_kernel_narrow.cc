@@ -127,6 +127,49 @@ ASSAY_AVX512_INLINE void add_products(__m512i (&sum)[kRows], const float* a, con
   }
 }
 
+// The largest exponent of a product, + 127, for each of kRows rows and 64 columns; block scales are not in it yet.
+template <int kRows>
+ASSAY_AVX512_INLINE void largest_exponents(const std::uint32_t* a_exponent, const std::int8_t* b_exponent, int products,
+                                           std::uint8_t (&tops)[kRows][kPanel]) {
+  __m512i top[kRows];
+  for (int r = 0; r < kRows; ++r) top[r] = _mm512_set1_epi8(kNoProduct);
+  for (int slot = 0; slot < products; ++slot) {
+    const __m512i exponents = _mm512_loadu_si512(b_exponent + slot * kPanel);
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i row = _mm512_set1_epi32(static_cast<int>(a_exponent[slot * kRowGroup + r]));
+      top[r] = _mm512_max_epi8(top[r], _mm512_adds_epi8(exponents, row));
+    }
+  }
+  for (int r = 0; r < kRows; ++r) _mm512_store_si512(tops[r], _mm512_add_epi8(top[r], _mm512_set1_epi8(127)));
+}
+
+// What follows a step that ends a link or a promotion interval: finished sums move on, and new ones begin at 0.
+template <int kRows>
+ASSAY_AVX512_INLINE void end_sums(const KernelCall& call, std::int64_t step, int first_row) {
+  const ChainRule& rule = *call.rule;
+  for (int r = 0; r < kRows; ++r) {
+    for (int column = 0; column < kPanel; column += kLanes) {
+      const int at = (first_row + r) * kPanel + column;
+      float* value_at = call.state.chain + at;
+      if (rule.linked) {
+        value_at = call.state.link + at;
+        if (call.steps[step].ends_link) {
+          _mm512_storeu_ps(value_at, _mm512_add_ps(_mm512_loadu_ps(call.state.chain + at), _mm512_loadu_ps(value_at)));
+          _mm512_storeu_ps(call.state.chain + at, _mm512_setzero_ps());
+        }
+      }
+      if (!call.steps[step].ends_interval) continue;
+      const bool scaled = call.row_lines.scale != nullptr;
+      const float row_scale = scaled ? call.row_lines.scale[step * kRowGroup + first_row + r] : 1.0f;
+      const float* column_scale = scaled ? call.column_lines.scale + step * kPanel + column : nullptr;
+      float* partial = call.state.partial + at;
+      _mm512_storeu_ps(partial,
+                       promote(rule.promotion, _mm512_loadu_ps(partial), _mm512_loadu_ps(value_at), row_scale, column_scale));
+      _mm512_storeu_ps(value_at, _mm512_setzero_ps());
+    }
+  }
+}
+
 // `kRows` rows from `first_row` of the group. kScaled: mxfp8.
 template <int kRows, Rounding kRounding, bool kScaled>
 ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
@@ -135,7 +178,7 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
   const __m512i exponent_mask = _mm512_set1_epi32(0x7F80'0000);
   const __m512i align_bias = _mm512_set1_epi32((254 + rule.fraction_bits) << 23);
   const __m512i unit_bias = _mm512_set1_epi32(rule.fraction_bits << 23);
-  alignas(64) std::uint8_t tops[kRows][kPanel];  // largest product exponent, + 127
+  alignas(64) std::uint8_t tops[kRows][kPanel];
 
   for (std::int64_t step = 0; step < call.step_count; ++step) {
     const std::int64_t row_at = step * products * kRowGroup + first_row;
@@ -144,18 +187,7 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
     const std::int8_t* b_exponent = call.column_lines.exponent_byte + step * products * kPanel;
     const float* b_panel = call.column_lines.value + step * products * kPanel;
 
-    {
-      __m512i top[kRows];
-      for (int r = 0; r < kRows; ++r) top[r] = _mm512_set1_epi8(kNoProduct);
-      for (int slot = 0; slot < products; ++slot) {
-        const __m512i exponents = _mm512_loadu_si512(b_exponent + slot * kPanel);
-        for (int r = 0; r < kRows; ++r) {
-          const __m512i row = _mm512_set1_epi32(static_cast<int>(a_exponent[slot * kRowGroup + r]));
-          top[r] = _mm512_max_epi8(top[r], _mm512_adds_epi8(exponents, row));
-        }
-      }
-      for (int r = 0; r < kRows; ++r) _mm512_store_si512(tops[r], _mm512_add_epi8(top[r], _mm512_set1_epi8(127)));
-    }
+    largest_exponents<kRows>(a_exponent, b_exponent, products, tops);
 
     for (int column = 0; column < kPanel; column += kLanes) {
       __m512i top[kRows];   // e_max + 127, in the place of an f32's exponent
@@ -201,27 +233,7 @@ ASSAY_AVX512 void narrow_rows(const KernelCall& call, int first_row) {
     }
 
     if (!call.steps[step].ends_link && !call.steps[step].ends_interval) continue;
-    for (int r = 0; r < kRows; ++r) {
-      for (int column = 0; column < kPanel; column += kLanes) {
-        const int at = (first_row + r) * kPanel + column;
-        float* value_at = call.state.chain + at;
-        if (rule.linked) {
-          value_at = call.state.link + at;
-          if (call.steps[step].ends_link) {
-            _mm512_storeu_ps(value_at, _mm512_add_ps(_mm512_loadu_ps(call.state.chain + at), _mm512_loadu_ps(value_at)));
-            _mm512_storeu_ps(call.state.chain + at, _mm512_setzero_ps());
-          }
-        }
-        if (!call.steps[step].ends_interval) continue;
-        const bool scaled = call.row_lines.scale != nullptr;
-        const float row_scale = scaled ? call.row_lines.scale[step * kRowGroup + first_row + r] : 1.0f;
-        const float* column_scale = scaled ? call.column_lines.scale + step * kPanel + column : nullptr;
-        float* partial = call.state.partial + at;
-        _mm512_storeu_ps(partial,
-                         promote(rule.promotion, _mm512_loadu_ps(partial), _mm512_loadu_ps(value_at), row_scale, column_scale));
-        _mm512_storeu_ps(value_at, _mm512_setzero_ps());
-      }
-    }
+    end_sums<kRows>(call, step, first_row);
   }
 }
 
