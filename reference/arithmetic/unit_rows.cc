@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reference/arithmetic/unit_table.h"
+#include "reference/support/text_rows.h"
 #include "reference/types/error.h"
 
 namespace assay {
@@ -66,74 +67,42 @@ std::string_view text_of(const Word<Value> (&words)[kCount], Value value) {
 }
 
 // Texts and lists that rows point to. Never destroyed, as the rows are not.
-struct Kept {
+struct Storage {
   std::mutex mutex;
   std::deque<std::string> texts;
   std::deque<std::vector<Format>> formats;
 };
-Kept& kept() {
-  static auto* only = new Kept;
+Storage& storage() {
+  static auto* only = new Storage;
   return *only;
 }
-std::string_view keep(std::string_view text) {
-  const std::lock_guard lock(kept().mutex);
-  return kept().texts.emplace_back(text);
+std::string_view store(std::string_view text) {
+  const std::lock_guard lock(storage().mutex);
+  return storage().texts.emplace_back(text);
 }
-std::span<const Format> keep(std::vector<Format> formats) {
-  const std::lock_guard lock(kept().mutex);
-  return kept().formats.emplace_back(std::move(formats));
+std::span<const Format> store(std::vector<Format> formats) {
+  const std::lock_guard lock(storage().mutex);
+  return storage().formats.emplace_back(std::move(formats));
 }
 
 // ---- A row as fields ----------------------------------------------------------------------------------------------------
 
-// The fields of one row, each of which may be taken once; the name of a message is "FILE:LINE: FIELD".
+// The fields of one row as values. Each is taken once; the name of a message is "FILE:LINE: FIELD".
 class Row {
  public:
-  explicit Row(std::string place) : place_(std::move(place)) {}
+  explicit Row(TextRow& fields) : fields_(fields) {}
 
-  // Adds the fields of a line: `key=value` or `key="any text"`, with blanks between them.
-  void add(std::string_view line) {
-    while (true) {
-      line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-      if (line.empty()) return;
-      const std::size_t equals = line.find('=');
-      const std::size_t blank = line.find_first_of(" \t\r");
-      require(equals != std::string_view::npos && equals > 0 && equals < blank, place_ + ": field", line.substr(0, blank),
-              "FIELD=VALUE or FIELD=\"TEXT\"");
-      const std::string_view key = line.substr(0, equals);
-      line.remove_prefix(equals + 1);
-      std::string_view value = line.substr(0, line.find_first_of(" \t\r"));
-      if (line.starts_with('"')) {
-        const std::size_t end = line.find('"', 1);
-        require(end != std::string_view::npos, at(key), line, "text that ends with a quotation mark on the same line");
-        value = line.substr(1, end - 1);
-        line.remove_prefix(end + 1);
-        require(line.empty() || line.find_first_of(" \t\r") == 0, at(key), line, "a blank after the quotation mark");
-      } else {
-        line.remove_prefix(value.size());
-      }
-      require(find(key) == fields_.end(), at(key), value, "each field once in a row");
-      fields_.emplace_back(key, value);
-    }
-  }
+  std::string at(std::string_view key) const { return fields_.name_of(key); }
 
-  std::string at(std::string_view key) const { return place_ + ": " + std::string(key); }
-
-  std::optional<std::string_view> take(std::string_view key) {
-    const auto found = find(key);
-    if (found == fields_.end()) return std::nullopt;
-    const std::string_view value = found->second;
-    fields_.erase(found);
+  std::string text_or(std::string_view key, std::string_view otherwise) { return fields_.take_or(key, otherwise); }
+  std::string text(std::string_view key, std::string_view expected) {
+    std::string value = fields_.take(key, expected);
+    require(!value.empty(), at(key), "empty", expected);
     return value;
-  }
-  std::string_view text(std::string_view key, std::string_view expected) {
-    const std::optional<std::string_view> value = take(key);
-    require(value.has_value() && !value->empty(), at(key), value.has_value() ? "empty" : "missing", expected);
-    return *value;
   }
   int number(std::string_view key, int least, int most, std::optional<int> plain = std::nullopt) {
     const std::string expected = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
-    const std::optional<std::string_view> given = take(key);
+    const std::optional<std::string> given = fields_.find(key);
     if (!given && plain) return *plain;
     require(given.has_value(), at(key), "missing", expected);
     int value = 0;
@@ -144,7 +113,7 @@ class Row {
   }
   template <class Value, std::size_t kCount>
   Value word(std::string_view key, const Word<Value> (&words)[kCount], Value plain) {
-    const std::optional<std::string_view> given = take(key);
+    const std::optional<std::string> given = fields_.find(key);
     if (!given) return plain;
     for (const Word<Value>& each : words) {
       if (each.text == *given) return each.value;
@@ -154,7 +123,8 @@ class Row {
   }
   // `tf32` is set where the word tf32 is among them.
   std::vector<Format> formats(std::string_view key, bool& tf32) {
-    std::string_view rest = text(key, "formats with commas between them: " + one_of(kOperands));
+    const std::string given = text(key, "formats with commas between them: " + one_of(kOperands));
+    std::string_view rest = given;
     std::vector<Format> all;
     while (true) {
       const std::string_view name = rest.substr(0, rest.find(','));
@@ -168,18 +138,10 @@ class Row {
       rest.remove_prefix(name.size() + 1);
     }
   }
-  void require_all_taken() const {
-    if (!fields_.empty())
-      require(false, at(fields_.front().first), fields_.front().second, "a field of a unit, such as products");
-  }
+  void end(std::string_view known) const { fields_.end(known); }
 
  private:
-  using Field = std::pair<std::string_view, std::string_view>;
-  std::vector<Field>::iterator find(std::string_view key) {
-    return std::find_if(fields_.begin(), fields_.end(), [&](const Field& each) { return each.first == key; });
-  }
-  std::string place_;
-  std::vector<Field> fields_;
+  TextRow& fields_;
 };
 
 // ---- A row as a unit ----------------------------------------------------------------------------------------------------
@@ -269,12 +231,19 @@ void require_sound_sum(const TensorCoreUnit& unit, const Row& row) {
        "a power of two");
 }
 
-TensorCoreUnit unit_of(Row& row) {
+constexpr std::string_view kFields =
+    "name, architecture, instruction, operands, products, sum, accumulator, scaling, group, execution, chains, joined_bits, "
+    "far_c, "
+    "flush, measured, evidence";
+constexpr const char* kGridFields = ", fraction_bits, zero_floor";
+
+TensorCoreUnit unit_of(TextRow& fields) {
+  Row row(fields);
   TensorCoreUnit unit{};
-  unit.name = keep(row.text("name", "a name, such as sm90.wgmma.fp8"));
-  unit.architecture = keep(row.take("architecture").value_or(unit.name.substr(0, unit.name.find('.'))));
-  unit.instruction = keep(row.text("instruction", "the instruction, such as \"wgmma e4m3/e5m2 -> f32\""));
-  unit.operands = keep(row.formats("operands", unit.tf32));
+  unit.name = store(row.text("name", "a name, such as sm90.wgmma.fp8"));
+  unit.architecture = store(row.text_or("architecture", unit.name.substr(0, unit.name.find('.'))));
+  unit.instruction = store(row.text("instruction", "the instruction, such as \"wgmma e4m3/e5m2 -> f32\""));
+  unit.operands = store(row.formats("operands", unit.tf32));
   unit.products_per_step = row.number("products", 1, 64);
   unit.sum = row.word("sum", kSums, StepSum::fused);
   const bool has_grid = unit.sum == StepSum::fused || unit.sum == StepSum::joined;
@@ -289,8 +258,8 @@ TensorCoreUnit unit_of(Row& row) {
   unit.drops_far_c = row.word("far_c", kFarC, false);
   unit.flush = row.word("flush", kFlushes, Flush::none);
   unit.measured_by_us = row.word("measured", kAnswers, false);
-  unit.evidence = keep(row.text("evidence", "what the row rests on: outputs, a publication, a model"));
-  row.require_all_taken();
+  unit.evidence = store(row.text("evidence", "what the row rests on: outputs, a publication, a model"));
+  row.end(std::string(kFields) + (has_grid ? kGridFields : ""));
   require_sound_name(unit.name, row);
   require_sound_sum(unit, row);
   require_sound_step(unit, row);
@@ -300,21 +269,10 @@ TensorCoreUnit unit_of(Row& row) {
 }  // namespace
 
 std::vector<TensorCoreUnit> parse_units(std::string_view text, std::string_view file) {
-  std::vector<Row> rows;
-  for (int number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const std::size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string_view::npos || line[first] == '#') continue;
-    const std::string place = std::string(file) + ":" + std::to_string(number);
-    if (first == 0) rows.emplace_back(place);
-    require(!rows.empty(), place, line.substr(first), "a row that begins at the start of its line");
-    rows.back().add(line);
-  }
   std::vector<TensorCoreUnit> units;
-  for (Row& row : rows) {
+  for (TextRow& row : read_rows(text, file)) {
     const TensorCoreUnit unit = unit_of(row);
-    for (const TensorCoreUnit& each : units) require(each.name != unit.name, row.at("name"), unit.name, "a name of its own");
+    for (const TensorCoreUnit& each : units) require(each.name != unit.name, row.name_of("name"), unit.name, "a name of its own");
     units.push_back(unit);
   }
   return units;

@@ -14,7 +14,8 @@ void TextRow::add(std::string_view line) {
   for (skip(); at < line.size(); skip()) {
     const std::size_t equals = line.find_first_of("= \t", at);
     if (equals == std::string_view::npos || line[equals] != '=' || equals == at) {
-      throw InvalidArgument(place_, "'" + std::string(line.substr(at, 40)) + "'", "key=value or key=\"any text\"");
+      const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
+      throw InvalidArgument(place_ + ": field", line.substr(at, end - at), "FIELD=VALUE or FIELD=\"TEXT\"");
     }
     Field field;
     field.key = line.substr(at, equals - at);
@@ -26,6 +27,8 @@ void TextRow::add(std::string_view line) {
       }
       field.value = line.substr(at + 1, close - at - 1);
       at = close + 1;
+      if (at < line.size() && line.find_first_of(" \t\r", at) != at)
+        throw InvalidArgument(name_of(field.key), std::string(line.substr(at, 40)), "a blank after the closing quote");
     } else {
       const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
       field.value = line.substr(at, end - at);
@@ -37,22 +40,23 @@ void TextRow::add(std::string_view line) {
   }
 }
 
-std::string TextRow::take(std::string_view key) {
+std::optional<std::string> TextRow::find(std::string_view key) {
   for (Field& each : fields_) {
     if (each.key != key) continue;
     each.taken = true;
     return each.value;
   }
-  throw InvalidArgument(name_of(key), "missing", "a value: the field has no plain one");
+  return std::nullopt;
+}
+
+std::string TextRow::take(std::string_view key, std::string_view expected) {
+  std::optional<std::string> value = find(key);
+  if (!value) throw InvalidArgument(name_of(key), "missing", expected);
+  return *std::move(value);
 }
 
 std::string TextRow::take_or(std::string_view key, std::string_view otherwise) {
-  for (Field& each : fields_) {
-    if (each.key != key) continue;
-    each.taken = true;
-    return each.value;
-  }
-  return std::string(otherwise);
+  return find(key).value_or(std::string(otherwise));
 }
 
 void TextRow::end(std::string_view known) const {

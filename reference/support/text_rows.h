@@ -2,6 +2,7 @@
 // Tables as text: a row is `key=value key="any text" ...`. An indented line continues the row above it; a line that begins with
 // '#' and an empty line are passed over.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +15,14 @@ class TextRow {
   TextRow(std::string place) : place_(std::move(place)) {}
 
   const std::string& place() const { return place_; }  // "presets.txt:12", the line on which the row begins
-  // Adds the fields of one line. Errors (InvalidArgument): a word without '=', a text without its closing quote, a key given twice.
+  // Adds the fields of one line. Errors (InvalidArgument): a word without '=', a text without its closing quote or without a blank
+  // behind it, a key given twice.
   void add(std::string_view line);
 
-  // The value of `key`. Errors (InvalidArgument): the row has no such field.
-  std::string take(std::string_view key);
+  // The value of `key`; nothing where the row has no such field.
+  std::optional<std::string> find(std::string_view key);
+  // The same. Errors (InvalidArgument): the row has no such field; `expected` says what it should hold.
+  std::string take(std::string_view key, std::string_view expected = "a value: the field has no plain one");
   // The same, or `otherwise` where the row has no such field.
   std::string take_or(std::string_view key, std::string_view otherwise);
   // Errors (InvalidArgument): a field is left that was not taken; `known` lists the keys there are.

@@ -55,6 +55,9 @@ TEST(PresetFiles, AreRefusedWithTheLineAndTheField) {
         Wrong{"name=te blocks=1x64 rule=\"scale = amax; code = x\" source=x\n",
               "name is 'te': expected a name that no other rule has"},
         Wrong{"name=mine blocks=1x64 rule=\"scale = amax; code = x\n", "expected a closing quote"},
+        Wrong{"name=mine blocks=1x64 rule=\"scale = amax; code = x\"source=x\n",
+              "mine.txt:1: rule is source=x: expected a blank after the closing quote"},
+        Wrong{"name=mine blocks\n", "mine.txt:1: field is blocks: expected FIELD=VALUE"},
         Wrong{"  name=mine\n", "mine.txt:1 is an indented line: expected a row above it to continue"}}) {
     const PresetFile file(each.text);
     const Ran run = assay({"list", "--presets", file.path});
