@@ -1,5 +1,5 @@
-// From requests to calls of the device library, as far as no device is needed: sizes, types and plans are the reference's, and
-// the library's own checks of a call have nothing to say.
+// How requests become calls of the device library. No device is needed: sizes, types and plans must be the reference's, and the
+// library's own checks must accept the call.
 #ifdef ASSAY_HAS_DEVICE
 
 #include <gtest/gtest.h>
@@ -40,8 +40,8 @@ void for_each_call(const std::string& op, Look look) {
   EXPECT_GT(seen, 50);
 }
 
-// Groups without rows have no scales of x or dy, and no groups have no scales at all; rows beyond the splits have the library
-// ask for an address nevertheless.
+// Groups without rows have no scales of x or dy, and no groups have no scales at all; the library still requires an address when
+// there are rows beyond the splits.
 TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
   for (const char* text :
        {"grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=0 N=20 K=448 extra_rows=30",
@@ -69,8 +69,8 @@ TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
   }
 }
 
-// A wgrad without any row has a D all the same, which the bare library may leave unwritten; operands that are not read may lie
-// anyhow (N=8 of dy in FP8).
+// A wgrad without rows still has a D, which the library itself may leave unwritten. Operands that are not read need no alignment
+// (N=8 of dy in FP8).
 TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
   const struct {
     const char* text;
@@ -128,7 +128,7 @@ TEST(GemmRequest, SaysWhatTheReferenceReads) {
       EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
       return;
     }
-    if (const std::string plan = text_of(problem, "plan"); !plan.empty()) {  // taken by its name, refused as a line
+    if (const std::string plan = text_of(problem, "plan"); !plan.empty()) {  // accepted by its name, refused as a line
       const auto parse = [&] { GemmRequest{Request::of(call)}; };
       if (find_accumulation_plan(plan) == nullptr) {
         EXPECT_THROW(parse(), NotSupported);

@@ -1,4 +1,4 @@
-# run(STATUS COMMAND...): stops where the command ends otherwise; leaves all that it printed in `output`.
+# run(STATUS COMMAND...): stops if the command ends with another status; stores all that it printed in `output`.
 function(run want)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
   if(NOT status EQUAL want)

@@ -1,4 +1,5 @@
-// The layout of the interface: what version 1 first had lies where it did, and elements of arrays follow the other side's sizes.
+// The layout of the interface: the members of the first version 1 keep their offsets, and elements of arrays have the size that
+// the other side states.
 
 #include <gtest/gtest.h>
 
@@ -64,7 +65,7 @@ SAME_PLACE(assay_backend, list_algorithms);
 SAME_PLACE(assay_backend, set_axis);
 SAME_PLACE(assay_backend, execute);
 
-// What is added begins past the structure that was there, padding included.
+// New members begin after the former structure and its padding.
 static_assert(offsetof(assay_call, parameter_size) == sizeof(frozen::assay_call));
 static_assert(offsetof(assay_numerics, plan_line) == sizeof(frozen::assay_numerics));
 static_assert(offsetof(assay_backend, parameter_size) == sizeof(frozen::assay_backend));
@@ -77,7 +78,7 @@ TEST(Layout, ATableThatEndsEarlyHasTheFirstSizes) {
   first.struct_size = sizeof first;
   first.version = 1;
   first.name = "first";
-  std::vector<std::uint64_t> there(sizeof first / 8 + 4, 7);  // what lies behind is not part of it
+  std::vector<std::uint64_t> there(sizeof first / 8 + 4, 7);  // the bytes after it are not part of it
   std::memcpy(there.data(), &first, sizeof first);
   const auto& table = *reinterpret_cast<const ::assay_backend*>(there.data());
   EXPECT_EQ(fault_in_sizes(table), "");
@@ -106,7 +107,7 @@ TEST(Layout, ElementsAreCutOrFilledUpWithZeros) {
   }
 }
 
-// The sizes of a call count only where it reaches that far.
+// The sizes in a call count only if the call is long enough to hold them.
 TEST(Layout, AShortCallHasTheFirstSizes) {
   assay_call call{};
   call.struct_size = sizeof(frozen::assay_call);

@@ -1,4 +1,4 @@
-// A backend that claims success and writes nothing fails every case of the smoke profile that has a word to write.
+// A backend that claims success and writes nothing fails every case of the smoke profile that has an element to write.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace assay::conformance {
 namespace {
 
-// By the words of the line alone: the skip flag is set, or no group has a row and the output has no row without one.
+// Decided from the line alone: the skip flag is set, or no group has a row and no output has rows without one.
 bool has_nothing_to_write(const CaseLine& line) {
   if (line.op == "quantize") return line.has("noop") && line.real("noop") == 1;
   if (line.op != "grouped_gemm" || line.text("layout") == "NT") return false;

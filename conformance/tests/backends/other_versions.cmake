@@ -1,6 +1,6 @@
-# Judges a backend that was compiled against the first header of version 1, and one against a header that has grown: every
-# structure has a field more at its end. Both headers, and that of the tree, compile as strict C99.
-# cmake -DSOURCE=... -DHEADER=... -DFROZEN=... -DWORK=... -DASSAY=... -DC=... -DFLAGS=... -P other_versions.cmake
+# Judges a backend that was compiled against the first header of version 1, and one against a longer header, in which every
+# structure has one more field at its end. Both headers, and that of the tree, compile as strict C99.
+#   cmake -DSOURCE=... -DHEADER=... -DFROZEN=... -DWORK=... -DASSAY=... -DC=... -DFLAGS=... -P other_versions.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/expect.cmake)
 file(REMOVE_RECURSE ${WORK})
 
@@ -56,7 +56,7 @@ judge(first)
 judge(now -DSTATES_SIZES)
 judge(longer -DSTATES_SIZES -DLONGER)
 
-# A table that goes on after `execute` and states no sizes is refused before anything is asked of it.
+# A table that continues after `execute` and states no sizes is refused before any of its functions is called.
 run(0 ${C} -std=c99 -D_POSIX_C_SOURCE=200809L ${flags} -O1 -fPIC -shared -I ${WORK}/now ${SOURCE} -o ${WORK}/unstated.so)
 run(2 ${ASSAY} run --backend ${WORK}/unstated.so --profile smoke --quiet)
 expect("states parameter_size 0: expected what sizeof gives, a multiple of 8 from 40 to 4096")

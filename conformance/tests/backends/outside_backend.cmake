@@ -50,7 +50,7 @@ build(no_check "if (!good_splits(splits, groups, stride))" "if (0)")
 run(1 ${ASSAY} repro "splits_to_offsets splits=3,0,5,9 stride=24 fault=negative_split" --backend ${WORK}/no_check/build/libexample.so)
 expect("with splits[0] = -1 (3 is right): returned 'ok', and so did the wait behind it")
 
-# As a device does: the call is taken, and the wait behind it reports the fault, once or for ever.
+# As a device does: the call is accepted, and the wait after it reports the fault, once or on every call.
 set(refused [=[return refuse(context, ASSAY_INVALID_ARGUMENT, "negative, or past int64 in sum:", "splits")]=])
 set(waits "/* all work is done when its call returns */")
 build(late_report "${refused}" "return context->error[0] = 1, ASSAY_OK"
@@ -70,7 +70,7 @@ run(1 ${ASSAY} run --backend ${WORK}/no_stride/build/libexample.so splits_to_off
 expect("splits_to_offsets splits=4x5000000000 stride=7168")
 expect("offsets i64 [5]")
 
-# Refuses, but has written by then: a skip without proof.
+# Refuses after it has written: a skip without proof.
 build(late_refusal "const assay_status status = supports(context, call);"
       "((char*)call->outputs[0].data)[0] = 1; const assay_status status = supports(context, call);")
 run(6 ${ASSAY} run --backend ${WORK}/late_refusal/build/libexample.so splits_to_offsets_2d --profile smoke)

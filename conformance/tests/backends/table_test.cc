@@ -1,4 +1,4 @@
-// Function tables that no call may be made through, and calls that the reference must refuse without touching memory.
+// Function tables that must be refused before any call, and calls that the reference must refuse without touching memory.
 
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST(TableWithout, OptionalFunctionsIsTaken) {
   table.set_axis = nullptr;
   Backend backend(table);
   EXPECT_FALSE(backend.can_capture());
-  table.struct_size += 64;  // one that knows more than we do
+  table.struct_size += 64;  // one with more functions than this program knows
   EXPECT_FALSE(Backend(table).can_capture());
 }
 
@@ -193,7 +193,7 @@ TEST(Reference, AnswersAGoodCall) {
   backend.table().stream_destroy(backend.context(), stream);
 }
 
-// Captured calls run when the graph is launched, each time, on what memory holds then.
+// Captured calls run at each launch of the graph, on the contents that memory then has.
 TEST(Reference, ReplaysWhatWasCaptured) {
   Backend backend("reference");
   const assay_backend& table = backend.table();
@@ -211,7 +211,7 @@ TEST(Reference, ReplaysWhatWasCaptured) {
   ASSERT_EQ(table.capture_end(backend.context(), stream, &graph), ASSAY_OK);
   call.call.op = "gone";
   call.input.name = "gone";
-  call.parameter.integer = 1;  // parameters are part of what was captured, contents of tensors are not
+  call.parameter.integer = 1;  // parameters are captured, contents of tensors are not
   for (const std::int64_t rows : {5, 6}) {
     call.splits[2] = rows;
     call.offsets.fill(-7);

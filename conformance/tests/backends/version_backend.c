@@ -1,8 +1,9 @@
 /* A backend that is compiled against other versions of backend.h than the program: the first, and one that is longer. It has
- * two ops with several tensors, three algorithms and two axes, and checks what it is given as far as a header can be wrong.
+ * two ops with several tensors, three algorithms and two axes, and checks everything that it is given which a wrong header would
+ * change.
  *
  *   STATES_SIZES  the header has the sizes of structures in arrays, and the table states them
- *   LONGER        the header has a field `later` at the end of each structure; the program does not know it
+ *   LONGER        the header has a field `later` at the end of each structure, which the program does not know
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Case lines: canonical text, round trips, and errors that name word, value and what was expected.
+// Case lines: canonical text, round trips, and errors that name the word, its value and what was expected.
 
 #include "conformance/cases/case_line.h"
 
@@ -221,7 +221,7 @@ TEST(CaseLine, RoundTripsThroughItsText) {
       ++accepted;
       ASSERT_EQ(parse_case_line(to_text(line)), line) << text << "\n" << to_text(line);
       ASSERT_EQ(to_text(parse_case_line(to_text(line))), to_text(line));
-      // Every value in effect may be written out without changing the case.
+      // Every value that holds by default may be written out without changing the case.
       for (const KeySchema& key : op.keys) {
         if (line.has(key.key)) {
           ASSERT_EQ(with(line, key.key, line.text(key.key)), line) << key.key << " of " << to_text(line);
@@ -252,7 +252,7 @@ TEST(CaseLine, ReadsValuesInEffect) {
   EXPECT_EQ(with(with(line, "seed", "9"), "seed", ""), line);
 }
 
-// One default: of a layer's configuration, of the case lines of its steps and of scenarios, and of the frameworks' recipes.
+// A layer's configuration, the case lines of its steps, scenarios and the frameworks' recipes have the same defaults.
 TEST(CaseLine, PowersOfTwoAreOnAsInTheLayersConfiguration) {
   for (const std::string recipe : {"tensor_current", "fp8_block"}) {
     LinearConfig config;
@@ -314,7 +314,7 @@ TEST(CaseSchema, DescribesEveryKeyOfEveryOp) {
   }
 }
 
-// Conditions and defaults in the table are text; a slip there would show only when a line meets it.
+// Conditions and defaults in the table are text: without this test a mistake shows only when a line uses it.
 TEST(CaseSchema, ConditionsNameKeysAndValuesThatExist) {
   for (const OpSchema& op : case_schema()) {
     std::set<std::string_view> seen;

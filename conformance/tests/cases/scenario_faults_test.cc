@@ -1,4 +1,4 @@
-// The table of faults: nothing is left out of it, and the lines that it names are cases that a run takes.
+// The table of faults is complete, and the lines that it names are cases of the catalogue.
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST(FaultTable, NamesLinesOfTheCatalogueOrAReason) {
   EXPECT_GE(reasons, 15);
 }
 
-// An item that a line could find is not waved through: only these have nothing but reasons.
+// Only these items may have a reason in place of a line that finds the fault.
 TEST(FaultTable, LeavesOnlyTheseOutOfReach) {
   std::map<std::string, bool> reached;
   for (const Row& row : rows_of(ASSAY_FAULTS)) reached[row.item] = reached[row.item] || !out_of_reach(row);

@@ -1,4 +1,4 @@
-// Case lines in text files: sections, errors that name file and line, and that the program holds the files of the repository.
+// Case lines in text files: sections; errors that name file and line; the program contains the files of the repository.
 
 #include "conformance/catalogue/case_text.h"
 
@@ -76,7 +76,7 @@ TEST(CaseText, ErrorsNameFileAndLine) {
   }
 }
 
-// The files are read here by other code than the program's, line by line.
+// The test reads the files line by line with code of its own.
 TEST(WrittenCases, AreThoseOfTheFiles) {
   std::set<std::string> of_files[3], of_program[3];
   std::size_t files = 0;

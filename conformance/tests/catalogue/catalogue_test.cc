@@ -1,4 +1,4 @@
-// The catalogue: what is in it, that it is the same everywhere, selection and shards.
+// The catalogue: its contents, which are the same on every machine, selection and shards.
 
 #include "conformance/catalogue/catalogue.h"
 
@@ -59,7 +59,8 @@ TEST(Catalogue, SmokeTouchesEveryOpAndEveryRecipe) {
   EXPECT_EQ(seen["layout of fp8_block"].size(), 3u);
 }
 
-// Recorded cases are a few, and one of them alone would stand between a fault and a pass: lines of smoke meet what only they met.
+// There are few recorded cases, and a fault that only one of them finds is easily missed. The lines of smoke therefore cover what
+// only recorded cases covered.
 TEST(Catalogue, SmokeNeedsNoFixtureForTheseConditions) {
   const auto met = [&](const std::string& op, const std::string& words, const std::function<bool(const CaseLine&)>& more = {}) {
     for (const CaseLine& line : catalogue(Profile::smoke)) {
@@ -100,7 +101,7 @@ TEST(Catalogue, SmokeNeedsNoFixtureForTheseConditions) {
       met("swizzle", "recipe=mxfp8", [](const CaseLine& line) { return line.has("splits") && line.integer("K") % 128 == 0; }));
 }
 
-// Each value of each choice is met, each pattern that an op knows with it, and recipes by shapes by data pairwise.
+// Each value of each choice occurs, each with every pattern that its op has, and so do all pairs of recipe, shape and data.
 TEST(Catalogue, StandardMeetsEveryChoice) {
   std::set<std::string> met;
   for (const CaseLine& line : catalogue(Profile::standard)) {
@@ -124,7 +125,7 @@ TEST(Catalogue, StandardMeetsEveryChoice) {
       for (const auto word : words_of(key.allowed)) {
         const std::string text = std::string(op.op) + " " + std::string(key.key) + "=" + std::string(word);
         const bool own_data = key.key == "data" && !op.op.starts_with("quantize") && op.op != "grouped_gemm";
-        if (own_data || not_in_standard.count(text)) continue;  // patterns are for quantize and products to cover
+        if (own_data || not_in_standard.count(text)) continue;  // patterns are covered by quantize and by products
         EXPECT_TRUE(met.count(text)) << text;
       }
     }
@@ -166,16 +167,16 @@ TEST(Select, NeedsEveryWordAndNamesTheOnesThatFindNothing) {
   EXPECT_GE(block.cases.size(), 5u);
   EXPECT_TRUE(block.unmatched.empty());
   for (const CaseLine& line : block.cases) EXPECT_EQ(line.text("kind"), "fp8_block");
-  EXPECT_EQ(select(cases, {"quantize/nvfp4"}).cases.size(), 10u);  // a part of the name: dequantize has it too
+  EXPECT_EQ(select(cases, {"quantize/nvfp4"}).cases.size(), 10u);  // part of a name: it also matches dequantize
   EXPECT_EQ(select(cases, {name_of(cases[9])}).cases, (std::vector<CaseLine>{cases[9]}));
-  EXPECT_EQ(select(cases, {"seed=12"}).cases.size(), 1u);  // a part of the text
+  EXPECT_EQ(select(cases, {"seed=12"}).cases.size(), 1u);  // part of the text
   EXPECT_EQ(select(cases, {"seed=7?"}).cases.size(), 6u);  // a pattern, a whole word: 70 to 75
   EXPECT_EQ(select(cases, {"K=1*4"}).cases.size(), select(cases, {"K=144"}).cases.size());
   EXPECT_EQ(select(cases, {"quantize/*/ties/*"}).cases.size(), 2u);
   const Selection none = select(cases, {"quantize", "blok", "fp16"});
   EXPECT_TRUE(none.cases.empty());
   EXPECT_EQ(none.unmatched, (std::vector<std::string>{"blok", "fp16"}));
-  const Selection apart = select(cases, {"unswizzle", "f32"});  // each finds something, both together nothing
+  const Selection apart = select(cases, {"unswizzle", "f32"});  // each matches some case, both together none
   EXPECT_TRUE(apart.cases.empty());
   EXPECT_TRUE(apart.unmatched.empty());
 }

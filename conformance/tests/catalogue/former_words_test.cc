@@ -1,4 +1,4 @@
-// Words of case lines that have a new name: the former ones read, and names of cases are made of them.
+// Words of case lines that were renamed: the former words are still read, and the names of cases are still made of them.
 
 #include "conformance/cases/former_words.h"
 
@@ -90,7 +90,7 @@ TEST(FormerWords, SelectTheCasesThatTheySelected) {
   EXPECT_TRUE(ops.count("quantize") == 1 && ops.count("linear_forward") == 1) << "block_1x128 and the layer's block";
 }
 
-// Every entry of the table is a word of today's schema, and the former one is none.
+// Every entry of the table has a word of the present schema, and a former word that is not in it.
 TEST(FormerWords, NameWordsOfTheSchema) {
   for (const FormerKey& each : former_keys()) {
     int ops = 0;

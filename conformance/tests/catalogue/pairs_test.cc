@@ -1,4 +1,4 @@
-// Every value of every option meets every value of every other one in some line of standard; what is left out says why.
+// Every value of every option occurs with every value of every other one in some line of standard; exceptions state why.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace assay::conformance {
 namespace {
 
-// Numbers stand for the class that they belong to.
+// A number stands for its class.
 std::string class_of(std::string_view key, const CaseLine& line) {
   if (key == "eps") return line.real(key) == 0 ? "0" : "positive";
   if (key == "sign_mask") return line.integer(key) == 0 ? "0" : "set";
@@ -59,7 +59,8 @@ bool applies(const KeySchema& key, const CaseLine& line) {
   return true;
 }
 
-// Optional inputs that no key alone decides on; GivesTheOptionalInputsThatThePairsSuppose holds this to what is generated.
+// Optional inputs that depend on more than one key; GivesTheOptionalInputsThatThePairsSuppose compares this with the generated
+// cases.
 Options presence_of(const CaseLine& line) {
   Options inputs;
   const auto add = [&](const char* name, bool given) { inputs[std::string("in/") + name] = given ? "given" : "absent"; };
@@ -97,7 +98,7 @@ Options options_of(const CaseLine& line) {
 using Pair = std::tuple<std::string, std::string, std::string, std::string>;
 
 struct LeftOut {
-  std::string_view op, key, value, other_key, other_value;  // * stands for every one
+  std::string_view op, key, value, other_key, other_value;  // * stands for all
   std::string_view reason;
 };
 // clang-format off
@@ -163,7 +164,7 @@ bool left_out(std::string_view op, const Pair& pair, std::set<const LeftOut*>& u
   return false;
 }
 
-// Whether some line with the one value can be changed to have the other too: what parse_case_line refuses makes no sense.
+// Whether some line with one value can be changed to have the other too. parse_case_line refuses combinations that make no sense.
 bool may_meet(const std::vector<const CaseLine*>& lines, const std::string& key, const std::string& value,
               const std::string& other_key, const std::string& other_value) {
   for (const CaseLine* line : lines) {

@@ -1,4 +1,4 @@
-// Random products: the same from the same seed, within their bounds, of every sort.
+// Random products: the same from the same seed, within their bounds, of every kind.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST(random_gemm, depends_on_seed_and_index_alone) {
   EXPECT_EQ(texts.size(), lines.size());
 }
 
-// Bytes of a row of each matrix in storage are multiples of 16, and so is where its groups begin.
+// Bytes of a row of each matrix in storage are multiples of 16, and so are the offsets of its groups.
 bool is_aligned(const CaseLine& line) {
   const std::string kind = line.text("kind"), layout = line.text("layout");
   const std::int64_t N = line.integer("N"), K = line.integer("K");

@@ -1,4 +1,4 @@
-// What standard reaches in each op and each length, and how many words full compares of each kind of output.
+// The sizes that standard reaches in each op and dimension, and how many elements full compares in each kind of output.
 
 #include "conformance/catalogue/reach.h"
 
@@ -22,7 +22,7 @@ const std::map<std::string, Reach>& standard() {
   return reach;
 }
 
-// The three steps of a layer are one op here: each meets the ends of the range, together they meet every size.
+// The three steps of a layer count as one op here: each covers the ends of the range, together they cover every size.
 Reach layer() {
   Reach all;
   for (const char* op : {"linear_forward", "linear_dgrad", "linear_wgrad"}) {
@@ -114,7 +114,7 @@ TEST(Reach, HasLargeResultsOfProducts) {
   for (const auto& [layout, most] : of_layout) EXPECT_GT(most, 1 << 20) << layout;
 }
 
-// One row, column or product an element, and none, in every kind and layout that may have so few.
+// One and zero rows, columns and products for each element, in every kind and layout that allows so few.
 TEST(Reach, HasThinProducts) {
   std::set<std::string> met;
   for (const CaseLine& line : catalogue(Profile::standard)) {
@@ -130,7 +130,7 @@ TEST(Reach, HasThinProducts) {
         try {
           parse_case_line(std::string("grouped_gemm splits=16 kind=") + kind + " layout=" + layout + " " + size + " " + other);
         } catch (const InvalidArgument&) {
-          continue;  // packed codes come by 16
+          continue;  // packed codes come in groups of 16
         }
         ++possible;
         EXPECT_TRUE(met.count(std::string(kind) + " " + layout + " " + size)) << kind << " " << layout << " " << size;
@@ -147,7 +147,7 @@ const std::vector<CaseLine>& standard_lines() {
   return lines;
 }
 
-// What a line of an op is about, as far as kernels differ: the recipe or kind, and the layout of a product.
+// What selects the kernel for a line of an op: the recipe or kind, and the layout of a product.
 std::string kernel_of(const CaseLine& line) {
   std::string name = line.op;
   for (const char* key : {"recipe", "kind", "layout"}) {
@@ -165,7 +165,7 @@ std::set<std::string> kernels_where(const std::function<bool(const CaseLine&, co
   return found;
 }
 
-// More empty groups in a row than a word of flags or a block of threads has places, twice, with others before, between and behind.
+// More consecutive empty groups than a word has bits or a block has threads, twice, with other groups before, between and after.
 TEST(Reach, HasLongRunsOfEmptyGroups) {
   const std::set<std::string> kernels = kernels_where([](const CaseLine&, const std::vector<std::int64_t>& splits) {
     std::vector<std::int64_t> runs;
@@ -198,7 +198,7 @@ TEST(Reach, HasLongRunsOfEmptyGroups) {
   }
 }
 
-// A group that ends one row before a tile of 256 or 512 rows does, and one that has one row more.
+// A group that ends one row before the end of a tile of 256 or 512 rows, and one that ends one row after it.
 TEST(Reach, HasResiduesOfLargeTiles) {
   for (const std::int64_t tile : {256, 512}) {
     for (const std::int64_t residue : {std::int64_t{1}, tile - 1}) {
@@ -230,7 +230,7 @@ TEST(Reach, HasManyGroupsInEveryStepOfALayer) {
   }
 }
 
-// Options that select kernels of their own, beside each length that is large: whatever the recipe allows is met.
+// Options that select other kernels occur together with each large length, as far as the recipe allows.
 TEST(Reach, HasEveryOptionBesideEveryLargeLength) {
   std::set<std::string> met;
   for (const CaseLine& line : standard_lines()) {
@@ -283,7 +283,7 @@ TEST(Reach, HasEveryOptionBesideEveryLargeLength) {
   }
 }
 
-// A factor for each of many groups, in every kind that takes factors by group.
+// A factor for each of many groups, in every kind that has factors per group.
 TEST(Reach, HasFactorsOfManyGroups) {
   std::set<std::string> met;
   for (const CaseLine& line : standard_lines()) {
@@ -298,7 +298,8 @@ TEST(Reach, HasFactorsOfManyGroups) {
   }
 }
 
-// A group of one element for every special value: NaN, -0, subnormal, the largest, infinity, each of them an amax or a sum alone.
+// A group of one element for every special value: NaN, -0, subnormal, the largest, infinity. Each is the only value of an amax or
+// a sum.
 TEST(Reach, HasEverySpecialValueAlone) {
   std::map<std::string, std::set<std::string>> met;
   for (const CaseLine& line : standard_lines()) {
@@ -325,7 +326,7 @@ TEST(Reach, HasEverySpecialValueAlone) {
   }
 }
 
-// Offsets whose sums pass what 32 bits hold, from splits of 32 bits too.
+// Offsets whose sums exceed 32 bits, also from splits of 32 bits.
 TEST(Reach, PassesTwoToTheThirtyFirst) {
   int lines = 0;
   for (const CaseLine& line : catalogue(Profile::standard)) {
@@ -337,8 +338,8 @@ TEST(Reach, PassesTwoToTheThirtyFirst) {
   EXPECT_GE(lines, 2);
 }
 
-// A fault in one word of 2^22 is found with a probability of 19 in 20: three times as many words are compared in full, of each
-// kind of output.
+// A fault in one element of 2^22 is found with a probability of 95%: full compares three times as many elements of each kind of
+// output.
 TEST(Reach, FullComparesEnoughWords) {
   const std::map<std::string, Reach> full = reach_of(catalogue(Profile::full));
   const std::int64_t enough = 3 * (std::int64_t{1} << 22);

@@ -1,4 +1,4 @@
-// Conditions on sizes, counts and factors that a fault could need: each is met by some line.
+// Conditions on sizes, counts and factors under which a fault may appear: each holds in some line.
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST(Remaining, ProductsMeetEveryResidue) {
   EXPECT_EQ(K.size(), 128u);
 }
 
-// The products of an element: every eighth of a tile behind a whole one, and more than 4096.
+// The number of products of an element: a whole tile and each eighth of another, and more than 4096.
 TEST(Remaining, ProductsMeetEveryDepth) {
   std::map<std::string, std::set<std::int64_t>> eighths;
   std::set<std::string> deep;
@@ -150,7 +150,7 @@ TEST(Remaining, LayersMeetEachLargeLengthWithEachRecipe) {
   }
 }
 
-// Tensors beyond 2^20 and 2^22 elements and beyond 8 MiB take a while: in full.
+// Tensors beyond 2^20 and 2^22 elements and beyond 8 MiB take long, and are in full.
 TEST(Remaining, FullMeetsLargeTensors) {
   const auto elements = [](const CaseLine& line) { return rows_of(line) * line.integer("K"); };
   EXPECT_TRUE(any_line(full(), "quantize", [&](const CaseLine& line) { return elements(line) > 1 << 22; }));
@@ -213,7 +213,7 @@ TEST(Remaining, FactorsAreSubnormalAndDifferFromGroupToGroup) {
   }
 }
 
-// A skip flag of 1 beside every option, and so beside every optional input and output that options make.
+// A skip flag of 1 with every option, and so with every optional input and output.
 TEST(Remaining, TheSkipFlagMeetsEveryOptionOfQuantize) {
   for (const char* key : {"recipe", "x_type", "otype", "pow2", "direction", "outputs", "scale_layout", "two_dimensional",
                           "hadamard", "stochastic", "four_over_six", "e4m3_max", "amax", "scales", "dbias"}) {
@@ -225,7 +225,7 @@ TEST(Remaining, TheSkipFlagMeetsEveryOptionOfQuantize) {
           << key << "=" << value;
     }
   }
-  // Random bytes of either direction, which are inputs of their own.
+  // Random bytes of each direction, which are separate inputs.
   for (const char* other : {"rowwise", "columnwise"}) {
     EXPECT_TRUE(any_line(standard(), "quantize", [&](const CaseLine& line) {
       return line.has("noop") && line.real("noop") == 1 && line.integer("stochastic") == 1 && line.text("direction") != other;

@@ -1,4 +1,4 @@
-// One long length beside short ones, in every op, kind and layout of standard; and scales of both signs.
+// One large dimension with small ones, in every op, kind and layout of standard; scales of both signs.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace assay::conformance {
 namespace {
 
-// The lengths that stand alone beyond 2048, all others being at most 8, or 16 where the kind takes no fewer.
+// The dimensions that are above 2048 while all others are at most 8, or 16 where the kind allows no fewer.
 void look(const CaseLine& line, std::set<std::string>& met) {
   std::vector<std::pair<std::string, std::int64_t>> lengths;
   for (const char* name : {"R", "N", "K", "tensors", "length"}) {
@@ -66,7 +66,7 @@ TEST(Standard, MeetsEveryLengthLongAlone) {
   for (const std::string& each : expected) EXPECT_TRUE(met.count(each)) << each << " beyond 2048, the other lengths at most 8";
 }
 
-// Scales that are inputs have both signs in some case of each op and kind whose scales have a sign, in every operand.
+// Scales that are inputs have both signs, in every operand, in some case of each op and kind whose scales have a sign.
 TEST(Standard, GivesScalesOfBothSigns) {
   std::set<std::string> met;
   for (const CaseLine& line : catalogue(Profile::standard)) {
@@ -80,7 +80,7 @@ TEST(Standard, GivesScalesOfBothSigns) {
       for (std::int64_t i = 0; i < tensor.elements(); ++i) {
         const std::uint32_t code =
             tensor.type == Format::f32 ? tensor.as<std::uint32_t>()[i] : std::uint32_t{tensor.as<std::uint8_t>()[i]} << 24;
-        if ((code & 0x7fff'ffff) == 0 || (code & 0x7f00'0000) == 0x7f00'0000) continue;  // zeros and NaN of padding
+        if ((code & 0x7fff'ffff) == 0 || (code & 0x7f00'0000) == 0x7f00'0000) continue;  // zeros and NaN in padding
         (code >> 31 != 0 ? minus : plus) = true;
       }
       const std::string of = line.op == "grouped_gemm" ? line.text("kind") : line.text("recipe");

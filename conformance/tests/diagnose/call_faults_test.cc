@@ -1,4 +1,4 @@
-// Options and inputs that a backend takes for others are named by the hint; each fault is planted through the scalar layer.
+// The hint names an option or input that a backend confuses with another. Each fault is planted through the scalar layer.
 
 #include <algorithm>
 #include <bit>
@@ -19,9 +19,9 @@ struct OptionFault {
   const char* line;
   const char* output;
   const char* option;
-  Attribute value;  // that the backend takes
+  Attribute value;  // that the backend uses
   const char* hint;
-  const char* without = nullptr;  // an input that goes with the option
+  const char* without = nullptr;  // an input that belongs to the option
 };
 void PrintTo(const OptionFault& fault, std::ostream* out) { *out << fault.name; }
 
@@ -106,7 +106,7 @@ TEST_P(InputsTakenForOthers, AreNamed) {
   EXPECT_TRUE(contains(hints_of(text), fault.hint)) << text;
 }
 
-// Group t has what belongs to group from(t, groups).
+// Group t has the contents of group from(t, groups).
 template <std::int64_t (*from)(std::int64_t, std::int64_t)>
 void groups_of(Tensor& tensor, std::int64_t groups) {
   const std::vector<std::byte> before = tensor.bytes;
@@ -190,7 +190,7 @@ const InputFault kInputFaults[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Diagnosis, InputsTakenForOthers, testing::ValuesIn(kInputFaults), [](const auto& info) { return std::string(info.param.name); });
 
-// What the plainest explanation is must not be named as an option: all of these come to the same words.
+// An option must not be named where a simpler explanation gives the same elements, as in all of these.
 TEST(InputsTakenForOthers, SubnormalsFlushedAreNoFactorOfZero) {
   const std::string text = planted::failure("grouped_gemm kind=f16 d_type=f32 beta=1 data=subnormals splits=17,9 N=24 K=40 seed=50", [&](const assay_call& call) {
     Tensor changed;
@@ -205,7 +205,7 @@ TEST(InputsTakenForOthers, SubnormalsFlushedAreNoFactorOfZero) {
   EXPECT_FALSE(contains(hints_of(text), "alpha")) << text;
 }
 
-// One tensor, [row][block of 32] with blocks padded to 4: what a scale of code 0 belongs to is a zero of the code's sign.
+// One tensor, [row][block of 32] with blocks padded to 4: an element whose scale has code 0 is a zero with the sign of its code.
 TEST(InputsTakenForOthers, ScalesOfCodeZeroTakenForZeroAreNamed) {
   const std::string text = planted::failure("dequantize recipe=mxfp8 d_type=f32 R=96 K=96 scales=specials seed=51", [&](const assay_call& call) {
     const assay_tensor& x = tensor(call, "x");

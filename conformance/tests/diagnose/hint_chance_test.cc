@@ -1,4 +1,4 @@
-// No hint where chance would look the same: words that are wrong at random, in every type and shape, and values that coincide.
+// No hint where chance explains the difference: random wrong elements in every type and shape, and values that coincide.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-// An output, as a case has it.
+// An output of a case.
 struct Shape {
   const char* name;
   const char* line;
@@ -24,7 +24,7 @@ struct Shape {
 };
 void PrintTo(const Shape& s, std::ostream* out) { *out << s.name; }
 
-// What is expected: any bits; numbers from a short list, as scales and codes are; rows or columns that repeat.
+// Expected contents: any bits; numbers from a short list, like scales and codes; repeated rows or columns.
 Tensor expected(const Shape& s, int kind, Random& random) {
   Tensor t{s.type, s.shape, {}};
   t.bytes.resize(static_cast<std::size_t>(t.elements() * std::max(bits_of(s.type) / 8, 1)));
@@ -38,7 +38,7 @@ Tensor expected(const Shape& s, int kind, Random& random) {
   return t;
 }
 
-// Words of `got` become wrong: any bits, or what is expected somewhere. All, one in ten, or a few.
+// Elements of `got` become wrong: any bits, or values that are expected elsewhere. All elements, one in ten, or a few.
 void spoil(const Tensor& want, Tensor& got, bool drawn, int rate, Random& random) {
   const std::int64_t count = count_of(want);
   const auto spoil_one = [&](std::int64_t at) {
@@ -61,7 +61,7 @@ TEST_P(RandomWords, GetNoHint) {
   for (int round = 0; round < 24; ++round) {
     const int kind = round % 4, rate = round / 4 % 3;
     const bool drawn = round / 12 == 1;
-    // One value a group: what is expected elsewhere is the value of another group, and said to be.
+    // One value per group: a value expected elsewhere is that of another group, and the hint rightly says so.
     if (drawn && s.output == std::string("rowwise_scale_inv") && s.shape == std::vector<std::int64_t>{9}) continue;
     const Tensor want = expected(s, kind, random);
     Tensor got = want, again = want, first = want, second = want;
@@ -77,7 +77,7 @@ TEST_P(RandomWords, GetNoHint) {
     }
     std::string hints;
     for (const std::string& each : compare(problem, s.output, want, got, options).hints) {
-      // Said of what is counted, not guessed.
+      // This hint states a count and is no guess.
       if (!each.starts_with("written where nothing may be") && !each.starts_with("padding must be 0")) hints += each + "; ";
     }
     EXPECT_EQ(hints, "") << "kind " << kind << ", rate " << rate << (drawn ? ", drawn" : ", any bits") << ", round " << round;
@@ -137,7 +137,8 @@ TEST_F(Coincidence, EqualScalesHaveNoPlace) {
 }
 
 TEST_F(Coincidence, DoubledScalesAreNotThoseOfTheNextBlock) {
-  expect([](std::int64_t i) { return static_cast<int>((i < 384 ? i / 96 : i / 64) % 8); });  // each k-block twice the one before
+  // Each k-block is twice the one before it.
+  expect([](std::int64_t i) { return static_cast<int>((i < 384 ? i / 96 : i / 64) % 8); });
   for (std::int64_t i = 0; i < 640; ++i) add(i, 1);
   EXPECT_EQ(hints(), std::vector<std::string>{"scales off by a factor of 2, always twice the expected one: all 640"});
 }
@@ -158,7 +159,7 @@ TEST_F(Coincidence, HalvedAndDoubledScalesAreNoOthers) {
   EXPECT_EQ(hints(), std::vector<std::string>{"scales off by a factor of 2, twice or half the expected one: all 640"});
 }
 
-// The row before holds what the row after holds.
+// The row before it holds the contents of the row after it.
 TEST_F(Coincidence, TwoDisplacementsAlikeAreNone) {
   Random random(5);
   std::vector<int> exponents(96);
@@ -168,7 +169,7 @@ TEST_F(Coincidence, TwoDisplacementsAlikeAreNone) {
   for (const std::string& each : hints()) EXPECT_EQ(each.find("scales of"), std::string::npos) << each;
 }
 
-// One scale that some other block has too.
+// One scale that another block also has.
 TEST_F(Coincidence, OneValueThatOccursElsewhereIsNoDisplacement) {
   Random random(6);
   want = {Format::f32, {640}, std::vector<std::byte>(2560)};
@@ -180,7 +181,8 @@ TEST_F(Coincidence, OneValueThatOccursElsewhereIsNoDisplacement) {
 
 // ---- the work
 
-// However many words are wrong, as many are tried, as many places are looked at, and all are counted in one pass.
+// The work does not depend on how many elements are wrong: the same number is sampled, the same number of places is read, and one
+// pass counts all.
 TEST(HintEffort, DoesNotGrowWithTheOutput) {
   for (const std::int64_t rows : {64, 1024, 8192}) {
     Case problem;
@@ -219,7 +221,7 @@ TEST(HintEffort, CountsAllWordsOnce) {
   EXPECT_EQ(compare(problem, "d", want, got).hints, std::vector<std::string>{"0 where another value is expected: all 2097152"});
 }
 
-// The sample is spread over all wrong words, each at most once.
+// The sample is spread over all wrong elements, each at most once.
 TEST(WrongWords, AreSampledEvenly) {
   Case problem;
   const Tensor t{Format::e4m3, {1000, 100}, std::vector<std::byte>(100'000)};

@@ -1,4 +1,4 @@
-// The page that lists the hints says what the tables say: every row, and none that is not there.
+// The page that lists the hints has exactly the rows of the tables.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Hints: a planted fault of each class gives its text.
+// Hints: a planted fault of each class gives the text of that class.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace assay::conformance {
 namespace {
 
-// A planted fault: what was written, from what is right. `map` is the output's. "$" in a hint: the number of wrong words.
+// A planted fault: the written output, made from the right one. `map` is the output's. "$" in a hint: the number of wrong words.
 struct Plant {
   const char* name;
   const char* line;

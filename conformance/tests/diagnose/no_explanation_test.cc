@@ -1,4 +1,4 @@
-// What no hypothesis explains gets none: flipped bits, random words, words that were lost.
+// No hint where no hypothesis holds: flipped bits, random elements, lost elements.
 
 #include <random>
 

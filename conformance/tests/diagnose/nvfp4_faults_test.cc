@@ -1,5 +1,5 @@
-// Rules of NVFP4 that a backend has otherwise are named by the hint. Each fault is planted by loops of the test: codes and scales
-// are looked up among the values of all codes.
+// The hint names a rule of NVFP4 that a backend replaces with another. Each fault is planted by loops of the test: codes and
+// scales are looked up among the values of all codes.
 
 #include <algorithm>
 #include <bit>
@@ -43,8 +43,8 @@ int ties_up(Format type, double x) {
   return low < 7 && x - value(type, low) >= value(type, low + 1) - x ? low + 1 : low;
 }
 
-// The scale of a block from its amax and the scale of the tensor; the value that is coded, from x, the block's scale and the
-// tensor's.
+// The scale of a block from its amax and the scale of the tensor; the value to be encoded, from x and the scales of block and
+// tensor.
 double right_ratio(float amax, float tensor) {
   return f32(double{amax} * f32(double{tensor} * std::bit_cast<float>(0x3e2aaaabu)));
 }
@@ -107,7 +107,7 @@ TEST_P(Nvfp4MadeWrongly, AreNamed) {
     }
   });
   if (rule.hint == nullptr) {
-    EXPECT_EQ(text, "");  // the loops make right words right
+    EXPECT_EQ(text, "");  // without a fault, the loops give the right output
   } else {
     EXPECT_TRUE(contains(hints_of(text), rule.hint)) << text;
   }
@@ -282,7 +282,7 @@ TEST(Nvfp4Columns, WithRandomBytesInTheOrderOfXAreNamed) {
   EXPECT_TRUE(contains(hints_of(text), "with random bytes in the order of x, not of the codes")) << text;
 }
 
-// With no rule changed the loops of the diagnosis give what the reference gives, whatever the options.
+// With no rule changed, the loops of the diagnosis give the reference's output under all options.
 TEST(Nvfp4Rules, ThatAreRightChangeNothing) {
   for (const char* words :
        {"", "x_type=f32 stochastic=1", "two_dimensional=1 four_over_six=mse",
@@ -298,7 +298,7 @@ TEST(Nvfp4Rules, ThatAreRightChangeNothing) {
     answer(request, Layer::scalar);
     const auto written = written_bytes(request);
     for (const char* output : {"rowwise_data", "rowwise_scale_inv", "columnwise_data", "columnwise_scale_inv"}) {
-      Tensor other = right.at(output);  // of which every word in use must be made anew
+      Tensor other = right.at(output);  // every element in use must be computed again
       std::fill(other.bytes.begin(), other.bytes.end(), std::byte{0x5a});
       const auto made = diagnosis::quantized_nvfp4_by({}, {request, output, other, other});
       ASSERT_TRUE(made.has_value());

@@ -1,6 +1,6 @@
 #pragma once
-// Faults that are planted into a call, by another route than the diagnosis takes: the reference's scalar layer on a changed
-// call, or loops of the test's own over the right words.
+// Faults planted into a call, by code that the diagnosis does not use: the reference's scalar layer on a changed call, or loops
+// of the test over the right output.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 namespace assay::conformance::planted {
 
-// What the scalar layer gives for a call whose parameters or inputs `change` has changed. Views of the call's own memory.
+// The scalar layer's outputs for a call after `change` has changed its parameters or inputs. Views of the call's own memory.
 inline Tensor scalar_words(const assay_call& call, const std::string& output, const std::function<void(Request&)>& change) {
   Request request = Request::of(call);
   const OutputView like = request.out.at(output);
@@ -32,7 +32,7 @@ inline void spoil(const assay_call& call, const std::string& output, const std::
   std::memcpy(bytes(call, output), made.bytes.data(), made.bytes.size());
 }
 
-// The text of the failure when a backend answers rightly and `fault` then changes the outputs. `states`: its plan and unit.
+// The text of the failure where `fault` changes the right outputs of a backend. `states`: the plan and unit that it states.
 inline std::string failure(const std::string& line, const std::function<void(const assay_call&)>& fault, bool states = true) {
   Rogue rogue;
   if (!states) rogue.state = [](assay_numerics& numerics) { numerics.unit[0] = numerics.plan[0] = '\0'; };
@@ -44,7 +44,7 @@ inline std::string failure(const std::string& line, const std::function<void(con
   return judge_text(rogue, line).text;
 }
 
-// The hints of a failure's text, each on one line.
+// The hints in a failure's text, each on one line.
 inline std::string hints_of(const std::string& text) {
   std::istringstream lines(text);
   std::string hints;

@@ -1,5 +1,5 @@
-// Products that are computed wrongly are named by the hint. Each fault is planted by loops over the operands' codes, with the
-// second route to a step of a matrix instruction.
+// The hint names how a wrong product was computed. Each fault is planted by loops over the operands' codes, with a second
+// implementation of a matrix instruction's step.
 
 #include <algorithm>
 #include <bit>
@@ -20,7 +20,7 @@ namespace {
 
 using planted::hints_of;
 
-// How a product is made: right, unless a fault changes something.
+// How a product is computed; a fault changes one of these.
 struct Making {
   TensorCoreUnit unit;
   std::int64_t interval = 0;
@@ -116,7 +116,7 @@ struct ProductFault {
 };
 void PrintTo(const ProductFault& fault, std::ostream* out) { *out << fault.name; }
 
-// Which elements the fault concerns.
+// Which elements have the fault.
 using Where = bool (*)(std::size_t group, std::int64_t i, std::int64_t j);
 bool everywhere(std::size_t, std::int64_t, std::int64_t) { return true; }
 
@@ -154,7 +154,7 @@ TEST_P(ProductsMadeWrongly, AreNamed) {
   EXPECT_TRUE(contains(hints_of(text), GetParam().hint)) << text;
 }
 
-// The loops above make every right product right: what a fault shows is the fault.
+// Without a fault the loops above give the right product in every case, so that each difference comes from the fault.
 TEST(ProductsMadeRightly, Pass) {
   for (const char* line : {"grouped_gemm kind=bf16 alpha=0.3 beta=0.5 bias=1 splits=9,0,12 N=16 K=72 seed=1", "grouped_gemm kind=fp8_per_tensor split_accumulator=1 d_type=f32 splits=9,12 N=16 K=300 seed=2",
                            "grouped_gemm kind=fp8_block splits=9,12 N=16 K=300 seed=3", "grouped_gemm kind=mxfp8 d_type=f32 splits=32,64 N=16 K=96 seed=4"}) {
@@ -295,8 +295,8 @@ const ProductFault kFaults[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Diagnosis, ProductsMadeWrongly, testing::ValuesIn(kFaults), [](const auto& info) { return std::string(info.param.name); });
 
-// The same faults in some elements alone: one group, or every fourth column. Where that leaves a handful of words that are off
-// by one in the last place, chance cannot be excluded.
+// The same faults in some elements only: one group, or every fourth column. Where only a few elements differ, by one unit in the
+// last place, chance cannot be excluded.
 TEST(ProductsMadeWronglyInPart, AreNamedToo) {
   constexpr Where kParts[] = {[](std::size_t group, std::int64_t, std::int64_t) { return group == 1; },
                               [](std::size_t, std::int64_t, std::int64_t j) { return j % 4 == 3; }};
@@ -305,7 +305,7 @@ TEST(ProductsMadeWronglyInPart, AreNamedToo) {
   for (const ProductFault& fault : kFaults) {
     for (const Where where : kParts) {
       const std::string text = failure_of(fault.line, fault.plant, where);
-      if (text.empty()) continue;  // it changes nothing there
+      if (text.empty()) continue;  // it has no effect there
       ++faults;
       if (contains(hints_of(text), fault.hint)) {
         ++named;

@@ -1,6 +1,6 @@
 #pragma once
-// Grouped GEMM in other orders and widths than any plan: right ones and wrong ones. Shares no arithmetic with the reference:
-// products are doubles, elements and scales are looked up in the reference's view of the problem.
+// Models of grouped GEMM with orders and widths that no plan has, right and wrong ones. They share no arithmetic with the
+// reference: products are doubles; elements and scales are read through the reference's view of the problem.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ struct Products {
   std::vector<double> value, scale;
 };
 
-// `fraction` bits below the leading one, to nearest even or toward zero; nothing about subnormals and overflow.
+// Rounds to `fraction` bits below the leading one, to nearest even or toward zero, without subnormals and overflow.
 inline double rounded(double x, int fraction, bool nearest) {
   if (x == 0 || !std::isfinite(x)) return x;
   const double quantum = std::ldexp(1.0, std::ilogb(x) - fraction);
@@ -55,7 +55,7 @@ inline double fused(const double* p, std::size_t count, std::size_t length, int 
   return acc;
 }
 
-// An f32 sum of what each stretch gives.
+// The f32 sum of the sums of all stretches.
 template <class Stretch>
 double by_stretches(const double* p, std::size_t count, std::size_t length, Stretch stretch) {
   float acc = 0;
@@ -94,8 +94,8 @@ struct Model {
   std::function<double(const double*, std::size_t)> sum = exact;
   std::function<void(Products&)> spoil = {};  // before summing: products dropped, repeated
   double times = 1;                           // of the whole sum
-  int neighbour = 0;                          // the rows operand's scale is that of so many blocks further on
-  bool only_fp22 = false;                     // legal where the hardware has FP22 sums
+  int neighbour = 0;                          // the rows operand uses the scale of a block so much further on
+  bool only_fp22 = false;                     // allowed where the hardware has FP22 sums
 };
 
 inline std::vector<Model> right_models() {
@@ -256,7 +256,7 @@ inline void multiply(const Model& model, const GroupedGemmProblem& problem, void
   multiply(model, view, products_of(view, model.neighbour), d);
 }
 
-// Makes the backend compute grouped_gemm so, and state nothing of its numbers.
+// Makes the backend compute grouped_gemm with this model, and state nothing about its numerics.
 inline void plant(Rogue& rogue, const Model& model) {
   rogue.state = [](assay_numerics& numerics) { numerics.unit[0] = numerics.plan[0] = '\0'; };
   rogue.execute = [&rogue, model](const assay_call& call) {

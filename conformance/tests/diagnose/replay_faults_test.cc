@@ -1,4 +1,4 @@
-// What a backend keeps from an earlier replay is named: which input, and how long ago.
+// The hint names the input that a backend keeps from an earlier replay, and which replay.
 
 #include <map>
 

@@ -1,5 +1,5 @@
-// Rules of quantization and of delayed scaling that a backend has otherwise are named by the hint. Each fault is planted by
-// loops of the test: codes are looked up among the values of all 256, scales are computed anew.
+// The hint names a rule of quantization or of delayed scaling that a backend replaces with another. Each fault is planted by
+// loops of the test: codes are looked up among the values of all 256, and scales are computed again.
 
 #include <algorithm>
 #include <bit>
@@ -16,7 +16,7 @@ using planted::hints_of;
 // The magnitudes of the codes of an FP8 format, by code.
 double magnitude(Format type, int code) { return second_route::value_of(type, static_cast<std::uint32_t>(code)); }
 int largest_code(Format type) { return type == Format::e4m3 ? 0x7e : 0x7b; }
-// The code whose magnitude is the largest that is no larger than |x|.
+// The code with the largest magnitude that is not above |x|.
 int code_below(Format type, double x) {
   int code = 0;
   while (code < largest_code(type) && magnitude(type, code + 1) <= std::fabs(x)) ++code;
@@ -63,7 +63,7 @@ void PrintTo(const CodeFault& fault, std::ostream* out) { *out << fault.name; }
 
 class CodesMadeWrongly : public testing::TestWithParam<CodeFault> {};
 
-// One tensor under delayed scaling: the given scale and nothing else decides.
+// One tensor under delayed scaling: the given scale alone decides.
 TEST_P(CodesMadeWrongly, AreNamed) {
   const CodeFault& fault = GetParam();
   const std::string text = planted::failure(fault.line, [&](const assay_call& call) {
@@ -155,7 +155,7 @@ TEST_P(ScalesMadeWrongly, AreNamed) {
     }
   });
   if (fault.hint == nullptr) {
-    EXPECT_EQ(text, "");  // the loops make right scales right
+    EXPECT_EQ(text, "");  // without a fault, the loops give the right scales
   } else {
     EXPECT_TRUE(contains(hints_of(text), fault.hint)) << text;
   }
@@ -192,7 +192,7 @@ struct UpdateFault {
   const char* name;
   const char* line;
   const char* output;
-  // The new value from a tensor's history, newest first, its scale and the step of the history that is asked for.
+  // The new value from a tensor's history (newest first), its scale and the requested step of the history.
   float (*value)(const std::vector<float>& history, float scale, std::size_t step);
   const char* hint;
 };

@@ -1,4 +1,4 @@
-// A product computed with scales of other blocks is reported as such, tile by tile; other faults are not taken for it.
+// A product computed with scales of other blocks is reported as such, tile by tile; other faults are not reported so.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Tensor product_of(Case& problem) {
 struct Fault {
   const char* name;
   const char* line;
-  const char* scales;  // the tensor that is read elsewhere
+  const char* scales;  // the tensor whose scales are read from elsewhere
   std::int64_t distance;
   bool of_columns;
   std::int64_t least_explained;
@@ -78,7 +78,7 @@ constexpr Fault kFaults[] = {
 INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScales, testing::ValuesIn(kFaults),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Of many wrong tiles a part is looked at, of every column.
+// Of many wrong tiles a sample is tested, with tiles of every column.
 TEST(scale_findings, sample_many_tiles) {
   Case problem = generate(parse_case_line("grouped_gemm kind=fp8_block d_type=f32 splits=64x1 N=1280 K=400 seed=13"));
   const Tensor want = product_of(problem);
@@ -98,7 +98,7 @@ TEST(scale_findings, sample_many_tiles) {
   EXPECT_NE(findings.hints[0].find("320 wrong tiles 128x128 sampled, of 640"), std::string::npos) << findings.hints[0];
 }
 
-// A fault that is none of scales: the last bit of some elements, and a whole tile of another sign.
+// Faults that are not in the scales: the last bit of some elements, and a whole tile with the wrong sign.
 TEST(scale_findings, leave_other_faults_alone) {
   for (const char* type : {"f32", "bf16"}) {
     Case problem =

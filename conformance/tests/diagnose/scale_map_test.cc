@@ -1,5 +1,5 @@
-// The map of scales: a backend that reads other scales in some rectangle of D is mapped to exactly that; the reference has
-// every scale right. Places are written out by hand from the storage of scales (spec fp8-block-2.1).
+// The map of scales: for a backend that reads other scales in some rectangle of D it shows exactly these; for the reference every
+// scale is right. Places are written out by hand from the storage of scales (spec fp8-block-2.1).
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::string text_of(const ScalePiece& piece) {
 struct Sound {
   const char* name;
   const char* line;
-  std::int64_t tiles, pairs;  // of D 128x128, and of these with a block each
+  std::int64_t tiles, pairs;  // 128x128 tiles of D, and pairs of such a tile and a block of K
 };
 void PrintTo(const Sound& sound, std::ostream* out) { *out << sound.name; }
 
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Harness, RightScales, testing::ValuesIn(kSound), [](con
 
 // ---- scales read elsewhere -----------------------------------------------------------------------------------------
 
-// Rows and columns of D, whole.
+// Whole rows and columns of D.
 struct Rectangle {
   std::int64_t row, column, rows, columns;
 };
@@ -98,7 +98,7 @@ struct Shift {
 };
 void PrintTo(const Shift& shift, std::ostream* out) { *out << shift.name; }
 
-// The reference's D, with what other scales give in the rectangles.
+// The reference's D, with the results of other scales in the rectangles.
 void plant(Rogue& rogue, const Shift& shift) {
   rogue.execute = [&rogue, &shift](const assay_call& call) {
     const Elsewhere elsewhere(call);
@@ -154,8 +154,8 @@ TEST_P(ShiftedScale, IsMapped) {
   }
 }
 
-// Of TN with splits=130,0,260 N=300 K=300 the scales of w are 3 groups of 3 rows of 3 and one of padding; those of x 3 rows
-// of 132 with two of padding, then 3 of 260. Group 2 has rows 130 to 389 of D.
+// Of TN with splits=130,0,260 N=300 K=300 the scales of w are 3 groups of 3 rows with 3 scales and one of padding; those of x are
+// 3 rows of 132 with two of padding, then 3 rows of 260. Group 2 has rows 130 to 389 of D.
 constexpr const char* kFprop = "grouped_gemm kind=fp8_block d_type=f32 splits=130,0,260 N=300 K=300";
 constexpr const char* kFpropRows = "grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=130,0,260 N=300 K=300";
 constexpr const char* kDgrad = "grouped_gemm kind=fp8_block layout=NN d_type=f32 splits=130,0,260 N=300 K=400";
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScale, testing::ValuesIn(kShifts), [](c
 struct Fault {
   const char* name;
   const char* verdict;
-  const char* told;  // part of the trouble, or of the text of the operand of the rows
+  const char* told;  // part of the error, or of the text about the operand of the rows
   void (*plant)(Rogue&);
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
@@ -226,7 +226,7 @@ TEST_P(FaultyCall, IsTold) {
   EXPECT_EQ(name_of(map.verdict), GetParam().verdict);
   const std::string text = map.trouble + (map.sides.empty() ? "" : text_of(map.sides[0]));
   EXPECT_TRUE(contains(text, GetParam().told)) << text;
-  // What a call that never finishes may still write to is not given back, which could wait for it besides.
+  // Memory that an unfinished call may still write to is not released; releasing it could also wait for the call.
   EXPECT_EQ(rogue.buffers.empty(), !contains(map.trouble, "not finished"));
 }
 

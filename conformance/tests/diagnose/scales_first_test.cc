@@ -1,4 +1,4 @@
-// Where scales and codes are both wrong, scales come first, and codes say so.
+// Where scales and codes are both wrong, scales are reported first, and the report on codes refers to them.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class ScalesFirst : public testing::Test {
     }
     answer(request, Layer::fast);
   }
-  // Adds 1 to the first `count` bytes: a step of codes, a factor of 2 of E8M0 scales.
+  // Adds 1 to the first `count` bytes: the next code, or twice the scale in E8M0.
   void step(const std::string& name, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       std::byte& each = outputs_.at(name)[i];

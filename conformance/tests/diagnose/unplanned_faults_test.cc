@@ -1,5 +1,5 @@
-// A backend that states no plan: what is wrong beyond every order of summation is named all the same, and nothing is said of
-// sums that are merely too narrow.
+// A backend that states no plan: the hint still names a fault that no order of summation explains, and does not report sums that
+// are merely too narrow.
 
 #include "conformance/tests/diagnose/planted.h"
 #include "conformance/tests/diagnose/product_models.h"

@@ -16,7 +16,7 @@ void PrintTo(const CaseLine& line, std::ostream* out) { *out << to_text(line); }
 
 namespace {
 
-// The models below have one scale a group; a case that names its plan is judged by it.
+// The models below have one scale per group. A case that names a plan is judged by that plan.
 bool has_own_terms(const CaseLine& line) { return line.has("plan") || line.text("scaling") != "per_group"; }
 
 bool has_fp22(const CaseLine& line) {
@@ -30,7 +30,7 @@ Judgement judged(const models::Model& model, const CaseLine& line) {
   return judge_text(rogue, to_text(line));
 }
 
-// What a backend that states nothing must give for the line, and products to give it.
+// A case line, what a backend that states nothing must give for it, and the products.
 struct Unplanned {
   explicit Unplanned(const CaseLine& line) : problem(generate(line)), request(Request::of(problem)) {
     parse_grouped_gemm(request, parsed);
@@ -48,7 +48,7 @@ struct Unplanned {
     const MatrixShape shape = grouped_gemm_shape(parsed.problem);
     return shape.rows * shape.columns;
   }
-  // What is said of the model's D; empty: it passes.
+  // The failure of the model's D; empty if it passes.
   std::string differences(const models::Model& model) {
     std::fill(d.begin(), d.end(), std::byte{0xff});
     models::multiply(model, view, model.neighbour == 0 ? products : neighbours, d.data());
@@ -83,8 +83,8 @@ TEST_P(OrderFree, tells_every_wrong_model_and_passes_every_right_one) {
 std::string label(const testing::TestParamInfo<CaseLine>& info) { return "line" + std::to_string(info.index); }
 INSTANTIATE_TEST_SUITE_P(lines, OrderFree, testing::ValuesIn(order_free_lines()), label);
 
-// The claim of data=wide_sums: one value lies within the bounds, that of exact sums. Where the factor of D is no power of
-// two (nvfp4), D in f32 may be a few units off, and a D of 16 bits lie beside a tie.
+// The claim of data=wide_sums: only the value of exact sums lies within the bounds. Where the factor of D is no power of two
+// (nvfp4), an f32 D may be a few units off, and a 16-bit D may lie beside a tie.
 TEST(wide_sums, leave_one_value) {
   for (const CaseLine& line : order_free_lines()) {
     Judgement counts;
@@ -102,7 +102,7 @@ TEST(wide_sums, leave_one_value) {
   }
 }
 
-// Ordinary data: bounds, which a right order must not leave.
+// Ordinary data: a right order must stay within the bounds.
 TEST(bounded_products, hold_every_right_model) {
   for (const CaseLine& line : catalogue(Profile::smoke)) {
     if (line.op != "grouped_gemm" || line.has("replay") || has_own_terms(line)) continue;
@@ -114,7 +114,7 @@ TEST(bounded_products, hold_every_right_model) {
   }
 }
 
-// A NaN that an addend hands on may have every bit set, as the first poison has. What is not written is found all the same.
+// A NaN from an addend may have every bit set, like the first poison. An element that is not written is still found.
 TEST(bounded_products, take_a_nan_of_every_bit_and_miss_one_that_is_not_written) {
   const std::string line =
       "grouped_gemm kind=bf16 beta=1 bias=1 splits=9,0,20 N=24 K=40 data=subnormals addends=every_special seed=426";
@@ -140,7 +140,7 @@ TEST(bounded_products, take_a_nan_of_every_bit_and_miss_one_that_is_not_written)
   }
 }
 
-// Whether the line has numbers of which two orders can make NaN and infinity, or infinities of two signs.
+// Whether two orders of summation can give NaN and infinity, or infinities of both signs, for the numbers of the line.
 bool has_specials(const CaseLine& line) {
   const std::string text = to_text(line);
   for (const char* word : {"specials", "nan", "inf", "cancelling", "overflow"}) {
@@ -149,8 +149,8 @@ bool has_specials(const CaseLine& line) {
   return false;
 }
 
-// No product of the standard profile needs a stated plan to be right: what the reference computes under the table's plan, and for
-// numbers that are not finite what every right model computes, lies within the bounds.
+// No product of the standard profile needs a stated plan to be right: the reference's result under the table's plan lies within
+// the bounds, and for numbers that are not finite so does the result of every right model.
 TEST(bounded_products, of_standard_hold_what_is_right) {
   int lines = 0, special = 0;
   for (const CaseLine& line : catalogue(Profile::standard)) {

@@ -1,5 +1,5 @@
 #pragma once
-// Values of codes by the definition of a binary format: the second route of the tests of patterns.
+// Values of codes by the definition of a binary format, for the tests of patterns: independent of the reference's conversions.
 
 #include <array>
 #include <cmath>

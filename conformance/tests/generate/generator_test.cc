@@ -1,4 +1,4 @@
-// Generated inputs: shapes, poison, what a line's words do to them, and digests that no machine may change.
+// Generated inputs: shapes, poison, the effect of each word of a line, and digests that are the same on every machine.
 
 #include "conformance/generate/generator.h"
 
@@ -152,7 +152,8 @@ TEST(Generate, PoisonsThePaddingOfCompactScales) {
   }
 }
 
-// A scale read for another block must show: neighbours along every axis, and in the next group, have other exponents.
+// Reading the scale of another block must change the result: neighbours along every axis, and in the next group, have other
+// exponents.
 TEST(Generate, GivesNeighbouringBlocksDifferentScales) {
   for (const char* scales : {"plain", "pow2"}) {
     const Case c = case_of(std::string("grouped_gemm kind=fp8_block splits=2x8 N=256 K=640 scales=") + scales);
@@ -181,7 +182,7 @@ TEST(Generate, GivesBothStoragesTheSameElements) {
   }
 }
 
-// k counts from a group's own first row where rows are summed over, so each group has the large term of its sum.
+// Where rows are summed over, k counts from the first row of the group, so that each group has the large term of its sum.
 TEST(Generate, StartsTheContractionOfEachGroupAtItsFirstRow) {
   const Case c = case_of("grouped_gemm kind=bf16 layout=NT splits=40,0,24 N=8 K=8 data=adversarial_output_ties");
   const auto* dy = c.in.at("dy").as<std::uint16_t>();
@@ -210,7 +211,8 @@ TEST(Generate, GivesTwiceTheLargestValueAsAmax) {
   EXPECT_EQ(c.in.at("amax").as<float>()[1], 0);
 }
 
-// The promise of integers: with its scale every product is a multiple of one unit, and magnitudes sum to 2^13 units at most.
+// The property of data=integers: with its scale every product is a multiple of one unit, and magnitudes sum to 2^13 units at
+// most.
 TEST(Generate, IntegersLeaveNoRoomForOrder) {
   for (const char* words : {"kind=fp8_per_tensor splits=5,0,9 N=6 K=2000", "kind=fp8_block splits=5,0,9 N=136 K=400",
                             "kind=fp8_block splits=5,0,9 N=6 K=5000", "kind=fp8_block splits=5,9 N=6 K=400 weight_block=1x128"}) {

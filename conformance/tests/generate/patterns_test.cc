@@ -1,4 +1,4 @@
-// Data patterns: what each promises, checked in double arithmetic on the values that its bits stand for.
+// Data patterns: the property of each, checked in double arithmetic on the values of its bits.
 
 #include "conformance/generate/patterns.h"
 
@@ -78,7 +78,7 @@ TEST(Patterns, AreFunctionsOfTheElementAlone) {
   }
 }
 
-// Bits of each pattern in every type and role, so that no compiler, machine or edit changes inputs unseen.
+// Bits of each pattern in every type and role, so that no compiler, machine or edit changes inputs unnoticed.
 struct PinnedPattern {
   std::string_view pattern;
   std::uint64_t digest;
@@ -147,7 +147,7 @@ TEST(Patterns, DependOnSeedAndTensor) {
   }
 }
 
-// Only what says so has NaN or infinity in it.
+// Only patterns that say so contain NaN or infinity.
 TEST(Patterns, AreFiniteUnlessTheySayOtherwise) {
   for (const PatternInfo& info : patterns()) {
     for (const Format type : kTypes) {
@@ -158,7 +158,7 @@ TEST(Patterns, AreFiniteUnlessTheySayOtherwise) {
       }
       const bool has_infinity = kLayouts.at(type).ieee, has_nan = type != Format::e2m1;
       const bool codes = info.name == "every_code";
-      // In turn, f32 has its infinities only if the random half of the word is 0.
+      // f32 has its infinities only where the random half of the word is 0.
       if (!codes || type != Format::f32) {
         EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || info.name == "every_special" ||
                                                  info.name == "adversarial_infinities" || codes))
@@ -224,7 +224,7 @@ TEST(Patterns, NearUnderflowHasSubnormalBlocksAndBlocksThatStraddle) {
   EXPECT_GT(small_scale, 100);
 }
 
-// Nearest codes of the target either side of |v|, from the list of all its values.
+// The nearest codes of the target below and above |v|, from the list of all its values.
 bool is_midpoint(Format target, double v) {
   static std::map<Format, std::vector<double>> values;
   std::vector<double>& list = values[target];
@@ -301,7 +301,8 @@ TEST(Patterns, AmaxStandsAtTheThresholdAndBesideIt) {
       request.block = block;
       const auto bits = fill(request);
       std::map<int, int> steps;
-      // Any run of `block` rows of a column, wherever it starts, has a largest value at a threshold; so has a row's block.
+      // Any run of `block` rows of a column, wherever it starts, has its largest value at a threshold, and so has a block of a
+      // row.
       const auto check = [&](std::int64_t row, std::int64_t column, std::int64_t down, std::int64_t across) {
         std::uint32_t amax = 0;
         for (std::int64_t i = 0; i < block; ++i) {
@@ -382,7 +383,7 @@ TEST(Patterns, FourOverSixErrorsOfEveryBlockAreEqual) {
     std::set<double> largest;
     for (std::int64_t row = 0; row < request.rows; ++row) {
       for (std::int64_t column = 0; column < request.columns; column += 16) {
-        std::vector<double> across, down;  // the blocks that start at (row, column) and, turned, in its tile
+        std::vector<double> across, down;  // the block that starts at (row, column), and the column block of its tile
         for (std::int64_t i = 0; i < 16; ++i) {
           across.push_back(at(row, column + i));
           down.push_back(at(row / 16 * 16 + i, column + row % 16));
@@ -490,7 +491,7 @@ TEST(Patterns, BlockScalesDifferBetweenNeighbours) {
   }
 }
 
-// Sums that are exact ties of the rounding to bf16 or f16, and some beside.
+// Sums that are exact ties of the rounding to bf16 or f16, and some next to a tie.
 TEST(Patterns, OutputTiesAreTies) {
   for (const Format output : {Format::bf16, Format::f16}) {
     for (const Format type : {Format::bf16, Format::f16, Format::e4m3, Format::e5m2}) {
@@ -513,7 +514,7 @@ TEST(Patterns, OutputTiesAreTies) {
   }
 }
 
-// Additions between stretches of 128 are f32 ties: the sum of both lies half way between two f32.
+// Additions of the sums of 128 products are f32 ties: each result lies half way between two f32.
 TEST(Patterns, PromotionTiesAreTies) {
   for (const Format type : {Format::e4m3, Format::e5m2, Format::bf16}) {
     PatternRequest x = request_of("adversarial_promotion", type, 16, 512), w = x;
@@ -538,7 +539,7 @@ TEST(Patterns, PromotionTiesAreTies) {
   }
 }
 
-// What alignment to the largest product leaves of the others depends on where the cut lies.
+// How much of the other products remains after alignment to the largest one depends on the position of the cut.
 TEST(Patterns, AlignmentCutsProductsInPart) {
   for (const int fraction_bits : {13, 25}) {
     const Format type = fraction_bits == 13 ? Format::e4m3 : Format::bf16;

@@ -1,4 +1,5 @@
-// What the name of a pattern promises is in the generated case: every line of every profile is made and looked into.
+// Generated cases have the properties that the name of their pattern states: every line of every profile is generated and
+// checked.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ namespace {
 // What a tensor holds, counted over its first `elements`.
 struct Content {
   std::int64_t elements = 0, nan = 0, infinite = 0, plus_infinity = 0, minus_infinity = 0, negative_zero = 0, zero = 0, subnormal = 0, largest = 0;
-  std::int64_t codes = 0, exponents = 0, highest_exponent = 0;  // different ones; of f32 the upper halves of codes
+  std::int64_t codes = 0, exponents = 0, highest_exponent = 0;  // different values; of f32 the upper halves of codes
   std::vector<double> values;
 };
 
@@ -70,7 +71,7 @@ Content content_of(const Tensor& tensor, std::int64_t elements) {
   return content;
 }
 
-// Empty where the tensor holds what its pattern promises.
+// Empty if the tensor has the property of its pattern.
 std::string broken(std::string_view pattern, const Content& c, Format type, bool operand, std::int64_t lines) {
   const bool has_nan = type != Format::e2m1, has_infinity = layout_of(type).ieee;
   const auto power_of_two = [](double value) { int exponent; return value == 0 || std::fabs(std::frexp(value, &exponent)) == 0.5; };
@@ -93,7 +94,7 @@ std::string broken(std::string_view pattern, const Content& c, Format type, bool
   }
   if (pattern == "every_code") {
     const auto finite = static_cast<std::int64_t>(std::int64_t{1} << std::min(width(type), 16));
-    const std::int64_t codes = operand ? finite * 7 / 8 : finite;  // operands leave out what is not finite
+    const std::int64_t codes = operand ? finite * 7 / 8 : finite;  // operands are finite
     return c.codes < std::min(codes, c.elements / 16) ? show(c.codes) + " codes" : "";
   }
   if (pattern == "full_exponent") {
@@ -103,7 +104,7 @@ std::string broken(std::string_view pattern, const Content& c, Format type, bool
   return "";
 }
 
-// Patterns that are promises about scales, sums or orders: tests of their own look into them (patterns_test.cc, and below).
+// Patterns whose property is about scales, sums or orders: other tests check them (patterns_test.cc, and below).
 const std::set<std::string_view> kElsewhere{"uniform", "normal", "clustered", "block_scales", "ties", "adversarial_midpoints", "adversarial_amax",
                                             "adversarial_eps",
                                             "adversarial_dbias", "adversarial_infinities", "adversarial_four_over_six", "wide_sums", "adversarial_output_ties",
@@ -208,7 +209,7 @@ TEST(Promise, OfEveryPatternIsKeptInEveryCase) {
   std::int64_t larger = 0;
   for (const CaseLine& line : catalogue(Profile::full)) {
     if (line.op == "scenario" || find_key(*find_op(line.op), "data") == nullptr || line.op == "delayed_update") continue;
-    // What a pattern promises does not depend on more elements than this.
+    // No property of a pattern needs more elements than this.
     cost_of(line).elements <= (std::int64_t{1} << 18) ? lines.push_back(line) : static_cast<void>(++larger);
   }
   EXPECT_LE(larger, 140);
@@ -299,7 +300,7 @@ TEST(Promise, OfScalesAndAddendsIsKept) {
                                         "two_roundings"}));
 }
 
-// Amaxes that no tensor of such values has.
+// Amaxes that differ from the amax of the tensor.
 TEST(Promise, OfAnAmaxThatDoesNotFitIsKept) {
   const Case made = generate(parse_case_line("quantize recipe=nvfp4 amax=misfit splits=16,32,16,16,32,16 K=64 seed=6"));
   const auto* amax = made.in.at("amax").as<float>();
@@ -314,7 +315,7 @@ TEST(Promise, OfAnAmaxThatDoesNotFitIsKept) {
   EXPECT_TRUE(std::isnan(amax[5]));
 }
 
-// An amax of the columns that is another than that of the rows, in every group; and one of each for all groups.
+// The amax for the columns differs from that for the rows, in every group; and one of each for all groups.
 TEST(Promise, OfAnAmaxForTheColumnsIsKept) {
   const Case apart = generate(parse_case_line("quantize recipe=nvfp4 amax=apart splits=16,32,16 K=64 seed=6"));
   const Case one = generate(parse_case_line("quantize recipe=nvfp4 amax=single splits=16,32,16 K=64 seed=6"));

@@ -11,7 +11,7 @@
 namespace assay::conformance {
 namespace {
 
-// The words of 16 bits in which two tensors differ, first and last.
+// The first and the last 16-bit word in which two tensors differ.
 std::pair<std::int64_t, std::int64_t> differing(const Tensor& before, const Tensor& after) {
   std::pair<std::int64_t, std::int64_t> ends{-1, -1};
   for (std::int64_t at = 0; at < before.elements(); ++at) {
@@ -22,8 +22,8 @@ std::pair<std::int64_t, std::int64_t> differing(const Tensor& before, const Tens
   return ends;
 }
 
-// 8 words of bf16 in each round, of those of the round before: at the end, at the start, in the middle. So all the rest is what a
-// backend has just had, whichever part it looks at. Every word of this pattern differs from seed to seed.
+// 8 words of bf16 change in each round: at the end, at the start, in the middle. All the rest is what the backend had in the
+// round before, whichever part it compares. Every word of this pattern differs from seed to seed.
 TEST(ReplaySteps, KeepAPieceOfEachInput) {
   const CaseLine line = parse_case_line("grouped_gemm kind=bf16 splits=5,9 N=24 K=40 seed=3 replay=4:data,pieces");
   const std::vector<Case> steps = replay_steps(line);

@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(All, ScenarioGraphs, testing::ValuesIn(kLaunches));
 struct StepLine {
   const char* keys;
   const char* step;
-  const char* line;  // of that step, by itself
+  const char* line;  // of that step alone
 };
 void PrintTo(const StepLine& each, std::ostream* out) { *out << each.keys; }
 class ScenarioSteps : public testing::TestWithParam<StepLine> {};
@@ -208,7 +208,7 @@ TEST(ScenarioSplits, AreWhatReplaysGoThrough) {
   }
 }
 
-// Compact scales take room by rows: splits whose scales would not fit the captured tensors are passed over.
+// The size of compact scales depends on the rows: splits whose scales would not fit the captured tensors are skipped.
 TEST(ScenarioSplits, KeepTheSizeOfEveryTensor) {
   const CaseLine line = parse_case_line(
       "scenario recipe=fp8_block steps=TN,NN,NT splits=128,0,256,128 change=edges N=8 K=16 replay=16:data,splits,scales");

@@ -108,7 +108,7 @@ TEST_F(Memory, EveryByteIsWatched) {
   memory.write_placed(stream_, 0xff);
   ASSERT_EQ(allocations.size(), 1u);
   std::uint8_t* const base = allocations.begin()->first;
-  // From the start of the arena to its margin behind the workspace; a prime step meets every place in the end.
+  // From the start of the arena to its margin after the workspace; a prime step reaches every place.
   const std::int64_t end = static_cast<std::uint8_t*>(memory.data(3)) + 4000 + CaseMemory::kMargin - base;
   ASSERT_LE(end, allocations.begin()->second);
   for (std::int64_t at = 0; at < end; at = at + 1 == end ? end : std::min(at + 1009, end - 1)) {
@@ -116,7 +116,7 @@ TEST_F(Memory, EveryByteIsWatched) {
     base[at] = static_cast<std::uint8_t>(before + 1);
     ASSERT_EQ(memory.look(stream_, nullptr).size(), 1u) << at;
     base[at] = before;
-    memory.write(stream_, 0xff, 0xff);  // the canaries are others now
+    memory.write(stream_, 0xff, 0xff);  // the canaries have changed
   }
 }
 
@@ -146,7 +146,7 @@ TEST_F(Memory, TellsWhatWasHitAndByHowMuch) {
                       " bytes past the end of d)");
 }
 
-// One value everywhere is seen in the first write or in the second, whatever it is.
+// One value written everywhere is detected after the first write or after the second, whatever the value is.
 TEST_F(Memory, NoConstantLooksLikeACanaryTwice) {
   CaseMemory memory(backend_, 3);
   const auto out = memory.add("d", Role::output, 64);
@@ -164,7 +164,7 @@ TEST_F(Memory, NoConstantLooksLikeACanaryTwice) {
   }
 }
 
-// The alignment that the interface promises, and no larger one.
+// Memory has the alignment that the interface guarantees, and no larger one.
 TEST_F(Memory, TensorsStandAtOddMultiplesOf256) {
   std::set<std::uintptr_t> places;
   for (std::uint64_t placement = 0; placement < 64; ++placement) {
@@ -183,7 +183,7 @@ TEST_F(Memory, TensorsStandAtOddMultiplesOf256) {
   EXPECT_EQ(places.size(), 8u);
 }
 
-// What does not travel in one copy, and what does not lie in one arena.
+// Inputs that need several copies, and tensors that do not fit one arena.
 TEST_F(Memory, LargeTensorsAreWatchedToo) {
   constexpr std::int64_t kLarge = std::int64_t{140} << 20;
   const std::vector<std::byte> x = contents(static_cast<std::size_t>(kLarge));

@@ -1,4 +1,4 @@
-// What changes between the replays of a call: every tensor that any op reads, as a whole and in a few bytes alone.
+// Changes between the replays of a call: every tensor that any op reads changes as a whole, and in a few bytes only.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace assay::conformance {
 namespace {
 
-// A tensor's place is one of three: its first 16 bytes, its last, and what lies between.
+// A tensor has three places: its first 16 bytes, its last 16, and those between.
 enum Place { kFirst, kMiddle, kLast };
 constexpr const char* kPlaces[] = {"first", "middle", "last"};
 
@@ -56,7 +56,8 @@ TEST(ChangedInputs, EveryInputOfEveryOpChangesInSomeStandardLine) {
   }
 }
 
-// What keeps an input by its address and some of its contents is found only where all other contents are those of the replay before.
+// A backend that keeps an input by its address and some of its contents is found only where all other contents are those of the
+// replay before.
 TEST(ChangedInputs, EveryInputOfEveryOpChangesInSixteenBytesAlone) {
   std::map<std::string, std::map<std::string, std::set<Place>>> alone;
   std::map<std::string, std::map<std::string, std::size_t>> longest;
@@ -69,14 +70,14 @@ TEST(ChangedInputs, EveryInputOfEveryOpChangesInSixteenBytesAlone) {
         const Tensor &before = steps[i - 1].in.at(name), &after = steps[i].in.at(name);
         const std::set<Place> places = changed_places(before, after);
         EXPECT_LE(changed_bytes(before, after), 16) << to_text(line) << ": in/" << name << ", replay " << i + 1;
-        // Scales of few blocks stand apart, with padding between them, so that 16 bytes of them can reach from end to end.
+        // Scales of few blocks have padding between them, so that 16 bytes of scales can extend from the first to the last.
         if (places.size() <= 2) alone[line.op][name].insert(places.begin(), places.end());
       }
     }
   }
   for (const OpTensors& op : tensor_schema()) {
     for (const TensorSchema& each : op.in) {
-      // Integers and flags are read whole, and change in lines of their own.
+      // Integers and flags are read as a whole, and change in other lines.
       const std::set<std::string> whole{"splits", "m_indices", "psum", "row_map", "noop"};
       if (whole.count(each.name) != 0 || op.op.starts_with("splits_to_offsets")) continue;
       const std::set<Place>& met = alone[std::string(op.op)][each.name];

@@ -90,8 +90,8 @@ TEST(Compare, PaddingOfCompactScalesMustKeepWhatItHeld) {
   Tensor want = tensor(Format::f32, {2, 36}, numbers(72)), got = want;
   const Tensor before = filled(Format::f32, {2, 36}, 0xA5);
   got.as<float>()[35] = -1;
-  want.as<float>()[34] = -2;                                             // whatever the expected tensor has there
-  EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got).count, 0);  // not known what was there
+  want.as<float>()[34] = -2;                                             // whatever the expected tensor holds there
+  EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got).count, 0);  // the contents before are not known
   CompareOptions options;
   options.before = &before;
   for (const int at : {33, 34, 69, 70, 71}) std::memset(got.bytes.data() + at * 4, 0xA5, 4);
@@ -127,7 +127,7 @@ TEST(Compare, PaddingOfSwizzledScalesMustBeZero) {
       want.bytes[static_cast<std::size_t>(i % 32 * 16 + i / 32 * 4 + j)] = static_cast<std::byte>(100 + i + j);
   }
   Tensor got = want;
-  want.bytes[7] = std::byte{9};  // padding is 0 whatever the expected tensor has there
+  want.bytes[7] = std::byte{9};  // padding is 0 whatever the expected tensor holds there
   EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got).count, 0);
   EXPECT_EQ(compare(problem, "rowwise_scale_inv", want, got).total, 512);
   got.bytes[3] = std::byte{1};           // (0, 3): past the last block
@@ -200,7 +200,7 @@ TEST(Compare, RefusesTensorsThatAreNotAlike) {
   CompareOptions options;
   const std::vector<std::uint8_t> written(8, 1);
   options.written = written;
-  EXPECT_THROW(compare(problem, "d", want, want, options), InvalidArgument);  // a mask without what was there before
+  EXPECT_THROW(compare(problem, "d", want, want, options), InvalidArgument);  // a mask without the contents before
 }
 
 // ---- coordinates
@@ -262,7 +262,7 @@ const Where kWhere[] = {
 // clang-format on
 INSTANTIATE_TEST_SUITE_P(All, Places, testing::ValuesIn(kWhere));
 
-// Every element of every segment is met once, swizzled or not.
+// Every element of every segment is visited once, swizzled or not.
 TEST(OutputMap, CoordinatesAndOffsetsAreInverse) {
   for (const char* line :
        {"quantize recipe=mxfp8 scale_layout=swizzled splits=130,0,33 K=272",

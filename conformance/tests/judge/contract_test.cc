@@ -1,4 +1,4 @@
-// Wrong calls: backends that take what they must refuse, or do not refuse it well, are found out by name.
+// Wrong calls: backends that accept what they must refuse, or refuse it in a wrong way. The failure names the fault.
 
 #include <gtest/gtest.h>
 
@@ -190,7 +190,7 @@ const Fault kFaults[] = {
 
 INSTANTIATE_TEST_SUITE_P(Faults, Contract, testing::ValuesIn(kFaults), [](const auto& each) { return each.param.name; });
 
-// Every op has such a case, and the reference keeps the contract in all of them; null, which refuses nothing, in none.
+// Every op has such a case, and the reference keeps the contract in all of them; null, which refuses nothing, breaks it in all.
 TEST(Contracts, EveryOpIsAskedAndTheReferenceKeepsThem) {
   std::set<std::string> ops;
   for (const CaseLine& line : catalogue(Profile::standard)) {
@@ -203,7 +203,7 @@ TEST(Contracts, EveryOpIsAskedAndTheReferenceKeepsThem) {
   EXPECT_EQ(ops.size(), known_ops().size());
 }
 
-// Ids of algorithms are the backend's own: one that it lists is not unknown.
+// The backend chooses the ids of its algorithms: one that it lists is not unknown.
 TEST(Contracts, NoListedAlgorithmIsCalledUnknown) {
   static constexpr std::int64_t kFirst = std::int64_t{1} << 40;
   for (const bool takes_others : {false, true}) {
@@ -225,7 +225,7 @@ TEST(Contracts, NoListedAlgorithmIsCalledUnknown) {
   }
 }
 
-// What is called wrong is that, and differs from the right call.
+// Every kind of wrong call is made.
 TEST(Contracts, NoWrongCallIsMissing) {
   const Case problem = generate(parse_case_line(kProduct));
   Backend backend(*reference_backend());

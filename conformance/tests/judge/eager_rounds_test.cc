@@ -1,4 +1,4 @@
-// Backends without capture, questions that write, and calls of which one fails: what judging makes of them.
+// Judging of backends without capture, of questions that write, and of a failing call among others.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ Judgement replayed(const char* text) {
   return judge_replay(backend, replay_steps(line), options);
 }
 
-// Answers with the splits that it read at the first call on that pointer, as one that copies them to the host once would.
+// Uses the splits that it read in the first call on that pointer, like a backend that copies them to the host once.
 void plant_host_copy_of_splits(Rogue& rogue) {
   rogue.execute = [&rogue, copies = std::map<const void*, std::vector<std::uint8_t>>()](const assay_call& call) mutable {
     std::vector<assay_tensor> inputs(call.inputs, call.inputs + call.input_count);
@@ -67,7 +67,7 @@ TEST(WithoutCapture, AHostCopyOfSplitsKeptByPointerFails) {
   EXPECT_TRUE(contains(judgement.text, "  when    made eagerly, round 2 of 4")) << judgement.text;
 }
 
-// The call alone cannot show it.
+// A single call cannot show it.
 TEST(WithoutCapture, TheSameBackendPassesACallThatIsMadeOnce) {
   Rogue rogue;
   plant_host_copy_of_splits(rogue);

@@ -1,4 +1,5 @@
-// Events: times that cannot be, functions that fail, and events that change what a stream does are found; no events are no fault.
+// Events: impossible times, functions that fail, and events that change what a stream does are found. A backend without events
+// has no fault.
 
 #include <gtest/gtest.h>
 
@@ -139,7 +140,7 @@ TEST(Events, KeepTheOrderOfTheirStream) {
     Late late;
     late.event_frees_stream = frees;
     const Judgement judgement = judged(Late::table());
-    // This backend takes some wrong calls too, which are judged behind the right ones.
+    // This backend also accepts some wrong calls, which are judged after the right ones.
     EXPECT_EQ(frees, contains(judgement.text, "the right call, with events before and after it")) << judgement.text;
     EXPECT_EQ(frees, !contains(judgement.text, "expected a refusal")) << judgement.text;
   }

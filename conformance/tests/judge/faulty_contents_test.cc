@@ -1,4 +1,5 @@
-// Contents that no call may have: backends that do not report them, report them badly, or do damage are found out by name.
+// Contents that no call may have: backends that do not report them, report them in a wrong way, or do damage. The failure names
+// the fault.
 
 #include <gtest/gtest.h>
 
@@ -33,11 +34,11 @@ Judgement judged(const std::string& text, const assay_backend& table = Rogue::ta
   return judge_faulty_contents(backend, problem, content_faults(line, problem), options);
 }
 
-// The reference as a device would be: it takes every call, and says so later. What it is asked to spoil it spoils where the
-// reference refuses.
+// The reference, behaving like a device: it accepts every call and reports faults later. Where the reference refuses, it does the
+// damage that the test asks for.
 struct Device {
   bool silent = false, sticky = false;
-  int reports = 1;  // waits that say so
+  int reports = 1;  // waits that report it
   std::function<void(const assay_call&)> damage;
   int left = 0;
 
@@ -128,7 +129,7 @@ const Fault kFaults[] = {
     {"loses_the_device", kQuantize, {"with splits[0] = -1 (5 is right): returned 'device lost'"}, [](Device& device, Rogue& rogue) {
        rogue.synchronize = [&device] { return device.left == 0 ? ASSAY_OK : ASSAY_DEVICE_LOST; };
      }},
-    // What a call has left behind spoils the next.
+    // The remains of one call spoil the next.
     {"spoils_the_next_call", kQuantize, {"when    the right call, after one with splits[0] = -1 (5 is right)", "rowwise_data"},
      [](Device& device, Rogue& rogue) {
        static bool met = false;
@@ -145,7 +146,7 @@ const Fault kFaults[] = {
 // clang-format on
 INSTANTIATE_TEST_SUITE_P(Backends, FaultyContents, testing::ValuesIn(kFaults), [](const auto& each) { return each.param.name; });
 
-// The reference itself: it reads the contents within the call, and launches captured calls.
+// The reference itself: it reads the contents during the call, and also launches captured calls.
 TEST(FaultyContentsOfTheCatalogue, AreReportedByTheReference) {
   std::set<std::string> words, ops;
   for (const CaseLine& line : catalogue(Profile::standard)) {
@@ -166,7 +167,7 @@ TEST(FaultyContentsOfTheCatalogue, AreReportedByTheReference) {
     EXPECT_EQ(judged(to_text(line), *reference_backend()).verdict, Verdict::passed) << to_text(line);
   }
   EXPECT_EQ(words, (std::set<std::string>{"negative_split", "excess_rows", "sum_overflow", "unaligned_rows"}));
-  // Every op that has the key has a line for each of its words.
+  // Every op with the key has a line for each of its values.
   for (const OpSchema& op : case_schema()) {
     const KeySchema* key = find_key(op, "fault");
     if (key == nullptr) continue;

@@ -1,5 +1,5 @@
-// What a fixture expects follows what the backend states: no right implementation fails a fixture because it sums in another
-// order, follows another plan or treats the sign of zero otherwise than the recorded one.
+// The expected output of a fixture depends on what the backend states: no right implementation fails because it sums in another
+// order, follows another plan or treats the sign of zero in another way than the recorded one.
 
 #include <gtest/gtest.h>
 
@@ -101,12 +101,12 @@ TEST_P(Fixture, passes_right_products_whatever_is_stated) {
       EXPECT_EQ(silent.basis, CheckBasis::bound);
       ++planned;
     }
-    // What was recorded lies within the bounds, with the unit stated and without.
+    // The recorded output lies within the bounds, with the unit stated and without.
     for (const std::string& unit : {std::string(), usual.unit}) {
       Rogue rogue;
       state(rogue, unit, "");
       rogue.execute = [&](const assay_call& call) {
-        const auto written = written_bytes(Request::of(call));  // rows past the groups and padding stay as they are
+        const auto written = written_bytes(Request::of(call));  // rows past the groups and padding are unchanged
         for (const auto& [name, mask] : written) {
           for (std::size_t at = 0; at < mask.size(); ++at) {
             if (mask[at] != 0) bytes(call, name)[at] = static_cast<std::uint8_t>(problem.out.at(name).bytes[at]);

@@ -1,4 +1,4 @@
-// Nothing is given back while work that may use it is enqueued, however a case ends: a device may carry it out later.
+// Nothing is released while enqueued work may use it, however a case ends: a device may execute that work later.
 
 #include <gtest/gtest.h>
 
@@ -20,12 +20,12 @@
 namespace assay::conformance {
 namespace {
 
-// The reference, which counts what is enqueued on a stream and not waited for. One at a time.
+// The reference, counting the work that is enqueued on a stream and not waited for. One instance at a time.
 struct Ledger {
   const char* refused = "";      // the function that refuses every call of an op
-  assay_status with = ASSAY_OK;  // and how
+  assay_status with = ASSAY_OK;  // and the status
   std::map<assay_stream*, int> enqueued;
-  std::set<std::string> early;  // what was given back too early
+  std::set<std::string> early;  // released too early
 
   static inline Ledger* current = nullptr;
   Ledger() { current = this; }
@@ -108,7 +108,7 @@ const assay_backend& ledger_table() {
   return made;
 }
 
-// Of every op a call, a replay and, where there is one, a scenario and a case of wrong calls: the first of smoke and standard.
+// For every op the first call, replay, scenario and case of wrong calls of smoke and standard, as far as they exist.
 std::vector<std::string> lines_of_every_kind() {
   std::vector<std::string> lines;
   std::set<std::string> kinds;

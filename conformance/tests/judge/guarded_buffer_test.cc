@@ -1,4 +1,4 @@
-// Canaries: every byte beside the data is watched, every byte of the data is the user's.
+// Canaries: every byte around the data is checked, and every byte of the data may be written.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ class Guarded : public testing::TestWithParam<std::int64_t> {
  protected:
   void SetUp() override { ASSERT_EQ(backend_.table().stream_create(backend_.context(), &stream_), ASSAY_OK); }
   void TearDown() override { backend_.table().stream_destroy(backend_.context(), stream_); }
-  // Where the data would be, also when there are none.
+  // The address of the data, also of empty data.
   static std::uint8_t* start(const GuardedBuffer& buffer) { return static_cast<std::uint8_t*>(buffer.data()); }
 
   Backend backend_{*reference_backend()};
@@ -42,7 +42,7 @@ TEST_P(Guarded, HoldsWhatIsWritten) {
 
 TEST_P(Guarded, SeesOneByteAnywhereInItsCanaries) {
   const std::int64_t size = GetParam();
-  if (size == 0) return;  // no pointer is given out, so nothing can be written beside it
+  if (size == 0) return;  // there is no pointer, so nothing can be written around it
   GuardedBuffer buffer(backend_, stream_, "x", size);
   for (std::int64_t at = -GuardedBuffer::kGuard; at < size + GuardedBuffer::kGuard; ++at) {
     if (at >= 0 && at < size) continue;

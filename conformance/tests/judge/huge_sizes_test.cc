@@ -1,5 +1,5 @@
 // Sizes that a file or a caller may give and that no memory holds: every op refuses them with an error that names them, or
-// answers without arithmetic that wraps. Under UBSan the sweep below ends the program where a product or a sum overflows.
+// answers without overflow. Under UBSan the loop below ends the program if a product or a sum overflows.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ Tensor splits_of(std::vector<std::int64_t> values) {
   return tensor;
 }
 
-// What the error of outputs_of() says; "no error" where there is none.
+// The text of the error of outputs_of(); "no error" if there is none.
 std::string refusal(Case& with) {
   try {
     outputs_of(Request::of(with));
@@ -82,7 +82,7 @@ TEST(HugeSizes, CodesOfTwoAByteArePastInt64) {
   EXPECT_TRUE(begins(said, "in/x is 4611686018427387904: expected a number of elements that fits int64")) << said;
 }
 
-// One line an op and storage; each integer attribute, split and extent in turn takes each of kSizes.
+// One line per op and storage; each integer attribute, split and extent takes each value of kSizes.
 constexpr const char* kLines[] = {
     "quantize recipe=tensor_current splits=3,0,5 K=7 dbias=1 seed=1",
     "quantize recipe=block_128x128 R=2 K=5 seed=2",
@@ -107,7 +107,7 @@ constexpr const char* kLines[] = {
     "linear_wgrad recipe=nvfp4 splits=2,0 N=6 K=4 accumulate=1 seed=18",
 };
 
-// Asks for everything that does arithmetic on sizes without memory for outputs.
+// Calls everything that computes sizes without memory for outputs.
 void ask(Case& with) {
   try {
     Request request = Request::of(with);

@@ -1,6 +1,6 @@
 #pragma once
-// A backend that is asynchronous on the host: every stream is a thread, and what is enqueued is done later and in order. With
-// one fault at a time. One at a time.
+// A backend that is asynchronous on the host: every stream is a thread, and enqueued work is done later and in order. It has one
+// fault at a time. One instance at a time.
 
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +19,7 @@
 
 namespace assay::conformance {
 
-// Work that a thread does one after another.
+// A queue of work for one thread.
 class Queue {
  public:
   Queue() : thread_([this] { work(); }) {}
@@ -75,13 +75,13 @@ class Late {
   bool runs_elsewhere = false;           // calls are made on a stream of the backend's own
   bool launches_elsewhere = false;       // graphs are launched there
   bool launches_where_captured = false;  // graphs are launched on the stream of their capture
-  bool later_calls_elsewhere = false;    // of a graph of several calls, all but the first
+  bool later_calls_elsewhere = false;    // all calls of a graph but the first
   bool poor_synchronize = false;         // returns at once
-  bool poor_second_synchronize = false;  // returns at once but for the first stream of a context
+  bool poor_second_synchronize = false;  // returns at once, except on the first stream of a context
   bool poor_copy_to_host = false;        // copies at once
   bool copies_elsewhere = false;         // copies to the device are made on a stream of the backend's own
   bool fills_elsewhere = false;
-  bool event_frees_stream = false;  // what comes behind an event does not wait for what is before it
+  bool event_frees_stream = false;  // work after an event does not wait for work before it
 
   static const assay_backend& table();
 
@@ -121,7 +121,7 @@ inline const assay_backend& Late::table() {
     assay_backend table = *reference_backend();
     table.name = "late";
     table.copy_to_device = [](assay_context*, assay_stream* stream, void* to, const void* from, std::int64_t bytes) {
-      // As of pageable memory: what is small is taken along, what is large keeps the caller waiting.
+      // As with pageable memory: small copies return at once, large ones block the caller.
       auto taken = std::make_shared<std::vector<std::uint8_t>>(static_cast<const std::uint8_t*>(from),
                                                                static_cast<const std::uint8_t*>(from) + bytes);
       current_->enqueue(stream, current_->copies_elsewhere, [=] { std::memcpy(to, taken->data(), taken->size()); });
@@ -156,7 +156,7 @@ inline const assay_backend& Late::table() {
       if (current_->first_ == stream) current_->first_ = nullptr;
       reference_backend()->stream_destroy(context, stream);
     };
-    // What is in use is not taken away, whatever the fault: these wait for the device, as device runtimes do.
+    // Whatever the fault, memory in use is not released: these functions wait for the device, as device runtimes do.
     table.release = [](assay_context* context, void* data) {
       current_->wait();
       reference_backend()->release(context, data);

@@ -1,4 +1,4 @@
-// Order on streams: backends that are asynchronous, and break the order in one way each, are found out.
+// Order on streams: asynchronous backends that break the order, each in one way, are found.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ Judgement judged(const std::string& text) {
   return judge(backend, generate(line), nullptr, options);
 }
 
-// Cases of which some are made on a busy stream, as some are of every op.
+// Cases, some of which are made on a busy stream, as for every op.
 std::vector<std::string> single_calls() {
   std::vector<std::string> lines;
   int late = 0;
@@ -45,7 +45,7 @@ std::vector<std::string> single_calls() {
 
 constexpr const char* kReplayed = "splits_to_offsets splits=3,0,5 replay=4:splits";
 constexpr const char* kScenario = "scenario recipe=none steps=forward/dgrad,wgrad splits=3,0,5 N=8 K=16 replay=3:data,splits";
-// Several different calls in a graph; two layers on a stream each.
+// Several different calls in a graph; two layers, each on its own stream.
 constexpr const char* kDifferentCalls =
     "scenario recipe=tensor_current steps=weights,quantize,TN,dgrad splits=3,0,5 N=8 K=16 replay=4:data,splits";
 constexpr const char* kStreams =
@@ -70,7 +70,7 @@ const Fault kFaults[] = {
     {"copies_on_a_stream_of_its_own", &Late::copies_elsewhere, true, true, true, false},
 };
 
-// A fault of order is a race, which a run may win where other programs keep the cores busy: several runs, of which one must fail.
+// A fault of order is a race, which may go unnoticed while other programs keep the cores busy: one of several runs must fail.
 bool is_found(const std::string& text, int runs) {
   for (int run = 0; run < runs; ++run) {
     if (judged(text).verdict == Verdict::failed) return true;
@@ -89,7 +89,7 @@ TEST_P(Order, IsKept) {
   EXPECT_EQ(found > 0, GetParam().single);
   EXPECT_EQ(is_found(kReplayed, GetParam().replayed ? kRuns : 1), GetParam().replayed);
   EXPECT_EQ(is_found(kDifferentCalls, GetParam().scenario ? kRuns : 1), GetParam().scenario);
-  // Inputs stand before layers on streams of their own begin, so some faults are found there by chance alone.
+  // Inputs are written before layers on their own streams begin, so some faults are found there only by chance.
   if (GetParam().streams) {
     EXPECT_TRUE(is_found(kStreams, kRuns));
   }
@@ -111,14 +111,14 @@ TEST(Order, AnAsynchronousBackendThatKeepsItPasses) {
 
 TEST(Order, TheTextSaysHowTheCallWasMade) {
   Late late;
-  late.poor_copy_to_host = true;  // right wherever the stream was waited for
+  late.poor_copy_to_host = true;  // right wherever the stream has been waited for
   bool told = false;
   for (const std::string& line : single_calls())
     told = told || judged(line).text.find("behind other work on the stream") != std::string::npos;
   EXPECT_TRUE(told);
 }
 
-// Fills that a busy stream takes, once the backend's are known.
+// The fills that keep a stream busy, once the time of the backend's fills is known.
 template <const assay_backend& (*of)()>
 int fills_of_a_busy_stream() {
   static int fills = 0;
@@ -145,7 +145,7 @@ int fills_of_a_busy_stream() {
 }
 const assay_backend& reference_table() { return *reference_backend(); }
 
-// Nothing keeps a stream busy whose work is done when the call returns: to fill memory would take time, and nothing else.
+// A stream whose work is done when the call returns cannot be kept busy: filling memory would only cost time.
 TEST(Order, AStreamIsKeptBusyWhereItCanBe) {
   EXPECT_EQ(fills_of_a_busy_stream<&reference_table>(), 0);
   const Late late;

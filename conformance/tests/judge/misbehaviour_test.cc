@@ -1,4 +1,4 @@
-// Backends that break the rules of backend.h, one rule each: the judge must name the fault.
+// Backends that break the rules of backend.h, one rule each. The judge must name the fault.
 
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ const Fault kFaults[] = {
        };
      }},
     {"the_canaries_own_bytes", kOffsets, Verdict::failed, {"over the second poison (0xa5) only", "offsets: 1 bytes written past its end"}, [](Rogue& rogue) {
-       // The value that stands there in the first run: only the second can show it.
+       // The value that is there in the first run: only the second run can show the write.
        rogue.execute = [&rogue, found = std::uint8_t{0}](const assay_call& call) mutable {
          if (rogue.calls == 1) found = bytes(call, "offsets")[40];
          bytes(call, "offsets")[40] = found;
@@ -188,7 +188,7 @@ const Fault kFaults[] = {
        };
      }},
 
-    // Questions that do more than answer.
+    // Questions with side effects.
     {"supports_writes_an_output", kOffsets, Verdict::failed, {"  memory  supports() changed memory: offsets was written, first at byte 8: 0x00"}, [](Rogue& rogue) {
        rogue.supports = [&rogue](const assay_call& call) {
          bytes(call, "offsets")[8] = 0;
@@ -324,9 +324,9 @@ const Fault kFaults[] = {
 
 INSTANTIATE_TEST_SUITE_P(Faults, Misbehaviour, testing::ValuesIn(kFaults), [](const auto& each) { return each.param.name; });
 
-// The trouble of the backend's own memory is not the case's.
+// Failures of the backend's own memory functions are not the case's.
 TEST(Machine, MemoryThatTheBackendCannotGiveIsAnErrorOfItsOwn) {
-  for (int fails_at = 0; fails_at < 2; ++fails_at) {  // tensors, and a workspace too large to lie behind them
+  for (int fails_at = 0; fails_at < 2; ++fails_at) {  // tensors, and a workspace too large to be placed after them
     Rogue rogue;
     rogue.error = "all gone";
     rogue.workspace = 3 << 20;
@@ -345,7 +345,7 @@ TEST(Machine, MemoryThatTheBackendCannotGiveIsAnErrorOfItsOwn) {
   }
 }
 
-// What the backend gives must be memory, where the interface says.
+// Allocations must be memory with the alignment that the interface requires.
 TEST(Machine, AllocationsAreLookedAt) {
   for (const std::ptrdiff_t off : {std::ptrdiff_t{0}, std::ptrdiff_t{16}}) {
     Rogue rogue;
@@ -360,7 +360,7 @@ TEST(Machine, AllocationsAreLookedAt) {
   }
 }
 
-// The second attempt starts from the inputs as they were, even if the first has spoilt them.
+// The second attempt starts with the original inputs, even if the first has changed them.
 TEST(Machine, BothPoisonsMeetTheSameInputs) {
   Rogue rogue;
   std::vector<std::vector<std::uint8_t>> seen;

@@ -1,4 +1,4 @@
-// What is computed of a case before the backend is asked: it changes no verdict, whatever the backend then states.
+// What is computed for a case before the backend is called changes no verdict, whatever the backend then states.
 
 #include "conformance/judge/prepared_case.h"
 
@@ -59,7 +59,7 @@ const std::optional<assay_numerics> kGuesses[] = {
     statement("no such plan", 1),
 };
 
-// A right backend and a wrong one, and what each states, against every guess.
+// A right backend and a wrong one, each of their statements, and every guess.
 TEST(PreparedCase, ChangesNoVerdict) {
   for (const char* text : {kProduct, kQuantized, kReplayed}) {
     for (const char* plan : {"", "cublaslt.sm90.fp8_tensor.fast", "cublaslt.sm90.fp8_tensor.split"}) {
@@ -96,7 +96,7 @@ TEST(PreparedCase, ChangesNoVerdict) {
   }
 }
 
-// What is expected under the guess is not computed again: the same object is used.
+// The expectation under the guess is not computed again: the same object is used.
 TEST(PreparedCase, IsUsedUnderTheSameStatement) {
   const CaseLine line = parse_case_line(kReplayed);
   const std::vector<std::string> wanted = wanted_outputs(line);

@@ -88,7 +88,7 @@ const Statement kStatements[] = {
 };
 INSTANTIATE_TEST_SUITE_P(statements, Reproducibility, testing::ValuesIn(kStatements), [](const auto& each) { return each.param.name; });
 
-// One order where a group has neighbours and another where it has none: right both times, and not the same bits.
+// One order for a group with neighbours and another for a group alone: both are right, and the bits differ.
 class BatchInvariance : public testing::TestWithParam<int> {};
 
 TEST_P(BatchInvariance, IsCheckedWithTheGroupAlone) {
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(stated, BatchInvariance, testing::Values(-1, 0, 1), [](
   return each.param == -1 ? "nothing" : each.param == 0 ? "no" : "yes";
 });
 
-// The group alone is cut out of every storage and layout: who keeps the promise passes.
+// The group alone is extracted from every storage and layout: a backend that is batch invariant passes.
 TEST(BatchInvarianceOfTheReference, HoldsForEveryProduct) {
   int products = 0;
   for (const CaseLine& line : catalogue(Profile::smoke)) {

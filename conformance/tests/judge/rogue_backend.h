@@ -1,5 +1,5 @@
 #pragma once
-// A backend that misbehaves on demand: the reference, with what a test puts in its way. One at a time.
+// A backend that misbehaves on demand: the reference, with functions that a test replaces. One instance at a time.
 
 #include <algorithm>
 #include <cstring>
@@ -31,20 +31,20 @@ class Rogue {
   std::function<assay_status(std::int64_t bytes)> allocate;  // ASSAY_OK: go on and allocate
   std::function<void(assay_numerics&)> state;                // changes what the reference states
   std::function<void(const assay_call&)> asked, sized;       // before numerics and workspace_bytes
-  std::function<void*(void*)> given;                         // what the caller gets for an allocation
+  std::function<void*(void*)> given;                         // what an allocation returns
   std::function<assay_status()> event_create, event_record;
-  std::function<assay_status(double& milliseconds)> event_elapsed;  // with what the reference says
+  std::function<assay_status(double& milliseconds)> event_elapsed;  // with the reference's answer
   std::int64_t workspace = 0;
-  std::string error;            // what last_error says, if not empty
-  bool silent = false;          // last_error says nothing
+  std::string error;            // the text of last_error, if not empty
+  bool silent = false;          // last_error returns an empty text
   bool capturing = false;       // between capture_begin and capture_end
-  std::int64_t not_filled = 0;  // bytes at the end of each fill that are left as they are
+  std::int64_t not_filled = 0;  // bytes at the end of each fill that are not written
 
   int calls = 0;               // of execute, this one included
   std::int64_t allocated = 0;  // buffers that are not released
   std::map<void*, std::int64_t> buffers;
 
-  // What the reference would do.
+  // The reference's own function.
   assay_status honest(const assay_call& call) { return reference_backend()->execute(context_, stream_, &call); }
   assay_status honest_supports(const assay_call& call) { return reference_backend()->supports(context_, &call); }
 
@@ -127,7 +127,7 @@ class Rogue {
   assay_stream* stream_ = nullptr;
 };
 
-// The tensor of a call with this name; a call without it is a fault of the test.
+// The tensor of this name in a call; a call without it is a fault of the test.
 inline const assay_tensor& tensor(const assay_call& call, const std::string& name) {
   for (int i = 0; i < call.output_count; ++i) {
     if (name == call.outputs[i].name) return call.outputs[i];
@@ -141,7 +141,7 @@ inline std::uint8_t* bytes(const assay_call& call, const std::string& name) {
   return static_cast<std::uint8_t*>(tensor(call, name).data);
 }
 
-// A call of the same op on other outputs, for the reference to answer unseen by the harness.
+// A call of the same op on other outputs, which the reference executes without the harness knowing.
 class Elsewhere {
  public:
   explicit Elsewhere(const assay_call& call) : call_(call), outputs_(call.outputs, call.outputs + call.output_count) {
@@ -160,7 +160,7 @@ class Elsewhere {
   std::vector<std::unique_ptr<std::uint8_t[]>> storage_;
 };
 
-// Judges a case line on a rogue, as the program does.
+// Judges a case line on a rogue backend, as the program does.
 inline Judgement judge_text(Rogue&, const std::string& text, JudgeOptions options = {}) {
   const CaseLine line = parse_case_line(text);
   const std::vector<std::string> wanted = wanted_outputs(line);

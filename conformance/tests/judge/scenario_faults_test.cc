@@ -1,5 +1,5 @@
-// Scenarios can fail: backends whose graphs, workspaces or flags are wrong in one way each, against the lines of the catalogue
-// that are there to find it. Where there is one, a line that such a backend passes shows that it is wrong in that way only.
+// Scenarios find faults: backends whose graphs, workspaces or flags are each wrong in one way, and the lines of the catalogue
+// that must find it. A second line, where there is one, passes, which shows that the backend is wrong in that way only.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using Recorded = assay_graph::Recorded;
 
-// The reference, whose graphs do what a test wants. One at a time.
+// The reference, with graphs that a test changes. One instance at a time.
 class Replayer {
  public:
   Replayer() { current_ = this; }
@@ -29,7 +29,7 @@ class Replayer {
   Replayer(const Replayer&) = delete;
   Replayer& operator=(const Replayer&) = delete;
 
-  // Each replaces what an honest backend does; empty: it does that.
+  // Each replaces the right behaviour; empty: the right behaviour.
   std::function<void(const Recorded&)> captured;                                    // a call was recorded
   std::function<void(const assay_graph&, std::size_t index, int launch)> perform;   // one call of a graph's launch, from 1
   std::function<void(const assay_graph&, assay_stream*, int launch)> launch;        // a whole launch
@@ -135,7 +135,7 @@ class Instead {
   std::vector<assay_tensor> inputs_;
 };
 
-// Inputs whose names `frozen` picks are those of the capture for ever.
+// Inputs that `frozen` selects by name keep the contents of the capture.
 void freeze(Replayer& replayer, std::function<bool(const std::string&)> frozen) {
   auto copies = std::make_shared<std::map<const Recorded*, std::map<std::string, std::vector<std::uint8_t>>>>();
   replayer.captured = [copies, frozen](const Recorded& recorded) {
@@ -151,7 +151,7 @@ void freeze(Replayer& replayer, std::function<bool(const std::string&)> frozen) 
   };
 }
 
-// Each call as `change` has it, eagerly and replayed.
+// Each call is changed by `change`, eager and replayed.
 void always(Replayer& replayer, std::function<void(const assay_call&)> change) {
   replayer.eager = change;
   replayer.perform = [change](const assay_graph& graph, std::size_t index, int) { change(graph.calls[index].call); };
@@ -178,7 +178,7 @@ struct Fault {
   const char* caught_by;  // a line of the catalogue
   Verdict verdict;
   std::vector<std::string> told;
-  const char* not_by;     // a line that it passes; empty: none is asked
+  const char* not_by;     // a line that it passes; empty: none
   void (*plant)(Replayer&);
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
@@ -199,7 +199,7 @@ constexpr const char* kHistory = "scenario recipe=fp8_block steps=forward/dgrad/
 const Fault kFaults[] = {
     {"nothing", kApart, Verdict::passed, {}, "", [](Replayer&) {}},
 
-    // What is baked into a graph when it is captured.
+    // What a graph keeps from its capture.
     {"splits_frozen", kForward, Verdict::failed, {"when    replay 2 of 12, step forward", "output  y bf16"}, "", [](Replayer& replayer) {
        freeze(replayer, [](const std::string& name) { return name == "splits"; });
      }},
@@ -228,7 +228,7 @@ const Fault kFaults[] = {
        replayer.perform = [](const assay_graph&, std::size_t, int) {};
      }},
     {"rows_beyond_the_splits", kForward, Verdict::failed, {"written where nothing may be"}, kTwo, [](Replayer& replayer) {
-       always(replayer, [&replayer](const assay_call& call) {  // a stale tail: the last row of the buffer whatever the splits are
+       always(replayer, [&replayer](const assay_call& call) {  // a fixed tail: the last row of the buffer, whatever the splits are
          replayer.honest(call);
          const assay_tensor& y = tensor(call, call.outputs[call.output_count - 1].name);
          const auto* splits = static_cast<const std::int64_t*>(tensor(call, "splits").data);
@@ -238,15 +238,15 @@ const Fault kFaults[] = {
        });
      }},
     {"one_edge_of_the_splits", kForward, Verdict::failed, {"replay 3 of 12"}, kTwo, [](Replayer& replayer) {
-       always(replayer, [&replayer](const assay_call& call) {  // a group of full size at the end is taken for none
+       always(replayer, [&replayer](const assay_call& call) {  // a last group of full size is treated as empty
          const auto* splits = static_cast<const std::int64_t*>(tensor(call, "splits").data);
          if (splits[groups_of(call) - 1] != tensor(call, call.outputs[0].name).shape[0]) replayer.honest(call);
        });
      }},
 
-    // Memory that graphs or layers have in common.
+    // Memory that graphs or layers share.
     {"set_up_of_another_module", kTwo, Verdict::failed, {"when    replay 1 of 5, module 1"}, kApart, [](Replayer& replayer) {
-       // The set-up buffer is kept by step and group count: the last capture's pointers are in it.
+       // The set-up buffer is cached by step and group count: it holds the pointers of the last capture.
        auto kept = std::make_shared<std::map<std::string, const Recorded*>>();
        replayer.captured = [kept](const Recorded& recorded) { (*kept)[recorded.call.op + std::to_string(groups_of(recorded.call))] = &recorded; };
        replayer.perform = [kept, &replayer](const assay_graph& graph, std::size_t index, int) {
@@ -257,7 +257,7 @@ const Fault kFaults[] = {
        };
      }},
     {"set_up_of_another_stream", kAtOnce, Verdict::failed, {"module 1"}, "", [](Replayer& replayer) {
-       // A launch writes the buffer and later reads it; launches of one stream follow each other, those of two do not.
+       // A launch writes the buffer and reads it later. Launches on one stream are ordered, those on two are not.
        struct Device {
          const assay_graph* set_up = nullptr;
          std::map<assay_stream*, const assay_graph*> pending;
@@ -286,7 +286,7 @@ const Fault kFaults[] = {
        };
      }},
     {"stale_workspace", kBehind, Verdict::failed, {"when    replay 1 of 6, step wgrad"}, kApart, [](Replayer& replayer) {
-       // What dgrad leaves in the workspace is taken for one's own by wgrad.
+       // wgrad uses the contents that dgrad left in the workspace.
        replayer.workspace = 64;
        always(replayer, [&replayer](const assay_call& call) {
          auto* workspace = static_cast<std::uint8_t*>(call.workspace);
@@ -317,7 +317,7 @@ const Fault kFaults[] = {
        });
      }},
     {"memory_given_back_after_capture", kHistory, Verdict::failed, {"when    replay 1 of 8"}, "", [](Replayer& replayer) {
-       // A buffer of the capture is free again: whoever allocates next gets it.
+       // A buffer of the capture is released: the next allocation gets it.
        auto live = std::make_shared<std::pair<bool, bool>>(false, true);  // captured, whole
        replayer.captured = [live](const Recorded&) { *live = {true, true}; };
        replayer.allocated = [live] { live->second = live->second && !live->first; };
@@ -327,7 +327,7 @@ const Fault kFaults[] = {
        };
      }},
 
-    // What only a later replay shows.
+    // Faults that only a later replay shows.
     {"second_replay_hangs", kBehind, Verdict::unfinished, {"when    replay 2 of 6", "hang    not finished after 200 ms"},
      "scenario recipe=fp8_block steps=forward/dgrad/wgrad history=11 accumulate=1 splits=17,0,33,7 N=24 K=40 seed=453 replay=8:data,splits", [](Replayer& replayer) {
        auto hangs = std::make_shared<bool>(false);
@@ -423,13 +423,13 @@ const Fault kFaults[] = {
        };
      }},
     {"order_of_sums", kDeferred, Verdict::failed, {"step wgrad", "output  dw f32"}, kApart, [](Replayer& replayer) {
-       // The newest piece of work first: what each adds is right, the order is not. Only the second of a pair shows it.
+       // The newest piece of work first: each addend is right, the order is not. Only the second of a pair shows it.
        auto waiting = std::make_shared<const Recorded*>(nullptr);
        replayer.perform = [waiting, &replayer](const assay_graph& graph, std::size_t index, int) {
          const Recorded& recorded = graph.calls[index];
          if (!has_input(recorded.call, "main_grad")) return replayer.honest(recorded.call);
          if (*waiting == nullptr) {
-           *waiting = &recorded;  // put off until the other has been carried out
+           *waiting = &recorded;  // deferred until the other has been executed
            return replayer.honest(recorded.call);
          }
          // main + second, then + first, into the second's output

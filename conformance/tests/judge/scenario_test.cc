@@ -81,7 +81,7 @@ TEST(JudgeScenario, TellsMachinesThatFail) {
   }
 }
 
-// What fills, copies and waits have left is not blamed on the questions, and a question that writes is named with its call.
+// The effects of fills, copies and waits are not attributed to questions; a question that writes is named with its call.
 TEST(JudgeScenario, NamesWhoHasWrittenBeforeTheCalls) {
   {
     Rogue rogue;
@@ -94,7 +94,7 @@ TEST(JudgeScenario, NamesWhoHasWrittenBeforeTheCalls) {
   }
   {
     Rogue rogue;
-    rogue.synchronize = [&rogue] {  // the first byte of what was allocated first, a canary
+    rogue.synchronize = [&rogue] {  // the first byte of the first allocation, a canary
       if (!rogue.buffers.empty()) *static_cast<std::uint8_t*>(rogue.buffers.begin()->first) ^= 1;
       return ASSAY_OK;
     };
@@ -110,7 +110,8 @@ TEST(JudgeScenario, NamesWhoHasWrittenBeforeTheCalls) {
     };
     const Judgement judgement = judged(Rogue::table());
     EXPECT_EQ(name_of(judgement.verdict), "failed");
-    EXPECT_TRUE(contains(judgement.text, "numerics() returned 'invalid argument': ")) << judgement.text;  // of what it has read
+    // An error about the contents that it has read.
+    EXPECT_TRUE(contains(judgement.text, "numerics() returned 'invalid argument': ")) << judgement.text;
     EXPECT_TRUE(contains(judgement.text, "  memory  numerics() of module 1, step dgrad")) << judgement.text;
     EXPECT_TRUE(contains(judgement.text, "in/splits: the input was changed, first at byte 0")) << judgement.text;
   }
@@ -154,7 +155,7 @@ TEST(JudgeScenario, TellsMemoryThatIsNotTheCalls) {
   }
 }
 
-// Without a stated plan a product is held to bounds, which two runs may both meet with other bits.
+// Without a stated plan a product is checked against bounds, which two runs with different bits may both meet.
 TEST(JudgeScenario, HoldsGraphsToTheBitsOfEagerExecution) {
   Rogue rogue;
   rogue.state = [](assay_numerics& numerics) { numerics.plan[0] = numerics.unit[0] = '\0'; };
@@ -164,7 +165,7 @@ TEST(JudgeScenario, HoldsGraphsToTheBitsOfEagerExecution) {
   rogue.execute = [&](const assay_call& call) {
     const assay_status status = rogue.honest(call);
     if (rogue.calls > 1 && eager++ >= 0)
-      bytes(call, "d")[0] ^= 1;  // the first call is the capture's; the last place of one element
+      bytes(call, "d")[0] ^= 1;  // the first call is that of the capture; one unit in the last place of one element
     return status;
   };
   rogue.calls = 0;

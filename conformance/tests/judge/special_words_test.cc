@@ -1,4 +1,4 @@
-// Hints from single words: what was not written, NaN, infinity, the largest number, zero.
+// Hints from single elements: not written, NaN, infinity, the largest number, zero.
 
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST_F(Poison, OfOneWordInBothRunsIsEnough) {
             (std::vector<std::string>{"not written: the only wrong element still holds what was there before the call"}));
 }
 
-// Codes of four bits meet either poison in one word of 256.
+// Codes of four bits equal either poison in one byte of 256.
 TEST_F(Poison, IsNotWhatWrongNibblesHoldByChance) {
   want = drawn(Format::e2m1, {256, 128}, 3);
   got = drawn(Format::e2m1, {256, 128}, 4);
@@ -107,7 +107,7 @@ TEST_F(Poison, IsToldByOneRunWhereItFillsARow) {
 TEST_F(Poison, OfNansIsNotToldByOneRun) {
   want = drawn(Format::f32, {kRows, kColumns}, 3), got = want;
   const Tensor first = filled(0xFF), second = filled(0xA5);
-  leave(got, 0, 400, 0xFF);  // D += instead of D =: what was there decides, and 0xA5A5A5A5 is too small to show
+  leave(got, 0, 400, 0xFF);  // D += instead of D =; 0xA5A5A5A5 before would be too small to show
   EXPECT_EQ(hints(first, &want, &second), (std::vector<std::string>{"NaN where a number is expected: all 100"}));
 }
 

@@ -28,7 +28,7 @@ void states(Rogue& rogue, const std::string& unit, const std::string& plan) {
     std::snprintf(numerics.plan, sizeof numerics.plan, "%s", plan.c_str());
   };
 }
-// The plan as a line, and under a name where that is not empty.
+// The plan as a line, and also by name if `name` is not empty.
 void states_line(Rogue& rogue, const std::string& line, const std::string& name = "") {
   rogue.state = [=](assay_numerics& numerics) {
     numerics.unit[0] = '\0';
@@ -204,7 +204,7 @@ const Statement kStatements[] = {
        };
      }},
 
-    // Nothing stated, but data that leave no choice: the bits.
+    // Nothing stated, but data for which every order gives the same bits.
     {"order_free", kExact, Verdict::passed, CheckBasis::order_free_bits, {}, states_nothing},
     {"order_free_and_one_bit_off", kExact, Verdict::failed, CheckBasis::order_free_bits, {"1 of 624 differ", "row 1, column 3"}, [](Rogue& rogue) {
        states_nothing(rogue);
@@ -230,7 +230,7 @@ const Statement kStatements[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Numerics, Stated, testing::ValuesIn(kStatements), [](const auto& each) { return each.param.name; });
 
-// A backend whose every zero code is +0 where x is a zero: right when it states so, wrong when it states the contrary.
+// A backend that gives +0 for every x that is a zero: right when it states so, wrong when it states the contrary.
 class ZeroSign : public testing::TestWithParam<int> {};
 
 TEST_P(ZeroSign, OfABackendThatDropsIt) {
@@ -260,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(Stated, ZeroSign, testing::Values(-1, 0, 1), [](const a
   return each.param == -1 ? "either" : each.param == 0 ? "dropped" : "kept";
 });
 
-// Leave to drop a sign is leave for nothing else: a nonzero value with the wrong sign fails.
+// A backend that may drop the sign of zero may change no other sign: a nonzero value with the wrong sign fails.
 TEST(ZeroSignFree, IsNoLeaveForOtherValues) {
   Rogue rogue;
   rogue.state = [](assay_numerics& numerics) { numerics.keeps_zero_sign = -1; };

@@ -1,4 +1,4 @@
-// data=unit_probes tells every unit from every other, and a backend that behaves as another unit than it states is named.
+// data=unit_probes distinguishes all units, and a failure names the unit that a backend behaves like if it states another.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 struct Probed {
   explicit Probed(const std::string& line) : problem(generate(parse_case_line(line))), request(Request::of(problem)) {
     parse_grouped_gemm(request, parsed);
-    view = view_of(parsed.problem, problem.name.data());  // only looked at
+    view = view_of(parsed.problem, problem.name.data());  // only read
   }
   Case problem;
   Request request;
@@ -94,7 +94,7 @@ TEST(UnitProbes, ShowEveryNumberOfAUnit) {
   }
 }
 
-// What the header says of the sums, without the reference's arithmetic: products are doubles.
+// The sums as the header describes them, without the reference's arithmetic: products are doubles.
 TEST(UnitProbes, AreTheSumsThatTheirNamesSay) {
   const Probed probed(line_of("kind=bf16"));
   const std::vector<models::Products> products = models::products_of(probed.view, 0);
@@ -118,7 +118,7 @@ TEST(UnitProbes, AreTheSumsThatTheirNamesSay) {
   EXPECT_EQ(looked_at, 25u);
 }
 
-// A backend of other arithmetic than it states: `step`, `fraction` and `kept` bits of models::fused().
+// A backend with other arithmetic than it states: `step`, `fraction` and `kept` bits of models::fused().
 void behave(Rogue& rogue, const std::string& unit, const std::string& plan, std::size_t step, int fraction, int kept) {
   models::plant(rogue, {"fused", [=](const double* p, std::size_t n) { return models::fused(p, n, step, fraction, kept); }});
   rogue.state = [=](assay_numerics& numerics) {

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors for the tests of hints: what outputs hold, word by word.
+// Tensors for the tests of hints: contents of outputs, element by element.
 
 #include <cmath>
 #include <cstring>
@@ -35,7 +35,7 @@ inline void put(Tensor& t, std::int64_t at, std::uint64_t bits) {
 inline std::uint64_t get(const Tensor& t, std::int64_t at) { return Elements(t)[at]; }
 inline std::int64_t count_of(const Tensor& t) { return static_cast<std::int64_t>(t.bytes.size()) * 8 / bits_of(t.type); }
 
-// What outputs hold: numbers with signs, without NaN; scales of powers of two within 24 steps of each other; sums that grow.
+// Contents of outputs: signed numbers without NaN; power-of-two scales within 24 steps of each other; growing sums.
 inline Tensor drawn(Format type, std::vector<std::int64_t> shape, std::uint64_t seed) {
   Tensor t = tensor_like(type, std::move(shape));
   std::mt19937_64 random(seed);
@@ -67,7 +67,7 @@ inline void each_used(const OutputMap& map,
   }
 }
 
-// Each element in use from another place of its group, where there is one.
+// Each element in use is taken from another place of its group, if there is one.
 inline auto moved(std::function<Coordinates(Coordinates)> from) {
   return [from](const OutputMap& map, const Tensor& want, Tensor& got) {
     each_used(map, [&](const Segment& s, std::int64_t i, std::int64_t j, std::int64_t element) {
@@ -78,7 +78,7 @@ inline auto moved(std::function<Coordinates(Coordinates)> from) {
   };
 }
 
-// Each element by itself.
+// Each element alone.
 inline auto changed(std::function<std::uint64_t(std::uint64_t)> change) {
   return [change](const OutputMap& map, const Tensor& want, Tensor& got) {
     each_used(map, [&](const Segment&, std::int64_t, std::int64_t, std::int64_t element) {

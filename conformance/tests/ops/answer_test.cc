@@ -1,6 +1,6 @@
-// Every op of the reference, asked through case lines: the lists that golden fixtures are made of, and a list of corners
-// beside them. Each line must generate, both layers must answer it alike, and what is said to be written must be what two
-// poisons show to be written.
+// Every op of the reference, called through case lines: the lists that golden fixtures are made from, and a list of corner cases.
+// Each line must generate, both layers must give the same answer, and the bytes stated as written must be those that two poisons
+// show to be written.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 using Outputs = std::map<std::string, Tensor>;
 
-// Corners that the fixtures leave out.
+// Corner cases that the fixtures leave out.
 constexpr const char* kLines[] = {
     "quantize recipe=tensor_current splits=3,0,5 K=7 otype=e5m2 direction=rowwise extra_rows=2 seed=1",
     "quantize recipe=tensor_current splits=3,0,5 K=7 direction=columnwise seed=2",
@@ -194,7 +194,7 @@ TEST_P(Answer, IsTheSameFromBothLayersAndWritesWhatItSays) {
   const Outputs other = answered(asked, specs, Layer::scalar, kOtherPoison);
   expect_same(fast, plain, "fast against scalar");
 
-  // A byte that keeps either poison was not written; the two poisons have no bit in common.
+  // A byte that keeps both poisons was not written; the two poisons have no bit in common.
   asked.out = poisoned(specs, kPoison);
   const auto written = written_bytes(Request::of(asked));
   ASSERT_EQ(written.size(), specs.size());
@@ -217,8 +217,8 @@ TEST_P(Answer, OfOneOutputIsThatOfAll) {
   }
 }
 
-// An attribute or input that is not read might have changed the answer, and one of the wrong size does not fit: both are
-// refused, and nothing is written.
+// An unknown attribute or input might change the answer, and an input of the wrong size does not fit: both are refused, and
+// nothing is written.
 TEST_P(Answer, IsRefusedWhereARequestMakesNoSense) {
   Case good = generate(parse_case_line(GetParam().text));
   const std::vector<OutputSpec> specs = outputs_of(Request::of(good));
@@ -237,7 +237,7 @@ TEST_P(Answer, IsRefusedWhereARequestMakesNoSense) {
   bad = good;
   bad.in["colour"] = make_tensor(Format::f32, {1});
   refused(bad, "an input of no meaning");
-  // Without one of these a request asks for something else, and makes sense.
+  // Without one of these a request means something else, and is valid.
   const std::set<std::string> optional = {"noop", "bias",  "splits", "amax",    "columnwise_amax",
                                           "c",    "alpha", "beta",   "reduced", "weights"};
   for (const auto& [name, tensor] : good.in) {
@@ -272,11 +272,11 @@ TEST(AnswerList, HoldsEveryOpAndEveryLinearRecipe) {
   EXPECT_EQ(linear.size(), 18u);
   std::set<std::string> schema;
   for (const OpSchema& op : case_schema()) schema.emplace(op.op);
-  EXPECT_EQ(schema.erase("scenario"), 1u);  // several calls, each of an op of its own
+  EXPECT_EQ(schema.erase("scenario"), 1u);  // several calls, each of another op
   EXPECT_EQ(schema, known) << "case lines and answers know the same ops";
 }
 
-// A fixture that says nothing of powers of two means what a case line without them means.
+// A fixture without an attribute for powers of two means the same as a case line without one.
 TEST(AnswerList, PowersOfTwoAreTheRecipesUnlessAFixtureSaysOtherwise) {
   for (const std::string recipe : {"tensor_current", "fp8_block"}) {
     Case asked = generate(parse_case_line("linear_forward recipe=" + recipe + " splits=16,3 N=32 K=48 data=normal seed=5"));

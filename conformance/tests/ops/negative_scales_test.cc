@@ -1,4 +1,4 @@
-// Scales that are negative: a sign of a scale is a sign of the values that it scales, in products and in dequantization, by both layers.
+// Negative scales: the sign of a scale is a sign of the values that it scales, in products and in dequantization, in both layers.
 
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
         "grouped_gemm kind=fp8_block layout=NT data=integers d_type=f32 splits=16,0,272,5 N=24 K=16 beta=1 seed=7",
         "grouped_gemm kind=fp8_block weight_block=1x128 data=integers splits=16,0,17,5 N=24 K=272 seed=8"));
 
-// The same with sums in double, which hold them exactly: every operand has scales of both signs.
+// The same with sums in double, which are exact: every operand has scales of both signs.
 TEST(NegativeScales, GiveTheProductThatDoublesGive) {
   const CaseLine line =
       parse_case_line("grouped_gemm kind=fp8_per_tensor data=integers d_type=f32 splits=5,0,7,3,6 N=9 K=40 seed=9");

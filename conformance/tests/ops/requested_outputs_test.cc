@@ -1,4 +1,5 @@
-// Every output that an op has is requested by some case of standard, and left out beside each other one, for every recipe that has it.
+// Every output of an op is requested by some case of standard, and is absent where each other output is requested, for every
+// recipe that has it.
 
 #include <gtest/gtest.h>
 
@@ -25,14 +26,14 @@ TEST(Standard, RequestsEveryOutput) {
     for (const OutputSpec& each : outputs_of(Request::of(made)))
       there[subject].insert(each.name.starts_with("offsets_") ? "offsets_" : each.name);
   }
-  there["quantize tensor_delayed"].erase("scale");  // an input that goes out as it came in: for fixtures that record it
+  there["quantize tensor_delayed"].erase("scale");  // an input that is returned unchanged, for fixtures that record it
   for (const auto& [subject, outputs] : there) {
     for (const std::string& name : outputs) EXPECT_TRUE(requested[subject].count(name)) << subject << ": " << name;
   }
   EXPECT_GE(there.size(), 13u);
 }
 
-// An output that is absent is not requested: what computes the one from the other, or writes both, shows where one is left out.
+// A backend that computes one output from another, or writes both, is wrong where one of them is not requested.
 TEST(Standard, RequestsEveryOutputWithoutEachOther) {
   std::map<std::string, std::set<std::string>> requested;
   std::map<std::string, std::set<std::pair<std::string, std::string>>> apart;  // the first without the second
@@ -66,7 +67,7 @@ TEST(Standard, RequestsEveryOutputWithoutEachOther) {
   EXPECT_GT(pairs, 150);
 }
 
-// The attribute names all offsets that there are; the call has some of them.
+// The attribute names all offsets; the call has some of them.
 TEST(Standard, LeavesOutOneOfSeveralOffsets) {
   std::set<std::string> left_out;
   for (const CaseLine& line : catalogue(Profile::standard)) {

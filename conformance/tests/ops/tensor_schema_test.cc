@@ -1,5 +1,5 @@
-// What `assay list --schema` says of tensors is what the ops ask for and give: in every case of the standard profile and of
-// the recorded fixtures, both ways.
+// The tensors that `assay list --schema` prints are those that the ops read and write, in every case of the standard profile and
+// of the recorded fixtures: none is missing, and none is too many.
 
 #include "conformance/ops/tensor_schema.h"
 
@@ -54,7 +54,7 @@ std::string shown(const std::vector<std::int64_t>& shape) {
   return text;
 }
 
-// Whether the tensor has one of the types and one of the shapes that the schema gives.
+// Whether the tensor has one of the schema's types and shapes.
 void expect_described(const TensorSchema* schema, const std::string& what, const Request& request, Format type,
                       const std::vector<std::int64_t>& shape) {
   ASSERT_NE(schema, nullptr) << what << " is not in the schema";
@@ -67,7 +67,7 @@ void expect_described(const TensorSchema* schema, const std::string& what, const
       << shown(shapes[0]);
 }
 
-// All cases once: what they hold, what the ops ask for, and which entries of the schema were met.
+// One pass over all cases: their tensors, those that the ops read, and the entries of the schema that occur.
 class Cases {
  public:
   static const Cases& all() {
@@ -81,7 +81,7 @@ class Cases {
     for (const CaseLine& line : catalogue(Profile::standard)) {
       if (line.op == "scenario") continue;
       const CaseCost cost = cost_of(line);
-      if (cost.elements > (1 << 20)) continue;  // shapes of a size that others have a part of
+      if (cost.elements > (1 << 20)) continue;  // shapes that occur in other cases with fewer elements
       cases.push_back(generate(line));
     }
     for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(ASSAY_GOLDEN_CASES).parent_path())) {
@@ -117,7 +117,7 @@ TEST(TensorSchema, DescribesEveryTensorOfEveryCase) {
   }
 }
 
-// Every entry is met, so that none is there that no case has.
+// Every entry occurs in some case.
 TEST(TensorSchema, HasNoEntryThatNoCaseMeets) {
   std::set<const TensorSchema*> met;
   for (const Case& each : Cases::all().cases) {
@@ -127,7 +127,7 @@ TEST(TensorSchema, HasNoEntryThatNoCaseMeets) {
     for (const auto& [name, tensor] : each.in) met.insert(find_tensor(op.in, name, request));
     for (const OutputSpec& spec : outputs_of(request)) met.insert(find_tensor(op.out, spec.name, request));
   }
-  // What only a call of one's own has.
+  // Tensors that occur only in calls of a user.
   Case own = generate(parse_case_line("quantize recipe=nvfp4 R=16 K=32"));
   own.in["columnwise_amax"] = make_tensor(Format::f32, {1});
   const Request request = Request::of(own);
@@ -141,7 +141,7 @@ TEST(TensorSchema, HasNoEntryThatNoCaseMeets) {
   }
 }
 
-// The attributes and inputs that an op reads are those that the schema names.
+// An op reads exactly the attributes and inputs that the schema names.
 TEST(TensorSchema, NamesWhatTheOpsAskFor) {
   std::map<std::string, std::set<std::string>> asked;
   for (const Case& each : Cases::all().cases) {
@@ -160,7 +160,7 @@ TEST(TensorSchema, NamesWhatTheOpsAskFor) {
   }
 }
 
-// An input that is required cannot be left out, and one that is optional can.
+// A required input cannot be left out, an optional one can.
 TEST(TensorSchema, SaysWhichInputsAreOptional) {
   std::set<const TensorSchema*> left_out;
   for (const Case& each : Cases::all().cases) {
@@ -170,7 +170,7 @@ TEST(TensorSchema, SaysWhichInputsAreOptional) {
       ASSERT_NE(schema, nullptr) << each.name << " " << name;
       if (schema->need == Need::depends) continue;
       less.in.erase(name);
-      for (const auto& [other, value] : each.in) {  // what comes with it goes with it
+      for (const auto& [other, value] : each.in) {  // inputs that belong to it are left out too
         const TensorSchema* with = find_tensor(tensors_of(each.op).in, other, Request::of(whole));
         if (with->when.find("in/" + name) == std::string::npos) continue;
         less.in.erase(other);
@@ -184,7 +184,7 @@ TEST(TensorSchema, SaysWhichInputsAreOptional) {
         outputs_of(Request::of(less));
         left_out.insert(schema);
       } catch (const std::exception&) {
-        // flat tensors of groups are none of a single tensor: other cases can do without
+        // flat tensors of groups have no single-tensor form: other cases can leave it out
       }
     }
     if (HasFailure()) return;
@@ -197,7 +197,7 @@ TEST(TensorSchema, SaysWhichInputsAreOptional) {
   }
 }
 
-// What is written, and so compared, has as many elements as the schema says.
+// As many elements are written, and so compared, as the schema says.
 TEST(TensorSchema, SaysHowManyElementsAreCompared) {
   std::set<const TensorSchema*> checked;
   for (const Case& each : Cases::all().cases) {
@@ -234,7 +234,7 @@ TEST(TensorSchema, SaysHowManyElementsAreCompared) {
   }
 }
 
-// Formulas of scales, where cases have few sizes.
+// Formulas for scales, with more sizes than the cases have.
 TEST(TensorSchema, ScalesHaveTheShapesOfTheLayout) {
   for (const char* recipe : {"block_1x128", "block_128x128", "mxfp8", "nvfp4"}) {
     for (const char* name : {"rowwise_scale_inv", "columnwise_scale_inv"}) {

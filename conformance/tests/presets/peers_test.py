@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every preset of scale rules, as `assay compute` answers it, against its peer.
+"""Every preset of scale rules: the answer of `assay compute` against its peer.
 
 Two witnesses, neither of which shares code with the reference: the bytes that the peers' own code gave
 (reference/tests/presets/peers.h5), and peers.py, their formulas in numpy, for inputs drawn here. Needs numpy and h5py.
@@ -30,13 +30,13 @@ import peers  # noqa: E402
 import steps  # noqa: E402
 from peers_layouts import LAYOUTS  # noqa: E402
 
-# Presets without a peer of their own: the recipes of TransformerEngine, which te_rules_test.cc compares.
+# Presets without a peer: the recipes of TransformerEngine, which te_rules_test.cc compares.
 OURS = {"te", "te.pow2", "te.per_tensor", "te.mx", "nvfp4.te"}
 
 # Built with fast math: products with reciprocals, and those by the approximate instruction.
 FAST = {"div": steps.reciprocal_div, "rcp": steps.rcp_approx_ftz}
 
-# Ours that are another name, or a form for a GPU, of a function in peers.py.
+# Presets that are another name, or the GPU form, of a function in peers.py.
 FORMS = {
     "deepgemm.cuda": ("deepgemm", {"div": steps.reciprocal_div}),
     "deepgemm.ue8m0.packed": ("deepgemm.ue8m0", {}),
@@ -116,9 +116,9 @@ def difference(asked, out):
     if BITS[otype] == 8:  # the sign of a computed NaN is the machine's
         largest = 0x7E if otype == "e4m3" else 0x7C
         same |= ((codes & 0x7F) > largest) & ((want_codes & 0x7F) > largest)
-    if not nan_codes:  # of formats without NaN, to which the peer gives bits without meaning there
+    if not nan_codes:  # of formats without NaN, for which the peer gives meaningless bits
         same |= np.isnan(x)
-    if preset.startswith("fouroversix"):  # its reference gives what rounds to 8 the code of a zero
+    if preset.startswith("fouroversix"):  # its reference gives values that round to 8 the code of zero
         same |= (codes & 7 == 7) & (want_codes & 7 == 0)
     if not same.all():
         at = tuple(int(i) for i in np.argwhere(~same)[0])
@@ -205,7 +205,7 @@ def read_presets(program):
     return made
 
 
-# Records of values that a source does not define: what a NaN is in a format without NaN.
+# Records of values that a source does not define: NaN in a format without NaN.
 def compare_with_records(program):
     from peers_record_test import RECORD, Recorded
 
@@ -227,7 +227,7 @@ def compare_with_records(program):
 
 
 def reachable(preset, x, x_type, options, block):
-    """The peer's answer for these inputs, or None where the peer refuses them."""
+    """The peer's answer for these inputs, or None if the peer refuses them."""
     function, implied = peers.PRESETS[preset]
     try:
         with np.errstate(all="ignore"):
@@ -263,7 +263,7 @@ def compare_with_formulas(seed):
                     for kind in ("spread", "zeros") if flushed else ("spread", "bits", "zeros", "tiny"):
                         x = drawn(rng, x_type, 12 if block.startswith("1x") else 128, 256, kind)
                         if name.startswith("fouroversix") and kind in ("zeros", "tiny", "bits"):
-                            continue  # the reference leaves the list of codes where a scale is subnormal
+                            continue  # the reference indexes past the list of codes where a scale is subnormal
                         if name.startswith("nvfp4") and kind == "bits":
                             x[~np.isfinite(x)] = 1
                         want = answer_for_block(name, given, x, x_type, block, row)

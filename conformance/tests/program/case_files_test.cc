@@ -26,7 +26,7 @@ class CaseFiles : public testing::Test {
     words.insert(words.begin(), "list");
     return assay(words);
   }
-  // Case lines of the verdicts in the report of a run.
+  // The case lines in the report of a run.
   Words judged(Words words) {
     const std::string path = (folder_ / "report.json").string();
     words.insert(words.end(), {"--json", path});

@@ -1,4 +1,4 @@
-// What a verdict rests on is shown and counted: words by bits, within bounds, and those of which nothing can be said.
+// The basis of a verdict is shown and counted: elements compared by bits, within bounds, and those that cannot be checked.
 
 #include "conformance/generate/generator.h"
 #include "conformance/report/report_counts.h"
@@ -70,7 +70,7 @@ TEST(CheckBasis, OfABackendThatStatesNoPlan) {
   EXPECT_TRUE(contains(verdict, " by order-free bits")) << verdict;
 }
 
-// The same backend without capture: replays are made eagerly, and a wrong one says so where it is shown.
+// The same backend without capture: replays are made eagerly, and the text of a failure says so.
 TEST(CheckBasis, WhatWasDoneInPlaceOfAReplayIsTold) {
   EmptyGolden golden;
   golden.options.environment.emplace_back("FAULTY_UNCAPTURED", "1");

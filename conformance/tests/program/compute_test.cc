@@ -1,4 +1,4 @@
-// compute: what the file that it writes holds beside the answers, and how.
+// compute: the file that it writes, beside the answers themselves.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ H5O_info_t info_of(hid_t file, const std::string& path) {
   return info;
 }
 
-// Who changes an output in place must not change another: equal ones are objects of their own. Inputs may be shared.
+// Changing an output in place must not change another: equal outputs are separate objects. Inputs may be shared.
 TEST(Computed, OutputsAreObjectsOfTheirOwn) {
   const golden::TemporaryFolder folder;
   const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
@@ -106,7 +106,7 @@ TEST(Computed, ProductsFollowThePlanThatIsGiven) {
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
-// gzip would take most of the time of the command.
+// Compression would take most of the command's time.
 TEST(Computed, LargeTensorsAreStoredAsTheyAre) {
   const golden::TemporaryFolder folder;
   const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
@@ -165,7 +165,7 @@ TEST(Computed, ProvenanceOfTheInputsIsKept) {
     fixture.provenance = before;
     golden::write_fixture(in, fixture);
     ASSERT_EQ(assay({"compute", in, "-o", out}).code, 0);
-    ASSERT_EQ(assay({"compute", out, "-o", out}).code, 0);  // said once
+    ASSERT_EQ(assay({"compute", out, "-o", out}).code, 0);  // printed once
     const auto provenance = nlohmann::json::parse(golden::read_fixture(out).provenance);
     EXPECT_EQ(provenance["producer"], "assay compute");
     const auto parsed = nlohmann::json::parse(before, nullptr, false);

@@ -1,4 +1,4 @@
-// Numbers that the README states of the suite are those that the program counts.
+// The README states the numbers of cases that the program counts.
 
 #include <regex>
 

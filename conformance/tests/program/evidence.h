@@ -1,5 +1,5 @@
 #pragma once
-// Files of evidence that the program writes, read and held against their schema.
+// Reports and files of results that the program writes, read and checked against their schema.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -38,7 +38,7 @@ inline std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
-// The lines of a file of results, each valid, a cut-off last one left out.
+// The lines of a file of results, each valid, without a truncated last one.
 inline std::vector<json> results_of(const std::filesystem::path& path) {
   std::vector<json> entries;
   const std::string text = text_of(path);
@@ -52,7 +52,7 @@ inline std::vector<json> results_of(const std::filesystem::path& path) {
   return entries;
 }
 
-// An empty folder in place of the fixtures, for runs that are about something else.
+// An empty folder in place of the fixtures, for runs that test something else.
 struct EmptyGolden {
   golden::TemporaryFolder folder;
   ProcessOptions options;

@@ -1,5 +1,5 @@
-// Every exit code that can be reached, and what is said with it. Results go to standard output; what is wrong with the
-// command itself goes to standard error.
+// Every exit code that can be reached, and the output with it. Results go to standard output; errors of the command itself go to
+// standard error.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST_P(Program, AndWhatIsSaid) {
   const auto filled = [&](const std::string& text) {
     return replaced(replaced(replaced(text, "FAULTY", ASSAY_FAULTY_BACKEND), "FOLDER", folder.path().string()), "GOLDEN/", ASSAY_GOLDEN_FOLDER "/");
   };
-  // A fixture cut short, one that is none.
+  // A truncated fixture, and a file that is no fixture.
   const std::vector<std::byte> whole = golden::bytes_of_file(std::filesystem::path(ASSAY_GOLDEN_FOLDER) / "offsets.h5");
   golden::put_file(folder / "cut.h5", std::span(whole).first(whole.size() / 2));
   std::ofstream(folder / "text.h5") << "not HDF5\n";
@@ -80,7 +80,7 @@ const Call kCalls[] = {
     {"run_sound_library", faulty("none"), 0, {"PASS run --profile smoke splits_to_offsets: backend faulty of ", "16 passed, 0 failed"}, {}},
     {"run_by_glob", {"run", "quantize/mxfp8/*", "--profile", "smoke"}, 0, {"quantize\n  mxfp8 "}, {}},
     {"run_fixture_by_name", {"run", "offsets", "--profile", "smoke"}, 0, {"splits_to_offsets_2d"}, {}},
-    // Words select cases of fixtures by their path: with others, alone, as a pattern.
+    // Words select cases of fixtures by their path: together with other words, alone, as a pattern.
     {"run_fixture_cases", {"run", "grouped/specials", "mxfp8", "--profile", "smoke"}, 0, {"1 passed, 0 failed"}, {}},
     {"run_one_file", {"run", "per_tensor.h5/quantize", "--profile", "smoke"}, 0, {"\n  tensor_delayed ", "9 passed, 0 failed"}, {}},
     {"run_fixture_cases_by_glob", {"run", "cublaslt_grouped_gemm.h5/b_*", "--profile", "smoke"}, 0, {"grouped_gemm"}, {}},
@@ -156,7 +156,7 @@ const Call kCalls[] = {
     {"no_common_case", {"run", "recipe=nvfp4", "kind=fp8_block", "--profile", "smoke"}, 4, {"exit 4 (nothing selected)"}, {}},
     {"unmatched_listed", {"list", "nosuchword"}, 4, {}, {"matches 'nosuchword'"}},
     {"no_such_path", {"verify", "GOLDEN/offsets.h5", "--case", "nosuch"}, 4, {"no case has that path"}, {}},
-    // A shard may be empty where others have what was selected; no selection is none in every shard.
+    // A shard may be empty if others have the selected cases; if nothing is selected, every shard says so.
     {"empty_shard", {"run", "splits_to_offsets", "--profile", "smoke", "--shard", "63/64"}, 0,
      {"0 cases in this shard (63/64): others have what was selected\nPASS ", " 0 passed, 0 failed"}, {}},
     {"empty_shard_by_environment", {"run", "splits_to_offsets", "--profile", "smoke"}, 0, {"0 cases in this shard (63/64)", "PASS "}, {},
@@ -172,7 +172,7 @@ const Call kCalls[] = {
 
     {"late", faulty("late", {"--timeout", "1"}), 5, {"returned 'timeout': not finished after 1000 ms", "exit 5 (incomplete)"}, {}},
     {"unproven", faulty("unproven"), 6, {"skip    without proof: declared absent, but the call returned 'ok'", "exit 6 (a skip without proof)"}, {}},
-    // A case that loses the device is at fault; the next has a process of its own.
+    // A case that loses the device fails; the next one gets a new process.
     {"lost", faulty("lost"), 1, {"returned 'device lost': lost", "0 passed, 16 failed", "exit 1 (failed)"}, {}},
     {"full", faulty("full"), 9, {"could not allocate", "(out of memory): full"}, {}},
     {"closed", faulty("closed"), 9, {}, {"backend faulty does not open (device lost): closed"}},
@@ -180,7 +180,7 @@ const Call kCalls[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Calls, Program, testing::ValuesIn(kCalls), [](const auto& each) { return each.param.name; });
 
-// Where several codes apply the first of 9, 3, 1, 6, 5 is returned, and all are listed.
+// If several codes apply, the first of 9, 3, 1, 6, 5 is returned, and all are listed.
 TEST(ExitCodes, TheGravestIsReturnedAndAllAreListed) {
   const golden::TemporaryFolder folder;
   std::ofstream(folder / "text.h5") << "not HDF5\n";
@@ -196,7 +196,8 @@ TEST(ExitCodes, TheGravestIsReturnedAndAllAreListed) {
   EXPECT_TRUE(contains(ran.out, "6 (a skip without proof)")) << ran.out;
 }
 
-// Ctrl-C: what was found is reported, and the exit code says that it is incomplete. A second one ends the program at once.
+// Ctrl-C: the results so far are reported, and the exit code says that the run is incomplete. A second one ends the program at
+// once.
 TEST(Interrupt, OnceTellsWhatWasFound) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path started = folder / "started";
@@ -219,14 +220,14 @@ TEST(Interrupt, TwiceEndsAtOnce) {
   options.meanwhile = [&](pid_t child) {
     EXPECT_TRUE(appears(started));
     kill(child, SIGINT);
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));  // what comes at once is one
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));  // signals at the same time count as one
     kill(child, SIGINT);
   };
   const Ran ran = assay({"run", "--profile", "smoke", "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "hang=" + started.string()}, options);
   EXPECT_EQ(ran.signal, SIGINT) << ran.code << ran.out;
 }
 
-// Calls that never finish: each case has the time of a call, and after five in a row the rest is not tried.
+// Calls that never finish: each case gets the time limit of one call, and after five in a row the rest is not tried.
 TEST(Busy, TheRestIsNotTried) {
   const golden::TemporaryFolder folder;
   const std::string json = (folder / "run.json").string();
@@ -255,7 +256,7 @@ TEST(Busy, OneCaseAlone) {
   EXPECT_TRUE(contains(ran.out, "returned 'timeout': not finished after 1000 ms")) << ran.out;
 }
 
-// What is under way when the program is asked to end has two seconds, whatever a call may take.
+// A call that is running when the program is asked to end has two seconds, whatever the time limit of a call is.
 TEST(Busy, AnInterruptEndsAWaitForEver) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path started = folder / "started";
@@ -269,7 +270,7 @@ TEST(Busy, AnInterruptEndsAWaitForEver) {
   EXPECT_TRUE(contains(ran.out, "interrupted before the end")) << ran.out;
 }
 
-// timeout(1) signals the program and its process group: that is one interrupt. SIGHUP is one too.
+// timeout(1) signals the program and its process group: that counts as one interrupt. SIGHUP is an interrupt too.
 TEST(Interrupt, TwoSignalsAtOnceAreOne) {
   const golden::TemporaryFolder folder;
   const std::string json = (folder / "run.json").string();

@@ -1,7 +1,7 @@
 // The reference as a shared library, with one fault that its options name:
 //
 //   absent        every path is declared absent, and is; absent=OP: that op alone
-//   unproven      every path is declared absent, and works all the same
+//   unproven      every path is declared absent, and works
 //   wrong         the first byte of the first output is changed
 //   lost          the device is lost at the first call
 //   full          there is no memory
@@ -13,9 +13,8 @@
 //   unit=NAME     products state this unit and no plan; nothing is wrong with them
 //   settings      algorithms 70 (right, states no plan) and 90 (wrong), axes size (1 2) and twice (yes no; no is wrong)
 //   late          no call finishes in time
-//   busy          the second call never finishes; whatever waits for it waits for ever
-//   stuck=FILE    the first call makes FILE, and copies from then on never return
-//   bytes         calls fail, with a reason that is not text
+//   busy          the second call never finishes; what waits for it never returns stuck=FILE    the first call makes FILE, and
+//   copies from then on never return bytes         calls fail, with a reason that is not text
 //   closed        the device cannot be opened
 //   slow=FILE     calls take 50 ms; FILE is made at the first
 //   hang=FILE     the first call makes FILE and never returns
@@ -49,7 +48,7 @@ void wait_for_ever() {
 }
 bool is_held() { return (is("busy") && calls >= 2) || (is("stuck=") && calls >= 1); }
 
-// D as the fault has it: tiles of odd row or column with the scales of w from place `place` on, a row of them for each row.
+// D with the fault: tiles of odd row or column use the scales of w from place `place` on, one row of scales for each row.
 assay_status with_other_scales(assay_context* context, assay_stream* stream, const assay_call* call, std::int64_t place) {
   const assay_status status = reference_backend()->execute(context, stream, call);
   std::vector<assay_tensor> inputs(call->inputs, call->inputs + call->input_count);
@@ -87,7 +86,7 @@ assay_status with_other_scales(assay_context* context, assay_stream* stream, con
   return status;
 }
 
-// What the options do to a tensor, which held `before`.
+// The effect of the options on a tensor that held `before`.
 void spoil(const assay_tensor& tensor, const std::vector<unsigned char>& before) {
   auto* const bytes = static_cast<unsigned char*>(tensor.data);
   const auto count = static_cast<std::size_t>(tensor.bytes), row = count / static_cast<std::size_t>(tensor.shape[0]);
@@ -168,7 +167,7 @@ assay_backend make_table() {
       return ASSAY_TIMEOUT;
     }
     const bool waits = is("late") && pending;
-    pending = false;  // what comes after the watchdog has given up works again
+    pending = false;  // after the timeout everything works again
     return waits ? ASSAY_TIMEOUT : ASSAY_OK;
   };
   table.supports = [](assay_context* context, const assay_call* call) {

@@ -1,4 +1,4 @@
-// What a failure says in words and what it says as data are the same, and the data survives a way through JSON.
+// The text and the data of a failure say the same, and the data survives conversion to JSON and back.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(Findings, OfWholeNumbersHaveBitsToo) {
   EXPECT_EQ(judgement.findings[0].got, "-1");
 }
 
-// A backend that states no plan is held to bounds: bits that are got, an interval that was expected.
+// A backend that states no plan is checked against bounds: the bits that it gave, and the expected interval.
 TEST(Findings, OfBounds) {
   static assay_backend silent = *null_backend();
   silent.numerics = [](assay_context*, const assay_call*, assay_numerics* numerics) {
@@ -85,7 +85,7 @@ TEST(Findings, SurviveJson) {
   }
 }
 
-// Text of a backend may hold any bytes.
+// Text from a backend may hold any bytes.
 TEST(Findings, ThatAreNotUtf8AreKeptAsFarAsTheyAre) {
   Judgement judgement;
   judgement.verdict = Verdict::failed;

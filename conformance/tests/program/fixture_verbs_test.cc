@@ -1,4 +1,4 @@
-// compute, verify, repro --save: files that go in, files that come out, and commands that can be pasted.
+// compute, verify, repro --save: input files, output files, and commands that can be pasted.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ Tensor int64s(const std::vector<std::int64_t>& values) {
   return tensor;
 }
 
-// What a Python user writes: cases with inputs alone.
+// What a Python user writes: cases that have only inputs.
 Fixture questions() {
   Fixture fixture;
   Case offsets{"offsets", "splits_to_offsets", {{"stride", std::int64_t{7}}}, {{"splits", int64s({3, 0, 5})}}, {}};
@@ -52,7 +52,7 @@ TEST(Compute, AnswersAndTheAnswersVerify) {
   EXPECT_EQ(codes.bytes,
             (std::vector<std::byte>{std::byte{0x40}, std::byte{0xc8}, std::byte{0x7e}, std::byte{0x80}}));  // 2, -4, 448, -0
   EXPECT_EQ(made.cases[1].out.at("offsets").bytes, int64s({0, 21, 21, 56}).bytes);
-  for (std::size_t i = 0; i < 2; ++i) {  // what was asked is kept
+  for (std::size_t i = 0; i < 2; ++i) {  // the request is kept
     const Case asked = questions().cases[i], &kept = made.cases[i];
     EXPECT_EQ(kept.name, asked.name);
     EXPECT_EQ(kept.attributes, asked.attributes);
@@ -63,7 +63,7 @@ TEST(Compute, AnswersAndTheAnswersVerify) {
   EXPECT_EQ(assay({"verify", out, "--backend", "null"}).code, 1);
 }
 
-// The G of each direction (nvfp4.h): the same of x without the Hadamard transform, and what was given where it was.
+// The G of each direction (nvfp4.h): the same for both without the Hadamard transform, and the given amax if there is one.
 TEST(Compute, WritesBothAmaxesOfNvfp4) {
   const golden::TemporaryFolder folder;
   const std::string in = (folder / "in.h5").string(), out = (folder / "out.h5").string();
@@ -120,7 +120,7 @@ TEST(Compute, ReplacesWrongAnswers) {
   EXPECT_EQ(assay({"verify", in}).code, 0);
 }
 
-// A case without expected values cannot be verified, and is not passed over.
+// A case without expected values cannot be verified, and is not skipped silently.
 TEST(Verify, WantsExpectedValues) {
   const golden::TemporaryFolder folder;
   const std::string in = (folder / "in.h5").string();
@@ -139,7 +139,7 @@ struct BadCase {
 };
 void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.name; }
 
-// One bad case among good ones: all bad ones are named, and nothing is written.
+// Bad cases among good ones: all bad ones are named, and nothing is written.
 class BadQuestion : public testing::TestWithParam<BadCase> {};
 
 TEST_P(BadQuestion, WritesNothing) {
@@ -195,7 +195,7 @@ TEST(Repro, SavesAFixtureThatVerifies) {
   EXPECT_EQ(assay({"verify", file, "--backend", "null"}).code, 1);
 }
 
-// A word chooses among recorded cases by their path as it does among lines.
+// A word selects recorded cases by their path, as it selects lines.
 TEST(Run, ChoosesCasesOfFixturesByWords) {
   const Ran ran = assay({"run", "--profile", "smoke", "--quiet", "--backend", "reference", "fp8_block.h5/"});
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
@@ -204,7 +204,7 @@ TEST(Run, ChoosesCasesOfFixturesByWords) {
   EXPECT_FALSE(contains(ran.out, "mxfp8")) << ran.out;
 }
 
-// The shape of a line does not matter: quoted, in words, in another order, with defaults spelled out.
+// The form of a line does not matter: quoted, in separate words, in another order, with defaults written out.
 TEST(Repro, TakesALineInAnyForm) {
   const std::string want = assay({"repro", "quantize recipe=mxfp8 splits=8,8,8,8 K=32"}).out;
   const std::string first = want.substr(0, want.find('\n'));
@@ -218,7 +218,7 @@ TEST(Repro, TakesALineInAnyForm) {
   }
 }
 
-// The command that a failure prints, pasted into a shell, prints the same failure, whatever is in the names.
+// The command that a failure prints gives the same failure when it is pasted into a shell, whatever the names contain.
 Ran paste(const std::string& text) {
   const std::size_t start = text.find("repro   assay ") + std::string("repro   assay ").size();
   const std::string command = text.substr(start, text.find('\n', start) - start);
@@ -226,7 +226,7 @@ Ran paste(const std::string& text) {
                      {.environment = {{"ASSAY", ASSAY_PROGRAM}}, .terminal = false, .meanwhile = {}});
 }
 
-// Up to the repro line, which is the same too.
+// Up to and including the repro line.
 std::string failure(const std::string& text) {
   const std::size_t start = text.find("FAILED  ");
   return start == std::string::npos ? "no failure in: " + text
@@ -275,7 +275,7 @@ TEST(Golden, ChecksAndFindsADamagedFile) {
   EXPECT_EQ(assay({"golden", "build", "--folder", where}).code, 0);
   EXPECT_EQ(golden::bytes_of_file(folder / "few.h5"), once);
 
-  std::ofstream(folder / "cases" / "few.txt", std::ios::app) << "splits_to_offsets splits=4\n";  // the list has moved on
+  std::ofstream(folder / "cases" / "few.txt", std::ios::app) << "splits_to_offsets splits=4\n";  // the list has changed since
   Ran ran = assay({"golden", "check", "--folder", where});
   EXPECT_EQ(ran.code, 3);
   EXPECT_TRUE(contains(ran.out, "few.h5: rebuilding it from few.txt gives other contents")) << ran.out;

@@ -13,7 +13,7 @@ std::string replaced(const std::string& text, const std::string& from, const std
   return std::regex_replace(text, std::regex("( " + from + ")\\b(?!_)"), " " + to);
 }
 
-// The entry as the earlier version wrote it.
+// The entry in the form of the earlier version.
 json in_former_words(json entry) {
   entry.erase("elements");
   if (!entry.contains("case")) return entry;
@@ -46,7 +46,7 @@ TEST(FormerResults, AreResumed) {
     if (each.at("record") == "summary") continue;
     if (each.at("record") == "case") {
       elements += each.at("elements").get<std::int64_t>();
-      if (++cases % 4 == 0) continue;  // left to be judged
+      if (++cases % 4 == 0) continue;  // still to be judged
       ++kept;
     }
     const json former = in_former_words(each);
@@ -84,14 +84,14 @@ TEST(FormerResults, AreABaseline) {
   const json claims = json::parse(text_of(report)).at("claims");
   EXPECT_EQ(claims.at("baseline").at("kept"), cases) << claims;
   EXPECT_EQ(claims.at("baseline").at("lost"), json::array()) << claims;
-  // A case of the baseline that is not selected now is known by its line.
+  // A case of the baseline that is not selected now is recognized by its line.
   const Ran part = assay(run({"kind=bf16", "--baseline", former}), golden.options);
   EXPECT_EQ(part.code, 1) << part.out;
   EXPECT_TRUE(contains(part.out, "grouped_gemm kind=fp8_block d_type=f32") && contains(part.out, "not selected")) << part.out;
 }
 
-// The digest by which --resume knows a selection again is the one that earlier versions wrote: sha256sum of
-// "grouped_gemm kind=block dtype_d=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45" and a newline.
+// The digest by which --resume recognizes a selection is the one that earlier versions wrote: sha256sum of "grouped_gemm
+// kind=block dtype_d=f32 splits=5,0,33 N=136 K=272 data=block_scales seed=45" and a newline.
 TEST(FormerResults, HaveTheDigestOfTheSameSelection) {
   RunSelection selection;
   selection.cases = {

@@ -1,4 +1,4 @@
-// What the program says of words that it does not know, how commands to paste begin, how wide its tables are.
+// Messages about unknown words, the beginning of commands to paste, and the width of tables.
 
 #include "conformance/suites/progress.h"
 #include "conformance/tests/program/evidence.h"
@@ -45,7 +45,7 @@ TEST(Tables, FitSixtyColumns) {
   std::istringstream lines(ran.out);
   int rows = 0;
   for (std::string line; std::getline(lines, line);) {
-    if (contains(line, "algorithm: ") || contains(line, "axis: ")) continue;  // rows that end with a name that is not ours
+    if (contains(line, "algorithm: ") || contains(line, "axis: ")) continue;  // rows that end with a name from outside
     if (line.find("  passed") != std::string::npos || line.starts_with("  ")) {
       ++rows;
       EXPECT_LE(line.size(), 60u) << line;
@@ -60,7 +60,7 @@ void expect_narrow(const std::string& text, int least_rows) {
   for (std::string line; std::getline(lines, line); ++rows) {
     if (line.ends_with('\r')) line.pop_back();
     const std::size_t words = line.find_first_not_of(' ');
-    const bool is_one_word = line.find(' ', words) == std::string::npos;  // a path, say, that cannot be broken
+    const bool is_one_word = line.find(' ', words) == std::string::npos;  // such as a path, which cannot be broken
     if (!is_one_word) EXPECT_LE(line.size(), 60u) << line;
   }
   EXPECT_GE(rows, least_rows) << text;
@@ -75,7 +75,7 @@ TEST(Tables, OfTheListsFitSixtyColumns) {
   }
 }
 
-// In a terminal; elsewhere a fact is a line, for programs that read it.
+// In a terminal. Elsewhere each fact is one line, for programs that read it.
 TEST(Tables, OfTheDoctorFitSixtyColumnsOfATerminal) {
   expect_narrow(assay({"doctor"}, {.environment = {}, .terminal = true, .meanwhile = {}}).out, 8);
   std::istringstream facts(assay({"doctor"}).out);
@@ -92,7 +92,7 @@ TEST(ProgressLines, ComeNowAndThenWhereThereIsNoTerminal) {
       for (Progress* each : {&seldom, &often, &none}) each->done("case", i == 1);
     }
   }
-  // Nothing before half a minute, and nothing of the last, which the verdict follows.
+  // No line in the first half minute, and none for the last case, which the verdict follows.
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "made 1/4  0 s  \nmade 2/4  0 s  1 failed  \nmade 3/4  0 s  1 failed  \n");
 }
 
@@ -114,7 +114,7 @@ TEST(UnknownWords, OfEveryVerbAreNamed) {
   EXPECT_TRUE(contains(ran.out, "is required by 'train-fp8-blok' (did you mean train-fp8-block?)")) << ran.out;
 }
 
-// Every line that a run prints to be pasted shows the same failure, by whichever name the program was started.
+// Every command that a run prints gives the same failure when pasted, whatever name the program was started by.
 TEST(ReproCommand, EachThatARunPrintsShowsItsFailure) {
   const EmptyGolden golden;
   const std::string link = (golden.folder / "my assay").string();
@@ -135,7 +135,7 @@ TEST(ReproCommand, EachThatARunPrintsShowsItsFailure) {
   EXPECT_GE(pasted, 3) << ran.out;
 }
 
-// Two signals at once, as `timeout` sends them, are one; the report is written.
+// Two signals at the same time, as `timeout` sends them, count as one; the report is written.
 TEST(Interrupt, TwoSignalsTogetherAreOne) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path started = folder / "started";
@@ -173,7 +173,7 @@ TEST(Interrupt, EndsAGoldenCheck) {
   EXPECT_FALSE(std::filesystem::exists(folder / "manifest.json"));
 }
 
-// Bytes of a backend that are not text cost neither the report nor a line of results.
+// Bytes from a backend that are not text do not lose the report or a line of results.
 TEST(NotText, CostsNoReport) {
   const EmptyGolden golden;
   const std::string report = (golden.folder / "report.json").string(), results = (golden.folder / "results.jsonl").string();

@@ -1,4 +1,4 @@
-// The help says what there is, and nothing that there is not.
+// The help lists all verbs, options and words, and no others.
 
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                            return name.empty() ? "assay" : name;
                          });
 
-// A verb is in the help exactly when it works.
+// A verb is in the help if and only if it works.
 class VerbOfTheDesign : public testing::TestWithParam<const char*> {};
 
 TEST_P(VerbOfTheDesign, IsInTheHelpIfItIsBuilt) {
@@ -139,7 +139,7 @@ TEST(List, WritesJson) {
 TEST(List, NamesBackendsPlansAndUnits) {
   const std::string backends = assay({"list", "--backends"}).out, plans = assay({"list", "--plans"}).out,
                     listed = assay({"list", "--units"}).out;
-  const std::string units = std::regex_replace(listed, std::regex("\n  "), " ");  // as it is before its lines are broken
+  const std::string units = std::regex_replace(listed, std::regex("\n  "), " ");  // before its lines are wrapped
   for (const assay_backend* each : built_in_backends()) EXPECT_TRUE(contains(backends, each->name)) << backends;
   for (const AccumulationPlan& plan : accumulation_plans()) EXPECT_TRUE(has_line_of(plans, plan.name)) << plan.name;
   for (const TensorCoreUnit& unit : tensor_core_units()) {
@@ -190,12 +190,12 @@ TEST(List, SchemaIsWrittenAsJson) {
   }
 }
 
-// The schema names the words that attributes, and lines of earlier versions, have in place of today's.
+// The schema names the words that attributes and lines of earlier versions use in place of the present ones.
 TEST(List, SchemaNamesTheFormerWords) {
   const golden::TemporaryFolder folder;
   const std::string file = (folder / "schema.json").string();
   const std::string text = assay({"list", "--schema", "--op", "linear_wgrad", "--json", file}).out;
-  const std::string whole = std::regex_replace(text, std::regex("\n +"), " ");  // as it is before its lines are broken
+  const std::string whole = std::regex_replace(text, std::regex("\n +"), " ");  // before its lines are wrapped
   EXPECT_TRUE(
       contains(whole,
                " former words, which still read; attributes and names of cases keep them: recipe=block for recipe=fp8_block, "

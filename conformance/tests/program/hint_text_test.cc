@@ -1,4 +1,4 @@
-// Hints as a user meets them: a backend with one fault, its case repeated, what is printed.
+// Hints as a user sees them: the output of `repro` for a backend with one fault.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// Sound files with senseless cases: every case of each file ends in a verdict or in a line that names it, and the program with
-// exit 0, 1 or 3, whatever the attributes, types, shapes and values say. ASSAY_FUZZ_FILES says how many cases (1,000 without
-// it; 20,000 is the long form). Damaged bytes are in suites/golden/fuzz_test.cc.
+// Valid files with senseless cases: every case of each file ends in a verdict or in a line that names it, and the program with
+// exit 0, 1 or 3, whatever the attributes, types, shapes and values are. ASSAY_FUZZ_FILES says how many cases (1,000 without it;
+// 20,000 is the long form). Damaged bytes: golden/tests/fuzz_test.cc.
 
 #include <gtest/gtest.h>
 
@@ -53,11 +53,11 @@ Tensor tensor(Random& random) {
   if (element_count(shape) > 40'000) shape = {128};
   Tensor made = make_tensor(random.one_of(kFormats), shape);
   for (std::byte& each : made.bytes) each = static_cast<std::byte>(random.next());
-  if (random.below(8) == 0) made.shape = {std::int64_t{1} << 40, 0}, made.bytes.clear();  // nothing, of a huge extent
+  if (random.below(8) == 0) made.shape = {std::int64_t{1} << 40, 0}, made.bytes.clear();  // no elements, with a huge extent
   return made;
 }
 
-// Integers such as splits become numbers that mean harm; other values any bits.
+// Integers such as splits become harmful numbers; other values become any bits.
 void spoil_values(Tensor& tensor, Random& random) {
   for (std::int64_t left = 1 + static_cast<std::int64_t>(random.below(3)); left > 0 && !tensor.bytes.empty(); --left) {
     if (tensor.type == Format::i64) {
@@ -101,7 +101,7 @@ void spoil(Case& each, const std::vector<Case>& others, Random& random) {
   }
 }
 
-// Cases of the fixtures that are small, of every op.
+// Small cases of the fixtures, of every op.
 std::vector<Case> sound_cases() {
   std::vector<Case> cases;
   for (const auto& entry : std::filesystem::directory_iterator(ASSAY_GOLDEN_FOLDER)) {

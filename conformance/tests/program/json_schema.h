@@ -1,6 +1,6 @@
 #pragma once
 // Enough of JSON Schema 2020-12 to check a report: type, properties, required, additionalProperties, items, enum, const,
-// pattern, minimum, $ref within the document. A keyword that is not known is an error, so that none goes unchecked.
+// pattern, minimum, $ref within the document. An unknown keyword is an error, so that none is ignored.
 
 #include <nlohmann/json.hpp>
 
@@ -15,7 +15,7 @@ class JsonSchema {
  public:
   explicit JsonSchema(nlohmann::json document) : document_(std::move(document)) {}
 
-  // What is wrong with `value` as the definition at `pointer` ("/$defs/report") has it; empty: nothing.
+  // What is wrong with `value` under the definition at `pointer` ("/$defs/report"); empty: nothing.
   std::vector<std::string> faults(const nlohmann::json& value, const std::string& pointer) const {
     std::vector<std::string> found;
     check(value, document_.at(nlohmann::json::json_pointer(pointer)), "", found);

@@ -1,5 +1,5 @@
-// Conformance levels: what they require is there, together they require everything, and --require, --baseline and the
-// verdict line say what a pass claims.
+// Conformance levels: the cases that they require exist, together they require every case, and --require, --baseline and the
+// verdict line state what a pass claims.
 
 #include <sys/stat.h>
 
@@ -59,7 +59,7 @@ TEST(Levels, TogetherRequireEverything) {
     EXPECT_TRUE(required.count(i)) << "no level but `all` requires " << standard().texts[i];
 }
 
-// A recipe's level requires every case of that recipe and none of another's.
+// A recipe's level requires every case of that recipe and no case of another.
 TEST(Levels, OfARecipeRequireThatRecipe) {
   for (const auto& [name, word] : {std::pair("mx", "mxfp8"), std::pair("nvfp4", "nvfp4")}) {
     std::set<std::string> required;
@@ -88,7 +88,7 @@ TEST(Levels, TextsThatAreNone) {
 }
 
 TEST(Levels, AreListedWithTheirCases) {
-  // As it is before its lines are broken: a title begins a line, a column its second.
+  // Before its lines are wrapped: a title begins a line, a second column continues it.
   const std::string text = std::regex_replace(assay({"list", "--levels"}).out, std::regex("\n  (?!cases: )"), " ");
   for (const Level& level : levels()) {
     const std::size_t at = text.find(level.title() + " " + level.claims + "\n  cases: smoke ");
@@ -100,7 +100,7 @@ TEST(Levels, AreListedWithTheirCases) {
   }
 }
 
-// Swizzles are absent in this backend, everything else is right.
+// In this backend swizzles are absent, and everything else is right.
 Words partly_absent(Words more) { return faulty_run("absent=swizzle", more); }
 
 TEST(Verdict, SaysHowMuchIsAbsentAndWhichLevelsPassed) {
@@ -186,7 +186,7 @@ TEST_P(Baseline, LossesAreFailuresByName) {
   EXPECT_TRUE(contains(ran.out, "baseline: " + file + " (run --profile smoke, backend faulty, ")) << ran.out;
   EXPECT_TRUE(contains(ran.out, " kept, 0 lost, 0 gained, 0 no longer in the suite")) << ran.out;
 
-  ran = assay(partly_absent({"--baseline", file}), golden.options);  // now absent: no failure by itself
+  ran = assay(partly_absent({"--baseline", file}), golden.options);  // now absent: no failure of its own
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_TRUE(contains(ran.out, "lost against " + file + ": swizzle ") && contains(ran.out, "(not run: absent)")) << ran.out;
 
@@ -199,7 +199,7 @@ TEST_P(Baseline, LossesAreFailuresByName) {
   EXPECT_TRUE(contains(ran.err, "is of 'run --profile smoke': this is 'run --profile standard'")) << ran.err;
 
   ran = assay({"run", "--profile", "smoke", "--backend", "reference", "--baseline", file},
-              golden.options);  // another backend: said
+              golden.options);  // another backend: the report says so
   EXPECT_EQ(ran.code, 0) << ran.out;
   EXPECT_TRUE(contains(ran.out, "backend faulty, ") && contains(ran.out, "backend reference on ")) << ran.out;
 }
@@ -234,7 +234,7 @@ TEST(BaselineFile, ThatIsNone) {
   }
 }
 
-// What would wait, or never end, or say nothing about any case.
+// Files that would block, never end, or have no case.
 TEST(BaselineFile, ThatCannotBeOne) {
   const EmptyGolden golden;
   const std::string earlier = (golden.folder / "earlier").string();

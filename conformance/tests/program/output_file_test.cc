@@ -1,5 +1,5 @@
-// Files that the program writes: links stay links, modes stay as they are, and what cannot be written is said before a run
-// and as what it is.
+// Files that the program writes: links stay links, modes stay unchanged, and a file that cannot be written is reported before the
+// run, with the true reason.
 
 #include <sys/stat.h>
 
@@ -67,7 +67,7 @@ TEST(OutputFile, OfAFixture) {
   EXPECT_EQ(assay({"verify", (folder / "case.h5").string()}).code, 0);
 }
 
-// Checked before the run: no case was judged, nothing is on standard output.
+// Checked before the run: no case is judged, and nothing is on standard output.
 TEST(OutputFile, IsCheckedFirst) {
   const EmptyGolden golden;
   std::ofstream(golden.folder / "text") << "a file";
@@ -93,7 +93,7 @@ TEST(OutputFile, WhatIsThereIsLeftAloneByTheCheck) {
   EXPECT_EQ(text_of(report), "old");
 }
 
-// Full disks are faults of the machine, whoever meets them.
+// A full disk is a fault of the machine, wherever it is found.
 TEST(OutputFile, AFullDiskIsSaidToBeFull) {
   const Ran ran = assay(with(kRepro, {"--json", "/dev/full"}));
   EXPECT_EQ(ran.code, 9);
@@ -101,7 +101,7 @@ TEST(OutputFile, AFullDiskIsSaidToBeFull) {
   EXPECT_TRUE(contains(ran.out, "PASS repro")) << "the verdict is printed all the same: " << ran.out;
 }
 
-// Results that cannot be printed are no pass.
+// A run whose results cannot be printed does not pass.
 TEST(StandardOutput, ThatIsFullIsNoPass) {
   for (const char* words : {"run splits_to_offsets --profile smoke --backend reference", "list", "doctor",
                             "repro 'splits_to_offsets splits=1,2'", "--help"}) {
@@ -112,7 +112,8 @@ TEST(StandardOutput, ThatIsFullIsNoPass) {
   }
 }
 
-// Messages that cannot be written are lost, and nothing else: no verdict, and no file that gets the number of a closed descriptor.
+// Only messages that cannot be written are lost: no verdict is, and no file that gets the number of a closed descriptor is
+// damaged.
 TEST(StandardError, ThatIsFullOrClosedOrABrokenPipeCostsNothing) {
   for (const char* where : {"2>/dev/full", "2>&-", "0<&- 2>&-", "2> >(exec 0<&-)"}) {
     SCOPED_TRACE(where);
@@ -167,7 +168,7 @@ TEST(OutputFile, BeyondTheAllowedSize) {
   }
 }
 
-// A pipe that nothing reads keeps the program waiting, but not once it is asked to end.
+// A pipe that nobody reads blocks the program, but not after it is asked to end.
 TEST(OutputFile, APipeWithoutAReader) {
   for (const char* option : {"--json", "--results"}) {
     const golden::TemporaryFolder folder;
@@ -197,7 +198,7 @@ TEST(OutputFile, APipeWithAReaderReceivesAll) {
   EXPECT_GT(json::parse(text_of(file)).at("cases").size(), 50u);
 }
 
-// One would replace the other.
+// One file would replace the other.
 TEST(OutputFile, TwoOfOneName) {
   const golden::TemporaryFolder folder;
   fs::create_symlink("file", folder / "link");
@@ -211,7 +212,7 @@ TEST(OutputFile, TwoOfOneName) {
   }
 }
 
-// As of --baseline "$UNSET": what was asked for must not be left out without a word.
+// As with --baseline "$UNSET": an empty value must not be ignored silently.
 TEST(EmptyValue, IsWrongUsage) {
   for (const char* option :
        {"--baseline", "--resume", "--json", "--results", "--shard", "--require", "--axes", "--expect-by", "--backend"}) {

@@ -1,4 +1,4 @@
-// The fixtures that belong to the program are there, or it is said and is no pass.
+// The fixtures that belong to the program exist; otherwise the program says so, and does not pass.
 
 #include "conformance/tests/program/evidence.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The program as installed in a prefix, with a manifest and without the files that it lists.
+// The program as installed in a prefix, with a manifest but without the files that it lists.
 struct Prefix {
   golden::TemporaryFolder folder;
   std::string program = (folder / "bin" / "assay").string();
@@ -34,7 +34,7 @@ void expect_refused(const Ran& ran, const std::string& told) {
 TEST(OwnFixtures, ThatAreMissingAreNoPass) {
   const Prefix prefix;
   expect_refused(prefix.run({}), (prefix.fixtures / "cublaslt_grouped_gemm.h5").string() + ": no such file");
-  expect_refused(prefix.run({"splits_to_offsets"}), "no such file");  // whose fixture cases cannot be known
+  expect_refused(prefix.run({"splits_to_offsets"}), "no such file");  // whose fixture cases are unknown
   fs::remove(prefix.fixtures / "manifest.json");
   expect_refused(prefix.run({}), (prefix.fixtures / "manifest.json").string());
 }
@@ -48,7 +48,7 @@ TEST(OwnFixtures, AreNotMissedWhereOthersAreNamedOrNoneAreAskedFor) {
   EXPECT_EQ(random.code, 0) << random.out << random.err;
 }
 
-// A folder that is there and cannot be listed is no folder without fixtures.
+// A folder that cannot be listed is not a folder without fixtures.
 TEST(OwnFixtures, ThatCannotBeListedAreNoPass) {
   const Prefix prefix;
   fs::permissions(prefix.folder.path(), fs::perms(0755));

@@ -1,4 +1,4 @@
-// Files of further scale rules (reference/spec/scale-rules.md, clause 1.2): a convention that a user writes as a line of text.
+// Files of further scale rules (reference/spec/scale-rules.md, clause 1.2): a user's rule as a line of text.
 
 #include "conformance/tests/program/evidence.h"
 

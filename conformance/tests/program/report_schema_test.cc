@@ -1,4 +1,4 @@
-// What the program writes is what conformance/report/report.schema.json says.
+// The program writes what conformance/report/report.schema.json describes.
 
 #include "conformance/tests/program/evidence.h"
 
@@ -78,7 +78,7 @@ TEST(ReportSchema, OfFailures) {
   const json& library = evidence.report.at("backend").at("library");
   EXPECT_EQ(library.at("path"), std::filesystem::canonical(ASSAY_FAULTY_BACKEND).string());
   EXPECT_EQ(evidence.report.at("backend").at("built_in"), false);
-  const Ran sum = run_program({"sha256sum", ASSAY_FAULTY_BACKEND});  // coreutils: another implementation than ours
+  const Ran sum = run_program({"sha256sum", ASSAY_FAULTY_BACKEND});  // from coreutils: an independent implementation
   EXPECT_EQ(library.at("sha256"), sum.out.substr(0, 64));
 }
 
@@ -120,7 +120,7 @@ TEST(ReportSchema, OfSettings) {
   expect_same_cases(evidence);
 }
 
-// The check itself finds what is wrong.
+// The check itself finds errors.
 TEST(ReportSchema, RefusesWhatIsNotInIt) {
   const json report = evidence_of({"repro", "splits_to_offsets splits=1,2"}, 0).report;
   const auto faults = [](const json& value) { return report_schema().faults(value, "/$defs/report").size(); };

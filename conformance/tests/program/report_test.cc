@@ -1,4 +1,4 @@
-// What a run reports does not depend on threads, locale, sharding or who reads it.
+// The report of a run does not depend on threads, locale, sharding or its reader.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ json read_json(const std::filesystem::path& path) {
   return json::parse(file);
 }
 
-// Seconds are the only thing that two runs may differ in, beside what says when, where and how it was run.
+// Two runs may differ only in seconds, and in the fields that say when, where and how they were run.
 json without_seconds(json report) {
   for (const char* key : {"seconds", "date", "host", "arguments"}) report.erase(key);
   for (json* place : {&report.at("verdict")})
@@ -31,7 +31,7 @@ json without_seconds(json report) {
   return report;
 }
 
-// With one small fixture file for a golden folder: the others are verified elsewhere.
+// With a golden folder of one small fixture file: the others are verified elsewhere.
 json report_of(Words words, ProcessOptions options = {}, int code = 0) {
   const golden::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "golden");
@@ -96,7 +96,7 @@ TEST(Json, HoldsFailuresWithTheirText) {
   for (const json& each : report.at("cases")) {
     EXPECT_EQ(each.at("verdict"), "failed");
     EXPECT_EQ(each.at("ground"), "bits") << each;
-    const bool generated = each.contains("case");  // a case of a fixture has a path in its place
+    const bool generated = each.contains("case");  // a case of a fixture has a path instead
     const std::string title = each.at(generated ? "case" : "name").get<std::string>(), text = each.at("text").get<std::string>();
     EXPECT_TRUE(generated ? text.starts_with("FAILED  " + title)
                           : text.starts_with("FAILED  ") && text.find(": " + title + "\n") < text.find('\n'))
@@ -125,7 +125,7 @@ TEST(Json, NamesDamagedFixtures) {
   EXPECT_TRUE(report.at("bad_fixtures").at(0).at("why").get<std::string>().starts_with(file + ": "));
 }
 
-// Each wrong piece of the map with all it read.
+// Each wrong piece of the map, with every scale that it read.
 TEST(Json, HoldsTheMapOfScales) {
   const golden::TemporaryFolder folder;
   const std::string json = (folder / "map.json").string();
@@ -149,7 +149,7 @@ TEST(Json, HoldsTheMapOfScales) {
   EXPECT_EQ(side.at("pieces")[1], last);
 }
 
-// What is no regular file is written to, not replaced.
+// A path that is no regular file is written to, not replaced.
 TEST(Json, GoesToAPipe) {
   const Ran ran = assay({"repro", "splits_to_offsets splits=1", "--json", "/dev/stdout"});
   EXPECT_EQ(ran.code, 0);
@@ -174,7 +174,7 @@ struct Setting {
 };
 void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name; }
 
-// The whole report is the same, cases that fail included.
+// The whole report is the same, including failing cases.
 class SameReport : public testing::TestWithParam<Setting> {};
 
 TEST_P(SameReport, WhateverTheSetting) {
@@ -227,7 +227,7 @@ TEST(Shards, SayThatTheyAreUnderstood) {
 
 constexpr const char* kColour = "\033[32mPASS\033[0m";
 
-// Progress is for a terminal, and for people: it is on standard error, colour is on standard output.
+// Progress and colour are for people at a terminal: progress is on standard error, colour on standard output.
 TEST(Terminal, ShowsProgressBesideTheResults) {
   ProcessOptions options;
   options.terminal = true;
@@ -240,7 +240,7 @@ TEST(Terminal, ShowsProgressBesideTheResults) {
   EXPECT_FALSE(contains(ran.out, "\033[K"));
 }
 
-// Once two seconds have passed the time that is left is guessed.
+// After two seconds the remaining time is estimated.
 TEST(Terminal, ProgressSaysHowLongItWillTake) {
   const golden::TemporaryFolder folder;
   ProcessOptions options;

@@ -1,4 +1,4 @@
-// --results keeps every verdict that has fallen, whatever ends the program; --resume goes on from there.
+// --results keeps every verdict, whatever ends the program; --resume continues from there.
 
 #include "conformance/tests/program/evidence.h"
 
@@ -18,7 +18,7 @@ std::size_t lines_in(const std::filesystem::path& path) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// A run of cases that take 50 ms each, killed once the file has that many lines.
+// A run of cases that take 50 ms each, killed when the file has that many lines.
 struct Killed {
   std::size_t lines_before = 0;
   Ran ran;
@@ -65,7 +65,7 @@ TEST_P(KilledAfter, NothingIsLostAndTheRestIsDone) {
   EXPECT_EQ(whole.at("resumed"), cases_of(first).size());
   EXPECT_TRUE(contains(ran.out, std::to_string(cases.size()) + " passed, 0 failed, 0 not run, 0 other")) << ran.out;
 
-  // Once more: everything has its verdict.
+  // Once more: every case now has its verdict.
   const Ran again = assay(words, golden.options);
   EXPECT_EQ(again.code, 0) << again.out << again.err;
   EXPECT_EQ(cases_of(results_of(results)), cases);
@@ -80,7 +80,7 @@ TEST(Resume, JudgesAgainWhatHasNoFinalVerdict) {
   ASSERT_EQ(ran.code, 0) << ran.out;
   std::vector<json> entries = results_of(results);
   const std::size_t cases = cases_of(entries).size();
-  // One is unfinished, one failed, one is cut off in the middle of its line, and no summary.
+  // One case is unfinished, one failed, one line is truncated, and there is no summary.
   std::ofstream file(results, std::ios::trunc);
   int number = 0;
   std::string cut;
@@ -173,7 +173,7 @@ TEST(Resume, RefusesAnotherBuildOfTheLibraryAndOtherFiles) {
   EXPECT_TRUE(contains(ran.err, "line 1: is not a header of a file of --results")) << ran.err;
 }
 
-// Cases of one name and several settings are judged again unless all of them are there.
+// A case with several settings is judged again unless the verdicts of all settings are there.
 TEST(Resume, TakesSettingsWholeOrNotAtAll) {
   const EmptyGolden golden;
   const std::string results = (golden.folder / "results.jsonl").string();
@@ -205,7 +205,7 @@ TEST(Resume, TakesSettingsWholeOrNotAtAll) {
       << "the setting that was there is judged again";
 }
 
-// A disk that is full in the middle: reported as such, exit 9, and the verdicts are printed all the same.
+// A disk that becomes full during the run: reported as such, exit 9, and the verdicts are still printed.
 TEST(Results, OnAFullDisk) {
   const EmptyGolden golden;
   const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference", "--results", "/dev/full"},

@@ -27,7 +27,7 @@ struct Ran {
 };
 
 struct ProcessOptions {
-  std::vector<std::pair<std::string, std::string>> environment;  // beside the caller's; an empty value unsets
+  std::vector<std::pair<std::string, std::string>> environment;  // in addition to the caller's; an empty value unsets a variable
   bool terminal = false;                                         // standard output and error are terminals
   std::function<void(pid_t)> meanwhile;                          // called once the program runs
 };
@@ -64,7 +64,7 @@ struct Channel {
 
 }  // namespace detail
 
-// Words of GoogleTest's and the program's own environment do not leak into the program.
+// Variables of GoogleTest and of the program are not passed on to the program.
 inline Ran run_program(const std::vector<std::string>& command, const ProcessOptions& options = {}) {
   detail::Channel out(options.terminal), err(options.terminal);
   std::vector<char*> words;

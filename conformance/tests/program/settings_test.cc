@@ -1,4 +1,4 @@
-// Random products, other settings of a backend, another backend's answers: what run and repro do with them.
+// Random products, other settings of a backend, another backend's answers: in run and repro.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -39,7 +39,7 @@ TEST(Random, CasesAreOrdinaryOnesAndDependOnTheSeed) {
   Words other = kRandom;
   other[4] = "6";
   EXPECT_NE(report_of(other, 0).at("cases")[0].at("case"), first.at("cases")[0].at("case"));
-  EXPECT_EQ(assay({"run", "--random", "2", "kind=none", "--backend", "reference"}).code, 2);  // no random case has that
+  EXPECT_EQ(assay({"run", "--random", "2", "kind=none", "--backend", "reference"}).code, 2);  // no random case has that value
 }
 
 TEST(Settings, EachAlgorithmAndAxisIsJudged) {
@@ -53,11 +53,11 @@ TEST(Settings, EachAlgorithmAndAxisIsJudged) {
   EXPECT_GE(cases, 2);
   EXPECT_GE(settings.at("").at("passed"), cases);
   EXPECT_EQ(settings.at("algorithm: tile 7").at("passed"), cases);
-  for (const char* wrong : {"algorithm: tile 9, wrong", "axis: twice=no"}) {  // what has nothing to write passes all the same
+  for (const char* wrong : {"algorithm: tile 9, wrong", "axis: twice=no"}) {  // a case without output passes in any case
     EXPECT_GE(settings.at(wrong).at("failed"), 2);
     EXPECT_EQ(settings.at(wrong).at("failed").get<std::int64_t>() + settings.at(wrong).at("passed").get<std::int64_t>(), cases);
   }
-  // The algorithm with tile 7 states no plan, and says so; all others do.
+  // The algorithm with tile 7 states no plan, which the report says; all others state one.
   EXPECT_EQ(settings.at("algorithm: tile 7").at("elements_with_known_plan"), 0);
   EXPECT_FALSE(settings.at("algorithm: tile 7").at("unknown").empty());
   EXPECT_EQ(settings.at("").at("elements_with_known_plan"), settings.at("").at("elements"));
@@ -102,7 +102,7 @@ TEST(ExpectBy, ABackendThatCannotOpenIsToldAtOnce) {
   EXPECT_TRUE(contains(ran.out + ran.err, "no_such_backend")) << ran.out << ran.err;
 }
 
-// A kernel that reads the scales of another block: which tiles, and which scale for which.
+// A kernel that reads the scales of another block: the report names the tiles, and the scale that each reads.
 TEST(ScalesOfAnotherBlock, AreNamed) {
   const Words words{"repro",
                     "grouped_gemm kind=fp8_block d_type=f32 splits=200,0,260 N=300 K=400 seed=1",

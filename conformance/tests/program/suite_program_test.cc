@@ -33,7 +33,7 @@ SuiteRun suite(const Environment& environment, std::vector<std::string> words = 
   return run;
 }
 
-// Case line -> how GoogleTest says it went.
+// Case line -> GoogleTest's result.
 std::map<std::string, nlohmann::json> by_case(const nlohmann::json& report) {
   std::map<std::string, nlohmann::json> tests;
   for (const auto& each : report.at("testsuites")) {

@@ -1,4 +1,5 @@
-// What is judged when nothing is named: a device that is there, or nothing; never another backend in its place.
+// What is judged if no backend is named: the device if there is one, and otherwise the reference; never another backend in place
+// of a device.
 
 #include "conformance/suites/tested_backend.h"
 
@@ -19,10 +20,10 @@ TEST(TestedBackend, OfEveryCombinationOfFacts) {
           const BackendDecision decision = decide_backend({named, built, opens, opens ? "" : "no kernel image", seen});
           const bool device_works = built && opens, device_there = *seen != '\0';
           if (named) {
-            EXPECT_EQ(decision.choice, Choice::as_named);  // what is named is judged
+            EXPECT_EQ(decision.choice, Choice::as_named);  // a named backend is judged
           } else if (device_works) {
             EXPECT_EQ(decision.choice, Choice::device);
-          } else if (device_there) {  // present and not usable: refused, with the remedy
+          } else if (device_there) {  // present but not usable: refused, with the remedy
             ++refused;
             EXPECT_EQ(decision.choice, Choice::refused);
             for (const char* part : {"/dev/nvidia0", "ASSAY_CUDA_ARCHITECTURES=", "--backend reference"})
@@ -39,7 +40,7 @@ TEST(TestedBackend, OfEveryCombinationOfFacts) {
   EXPECT_EQ(refused, 3);
 }
 
-// Signs of a device are looked for without CUDA.
+// A device is detected without CUDA.
 TEST(TestedBackend, DevicesAreSeenWithoutCuda) {
   const golden::TemporaryFolder folder;
   EXPECT_EQ(nvidia_device(folder.path()), "");
@@ -53,7 +54,7 @@ TEST(TestedBackend, DevicesAreSeenWithoutCuda) {
   EXPECT_EQ(nvidia_device(folder.path()), (folder / "dev/nvidia3").string());
 }
 
-// Commands that were recorded under a backend's former name reach the same one, whose verdict has the present name.
+// Commands with a backend's former name reach the same backend, and its verdict has the present name.
 TEST(TestedBackend, AnswersToItsFormerName) {
   const EmptyGolden golden;
   for (const char* name : {"bringup", "emulated"}) {
@@ -62,7 +63,7 @@ TEST(TestedBackend, AnswersToItsFormerName) {
   }
 }
 
-// On this machine the program does as decided: it names its backend first, on standard error, and in the verdict; or refuses.
+// On this machine the program acts as decided: it names its backend first, on standard error, and in the verdict; or it refuses.
 TEST(TestedBackend, IsNamedFirst) {
   const EmptyGolden golden;
   const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--quiet"}, golden.options);

@@ -1,5 +1,5 @@
-// Files of further tensor-core units: read before the verb does anything, by workers too, and named by the commands and files
-// that lead back to a verdict (reference/spec/tensor-core.md, clause 2.2).
+// Files of further tensor-core units: read before the verb does anything, also by workers, and named in the commands and files
+// that reproduce a verdict (reference/spec/tensor-core.md, clause 2.2).
 
 #include "conformance/tests/program/evidence.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kNextRow =
     "name=next.mma.f16 instruction=\"next mma\" operands=bf16,f16 products=16 fraction_bits=25 evidence=\"a data sheet\"\n";
-// It keeps fewer bits than the backend's sums do.
+// It keeps fewer bits than the backend's sums have.
 constexpr const char* kNarrowRow =
     "name=next.mma.f16 instruction=\"next mma\" operands=bf16,f16 products=8 fraction_bits=24 evidence=\"a data sheet\"\n";
 

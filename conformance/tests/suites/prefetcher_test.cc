@@ -1,4 +1,4 @@
-// What is made ahead by other threads.
+// Items that other threads make ahead of time.
 
 #include "conformance/suites/prefetcher.h"
 
@@ -37,7 +37,7 @@ TEST(Prefetcher, NumbersMayBeLeftOut) {
   EXPECT_EQ(*prefetcher.take(999), 999 * 999);
 }
 
-// Twice as many as there are threads, however long the reader takes.
+// At most twice as many as there are threads, however long the reader takes.
 TEST(Prefetcher, MakesOnlyAFewMore) {
   std::atomic<std::int64_t> begun = 0;
   std::promise<void> all_begun;
@@ -57,7 +57,7 @@ TEST(Prefetcher, EndsWithWorkThatWasNotTaken) {
   }
 }
 
-// Its threads neither wait for the pool nor hold it.
+// Its threads neither wait for the thread pool nor block it.
 TEST(Prefetcher, WorksBesideThePool) {
   const auto caller = std::this_thread::get_id();
   std::atomic<std::int64_t> by_others = 0;

@@ -13,8 +13,8 @@
 namespace assay::conformance {
 namespace {
 
-// The work of a shard by what its cases cost: multiply-adds, elements and calls are each spread evenly, or a machine would
-// wait for the one that has most of one of them.
+// The work of a shard by what its cases cost: multiply-adds, elements and calls are each spread evenly. Otherwise all machines
+// would wait for the one with most of them.
 TEST(Shards, AreEqualWorkAndTogetherTheWhole) {
   const std::vector<CaseLine> cases = catalogue(Profile::standard);
   for (std::int64_t total = 2; total <= 16; ++total) {

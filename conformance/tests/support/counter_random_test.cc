@@ -1,4 +1,4 @@
-// The generator's source of words, against the known answers that its authors publish with Random123.
+// The generator's random numbers, against the known answers that the authors of Random123 publish.
 
 #include "conformance/support/counter_random.h"
 

@@ -1,4 +1,4 @@
-// Threads that are kept on one processor for a while.
+// Threads that are kept on one processor temporarily.
 
 #include "conformance/worker/cpu_affinity.h"
 
@@ -39,7 +39,7 @@ TEST(ScopedCpuAffinity, WhatCannotBeChangesNothing) {
   }
 }
 
-// The mask is that of the thread as it was, not the machine's.
+// The thread's former mask is restored, not that of the machine.
 TEST(ScopedCpuAffinity, AThreadThatChoseItsProcessorKeepsIt) {
   const cpu_set_t before = mask();
   {

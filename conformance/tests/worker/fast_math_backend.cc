@@ -1,5 +1,5 @@
 // A right backend whose library is linked with -ffast-math, as some are: loading it sets flush-to-zero and denormals-are-zero,
-// and here rounding upward too.
+// and here also rounding upward.
 
 #include <cfenv>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-// Compilers from GCC 13 on link no such start-up code into a shared library, so that it is done here in any case.
+// GCC 13 and later link no such start-up code into a shared library, so it is done here in any case.
 __attribute__((constructor)) void set_mode() {
   std::fesetround(FE_UPWARD);
 #if defined(__x86_64__)

@@ -1,6 +1,7 @@
-// The reference as a shared library that does one thing no backend may, which its options name: "WHAT@WHERE", for the one case
-// of the smoke profile that kTarget describes, and "WHAT@WHERE!" for every case. WHERE is a function of the interface, or
-// `load`, `entry` and `unload`, which HOSTILE names in the environment, or `algorithm`: execute() with the only one of the list. What else can be done is in kDeeds, and with answers:
+// The reference as a shared library that breaks one rule, which its options name: "WHAT@WHERE", for the one case of the smoke
+// profile that kTarget describes, and "WHAT@WHERE!" for every case. WHERE is a function of the interface, or `load`, `entry` and
+// `unload`, which HOSTILE names in the environment, or `algorithm`: execute() with the only listed algorithm. The other deeds are
+// in deeds(), and those about answers are:
 //
 //   answer@FUNCTION=KIND   what the function answers: see answers() below
 
@@ -63,7 +64,7 @@ void wait_for_ever() {
 
 std::atomic<bool> slow_close = false;
 
-// All memory that this process shares with another.
+// All memory that this process shares with other processes.
 void each_shared_piece(const std::function<void(char*, std::size_t)>& take) {
   std::ifstream maps("/proc/self/maps");
   std::string line;
@@ -94,8 +95,8 @@ cpu_set_t processors() {
 
 const cpu_set_t processors_at_load = processors();
 
-// Chooses a processor for the calling thread, and aborts where the choice of an earlier call, or the mask that the process began
-// with, is not what it was, or threads do not get it.
+// Chooses a processor for the calling thread, and aborts where the choice of an earlier call, or the mask that the process
+// started with, has changed, or if new threads do not inherit it.
 void choose_processor() {
   static cpu_set_t expected = processors_at_load;
   const cpu_set_t now = processors();
@@ -144,7 +145,7 @@ const std::map<std::string, std::function<void()>>& deeds() {
       {"throw", [] { throw std::runtime_error("out of the interface \xff"); }},
       {"throw_int", [] { throw 7; }},
       {"jump", [] { longjmp(earlier, 1); }},
-      {"scribble", [] {  // until the end: what the process itself writes there afterwards must not make it good again
+      {"scribble", [] {  // until the end: later writes of the process itself must not repair it
          std::thread([] { for (;;) scribble(); }).detach();
          std::this_thread::sleep_for(std::chrono::milliseconds(20));
        }},
@@ -161,7 +162,7 @@ const std::map<std::string, std::function<void()>>& deeds() {
      }},
 #endif
     {"round", [] { std::fesetround(FE_UPWARD); }},
-    // What stays within the process and is no fault.
+    // Changes that stay within the process and are no fault.
     {"close_all",
      [] {
        for (int i = 0; i < 64; ++i) close(i);
@@ -230,12 +231,12 @@ const std::map<std::string, std::function<void()>>& deeds() {
        *static_cast<volatile int*>(nullptr) = 1;
      }},
     {"handled_for_ever",
-     [] {  // the fault is met again each time
+     [] {  // the fault occurs again each time
        signal(SIGSEGV, [](int) {});
        *static_cast<volatile int*>(nullptr) = 1;
      }},
     {"unmap", [] { each_shared_piece([](char* first, std::size_t bytes) { munmap(first, bytes); }); }},
-    // The process above this one runs no code of ours, and ends what it has started.
+    // The parent process runs no code of this library, and ends the processes that were started.
     {"leave_parent",
      [] {
        prctl(PR_SET_PDEATHSIG, 0);
@@ -279,7 +280,7 @@ const std::map<std::string, std::function<void()>>& deeds() {
   return all;
 }
 
-// Does the deed, if this is the place for it.
+// Does the deed, if this is its place.
 void at(const char* where) {
   if (place != where || (!marked && !always)) return;
   if (const auto found = deeds().find(deed); found != deeds().end()) found->second();
@@ -318,7 +319,7 @@ assay_status question(const char* where, const assay_call* call) {
   return ASSAY_OK;
 }
 
-// The algorithm that is listed where something is to be done in it alone; the reference has one.
+// The algorithm that is listed where the deed belongs to it alone.
 constexpr std::int64_t kAlgorithm = 7;
 const assay_call& without_algorithm(const assay_call& call) {
   static assay_call plain;
@@ -376,7 +377,7 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
 assay_status supports(assay_context* context, const assay_call* call) {
   const assay_status asked = question("supports", call);
   if (asked != ASSAY_OK) return asked;
-  if (deed == "jump" && marked && setjmp(earlier) != 0) return ASSAY_OK;  // from execute(), once this has long returned
+  if (deed == "jump" && marked && setjmp(earlier) != 0) return ASSAY_OK;  // from execute(), long after it has returned
   return honest().supports(context, &without_algorithm(*call));
 }
 
@@ -417,7 +418,7 @@ assay_status list_algorithms(assay_context*, const assay_call* call, assay_algor
   return ASSAY_OK;
 }
 
-// Made after all that is above, as the library is loaded, and destroyed before it.
+// Constructed after everything above when the library is loaded, and destroyed before it.
 struct Library {
   Library() {
     const char* text = std::getenv("HOSTILE");

@@ -1,5 +1,5 @@
-// Backends that do what no backend may. Each ends in a verdict that names the case and the call; every other case is judged as
-// if nothing had happened.
+// Backends that break the rules. Each ends in a verdict that names the case and the call; every other case is judged as if
+// nothing had happened.
 
 #include <gtest/gtest.h>
 
@@ -19,19 +19,19 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The case of the smoke profile that the backend of hostile_backend.cc picks out of the six.
+// The case of the smoke profile that hostile_backend.cc picks out of the six.
 constexpr const char* kTarget = "splits_to_offsets_2d first=3,0,5 last=16,7,4";
 
 struct Hostile {
   const char* deed;     // as hostile_backend.cc reads it
-  const char* verdict;  // of the target, "passed" where the deed is no fault
+  const char* verdict;  // of the target case; "passed" where the deed is no fault
   Words told;           // in its text
 };
 
 struct Seen {
   Ran ran = {};
   int others_passed = 0;
-  nlohmann::json json = {}, target = {}, beside = {};  // `beside`: what was found about the backend itself
+  nlohmann::json json = {}, target = {}, beside = {};  // `beside`: findings about the backend itself
 };
 
 Seen run_hostile(const std::string& deed, const Words& more = {}, const ProcessOptions& options = {}) {
@@ -61,7 +61,7 @@ Seen run_hostile(const std::string& deed, const Words& more = {}, const ProcessO
 
 std::string text_of(const nlohmann::json& each) { return each.is_null() ? "no such case" : each.value("text", ""); }
 
-// How many other cases a backend that does nothing wrong passes.
+// The number of other cases that a right backend passes.
 int others() {
   static const int count = [] {
     const Seen seen = run_hostile("");
@@ -174,7 +174,7 @@ TEST(Hostile, WhatComesThroughTheInterface) {
   });
 }
 
-// setjmp in one call, longjmp to it from another, once its frame is gone: whatever comes of it is a failure that names the call.
+// setjmp in one call, longjmp to it from another, after its frame has ended: whatever happens is a failure that names the call.
 TEST(Hostile, JumpsIntoAFrameThatIsGone) {
   const Seen seen = run_hostile("jump@execute");
   ASSERT_FALSE(seen.target.is_null()) << seen.ran.out << seen.ran.err;
@@ -197,7 +197,7 @@ TEST(Hostile, FloatingPointModesLeftOn) {
 }
 #endif
 
-// What a process does to itself is its own matter.
+// Changes that a process makes to itself alone are no fault.
 TEST(Hostile, WhatStaysInTheProcessIsNoFault) {
   check_all({
       {"close_all@execute", "passed", {}},
@@ -214,7 +214,7 @@ TEST(Hostile, WhatStaysInTheProcessIsNoFault) {
   if (!kHasShadowMemory) check_all({{"address_space@execute", "passed", {}}});  // shadow memory grows as the program runs
 }
 
-// Memory that cannot be given, by every case.
+// Memory that cannot be allocated, in every case.
 TEST(Hostile, Allocations) {
   const struct {
     const char* deed;
@@ -308,7 +308,7 @@ TEST(Hostile, Algorithms) {
   }
 }
 
-// A fault under one setting is the verdict of that setting; the others are judged, in another process where that is needed.
+// A fault under one setting is the verdict of that setting. The others are judged, in another process if necessary.
 TEST(Hostile, OneOfManySettings) {
   for (const auto& [deed, verdict, told] : {std::tuple{"segv@algorithm", "failed", "ended by signal 11 (SIGSEGV) in execute()"},
                                             std::tuple{"hang@algorithm", "unfinished", "execute() did not return within 1 s"},
@@ -334,7 +334,7 @@ TEST(Hostile, TextThatIsNoUtf8IsShownAndKeepsTheJson) {
   EXPECT_EQ(seen.json.at("backend").at("device"), "device \\xff\\xfe");
 }
 
-// What the process shares with the harness is written over: that is reported, of the case or of the process, and the run goes on.
+// Memory shared with the harness is overwritten: that is reported, for the case or for the process, and the run continues.
 TEST(Hostile, WritesOverSharedMemory) {
   const Seen seen = run_hostile("scribble@execute");
   EXPECT_EQ(seen.ran.code, 1) << seen.ran.out << seen.ran.err;
@@ -342,7 +342,7 @@ TEST(Hostile, WritesOverSharedMemory) {
   EXPECT_TRUE(contains(text_of(seen.beside) + text_of(seen.target), "the process of backend ")) << seen.ran.out;
 }
 
-// A thread that ends the process after its case has passed: that is reported, whichever case was under way.
+// A thread ends the process after its case has passed: that is reported, whichever case is running.
 TEST(Hostile, AThreadThatOutlivesItsCase) {
   const Seen seen = run_hostile("thread_segv@execute");
   EXPECT_EQ(seen.ran.code, 1) << seen.ran.out << seen.ran.err;
@@ -362,7 +362,7 @@ pid_t process_in(const std::filesystem::path& file) {
   return process;
 }
 
-// A worker that is ended from outside in the middle of a run: no verdict is lost.
+// A worker is ended from outside during a run: no verdict is lost.
 TEST(Workers, OneThatIsKilled) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path file = folder / "pid";
@@ -378,7 +378,7 @@ TEST(Workers, OneThatIsKilled) {
   EXPECT_TRUE(contains(ran.out, " elements compared")) << ran.out;
 }
 
-// The program is ended in a way that it cannot notice: nothing of it stays.
+// The program is ended by a signal that it cannot catch: none of its processes remains.
 TEST(Workers, EndWithTheProgram) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path file = folder / "pid";
@@ -396,7 +396,7 @@ TEST(Workers, EndWithTheProgram) {
   EXPECT_FALSE(is_alive(worker));
 }
 
-// The same of what a library has started in sessions of its own, while its process goes on.
+// The same for processes that a library has started in other sessions, while its own process continues.
 TEST(Workers, EndWithTheProgramAndAllTheyHaveStarted) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path file = folder / "pids";
@@ -424,7 +424,7 @@ TEST(Workers, EndWithTheProgramAndAllTheyHaveStarted) {
   }
 }
 
-// What a library starts in sessions of their own does not outlive its process.
+// Processes that a library starts in other sessions end with its process.
 TEST(Workers, EndWithWhatTheyHaveStarted) {
   const golden::TemporaryFolder folder;
   const std::filesystem::path file = folder / "pids";
@@ -436,7 +436,7 @@ TEST(Workers, EndWithWhatTheyHaveStarted) {
   EXPECT_GE(count, 2);
 }
 
-// A right backend whose library is linked with -ffast-math is right, and nothing that is expected changes.
+// A right backend whose library is linked with -ffast-math passes, and no expected value changes.
 TEST(FastMath, ChangesNoExpectedBit) {
   const Ran fast = assay({"run", "--profile", "smoke", "--quiet", "--backend", ASSAY_FAST_MATH_BACKEND});
   EXPECT_EQ(fast.code, 0) << fast.out << fast.err;

@@ -1,5 +1,5 @@
 // What a worker process costs: the generated cases of a profile judged with a shared library in a worker, as `assay run` does it,
-// and one after another in this process, in turn, and the processor time of both with the worker's.
+// and in this process, alternately. It prints the wall time and the processor time of both; that of the worker is included.
 //
 //   worker_cost ./libexample.so standard 7
 //
