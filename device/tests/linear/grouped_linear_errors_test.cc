@@ -12,23 +12,26 @@
 namespace assay::device_linear_suite {
 namespace {
 
+// Makes `call`, which must throw `expected` and launch nothing.
+template <class Call>
+void refused(const std::string& expected, Call call) {
+  host_device().log.clear();
+  try {
+    call();
+    ADD_FAILURE() << "no error: " << expected;
+  } catch (const device::NotSupported& error) {
+    EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+  } catch (const device::InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()).rfind(expected, 0), 0u) << error.what();
+  }
+  EXPECT_TRUE(host_device().log.empty()) << expected << ": " << host_device().log.front();
+}
+
 TEST_P(EveryRecipe, ARefusedCallChangesNothing) {
   const Case c = layer();
   Buffers b(c);
   GroupedLinearOptions o = options_of(c);
   Module module(o);
-  const auto refused = [&](const std::string& expected, auto call) {
-    host_device().log.clear();
-    try {
-      call();
-      ADD_FAILURE() << "no error: " << expected;
-    } catch (const device::NotSupported& error) {
-      EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
-    } catch (const device::InvalidArgument& error) {
-      EXPECT_EQ(std::string(error.what()).rfind(expected, 0), 0u) << error.what();
-    }
-    EXPECT_TRUE(host_device().log.empty()) << expected << ": " << host_device().log.front();
-  };
   const auto forward = [&](auto change) {
     return [&, change] {
       GroupedLinearForward call = b.forward();

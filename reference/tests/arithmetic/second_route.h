@@ -238,6 +238,69 @@ struct Vector {
   std::vector<std::uint8_t> scale_a, scale_b;
 };
 
+// Emulated FP8: two steps of f16 products, each of half of the products, and then the addition of C.
+inline std::uint32_t emulated_step(const TensorCoreUnit& unit, const std::vector<double>& a, const std::vector<double>& b,
+                                   std::uint32_t c_bits, Format c_type, const Mutation& mutation) {
+  const auto count = static_cast<int>(a.size());
+  std::uint32_t total = 0;
+  for (int half = 0; half < 2; ++half) {
+    std::vector<std::vector<Addend>> parts(mutation.split_k ? 2 : 1);
+    int taken = 0;
+    for (int k = 0; k < unit.products_per_step; ++k) {
+      const bool here = mutation.contiguous_halves ? k / 16 == half : k % 4 / 2 == half;
+      if (!here) continue;
+      const Addend product = k < count ? product_of(Format::f16, a[k], Format::f16, b[k], 0, mutation) : Addend{};
+      parts[mutation.split_k ? taken / 8 : 0].push_back(product);
+      ++taken;
+    }
+    for (auto& part : parts) {
+      part.push_back(addend_of(c_type, accumulator_value(unit.accumulator, total), mutation));
+      total = fused(part, unit, mutation);
+    }
+  }
+  const double t = accumulator_value(unit.accumulator, total), c = accumulator_value(unit.accumulator, c_bits);
+  const double special = (std::isfinite(t) ? 0 : t) + (std::isfinite(c) ? 0 : c);
+  if (std::isnan(special)) return canonical_nan(unit.accumulator);
+  if (std::isinf(special)) return fused({{special, {}, 0, true}}, unit, {});
+  return output(Fixed::of(t) + Fixed::of(c), unit.accumulator, true);
+}
+
+inline double scale_value(Format format, std::uint8_t code) {
+  if (format == Format::e4m3) return value_of(Format::e4m3, code & 0x7Fu);
+  return code == 0xFF ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, code - 127);
+}
+
+// Sums of 16 products, each with the scales of its block: addends of unit.group = 16.
+inline std::vector<Addend> scaled_sums(const TensorCoreUnit& unit, const Vector& v, const std::vector<double>& a,
+                                       const std::vector<double>& b, const Mutation& mutation) {
+  const auto count = static_cast<int>(a.size());
+  std::vector<Addend> products;
+  const int per_scale = unit.scaling == StepScaling::e8m0_per_32 ? 32 : 16;
+  for (int group = 0; group < 4; ++group) {
+    Addend term;
+    double sum = 0;
+    bool any = false;
+    for (int k = 16 * group; k < std::min(count, 16 * group + 16); ++k) {
+      sum += a[k] * b[k];
+      any = any || a[k] * b[k] != 0;
+    }
+    if (16 * group < count) {
+      const bool e4m3 = unit.scaling == StepScaling::e4m3_per_16;
+      const int at = 16 * group / per_scale;
+      const double sa = scale_value(e4m3 ? Format::e4m3 : Format::e8m0, v.scale_a[at]),
+                   sb = scale_value(e4m3 ? Format::e4m3 : Format::e8m0, v.scale_b[at]);
+      if (e4m3)
+        term = product_of(Format::e4m3, sa, Format::e4m3, sb, 0, mutation);
+      else
+        term = {std::isnan(sa * sb) ? sa * sb : 0, {}, std::isnan(sa * sb) ? 0 : std::ilogb(sa * sb), false};
+      if (!any) term.zero = true;
+      if (term.special == 0) term.value = Fixed::of(sum * sa * sb);  // 12 + 4 + 4 bits: exact
+    }
+    products.push_back(term);
+  }
+  return products;
+}
+
 inline std::uint32_t step(const TensorCoreUnit& unit, const Vector& v, const Mutation& mutation = {}) {
   const Format c_type = unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32;
   std::vector<double> a, b;
@@ -248,66 +311,18 @@ inline std::uint32_t step(const TensorCoreUnit& unit, const Vector& v, const Mut
   }
   const auto count = static_cast<int>(v.a.size());
   const int length = unit.products_per_step;
-  const Addend zero;
 
-  if (unit.execution == Execution::emulated_fp8) {
-    std::uint32_t total = 0;
-    for (int half = 0; half < 2; ++half) {
-      std::vector<std::vector<Addend>> parts(mutation.split_k ? 2 : 1);
-      int taken = 0;
-      for (int k = 0; k < length; ++k) {
-        const bool here = mutation.contiguous_halves ? k / 16 == half : k % 4 / 2 == half;
-        if (!here) continue;
-        const Addend product = k < count ? product_of(Format::f16, a[k], Format::f16, b[k], 0, mutation) : zero;
-        parts[mutation.split_k ? taken / 8 : 0].push_back(product);
-        ++taken;
-      }
-      for (auto& part : parts) {
-        part.push_back(addend_of(c_type, accumulator_value(unit.accumulator, total), mutation));
-        total = fused(part, unit, mutation);
-      }
-    }
-    const double t = accumulator_value(unit.accumulator, total), c = accumulator_value(unit.accumulator, v.c);
-    const double special = (std::isfinite(t) ? 0 : t) + (std::isfinite(c) ? 0 : c);
-    if (std::isnan(special)) return canonical_nan(unit.accumulator);
-    if (std::isinf(special)) return fused({{special, {}, 0, true}}, unit, {});
-    return output(Fixed::of(t) + Fixed::of(c), unit.accumulator, true);
-  }
+  if (unit.execution == Execution::emulated_fp8) return emulated_step(unit, a, b, v.c, c_type, mutation);
 
   std::vector<Addend> products;
-  const auto scale = [](Format format, std::uint8_t code) {
-    if (format == Format::e4m3) return value_of(Format::e4m3, code & 0x7Fu);
-    return code == 0xFF ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, code - 127);
-  };
   if (unit.group == 16) {
-    const int per_scale = unit.scaling == StepScaling::e8m0_per_32 ? 32 : 16;
-    for (int group = 0; group < 4; ++group) {
-      Addend term;
-      double sum = 0;
-      bool any = false;
-      for (int k = 16 * group; k < std::min(count, 16 * group + 16); ++k) {
-        sum += a[k] * b[k];
-        any = any || a[k] * b[k] != 0;
-      }
-      if (16 * group < count) {
-        const bool e4m3 = unit.scaling == StepScaling::e4m3_per_16;
-        const int at = 16 * group / per_scale;
-        const double sa = scale(e4m3 ? Format::e4m3 : Format::e8m0, v.scale_a[at]),
-                     sb = scale(e4m3 ? Format::e4m3 : Format::e8m0, v.scale_b[at]);
-        if (e4m3)
-          term = product_of(Format::e4m3, sa, Format::e4m3, sb, 0, mutation);
-        else
-          term = {std::isnan(sa * sb) ? sa * sb : 0, {}, std::isnan(sa * sb) ? 0 : std::ilogb(sa * sb), false};
-        if (!any) term.zero = true;
-        if (term.special == 0) term.value = Fixed::of(sum * sa * sb);  // 12 + 4 + 4 bits: exact
-      }
-      products.push_back(term);
-    }
+    products = scaled_sums(unit, v, a, b, mutation);
   } else {
     const bool scaled = unit.scaling == StepScaling::e8m0_per_32;
-    const double s = scaled ? scale(Format::e8m0, v.scale_a[0]) * scale(Format::e8m0, v.scale_b[0]) : 1;
+    const double s = scaled ? scale_value(Format::e8m0, v.scale_a[0]) * scale_value(Format::e8m0, v.scale_b[0]) : 1;
     for (int k = 0; k < length; ++k) {
-      Addend product = k < count ? product_of(v.a_type, a[k], v.b_type, b[k], std::isnan(s) ? 0 : std::ilogb(s), mutation) : zero;
+      Addend product =
+          k < count ? product_of(v.a_type, a[k], v.b_type, b[k], std::isnan(s) ? 0 : std::ilogb(s), mutation) : Addend{};
       if (std::isnan(s)) product.special = s;
       products.push_back(product);
     }

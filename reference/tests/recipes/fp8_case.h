@@ -147,6 +147,31 @@ inline std::uint8_t expected_code(const Case& c, double x, float scale) {
   return nearest_code(c.x.output, product);
 }
 
+// Which block of its group an element belongs to: (direction, block row, block column).
+using Block = std::tuple<int, std::int64_t, std::int64_t>;
+inline Block block_of(Recipe recipe, int direction, std::int64_t r, std::int64_t k) {
+  if (is_per_tensor(recipe)) return {0, 0, 0};
+  if (recipe == Recipe::block_128x128) return {0, r / 128, k / 128};
+  return direction == 0 ? Block{0, r, k / 128} : Block{1, r / 128, k};
+}
+
+// The largest magnitude of each block of a group with `rows` rows; NaN elements are passed over.
+template <class Value>
+std::map<Block, double> block_amax(const Case& c, std::int64_t rows, const Value& value) {
+  std::map<Block, double> amax;
+  if (is_per_tensor(c.recipe)) amax[{0, 0, 0}] = 0;
+  for (int direction = 0; direction < 2; ++direction) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t k = 0; k < c.x.columns; ++k) {
+        double& largest = amax[block_of(c.recipe, direction, r, k)];
+        const double magnitude = std::fabs(value(r, k));
+        if (!std::isnan(magnitude)) largest = std::max(largest, magnitude);
+      }
+    }
+  }
+  return amax;
+}
+
 // Everything but dbias, onto outputs full of poison.
 inline Outputs expected(const Case& c, std::uint8_t poison) {
   const block_scaled::Input input = block_scaled::make_input(c.x);
@@ -175,25 +200,9 @@ inline Outputs expected(const Case& c, std::uint8_t poison) {
     const auto value = [&](std::int64_t r, std::int64_t k) {
       return block_scaled::exact_value(c.x.x_type, block_scaled::element_bits(c.x, first_row + r, k));
     };
-    // Which block an element belongs to: (direction, block row, block column).
-    using Key = std::tuple<int, std::int64_t, std::int64_t>;
-    const auto key = [&](int direction, std::int64_t r, std::int64_t k) -> Key {
-      if (is_per_tensor(c.recipe)) return {0, 0, 0};
-      if (c.recipe == Recipe::block_128x128) return {0, r / 128, k / 128};
-      return direction == 0 ? Key{0, r, k / 128} : Key{1, r / 128, k};
-    };
-    std::map<Key, double> amax;
-    if (is_per_tensor(c.recipe)) amax[{0, 0, 0}] = 0;
-    for (int direction = 0; direction < 2; ++direction) {
-      for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t k = 0; k < columns; ++k) {
-          double& largest = amax[key(direction, r, k)];
-          const double magnitude = std::fabs(value(r, k));
-          if (!std::isnan(magnitude)) largest = std::max(largest, magnitude);
-        }
-      }
-    }
-    std::map<Key, float> scale;
+    const auto key = [&](int direction, std::int64_t r, std::int64_t k) { return block_of(c.recipe, direction, r, k); };
+    std::map<Block, double> amax = block_amax(c, rows, value);
+    std::map<Block, float> scale;
     for (const auto& [block, largest] : amax) {
       const double overflow = is_per_tensor(c.recipe) ? 0x1.fffffep127 : largest_of(c.x.x_type);
       scale[block] = c.recipe == Recipe::tensor_delayed ? c.scale[t] : expected_scale(largest, max, c.pow2, c.epsilon, overflow);

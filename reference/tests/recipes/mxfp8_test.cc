@@ -308,6 +308,35 @@ TEST(Mxfp8Layouts, SwizzledIsAPermutationOfCompact) {
 
 class Mxfp8Dequantize : public ::testing::TestWithParam<Case> {};
 
+// The value of an FP8 code, from its fields.
+double code_value(Format format, std::uint8_t code) {
+  const int mantissa = format == Format::e4m3 ? 3 : 2, bias = format == Format::e4m3 ? 7 : 15;
+  const int e = (code & 0x7f) >> mantissa, m_bits = code & ((1 << mantissa) - 1);
+  double value = e == 0 ? std::ldexp(m_bits, 1 - bias - mantissa) : std::ldexp((1 << mantissa) + m_bits, e - bias - mantissa);
+  if (format == Format::e4m3 ? (code & 0x7f) == 0x7f : (code & 0x7f) > 0x7c) value = std::nan("");
+  if (format == Format::e5m2 && (code & 0x7f) == 0x7c) value = INFINITY;
+  return code & 0x80 ? -value : value;
+}
+
+// Whether the element at `bytes` is `y` in its type. y has the 4 significant bits of an FP8 code: in 16 bits it is exact unless
+// it leaves the range of f16 below or above.
+bool holds(Format type, const std::uint8_t* bytes, float y) {
+  if (type == Format::f32) {
+    std::uint32_t bits;
+    std::memcpy(&bits, bytes, 4);
+    return bits == (std::isnan(y) ? 0x7fff'ffff : std::bit_cast<std::uint32_t>(y));
+  }
+  std::uint16_t bits;
+  std::memcpy(&bits, bytes, 2);
+  if (std::isnan(y)) return bits == 0x7fff;
+  const double back = exact_value(type, bits);
+  const double limit = type == Format::f16 ? 65520 : 0x1.ffp127;
+  const double step = type == Format::f16 ? 0x1p-24 : 0x1p-133;
+  const double steps = std::fabs(static_cast<double>(y)) / step;
+  const double nearest = std::fabs(y) >= limit ? INFINITY : steps < 1024 ? std::nearbyint(steps) * step : std::fabs(y);
+  return back == std::copysign(nearest, y) && std::signbit(back) == std::signbit(y);
+}
+
 // Every code under every scale, which quantize would not produce together; both directions and layouts.
 TEST_P(Mxfp8Dequantize, IsCodeTimesPowerOfTwo) {
   const Case& c = GetParam();
@@ -354,38 +383,12 @@ TEST_P(Mxfp8Dequantize, IsCodeTimesPowerOfTwo) {
       for (std::int64_t r = 0; r < m; ++r) {
         for (std::int64_t q = 0; q < k; ++q) {
           const auto at = static_cast<std::size_t>((first + r) * k + q);
-          const int code = data[at], mantissa = c.output == Format::e4m3 ? 3 : 2, bias = c.output == Format::e4m3 ? 7 : 15;
+          const std::uint8_t code = data[at];
           const int scale = compact[static_cast<std::size_t>((rowwise ? r : q) * j_extent + (rowwise ? q : r) / 32)];
-          const int e = (code & 0x7f) >> mantissa, m_bits = code & ((1 << mantissa) - 1);
-          double value =
-              e == 0 ? std::ldexp(m_bits, 1 - bias - mantissa) : std::ldexp((1 << mantissa) + m_bits, e - bias - mantissa);
-          if (c.output == Format::e4m3 ? (code & 0x7f) == 0x7f : (code & 0x7f) > 0x7c) value = std::nan("");
-          if (c.output == Format::e5m2 && (code & 0x7f) == 0x7c) value = INFINITY;
-          if (scale == 255) value = std::nan("");
-          if (code & 0x80) value = -value;
-          const float y = static_cast<float>(std::ldexp(value, scale - 127));
-          if (c.x_type == Format::f32) {
-            const std::uint32_t want = std::isnan(y) ? 0x7fff'ffff : std::bit_cast<std::uint32_t>(y);
-            std::uint32_t bits;
-            std::memcpy(&bits, got.data() + at * 4, 4);
-            ASSERT_EQ(bits, want) << "code " << code << " scale " << scale;
-          } else {
-            std::uint16_t bits;
-            std::memcpy(&bits, got.data() + at * 2, 2);
-            if (std::isnan(y)) {
-              ASSERT_EQ(bits, 0x7fff) << "code " << code << " scale " << scale;
-            } else {  // 4 significant bits: the value is exact unless it leaves the range of f16 below or above
-              const double back = exact_value(c.x_type, bits);
-              const double limit = c.x_type == Format::f16 ? 65520 : 0x1.ffp127;
-              const double step = c.x_type == Format::f16 ? 0x1p-24 : 0x1p-133;
-              const double steps = std::fabs(static_cast<double>(y)) / step;
-              const double nearest = std::fabs(y) >= limit ? INFINITY
-                                     : steps < 1024        ? std::nearbyint(steps) * step
-                                                           : std::fabs(y);
-              ASSERT_EQ(back, std::copysign(nearest, y)) << "code " << code << " scale " << scale;
-              ASSERT_EQ(std::signbit(back), std::signbit(y));
-            }
-          }
+          const double value = scale == 255 ? std::nan("") : code_value(c.output, code);
+          const auto y = static_cast<float>(std::ldexp(value, scale - 127));
+          ASSERT_TRUE(holds(c.x_type, got.data() + at * static_cast<std::size_t>(width), y))
+              << "code " << int{code} << " scale " << scale << ": expected " << y;
         }
       }
       first += m;
