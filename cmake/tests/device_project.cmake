@@ -16,7 +16,7 @@ elseif(NOT status EQUAL 0 OR NOT output STREQUAL "equal by bits\n")
 endif()
 message(STATUS "the trainer: ${output}")
 
-# Internal headers stay at home.
+# Internal headers are not installed.
 file(GLOB_RECURSE internal ${WORK}/prefix/include/assay/device/*.cuh ${WORK}/prefix/include/assay/device/*launch*)
 if(internal)
   message(FATAL_ERROR "internal headers are installed: ${internal}")

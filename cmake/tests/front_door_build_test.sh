@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The front door before a real build system and compiler, on a project of one file: whatever was changed in whatever way, what
-# runs is what the sources say. front_door_build_test.sh SOURCE WORK
+# The script ./assay with a real build system and compiler, on a project of one file: whatever is changed, the program that runs
+# is that of the present sources. front_door_build_test.sh SOURCE WORK
 set -uo pipefail
 source=$1
 work="$2/a path with spaces"
@@ -54,7 +54,7 @@ call
 expect "the same contents" "$repo cc 4"
 [[ $(stat -c %Y "$repo/build/bin/assay") == "$first" ]] || { echo "FAILED: an older time alone builds nothing"; failures=$((failures + 1)); }
 
-# A build that failed has been seen, too: the sources before it are new again.
+# A failed build counts as well: the sources from before it are rebuilt.
 printf 'broken\n' >"$repo/device/kernel.c"
 call
 [[ $status == 9 ]] || { echo "FAILED: a broken source ends with $status, want 9"; failures=$((failures + 1)); }
@@ -74,7 +74,7 @@ repo=$work/repo
 call
 expect "the original is left alone" "$repo cc 5"
 
-# Another compiler. This one also leaves a daemon behind, which must not keep the lock.
+# Another compiler. It also leaves a daemon running, which must not keep the lock.
 cat >"$work/tools/other-cc" <<'TEXT'
 #!/usr/bin/env bash
 sleep 60 >/dev/null 2>&1 </dev/null &
@@ -92,8 +92,8 @@ expect "with a daemon about" "$repo other-cc 5"
 ((SECONDS < 30)) || { echo "FAILED: a daemon of the compiler keeps the lock"; failures=$((failures + 1)); }
 while read -r daemon; do kill "$daemon" 2>/dev/null; done <"$DAEMONS"
 
-# A build folder that cannot be written to: its program runs while it is that of the sources. Root may write everywhere, so
-# another user calls then.
+# A build folder that cannot be written to: its program runs as long as it matches the sources. Root may write everywhere, so
+# another user runs this test.
 unset CC
 if (($(id -u) == 0)); then
   repo=$(mktemp -d)/repo

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# The front door in a copied checkout, with cmake, ctest, apt-get, id, sudo and nvidia-smi replaced by stand-ins that note how
-# they were called. What the build system decides is tested with a real one in front_door_build_test.sh.
-# front_door_test.sh SOURCE WORK [PROGRAM]
+# The script ./assay in a copied checkout, with cmake, ctest, apt-get, id, sudo and nvidia-smi replaced by stand-ins that record
+# their calls. front_door_build_test.sh tests the decisions of a real build system. front_door_test.sh SOURCE WORK [PROGRAM]
 # shellcheck disable=SC2016  # stand-ins expand their text when they run
 set -uo pipefail
 source=$1
@@ -10,7 +9,7 @@ export work CALLS=$work/calls MADE=$work/made
 unset ASSAY_BUILD_DIR ASSAY_CMAKE_ARGS ASSAY_PACKAGES ASSAY_COMMAND CAPABILITIES CMAKE_GENERATOR CMAKE_BUILD_TYPE
 failures=0
 
-# A fresh checkout: the script, the list of packages, the folders it watches.
+# A fresh checkout: the script, the list of packages, the watched folders.
 checkout() {
   rm -rf "$work"
   mkdir -p "$work/tools" "$work/repo/cmake" "$work/repo"/{reference,golden,conformance} "$work/elsewhere"
@@ -28,7 +27,7 @@ echo "program in $PWD:$(printf ' <%s>' "$@")"
 [[ ${1:-} != name ]] || echo "called as $ASSAY_COMMAND"
 [[ ${1:-} != fail ]] || exit 7
 TOOL
-  # Configuring notes the checkout in the cache; building makes the program.
+  # Configuring records the checkout in the cache; building makes the program.
   tool cmake 'if [[ "$*" == *"--preset "* ]]; then
       words=$*; preset=${words#*--preset }; preset=${preset%% *}
       mkdir -p "build-$preset/bin"; cp "$MADE" "build-$preset/bin/assay"; chmod +x "build-$preset/bin/assay"; exit; fi
@@ -52,7 +51,7 @@ TOOL
   cd "$work/elsewhere" || exit 1
 }
 
-# tool NAME BODY: a stand-in that notes its call, then does BODY.
+# tool NAME BODY: a stand-in that records its call, then runs BODY.
 tool() {
   printf '#!/usr/bin/env bash\necho "%s $*" >>"$CALLS"\n%s\n' "$1" "$2" >"$work/tools/$1"
   chmod +x "$work/tools/$1"
@@ -114,7 +113,7 @@ if (($# > 2)); then  # the verbs that the script knows are those of the program
   expect "the program lists its verbs" test "$(wc -l <"$work/verbs")" -ge 8
   call --help
   while read -r verb; do expect "--help names $verb" grep -q "^  $verb  *[A-Z]" "$work/out"; done <"$work/verbs"
-  # And every option of every verb, however its source is laid out.
+  # And every option of every verb, however its source is formatted.
   for verb in run verify compute list repro scale-map doctor; do
     "$3" "$verb" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | sed 's/.*--/--/' | grep -vE '^--(help|expect-by)$' >"$work/options"
     call "$verb" --help
@@ -194,7 +193,7 @@ expect "a compiler that was replaced does" called "^cmake -S .*--fresh"
 CXX=other-c++ CXXFLAGS=-O1 call run
 expect "other CXXFLAGS do" called "^cmake -S .*--fresh"
 
-# Device code: only where a device is, for that device.
+# Device code: only where there is a device, and for that device.
 checkout
 call run
 expect "no device: no device code" called "^cmake -S .* -DASSAY_CUDA=OFF$"

@@ -1,5 +1,5 @@
 # Installs every component into an empty prefix. Each installed header compiles alone: as C++20, and the interface of backends
-# as strict C99 too. What is installed is what is public, and no header includes one that is not there.
+# as strict C99 too. Exactly the public headers are installed, and no header includes one that is not.
 # cmake -DBUILD=... -DSOURCE=... -DWORK=... -DCXX=... -DC=... -P installed_headers.cmake
 file(REMOVE_RECURSE ${WORK})
 foreach(component IN ITEMS reference conformance device)
@@ -58,7 +58,7 @@ if(wrong)
   message(FATAL_ERROR "${wrong}")
 endif()
 
-# The fixtures come with the program, and nothing else of the suite.
+# The fixtures are installed with the program, and no other part of the suite.
 file(GLOB_RECURSE shared RELATIVE ${WORK}/prefix/share/assay ${WORK}/prefix/share/assay/*)
 list(FILTER shared EXCLUDE REGEX "^golden/([a-z0-9_]+/)*[a-z0-9_]+[.]h5$|^golden/cases/[a-z0-9_]+[.]txt$")
 list(REMOVE_ITEM shared golden/manifest.json report.schema.json)

@@ -1,4 +1,5 @@
-# Installs assay::reference into an empty prefix, builds the project of consumer/ against it as a stranger would, runs it.
+# Installs assay::reference into an empty prefix, builds the project of consumer/ against it as an outside user would, and runs
+# it.
 # cmake -DBUILD=... -DWORK=... -DCONSUMER=... -DCXX=... -DFLAGS=... -DGENERATOR=... -DNM=... -P outside_project.cmake
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
@@ -14,7 +15,7 @@ if(NOT output STREQUAL "0 1 3 4 4 16 8 24 12 ")
   message(FATAL_ERROR "the consumer printed '${output}'")
 endif()
 
-# Two builds of the library in one process do not meet: a shared library that links it exports none of its symbols.
+# Two builds of the library in one process do not interfere: a shared library that links it exports none of its symbols.
 run(${NM} -D --defined-only ${WORK}/build/libplugin.so)
 if(NOT output MATCHES " T plugin_entry\n")
   message(FATAL_ERROR "the plug-in does not export its function: ${output}")

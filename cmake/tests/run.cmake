@@ -1,4 +1,4 @@
-# run(COMMAND...): stops where the command fails, with what it printed; leaves its standard output in `output`.
+# run(COMMAND...): stops with its output if the command fails; stores its standard output in `output`.
 function(run)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
   if(NOT status EQUAL 0)

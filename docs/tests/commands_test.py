@@ -52,7 +52,7 @@ class Block:
         return f"{self.page}:{self.line}"
 
     def steps(self):
-        """Pairs of a command and the lines that it prints; None where nothing is said of them."""
+        """Pairs of a command and the lines that it prints; None if the page shows no output."""
         if self.kind != "console":
             lines = re.sub(r"\\\n\s*", " ", self.body).splitlines()
             return [(line, None) for line in lines if line.strip() and not line.lstrip().startswith("#")]
@@ -78,7 +78,7 @@ def pages():
 
 
 def matches(expected, printed):
-    """Whether the lines are those expected, "…" standing for anything."""
+    """Whether the lines are those expected; "…" matches anything."""
     pattern = ""
     for line in expected:
         if line.strip() == "…":
@@ -89,7 +89,7 @@ def matches(expected, printed):
 
 
 class Folder:
-    """Where the commands of one page run."""
+    """The folder in which the commands of one page run."""
 
     def __init__(self, path):
         self.path, self.status = path, 0
@@ -133,7 +133,7 @@ def front_door_text():
 
 
 def faults_of_call(words):
-    """What the program would not know of a call of it: the verb, or an option."""
+    """The verb or option of a call that the program does not know."""
     verb = words[0] if words else ""
     if verb in FRONT_DOOR:
         options = [] if verb == "test" else [word for word in words[1:] if word.startswith("--")]
@@ -147,7 +147,7 @@ def faults_of_call(words):
 
 
 def faults_of_parsing(command):
-    """Of a command that is not run: calls of the program, and scripts of the tree."""
+    """Checks a command that is not run: calls of the program, and scripts of the tree."""
     faults = []
     for part in re.split(r"&&|\|\||;|\|", command):
         words = shlex.split(part, comments=True)
@@ -164,13 +164,13 @@ def run_python(block, folder):
     tree = ast.parse(block.body)
     modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     if not modules or any(importlib.util.find_spec(name) is None for name in modules):
-        return []  # a fragment, or modules that are not here: parsed alone
+        return []  # a fragment, or modules that are not installed: only parsed
     ran = subprocess.run([sys.executable, "-c", block.body], cwd=folder.path, text=True, capture_output=True, check=False)
     return [f"{block.where()}: {ran.stderr}"] if ran.returncode else []
 
 
 def shows_the_machine(command):
-    """Whether pages, written where no device is, show other output than a machine with a device gives."""
+    """Whether a machine with a device gives other output than the pages, which were written without one."""
     words = shlex.split(command, comments=True)
     names = any(word.split("=")[0] in ("--backend", "--help", "-h") for word in words)
     return "doctor" in words or ("./assay" in words and "run" in words and not names)

@@ -30,7 +30,7 @@ def recorded_cases(manifest, file):
     return sum(sum(each["cases"].values()) for each in manifest["fixtures"] if each["file"] == file)
 
 
-# What a page that names one of these files says of the figures in it: the file, the text that it makes, the pages.
+# Figures that pages quote from these files: the file, the text made from it, the pages.
 README, MEASURED, RESULTS = "README.md", "docs/measured.md", "docs/results.md"
 FIGURES = [
     ("bench/results/h200_random_products.json",
@@ -59,7 +59,7 @@ def repository():
 
 
 def anchor(heading):
-    """What a rendered page calls a heading."""
+    """The anchor of a heading in a rendered page."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
@@ -67,7 +67,7 @@ def outside_fences(text):
     return re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
 
 
-# What is read from one text, kept: the tests change one text at a time.
+# Results for one text are cached: the tests change one text at a time.
 @functools.lru_cache(maxsize=None)
 def clauses_behind_spec(text):
     return {c for each in re.findall(rf"\bspec ({CLAUSE}(?:{BETWEEN}{CLAUSE})*)", text) for c in re.findall(CLAUSE, each)}
@@ -119,7 +119,7 @@ class Pages:
             self.clauses[clause] = path
 
     def check_sources(self):
-        """Each clause of the specification says where it comes from: the last thing but for notes."""
+        """Each clause of the specification states its source, in its last line except for notes."""
         for path, text in self.pages.items():
             if not path.startswith("reference/spec/"):
                 continue
@@ -130,7 +130,7 @@ class Pages:
                     self.faults.append(f"{path}: {heading.split()[0]} has no source")
 
     def citations(self, text):
-        """Clauses that a text names: those behind the word spec, and whatever has the name of a page."""
+        """Clauses that a text names: those after the word spec, and those with the name of a page."""
         return clauses_behind_spec(text) | {c for c in all_like_clauses(text) if c.rsplit("-", 1)[0] in self.stems}
 
     def check_citations(self):
@@ -168,7 +168,7 @@ class Pages:
                     self.faults.append(f"{path} lacks '{expected}', which {file} records")
 
     def check_file_names(self):
-        """What a page or a picture names by its whole path is there; * stands for anything, NAME for a name."""
+        """A path that a page or a picture names exists; * stands for anything, NAME for a name."""
         folders = "|".join(sorted({path.split("/")[0] for path in self.files if "/" in path}))
         pictures = {path: text for path, text in self.code.items() if path.endswith(".picture")}
         for path, text in {**self.pages, **pictures}.items():
@@ -178,7 +178,7 @@ class Pages:
                 self.faults.append(f"{path} names {name}, which is not there")
 
     def check_page_names(self):
-        """A page that code names is there, from the root or from beside the file."""
+        """A page that code names exists, seen from the root or from the folder of the file."""
         for path, text in self.code.items():
             for name in sorted(page_names(text)):
                 beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
@@ -224,7 +224,7 @@ class Pages:
                 self.faults.append(f"reference/spec/plans.md has {plan}, which is neither a plan nor a unit")
 
     def check_schema(self):
-        """The schema of fixtures has every op, and every name that one of them asks a case for."""
+        """The schema of fixtures has every op, and every name that an op reads from a case."""
         page = set(re.findall(r"\w+", self.pages[SCHEMA]))
         asked = r'request\.(?:text|text_or|flag|integer|integer_or|real_or|format|format_or|input|find_input|output)\("(\w+)"'
         found = 0
@@ -256,7 +256,7 @@ class Documents(unittest.TestCase):
         self.files = repository()
 
     def faults_of(self, files):
-        """Those that the tree itself does not have."""
+        """Faults that the tree itself does not have."""
         present = Pages(self.files).check()
         return [fault for fault in Pages(files).check() if fault not in present]
 

@@ -1,4 +1,4 @@
-// The reading process: what happens to it becomes one clear line here.
+// The reading process: whatever happens to it, the caller gets one clear line.
 
 #include "golden/io/contained_reader.h"
 
@@ -78,7 +78,7 @@ TEST_F(ContainedReaderTest, ReportsACrashAndStartsAnew) {
   }
 }
 
-// No file can bring it there: its memory is bounded. So it is the machine that failed.
+// No file can cause this, as the memory of the reading process is bounded: the machine has failed.
 TEST_F(ContainedReaderTest, ReportsAKill) {
   ReadingProcess process;
   process.read(path_);

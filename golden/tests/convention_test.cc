@@ -1,4 +1,4 @@
-// Files as other programs write them: h5py, MATLAB, a big-endian machine. All of them say the same.
+// Files as other programs write them: h5py, MATLAB, a big-endian machine. All have the same meaning.
 
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ TEST(Datasets, MayBeOfEitherByteOrder) {
       {"f16", Format::f16, H5T_STD_U16LE, H5T_STD_U16BE},   {"e8m0", Format::e8m0, H5T_STD_U8LE, H5T_STD_U8BE},
   };
   for (const Order& each : orders) {
-    // The bytes are the machine's; HDF5 takes them to be in the file's order, and does not convert them.
+    // The bytes are in the machine's order; HDF5 assumes the file's order and does not convert them.
     const Tensor little = patterned(each.format, {3, 4});
     Tensor big = little;
     const std::size_t width = static_cast<std::size_t>(stored_bytes(each.format));
@@ -139,7 +139,7 @@ TEST(Datasets, MayBeOfEitherByteOrder) {
   }
 }
 
-// numpy's float16, float32, int32 and int64 say by themselves what they are. HDF5 converts the numbers when it writes.
+// numpy's float16, float32, int32 and int64 need no type attribute. HDF5 converts the numbers when it writes.
 TEST(Datasets, OfPlainNumbersNeedNoDtype) {
   const TemporaryFolder folder;
   const double values[4] = {1.5, -2, 65504, 7};

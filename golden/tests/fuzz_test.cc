@@ -1,9 +1,9 @@
 // Thousands of damaged files: each must give a fixture or one clear line, within a time limit, and the test itself must
-// live. libhdf5 does crash on some of them; the reading process takes that.
+// live. libhdf5 crashes on some of them; this ends only the reading process.
 //
 // ASSAY_FUZZ_FILES says how many files in all (1,000 without it; 20,000 is the long form).
 //
-// Damage is drawn from a counter-based generator, so a failure names the file kind and the number that make it again.
+// Damage is drawn from a counter-based generator, so a failure names the kind of file and the number that reproduce it.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@
 #include "golden/tests/temporary_folder.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-// A damaged size makes libhdf5 ask for terabytes: that must fail as it does without the sanitizer. Frames are wanted by
-// module only: looking up their lines takes longer than the test gives a file.
+// A damaged size makes libhdf5 request terabytes, which must fail as it does without the sanitizer. Stack frames show modules
+// only: looking up source lines takes longer than the time limit of a file.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1:max_allocation_size_mb=1024:symbolize=0"; }
 #endif
 
@@ -38,10 +38,10 @@ constexpr int kSlower = 3;
 constexpr int kSlower = 1;
 #endif
 constexpr int kFiles = 1000;
-// For a file of a few kilobytes. On about one file in thirty libhdf5 loops for ever (a heap object of size 0), so this
-// decides how long the test takes; a file that is only slow on a busy machine does no harm.
+// The time limit for a file of a few kilobytes. On about one file in thirty libhdf5 loops for ever (a heap object of size 0), so
+// this limit determines the duration of the test. A file that is only slow on a busy machine does no harm.
 constexpr double kSeconds = 0.4 * kSlower;
-constexpr double kNeverLonger = 30;  // with all that a busy machine adds
+constexpr double kNeverLonger = 30;  // including the delay on a busy machine
 
 // ---- files to damage
 
@@ -90,7 +90,7 @@ Bytes many_layouts() {
   });
 }
 
-// Attributes of every class, in number enough for an object header of several pieces.
+// Attributes of every class, enough for an object header of several pieces.
 Bytes many_attributes() {
   return made_with([](StrangeFile& file) {
     for (int i = 0; i < 12; ++i) {
@@ -108,7 +108,7 @@ Bytes many_attributes() {
   });
 }
 
-// What HDF5 itself brings to make numbers smaller. These filters know nothing of checksums.
+// The compression filters of HDF5 itself. They have no checksums.
 Bytes many_filters() {
   return made_with([](StrangeFile& file) {
     std::vector<std::int32_t> values(256);
@@ -128,8 +128,8 @@ Bytes many_filters() {
   });
 }
 
-// The newest format: pages, dense links and attributes, three kinds of index of chunks. Checksums stand over all of it, so
-// most damage is noticed there.
+// The newest format: pages, dense links and attributes, three kinds of index of chunks. Everything has a checksum, so most damage
+// is noticed by it.
 Bytes newest_format() {
   const TemporaryFolder folder;
   const hid_t creation = sure(H5Pcreate(H5P_FILE_CREATE)), access = sure(H5Pcreate(H5P_FILE_ACCESS));
@@ -167,7 +167,7 @@ const Kind kKinds[] = {
 
 // ---- damage
 
-// Where the structures of a file begin.
+// The addresses at which structures of a file begin.
 std::vector<std::size_t> signatures(const Bytes& bytes) {
   constexpr const char* kNames[] = {"TREE", "SNOD", "HEAP", "GCOL", "OHDR", "OCHK", "FRHP", "FHDB", "BTHD", "BTLF"};
   std::vector<std::size_t> found{0};
@@ -179,7 +179,7 @@ std::vector<std::size_t> signatures(const Bytes& bytes) {
   return found;
 }
 
-// Mostly in or just behind what is not zero, for most of a small file is padding.
+// Mostly in or just after bytes that are not zero, as most of a small file is padding.
 std::size_t place_in(const Bytes& bytes, const std::vector<std::size_t>& starts, Random& random) {
   if (random.below(3) == 0) return std::min(starts[random.below(starts.size())] + random.below(128), bytes.size() - 1);
   std::size_t at = random.below(bytes.size());
@@ -235,7 +235,7 @@ Bytes damaged(const Bytes& original, const std::vector<std::size_t>& starts, con
 
 // ---- reports of sanitizers
 
-// The reports whose innermost frame outside the C library is not in libhdf5 or what it calls: those are our own faults.
+// Reports whose innermost frame outside the C library is not in libhdf5 or a library that it calls: faults of this code.
 std::vector<std::string> own_faults(const std::string& log) {
   std::vector<std::string> faults;
   std::istringstream lines(log);
@@ -249,7 +249,7 @@ std::vector<std::string> own_faults(const std::string& log) {
     }
     if (!searching || line.find("    #") != 0) continue;
     const auto holds = [&](const char* word) { return line.find(word) != std::string::npos; };
-    if (holds("libasan") || holds("libc.so")) continue;  // memcpy and the like: the caller is to blame
+    if (holds("libasan") || holds("libc.so")) continue;  // memcpy and similar functions: the caller has the fault
     if (!holds("libhdf5") && !holds("libz.so") && !holds("libsz") && !holds("libaec")) faults.push_back(report + line);
     searching = false;
   }

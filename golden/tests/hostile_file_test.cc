@@ -1,5 +1,5 @@
-// Files that are made to harm who reads them. Each gives a fixture or one line that names the object, in bounded time and
-// memory, and no code of theirs runs. What is merely wrong in a file is in reader_error_test.cc.
+// Files made to harm their reader. Each gives a fixture or one line that names the object, in bounded time and memory, and no
+// code from the file runs. Files that are merely wrong: reader_error_test.cc.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ void PrintTo(const Hostile& each, std::ostream* to) { *to << each.name; }
 
 // clang-format off
 const Hostile kHostile[] = {
-    // what HDF5 offers beside the schema, and does no harm
+    // harmless features of HDF5 that the schema does not use
     {"comments", [](StrangeFile& f) { sure(H5Oset_comment_by_name(f.id, "/c", "\x1b[2J", H5P_DEFAULT)); }, kRead},
     {"committed_type_of_a_dataset",
      [](StrangeFile& f) {
@@ -190,7 +190,7 @@ const Hostile kHostile[] = {
     {"chunks_of_one_element",  // 60 million entries to look up, none there
      [](StrangeFile& f) { put_x(f, "e4m3", H5T_STD_U8LE, {60'000'000}, nullptr, StrangeFile::chunked({1})); }, kRead},
     {"compact_of_another_size", [](StrangeFile& f) { put_x(f, "e4m3", H5T_STD_U8LE, {6}, kBytes, compact()); }, kRead},
-    {"a_cascade_of_gzip",  // each stage a thousandfold: no more than the shape is taken for it
+    {"a_cascade_of_gzip",  // each stage a thousandfold: no more memory is used than the shape needs
      [](StrangeFile& f) {
        const hid_t creation = StrangeFile::chunked({32 << 20});
        for (int i = 0; i < 3; ++i) sure(H5Pset_deflate(creation, 9));
@@ -201,7 +201,7 @@ const Hostile kHostile[] = {
 };
 // clang-format on
 
-// The attributes of a group share one string: the descriptor of a string is an address, which can be written many times.
+// The attributes of a group share one string: the descriptor of a string is an address, which may occur many times.
 void share_one_text(StrangeFile& file) {
   const std::string text(1 << 20, 'x');
   for (int i = 0; i < 600; ++i) file.put("/c", "a" + std::to_string(i), i == 0 ? text.c_str() : "y");
@@ -250,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(Files, HostileFileTest, ::testing::ValuesIn(kHostile),
 
 // ---- other files of HDF5's drivers, and of its newer formats
 
-// Makes a file through `access` and `creation`, as far as a fixture goes; what stands under `name` is then read.
+// Makes a fixture file with the properties `access` and `creation`, and then reads the object `name`.
 void make_through(const std::filesystem::path& path, hid_t creation, hid_t access) {
   const hid_t file = sure(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access));
   sure(H5Gcreate2(file, "c", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
@@ -293,7 +293,7 @@ TEST(Formats, NewerOnesAreRead) {
   EXPECT_EQ(fixture.cases.at(0).in.at("chunked").bytes, std::vector<std::byte>(100, std::byte{5}));
 }
 
-// A file that a program writes to at the same time says so in its superblock.
+// The superblock says that a program is writing to the file.
 TEST(Formats, FilesThatAreBeingWrittenAreRefused) {
   const TemporaryFolder folder;
   const hid_t access = sure(H5Pcreate(H5P_FILE_ACCESS));
@@ -307,8 +307,8 @@ TEST(Formats, FilesThatAreBeingWrittenAreRefused) {
 
 // ---- code
 
-// A group may keep its links through a filter. libhdf5 would look for it among the files of a folder and load them: a pipe
-// stands for the code there, and whoever opens it waits for ever.
+// A group may keep its links through a filter. libhdf5 would look for it among the files of a folder and load them. Here a pipe
+// takes the place of such a library: a process that opens it waits for ever.
 TEST(PlugIns, AreNotLookedFor) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "a.h5";
@@ -346,7 +346,7 @@ TEST(PlugIns, AreNotLookedFor) {
 
 // ---- files that change
 
-// After every check and before the values are read.
+// After all checks and before the values are read.
 std::string outcome_when_changed(void (*change)(const std::filesystem::path&)) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "a.h5";
@@ -412,7 +412,7 @@ TEST(Bounds, OfMemoryAreKept) {
   EXPECT_LT(kilobytes, 200 * 1024);
 }
 
-// A hole in a file costs its maker nothing, and brings no time.
+// A hole in a file is free for its maker, and gives the reader no additional time.
 TEST(Bounds, OfTimeDoNotGrowWithHoles) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "hole.h5";

@@ -24,7 +24,7 @@ TEST(GoldenFolder, IsDescribedRightByItsManifest) {
   }
 }
 
-// Facts that h5py tells about the two files.
+// Properties of the two files, as h5py reads them.
 TEST(GoldenFolder, HasTheRecordedCases) {
   const Fixture gemm = read_fixture(kGolden / "cublaslt_grouped_gemm.h5");
   ASSERT_EQ(gemm.cases.size(), 15u);

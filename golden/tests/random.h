@@ -1,5 +1,5 @@
 #pragma once
-// Numbers for tests that damage files or cases: the same on every machine and with every standard library.
+// Random numbers for tests that damage files or cases: the same on every machine and with every standard library.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Every kind of broken file, and the line it gives. The files are made with HDF5 itself and are valid HDF5, so nothing
-// but the reader's own checks can find the fault; damaged bytes are the business of fuzz_test.cc.
+// Every kind of broken file, and the line it gives. The files are made with HDF5 itself and are valid HDF5, so that only the
+// reader's own checks can find the fault. Damaged bytes: fuzz_test.cc.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ void put_x(StrangeFile& file, const char* dtype, hid_t type, const std::vector<h
   file.dataset("/c/in/x", dtype, type, shape, values, creation);
 }
 
-// Attributes of an object that HDF5 cannot give in one value.
+// Attributes of an object that HDF5 cannot read as one value.
 void put_pair(StrangeFile& file) {
   const std::int64_t pair[2] = {1, 2};
   file.put_raw("/c", "a", H5T_STD_I64LE, H5T_NATIVE_INT64, {2}, pair);
@@ -306,7 +306,7 @@ const Broken kBroken[] = {
 
 class BrokenFileTest : public ::testing::TestWithParam<Broken> {};
 
-// The same line, whether the file is read here or in a process of its own.
+// The line is the same whether the file is read here or in a separate process.
 TEST_P(BrokenFileTest, GivesItsLine) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "bad.h5";
@@ -376,7 +376,7 @@ TEST_F(DamagedFileTest, CutAnywhereIsAnError) {
 }
 
 TEST_F(DamagedFileTest, NamesTheDatasetWhoseValuesAreDamaged) {
-  // A zlib stream begins with 78 5e at level 6 in HDF5's chunks (78 9c from zlib's default); spoil what comes after.
+  // A zlib stream begins with 78 5e at level 6 in HDF5's chunks (78 9c from zlib's default); damage the bytes after it.
   std::vector<std::byte> bytes = valid_;
   std::size_t at = 0;
   const auto starts = [&](std::size_t i) {
@@ -429,7 +429,7 @@ TEST(Limits, AllowWhatJustFits) {
             "nothing was thrown");
 }
 
-// The hook runs when all is checked and nothing was read, and may still stop it.
+// The hook runs after all checks and before anything is read, and can still stop the reading.
 TEST(Admitted, ComesBeforeTheTensors) {
   const TemporaryFolder folder;
   write_fixture(folder / "a.h5", small_fixture());

@@ -1,4 +1,4 @@
-// What the writer writes, the reader gives back; and the same fixture is always the same bytes.
+// The reader returns what the writer wrote, and the same fixture always gives the same bytes.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -226,7 +226,7 @@ TEST(Disk, NamesTheFileAndTheReason) {
   EXPECT_EQ(write_error("/dev/null"), "/dev/null: cannot be written: it is not a regular file");
 }
 
-// A limit on the size of files stands in for a full disk: write fails half way in the same manner.
+// A limit on the size of files takes the place of a full disk: write fails half way in the same manner.
 TEST(Disk, ThatIsFullLeavesTheOldFile) {
   const TemporaryFolder folder;
   write_fixture(folder / "a.h5", small_fixture());
@@ -240,7 +240,7 @@ TEST(Disk, ThatIsFullLeavesTheOldFile) {
   std::string message;
   try {
     write_fixture(folder / "a.h5", sample_fixture());
-  } catch (const MachineError& error) {  // it is no fixture that is at fault
+  } catch (const MachineError& error) {  // the fault is not in a fixture
     message = error.what();
   }
   setrlimit(RLIMIT_FSIZE, &old);

@@ -1,6 +1,6 @@
 #pragma once
-// A fixture with everything that the schema has: every dtype, every kind of attribute, shapes of every rank, values
-// that a conversion would spoil.
+// A fixture with everything in the schema: every dtype, every kind of attribute, shapes of every rank, values that a conversion
+// would change.
 
 #include <cstring>
 #include <limits>
@@ -13,7 +13,7 @@
 
 namespace assay::golden {
 
-// Bytes 7, 44, 81, ...: every byte value comes, so floats have NaNs with payloads among them.
+// Bytes 7, 44, 81, ...: every byte value occurs, so floats include NaNs with payloads.
 inline Tensor patterned(Format type, std::vector<std::int64_t> shape, unsigned start = 7) {
   Tensor tensor = make_tensor(type, std::move(shape));
   for (std::size_t i = 0; i < tensor.bytes.size(); ++i) tensor.bytes[i] = static_cast<std::byte>(start + 37 * i);
@@ -70,7 +70,7 @@ inline Fixture sample_fixture() {
   inputs_only.op = "splits_to_offsets";
   inputs_only.in["splits"] = make_tensor(Format::i64, {4});
 
-  // In the order of their names, as they come back.
+  // In the order of their names, as the reader returns them.
   fixture.cases = {inputs_only, every, shared, shapes, nested};
   return fixture;
 }

@@ -17,7 +17,7 @@ struct Vector {
 };
 void PrintTo(const Vector& each, std::ostream* to) { *to << each.name; }
 
-// FIPS 180-4 examples, and lengths about the padding's edges (zeros; digests from Python's hashlib).
+// FIPS 180-4 examples, and lengths around the limits of the padding (zeros; digests from Python's hashlib).
 const Vector kVectors[] = {
     {"empty", "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
     {"abc", "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},

@@ -11,7 +11,7 @@
 
 namespace assay::golden {
 
-// An identifier or status that must be good; the tests' own calls do not fail.
+// An identifier or status that must be valid; the tests' own calls do not fail.
 template <class Id>
 Id sure(Id id) {
   if (id < 0) throw std::logic_error("an HDF5 call of the test failed");
@@ -30,7 +30,7 @@ class StrangeFile {
     change(file);
   }
 
-  // A file that was made elsewhere, and is closed here.
+  // A file that was created elsewhere, and is closed here.
   explicit StrangeFile(hid_t opened) : id(opened) {}
   explicit StrangeFile(const std::filesystem::path& path) : path_(path) {
     const hid_t access = sure(H5Pcreate(H5P_FILE_ACCESS));

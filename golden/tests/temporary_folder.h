@@ -1,5 +1,5 @@
 #pragma once
-// A folder that goes with everything in it when the test ends.
+// A folder that is removed with its contents when the test ends.
 
 #include <stdlib.h>
 

@@ -46,7 +46,7 @@ TEST_P(MakeTensorTest, RefusesBeforeMemoryIsTaken) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, MakeTensorTest, ::testing::ValuesIn(kRefused));
 
-// same_fixture is what the round trips are judged by: it must see every single difference.
+// The tests of round trips use same_fixture: it must detect every single difference.
 TEST(SameFixture, SeesEachDifference) {
   const Fixture original = sample_fixture();
   EXPECT_TRUE(same_fixture(original, sample_fixture()));

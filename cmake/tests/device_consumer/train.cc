@@ -1,4 +1,4 @@
-// What the trainer computes on the device against the reference, bit for bit. Exit code 9 where there is no device.
+// Compares what the trainer computes on the device with the reference, bit for bit. Exit code 9 where there is no device.
 
 #include <reference/linear/grouped_linear.h>
 

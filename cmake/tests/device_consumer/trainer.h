@@ -1,5 +1,5 @@
 #pragma once
-// What the shared library offers: plain arrays in host memory, no type of Assay.
+// The interface of the shared library: plain arrays in host memory, no type of Assay.
 
 #include <cstdint>
 #include <string>
@@ -14,6 +14,6 @@ struct Microbatch {
 };
 
 // Weights are changed between the two forwards. dw [G*N, K] is added to. Returns the error, or an empty text. `no_device` is set
-// where there is none that could be used.
+// if no device can be used.
 std::string train(const std::vector<std::uint16_t> (&w)[2], Microbatch (&microbatches)[2], std::vector<float>& dw,
                   bool& no_device);
