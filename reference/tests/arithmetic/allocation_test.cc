@@ -1,4 +1,4 @@
-// A step of the scalar layer takes no memory: it is taken billions of times, and where the address space is limited the C
+// A step of the scalar layer allocates no memory: there are billions of steps, and where the address space is limited the C
 // library may need a system call for each allocation.
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::atomic<long> allocations{0};
 
 }  // namespace
 
-// Of this whole test program. All forms whose memory the plain delete gives back: a sanitizer has forms of its own.
+// Replaced for this whole test program: all forms whose memory the plain delete releases. A sanitizer has its own forms.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size == 0 ? 1 : size);

@@ -19,7 +19,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The code with this value: searched for, so that no encoder takes part.
+// The code with this value, found by search, so that no encoder is used.
 std::uint32_t code_of(Format format, double value) {
   if (format == Format::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
   for (std::uint32_t code = 0; code < 1u << bits_of(format); ++code) {
@@ -205,7 +205,7 @@ TEST(fingerprint, ada_takes_sixteen_products_a_step) {
   EXPECT_EQ(run(unit, e4m3, {{0, 1, 1}}, first), 0x3F800000u);
 }
 
-// 19: between instructions the FP22 value is all there is.
+// 19: between instructions only the FP22 value is kept.
 TEST(fingerprint, chain_keeps_fp22_between_instructions) {
   const std::vector<Product> up = {{0, 128, 128}, {1, 128, 128}, {2, 1, 2}}, down = {{0, -128, 128}, {1, -128, 128}};
   const TensorCoreUnit& hopper = *find_tensor_core_unit("sm90.wgmma.fp8");

@@ -1,5 +1,5 @@
 // Steps that are not one fused sum: known answers for each rule (spec tensor-core-5.1 to 5.5), and the multiply-adds against
-// the processor's own, whose flushing is set in its control register. Whole steps by outside sources: unit_steps_test.py.
+// those of the processor, with flushing set in its control register. Whole steps by outside sources: unit_steps_test.py.
 
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ TEST_P(OtherStep, has_the_known_answer) {
   const Answer& answer = GetParam();
   const TensorCoreUnit* unit = find_tensor_core_unit(answer.unit);
   ASSERT_NE(unit, nullptr);
-  // FNUZ formats: the codes are those of the OCP format with one more of exponent bias, and there is no -0.
+  // FNUZ formats: the codes are those of the OCP format with an exponent bias larger by one, and there is no -0.
   const auto code = [&](double value) -> std::uint32_t {
     if (answer.type != Format::e4m3_fnuz) return code_with_value(answer.type, value);
     const double twice = 2 * value;
@@ -111,7 +111,7 @@ TEST_P(OtherStep, has_the_known_answer) {
 INSTANTIATE_TEST_SUITE_P(rules, OtherStep, testing::ValuesIn(kAnswers));
 
 #if defined(__x86_64__)
-// a * b + c with subnormal operands and results taken for zeros, as MXCSR has it.
+// a * b + c with subnormal operands and results replaced by zeros, as MXCSR can set.
 __attribute__((target("fma"))) float flushing_multiply_add(float a, float b, float c) {
   const unsigned before = _mm_getcsr();
   _mm_setcsr(before | 0x8040);

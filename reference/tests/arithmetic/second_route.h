@@ -1,7 +1,7 @@
 #pragma once
 // A second route to one matrix instruction that shares no code with tensor_core_step: operands are doubles, exponents come
-// from std::ilogb, and every sum is held in 1024 bits of fixed point. Its rules can be bent one at a time, so that a test
-// can ask whether its own vectors would notice.
+// from std::ilogb, and every sum is held in 1024 bits of fixed point. Each of its rules can be changed alone, so that a test can
+// check whether its vectors detect the change.
 
 #include <array>
 #include <bit>
@@ -103,7 +103,7 @@ inline Fixed rounded(const Fixed& value, int weight, Direction direction) {
   return value.negative() ? result.negated() : result;
 }
 
-// One rule bent.
+// One changed rule.
 struct Mutation {
   std::string name = "none";
   int fraction_bits = 0;  // added to F

@@ -1,4 +1,4 @@
-"""Operands of single steps that make the rules of a unit matter: all exponents, zeros, specials, cancelling sums, the ends of
+"""Operands of single steps for which the rules of a unit matter: all exponents, zeros, specials, cancelling sums, the ends of
 the range. Codes only; nothing is computed here (spec tensor-core-4.2)."""
 import random
 
@@ -158,7 +158,7 @@ class Vectors:
         return a, b, c
 
     def power(self, exponent, negative):
-        """Codes of a and b whose product is 2^exponent, or as near to it as they come."""
+        """Codes of a and b whose product is 2^exponent, or as near to it as possible."""
         a_bias, b_bias = LAYOUTS[self.a_form][2], LAYOUTS[self.b_form][2]
         first = exponent // 2 + self.random.randint(-2, 2)
         return (self.code(self.a_form, first + a_bias, negative=negative, fraction=0),
@@ -172,7 +172,7 @@ class Vectors:
         return a, b
 
     def tie(self):
-        """C, half a unit of its last place, and a far smaller product, which decides where it is not lost."""
+        """C, half a unit of its last place, and a far smaller product, which decides the rounding if it is kept."""
         pick = self.random
         exponent = pick.choice([-126, -126, pick.randint(-100, 100)]) if LAYOUTS[self.a_form][2] == 127 else pick.randint(2, 18)
         c = self.code(self.c_form, exponent + LAYOUTS[self.c_form][2])

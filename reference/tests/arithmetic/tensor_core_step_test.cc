@@ -1,5 +1,5 @@
-// Every unit against the second route, on data made to make the rules matter; and the same data against a second route
-// with one rule bent, which they must expose wherever it can show at all (spec tensor-core-4.2).
+// Every unit against the second route, on data for which the rules matter; and the same data against a second route with one
+// changed rule, which they must detect wherever it has an effect (spec tensor-core-4.2).
 
 #include <gtest/gtest.h>
 
@@ -156,7 +156,7 @@ struct Generator {
     return v;
   }
 
-  // A cancelling pair U, -U of a chosen kind sets the grid; what is left lies about the grid's last bit.
+  // A cancelling pair U, -U of a chosen kind sets the grid; the remaining products lie around the grid's last bit.
   Vector probe() {
     Vector v = blank();
     const auto pick = [&](Format format) {
@@ -206,7 +206,7 @@ struct Generator {
     return v;
   }
 
-  // Products whose bits reach below the grid of a zero term, and one that lies at the edge of the output.
+  // Products whose bits reach below the grid of a zero term, and one that lies at the limit of the output.
   Vector near_floor() {
     Vector v = blank();
     if (unit.group == 16 && unit.scaling != StepScaling::e4m3_per_16) {  // 2^-149, less 1/4 of a power at the grid's last bit
@@ -325,7 +325,7 @@ TEST_P(Unit, equals_the_second_route) {
   EXPECT_EQ(differ, 0);
 }
 
-// A step reads its own stretch of the line, and no other line.
+// A step reads only its own part of the line, and no other line.
 TEST_P(Unit, equals_the_second_route_of_operands_decoded_beforehand) {
   const TensorCoreUnit& unit = GetParam();
   int differ = 0;

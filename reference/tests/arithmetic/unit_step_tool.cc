@@ -3,7 +3,7 @@
 //   UNIT A_TYPE B_TYPE C COUNT a ... b ... SCALES scale_a ... scale_b ...
 //
 // answers with a line: the new accumulator. COUNT elements of a and of b, SCALES scale codes of each.
-// unit_step_tool --units: every unit in the words of the table, a line each.
+// unit_step_tool --units: every unit as a row of the table, one per line.
 
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
-// The text of the table of units: what rows say, which rows are refused and with which words, and how rows are added
-// (spec tensor-core-2.2).
+// The text of the table of units: the meaning of rows, the messages for refused rows, and how rows are added (spec
+// tensor-core-2.2).
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-// Rows as they stood in code before they were text, field by field.
+// The values of some rows, field by field.
 struct Literal {
   const char *name, *architecture, *instruction;
   std::vector<Format> operands;
@@ -185,7 +185,7 @@ TEST(unit_table, a_fault_names_file_line_field_value_and_what_was_expected) {
   for (const auto& each : faults) EXPECT_NE(fault_of(each.text).find(each.part), std::string::npos) << fault_of(each.text);
 }
 
-// The last test of this program that adds rows: they stay.
+// The last test of this program that adds rows, which stay in the table.
 TEST(unit_table, rows_are_added_all_or_none) {
   const std::span<const TensorCoreUnit> before = tensor_core_units();
   const TensorCoreUnit* const known = find_tensor_core_unit("sm90.wgmma.fp8");

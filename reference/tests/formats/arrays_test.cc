@@ -1,4 +1,4 @@
-// The calls on whole arrays: lengths, alignment, what lies beyond the end, and misuse.
+// The calls on whole arrays: lengths, alignment, memory beyond the end, and misuse.
 
 #include <gtest/gtest.h>
 
@@ -135,7 +135,7 @@ TEST(Widen, Bf16IsTheUpperHalf) {
       [](std::size_t i, std::size_t) { return float_of_bits(((static_cast<std::uint32_t>(i + 1) * 40503u) & 0xFFFF) * 65536u); });
 }
 
-// Every code; NaN keeps sign and payload, and is not made quiet.
+// Every code; NaN keeps sign and payload, and a signalling NaN stays signalling.
 TEST(Widen, EveryWord) {
   std::vector<std::uint16_t> codes(65536);
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint16_t>(i);
@@ -177,7 +177,7 @@ TEST(Amax, InfinityCounts) {
   EXPECT_EQ(amax(values), kInfinity);
 }
 
-// The largest may sit anywhere, and a NaN beside it must not hide it.
+// The largest may be anywhere, and a NaN next to it must not hide it.
 TEST(Amax, FindsTheLargestWhereverItIs) {
   for (std::size_t n = 1; n <= kLongest; ++n) {
     for (std::size_t at = 0; at < n; ++at) {
@@ -247,7 +247,7 @@ TEST(Fours, OnlyTheLowSixBitsOfACodeAreRead) {
   EXPECT_EQ(values[1], 0.125f);
 }
 
-// Every misuse names its argument and leaves the destination as it was.
+// Every misuse names its argument and leaves the destination unchanged.
 struct Misuse {
   const char* name;
   const char* message;

@@ -1,5 +1,5 @@
-// Every code of every format: its value, and its way back. Then the conversions that a person would look up, each with
-// its reason.
+// Every code of every format: its value, and its conversion back. Then the conversions that a reader would look up, each with its
+// reason.
 
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ TEST_P(EveryCode, SurvivesTheWayThereAndBack) {
 INSTANTIATE_TEST_SUITE_P(Formats, EveryCode, testing::ValuesIn(all_formats()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Values written out from the definitions, so that the ladder itself is held to something.
+// Values written out from the definitions, which check the ladder itself.
 struct Landmark {
   Format format;
   float value;

@@ -1,5 +1,5 @@
-// Every encoder, both layers, for all 2^32 floats. The want is a step function of the magnitude (ladder.h), so it is
-// written by whole runs and compared by whole blocks.
+// Every encoder, both layers, for all 2^32 floats. The expected code is a step function of the magnitude (ladder.h), so it is
+// written in whole runs and compared in whole blocks.
 
 #include <gtest/gtest.h>
 
@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Formats, AllFloats, testing::ValuesIn(cases()), [](cons
   return std::string(info.param.facts.name) + "_" + name_of_layer(info.param.layer);
 });
 
-// The mistake that a shortcut makes: going to half first rounds twice. The count was found with other code, so it tells
-// that encode f16, decode f16 and encode e4m3 are all what they should be.
+// The mistake of a shortcut: converting to half first rounds twice. The count comes from other code, so it checks encode f16,
+// decode f16 and encode e4m3 together.
 TEST(TwoRoundings, HalfOnTheWayToE4m3SpoilsAKnownNumberOfFloats) {
   std::atomic<std::uint64_t> differ = 0;
   parallel_for(kBlocks, 64, [&](std::int64_t from, std::int64_t to) {

@@ -1,5 +1,5 @@
 #pragma once
-// The second route to every conversion: a format as a ladder of values, one rung a magnitude code. The rungs are built by
+// The second route to every conversion: a format as a ladder of values, one rung for each magnitude code. The rungs are built by
 // addition alone, and a conversion is a search for the rung, so nothing here is shared with the code under test.
 
 #include <cmath>
@@ -27,9 +27,9 @@ inline float float_of_bits(std::uint32_t bits) {
   return x;
 }
 
-enum class Special { none, last_is_infinity, ieee };  // what the magnitude codes past the last finite one are
+enum class Special { none, last_is_infinity, ieee };  // the meaning of the magnitude codes past the last finite one
 
-// What the tests know of a format, as numbers from its definition.
+// A format as numbers from its definition.
 struct Facts {
   Format format;
   const char* name;

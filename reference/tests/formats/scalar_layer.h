@@ -1,5 +1,5 @@
 #pragma once
-// Layer (a) and the inlined form of layer (b) as loops over arrays, one pair a format, so that tests can be tables.
+// Layer (a) and the inlined form of layer (b) as loops over arrays, one pair for each format, so that tests can be tables.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ void encode_scalar(Format format, const float* x, std::size_t n, Code* y) {
   }
 }
 
-// What another loop gets that inlines the fast functions, here without any instruction set beyond the compiler's default.
+// The fast functions as inlined into a loop, here without any instruction set beyond the compiler's default.
 template <class Code>
 void encode_inlined(Format format, const float* x, std::size_t n, Code* y) {
   switch (format) {

@@ -1,5 +1,5 @@
-// What follows the accumulation (plan.h, spec grouped-gemm-2.1), both layers against words worked out by hand: an acc of -0,
-// which only promotion by FMA can give, and groups without products.
+// The steps after the accumulation (plan.h, spec grouped-gemm-2.1), both layers against elements worked out by hand: an acc of
+// -0, which only promotion by FMA can give, and groups without products.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ std::uint32_t code_of(Format type, float value) {
   if (std::isnan(value)) return type == Format::f32 ? 0x7FFFFFFF : 0x7FFF;
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   if (type == Format::f32) return bits;
-  if (type == Format::bf16) return bits >> 16;  // values of this file that go here are exact in bf16
+  if (type == Format::bf16) return bits >> 16;  // the values of this file are exact in bf16
   if (std::isinf(value)) return (bits >> 16 & 0x8000) | 0x7C00;
   const std::uint32_t magnitude = value == 0 ? 0 : (bits >> 13 & 0x3FFFF) - (112u << 10);
   return (bits >> 16 & 0x8000) | magnitude;
@@ -224,7 +224,7 @@ TEST(epilogue, without_products) {
           expect_line(problem, {-1, 0.5f, -kSmallest, -0.0f}, what);
         }
         if (kind == GemmKind::bf16) continue;
-        // There may be nothing at all to read.
+        // There may be no operand to read.
         GroupedGemmProblem& p = problem.problem;
         for (GemmOperand* each : {&p.x, &p.w, &p.dy}) each->data = each->scale_inv = nullptr;
         expect_line(problem, {-1, 1, -0.0f, -0.0f}, what + ", no pointers");
@@ -234,7 +234,7 @@ TEST(epilogue, without_products) {
   }
 }
 
-// A sum of no products is multiplied by alpha and by no scale, whatever it holds.
+// A sum of no products is multiplied by alpha but by no scale, whatever the scale is.
 TEST(epilogue, whole_scales_without_products) {
   struct Case {
     float s_rows, s_columns;

@@ -1,5 +1,5 @@
-// The certified bound holds every word of every unit under plans drawn at random, is nearly reached by data made for it, and
-// does not hold what a wrong scale makes.
+// The certified bound contains every element of every unit under random plans, is nearly reached by data made for it, and
+// excludes the result of a wrong scale.
 
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ Drawn draw(const TensorCoreUnit& unit, Random& random) {
   }
   drawn.hardware = any_order(unit);
   drawn.hardware.short_step_interval = 0;
-  // Every stretch of every slice may end in a short step; in an emulated instruction both halves may be short.
+  // Every part of every slice may end in a short step; in an emulated instruction both halves may be short.
   const std::int64_t stretches =
       plan.promotion_interval == 0 ? 1 : (depth + plan.promotion_interval - 1) / plan.promotion_interval + 1;
   drawn.hardware.short_steps = 4 * (plan.slices + 1) * stretches;
@@ -228,7 +228,7 @@ TEST(error_bound, knows_that_subnormals_are_not_normalised) {
   EXPECT_TRUE(bound.contains(d));
 }
 
-// A unit that keeps less than it says is found out.
+// A unit that keeps fewer bits than it states is detected.
 TEST(error_bound, rejects_a_unit_with_fewer_fraction_bits) {
   logical::Problem p(small(GemmKind::bf16, Format::bf16, 16));
   p.fill_codes([](int which, std::int64_t, std::int64_t, std::int64_t k) -> std::uint32_t {
@@ -237,7 +237,7 @@ TEST(error_bound, rejects_a_unit_with_fewer_fraction_bits) {
   GroupedGemmProblem problem = p.stored();
   const std::vector<CertifiedBound> bounds = error_bounds(problem, any_order(*find_tensor_core_unit("sm90.wgmma.f16")));
   EXPECT_TRUE(bounds.front().contains(1 + 15 * 0x1p-14));
-  EXPECT_FALSE(bounds.front().contains(1));  // what F = 13 would give
+  EXPECT_FALSE(bounds.front().contains(1));  // the result with F = 13
 }
 
 struct WrongScale {

@@ -1,4 +1,4 @@
-// Order-free data: the integers decide, and both layers must agree with them under every plan.
+// Order-free data: both layers must give the exact integer sums under every plan.
 
 #include <gtest/gtest.h>
 
@@ -243,7 +243,7 @@ TEST_P(NotOrderFree, is_an_error_before_anything_is_written) {
   OrderFree data(make(GetParam().kind, GemmLayout::TN, GetParam().kind == GemmKind::mxfp8 ? "sm100" : "sm90"));
   logical::Problem& p = data.problem;
   GetParam().spoil(p);
-  const GroupedGemmProblem kept = p.problem;  // stored() makes the problem anew
+  const GroupedGemmProblem kept = p.problem;  // stored() creates the problem again
   p.stored();
   p.problem.alpha = kept.alpha;
   p.problem.beta = kept.beta;

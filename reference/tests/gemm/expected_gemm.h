@@ -1,6 +1,6 @@
 #pragma once
 // The second route to a whole grouped GEMM: the fixed-point step of the arithmetic suite, and the plan and epilogue written
-// out over logical matrices. Rounding is done in double or long-hand; nothing of reference/gemm takes part.
+// out over logical matrices. Rounding is done in double or written out; no code of reference/gemm is used.
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace assay::logical {
 
-// A rule of the GEMM bent, to see that the data would notice.
+// A changed rule of the GEMM, to check that the data detect it.
 enum class GemmMutation {
   none,
   other_association,
@@ -159,8 +159,8 @@ struct Expected {
     return count;
   }
 
-  // The words of D that are to be written, row-major by group: all of them, or one in an odd number where there are many.
-  // `c` and `bias` are codes of the type of D.
+  // The elements of D to be written, row-major by group: all of them, or one in an odd number if there are many. `c` and `bias`
+  // are codes of the type of D.
   std::vector<Word> words(const std::vector<float>& alpha, const std::vector<float>& beta, const std::vector<std::uint32_t>& c,
                           const std::vector<std::uint32_t>& bias) const {
     const TensorCoreUnit& unit = *find_tensor_core_unit(plan.unit);

@@ -1,5 +1,5 @@
 // The scalar grouped GEMM against the second route: every kind, layout, output type, plan shape and epilogue, on data that
-// cancel, with scales that are no powers of two; and the data against bent rules, which they must expose.
+// cancel, with scales that are no powers of two; and the data against changed rules, which they must detect.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ struct Case {
   AccumulationPlan plan;  // without a name: the table's
   std::vector<float> alpha = {}, beta = {};
   bool bias = false;
-  bool raw = false;  // every code, infinities and NaN among them
+  bool raw = false;  // every code, including infinities and NaN
 };
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.what << ": " << name_of(c.setting.kind) << " " << name_of(c.setting.layout) << " " << c.setting.architecture << " to "
@@ -276,7 +276,7 @@ TEST_P(Scalar, equals_the_second_route) {
 
 INSTANTIATE_TEST_SUITE_P(cases, Scalar, testing::ValuesIn(cases()));
 
-// The data would notice these mistakes: each gives other words in some case.
+// The data detect these mistakes: each gives other elements in some case.
 TEST(scalar_grouped_gemm, cases_expose_bent_rules) {
   const std::pair<GemmMutation, const char*> bent[] = {
       {GemmMutation::other_association, "another association of the scales"},

@@ -1,5 +1,5 @@
-// The fast grouped GEMM against the scalar one, bit for bit: every unit, both kernels, data chosen for each place where a
-// bit can be lost. All of D is compared, including rows that must not be written.
+// The fast grouped GEMM against the scalar one, bit for bit: every unit, both kernels, with data for each place where a bit can
+// be lost. All of D is compared, including rows that must not be written.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -356,7 +356,7 @@ class Fixture {
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(bytes_of(case_.d_type, count)) + 4);
     for (std::int64_t i = 0; i < count; ++i) {
       auto code = static_cast<std::uint32_t>(random.next());
-      if (random.below(4) != 0) {  // mostly about 1, so that sums have both parts in sight
+      if (random.below(4) != 0) {  // mostly about 1, so that both parts contribute to the sums
         const int bits = bits_of(case_.d_type);
         if (bits == 32) code = (code & 0x807FFFFF) | 0x3F800000;
         if (case_.d_type == Format::bf16) code = (code & 0x807F) | 0x3F80;
@@ -399,7 +399,7 @@ testing::AssertionResult same_bits(const std::vector<std::uint8_t>& want, const 
   return testing::AssertionFailure() << text.str();
 }
 
-// Restores what the machine would use.
+// Restores the kernel that the machine would use.
 struct NarrowKernel {
   explicit NarrowKernel(bool allowed) { gemm::allow_narrow_kernel(allowed); }
   ~NarrowKernel() { gemm::allow_narrow_kernel(true); }
@@ -441,7 +441,7 @@ std::vector<KindAndTypes> uses_of(const TensorCoreUnit& unit) {
   return uses;
 }
 
-// The ways to accumulate that a kind allows, synthetic ones among them.
+// The ways to accumulate that a kind allows, including synthetic ones.
 struct Accumulation {
   std::int64_t interval;
   Promotion promotion;
@@ -463,7 +463,7 @@ std::vector<Accumulation> accumulations_of(const TensorCoreUnit& unit, GemmKind 
   }
   return {{0, Promotion::none, 1, 0, SliceMerge::none},
           {128, Promotion::add, 1, 0, SliceMerge::none},
-          {37, Promotion::add, 1, 0, SliceMerge::none},                    // stretches that end inside a step
+          {37, Promotion::add, 1, 0, SliceMerge::none},                    // intervals that end inside a step
           {0, Promotion::none, 3, 61, SliceMerge::sequential_f32},         // slices that do
           {16, Promotion::add, 6, 50, SliceMerge::sequential_output}};     // and slices past the end of K
 }
@@ -488,7 +488,7 @@ TEST_P(EveryUnit, EqualsTheScalarLayer) {
         c.slices = accumulation.slices;
         c.slice_length = accumulation.slice_length;
         c.merge = accumulation.merge;
-        // The rest turns with the number of the case, so that each meets each over the units.
+        // The rest varies with the number of the case, so that all combinations occur over the units.
         c.seed = ++number;
         c.layout = static_cast<GemmLayout>(number % 3);
         c.d_type = data == Data::near_overflow || data == Data::near_underflow ? Format::f32 : kOutputs[number / 3 % 3];
@@ -584,7 +584,7 @@ INSTANTIATE_TEST_SUITE_P(GroupedGemm, EveryUnit, testing::ValuesIn(gemm_units())
   return name;
 });
 
-// Rows that a caller adds: numbers at the edge of what the kernels hold, and beyond it.
+// Rows that a caller adds: numbers at the limit of what the kernels hold, and beyond it.
 TEST(GroupedGemm, UnitsOfOtherNumbersEqualTheScalarLayer) {
   constexpr const char* kRows[] = {"products=30 fraction_bits=25", "products=32 fraction_bits=25", "products=64 fraction_bits=23",
                                    "products=64 fraction_bits=24", "products=4 fraction_bits=26",  "products=5 fraction_bits=20",
@@ -625,7 +625,7 @@ const GemmCase kShapes[] = {
     {.splits = {255, 257}, .N = 65, .K = 40},                                             // one either side of a row tile
     {.splits = {3}, .N = 257, .K = 600},                                                  // chunks of K, tiles of columns
     {.data = Data::cancelling, .splits = {9}, .N = 66, .K = 1300},
-    {.data = Data::rare_special, .splits = {9}, .N = 66, .K = 1300},                      // wide from some chunk on
+    {.data = Data::rare_special, .splits = {9}, .N = 66, .K = 1300},                      // wide from one chunk on
     {.data = Data::narrow_edge, .splits = {17}, .N = 130, .K = 1300},
     {.layout = GemmLayout::NN, .splits = {0, 1, 129}, .N = 300, .K = 40},
     {.layout = GemmLayout::NT, .splits = {0, 1, 129, 300}, .N = 9, .K = 70},
@@ -804,7 +804,7 @@ std::uint64_t digest_of_problems() {
   return digest;
 }
 
-// Not a check by itself: the next test starts this one in processes of their own and compares what they print.
+// No check of its own: the next test runs this one in separate processes and compares their output.
 TEST(GroupedGemm, PrintsDigest) {
   std::printf("digest %llx threads %d narrow %d\n", static_cast<unsigned long long>(digest_of_problems()), thread_count(),
               static_cast<int>(gemm::narrow_kernel_available()));

@@ -1,6 +1,6 @@
 #pragma once
-// A grouped GEMM seen as matrices along k, and its way into the storages of the recipes. The addresses are written out here
-// from spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1 and layouts-3.2, and share nothing with reference/layout or problem.cc.
+// A grouped GEMM as matrices along k, and how it is stored by each recipe. The addresses are written out here from spec
+// fp8-block-2.1, mxfp8-2.1, nvfp4-2.1 and layouts-3.2, and share nothing with reference/layout or problem.cc.
 
 #include <bit>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Plans as lines: what a line means field by field, one canonical form, and a fault that names its field.
+// Plans as lines: the meaning of each field, one canonical form, and errors that name the field.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ TEST(plan_line, says_each_field) {
   EXPECT_EQ(plan->epilogue, GemmEpilogue::scaled_alpha_beta);
 }
 
-// One plan, whatever order its fields are given in and whether plain values are written.
+// The order of fields, and default values written or left out, do not change the plan.
 TEST(plan_line, has_one_canonical_form) {
   const AccumulationPlan* plan = find_accumulation_plan("unit=sm90.wgmma.fp8,promote=128");
   for (const char* same : {"promote=128,unit=sm90.wgmma.fp8", "unit=sm90.wgmma.fp8,promote=128,association=add", "unit=sm90.wgmma.fp8,merge=none,promote=128",

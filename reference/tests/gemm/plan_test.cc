@@ -1,4 +1,4 @@
-// The plan table: what it holds, and what a request finds in it.
+// The plan table: its contents, and the plan that each request finds.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The common view: every element and every scale is found where the recipes store it, and bad problems are named.
+// The common view: every element and every scale is read from where the recipes store it, and errors name the bad argument.
 
 #include <gtest/gtest.h>
 

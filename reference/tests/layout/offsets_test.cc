@@ -18,7 +18,7 @@ namespace {
 using Values = std::vector<std::int64_t>;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-// Both layers take the same calls.
+// Both layers have the same functions.
 struct Layer {
   const char* name;
   Values (*offsets)(std::span<const std::int64_t>, std::int64_t);
@@ -60,7 +60,7 @@ Values splits_for(std::size_t groups, std::uint64_t seed) {
   return splits;
 }
 
-// Second route: each offset by itself, from a sum in 128 bits.
+// Second route: each offset alone, from a sum in 128 bits.
 __int128 sum_before(const Values& splits, std::size_t end) {
   __int128 sum = 0;
   for (std::size_t i = 0; i < end; ++i) sum += splits[i];

@@ -173,7 +173,7 @@ const Values kSplits[] = {
     {0, 128, 0, 256},              // empty ends and middle
     {128, 384, 0, 512},            // 1, 3, 0 and 4 row blocks: padding does not telescope
     {1, 127, 128, 129, 0, 3, 65},  // any number of rows
-    {1021, 1, 1, 1},               // one group takes nearly everything
+    {1021, 1, 1, 1},               // one group has nearly all rows
 };
 
 TEST(ScaleOffsets, EveryRecipeAndSplit) {

@@ -1,6 +1,6 @@
 #pragma once
-// The second route to a step: one group at a time, each as a matrix by itself, quantized as a single tensor with compact
-// scales and multiplied as a single group under a plan that is named here. No offset, no table and no code is shared with
+// The second route to a step: one group at a time, each as a separate matrix, quantized as a single tensor with compact scales
+// and multiplied as a single group under a plan that is named here. No offset, no table and no code is shared with
 // reference/linear.
 
 #include <cstring>
@@ -143,7 +143,7 @@ inline Matrix wgrad_by_hand(const Case& c, const Operands& o) {
   Matrix dw(c.dw_type, l.groups() * l.N * l.K);
   if (c.accumulate) dw = o.main_grad;
   for (std::size_t t = 0; t < l.splits.size(); ++t) {
-    if (l.splits[t] == 0) continue;  // 0, or what was there
+    if (l.splits[t] == 0) continue;  // 0, or the contents before
     const auto g = static_cast<std::int64_t>(t);
     GroupedGemmProblem problem = product_by_hand(c, GemmLayout::NT, l.splits[t]);
     Quantized dy, x;

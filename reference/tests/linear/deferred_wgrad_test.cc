@@ -1,4 +1,4 @@
-// Weight gradients put off.
+// Deferred weight gradients.
 //
 // Faults of conformance/cases/faults.md that die here:
 //   A19 carried out at once as well, views of buffers that are used again, twice, or in another order    DeferredWgrad
@@ -27,7 +27,7 @@ Case make_case(LinearRecipe recipe, std::vector<std::int64_t> splits) {
 
 class EveryRecipe : public testing::TestWithParam<LinearRecipe> {};
 
-// Two pieces of work of different shape; all that was handed over is overwritten before they run.
+// Two pieces of work of different shape; all their inputs are overwritten before they run.
 TEST_P(EveryRecipe, DefersInOrderOnceFromCopies) {
   Case first = make_case(GetParam(), {6, 0, 4}), second = make_case(GetParam(), {2, 8, 0});
   second.accumulate = true;
@@ -66,7 +66,7 @@ TEST_P(EveryRecipe, DefersInOrderOnceFromCopies) {
   expect_same(dw, both, "after one call too many");
 }
 
-// A21: microbatches of a step, immediate and put off, over a main gradient that starts with something in it.
+// A21: microbatches of a step, immediate and deferred, over a main gradient that is not zero at the start.
 TEST_P(EveryRecipe, AccumulatesOverMicrobatches) {
   for (const std::optional<bool> counted : {std::optional<bool>(), std::optional<bool>(true)}) {
     Case c = make_case(GetParam(), {4, 6});
@@ -116,7 +116,7 @@ TEST_P(EveryRecipe, StoresNothingThatCouldNotBeDone) {
     bad.x_scale = nullptr;
     refused(c.config, c.layout.shape(), bad, dw.data());
   }
-  // The rows beyond the groups need not exist.
+  // The rows beyond the groups may be missing.
   shape = c.layout.shape();
   shape.rows = 1 << 20;
   deferred.store(c.config, shape, good, dw.data());

@@ -106,8 +106,8 @@ INSTANTIATE_TEST_SUITE_P(Linear, EveryStep, testing::ValuesIn(every_case()));
 
 // ---- Exact integers -------------------------------------------------------------------------------------------------
 
-// Integers of at most 7, so that powers of two as scales lose nothing and no sum passes 2^13: every recipe with such scales
-// must give the product over the integers, whatever its blocks, storages and order are.
+// Integers of at most 7, so that power-of-two scales lose nothing and no sum exceeds 2^13: every recipe with such scales must
+// give the product over the integers, whatever its blocks, storages and order are.
 struct Integers : testing::TestWithParam<LinearRecipe> {
   Case c;
   std::vector<std::int64_t> x, dy, w, bias, main_grad;
@@ -212,7 +212,7 @@ TEST(ZeroWork, LeavesOrClearsTheWeightGradients) {
   }
 }
 
-// A24: the same buffers under other splits, and back: nothing of the call before is left.
+// A24: the same buffers under other splits, and back: no result of the call before remains.
 TEST(ChangedSplits, AnswerForTheSplitsOfTheCall) {
   for (const LinearRecipe recipe : kRecipes) {
     Case c = make_case(recipe, Format::bf16, {{12, 0, 0}, 18, 34, 0});
@@ -233,7 +233,7 @@ TEST(ChangedSplits, AnswerForTheSplitsOfTheCall) {
   }
 }
 
-// C4, C5: what must change the answer does, and what must not does not.
+// C4, C5: each option changes the result exactly where it applies.
 TEST(Options, BelongToTheirRecipes) {
   for (const LinearRecipe recipe : kRecipes) {
     const bool scaled = recipe == LinearRecipe::tensor_current || recipe == LinearRecipe::block;
@@ -281,14 +281,14 @@ TEST(Dbias, IsTheSumOfTheGradientItself) {
   }
 }
 
-// What lies beyond the groups need not exist.
+// Memory beyond the groups may be missing.
 TEST(Buffers, EndWithTheLastGroup) {
   for (const LinearRecipe recipe : kRecipes) {
     Case c = make_case(recipe, Format::bf16, {{6, 4}, 20, 36, 0});
     const Operands o = make_operands(c);
     const auto y = forward(kFast, c, o), dx = dgrad(kFast, c, o), dw = wgrad(kFast, c, o), sums = dbias(kFast, c, o);
     LinearShape shape = c.layout.shape();
-    shape.rows = 1 << 20;  // far more than any buffer here holds
+    shape.rows = 1 << 20;  // far more than any buffer of this test holds
     Matrix y2(Format::bf16, 10 * 20), dx2(Format::bf16, 10 * 36), dw2(Format::f32, 2 * 20 * 36), sums2(Format::bf16, 2 * 20);
     linear_forward(c.config, shape, {o.x.data(), o.w.data(), nullptr, nullptr, o.x_scale.data(), o.w_scale.data()}, y2.data());
     linear_dgrad(c.config, shape, {o.dy.data(), o.w.data(), nullptr, o.dy_scale.data(), o.w_scale.data()}, dx2.data());

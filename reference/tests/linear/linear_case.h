@@ -1,6 +1,6 @@
 #pragma once
-// A grouped linear layer as a value for tests: numbers that both 16-bit types hold, buffers with room before and behind,
-// and the steps of either layer. Encoding and rounding are written out here and share nothing with the reference.
+// A grouped linear layer as a value for tests: numbers that both 16-bit types hold, buffers with room before and after, and the
+// steps of either layer. Encoding and rounding are written out here and share nothing with the reference.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The weight cache and its skip flag, and what the position of a microbatch decides.
+// The weight cache and its skip flag, and the effect of the position of a microbatch.
 //
 // Faults of conformance/cases/faults.md that die here:
 //   D1, D3 the flag never obeyed, inverted, any value but 0 obeyed, obeyed for data only or for one direction   SkipFlag
@@ -26,7 +26,7 @@ Case make_case(LinearRecipe recipe) {
   return c;
 }
 
-// Operands whose weights have an amax of their own.
+// Operands whose weights have a different amax.
 Operands with_other_weights(const Case& c, std::uint64_t seed) {
   Operands made = make_operands(c, seed);
   for (std::int64_t i = 0; i < c.layout.groups() * c.layout.N * c.layout.K; ++i) {
@@ -51,12 +51,12 @@ std::vector<std::pair<std::string, Bytes>> buffers(const LinearWeightCache& cach
 
 class SkipFlag : public testing::TestWithParam<LinearRecipe> {};
 
-// D7: 0,1,1,0,1 over weights that change before every call. After each, every buffer is that of the weights last taken, and
-// forward and dgrad are those weights' by hand.
+// D7: 0,1,1,0,1 over weights that change before every call. After each call every buffer is that of the weights used last, and
+// forward and dgrad match those weights, computed by hand.
 TEST_P(SkipFlag, KeepsOrRenewsAllOfTheCache) {
   for (const Steps& steps : {kFast, kScalar}) {
     Case c = make_case(GetParam());
-    c.config.force_pow_2_scales = false;  // other weights show in the scales too
+    c.config.force_pow_2_scales = false;  // other weights change the scales too
     const LinearShape shape = c.layout.shape();
     const Operands inputs = make_operands(c);
     LinearWeightCache cache;
@@ -79,7 +79,7 @@ TEST_P(SkipFlag, KeepsOrRenewsAllOfTheCache) {
       const auto held = buffers(cache), expected = buffers(fresh), different = buffers(other);
       for (std::size_t i = 0; i < held.size(); ++i) {
         EXPECT_EQ(held[i].second, expected[i].second) << held[i].first;
-        // Other weights show in every group of every buffer, so that a skip can be seen.
+        // Other weights change every group of every buffer, so that a skip can be detected.
         const std::size_t groups = c.layout.splits.size(), part = expected[i].second.size() / groups;
         for (std::size_t t = 0; part > 0 && t < groups; ++t) {
           const auto first = static_cast<std::ptrdiff_t>(t * part), last = static_cast<std::ptrdiff_t>((t + 1) * part);
@@ -98,7 +98,7 @@ TEST_P(SkipFlag, KeepsOrRenewsAllOfTheCache) {
   }
 }
 
-// A scale of a power of two looks alike for neighbouring weights: block and mxfp8 need weights that differ in size.
+// Neighbouring weights have the same power-of-two scale: block and mxfp8 need weights that differ in magnitude.
 TEST_P(SkipFlag, ShowsInScalesOfPowersOfTwo) {
   Case c = make_case(GetParam());
   c.config.force_pow_2_scales = true;
@@ -167,7 +167,7 @@ TEST_P(SkipFlag, NeedsACacheThatFits) {
       linear_dgrad(c.config, shape, {o.dy.data(), o.w.data(), &cache, o.dy_scale.data(), nullptr}, out.data());
     });
     EXPECT_EQ(buffers(cache), before) << fault.argument;
-    // Not skipping makes it anew.
+    // Without a skip it is computed again.
     linear_quantize_weights(c.config, shape, o.w.data(), o.w_scale.data(), nullptr, cache);
     EXPECT_EQ(buffers(cache), buffers(good)) << fault.argument;
   }

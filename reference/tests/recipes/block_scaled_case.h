@@ -1,6 +1,6 @@
 #pragma once
-// A quantization by MXFP8 or NVFP4 as a value: what goes in, what both layers write, and how a case prints. Outputs lie
-// between canaries and start as a poison, so that what is written, and what is not, can be distinguished.
+// A quantization by MXFP8 or NVFP4 as a value: its inputs, the outputs of both layers, and how a case is printed. Outputs lie
+// between canaries and start as a poison, so that written and unwritten bytes can be distinguished.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace assay::block_scaled {
 
 enum class Pattern {
   uniform,   // about (-2, 2)
-  wide,      // every bit pattern alike, NaN and infinities made finite
+  wide,      // all bit patterns equally likely, NaN and infinities made finite
   specials,  // uniform with NaN, infinities, signed zeros and subnormals strewn in
   tiny,      // blocks far below the others, down to subnormals
   zeros,     // +0 and -0

@@ -1,4 +1,4 @@
-// dbias: the order of the sums, told from other orders, and both layers against a second route.
+// dbias: the order of the sums, distinguished from other orders, and both layers against a second route.
 
 #include "reference/recipes/dbias.h"
 
@@ -103,7 +103,7 @@ double tree(const std::vector<double>& x) {
 
 double rounded_once(const std::vector<double>& x) { return static_cast<float>(std::accumulate(x.begin(), x.end(), 0.0)); }
 
-// A column for which every other order gives other bits; both layers must keep the contract's.
+// A column for which every other order gives other bits; both layers must follow the specified one.
 TEST(DbiasOrder, IsToldFromEveryOther) {
   constexpr std::int64_t kRows = 400;  // three tiles and one of 16 rows
   constexpr std::int64_t kColumns = 300;

@@ -1,4 +1,4 @@
-// From codes and scales back to values: per-tensor and block recipes against a second route; what every recipe refuses.
+// From codes and scales back to values: per-tensor and block recipes against a second route; the calls that every recipe refuses.
 
 #include "reference/recipes/dequantize.h"
 
@@ -62,7 +62,7 @@ std::uint32_t rounded(Format type, double x) {
 
 class Dequantize : public ::testing::TestWithParam<DequantizeCase> {};
 
-// Every code, with scales of every size, NaN and infinities among them.
+// Every code, with scales of every size, including NaN and infinity.
 TEST_P(Dequantize, BothLayersEqualTheSecondRoute) {
   const DequantizeCase& c = GetParam();
   std::vector<std::uint8_t> data(static_cast<std::size_t>(c.rows() * c.columns));

@@ -1,7 +1,7 @@
 #pragma once
-// A quantization to FP8, per tensor or per block, as a value: what goes in, what both layers write, and what a second
-// route says. That route works on values in double: codes by search in a list of all values of the format, quotients
-// and products by one rounding of an exact or wider result, and it shares no code with either layer.
+// A quantization to FP8, per tensor or per block, as a value: its inputs, the outputs of both layers, and those of a second
+// route. That route works on values in double: codes by search in a list of all values of the format, quotients and products by
+// one rounding of an exact or wider result, and it shares no code with either layer.
 
 #include <algorithm>
 #include <bit>
@@ -49,14 +49,14 @@ inline QuantizeProblem problem_of(const Case& c, const block_scaled::Input& inpu
   return problem;
 }
 
-// Every output, in the order of QuantizeShapes; those that the problem does not have are empty.
+// Every output, in the order of QuantizeShapes; outputs that the problem does not have are empty.
 struct Outputs {
   std::vector<std::uint8_t> rowwise_data, columnwise_data, rowwise_scale_inv, columnwise_scale_inv, amax, scale, dbias;
   bool operator==(const Outputs&) const = default;
 };
 
-// Quantizes into guarded memory that holds the poison. Outputs of a direction that is off have room too: what is
-// written there would show.
+// Quantizes into guarded memory that holds the poison. Outputs of a direction that is off have memory too, so that a write to
+// them is detected.
 inline Outputs run(const Case& c, Layer layer, std::uint8_t poison) {
   const block_scaled::Input input = block_scaled::make_input(c.x);
   const block_scaled::Input before = input;

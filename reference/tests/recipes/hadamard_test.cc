@@ -1,5 +1,5 @@
-// The 16-term transform: sums worked by hand that tell the fused step from other arithmetic, exact sums of small integers,
-// and random bits of every exponent against a model in double.
+// The 16-term transform: sums worked out by hand that distinguish the fused step from other arithmetic, exact sums of small
+// integers, and random bits of every exponent against a model in double.
 
 #include "reference/recipes/hadamard.h"
 
@@ -132,7 +132,7 @@ TEST(Hadamard, EveryExponentAgainstTheModelInDouble) {
   }
 }
 
-// Columns side by side are independent, whatever their number and strides; nothing else is written.
+// Adjacent columns are independent, whatever their number and strides; nothing else is written.
 class HadamardColumns : public ::testing::TestWithParam<int> {};
 
 TEST_P(HadamardColumns, EachIsTransformedAlone) {

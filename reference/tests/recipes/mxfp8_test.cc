@@ -20,7 +20,7 @@ using namespace block_scaled;
 
 // ---- The scale ------------------------------------------------------------------------------------------------------
 
-// The integer form of spec mxfp8-1.3, and its one exception a format.
+// The integer form of spec mxfp8-1.3, and its one exception for each format.
 int expected_scale(std::uint32_t amax, Format output) {
   const int emax = output == Format::e4m3 ? 8 : 15;
   const int e = static_cast<int>(amax >> 23);
@@ -46,7 +46,7 @@ TEST_P(Mxfp8Scale, EveryMagnitude) {
   EXPECT_EQ(wrong, 0u) << "first at 0x" << std::hex << first;
 }
 
-// E grows with the amax, so the layer is right everywhere if it is right on both sides of every step.
+// E is monotone in the amax, so the layer is right everywhere if it is right on both sides of every step.
 TEST_P(Mxfp8Scale, ScalarLayerAroundEveryStep) {
   const Format output = GetParam();
   const auto check = [&](std::uint32_t amax) {
@@ -68,7 +68,7 @@ TEST_P(Mxfp8Scale, ScalarLayerAroundEveryStep) {
 INSTANTIATE_TEST_SUITE_P(Formats, Mxfp8Scale, ::testing::Values(Format::e4m3, Format::e5m2),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
-// Worked by hand from spec mxfp8-1.2 and formats-1.7.
+// Worked out by hand from spec mxfp8-1.2 and formats-1.7.
 struct BlockCase {
   const char* what;
   std::uint32_t x;  // first element, f32 bits; the others are `other`
@@ -149,7 +149,7 @@ std::uint8_t nearest_code(double v, Format format) {
 
 std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
 
-// Every byte that a quantization leaves, from the formulas and shapes of spec mxfp8-1.2 and mxfp8-2.1.
+// Every byte that a quantization writes, from the formulas and shapes of spec mxfp8-1.2 and mxfp8-2.1.
 Result expected(const Case& c, std::uint8_t poison) {
   Result want;
   const std::int64_t k = c.columns;

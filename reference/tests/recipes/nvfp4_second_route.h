@@ -1,7 +1,7 @@
 #pragma once
-// NVFP4 by another road, for tests alone: each operation is done in double and rounded once to f32 (exact: products of two
-// f32 fit a double, and a quotient in double is never so near to the middle between two f32 that rounding twice would
-// matter); codes are found in tables of their values.
+// NVFP4 by a second route, only for tests: each operation is done in double and rounded once to f32 (exact: products of two f32
+// fit a double, and a quotient in double is never so near to the middle between two f32 that rounding twice would matter); codes
+// are found in tables of their values.
 
 #include <algorithm>
 #include <cfloat>
@@ -118,8 +118,8 @@ inline float tree_sum(const std::vector<float>& e) {  // 16 values; halves are a
   return tree_sum(half);
 }
 
-// What the values of x in `span` share. The errors of 4over6 are summed along lines, which lie across the rows (rowwise)
-// or down the columns: one of 16, or a tile of 16 x 16.
+// The scales that the values of x in `span` share. The errors of 4over6 are summed along lines, which lie across the rows
+// (rowwise) or down the columns: one of 16, or a tile of 16 x 16.
 inline Scaling scaling_of(const Matrix& x, const Span& span, float g, FourOverSix kind, float e4m3_max, bool rowwise) {
   std::vector<double> all;
   std::vector<std::vector<double>> lines(static_cast<std::size_t>(rowwise ? span.r1 - span.r0 : span.q1 - span.q0));

@@ -19,7 +19,7 @@ namespace {
 
 using namespace block_scaled;
 
-// Every byte that a quantization leaves.
+// Every byte that a quantization writes.
 Result expected(const Case& c, std::uint8_t poison) {
   const Input input = make_input(c);
   Result want;
@@ -52,7 +52,7 @@ Result expected(const Case& c, std::uint8_t poison) {
       std::vector<int> scales(static_cast<std::size_t>(i_padded * j_padded), -1);
       for (std::int64_t i = 0; i < i_extent; ++i) {
         for (std::int64_t j0 = 0; j0 < j_extent; j0 += 16) {
-          // The block and what shares its scale, in coordinates of x.
+          // The block and the elements that share its scale, in coordinates of x.
           const std::int64_t j1 = std::min(j0 + 16, j_extent);
           Span block = rowwise ? Span{i, i + 1, j0, j1} : Span{j0, j1, i, i + 1};
           if (c.two_dimensional) {
@@ -160,7 +160,7 @@ std::vector<Case> small_cases() {
       cases.push_back(c);
     }
   }
-  // Directions by themselves, and every way for an amax to be given.
+  // Each direction alone, and every way to give an amax.
   for (int options = 0; options < 8; ++options) {
     Case c = ragged;
     c.pattern = Pattern::specials;

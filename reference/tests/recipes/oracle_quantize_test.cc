@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(TransformerEngine, RecordedQuantize, ::testing::Range(s
 
 TEST(RecordedQuantizations, AreAllOfThem) { EXPECT_EQ(recorded().size(), 184u + 33u + 4u); }
 
-// What these four are for: one tile of each takes one scale by its rows and the other by its columns.
+// The purpose of these four: one tile of each uses one scale by its rows and the other by its columns.
 TEST(RecordedQuantizations, DirectionsOfATileDisagree) {
   int apart = 0;
   for (const Case& each : recorded()) {

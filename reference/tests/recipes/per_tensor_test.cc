@@ -38,7 +38,7 @@ class ScaleFormula : public ::testing::TestWithParam<Format> {
   int emax() const { return GetParam() == Format::e4m3 ? 8 : 15; }
 };
 
-// How many amax patterns from `begin` on the fast formula gets wrong: a plain loop, for the vector units.
+// The number of amax patterns from `begin` on that the fast formula gets wrong: a plain loop that compilers vectorize.
 ASSAY_CLONES std::int64_t fast_pow2_mistakes(std::uint32_t begin, std::int32_t count, float max, std::int32_t emax) {
   std::int32_t wrong = 0;
   for (std::int32_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// The common call: shapes of the outputs of every recipe, what is refused, the flag that skips, outputs left out.
+// The common call: shapes of the outputs of every recipe, refused calls, the skip flag, outputs left out.
 
 #include "reference/recipes/quantize.h"
 
@@ -24,7 +24,7 @@ struct QuantizeLayer {
 };
 constexpr QuantizeLayer kLayers[] = {{"scalar", scalar::quantize}, {"fast", quantize}};
 
-// A problem of 160 x 144 bf16 with everything that a recipe can need, and room for every output.
+// A problem of 160 x 144 bf16 with every input that a recipe can need, and memory for every output.
 class Call {
  public:
   explicit Call(Recipe recipe, bool grouped = true, std::uint8_t poison = 0xa5) : poison_(poison) {
@@ -166,7 +166,7 @@ TEST(Noop, ExactlyOneMeansThatNothingIsWritten) {
 // ---- Outputs that are not requested
 // --------------------------------------------------------------------------------------
 
-// Any output may be left out; the others hold what they would have held.
+// Any output may be left out; the others are unchanged by that.
 TEST(OptionalOutputs, LeavingOneOutChangesNoOther) {
   const std::function<void(QuantizeOutput&)> leave_out[] = {[](auto& o) { o.rowwise_data = nullptr; },
                                                             [](auto& o) { o.columnwise_data = nullptr; },

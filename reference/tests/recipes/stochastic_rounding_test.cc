@@ -41,7 +41,7 @@ TEST_P(StochasticInterval, ChangesAtOneMinusU) {
   }
 }
 
-// 64 places inside the interval: the bytes that round up are as many as the place is parts of the interval.
+// 64 places inside the interval: the share of bytes that round up is the place's share of the interval.
 TEST_P(StochasticInterval, BytesThatRoundUp) {
   const int code = GetParam();
   const double low = kE2m1[code], spacing = kE2m1[code + 1] - low;
@@ -78,7 +78,7 @@ TEST(StochasticRounding, Specials) {
   }
 }
 
-// All the upper halves of a float, with lower halves at either end and about the middle.
+// All upper halves of a float, with lower halves at both ends and around the middle.
 TEST(StochasticRounding, EveryExponentAgainstTheSecondRoute) {
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
     for (const std::uint32_t low : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0xffffu}) {

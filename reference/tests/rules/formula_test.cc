@@ -146,7 +146,7 @@ TEST(Formula, DeepNestingIsRefused) {
   EXPECT_THROW(parse_formula("rule", tall, kGiven), InvalidArgument);
 }
 
-// Every function and operation, on values of all kinds: the layer for many values against the one for one.
+// Every function and operation, on values of all kinds: the layer for many values against that for a single value.
 TEST(Formula, BothLayersGiveEqualBits) {
   std::mt19937 random(9);
   const float odd[] = {0.0f, -0.0f, kInf, -kInf, 1, 2, 448, 0x1p-149f, -0x1p-126f, 0x1.fffffep127f, std::nanf("")};
