@@ -78,7 +78,7 @@ def last_words(path):
 
 
 def verdict_word(word):
-    """'not run' and 'not_run' alike."""
+    """The same text for 'not run' and 'not_run'."""
     return word.replace(" ", "_").replace("-", "_")
 
 

@@ -1,4 +1,4 @@
-"""gemm_versions.py with a program in assay's place, whose library is right, wrong, stuck, slow or crashing."""
+"""gemm_versions.py with a program in place of assay, whose library is right, wrong, stuck, slow or crashing."""
 
 import json
 import os

@@ -34,7 +34,7 @@ with_shared() {
   awk '
     FNR == 1 { kernel = ""; header = 0 }
     /__global__/ { kernel = ""; header = 1; sub(/.*__global__/, "") }
-    header {  # the name is what stands before the first parenthesis that is not of __launch_bounds__
+    header {  # the name is the word before the first parenthesis that is not of __launch_bounds__
       while (match($0, /__launch_bounds__ *\(/)) {
         rest = substr($0, RSTART + RLENGTH); depth = 1
         for (i = 1; i <= length(rest) && depth > 0; ++i) { c = substr(rest, i, 1); depth += (c == "(") - (c == ")") }
@@ -57,8 +57,8 @@ run_case() {  # run_case NUMBER LINE OPTIONS: OUT/case-NUMBER.log and .verdict
     if ((left < 5)); then verdict=${verdict:-"not run: no time left"}; break; fi
     if ((left > each)); then left=$each; fi
     status=0
-    # A port each: the tools of several processes would otherwise look for a free one at the same moment.
-    # shellcheck disable=SC2086  # the words of the line
+    # One port each: otherwise the tools of several processes search for a free one at the same moment. shellcheck disable=SC2086
+    # # the words of the line
     ASSAY_THREADS=1 timeout -k 5 "$left" "$sanitizer" --tool racecheck --error-exitcode 99 --kernel-name kns=assay \
       --racecheck-num-workers 1 --port $((49152 + 8 * number)) \
       "$assay" repro --backend device --backend-options "pool=off$options" $line >"$log" 2>&1 || status=$?

@@ -52,7 +52,7 @@ std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, 
   check_call(call, settings, library, device);
   require(call.rows.groups >= 1, "rows.groups", call.rows.groups, "a value of at least 1");
   const CublasLtRoute route = cublaslt_route(call, settings);
-  // The heuristic reads no memory: only the alignment of addresses, and whether they are null, matters.
+  // The heuristic reads no memory. Only the alignment of addresses matters, and whether they are null.
   void* memory = call.workspace != nullptr ? call.workspace : reinterpret_cast<void*>(std::uintptr_t{1} << 20);
   Product product(library.entry_points());
   describe(library, device, call, settings, route, group_arrays(memory, call.rows.groups), product);

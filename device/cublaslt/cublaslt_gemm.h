@@ -71,8 +71,8 @@ std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, 
 
 // Bytes for the set-up arrays, the library's workspace, the memory of the route, and, not bare, for copies of groups that the
 // library cannot read in place: NT, transposed x and dy (FP8 per tensor and by blocks, NVFP4), rows of a group that are not a
-// multiple of 16 bytes. The copies take about R * (K + N) elements' bytes; a call with rows_multiple 16 (NVFP4: 32) needs none.
-// Depends only on sizes, types, rows_multiple, settings and the number of multiprocessors.
+// multiple of 16 bytes. The copies take about the bytes of R * (K + N) elements; a call with rows_multiple 16 (NVFP4: 32) needs
+// none. Depends only on sizes, types, rows_multiple, settings and the number of multiprocessors.
 std::int64_t cublaslt_gemm_workspace_bytes(const GroupedGemmCall& call, const CublasLtSettings& settings);
 
 // Checks what the library's kernels assume of operands: rows at multiples of 16 bytes, and the same for arrays of block scales,
@@ -87,7 +87,7 @@ void require_aligned_output(const GroupedGemmCall& call);
 // Creates what must exist before a capture (the library's handle for the current device). Called by the functions above too.
 void cublaslt_prepare();
 
-// `algorithm` null: the heuristic's first, remembered for calls of the same kind, types, groups and hints. Errors: as
+// `algorithm` null: the heuristic's first candidate, cached for calls of the same kind, types, groups and hints. Errors: as
 // cublaslt_algorithms(); CudaError, with the library's status and the call. Not bare: groups may have any number of rows that
 // keeps the promise of rows_multiple (else kStatusUnalignedRows, and nothing is written), and operands, C and D and their rows
 // must begin at multiples of 16 bytes, which the library's kernels assume.

@@ -7,7 +7,7 @@
 
 namespace assay::device {
 
-// Gives a graph's buffer back when the graph has ended.
+// Releases a graph's buffer when the graph has ended.
 struct GemmWorkspaces::Taken {
   std::weak_ptr<Setups> setups;
   SetupKey key;
@@ -56,7 +56,7 @@ void* GemmWorkspaces::taken_by_capture(const SetupKey& key, Stream stream, std::
   if (const auto own = setup.of_capture.find(capture); own != setup.of_capture.end()) return own->second;
   if (setup.spare.empty()) setup.spare.push_back(allocate(group_arrays_bytes(std::get<2>(key)), stream));
   setup.spare.reserve(setup.spare.size() + setup.of_capture.size() +
-                      1);  // so that the buffers can be given back without allocation
+                      1);  // so that the buffers can be released without allocation
   const auto taken = setup.of_capture.emplace(capture, setup.spare.back()).first;
   setup.spare.pop_back();
   auto until = std::make_unique<Taken>(Taken{setups_, key, capture});

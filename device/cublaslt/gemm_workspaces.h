@@ -1,5 +1,5 @@
 #pragma once
-// Memory of the cuBLASLt path that outlives its calls, for an owner that captures graphs: a module, say. The rule:
+// Memory of the cuBLASLt path that outlives its calls, for an owner that captures graphs, such as a module. The rule:
 //
 //   set-up buffer      the arrays that set_up_groups() writes and the library's kernels read, some KiB: one per device, stream
 //                      and group count, and one for each graph captured on that stream, so that no graph writes into

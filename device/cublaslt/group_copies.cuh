@@ -37,7 +37,7 @@ __device__ inline const char* data_of(const CopiedOperand& side, std::uint32_t f
   return side.data + static_cast<std::int64_t>(first_row) * side.columns * side.half_bytes / 2;
 }
 
-// 16 bytes of a row of `bytes` bytes, from byte `at` of it on; past its end, zeros. Reads the aligned words that hold them, by
+// 16 bytes of a row of `bytes` bytes, starting at its byte `at`; zeros past its end. Reads the aligned words that hold them, by
 // ordinary loads: an __ldg requires that they are not written while this kernel runs, and it may start early (group_arrays.cuh).
 __device__ inline uint4 read_unaligned(const char* row, std::uint32_t bytes, std::uint32_t at) {
   const auto skipped = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(row + at) & 3);

@@ -31,7 +31,7 @@ using namespace group_setup;
 constexpr int kFewThreads = 256;
 constexpr int kFillBlocks = 132, kExpandBlocks = 1056;
 
-// The arrays, and nothing else.
+// Only the arrays.
 template <int kCapacity>
 __global__ void __launch_bounds__(kMaxGroups)
     set_up_arrays(const __grid_constant__ ArrayArguments arrays, const __grid_constant__ Lists<kCapacity> lists) {

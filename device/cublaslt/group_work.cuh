@@ -1,6 +1,6 @@
 #pragma once
-// Groups that need more than addresses: D of those without products is written, unaligned ones are copied. Each block scans the
-// splits by itself, and all blocks share the work of each such group.
+// Groups that need more than addresses: D of those without products is written, unaligned ones are copied. Each block scans all
+// splits, and all blocks share the work of each such group.
 
 #include <cstdint>
 

@@ -11,7 +11,7 @@ namespace assay::device::cublaslt {
 std::vector<CublasLtAlgorithm> ask_heuristic(const CublasLtLibrary& library, const Device& device, const GroupedGemmCall& call,
                                              const CublasLtSettings& settings, const Product& product, int max_count);
 
-// The heuristic's first candidate, remembered for calls that look the same to the heuristic.
+// The heuristic's first candidate, cached for calls that look the same to the heuristic.
 CublasLtAlgorithm chosen_algorithm(const CublasLtLibrary& library, const Device& device, const GroupedGemmCall& call,
                                    const CublasLtSettings& settings, CublasLtRoute route, const Product& product);
 

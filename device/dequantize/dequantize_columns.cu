@@ -48,7 +48,7 @@ struct TurnedTile {
   static constexpr unsigned kFactorPitch = kTurnedColumns + 4;
 };
 
-// The vectors of a thread, numbered by `turn`; zeros where one is not wanted or crosses an end of the data.
+// The vectors of a thread, numbered by `turn`; zeros if one is not needed or crosses an end of the data.
 template <int kCount, class IsWanted, class IsInside, class Address>
 __device__ __forceinline__ void load_vectors(uint4 (&vectors)[kCount], const IsWanted& is_wanted, const IsInside& is_inside,
                                              const Address& address) {

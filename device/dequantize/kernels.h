@@ -1,6 +1,6 @@
 #pragma once
-// The kernels of dequantize(), each compiled by itself. The checks of the call have been made. Without rows one block is
-// still launched if there are groups: it checks their splits.
+// The kernels of dequantize(), each compiled separately. The checks of the call have been made. Without rows one block is still
+// launched if there are groups: it checks their splits.
 
 #include "device/dequantize/dequantize.h"
 

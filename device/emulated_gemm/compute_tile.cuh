@@ -1,5 +1,5 @@
 #pragma once
-// The fast kernels: 128 x 64 elements of D a block, f32 arithmetic without a rounding that is not meant. For one step
+// The fast kernels: 128 x 64 elements of D a block, f32 arithmetic without an unintended rounding. For one step
 // of L products a_k * b_k and the accumulator C of an element, on a grid of 2^(e_max - F):
 //
 //   e_max     on tensor cores (tile_exponents.cuh)

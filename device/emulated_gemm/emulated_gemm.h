@@ -1,7 +1,7 @@
 #pragma once
-// Grouped GEMM of any recipe with the arithmetic of any row of the tensor-core table, in integers on CUDA cores: bits that a
-// tensor core of another architecture would give, on any SM80 or newer. The plan and the unit are data
-// (reference/gemm/plan.h, reference/arithmetic/tensor_core.h); the arithmetic is a second implementation.
+// Grouped GEMM of any recipe with the arithmetic of any row of the tensor-core table, in integers on CUDA cores: on any SM80 or
+// newer, the bits of a tensor core of another architecture. The plan and the unit are data (reference/gemm/plan.h,
+// reference/arithmetic/tensor_core.h); the arithmetic is a second implementation.
 
 #include <string>
 

@@ -65,7 +65,7 @@ __device__ inline float promoted(Promotion promotion, float partial, float t, fl
   }
 }
 
-// Adds the sum of a finished slice to those before it.
+// Adds the sum of a finished slice to the sums of earlier ones.
 __device__ inline float merged(const Arithmetic& plan, Format d_type, float total, float slice, bool first) {
   if (plan.slices == 1) return slice;
   const auto kept = [&](float value) {

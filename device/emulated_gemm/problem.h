@@ -60,7 +60,7 @@ struct Group {
 
 // The start of the workspace.
 struct Header {
-  std::int64_t tiles;  // of all groups; 0 when the splits are at fault
+  std::int64_t tiles;  // of all groups; 0 when the splits are invalid
   std::int32_t groups;
 };
 

@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
     return;
   }
 
-  // Scales of each group, counted: weights are alike, and x or dy go by their splits.
+  // Number of scales of each group: the same for all weights; for x and dy it depends on the splits.
   const WorkspaceLayout layout(groups);
   const auto counted = [&](const OperandSource& source) {
     const std::int64_t rows = source.weight ? call.N : split;

@@ -171,7 +171,7 @@ __device__ inline void add_accumulator(Sum& sum, const AccumulatorTerm& c) {
   if (!c.nan && !c.infinite) sum.add(c.significand, c.exponent - c.fraction);
 }
 
-// A product with a special among its factors.
+// A product with NaN or infinity among its factors.
 __device__ inline void see_special(Sum& sum, Term a, Term b) {
   if (a.exponent() >= Term::kNan || b.exponent() >= Term::kNan || a.significand() == 0 || b.significand() == 0) {
     sum.nan = true;

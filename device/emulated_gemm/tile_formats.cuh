@@ -1,6 +1,6 @@
 #pragma once
 // One element of the kernels of compute_tile.cuh, from its code: the prescaled f32 value, the power of B that represents
-// its exponent, and whether f32 steps can take it.
+// its exponent, and whether f32 steps can handle it.
 //
 // Elements are prescaled so that q and s stay normal: rows by 2^-37, columns by 2^-38. That holds for all finite FP8
 // and f16 values and for bf16 within 2^-30 to 2^20, e8m0 scales within 2^-30 to 2^8.
@@ -62,7 +62,7 @@ struct Codes {
   }
 };
 
-// Whether the f32 path cannot take a code.
+// Whether the f32 path cannot handle a code.
 template <Format kFormat>
 __device__ bool any_special(const Codes<typename FastFormat<kFormat>::Code>& codes) {
   using F = FastFormat<kFormat>;

@@ -52,8 +52,7 @@ struct Walk {
   }
 };
 
-// Partial sums and sums of slices of a thread's elements, in shared memory: [elements][kThreads] each, where the plan
-// has such a thing.
+// Partial sums and sums of slices of a thread's elements, in shared memory: [elements][kThreads] each, if the plan has them.
 template <int kThreads>
 struct RunningSums {
   float* partials;

@@ -34,7 +34,7 @@ inline std::int64_t max_tiles(const Rows& rows, std::int64_t tile_rows) {
 
 #if defined(__CUDACC__)
 
-// splits[t] as it is, by an ordinary load.
+// splits[t], unchecked, by an ordinary load.
 __device__ inline std::int64_t load_split(const Rows& rows, int t) {
   return rows.splits_are_int32 ? reinterpret_cast<const std::int32_t*>(rows.splits)[t] : rows.splits[t];
 }
@@ -174,9 +174,9 @@ struct LocateTile {
   GroupTile<static_cast<int>(sizeof...(Measures))> found;
 };
 
-// Finds the group of tile number `tile` (the tiles of all groups counted through; the same for the whole block) and the
-// sums of `Measures` over the groups before. Called by all threads of a one-dimensional block of whole warps. False, in
-// every thread: there is no such tile, or the splits are at fault; the block then has nothing to do.
+// Finds the group of tile number `tile` (tiles are numbered through all groups; the same for the whole block) and the sums of
+// `Measures` over the groups before. Called by all threads of a one-dimensional block of whole warps. False, in every thread:
+// there is no such tile, or the splits are invalid; the block then has nothing to do.
 template <int kTileRows, class... Measures>
 __device__ bool locate_tile(const Rows& rows, std::uint32_t tile, LocateTile<kTileRows, Measures...>& shared,
                             std::uint32_t* status, GroupTile<static_cast<int>(sizeof...(Measures))>& found) {
@@ -194,7 +194,7 @@ __device__ bool locate_tile(const Rows& rows, std::uint32_t tile, LocateTile<kTi
     return tile < Blocks<kTileRows>::of(max_rows);
   }
 
-  if (rows.groups <= 32) {  // each warp by itself: lane t holds group t
+  if (rows.groups <= 32) {  // each warp alone: lane t holds group t
     unsigned faults = 0;
     const int lane = static_cast<int>(threadIdx.x % 32);
     const std::uint32_t own_rows = lane < rows.groups ? group_detail::read_split(rows, lane, faults) : 0;
@@ -251,8 +251,8 @@ struct GroupTable {
   std::uint32_t sums[kCount][kMaxGroups + 1];
   group_detail::BlockScratch<Sums> scratch;
 
-  // Called by all threads of a one-dimensional block of whole warps; ends with a barrier. False, in every thread: the
-  // splits are at fault and the table holds nothing.
+  // Called by all threads of a one-dimensional block of whole warps; ends with a barrier. False, in every thread: the splits are
+  // invalid and the table holds nothing.
   __device__ bool build(const Rows& rows, std::uint32_t* status) {
     if (rows.splits == nullptr) {
       if (threadIdx.x == 0) {
@@ -290,8 +290,8 @@ struct GroupTable {
   __device__ std::uint32_t before(int i, int t) const { return sums[1 + i][t]; }
   __device__ std::uint32_t total(int i, int groups) const { return sums[1 + i][groups]; }
 
-  // The group that holds item number `item` of measure i (its tiles, say): the last t with before(i, t) <= item.
-  // `item` is below total(i, groups).
+  // The group that holds item number `item` of measure i, such as a tile: the last t with before(i, t) <= item. `item` is below
+  // total(i, groups).
   __device__ int find(int i, std::uint32_t item, int groups) const {
     int low = 0, high = groups;  // before(low) <= item < before(high)
     while (high - low > 1) {

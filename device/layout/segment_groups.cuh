@@ -19,9 +19,9 @@ struct SegmentGroups {
     std::uint32_t before;     // sum of Measure over the groups before
   };
 
-  // Rows of the segment that begins at row `begin`; 0, in every thread: it lies beyond the groups, or the splits are at
-  // fault, which block 0 reports. For thread i < kSegmentRows whose row i is of a group, place(i, group, row of the group) is
-  // called. Called by all threads of a one-dimensional block of whole warps; ends with a barrier unless it gives 0.
+  // Rows of the segment that begins at row `begin`; 0, in every thread: it lies beyond the groups, or the splits are invalid,
+  // which block 0 reports. For thread i < kSegmentRows whose row i is of a group, place(i, group, row of the group) is called.
+  // Called by all threads of a one-dimensional block of whole warps; ends with a barrier unless it gives 0.
   template <class Place>
   __device__ __forceinline__ int find(const Rows& rows, std::uint32_t begin, std::uint32_t* status, Place&& place) {
     const auto thread = static_cast<std::uint32_t>(threadIdx.x);

@@ -27,7 +27,7 @@ struct WindowTile {
   std::uint32_t first_row;  // of the group, in the buffer
   std::uint32_t rows;       // of the group, 1 or more
   std::uint32_t tile;       // in the group
-  std::uint32_t number;     // the tiles of all groups counted through
+  std::uint32_t number;     // numbered through all groups
   std::uint32_t before;     // sum of Measure over the groups before
   std::uint32_t group;
 };
@@ -57,7 +57,7 @@ struct WindowTiles {
       return 1;
     }
 
-    if (rows.groups <= 32) {  // each warp by itself: lane t holds group t
+    if (rows.groups <= 32) {  // each warp alone: lane t holds group t
       unsigned faults = 0;
       const int lane = static_cast<int>(threadIdx.x % 32);
       const std::uint32_t own_rows = lane < rows.groups ? group_detail::read_split(rows, lane, faults) : 0;

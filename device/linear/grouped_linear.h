@@ -155,7 +155,7 @@ class GroupedLinear {
   int in_flight() const;                                            // microbatches between forward and the end of their backward
   std::int64_t pending() const { return static_cast<std::int64_t>(deferred_.size()); }  // deferred weight gradients
   std::int64_t memory_bytes() const;                                                    // of the module, without its pool
-  // The cached quantized weights, for inspection: device memory; null where there are none.
+  // The cached quantized weights, for inspection: device memory; null if there are none.
   const QuantizedStorage& weight_cache() const { return cache_; }
 
  private:

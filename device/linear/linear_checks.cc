@@ -20,7 +20,7 @@ namespace {
 
 // ---- Shapes ----------------------------------------------------------------------------------------------------------
 
-// Sizes: those of x, dy and w, in elements of eight bytes.
+// Sizes of x, dy and w, in elements of eight bytes.
 void check_sizes(const LinearCall& call, bool has_rows) {
   check_linear_config(call.config);
   const auto extent = [](std::int64_t value, const char* argument) {
@@ -114,7 +114,7 @@ std::uintptr_t write_alignment(const LinearCall& call, Format type) {
 
 std::string member(const char* of, const char* name) { return std::string(of) + "." + name; }
 
-// A direction that is given: it must have all its parts, and the recipe must have that direction.
+// A direction in the call must have all its parts, and the recipe must have that direction.
 void check_direction(const LinearCall& call, const QuantizedDirection& direction, const char* argument) {
   if (direction.data == nullptr) return;
   require(quantizes(call.config), member(argument, "data"), "a pointer", "null, as recipe none quantizes nothing");

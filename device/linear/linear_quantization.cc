@@ -107,7 +107,7 @@ std::vector<QuantizeCall> quantize_calls(const LinearConfig& config, const Linea
 }
 
 std::int64_t quantize_bytes(const std::vector<QuantizeCall>& calls, const LinearKernels& kernels) {
-  // Those of a list are alike.
+  // Those of a list have equal sizes.
   return calls.empty() ? 0 : kernels.quantize_bytes(calls.front());
 }
 

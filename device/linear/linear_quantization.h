@@ -32,7 +32,7 @@ std::vector<QuantizeCall> quantize_calls(const LinearConfig& config, const Linea
 // The workspace of the largest of them; they run one after another.
 std::int64_t quantize_bytes(const std::vector<QuantizeCall>& calls, const LinearKernels& kernels);
 
-// A direction of a quantized tensor, as the product reads it.
+// A direction of a quantized tensor as an operand of the product.
 GemmOperand operand_of(const LinearConfig& config, LinearTensor tensor, const QuantizedDirection& from, bool columnwise);
 
 }  // namespace assay::device

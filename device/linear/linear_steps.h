@@ -23,9 +23,9 @@
 //
 // config.architecture is not used: the path determines the arithmetic.
 //
-// Errors: InvalidArgument, naming the member of the call; NotSupported where the path cannot run, with the reason; on the
-// device, through the status word, as quantize() and the GEMM tell them (bad splits; nvfp4 with an odd extent that is
-// packed; rows of a group that the library does not take): what a step writes is then not to be used.
+// Errors: InvalidArgument, naming the member of the call; NotSupported where the path cannot run, with the reason; on the device,
+// in the status word, as quantize() and the GEMM report them (bad splits; nvfp4 with an odd extent that is packed; rows of a
+// group that the library does not take): the outputs of the step are then invalid.
 
 #include <cstdint>
 #include <string>
@@ -42,7 +42,7 @@ namespace assay::device {
 
 enum class DbiasRoute : std::uint32_t { none = 0, fused = 1, separate = 2 };
 
-// Which kernels a call used. Every step returns one; what it did not do keeps the values below.
+// Which kernels a call used. Every step returns one; members of work that it did not do keep the values below.
 struct LinearReport {
   struct Quantized {
     int calls = 0;  // of quantize(): one per step, or one per group for a list of weights
@@ -146,7 +146,7 @@ struct LinearGradientCall : LinearCall {
 
 // Quantizes the weights of all groups into a cache, in each direction that it has. Skip flag exactly 1.0: all of it stays
 // as it is, data, scales and amax of both directions. Recipe none: nothing is done.
-struct LinearWeightsCall : LinearCall {  // rows.groups is G; splits and capacity are not looked at
+struct LinearWeightsCall : LinearCall {  // rows.groups is G; splits and capacity are not used
   LinearWeights w;
   const float* w_scale = nullptr;  // [G]: tensor_delayed
   float* w_amax = nullptr;         // [G], written: per-tensor recipes

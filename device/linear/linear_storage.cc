@@ -8,14 +8,14 @@
 namespace assay::device {
 namespace {
 
-// The most blocks of `unit` rows that `groups` groups can have in `rows` rows, each padded by itself: every group has one row
-// at least, and each full block that is left adds one.
+// The most blocks of `unit` rows that `groups` groups can have in `rows` rows, each padded separately: every group has at least
+// one row, and each remaining full block adds one.
 std::int64_t max_blocks(std::int64_t rows, int groups, std::int64_t unit) {
   const std::int64_t filled = std::min<std::int64_t>(rows, groups);
   return filled + (rows - filled) / unit;
 }
 
-// Scales of one direction. `blocks(unit)`: how many blocks of `unit` rows there are, each group padded by itself.
+// Scales of one direction. `blocks(unit)`: the number of blocks of `unit` rows, with each group padded separately.
 template <class Blocks>
 std::int64_t scale_bytes(LinearRecipe recipe, LinearTensor tensor, std::int64_t columns, bool columnwise, int groups,
                          Blocks blocks) {
@@ -36,7 +36,7 @@ std::int64_t scale_bytes(LinearRecipe recipe, LinearTensor tensor, std::int64_t 
   return 0;
 }
 
-// Lays out both directions; what they share is taken once.
+// Lays out both directions; shared parts are laid out once.
 QuantizedStorage lay_out(Parts& parts, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
                          std::int64_t columns, bool rowwise, bool columnwise) {
   QuantizedStorage storage;
@@ -68,7 +68,7 @@ QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, 
   const bool nvfp4 = config.recipe == LinearRecipe::nvfp4;
   bytes.data = nvfp4 ? rows * columns / 2 : rows * columns;
   bytes.amax = nvfp4 ? std::int64_t{4} * groups : 0;
-  if (tensor == LinearTensor::weight) {  // all groups are alike
+  if (tensor == LinearTensor::weight) {  // all groups have equal sizes
     const std::int64_t group_rows = groups == 0 ? 0 : rows / groups;
     bytes.scale_inv = scale_bytes(config.recipe, tensor, columns, columnwise, groups,
                                   [&](std::int64_t unit) { return groups * ceil_div(group_rows, unit); });

@@ -18,7 +18,7 @@ class PreparedStep {
   PreparedStep& operator=(PreparedStep&&) noexcept;
   ~PreparedStep();
 
-  // Once. Refused by CUDA or the library alone.
+  // May be called once. Only CUDA or the library can refuse it.
   LinearReport launch(Stream stream);
   // The product that launch() will run; `ran` is false where there is none.
   LinearReport::Product product() const;

@@ -14,7 +14,7 @@ namespace {
 struct Step : StepLayout {
   Parts parts;
   LinearConstants constants;
-  std::int64_t scratch_bytes = 0;  // of the one quantization or sum that needs most
+  std::int64_t scratch_bytes = 0;  // of the quantization or sum that needs most
   bool sizing;
 
   // Without a workspace the layout is the same: check_workspace() then reports what is missing.

@@ -1,7 +1,7 @@
 #pragma once
 // A step put together from quantize(), grouped_dbias() and a grouped GEMM: which storage, scaling and accumulation each of them
-// takes, and where in the workspace its parts lie. A step is laid out by the same code when its workspace is sized and when
-// it runs.
+// uses, and where its parts lie in the workspace. A step is laid out by the same code when its workspace is sized and when it
+// runs.
 
 #include <cstdint>
 #include <optional>

@@ -88,7 +88,7 @@ void check_fp8(Format output) {
   if (!is_fp8(output)) require(false, "output", format_name(output), "e4m3 or e5m2");
 }
 
-// The same memory, or none in common.
+// The two are the same memory or do not overlap.
 void check_apart(const float* from, const float* to, std::int64_t elements, const char* argument) {
   const auto a = reinterpret_cast<std::uintptr_t>(from), b = reinterpret_cast<std::uintptr_t>(to);
   const auto bytes = static_cast<std::uintptr_t>(elements) * sizeof(float);

@@ -21,8 +21,8 @@ struct QuantizeCall {
   const void* x = nullptr;       // device, [rows.capacity, columns], 16-byte aligned
   Rows rows;
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Columnwise codes of FP8 blocks rely
-                                   // on a multiple of 16: groups are then as fast as one tensor, and quantize() sees to it
-                                   // that the promise holds (kStatusUnalignedRows, and nothing is written). Others ignore it
+                                   // on a multiple of 16: groups are then as fast as one tensor, and quantize() checks the
+                                   // promise (kStatusUnalignedRows, and nothing is written). Others ignore it
   std::int64_t columns = 0;
   const float* scale = nullptr;                  // device [G]: tensor_delayed
   const float* amax = nullptr;                   // device [G]: nvfp4; null: max |x| of the group

@@ -15,7 +15,7 @@ int device_holding(const void* data) {
   cudaPointerAttributes attributes{};
   if (data == nullptr) return -1;
   if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // the launch reports what is wrong with the device
+    static_cast<void>(cudaGetLastError());  // the launch reports the error of the device
     return -1;
   }
   return attributes.type == cudaMemoryTypeDevice ? attributes.device : -1;

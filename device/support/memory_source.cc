@@ -10,7 +10,7 @@ namespace assay::device {
 namespace {
 
 // Lets this thread allocate and copy while a stream of this or another thread captures: CUDA refuses that in the other
-// modes, because such a call could wait for work that is only being recorded. Nothing here waits for another stream.
+// modes, because such a call could wait for work that is only recorded. Nothing here waits for another stream.
 class RelaxedCapture {
  public:
   RelaxedCapture() { check_cuda(cudaThreadExchangeStreamCaptureMode(&mode_), "cudaThreadExchangeStreamCaptureMode"); }
@@ -77,7 +77,7 @@ void set_current_device(int device) { check_cuda(cudaSetDevice(device), "cudaSet
 int device_of(Stream stream) {
   // The null stream and the stream of a thread belong to the current device.
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current_device();
-  // A stream that captures cannot be asked. It is taken for one of the current device; a launch refuses it if it is not.
+  // A capturing stream cannot be queried. It is assumed to belong to the current device; a launch refuses it if it does not.
   cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(stream, &state), "cudaStreamIsCapturing");
   if (state != cudaStreamCaptureStatusNone) return current_device();
@@ -100,8 +100,8 @@ void when_graph_ends(Stream stream, void (*ended)(void*), void* argument) {
   check_cuda(cudaStreamGetCaptureInfo(stream, &state, &id, &graph), "cudaStreamGetCaptureInfo");
   cudaUserObject_t object = nullptr;
   check_cuda(cudaUserObjectCreate(&object, argument, ended, 1, cudaUserObjectNoDestructorSync), "cudaUserObjectCreate");
-  // The graph takes over the only reference, and an executable graph made of it holds one more. Where it does not, the object
-  // is left as it is: to release it would call `ended`.
+  // The graph takes over the only reference, and an executable graph made of it holds one more. If that fails, the object is not
+  // released, as this would call `ended`.
   check_cuda(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "cudaGraphRetainUserObject");
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What every device header needs to name, without CUDA's own headers: these compile with any C++20 compiler.
+// The names that every device header needs, without CUDA's own headers: device headers compile with any C++20 compiler.
 
 struct CUstream_st;  // cudaStream_t is a pointer to this
 

@@ -9,8 +9,8 @@
 
 namespace assay::device::fp8_block {
 
-// The patch as it came into raw [128][128]. Of 16-bit elements the lower 64 rows have neighbouring 64 B exchanged, so
-// that the two halves of a warp in sum_columns() read different banks.
+// Stores the unchanged patch to raw [128][128]. Of 16-bit elements the lower 64 rows have neighbouring 64 B exchanged, so that
+// the two halves of a warp in sum_columns() read different banks.
 template <Format X>
 __device__ __forceinline__ void store_raw(const Patch<X>& patch, int first_row, int column_group, uint4* raw) {
   constexpr int kVectors = Patch<X>::kWords / 4;
@@ -26,8 +26,8 @@ __device__ __forceinline__ void store_raw(const Patch<X>& patch, int first_row, 
   }
 }
 
-// By 4 warps: sums of columns 2 * pair and 2 * pair + 1, each half of 64 rows by itself and then the two together, as
-// dbias.h has it. Lanes 0 to 15 of a warp have the first half and get the sum.
+// By 4 warps: sums of columns 2 * pair and 2 * pair + 1, each half of 64 rows alone and then both together, as dbias.h specifies.
+// Lanes 0 to 15 of a warp have the first half and get the sum.
 template <Format X>
 __device__ __forceinline__ float2 sum_columns(const void* raw, int lane, int warp, int& pair) {
   using E = Element<X>;

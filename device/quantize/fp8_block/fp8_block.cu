@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;
 
-// The multiple of rows that the launch relies on: columnwise codes of every group in columns of whole vectors. For one tensor
-// the rows are known here; the kernel reports a broken promise.
+// The multiple of rows that the launch relies on: columnwise codes of every group then lie in columns of whole vectors. For one
+// tensor the host knows the rows; for groups the kernel reports a broken promise.
 std::uint32_t relied_on(const QuantizeCall& call, bool columns) {
   const bool seen = call.rows.splits == nullptr && call.rows.capacity % call.rows_multiple == 0;
   return columns && call.rows_multiple % 16 == 0 && !seen ? static_cast<std::uint32_t>(call.rows_multiple) : 1;

@@ -4,9 +4,9 @@
 //
 //   traffic   as in quantize_tiles.cuh
 //   ceiling   not HBM: about two thirds of the rate of a copy, half of it with dbias, less with hundreds of groups.
-//             Whole lines of 128 B as windows, or clusters of 8, are not faster. The rest is the time of a tile between
-//             barriers (5 reads of shared memory and 4 shifts for 16 codes; several tiles one after another
-//             where groups meet), of which 4 tiles per SM (3 with dbias) do not hide enough.
+//             Windows of whole 128 B lines, or clusters of 8, are not faster. The rest is the time of a tile between barriers (5
+//             reads of shared memory and 4 shifts for 16 codes; several tiles one after another where groups meet), of which 4
+//             tiles per SM (3 with dbias) do not hide enough.
 //   layout    a tile per block as in quantize_tiles.cuh; kCluster blocks with tiles one below another are a cluster
 //   columns   a column of codes is stored by whole aligned windows of kWindow bytes. Codes of a tile in the same window
 //             as the next tile's first code go to the shared memory of that tile's block, which stores them; only where a
@@ -58,7 +58,7 @@ struct ClusterCodes {
   std::uint32_t begin_of_columns, pitch;  // of column 0, modulo 2^32: the address of row 0
 
   __device__ __forceinline__ void begin() const {
-    if (first) wait_for_cluster();  // all blocks have begun: their shared memory is there
+    if (first) wait_for_cluster();  // all blocks have started, so that their shared memory exists
   }
   __device__ __forceinline__ void put(int column, int chunk, const uint2& codes) const {
     const int place = Places::of(column) + kWindow / 8 + chunk;
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kThreads, tiles_per_sm<X>()) quantize_clusters
   extern __shared__ __align__(16) unsigned char shared[];
   Memory& memory = *reinterpret_cast<Memory*>(shared);
 
-  if (is_skipped(a.noop)) return;  // the threads of a block leave together
+  if (is_skipped(a.noop)) return;  // all threads of a block return together
   if (a.column_data != nullptr) arrive_at_cluster();
   const std::uint32_t cluster = blockIdx.x / kCluster, rank = blockIdx.x % kCluster;
   const std::uint32_t row_of_clusters = cluster / a.column_tiles, column_tile = cluster - row_of_clusters * a.column_tiles;

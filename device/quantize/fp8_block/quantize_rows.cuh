@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_ragged_strips(const __gr
   if (rows == 0 || a.columns == 0) return;
   const std::int64_t column = std::int64_t{column_tile} * kBlock + thread % 16 * 8;
 #pragma unroll 1
-  for (int own_row = thread / 16 * 4; own_row - own_row % 8 < rows; own_row += kStripRows) {  // the lanes of a warp alike
+  for (int own_row = thread / 16 * 4; own_row - own_row % 8 < rows; own_row += kStripRows) {  // the same for all lanes of a warp
     quantize_strip<X, F>(a, (std::int64_t{segment_begin} + own_row) * a.columns + column, min(rows - own_row, 4),
                          column < a.columns, lane, [&](int row) { return scale_place[own_row + row]; });
   }
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm()) quantize_squa
   using Layout = ScaleLayoutOf<Recipe::block_128x128, Direction::rowwise>;
   __shared__ std::uint32_t warp_amax[kSquareThreads / 32];
 
-  if (is_skipped(a.noop) || a.columns == 0) return;  // the threads of a block leave together
+  if (is_skipped(a.noop) || a.columns == 0) return;  // all threads of a block return together
   const std::uint32_t row_tile = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - row_tile * a.column_tiles;
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t first_row = std::int64_t{row_tile} * kBlock + thread / 16 * kSquareRows;

@@ -13,7 +13,7 @@
 //   columnwise  amax of a column within a thread, then over 16 groups through shared memory; codes of 8 rows packed in
 //             a thread, transposed through shared memory (16 KiB, 8-byte chunks exchanged by xor to avoid bank
 //             conflicts), stored as 128 B of each column
-//   dbias     the tile as it came, in shared memory; a thread walks 64 rows of two columns, one after the other
+//   dbias     the unchanged tile in shared memory; a thread adds 64 rows of two columns, one after the other
 //   order     amax is a maximum of magnitudes: no order can change it. dbias has that of reference/recipes/dbias.h
 //   stores    scales and sums are streaming stores too: as plain stores, 1 % of the bytes cost 8 % of the time of
 //             1x128 rowwise
@@ -231,7 +231,7 @@ __global__ void __launch_bounds__(kThreads, tiles_per_sm<X>()) quantize_tiles(co
   __shared__ TileScratch scratch;
   extern __shared__ __align__(16) unsigned char shared[];
 
-  if (is_skipped(a.noop)) return;  // the threads of a block leave together
+  if (is_skipped(a.noop)) return;  // all threads of a block return together
   const std::uint32_t window = blockIdx.x / a.column_tiles, column_tile = blockIdx.x - window * a.column_tiles;
   unsigned left = tiles.find(a.rows, window, a.status, kParts & kColumnPart ? a.rows_multiple : 1);
   if (left == 0 || a.columns == 0) return;

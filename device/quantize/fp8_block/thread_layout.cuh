@@ -29,7 +29,7 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
-// Tiles that share an SM, which sets the registers of a thread. Without FP8 instructions the conversion needs more registers.
+// Tiles per SM, which determines the registers of a thread. Without FP8 instructions the conversion needs more registers.
 template <Format X>
 constexpr int tiles_per_sm() {
   if (Element<X>::kBytes == 4) return 2;

@@ -82,7 +82,7 @@ struct Tile {
   std::uint32_t first_row;  // of the group, in the buffer
   std::uint32_t rows;       // of the group, 1 or more
   std::uint32_t tile;       // in the group
-  std::uint32_t number;     // the tiles of all groups counted through
+  std::uint32_t number;     // numbered through all groups
 };
 
 // Where the strip of a thread lies, and how much of it lies inside. kFull: the tile has 128 rows and 128 columns, and

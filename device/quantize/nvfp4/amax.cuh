@@ -55,7 +55,7 @@ __device__ __forceinline__ uint2 column_amaxes(const Patch<X>& patch, const Lane
 #pragma unroll
     for (int i = 0; i < 4; ++i) maximum[w] = accumulate_absmax<X>(maximum[w], patch.word[i][w]);
   }
-  // Each exchange halves the columns that a lane still looks after.
+  // Each exchange halves the columns that a lane still reduces.
   const bool upper2 = lane.q & 2, upper1 = lane.q & 1;
 #pragma unroll
   for (int w = 0; w < kWords / 2; ++w) {

@@ -50,7 +50,7 @@ struct Nvfp4Tiles {
   bool hadamard;
   bool stochastic;
   bool four_over_six;
-  bool squared;   // 4over6 by the squares of errors
+  bool squared;   // 4over6 with squared errors
   bool reversed;  // last tiles first: what an earlier pass read last may still be in L2
   bool aligned;   // x allows vectors of 8 elements in every row
   const float* skip;

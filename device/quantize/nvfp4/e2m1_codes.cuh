@@ -26,7 +26,7 @@ ASSAY_BOTH float at_most(float a, float limit) {  // a NaN becomes `limit`
 }
 ASSAY_BOTH float magnitude(float x) {
 #ifdef __CUDA_ARCH__
-  return fabsf(x);  // a part of the instruction that reads it
+  return fabsf(x);  // free: part of the instruction that reads it
 #else
   return float_of_bits(bits_of_float(x) & kF32Magnitude);
 #endif

@@ -37,7 +37,7 @@ __device__ __forceinline__ std::uint32_t candidates_of(std::uint32_t amax_bits, 
   return kTwoMagnitudes & encode_fp8x2<Format::e4m3>(base, multiply(base, 1.5f));
 }
 
-// The error of one element under a scale; 0 for one that is not there.
+// The error of one element under a scale; 0 for a missing element.
 __device__ __forceinline__ float error_of(float x, bool inside, std::uint32_t scale, const Tables& tables, bool squared) {
   const std::uint32_t code = count_nearest(multiply(x, tables.multiplier[scale])) - kBitsOfCodeZero;
   const float difference = add(tables.value[scale * 8 + code], -magnitude(x));  // the signs agree, so that of x does not matter

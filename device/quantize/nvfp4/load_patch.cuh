@@ -1,6 +1,6 @@
 #pragma once
-// NVFP4, what a lane (thread_layout.cuh) holds of x: its 4 x 8 elements read, their zeros and NaNs settled, and their
-// signs, which go into the codes as they are.
+// NVFP4, what a lane (thread_layout.cuh) holds of x: its 4 x 8 elements, with zeros and NaNs made canonical, and their signs,
+// which go into the codes unchanged.
 
 #include <cstdint>
 
@@ -15,8 +15,8 @@ namespace assay::device::nvfp4 {
 template <Format X>
 using Patch = MatrixPatch<X, 4>;
 
-// Adds a zero: which of the two zeros decides what an exact -0 becomes (multiply_with_zero). A NaN becomes the
-// positive one of arithmetic: so the sign of every element is that of its code.
+// Adds +0 or -0, which determines the sign of an exact -0 (multiply_with_zero). A NaN becomes the positive NaN of arithmetic. The
+// sign of every element is then that of its code.
 template <Format X>
 __device__ __forceinline__ void settle_signs(Patch<X>& patch, float zero) {
   const std::uint32_t sign = bits_of_float(zero), signs = sign | sign >> 16;

@@ -19,8 +19,7 @@ namespace {
 constexpr std::int64_t kTile = 128, kTileColumns = nvfp4::kTileColumns;
 constexpr int kPrepareThreads = 1024;
 
-// The workspace: notes for later launches of the call, then the groups of tiles and of rows, then the tile sums of
-// dbias.
+// The workspace: values for later launches of the call, then the groups of tiles and of rows, then the tile sums of dbias.
 struct Notes {
   float skip;  // 1.0: the caller's flag is set, or the splits are invalid; nothing is written
   std::uint32_t unused[63];
@@ -84,7 +83,7 @@ __device__ std::uint32_t find_group(const std::uint32_t* before, int groups, std
 }
 
 // Checks the splits, also for odd ones where codes are packed down the rows: with faults no group is written. Clears the
-// amaxes to be found, notes the groups of tiles and rows, and the scalings of amaxes that are given.
+// amaxes to be found, stores the groups of tiles and rows, and the scalings of amaxes that are given.
 __global__ void __launch_bounds__(kPrepareThreads)
     prepare(const Rows rows, bool packed_rows, const float* noop, const Amaxes amaxes, std::uint32_t tiles,
             std::uint32_t segments, Notes* notes, std::uint32_t* status) {
@@ -167,7 +166,7 @@ Nvfp4Tiles tiles_of(const QuantizeCall& call) {
   return tiles;
 }
 
-// Blocks of a launch over tiles, and where the notes of the call are. Errors: NotSupported for too many tiles.
+// Blocks of a launch over tiles, and where the stored values of the call are. Errors: NotSupported for too many tiles.
 void set_tiles(const QuantizeCall& call, const Lists& lists, Notes* notes, Nvfp4Tiles& tiles) {
   const std::int64_t strips = max_tiles(call.rows, kTile);
   const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kTileColumns);

@@ -16,7 +16,7 @@
 
 namespace assay::device::nvfp4 {
 
-// The scale of a tile of 16 x 16. With 4over6 rows and columns choose apart.
+// The scale of a tile of 16 x 16. With 4over6 rows and columns choose separately.
 enum class Lines { rows, columns };
 template <Format X, bool kFourOverSix, Lines kLines>
 __device__ __forceinline__ std::uint32_t tile_scale(const Patch<X>& patch, int rows_inside, int columns_inside,

@@ -25,8 +25,8 @@
 //             quantize_square.cuh, scales and codes (of amax.cuh, scales.cuh, four_over_six.cuh,
 //             e2m1_codes.cuh); stores.cuh
 //
-// A tile is never shared between groups. Which group a tile has is noted before (nvfp4.cu). Rows and columns past the
-// end of a group or of the matrix are held as +0, which changes no amax, and whose scale is 0, the padding of swizzled
+// A tile is never shared between groups. An earlier launch has stored the group of each tile (nvfp4.cu). Rows and columns past
+// the end of a group or of the matrix are held as +0, which changes no amax, and whose scale is 0, the padding of swizzled
 // scales.
 
 #include <cstdint>

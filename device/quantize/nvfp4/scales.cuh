@@ -1,6 +1,6 @@
 #pragma once
 // NVFP4, scales: the E4M3 scale of a block from its amax, and from the scale c of nvfp4.h, by which the elements of
-// the block are multiplied. Values that depend on the amax of the group have been noted before (nvfp4.cu).
+// the block are multiplied. An earlier launch has stored the values that depend on the amax of the group (nvfp4.cu).
 
 #include <cfloat>
 #include <cstdint>
@@ -38,8 +38,8 @@ __device__ __forceinline__ void multipliers_of(std::uint32_t scales, const Scali
 #endif
 }
 
-// Scales of two blocks, the first in the low byte. Without 4over6. An amax that was given is 0 or more; where it is
-// not, no scale has a sign even so, and all stay inside the tables.
+// Scales of two blocks, the first in the low byte. Without 4over6. An amax that was given is 0 or more; otherwise scales still
+// have no sign, and all indices stay inside the tables.
 constexpr std::uint32_t kTwoMagnitudes = 0x7F7F;
 __device__ __forceinline__ std::uint32_t scales_of(uint2 amax_bits, const Scaling& scaling) {
   return kTwoMagnitudes & encode_fp8x2<Format::e4m3>(multiply(float_of_bits(amax_bits.x), scaling.sixth),

@@ -36,14 +36,14 @@ struct Place {
 
 // A tile of 128 rows x 64 columns.
 struct Tile {
-  // `number`: of 128 rows, those of all groups counted through; `tile`: in the group.
+  // `number`: of 128 rows, numbered through all groups; `tile`: in the group.
   std::uint32_t group, number, tile;
   Nvfp4Group of_group;
   std::int64_t group_first;              // the group's first element
   std::int64_t first_row, first_column;  // in the group
   int rows, columns;                     // inside
 
-  // False: there is no such tile. Where there are splits and all is skipped, nothing has been noted.
+  // False: there is no such tile. With splits, if the whole call is skipped, nothing has been stored.
   __device__ __forceinline__ bool find(const Nvfp4Tiles& a, std::uint32_t block, bool skipped) {
     number = block / a.column_tiles;
     const std::uint32_t column_tile = block - number * a.column_tiles;

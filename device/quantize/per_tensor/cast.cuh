@@ -11,8 +11,8 @@
 
 namespace assay::device::per_tensor {
 
-// The scale of each group: given, or from its amax. Read in two steps, so that a kernel can start other loads in
-// between: the word in memory, and the scale that it stands for.
+// The scale of each group: given, or from its amax. It is read in two steps, so that a kernel can start other loads between them:
+// first the word in memory, then the scale that it means.
 struct TensorScales {
   const std::uint32_t* in_memory = nullptr;  // [groups] bits of f32
   bool given = false;

@@ -19,9 +19,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// The codes of a tile, transposed: 32 words of 4 rows for each column. The low bits of a word's place are twisted by
-// its column's vector, so that the threads of a warp that write one word of many vectors, as well as those that read
-// one column, find 32 banks.
+// The codes of a tile, transposed: 32 words of 4 rows for each column. The low bits of a word's place are exchanged (xor) by its
+// column's vector, so that the threads of a warp that write one word of many vectors, as well as those that read one column, find
+// 32 banks.
 template <Format kX>
 struct TransposedCodes {
   std::uint32_t word[kTileColumns<kX>][kTile / 4];

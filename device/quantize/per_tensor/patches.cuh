@@ -82,15 +82,15 @@ __device__ inline void transpose_four(const std::uint32_t (&row)[4], std::uint32
 
 constexpr unsigned kSumThreads = 128;  // a word of columns and a half of the rows each
 
-// The tile as it came. Rows from 64 on have 16 words exchanged with the next 16, so that the halves of a warp, which
-// read the same columns of rows 64 apart, find 32 banks.
+// The unchanged tile. Rows from 64 on have 16 words exchanged with the next 16, so that the halves of a warp, which read the same
+// columns of rows 64 apart, find 32 banks.
 struct StagedTile {
   uint4 vector[kTile][16];
   __device__ uint4& at(unsigned row, unsigned v) { return vector[row][row < 64 ? v : v ^ 4]; }
 };
 
 // Column sums: a thread adds 64 rows of one word's columns, one row after the other. Rows past the end are +0, which
-// changes no sum: it begins with +0 and so is never -0. `number`: of the tile of 128 rows, all groups counted through.
+// changes no sum: it begins with +0 and so is never -0. `number`: of the tile of 128 rows, through all groups.
 template <Format kX, bool kVectors>
 __device__ void sum_columns(const StagedTile& staged, const CastArguments& a, std::uint32_t number, std::int64_t first_column) {
   const unsigned lane = threadIdx.x % 32, half = lane / 16, word_column = threadIdx.x / 32 * 16 + lane % 16;

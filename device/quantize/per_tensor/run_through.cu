@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
     if (bits > *static_cast<volatile std::uint32_t*>(a.amax_bits + group)) atomicMax(a.amax_bits + group, bits);
   };
 
-  if (whole && first + kElements <= group_end) {  // one group, as nearly always
+  if (whole && first + kElements <= group_end) {  // one group, the usual case
     const float scale = kCast ? a.scales.scale(a.scales.read(t)) : 0;
     std::uint32_t gathered = 0;
 #pragma unroll

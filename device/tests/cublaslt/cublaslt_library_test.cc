@@ -1,5 +1,5 @@
-// Which path is there in which version on which architecture (spec measured-2.1), and what is said where it
-// is not. A library that reports any version stands in for the real one.
+// Which path exists in which version on which architecture (spec measured-2.1), and the message where it does not. A library that
+// can report any version takes the place of the real one.
 
 #include "device/cublaslt/cublaslt_library.h"
 
@@ -85,7 +85,7 @@ TEST(Gates, AnOldLibraryIsNotAskedForWhatItLacks) {
   EXPECT_NE(missing.find("13.4.0 or newer"), std::string::npos) << missing;
   EXPECT_NE(missing.find("13.1.0"), std::string::npos) << missing;
   EXPECT_NE(missing.find("no grouped layouts"), std::string::npos) << missing;
-  // A version alone is not believed.
+  // The version alone is not trusted.
   EXPECT_FALSE(library_of(131000, FAKE_CUBLASLT_WITHOUT_GROUPS).missing(call_of(GemmKind::bf16), 90).empty());
   EXPECT_TRUE(library_of(131000).has_grouped_layouts());
 }
@@ -140,8 +140,8 @@ TEST(Loading, SaysWhichFileAndWhy) {
   }
 }
 
-// The library of the process: a refusal is not remembered, the first that loads stays, and another one is refused by name. One
-// test, because it is one process.
+// The library of the process: a refusal is not cached, the first library that loads stays, and another one is refused by name.
+// One test, because there is one library per process.
 TEST(Loading, TheLibraryOfTheProcess) {
   setenv("FAKE_CUBLASLT_VERSION", "131000", 1);
   setenv("ASSAY_CUBLASLT", "/nowhere/libcublasLt.so.13", 1);
@@ -252,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(
         Sums{"depth_1025", false, 16384, 8, 4096, 1025}, Sums{"depth_1152", false, 16384, 8, 4096, 1152},
         Sums{"depth_1920", false, 16384, 8, 4096, 1920}, Sums{"depth_2048", true, 16384, 8, 4096, 2048},
         Sums{"depth_2064", false, 16384, 8, 4096, 2064}, Sums{"depth_7168", true, 16384, 8, 4096, 7168},
-        // 66 clusters run at a time: one group's rows and columns by turns.
+        // 66 clusters run at a time: rows and columns of one group, varied in turn.
         Sums{"66_clusters_of_columns", false, 128, 1, 66 * 128, 2048}, Sums{"67_clusters_of_columns", true, 128, 1, 66 * 128 + 1, 2048},
         Sums{"66_clusters_of_rows", false, 66 * 128, 1, 128, 2048}, Sums{"67_clusters_of_rows", true, 66 * 128 + 1, 1, 128, 2048},
         Sums{"66_clusters_6_by_11", false, 6 * 128, 1, 11 * 128, 2048}, Sums{"72_clusters_6_by_12", true, 6 * 128, 1, 11 * 128 + 1, 2048},
@@ -270,7 +270,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string("of_") + info.param.name; });
 // clang-format on
 
-// most[c] of g groups: the most tiles of 128 rows that c rows can have, over every way to split them.
+// most[c] of g groups: the largest number of 128-row tiles that c rows can have, over all ways to split them.
 TEST(WrongScalesOfSplits, HoldForSomeSplitsAndForNoOthers) {
   constexpr std::int64_t kRows = 700;
   std::vector<std::int64_t> most(kRows + 1, 0);

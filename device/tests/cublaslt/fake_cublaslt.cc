@@ -1,4 +1,4 @@
-// As much of libcublasLt as is looked up when it is loaded. The version is that of FAKE_CUBLASLT_VERSION.
+// The symbols of libcublasLt that are looked up when it is loaded. The version is that of FAKE_CUBLASLT_VERSION.
 
 #include <cstddef>
 #include <cstdlib>

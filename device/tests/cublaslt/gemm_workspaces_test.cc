@@ -1,4 +1,4 @@
-// Which memory a call gets, without a device: a stand-in reports captures and allocations.
+// The memory that a call gets, without a device: a substitute reports captures and allocations.
 
 #include "device/cublaslt/gemm_workspaces.h"
 
@@ -131,7 +131,7 @@ TEST_F(Workspaces, ACaptureHasItsOwnSetUpBuffer) {
     EXPECT_EQ(own.library_workspace, eager.library_workspace);
     EXPECT_EQ(setup_of(workspaces, stream(1), kNN, 4), own.group_arrays);
   }
-  memory.capture = 8;  // a capture that goes on after another one began
+  memory.capture = 8;  // a capture that continues after another one has begun
   EXPECT_EQ(seen.count(setup_of(workspaces, stream(1), kNN, 4)), 1u);
   memory.capture = 0;
   EXPECT_EQ(setup_of(workspaces, stream(1), kTN, 4), eager.group_arrays);
@@ -165,7 +165,7 @@ TEST_F(Workspaces, ACaptureTakesWhatIsReservedBeforeItAllocates) {
   EXPECT_NE(setup_of(workspaces, stream(1), kTN, 4), second);
 }
 
-// Captures come and go for ever, and memory does not grow: a graph's buffer serves the next.
+// Any number of captures does not increase memory: a graph's buffer is used again by the next capture.
 TEST_F(Workspaces, TheBufferOfADestroyedGraphServesAgain) {
   GemmWorkspaces workspaces(kSource, 4096);
   given(workspaces, stream(1), kTN, 4);
@@ -183,7 +183,7 @@ TEST_F(Workspaces, TheBufferOfADestroyedGraphServesAgain) {
     held.erase(oldest);
   }
   EXPECT_EQ(memory.live, live);
-  // A capture that found nothing spare leaves what it allocated to the next.
+  // A capture that found no spare buffer leaves the one that it allocated to the next capture.
   for (std::uint64_t capture = 101; capture <= 105; ++capture) {
     memory.capture = capture;
     setup_of(workspaces, stream(1), kTN, 4);
@@ -205,7 +205,7 @@ TEST_F(Workspaces, AGraphMayOutliveItsOwner) {
     setup_of(workspaces, stream(1), kTN, 4);
   }
   EXPECT_TRUE(memory.live.empty());
-  destroy_graph(1);  // nothing is there to be given back
+  destroy_graph(1);  // there is nothing to release
 }
 
 TEST_F(Workspaces, AGraphThatCannotBeWatchedTakesNothing) {
@@ -302,7 +302,7 @@ TEST_F(Workspaces, AFailedAllocationLosesNothing) {
   }
 }
 
-// A call whose memory is given needs that much less of its own.
+// A call that is given this memory needs so much less workspace.
 TEST_F(Workspaces, ForACall) {
   GroupedGemmCall call;
   call.kind = GemmKind::fp8_block;

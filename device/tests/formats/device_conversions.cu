@@ -1,7 +1,7 @@
 // Every conversion of device/formats/convert.cuh that rounds, on the device, for all 2^32 floats, against the reference's
 // encoders. Prints a line a conversion; exit 1 if any code differs, 9 without a device.
 //
-//   device_conversions [FIRST COUNT]     inputs by their bits; all of them if not said
+//   device_conversions [FIRST COUNT]     inputs by their bits; default: all
 
 #include <cuda_runtime.h>
 
@@ -31,7 +31,7 @@ void check(cudaError_t error, const char* what) {
   std::exit(9);
 }
 
-// Four consecutive inputs at a time, as the kernels have them. The code of each is right-aligned in `codes`.
+// Four consecutive inputs at a time, as in the kernels. The code of each is right-aligned in `codes`.
 struct E4m3 {
   static constexpr const char* kName = "e4m3";
   static constexpr Format kFormat = Format::e4m3;
@@ -102,8 +102,8 @@ struct F16 {
 };
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kChunk = std::int64_t{1} << 26;  // inputs that are on their way to the host at a time
-constexpr std::int64_t kBlock = std::int64_t{1} << 14;  // inputs compared by a core at a time
+constexpr std::int64_t kChunk = std::int64_t{1} << 26;  // inputs in one transfer to the host
+constexpr std::int64_t kBlock = std::int64_t{1} << 14;  // inputs that a core compares at a time
 
 template <class Conversion>
 __global__ void __launch_bounds__(kThreads)

@@ -1,4 +1,4 @@
-// What check_grouped_gemm() refuses, and how it names it. Addresses are made up: nothing is read but the lists.
+// The calls that check_grouped_gemm() refuses, and its messages. Addresses are invented: only the lists are read.
 
 #include "device/gemm/grouped_gemm.h"
 
@@ -23,7 +23,7 @@ T* address(std::uintptr_t value) {
   return reinterpret_cast<T*>(value);
 }
 
-// A call in order, of any kind and layout.
+// A valid call of any kind and layout.
 GroupedGemmCall sound(GemmKind kind, GemmLayout layout) {
   GroupedGemmCall call;
   call.kind = kind;
@@ -76,14 +76,14 @@ TEST(Check, TakesNothingWhereThereIsNothing) {
   call.rows.groups = 0;
   call.d = nullptr;
   EXPECT_EQ(refusal(call), "");
-  call = sound(GemmKind::bf16, GemmLayout::TN);  // what the layout does not name is not looked at
+  call = sound(GemmKind::bf16, GemmLayout::TN);  // operands that the layout does not name are not read
   call.dy = GemmOperand{};
   call.dy.type = Format::i64;
   EXPECT_EQ(refusal(call), "");
 }
 
-// The library reads scales by blocks 16 bytes at a time, wherever the call has them: in an array or in a list, f32 or bytes. One
-// scale a tensor is copied, and any float will do.
+// The library reads block scales 16 bytes at a time, in an array or in a list, f32 or bytes. A scale per tensor is copied, and
+// needs only the alignment of a float.
 TEST(AlignedOperands, ScalesByBlocks) {
   const auto refused = [](const GroupedGemmCall& call) -> std::string {
     try {
@@ -190,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(
 // clang-format on
 
 // D [m,n] row-major is op(A) . op(B) column-major with A the columns' operand; k_major where memory runs along the sum.
-// Messages name what a caller passed, also where it is none of the enumerators.
+// Messages name the value that the caller passed, also if it is not an enumerator.
 TEST(Names, SayThatAValueIsUnknown) {
   EXPECT_EQ(kind_name(GemmKind::nvfp4), "nvfp4");
   EXPECT_EQ(kind_name(GemmKind{6}), "an unknown kind");
@@ -229,7 +229,7 @@ TEST(Sides, WhichOperandSuppliesWhat) {
   EXPECT_FALSE(gemm_sides(call).columns.k_major);
 }
 
-// Any splits find room: group t begins at columns * (ru(rows before, 16) + 16 t) and has rows of ru(M_t, 16).
+// Memory suffices for any splits: group t begins at columns * (ru(rows before, 16) + 16 t) and has rows of ru(M_t, 16).
 TEST(AlignedCopies, HaveRoomForEveryGroup) {
   GroupedGemmCall call = sound(GemmKind::fp8_per_tensor, GemmLayout::NT);
   for (const std::vector<std::int64_t>& splits :

@@ -1,5 +1,5 @@
 #pragma once
-// What a caller of the module GroupedLinear owns: the buffers of one microbatch, and what should be in them afterwards, by the
+// The memory of a caller of the module GroupedLinear: the buffers of one microbatch, and their expected contents by the
 // reference's own layer.
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline GroupedLinearOptions options_of(const Case& c, GemmPath path = GemmPath::
   return options;
 }
 
-// Everything that one microbatch reads and writes, at addresses that stay when it is given other contents.
+// Everything that one microbatch reads and writes, at addresses that stay the same when the contents change.
 struct Buffers {
   Case c;
   Operands o;
@@ -59,7 +59,7 @@ struct Buffers {
     clear();
     share();
   }
-  // Other contents in the same places. The capacity stays.
+  // Other contents at the same addresses. The capacity does not change.
   void fill(const Case& other, std::uint64_t seed) {
     ASSERT_EQ(other.layout.rows(), c.layout.rows());
     c = other;
@@ -157,7 +157,7 @@ struct Buffers {
 inline Matrix y_of(const Case& c, const Operands& o) { return linear_suite::forward(linear_suite::kFast, c, o); }
 inline Matrix dx_of(const Case& c, const Operands& o) { return linear_suite::dgrad(linear_suite::kFast, c, o); }
 inline Matrix dbias_of(const Case& c, const Operands& o) { return linear_suite::dbias(linear_suite::kFast, c, o); }
-// dw after it held `before`.
+// dw where it held `before`.
 inline Matrix dw_of(const Case& c, const Operands& o, bool accumulate, const Matrix& before) {
   Case adding = c;
   adding.accumulate = accumulate;

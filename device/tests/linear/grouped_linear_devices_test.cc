@@ -1,4 +1,4 @@
-// The module GroupedLinear where a process has several devices: it works on its own whatever device is current.
+// The module GroupedLinear in a process with several devices: it works on its own device, whichever is current.
 
 #include "device/linear/grouped_linear.h"
 
@@ -73,7 +73,7 @@ TEST_P(EveryRecipe, AModuleWorksOnItsOwnDevice) {
   }
 }
 
-// An error leaves the caller's device current too.
+// The caller's device is current again after an error, too.
 TEST_P(EveryRecipe, TheCallersDeviceAfterAnError) {
   const Case c = layer();
   Buffers b(c);

@@ -1,4 +1,4 @@
-// What the module GroupedLinear refuses: with the reason, before anything is launched, and staying as it was.
+// Calls that the module GroupedLinear refuses: with the reason, before anything is launched, and without a change of the module.
 
 #include "device/linear/grouped_linear.h"
 
@@ -82,7 +82,7 @@ TEST_P(EveryRecipe, ARefusedCallChangesNothing) {
   if (GetParam() == LinearRecipe::tensor_delayed) refused("dy_scale is null", backward([](B& call) { call.dy_scale = nullptr; }));
   EXPECT_EQ(module.in_flight(), 1);
 
-  // A library that lacks a product: refused with its reason, nothing else is tried.
+  // A product that the library lacks is refused with the reason, and nothing else is tried.
   host_device().missing = [](const device::GroupedGemmCall& call, int architecture) {
     return call.layout == GemmLayout::NT ? "cuBLASLt 13.4.0 has no such thing on sm" + std::to_string(architecture)
                                          : std::string();
@@ -99,7 +99,7 @@ TEST_P(EveryRecipe, ARefusedCallChangesNothing) {
   expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
 }
 
-// What is put off is looked at when it is put off.
+// A deferred call is checked when it is deferred.
 TEST_P(EveryRecipe, ARefusedCallIsNotPutOff) {
   const Case c = layer();
   Buffers b(c);

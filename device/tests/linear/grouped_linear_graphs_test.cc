@@ -20,8 +20,8 @@
 namespace assay::device_linear_suite {
 namespace {
 
-// Forward and backward in graphs of their own, captured once; 16 replays with splits, data, scales, master weights and the
-// skip flag changed between them. Main gradients add up (D5). The graphs are the only users of the module.
+// Forward and backward in separate graphs, captured once; 16 replays with splits, data, scales, master weights and the skip flag
+// changed between them. Main gradients add up (D5). The graphs are the only users of the module.
 TEST_P(EveryRecipe, Replay) {
   const std::vector<std::int64_t> kSplits[] = {{6, 0, 34, 2}, {0, 0, 0, 46},    {46, 0, 0, 0}, {0, 0, 0, 0},
                                                {2, 2, 2, 2},  {12, 12, 12, 10}, {0, 46, 0, 0}, {6, 0, 34, 2}};
@@ -61,7 +61,7 @@ TEST_P(EveryRecipe, Replay) {
         expect_same(b.y, y_of(b.c, now), "y");
         const Matrix nothing(b.c.config.type, b.c.layout.rows() * b.c.layout.K, kPoison);
         expect_same(b.dx, nothing, "dx before backward");
-        if (quantizes() && !defer) std::fill(b.splits.begin(), b.splits.end(), 1);  // backward has its own
+        if (quantizes() && !defer) std::fill(b.splits.begin(), b.splits.end(), 1);  // backward has a copy
         backward.replay();
         if (quantizes() && !defer) std::copy(splits.begin(), splits.end(), b.splits.begin());
         b.collect();
@@ -79,7 +79,7 @@ TEST_P(EveryRecipe, Replay) {
   }
 }
 
-// What is captured is what runs eagerly, launch for launch.
+// A capture has the same launches as an eager call.
 TEST_P(EveryRecipe, EagerAndCapturedLaunchTheSame) {
   const Case c = layer();
   Buffers b(c);

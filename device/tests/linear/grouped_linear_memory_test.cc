@@ -1,4 +1,4 @@
-// The memory of the module GroupedLinear: whose it is, when it grows, and what happens where there is none.
+// The memory of the module GroupedLinear: its owner, when it grows, and what happens if it cannot be allocated.
 //
 // Faults of conformance/cases/faults.md that die here:
 //   A23, C20 memory allocated by a call                                                          MemoryGrowsWithRowsAndNothingElse
@@ -15,7 +15,7 @@
 namespace assay::device_linear_suite {
 namespace {
 
-// The addresses that calls are given: those of one module keep off one another, and off another module's.
+// The addresses that calls get: the parts of one module do not overlap one another or those of another module.
 TEST_P(EveryRecipe, TwoModulesShareNothing) {
   const Case c = layer();
   Buffers a(c, 1), b(c, 2);
@@ -68,7 +68,7 @@ TEST_P(EveryRecipe, MemoryGrowsWithRowsAndNothingElse) {
   }
   module.reserve(202);
   EXPECT_GE(module.memory_bytes() - small,
-            quantizes() ? 2 * 156 * 18 : 0);  // codes of dy, rowwise and columnwise, at the least
+            quantizes() ? 2 * 156 * 18 : 0);  // at least the codes of dy, rowwise and columnwise
   EXPECT_EQ(module.options().rows_capacity, 202);
   EXPECT_EQ(host_memory().live.size(), static_cast<std::size_t>(kModuleAllocations));
   const Matrix before = b.dw;
@@ -81,7 +81,7 @@ TEST_P(EveryRecipe, MemoryGrowsWithRowsAndNothingElse) {
   EXPECT_EQ(module.options().rows_capacity, 300);
 }
 
-// Where memory is short the module is not made, or stays as it was.
+// Without enough memory the module is not constructed, or does not change.
 TEST_P(EveryRecipe, MemoryThatIsNotThere) {
   const Case c = layer();
   const GroupedLinearOptions o = options_of(c);

@@ -1,4 +1,4 @@
-// Several microbatches of the module GroupedLinear in flight at the same time, as pipeline schedules (1F1B) have them.
+// Several microbatches of the module GroupedLinear in flight at the same time, as in pipeline schedules (1F1B).
 //
 // Faults that this finds: one buffer of quantized weights for all microbatches, so that the dgrad of one reads another's; a
 // cache that is renewed under a microbatch which still has to read it; a cache that counts as filled when the forward that
@@ -17,7 +17,7 @@
 namespace assay::device_linear_suite {
 namespace {
 
-// Weights and data of each microbatch are its own; backwards come in every order.
+// Each microbatch has its own weights and data; backwards run in every order.
 TEST_P(EveryRecipe, MicrobatchesWithWeightsOfTheirOwn) {
   constexpr int kCount = 3;
   const int kOrders[][kCount] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}};
@@ -62,7 +62,7 @@ TEST_P(EveryRecipe, MicrobatchesWithWeightsOfTheirOwn) {
   }
 }
 
-// A forward that keeps nothing comes between the forward and the backward of another.
+// A forward that keeps nothing runs between the forward and the backward of another microbatch.
 TEST_P(EveryRecipe, AForwardAloneLeavesMicrobatchesAsTheyAre) {
   const Case c = layer();
   Buffers kept(c, 1), alone(c, 2);

@@ -1,5 +1,5 @@
-// The module GroupedLinear: one microbatch in every way that it can be asked for, the promise about its rows, and how often the
-// heuristic is asked.
+// The module GroupedLinear: one microbatch with every choice of outputs, the promise about its rows, and the number of calls of
+// the heuristic.
 //
 // Faults of conformance/cases/faults.md that die here:
 //   A13 splits of backward read again from the caller's buffer                                   SplitsAreThoseOfForward
@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(GroupedLinear, EveryRecipe, testing::ValuesIn(kRecipes)
 
 // ---- One microbatch --------------------------------------------------------------------------------------------------
 
-// Each gradient by itself and all together, at once and put off, in lists and in one buffer, on both paths.
+// Each gradient alone and all together, immediate and deferred, in lists and in one buffer, on both paths.
 TEST_P(EveryRecipe, EveryGradient) {
   for (int options = 0; options < 64; ++options) {
     const bool wants_dx = options % 2 != 0, wants_dw = options / 2 % 2 != 0, wants_dbias = options / 4 % 2 != 0;
@@ -108,7 +108,7 @@ TEST_P(EveryRecipe, ForwardAlone) {
   EXPECT_EQ(module.in_flight(), 0);
   EXPECT_FALSE(result.report.x.columnwise) << "no step reads it";
 
-  // Without gradients there is no direction for them either.
+  // Without gradients no direction is quantized for them.
   o.dgrad = o.wgrad = false;
   Module inference(o);
   b.clear();
@@ -143,7 +143,7 @@ TEST_P(EveryRecipe, ShapesWithNothingInThem) {
   }
 }
 
-// A13: backward goes by the splits of its forward.
+// A13: backward uses the splits of its forward.
 TEST_P(EveryRecipe, SplitsAreThoseOfForward) {
   const Case c = layer();
   Buffers b(c);
@@ -172,7 +172,7 @@ TEST_P(EveryRecipe, OneGroupWithoutSplits) {
   expect_same(b.dw, dw_of(c, b.o, true, before), "dw");
 }
 
-// Splits of 32 bits are read as they are, by forward and, from the module's copy, by backward.
+// 32-bit splits are read as such by forward and, from the module's copy, by backward.
 TEST_P(EveryRecipe, SplitsOf32Bits) {
   for (const bool graph : {false, true}) {
     const Case c = layer();
@@ -184,7 +184,7 @@ TEST_P(EveryRecipe, SplitsOf32Bits) {
     call.rows = device::Rows::of_int32(c.layout.rows(), splits.data(), static_cast<int>(splits.size()));
     const auto step = [&] {
       const int place = module.forward(call, nullptr).microbatch;
-      if (!graph) std::fill(splits.begin(), splits.end(), 1);  // backward has its own
+      if (!graph) std::fill(splits.begin(), splits.end(), 1);  // backward has a copy
       module.backward(b.backward(place), nullptr);
     };
     if (graph) {
@@ -202,8 +202,8 @@ TEST_P(EveryRecipe, SplitsOf32Bits) {
 
 // ---- Promised rows ---------------------------------------------------------------------------------------------------
 
-// The promise goes with every product and every quantization of rows, saves wgrad memory, is reported where it is relied on, and
-// looked at there. Of weights it is known what their rows are.
+// The promise is passed to every product and every quantization of rows, saves memory of wgrad, and is checked and reported where
+// a step relies on it. The rows of weights are known without it.
 TEST_P(EveryRecipe, RowsMultiple) {
   for (const bool defer : {false, true}) {
     const Case c = layer({16, 0, 32, 16}, 4);

@@ -1,4 +1,4 @@
-// Which weights a forward of the module GroupedLinear uses: those of the call, or those that the cache keeps.
+// The weights that a forward of the module GroupedLinear uses: those of the call, or those in the cache.
 //
 // Faults of conformance/cases/faults.md that die here:
 //   D1, D3, D4 the skip flag inverted, cleared by another use of the weights                     Weights
@@ -17,7 +17,7 @@
 namespace assay::device_linear_suite {
 namespace {
 
-// The weights change before every forward, so that what is used shows.
+// The weights change before every forward, so that the result shows which are used.
 TEST_P(EveryRecipe, Weights) {
   struct Use {
     std::optional<bool> first;
@@ -94,7 +94,7 @@ TEST_P(EveryRecipe, WeightsThatAreNotThere) {
   GroupedLinearForward unkept = b.forward();
   unkept.keep = false;
   both.forward(unkept, nullptr);
-  expect_refused(both, "is_first_microbatch is false", false, nullptr);  // what is used once is not kept
+  expect_refused(both, "is_first_microbatch is false", false, nullptr);  // weights used only once are not cached
   o.fresh_weights = false;
   Module cached(o);
   expect_refused(cached, "is_first_microbatch is not given", {}, nullptr);
@@ -108,7 +108,7 @@ TEST_P(EveryRecipe, WeightsThatAreNotThere) {
   EXPECT_LT(fresh.memory_bytes(), both.memory_bytes());
 }
 
-// The cache is no part of what reserve() makes anew.
+// reserve() does not allocate the cache again.
 TEST_P(EveryRecipe, CachedWeightsOutliveReserve) {
   const Case c = layer();
   Buffers b(c);

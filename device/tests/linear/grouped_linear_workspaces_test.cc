@@ -1,5 +1,5 @@
-// What the module GroupedLinear keeps for the library: a workspace for each layout, set-up buffers for each stream and each
-// capture.
+// The memory that the module GroupedLinear keeps for the library: a workspace for each layout, set-up buffers for each stream and
+// each capture.
 //
 // Faults of conformance/cases/faults.md that die here:
 //   C18 set-up buffers that graphs, streams or modules share, or that each call makes            SetUpBuffers..., GraphsHave...
@@ -36,7 +36,7 @@ bool overlap(const HostDevice::Extent& a, const HostDevice::Extent& b) {
   return first < second + b.bytes && second < first + a.bytes;
 }
 
-// C19: each layout's product has memory of its own, the same in every call and, but for set-up buffers, in every graph.
+// C19: the product of each layout has its own memory, the same in every call and, except for set-up buffers, in every graph.
 TEST_P(EveryRecipe, AWorkspaceForEachLayout) {
   for (const bool defer : {false, true}) {
     const Case c = layer();
@@ -56,7 +56,7 @@ TEST_P(EveryRecipe, AWorkspaceForEachLayout) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].layout, static_cast<GemmLayout>(i % 3));
       EXPECT_EQ(all[i].library.bytes, 8192);
-      // Products of a module that follow one another share the scratch of the call; wgrad that is put off may run beside others.
+      // Consecutive products of a module share the scratch of the call; a deferred wgrad may run at the same time as others.
       if (i % 3 == 0 || (i % 3 == 2 && defer)) apart.push_back(all[i].workspace);
       apart.push_back(all[i].library);
       if (i % 3 == 0) apart.push_back(all[i].setup);
@@ -112,7 +112,7 @@ TEST_P(EveryRecipe, SetUpBuffersByStreamAndGroups) {
   EXPECT_EQ(seen.size(), 4u);
 }
 
-// C18: no graph writes where another one, or an eager call, has its set-up; neither does another module.
+// C18: no graph writes to the set-up of another graph, of an eager call or of another module.
 TEST_P(EveryRecipe, GraphsHaveSetUpBuffersOfTheirOwn) {
   const Case c = layer();
   Buffers b(c);
@@ -143,8 +143,8 @@ TEST_P(EveryRecipe, GraphsHaveSetUpBuffersOfTheirOwn) {
   EXPECT_EQ(host_memory().allocations, allocations) << "memory was made for a capture";
 }
 
-// C20: captures take what was allocated ahead. One that finds nothing allocates once, and a graph that goes leaves its buffer
-// to the next capture: any number of captures works, and memory does not grow with it.
+// C20: captures use memory that was allocated in advance. A capture without such memory allocates once, and a destroyed graph
+// leaves its buffer to the next capture: any number of captures works, without more memory.
 TEST_P(EveryRecipe, AnyNumberOfCaptures) {
   const Case c = layer();
   Buffers b(c);

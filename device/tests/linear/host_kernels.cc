@@ -14,7 +14,7 @@
 
 namespace assay::device {
 
-// Without the device library's files nothing else defines these.
+// Nothing else defines these without the files of the device library.
 std::string CublasLtAlgorithm::description() const { return "id " + std::to_string(id); }
 std::int64_t group_arrays_bytes(int groups) { return 40 * groups + 8; }
 
@@ -134,7 +134,7 @@ std::int64_t emulated_bytes(const device::GroupedGemmCall& call, const device::E
   return arithmetic.plan->promotion_interval + 8 * call.rows.groups;
 }
 
-// What a graph keeps of a call: the lists too, which are read during the call.
+// The parts of a call that a graph keeps, including the lists, which are read during the call.
 struct Product {
   device::GroupedGemmCall call;
   std::vector<const void*> weights;

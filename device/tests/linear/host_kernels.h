@@ -1,7 +1,7 @@
 #pragma once
-// The reference in place of the device: the entry points of a grouped linear layer over host memory. A call is carried out at
-// once, or, while capturing, put on a list with everything that a graph would keep (addresses and sizes, not what lies there)
-// and carried out at each replay. Workspaces are filled with rubbish by every call that owns one.
+// The reference in place of the device: the entry points of a grouped linear layer over host memory. A call is executed at once
+// or, while capturing, recorded with everything that a graph would keep (addresses and sizes, not contents) and executed at each
+// replay. Every call with a workspace fills it with arbitrary bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace assay::device_linear_suite {
 
-// What was asked of the table, and how it answers.
+// The calls of the table, and its answers.
 struct HostDevice {
   std::vector<std::string> log;  // "quantize x 1x128 rowwise+columnwise dbias", "gemm TN cublaslt", ...
   struct Extent {
@@ -28,7 +28,7 @@ struct HostDevice {
     std::int64_t rows_multiple;
     bool operator==(const ProductMemory&) const = default;
   };
-  std::vector<ProductMemory> products;  // what each was handed
+  std::vector<ProductMemory> products;  // the arguments of each
   struct Quantization {
     Recipe recipe;
     std::int64_t rows, rows_multiple;
@@ -36,7 +36,7 @@ struct HostDevice {
   };
   std::vector<Quantization> quantizations;
   std::vector<std::function<void()>>* capture = nullptr;
-  std::vector<std::function<void()>>* capture_ended = nullptr;  // what is called when the graph goes
+  std::vector<std::function<void()>>* capture_ended = nullptr;  // called when the graph is destroyed
   std::uint64_t captures = 0;                                   // begun so far
   int current_device = 0;
   std::map<device::Stream, int> device_of_stream;  // of others: the current device
@@ -88,7 +88,7 @@ class Graph {
   std::vector<std::function<void()>> calls_, ended_;
 };
 
-// Memory of exactly `bytes`, 256-byte aligned, full of rubbish, with guards that are looked at when it goes.
+// Memory of exactly `bytes`, 256-byte aligned, filled with arbitrary bytes, with guards that are checked at its destruction.
 class GuardedMemory {
  public:
   explicit GuardedMemory(std::int64_t bytes, std::uint8_t fill = 0xEE);

@@ -34,7 +34,7 @@ inline Case make_case(LinearRecipe recipe, std::vector<std::int64_t> splits = {6
   return c;
 }
 
-// The plan of the reference for a product, as the emulated path wants it.
+// The plan of the reference for a product, in the form that the emulated path needs.
 inline device::EmulatedArithmetic arithmetic_of(const Case& c, GemmLayout layout) {
   PlanKey key;
   key.architecture = c.config.architecture;

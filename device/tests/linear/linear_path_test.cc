@@ -1,5 +1,5 @@
-// Which path is chosen, and what is reported of it. A1, A2, A3, A7, C13, C14 of conformance/cases/faults.md: a gate is a value
-// with a reason, and nothing is chosen in silence.
+// The chosen path, and the report about it. A1, A2, A3, A7, C13, C14 of conformance/cases/faults.md: a requirement is a value
+// with a reason, and no choice is silent.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using device::LinearChoice;
 using device::LinearNeeds;
 using device::LinearVerdict;
 
-// A library with the gates of spec measured-2.1, said once more.
+// A library with the requirements of spec measured-2.1, written a second time.
 std::string gates(int version, const device::GroupedGemmCall& call, int architecture) {
   const std::string name = "cuBLASLt " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + ".0";
   if (version < 130300) return name + " has no grouped layouts (13.3 is needed)";
@@ -102,7 +102,7 @@ TEST(LinearPath, NoLibraryIsAReasonToo) {
   EXPECT_EQ(choice.reason, "emulated: forward: libcublasLt.so.13: cannot open shared object file");
 }
 
-// Each product is asked for as it will run: kind, layout, types, accumulation and scalars.
+// Each product is queried in the form in which it will run: kind, layout, types, accumulation and scalars.
 TEST(LinearPath, AsksForTheProductsThatWillRun) {
   for (const LinearRecipe recipe : kRecipes) {
     host_device().reset();
@@ -143,7 +143,7 @@ TEST(LinearPath, AsksForTheProductsThatWillRun) {
   }
 }
 
-// The plans are those that the suite looks up by itself, and a choice that is refused gives no path.
+// The plans are those that the suite finds on its own, and a refused choice gives no path.
 TEST(LinearPath, OfAChoice) {
   host_device().reset();
   for (const LinearRecipe recipe : kRecipes) {
@@ -166,7 +166,7 @@ TEST(LinearPath, OfAChoice) {
   }
 }
 
-// Where the build has no code for the device, nothing could be launched on either path.
+// If the build has no code for the device, neither path can launch anything.
 TEST(LinearPath, RefusesADeviceWithoutCode) {
   for (const int architecture : {89, 103, 110, 120, 121}) {
     host_device().reset();

@@ -1,5 +1,5 @@
-// Modules of the layer that share scratch and workspaces by a LinearPool: the bits stay, and memory does not grow with the
-// number of modules but for what each keeps.
+// Modules of the layer that share scratch and workspaces by a LinearPool: the bits do not change, and with the number of modules
+// only the memory that each keeps for itself grows.
 
 #include "device/linear/linear_pool.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kLibrary = 8192;
 
-// A model of layers whose microbatches are interleaved, eagerly and in graphs, with wgrad at once and put off.
+// A model of layers whose microbatches are interleaved, eagerly and in graphs, with immediate and deferred wgrad.
 TEST_P(EveryRecipe, ModulesOfAPool) {
   for (const bool graphs : {false, true}) {
     for (const bool defer : {false, true}) {
@@ -58,7 +58,7 @@ TEST_P(EveryRecipe, ModulesOfAPool) {
   }
 }
 
-// The second module of a pool costs what it keeps, and neither scratch nor workspaces.
+// A second module of a pool needs only the memory that it keeps, and no further scratch or workspaces.
 TEST_P(EveryRecipe, APoolSavesMemory) {
   const Case c = layer();
   GroupedLinearOptions o = options_of(c);
@@ -77,7 +77,7 @@ TEST_P(EveryRecipe, APoolSavesMemory) {
   EXPECT_EQ(live, shared + first.memory_bytes() + second.memory_bytes());
 }
 
-// A larger module makes the scratch anew; graphs of earlier ones go on with the old one.
+// A larger module allocates a new scratch; graphs of earlier modules continue to use the old one.
 TEST_P(EveryRecipe, GraphsKeepTheScratchThatTheyWereCapturedWith) {
   device::LinearPool pool(nullptr, kHostMemory, kLibrary);
   const Case small = layer(), large = layer({1000, 24, 0, 1000}, 0);

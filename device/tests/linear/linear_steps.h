@@ -18,7 +18,7 @@ struct StepCase {
   device::GemmPath path = device::GemmPath::cublaslt;
   bool list = false;       // weights and their gradients each in a buffer of its own
   bool together = false;   // q(x) and q(dy) for wgrad made by forward and dgrad
-  bool constants = false;  // brought by the caller
+  bool constants = false;  // given by the caller
 };
 
 inline void PrintTo(const StepCase& c, std::ostream* out) {
@@ -143,7 +143,7 @@ struct Steps {
     }
     return call;
   }
-  // What the list holds, as one matrix.
+  // The contents of the list, as one matrix.
   void collect(Matrix& dw) const {
     for (std::size_t t = 0; t < dw_parts.size(); ++t) {
       for (std::int64_t i = 0; i < l.N * l.K; ++i) dw.set_code(static_cast<std::int64_t>(t) * l.N * l.K + i, dw_parts[t].code(i));

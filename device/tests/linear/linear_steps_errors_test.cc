@@ -1,4 +1,4 @@
-// What the steps of the grouped linear layer refuse: with the argument or the reason named, before anything is launched.
+// Calls that the steps of the grouped linear layer refuse, naming the argument or the reason, before anything is launched.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The steps of the device's grouped linear layer with the reference in place of kernels: what they hand to quantize(), to the
-// sums and to the product is what reference/linear/grouped_linear.h says, bit for bit; and what they report, refuse and need.
+// The steps of the device's grouped linear layer with the reference in place of kernels: their results are those of
+// reference/linear/grouped_linear.h, bit for bit. Also their reports and the memory that they need.
 //
 // Faults of conformance/cases/faults.md that die here:
 //   A5, A7, C16 another path than the one asked for, or one that is named and does not run        EveryStep, Report
@@ -224,7 +224,7 @@ TEST_P(Report, SaysWhatRan) {
   EXPECT_EQ(s.run(call).description(), quantizes() ? "x quantized rowwise; w quantized rowwise; " + forward : forward);
   EXPECT_EQ(LinearReport().description(), "nothing was launched");
 
-  // A pinned algorithm is what runs, and the heuristic is not asked.
+  // A pinned algorithm runs, and the heuristic is not called.
   device::CublasLtAlgorithm pinned;
   pinned.id = 7;
   call.path.forward.algorithm = &pinned;
@@ -233,7 +233,7 @@ TEST_P(Report, SaysWhatRan) {
   EXPECT_EQ(host_device().heuristic_calls, 0);
 }
 
-// Per-tensor recipes tell the amax of each group, for the history of delayed scaling.
+// Per-tensor recipes return the amax of each group, for the history of delayed scaling.
 TEST_P(Report, TellsTheAmax) {
   if (!per_tensor()) return;
   for (const bool list : {false, true}) {
@@ -266,8 +266,8 @@ TEST_P(Report, TellsTheAmax) {
 
 // ---- The cache -------------------------------------------------------------------------------------------------------
 
-// The skip flag reaches every quantization of the weights, in both directions and for each of a list; what the cache holds is
-// what the reference's cache holds.
+// The skip flag reaches every quantization of the weights, in both directions and for each one of a list; the cache has the
+// contents of the reference's cache.
 TEST_P(Report, SkipFlag) {
   if (!quantizes()) return;
   const float flags[] = {0, 1, 1, 0.5f, 1, -1, 0, std::nanf("")};
@@ -297,7 +297,7 @@ TEST_P(Report, SkipFlag) {
           const auto* from = static_cast<const std::byte*>(got);
           std::size_t differ = 0;
           for (std::size_t at = 0; at < bytes.size(); at += 4) {
-            // Padding of compact scales is not written: 0 in the reference's new buffer, rubbish in ours.
+            // Padding of compact scales is not written: it is 0 in the reference's new buffer, and arbitrary here.
             const bool padding = scales && recipe() == LinearRecipe::block &&
                                  std::all_of(from + at, from + at + 4, [](auto b) { return b == std::byte{0xEE}; });
             if (!padding)
@@ -326,7 +326,7 @@ TEST_P(Report, SkipFlag) {
 
 // ---- Sizes -----------------------------------------------------------------------------------------------------------
 
-// The most that any splits need is what is asked for: never less, and reached by some splits.
+// The requested size is the maximum over all splits: never less, and reached by some splits.
 TEST_P(Report, StorageHoldsTheWorstSplits) {
   if (!quantizes()) return;
   LinearConfig config;

@@ -1,7 +1,6 @@
 #pragma once
-// The module GroupedLinear over host memory that is guarded and counted, with the reference in place of kernels: what its
-// tests, one file a subject, have in common. Expected values come from the reference's own layer (grouped_linear.h,
-// microbatch.h), which is given each microbatch by itself.
+// The module GroupedLinear over guarded and counted host memory, with the reference in place of kernels, for its tests. Expected
+// values come from the reference's own layer (grouped_linear.h, microbatch.h), which computes each microbatch separately.
 
 #include <gtest/gtest.h>
 
@@ -58,7 +57,8 @@ inline const device::MemorySource kHostMemory{
 
 inline constexpr int kCapturesAhead = device::GemmWorkspaces::kCapturesAhead;
 
-// With less for the library than it has, as a few thousand modules are made. Room for `captures` captures on the null stream.
+// With less library memory than the default, because a few thousand modules are made. Set-up buffers for `captures` captures on
+// the null stream.
 struct Module : GroupedLinear {
   explicit Module(const GroupedLinearOptions& options, int captures = kCapturesAhead)
       : GroupedLinear(with_small_library(options), host_kernels(), kHostMemory) {
@@ -69,7 +69,7 @@ struct Module : GroupedLinear {
     return options;
   }
 };
-// Of the module, of each layout, of the stream and of each capture on it.
+// Allocations of the module, of each layout, of the stream and of each capture on it.
 inline constexpr int kModuleAllocations = 3 + 3 + 1 + kCapturesAhead;
 
 class EveryRecipe : public testing::TestWithParam<LinearRecipe> {

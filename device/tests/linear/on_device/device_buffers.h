@@ -1,6 +1,6 @@
 #pragma once
-// What tests of the module GroupedLinear on a device have in common: a caller's buffers with their counterparts on the current
-// device, and graphs.
+// Shared by tests of the module GroupedLinear on a device: a caller's buffers with their counterparts on the current device, and
+// graphs.
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 //
 //   device_grouped_linear [GoogleTest options]     exit code 9 where there is no device
 //
-// Reports what does not run through cuBLASLt, with the reason.
+// Reports the calls that do not run through cuBLASLt, with the reason.
 
 #include <cstdio>
 #include <numeric>
@@ -71,7 +71,7 @@ TEST_P(OnDevice, Eager) {
   if (told_missing()) return;
   for (int options = 0; options < 16; ++options) {
     const bool lists = options % 2 != 0, defer = options / 2 % 2 != 0, wants_dx = options / 4 % 2 == 0;
-    const bool promised = options / 8 != 0;  // without a promise wgrad of FP8 may copy, with it there is no room for copies
+    const bool promised = options / 8 != 0;  // without a promise wgrad of FP8 may copy, with it there is no memory for copies
     if (promised && !aligned()) continue;
     SCOPED_TRACE(std::string(lists ? "lists " : "") + (defer ? "defer " : "") + (wants_dx ? "dx" : "no dx") +
                  (promised ? " rows promised" : ""));

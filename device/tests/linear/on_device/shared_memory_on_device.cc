@@ -69,7 +69,7 @@ TEST_P(Shared, MicrobatchesOfModulesOfAPool) {
   }
 }
 
-// Twelve graphs that live at the same time, on the production path where there is one; none was reserved for.
+// Twelve graphs at the same time, on the production path where there is one; no memory was reserved for them.
 TEST_P(Shared, AnyNumberOfCaptures) {
   DeviceBuffers b(layer({64, 0, 272, 48}, 16), 1, false);
   Case aligned = make_case(GetParam(), {64, 0, 272, 48}, 272, 400, 16);
@@ -133,7 +133,8 @@ TEST_P(Shared, BesideAnotherThreadsCapture) {
   if (module != nullptr) expect_right(b, before, "beside a capture");
 }
 
-// An error that an earlier call of the program left behind is not taken for one of a launch, and an error of ours is not left behind.
+// The error of an earlier call of the program is not reported for a launch, and an error of the library is not left for later
+// calls.
 TEST_P(Shared, ErrorsAreReportedWhereTheyArise) {
   DeviceBuffers b(layer({6, 0, 134, 2}, 4), 1, false);
   const Matrix before = b.host.dw;
@@ -227,7 +228,7 @@ TEST_P(Shared, ACallOnTensorsOfAnotherDevice) {
   for (void* each : {x_at, codes_at, scales_at, on_zero}) cudaFree(each);
 }
 
-// A device and a thread each, at the same time.
+// One device and one thread each, at the same time.
 TEST_P(Shared, TwoThreadsOnTwoDevices) {
   if (!two_devices()) return;
   const auto work = [&](int device) {
