@@ -13,8 +13,9 @@
 //   unit=NAME     products state this unit and no plan; nothing is wrong with them
 //   settings      algorithms 70 (right, states no plan) and 90 (wrong), axes size (1 2) and twice (yes no; no is wrong)
 //   late          no call finishes in time
-//   busy          the second call never finishes; what waits for it never returns stuck=FILE    the first call makes FILE, and
-//   copies from then on never return bytes         calls fail, with a reason that is not text
+//   busy          the second call never finishes; what waits for it never returns
+//   stuck=FILE    the first call makes FILE, and copies from then on never return
+//   bytes         calls fail, with a reason that is not text
 //   closed        the device cannot be opened
 //   slow=FILE     calls take 50 ms; FILE is made at the first
 //   hang=FILE     the first call makes FILE and never returns

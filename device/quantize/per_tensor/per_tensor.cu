@@ -3,8 +3,8 @@
 //
 //   launches  current scaling: clear the amaxes, accumulate them, cast. Delayed: the cast alone; its amax output adds the
 //             clearing
-//   L2        current scaling reads x upward for the amax and downward for the cast: the part read last is still in L2 matches
-//   reference/recipes/per_tensor.h
+//   L2        current scaling reads x upward for the amax and downward for the cast: the part read last is still in L2
+//   matches   reference/recipes/per_tensor.h
 
 #include <cuda_runtime.h>
 
