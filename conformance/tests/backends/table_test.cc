@@ -27,7 +27,7 @@ TEST_P(Table, IsRefusedBeforeItIsUsed) {
   GetParam().plant(table);
   try {
     const Backend backend(table);
-    FAIL() << "it was taken";
+    FAIL() << "it was accepted";
   } catch (const BackendError& error) {
     EXPECT_EQ(error.status(), ASSAY_FAILED);
     EXPECT_EQ(std::string(error.what()), "the backend " + GetParam().told);

@@ -308,7 +308,7 @@ TEST(CaseSchema, DescribesEveryKeyOfEveryOp) {
   EXPECT_EQ(op_named("swizzle").op, "swizzle");
   try {
     op_named("quantise");
-    FAIL() << "quantise is no op";
+    FAIL() << "quantise is not an op";
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean quantize?"), std::string::npos) << error.what();
   }

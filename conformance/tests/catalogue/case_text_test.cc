@@ -94,7 +94,7 @@ TEST(WrittenCases, AreThoseOfTheFiles) {
       if (line == "[full]") section = 2;
       if (line.empty() || line[0] == '#' || line[0] == '[') continue;
       ASSERT_GE(section, 0) << place;
-      EXPECT_TRUE(of_files[section].insert(to_text(parse_case_line(line))).second) << place << " is there twice: " << line;
+      EXPECT_TRUE(of_files[section].insert(to_text(parse_case_line(line))).second) << place << " occurs twice: " << line;
     }
   }
   EXPECT_EQ(files, written_cases().size());

@@ -158,7 +158,7 @@ TEST_P(GivenBack, once_it_is_not_in_use) {
       Backend backend(ledger_table());
       judge_line(backend, parse_case_line(text));
     }
-    EXPECT_TRUE(ledger.early.empty()) << text << ": " << *ledger.early.begin() << " was given back too early";
+    EXPECT_TRUE(ledger.early.empty()) << text << ": " << *ledger.early.begin() << " was released too early";
   }
 }
 

@@ -97,7 +97,7 @@ TEST_F(Poison, IsNotWhatWrongNibblesHoldByChance) {
 TEST_F(Poison, IsToldByOneRunWhereItFillsARow) {
   const Tensor before = filled(0xA5);
   leave(got, 16, 7, 0xA5), leave(got, 40, 1, 0xA5);
-  EXPECT_EQ(hints(before), std::vector<std::string>{}) << "seven and one could be values";
+  EXPECT_EQ(hints(before), std::vector<std::string>{}) << "seven and one might be values";
   leave(got, 16, 8, 0xA5);
   EXPECT_EQ(hints(before), (std::vector<std::string>{"not written: 8 of 9 still hold what was there before the call"}));
   leave(want, 56, 8, 0xA5);

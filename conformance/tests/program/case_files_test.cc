@@ -88,7 +88,7 @@ TEST_F(CaseFiles, AreNamedByTheReport) {
   EXPECT_EQ(report_.at("selection").at("case_files"), json::array({mine}));
   EXPECT_EQ(report_.at("selection").at("profile"), "standard");
   EXPECT_EQ(report_.at("selection").at("cases"), 2);
-  EXPECT_TRUE(report_.at("claims").at("levels").empty()) << "a level is of the catalogue's cases";
+  EXPECT_TRUE(report_.at("claims").at("levels").empty()) << "a level requires cases of the catalogue";
   const Ran ran = run({"--cases", mine});
   EXPECT_TRUE(contains(ran.out, "PASS run --cases " + mine + " --profile standard: backend reference")) << ran.out;
   EXPECT_TRUE(contains(ran.err, "run --cases " + mine + " --profile standard, 2 cases, 0 fixture files")) << ran.err;

@@ -62,7 +62,7 @@ TEST_P(Program, AndWhatIsSaid) {
     EXPECT_EQ(without_judged_line(ran.err), "");
   } else {
     const std::string err = without_judged_line(ran.err);
-    EXPECT_EQ(ran.out, "") << "a command that is wrong has no results";
+    EXPECT_EQ(ran.out, "") << "a wrong command has no results";
     EXPECT_LE(std::count(err.begin(), err.end(), '\n'), 2) << "more than a line, or CLI11's two:\n" << err;
   }
 }

@@ -50,7 +50,7 @@ std::set<std::string> names_of(const json& report, const std::string& suite) {
   std::set<std::string> names;
   for (const json& each : report.at("cases")) {
     if (each.at("suite") != suite) continue;
-    EXPECT_TRUE(names.insert(each.at("name")).second) << each.at("name") << " comes twice";
+    EXPECT_TRUE(names.insert(each.at("name")).second) << each.at("name") << " occurs twice";
   }
   return names;
 }

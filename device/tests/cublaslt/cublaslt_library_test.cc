@@ -157,7 +157,7 @@ TEST(Loading, TheLibraryOfTheProcess) {
   CublasLtLibrary::use(FAKE_CUBLASLT);
   try {
     CublasLtLibrary::use(FAKE_CUBLASLT_WITHOUT_GROUPS);
-    FAIL() << "a second library was taken";
+    FAIL() << "a second library was accepted";
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find(FAKE_CUBLASLT_WITHOUT_GROUPS), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("which is in use already"), std::string::npos) << error.what();

@@ -62,7 +62,7 @@ constexpr auto kTN = GemmLayout::TN, kNN = GemmLayout::NN, kNT = GemmLayout::NT;
 class Workspaces : public testing::Test {
  protected:
   void SetUp() override { memory = FakeMemory{}; }
-  void TearDown() override { EXPECT_TRUE(memory.live.empty()) << "memory was not given back"; }
+  void TearDown() override { EXPECT_TRUE(memory.live.empty()) << "memory was not released"; }
 };
 
 CublasLtSettings given(GemmWorkspaces& by, Stream to, GemmLayout layout, int groups) {

@@ -61,7 +61,7 @@ TEST_P(EveryRecipe, AModuleWorksOnItsOwnDevice) {
     host_device().log.clear();
     try {
       module.forward(b.forward(), stream_of(0));
-      ADD_FAILURE() << "a stream of another device was taken";
+      ADD_FAILURE() << "a stream of another device was accepted";
     } catch (const device::InvalidArgument& error) {
       EXPECT_EQ(std::string(error.what()).rfind("stream is of device 0: expected one of device 1", 0), 0u) << error.what();
     }

@@ -322,7 +322,7 @@ GuardedMemory::~GuardedMemory() {
             data_)
       << "something was written before the memory";
   EXPECT_EQ(std::find_if(static_cast<const std::uint8_t*>(data_ + bytes_), end, [](auto b) { return b != kCanary; }), end)
-      << "something was written behind the memory";
+      << "something was written after the memory";
 }
 
 }  // namespace assay::device_linear_suite

@@ -109,7 +109,7 @@ TEST_P(EveryRecipe, APoolServesOneStream) {
   host_device().log.clear();
   try {
     module.forward(b.forward(), reinterpret_cast<device::Stream>(std::uintptr_t{8}));
-    ADD_FAILURE() << "another stream was taken";
+    ADD_FAILURE() << "another stream was accepted";
   } catch (const device::InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find("the stream of options.pool"), std::string::npos) << error.what();
   }

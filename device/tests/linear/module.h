@@ -81,7 +81,7 @@ class EveryRecipe : public testing::TestWithParam<LinearRecipe> {
     host_memory().refuse_after = -1;
     host_memory().while_capturing = false;
   }
-  void TearDown() override { EXPECT_TRUE(host_memory().live.empty()) << "memory was not given back"; }
+  void TearDown() override { EXPECT_TRUE(host_memory().live.empty()) << "memory was not released"; }
   Case layer(std::vector<std::int64_t> splits = {6, 0, 34, 2}, std::int64_t beyond = 4) const {
     Case c = make_case(GetParam(), std::move(splits), 18, 34, beyond);
     c.bias = true;

@@ -394,7 +394,7 @@ TEST_P(Unit, vectors_expose_each_bent_rule) {
     if (each.shows)
       EXPECT_GT(exposed, 0) << each.mutation.name;
     else
-      EXPECT_EQ(exposed, 0) << each.mutation.name << " was thought to be without effect";
+      EXPECT_EQ(exposed, 0) << each.mutation.name << " was assumed to have no effect";
   }
 }
 

@@ -190,13 +190,13 @@ TEST(unit_table, rows_are_added_all_or_none) {
   const std::span<const TensorCoreUnit> before = tensor_core_units();
   const TensorCoreUnit* const known = find_tensor_core_unit("sm90.wgmma.fp8");
   add_tensor_core_units(to_text(*known), "same.txt");
-  EXPECT_EQ(tensor_core_units().size(), before.size()) << "an equal row is no new one";
+  EXPECT_EQ(tensor_core_units().size(), before.size()) << "an equal row is not added again";
 
   std::string other = to_text(*known);
   other.replace(other.find("fraction_bits=13"), 16, "fraction_bits=14");
   try {
     add_tensor_core_units(std::string(kRow) + "\n" + other, "other.txt");
-    ADD_FAILURE() << "a second row of this name was taken";
+    ADD_FAILURE() << "a second row of this name was accepted";
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what())
                   .find("other.txt: name is sm90.wgmma.fp8: expected a new name, or the row that has it: "

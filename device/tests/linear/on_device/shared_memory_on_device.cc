@@ -95,7 +95,7 @@ TEST_P(Shared, AnyNumberOfCaptures) {
     }
     static std::int64_t first = 0;
     if (round == 0) first = bytes;
-    EXPECT_EQ(bytes, first) << "graphs that went left nothing behind";
+    EXPECT_EQ(bytes, first) << "destroyed graphs leave nothing";
   }
 }
 
