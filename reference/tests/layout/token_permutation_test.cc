@@ -147,7 +147,7 @@ TEST(token_permutation, of_no_choice_is_a_positive_zero) {
   }
 }
 
-// Sums in the middle of two codes, and just beside it by less than f32 holds.
+// Sums in the middle of two codes, and just beside it by less than f32, or even double, holds.
 TEST(token_permutation, fused_sums_are_rounded_once) {
   struct Row {
     Format type;
@@ -165,6 +165,8 @@ TEST(token_permutation, fused_sums_are_rounded_once) {
       {Format::f16, 0x7BFF, 0x4BFF, 0x3C00, 0x7BFF},   // below the middle of the largest and 2^16
       {Format::f16, 0x7BFF, 0x4C00, 0x3C00, 0x7C00},   // the middle: infinity
       {Format::bf16, 0x7F7F, 0x7B00, 0x3F80, 0x7F80}, {Format::bf16, 0x7F7F, 0x7AFF, 0x3F80, 0x7F7F},
+      {Format::bf16, 0x8D80, 0x3F94, 0x3FE0, 0x4001},  // 37/32 * 7/4, the middle of two codes, less 2^-100, which double loses
+      {Format::bf16, 0x0D80, 0x3FE8, 0x3F90, 0x4003},  // 29/16 * 9/8, another middle, and 2^-100
       {Format::bf16, 0x3F80, 0x0001, 0x0001, 0x3F80},  // 2^-266 is nothing beside 1
       {Format::bf16, 0x0000, 0x8001, 0x0001, 0x8000},  // and by itself rounds to -0
   };
