@@ -180,6 +180,19 @@ void require_fp4_weights(const CaseLine& line) {
           "another pattern with w_type=e2m1, whose codes hold few values");
 }
 
+// D in FP8 is the f32 value, scaled.
+void require_quantized_output(const CaseLine& line) {
+  const std::string d_type = line.text("d_type");
+  if (d_type != "e4m3" && d_type != "e5m2") return;
+  require(line.text("beta") == "0", "beta", line.text("beta"), "0 with d_type=" + d_type);
+  require(line.integer("bias") == 0, "bias", "1", "0 with d_type=" + d_type);
+  const std::string data = line.text("data");
+  require(data != "adversarial_output_ties" && data != "wide_sums", "data", data, "another pattern with d_type=" + d_type);
+  if (!line.has("plan")) return;
+  require(find_accumulation_plan(line.text("plan"))->merge != SliceMerge::sequential_output, "plan", line.text("plan"),
+          "a merge in f32 with d_type=" + d_type);
+}
+
 // Rows of groups that do not follow one another.
 void require_grouped_layout(const CaseLine& line) {
   const std::string placed = line.text("grouped_layout"), kind = line.text("kind");
@@ -287,6 +300,7 @@ void require_consistent(const CaseLine& line) {
     require_product_data(line);
     require_grouped_layout(line);
     require_fp4_weights(line);
+    require_quantized_output(line);
     require_plan(line);
     if (line.text("kind") == "nvfp4") require_nvfp4_product(line);
   }

@@ -233,6 +233,16 @@ void gemm_lines(int round, int seed, const CoveringLimits& limits, std::vector<C
   gemm("kind=fp8_block", shapes, {x, dy, {"", "weight_block=1x128"}, f32_scales}, 7600);
   gemm("kind=mxfp8", shapes16, {x, w, dy, compact, block_scales}, 7800);
   gemm("kind=nvfp4", shapes16, {compact, block_scales}, 8000);
+  if (round == 0) {  // D in FP8, beside every option that decides what is read, written or multiplied
+    append(lines, covering_lines("grouped_gemm",
+                                 {{"splits=17,0,9,7 N=32 K=48", "splits=32,5 N=16 K=144"}, {"d_type=e4m3", "d_type=e5m2"},
+                                  {"kind=bf16", "kind=f16", "kind=fp8_per_tensor", "kind=fp8_per_tensor scaling=per_row_column", "kind=fp8_block", "kind=mxfp8", "kind=nvfp4"},
+                                  kLayout, {"", "alpha=0.5"}, {"", "d_scales=edge", "d_scales=specials", "d_scales=negative"}, {"", "extra_rows=20"}, x, w, dy, compact,
+                                  {"", "weight_block=1x128"}, {"", "split_accumulator=1"},
+                                  {"", "grouped_layout=m_indices alignment=16", "grouped_layout=psum alignment=8", "grouped_layout=masked max_m=64"}}, seed + 8250, limits));
+    append(lines, covering_lines("grouped_gemm kind=mxfp8 w_type=e2m1 splits=17,0,9 N=32 K=48", {{"d_type=e4m3", "d_type=e5m2"}, {"", "d_scales=edge"},
+                                 {"d_scales=specials", "d_scales=negative"}}, seed + 8290, limits));
+  }
   if (round == 0) {  // weights of E2M1 beside FP8
     append(lines, covering_lines("grouped_gemm kind=mxfp8 w_type=e2m1",
                                  {shapes16, {"data=uniform", "data=every_special", "data=clustered", "data=every_code"}, kOutput, kFactors, {"", "bias=1"}, kExtra, x, compact,

@@ -103,6 +103,7 @@ void piece_lines(std::vector<CaseLine>& lines) {
     add(std::string("grouped_gemm ") + words + " beta=1 splits=16,0,16 N=16 K=32");
   }
   add("grouped_gemm kind=bf16 arch=sm100 alpha=2,0.5,1,3,4,5 beta=0.5,1,2,4,1,3 splits=5,0,17,3,4,1 N=24 K=40");
+  add("grouped_gemm kind=bf16 d_type=e4m3 splits=5,0,17,3,4,1 N=24 K=40");
   for (const char* recipe : {"none", "tensor_delayed", "fp8_block", "nvfp4"}) {
     const std::string words = std::string(" recipe=") + recipe + " bias=1 splits=16,0,16 N=16 K=32";
     add("linear_forward" + words);

@@ -38,6 +38,7 @@ struct GroupedGemmMaker {
   const bool scaled = kind != "bf16" && kind != "f16";
   const bool block_scaled = kind == "fp8_block" || kind == "mxfp8" || kind == "nvfp4";
   const Format d_type = format_of(line.text("d_type"));
+  const bool quantized = d_type == Format::e4m3 || d_type == Format::e5m2;
   const std::uint64_t seed = static_cast<std::uint64_t>(line.integer("seed"));
   const std::int64_t longest = product.longest();
   const GroupRows rows = place_rows(line, result);
@@ -58,6 +59,7 @@ struct GroupedGemmMaker {
   void add(const std::string& name, std::int64_t columns, bool weights, bool contract_rows, Role role);
   void add_operands();
   void add_addends();
+  void add_d_scale();
 };
 
 // First row of each group, and the end of the last; upward only where groups stand in their order.
@@ -113,7 +115,7 @@ void GroupedGemmMaker::describe_operands() {
   operand.pattern.pattern = data;
   operand.pattern.seed = seed;
   operand.pattern.contraction = longest;
-  operand.pattern.output = d_type;
+  operand.pattern.output = quantized ? Format::f32 : d_type;
   operand.pattern.step = scaled && kind != "nvfp4" ? 32 : 16;
   operand.pattern.fraction_bits = scaled && line.text("arch") != "sm100" && line.text("arch") != "sm120" ? 13 : 25;
   operand.pattern.amplitude = amplitude_for(longest, spread);
@@ -206,6 +208,17 @@ void GroupedGemmMaker::add_operands() {
   }
 }
 
+// Scales of a D in FP8.
+void GroupedGemmMaker::add_d_scale() {
+  if (!quantized) return;
+  ScaleRequest scale;
+  scale.kind = scale_kind_of(line.text("d_scales"));
+  scale.seed = seed;
+  scale.tensor = "d_scale";
+  scale.centre = 0;  // sums of uniform operands then use most of the codes
+  result.in["d_scale"] = group_floats(scale, product.splits.size());
+}
+
 void GroupedGemmMaker::add_addends() {
   PatternRequest plain;
   plain.pattern = data == "integers" || data == "wide_sums" ? "integers" : "uniform";
@@ -245,6 +258,7 @@ void generate_grouped_gemm(const CaseLine& line, Case& result) {
   maker.describe_operands();
   maker.add_operands();
   maker.add_addends();
+  maker.add_d_scale();
 }
 
 }  // namespace assay::conformance::inputs

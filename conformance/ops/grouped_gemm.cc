@@ -149,6 +149,10 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
   problem.scale_layout = scale_layout_of(request);
   problem.split_accumulator = request.flag("split_accumulator");
   problem.d_type = request.format_or("dtype_d", Format::f32);
+  if (const TensorView* scale = request.find_input("d_scale", Format::f32, groups)) {
+    static const float none = 1;
+    problem.d_scale = scale->data == nullptr ? &none : static_cast<const float*>(scale->data);
+  }
   const std::string scaling = request.text_or("scaling", "per_group");
   if (scaling != "per_group" && scaling != "per_row_column")
     throw InvalidArgument("attribute scaling", "'" + scaling + "'", "per_group or per_row_column");

@@ -300,6 +300,7 @@ OpTensors grouped_gemm() {
                       .compared = d.written[0] == '\0' ? Compared::all : Compared::group_rows, .written = d.written});
   }
   append(op.in, {{.name = "bias", .type = "dtype_d", .shape = "G,N", .when = "bias=1"},
+                 {.name = "d_scale", .type = "f32", .shape = "G", .when = "dtype_d=e4m3|e5m2"},
                  {.name = "alpha", .type = "f32", .shape = "G", .need = Need::optional, .help = "in place of the attribute"},
                  {.name = "beta", .type = "f32", .shape = "G", .need = Need::optional, .help = "in place of the attribute"}});
   return op;

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "reference/gemm/error_bound_parts.h"
+#include "reference/gemm/quantized_output.h"
+#include "reference/recipes/element_scalar.h"
 #include "reference/support/parallel.h"
 #include "reference/types/error.h"
 #include "reference/types/sizes.h"
@@ -312,6 +314,30 @@ void require_sound(const AnyOrder& hardware) {
 }
 
 }  // namespace
+
+namespace {
+
+// The value of the FP8 code of x * scale: monotonic, so that the ends of a bound become those of the code's.
+double quantized(Format type, double x, float scale) {
+  const float scaled = static_cast<float>(x) * scale;
+  return scalar::decode_fp8(type, scalar::encode_fp8(type, scaled));
+}
+
+void quantize(Format type, float scale, CertifiedBound& bound) {
+  const bool is_nan = std::isnan(bound.lowest) || std::isnan(scale);
+  if (!bound.is_bounded() && !is_nan) return;
+  const bool infinite = std::isinf(bound.lowest) || std::isinf(bound.highest);
+  if (!is_nan && (std::isinf(scale) || (scale == 0 && infinite))) {  // infinity times what may be 0
+    bound = {};
+    return;
+  }
+  const double one = quantized(type, bound.lowest, scale), other = quantized(type, bound.highest, scale);
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  bound.lowest = is_nan ? kNone : std::min(one, other), bound.highest = is_nan ? kNone : std::max(one, other);
+  bound.exact *= scale, bound.radius *= std::fabs(scale);
+}
+
+}  // namespace
 }  // namespace bounds
 
 bool CertifiedBound::contains(double value) const {
@@ -326,6 +352,14 @@ std::vector<CertifiedBound> error_bounds(const GroupedGemmProblem& problem, std:
   const std::int64_t elements = checked_product(shape.rows, shape.columns, "rows", shape.rows);
   std::vector<CertifiedBound> result(static_cast<std::size_t>(elements));
   const GroupedGemmView view = view_of(problem, result.data());
+  if (is_quantized_output(problem.d_type)) {
+    result = error_bounds(with_f32_output(problem, view), hardware);
+    for (const GroupView& group : view.groups) {
+      for (std::int64_t at = 0; at < group.m * group.n; ++at)
+        bounds::quantize(view.d_type, group.d_scale, result[static_cast<std::size_t>(group.d_offset + at)]);
+    }
+    return result;
+  }
   for (const GroupView& group : view.groups) {
     const bounds::Operand rows = bounds::operand_of(group.rows, false), columns = bounds::operand_of(group.columns, true);
     parallel_for(group.m, 1, [&](std::int64_t begin, std::int64_t end) {

@@ -14,6 +14,7 @@
 #include "reference/gemm/merge_shape.h"
 #include "reference/gemm/packed_operand.h"
 #include "reference/gemm/problem.h"
+#include "reference/gemm/quantized_output.h"
 #include "reference/support/parallel.h"
 #include "reference/types/sizes.h"
 
@@ -319,6 +320,11 @@ class Tiling {
 
 void grouped_gemm(const GroupedGemmProblem& problem, void* d) {
   const GroupedGemmView view = view_of(problem, d);
+  if (is_quantized_output(problem.d_type)) {
+    std::vector<float> values(static_cast<std::size_t>(grouped_gemm_shape(problem).rows * grouped_gemm_shape(problem).columns));
+    grouped_gemm(with_f32_output(problem, view), values.data());
+    return assay::quantize_output(view, values.data(), d);
+  }
   if (!gemm::kernels_take(*view.unit)) return scalar::grouped_gemm(problem, d);
   const gemm::ChainRule rule = gemm::rule_of(*view.unit, *view.plan);
 

@@ -48,7 +48,8 @@ struct GroupedGemmProblem {
   std::span<const float> beta;                       // 1 or G values; empty: 0
   bool split_accumulator = false;
   bool row_and_column_scales = false;      // fp8_per_tensor: a scale for each row and column of D (spec grouped-gemm-1.3)
-  Format d_type = Format::f32;             // f32, bf16, f16
+  Format d_type = Format::f32;             // f32, bf16, f16; e4m3, e5m2 with d_scale
+  const float* d_scale = nullptr;          // [G] scales of a D in FP8 (spec grouped-gemm-2.7)
   const void* c = nullptr;                 // in d_type; read where beta is not 0
   const void* bias = nullptr;              // [G,N] in d_type, TN only; null: none
   const AccumulationPlan* plan = nullptr;  // null: the table's plan for `architecture`

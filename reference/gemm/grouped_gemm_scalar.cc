@@ -15,6 +15,7 @@
 #include "reference/formats/f16.h"
 #include "reference/gemm/element_scalar.h"
 #include "reference/gemm/problem.h"
+#include "reference/gemm/quantized_output.h"
 #include "reference/support/parallel.h"
 
 namespace assay::scalar {
@@ -317,6 +318,11 @@ std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, 
 
 void grouped_gemm(const GroupedGemmProblem& problem, void* d) {
   const GroupedGemmView view = view_of(problem, d);
+  if (is_quantized_output(problem.d_type)) {
+    std::vector<float> values(static_cast<std::size_t>(grouped_gemm_shape(problem).rows * grouped_gemm_shape(problem).columns));
+    scalar::grouped_gemm(with_f32_output(problem, view), values.data());
+    return scalar::quantize_output(view, values.data(), d);
+  }
   for (const GroupView& group : view.groups) {
     const std::int64_t across = (group.n + kTile - 1) / kTile;
     parallel_for((group.m + kTile - 1) / kTile * across, 1, [&](std::int64_t begin, std::int64_t end) {

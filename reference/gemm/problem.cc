@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "reference/gemm/quantized_output.h"
 #include "reference/layout/offsets.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/types/error.h"
@@ -20,8 +21,11 @@ void require_known_enums(const GroupedGemmProblem& problem) {
           "a ScaleLayout (0 or 1)");
   require(!problem.row_and_column_scales || problem.kind == GemmKind::fp8_per_tensor, "row_and_column_scales", true,
           "false, but for kind fp8_per_tensor");
+  const bool quantized = is_quantized_output(problem.d_type);
   const bool known = problem.d_type == Format::f32 || problem.d_type == Format::bf16 || problem.d_type == Format::f16;
-  require(known, "d_type", static_cast<std::uint32_t>(problem.d_type), "f32, bf16 or f16");
+  require(known || (quantized && (problem.d_scale != nullptr || problem.splits.empty())), "d_type",
+          static_cast<std::uint32_t>(problem.d_type), "f32, bf16 or f16; e4m3 or e5m2 where d_scale is given");
+  require(quantized || problem.d_scale == nullptr, "d_scale", problem.d_scale, "null, but for a D in FP8");
 }
 
 void require_aligned(const void* pointer, int bits, const std::string& name) {
@@ -288,6 +292,14 @@ void require_covered(const AccumulationPlan& plan, std::int64_t depth) {
   require(depth <= covered, "plan.slices", plan.slices, "slices of slice_length that cover a contraction of " + show(depth));
 }
 
+// spec grouped-gemm-2.7
+void require_quantizable(const AccumulationPlan& plan, const GroupedGemmProblem& problem, float beta) {
+  if (!is_quantized_output(problem.d_type)) return;
+  require(beta == 0, "beta", beta, "0 with a D in FP8");
+  require(problem.bias == nullptr, "bias", problem.bias, "null with a D in FP8");
+  require(plan.merge != SliceMerge::sequential_output, "plan.merge", "sequential_output", "another merge with a D in FP8");
+}
+
 // spec grouped-gemm-2.6
 void require_added_onto(const AccumulationPlan& plan, const GroupedGemmProblem& problem, float beta) {
   if (plan.epilogue == GemmEpilogue::scaled_alpha_beta) return;
@@ -338,6 +350,7 @@ GroupedGemmView view_of(const GroupedGemmProblem& problem, const void* d) {
 
   require(problem.bias == nullptr || problem.layout == GemmLayout::TN, "bias", problem.bias, "null, but for layout TN");
   require_aligned(d, bits_of(problem.d_type), "d");
+  require_aligned(problem.d_scale, 32, "d_scale");
   require_aligned(problem.c, bits_of(problem.d_type), "c");
   require_aligned(problem.bias, bits_of(problem.d_type), "bias");
 
@@ -361,6 +374,8 @@ GroupedGemmView view_of(const GroupedGemmProblem& problem, const void* d) {
       view.c = problem.c;
     }
     require_added_onto(*view.plan, problem, group.beta);
+    require_quantizable(*view.plan, problem, group.beta);
+    if (problem.d_scale != nullptr) group.d_scale = problem.d_scale[t];
     group.d_offset = (wgrad ? range.group * problem.N : range.first) * group.n;
     if (problem.bias != nullptr) {
       group.bias = static_cast<const std::uint8_t*>(problem.bias) + bytes_of(problem.d_type, range.group * problem.N);

@@ -90,6 +90,7 @@ struct GroupView {
   float beta = 0;
   std::int64_t d_offset = 0;   // element of D (and C) where D_t starts; its rows follow one another, n apart
   const void* bias = nullptr;  // n values in the type of D, or null
+  float d_scale = 1;           // D in FP8: D = RN_D(RN(value * d_scale))
 };
 
 struct GroupedGemmView {

@@ -135,6 +135,7 @@ GemmRequest::GemmRequest(const Request& request)
   call_.scale_layout = scale_layout_of(request);
   call_.split_accumulator = request.flag("split_accumulator");
   call_.d_type = request.format_or("dtype_d", Format::f32);
+  if (bits_of(call_.d_type) < 16) throw NotSupported("a D of type " + std::string(assay::name_of(call_.d_type)));
   const bool sm100_only = kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
   architecture_ = request.text_or("arch", sm100_only ? "sm100" : "sm90");
   const std::string scaling = request.text_or("scaling", "per_group");

@@ -16,7 +16,11 @@ std::string outside_bounds_text(const std::string& output, const Tensor& got, st
   const auto width = static_cast<std::size_t>(bits_of(got.type) / 8);
   const auto count = static_cast<std::size_t>(got.elements());
   std::vector<float> values(count);
-  widen(got.type, got.bytes.data(), values);
+  if (width == 1) {
+    decode(got.type, std::span(got.as<std::uint8_t>(), count), values);
+  } else {
+    widen(got.type, got.bytes.data(), values);
+  }
   std::size_t outside = 0, unwritten = 0, touched = 0, first = count;
   for (std::size_t i = 0; i < count; ++i) {
     const auto* bytes = got.bytes.data() + i * width;

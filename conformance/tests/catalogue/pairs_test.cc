@@ -45,7 +45,8 @@ std::string groups_of(const CaseLine& line) {
 }
 
 // Sizes have a test of their own (reach_test.cc); a seed is no option.
-const std::set<std::string_view> kNoOption{"seed", "K", "N", "R", "tensors", "length", "stride", "splits", "first", "last", "alignment", "max_m"};
+const std::set<std::string_view> kNoOption{"seed",   "K",      "N",     "R",    "tensors",   "length",
+                                           "stride", "splits", "first", "last", "alignment", "max_m"};
 
 using Options = std::map<std::string, std::string>;
 
@@ -119,6 +120,10 @@ const LeftOut kLeftOut[] = {
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
     {"grouped_gemm", "scaling", "per_row_column", "data|scales|addends|alpha|beta|groups|arch", "*",
      "the sum is that of one scale a group, and its factors follow; three patterns and four kinds of scales meet it, on sm90"},
+    {"grouped_gemm", "d_type", "e4m3|e5m2", "data|scales|addends|alpha|beta|groups|arch|in/c|in/alpha|in/beta", "*",
+     "the f32 result is scaled and rounded; what makes it meets d_type=f32"},
+    {"grouped_gemm", "d_scales", "*", "data|scales|addends|alpha|beta|groups|arch|in/c|in/alpha|in/beta|x_type|w_type|dy_type|weight_block|split_accumulator|scaling|grouped_layout|scale_layout|extra_rows|kind|layout", "*",
+     "one factor for each group, after all others"},
     {"grouped_gemm", "w_type", "e2m1", "data|scales|addends|alpha|beta|groups|dy_type|arch|in/alpha|in/beta", "*",
      "the values of E2M1 are values of FP8: four patterns and three kinds of scales meet it, and every option that decides what is read"},
     {"grouped_gemm", "grouped_layout", "m_indices|psum|masked", "data|scales|addends|arch", "*",
