@@ -110,7 +110,6 @@ TEST(Rounding, EveryRuleGivesTheReferencesCodes) {
   for (const Format format : {Format::e4m3, Format::e5m2, Format::e3m2, Format::e2m3, Format::e2m1}) {
     for (const auto round : {Rounding::Round::even, Rounding::Round::down, Rounding::Round::away, Rounding::Round::truncate}) {
       for (const auto overflow : {Rounding::Overflow::saturate, Rounding::Overflow::special}) {
-        // The layers of the reference differ where what is cut off would pass the largest code: no known rule has both.
         for (const auto nan : {Rounding::NanCode::largest, Rounding::NanCode::zero}) {
           for (const auto zero :
                {Rounding::NegativeZero::kept, Rounding::NegativeZero::underflow, Rounding::NegativeZero::never}) {
