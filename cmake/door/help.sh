@@ -74,6 +74,7 @@ help_of() {
   fi
   echo "./assay $1: $text"
   file=$root/conformance/program/${1//-/_}.cc
+  if [[ -e ${file%.cc}_options.cc ]]; then file=${file%.cc}_options.cc; fi  # a verb with many options has a file for them
   if [[ -e $file ]]; then
     echo
     echo "Options:"
