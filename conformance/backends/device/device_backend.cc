@@ -22,7 +22,7 @@ class DeviceCalls : public CudaCalls {
 
   std::string software() override { return describe_gemm_path(options_); }
 
-  // Reads the splits: callers of the library need not, but here they decide whether option rows_multiple's promise is made.
+  // Reads the splits: callers of the library need not, but here they decide whether rows_multiple is passed to it.
   void look(const assay_call& call) override {
     if (options_.rows_multiple == 1 || call.op == nullptr) return;
     const Request request = Request::of(call);
