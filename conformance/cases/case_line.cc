@@ -193,6 +193,10 @@ std::string name_of(const CaseLine& line) {
       name += "/plan";
     else if (line.text("scaling") == "per_row_column")
       name += "/per_row_column";
+    else if (line.text("w_type") == "e2m1")
+      name += "/fp8_fp4";
+    else if (line.text("d_type") == "e4m3" || line.text("d_type") == "e5m2")
+      name += "/fp8_output";
   }
   for (const std::string_view key : {"recipe", "kind", "algorithm", "layout", "x_type", "otype", "dy_type", "d_type"}) {
     if (find_key(op, key) == nullptr || !line.has(key)) continue;

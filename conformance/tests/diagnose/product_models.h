@@ -12,6 +12,8 @@
 #include "conformance/ops/grouped_gemm.h"
 #include "conformance/tests/judge/rogue_backend.h"
 #include "reference/formats/bf16.h"
+#include "reference/formats/e4m3.h"
+#include "reference/formats/e5m2.h"
 #include "reference/formats/f16.h"
 #include "reference/gemm/problem.h"
 #include "reference/tests/arithmetic/second_route.h"
@@ -180,6 +182,9 @@ inline double stored(Format type, const void* base, std::int64_t at) {
 inline void store(Format type, void* base, std::int64_t at, double value) {
   if (type == Format::f32) {
     static_cast<float*>(base)[at] = static_cast<float>(value);
+  } else if (type == Format::e4m3 || type == Format::e5m2) {
+    const auto rounded = static_cast<float>(value);
+    static_cast<std::uint8_t*>(base)[at] = type == Format::e4m3 ? scalar::encode_e4m3(rounded) : scalar::encode_e5m2(rounded);
   } else {
     static_cast<std::uint16_t*>(base)[at] = static_cast<std::uint16_t>(
         type == Format::bf16 ? scalar::encode_bf16(static_cast<float>(value)) : scalar::encode_f16(static_cast<float>(value)));
@@ -242,6 +247,7 @@ inline void multiply(const Model& model, const GroupedGemmView& view, const std:
       }
       double value = static_cast<float>(acc * model.times * factor);
       if (group.beta != 0) value = static_cast<float>(value + static_cast<double>(group.beta) * stored(view.d_type, view.c, at));
+      if (bytes_of(view.d_type, 1) == 1) value = static_cast<float>(value) * group.d_scale;
       store(view.d_type, d, at, value);
       if (group.bias != nullptr) {
         const double bias = stored(view.d_type, group.bias, (at - group.d_offset) % group.n);
