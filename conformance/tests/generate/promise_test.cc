@@ -104,7 +104,8 @@ std::string broken(std::string_view pattern, const Content& c, Format type, bool
   return "";
 }
 
-// Patterns whose property is about scales, sums or orders: other tests check them (patterns_test.cc, and below).
+// Patterns whose property is about scales, sums or orders: other tests check them (patterns_test.cc,
+// adversarial_patterns_test.cc, and below).
 const std::set<std::string_view> kElsewhere{"uniform", "normal", "clustered", "block_scales", "ties", "adversarial_midpoints", "adversarial_amax",
                                             "adversarial_eps",
                                             "adversarial_dbias", "adversarial_infinities", "adversarial_four_over_six", "wide_sums", "adversarial_output_ties",
