@@ -6,70 +6,20 @@
 #include <nlohmann/json.hpp>
 
 #include <atomic>
-#include <fstream>
 #include <future>
-#include <optional>
 
-#include "conformance/tests/program/run_program.h"
+#include "conformance/tests/worker/run_hostile.h"
 #include "golden/tests/temporary_folder.h"
 #include "reference/support/sanitized.h"
 
 namespace assay::conformance {
 namespace {
 
-using Words = std::vector<std::string>;
-
-// The case of the smoke profile that hostile_backend.cc picks out of the six.
-constexpr const char* kTarget = "splits_to_offsets_2d first=3,0,5 last=16,7,4";
-
 struct Hostile {
   const char* deed;     // as hostile_backend.cc reads it
   const char* verdict;  // of the target case; "passed" where the deed is no fault
   Words told;           // in its text
 };
-
-struct Seen {
-  Ran ran = {};
-  int others_passed = 0;
-  nlohmann::json json = {}, target = {}, beside = {};  // `beside`: findings about the backend itself
-};
-
-Seen run_hostile(const std::string& deed, const Words& more = {}, const ProcessOptions& options = {}) {
-  const golden::TemporaryFolder folder;
-  const std::string json = (folder / "run.json").string();
-  Words words{"run", "splits_to_offsets", "--profile",          "smoke", "--quiet", "--timeout", "1", "--json",
-              json,  "--backend",         ASSAY_HOSTILE_BACKEND};
-  if (!deed.empty()) words.insert(words.end(), {"--backend-options", deed});
-  words.insert(words.end(), more.begin(), more.end());
-  ProcessOptions alone = options;
-  alone.environment.emplace_back("ASSAY_GOLDEN", folder.path().string());  // no fixtures
-  Seen seen{assay(words, alone)};
-  std::ifstream file(json);
-  if (!file.good()) return seen;
-  seen.json = nlohmann::json::parse(file);
-  for (const nlohmann::json& each : seen.json.at("cases")) {
-    if (each.at("suite") == "backend") {
-      seen.beside = each;
-    } else if (each.value("case", "") == kTarget) {
-      seen.target = each;
-    } else {
-      seen.others_passed += each.at("verdict") == "passed";
-    }
-  }
-  return seen;
-}
-
-std::string text_of(const nlohmann::json& each) { return each.is_null() ? "no such case" : each.value("text", ""); }
-
-// The number of other cases that a right backend passes.
-int others() {
-  static const int count = [] {
-    const Seen seen = run_hostile("");
-    EXPECT_GE(seen.others_passed, 5) << seen.ran.out;
-    return static_cast<int>(seen.others_passed);
-  }();
-  return count;
-}
 
 void check(const Hostile& hostile) {
   SCOPED_TRACE(hostile.deed);
@@ -349,91 +299,6 @@ TEST(Hostile, AThreadThatOutlivesItsCase) {
   EXPECT_EQ(seen.others_passed, others()) << seen.ran.out;
   const std::string text = text_of(seen.beside) + text_of(seen.target);
   EXPECT_TRUE(contains(text, "ended by signal 11 (SIGSEGV)")) << seen.ran.out;
-}
-
-bool is_alive(pid_t process) { return kill(process, 0) == 0; }
-
-pid_t process_in(const std::filesystem::path& file) {
-  pid_t process = 0;
-  for (int i = 0; i < 20'000 && process == 0; ++i) {  // a program with a sanitizer takes its time
-    std::ifstream(file) >> process;
-    if (process == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return process;
-}
-
-// A worker is ended from outside during a run: no verdict is lost.
-TEST(Workers, OneThatIsKilled) {
-  const golden::TemporaryFolder folder;
-  const std::filesystem::path file = folder / "pid";
-  ProcessOptions options;
-  options.meanwhile = [&](pid_t) { kill(process_in(file), SIGKILL); };
-  const Ran ran = assay({"run", "--profile", "standard", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options",
-                         "x@pid=" + file.string()},
-                        options);
-  EXPECT_EQ(ran.signal, 0);
-  EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
-  EXPECT_TRUE(contains(ran.out, "ended by signal 9 (SIGKILL)")) << ran.out;
-  EXPECT_FALSE(contains(ran.out, " 0 failed, ")) << ran.out;
-  EXPECT_TRUE(contains(ran.out, " elements compared")) << ran.out;
-}
-
-// The program is ended by a signal that it cannot catch: none of its processes remains.
-TEST(Workers, EndWithTheProgram) {
-  const golden::TemporaryFolder folder;
-  const std::filesystem::path file = folder / "pid";
-  pid_t worker = 0;
-  ProcessOptions options;
-  options.environment.emplace_back("HOSTILE", "x@pid=" + file.string());
-  options.meanwhile = [&](pid_t program) {
-    worker = process_in(file);
-    kill(program, SIGKILL);
-  };
-  const Ran ran = assay({"run", "--profile", "standard", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND}, options);
-  EXPECT_EQ(ran.signal, SIGKILL);
-  ASSERT_GT(worker, 0);
-  for (int i = 0; i < 400 && is_alive(worker); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_FALSE(is_alive(worker));
-}
-
-// The same for processes that a library has started in other sessions, while its own process continues.
-TEST(Workers, EndWithTheProgramAndAllTheyHaveStarted) {
-  const golden::TemporaryFolder folder;
-  const std::filesystem::path file = folder / "pids";
-  std::vector<pid_t> started;
-  ProcessOptions options;
-  options.environment.emplace_back("HOSTILE", "daemon@execute=" + file.string());
-  options.meanwhile = [&](pid_t program) {
-    process_in(file);
-    for (int i = 0; i < 2000 && started.size() < 2; ++i) {  // the second is written by the first's child
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      started.clear();
-      std::ifstream pids(file);
-      for (pid_t process = 0; pids >> process;) started.push_back(process);
-    }
-    for (const pid_t process : started) EXPECT_TRUE(is_alive(process)) << process << ": nothing to end";
-    kill(program, SIGKILL);
-  };
-  const Ran ran = assay({"run", "--profile", "standard", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND}, options);
-  EXPECT_EQ(ran.signal, SIGKILL);
-  EXPECT_GE(started.size(), 2u);
-  for (const pid_t process : started) {
-    for (int i = 0; i < 400 && is_alive(process); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_FALSE(is_alive(process)) << process;
-    if (is_alive(process)) kill(process, SIGKILL);
-  }
-}
-
-// Processes that a library starts in other sessions end with its process.
-TEST(Workers, EndWithWhatTheyHaveStarted) {
-  const golden::TemporaryFolder folder;
-  const std::filesystem::path file = folder / "pids";
-  const Seen seen = run_hostile("daemon@execute=" + file.string());
-  EXPECT_EQ(seen.ran.code, 0) << seen.ran.out << seen.ran.err;
-  std::ifstream pids(file);
-  int count = 0;
-  for (pid_t process = 0; pids >> process; ++count) EXPECT_FALSE(is_alive(process)) << process;
-  EXPECT_GE(count, 2);
 }
 
 // A right backend whose library is linked with -ffast-math passes, and no expected value changes.
