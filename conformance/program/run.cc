@@ -300,8 +300,8 @@ Action add_run(CLI::App& verb) {
   const CLI::Option* const named = add_run_options(verb, *options);
   return [options, named] {
     try {
-      const MachineFacts facts = machine_facts(named->count() != 0 || !options->backend.options.empty());
-      const BackendDecision decision = decide_backend(facts);
+      const BackendAvailability availability = backend_availability(named->count() != 0 || !options->backend.options.empty());
+      const BackendDecision decision = decide_backend(availability);
       if (decision.choice == BackendDecision::Choice::refused) {
         warn("assay run: {}\n", decision.text);
         return ExitCode::machine_failed;

@@ -38,17 +38,17 @@ TestedBackend unopened(const BackendChoice& choice) {
   return {choice.name, "no device", "", "", choice.name, is_built_in(choice.name)};
 }
 
-BackendDecision decide_backend(const MachineFacts& facts) {
+BackendDecision decide_backend(const BackendAvailability& availability) {
   using Choice = BackendDecision::Choice;
-  if (facts.backend_named) return {Choice::as_named, ""};
-  if (facts.device_built && facts.device_opens) return {Choice::device, ""};
-  const std::string why = facts.device_built ? facts.why_not : "this build has no CUDA half";
-  if (facts.device_seen.empty()) return {Choice::reference, why};
+  if (availability.backend_named) return {Choice::as_named, ""};
+  if (availability.device_built && availability.device_opens) return {Choice::device, ""};
+  const std::string why = availability.device_built ? availability.why_not : "this build has no CUDA half";
+  if (availability.device_seen.empty()) return {Choice::reference, why};
   return {Choice::refused,
           fmt::format("this machine has an NVIDIA device ({}) that this build cannot judge: {}. Build for it "
                       "(ASSAY_CUDA_ARCHITECTURES=90a-real, or what "
                       "the device has; a driver that is new enough), or say --backend reference to judge the CPU reference",
-                      facts.device_seen, why)};
+                      availability.device_seen, why)};
 }
 
 std::string nvidia_device(const std::filesystem::path& root) {
@@ -63,14 +63,14 @@ std::string nvidia_device(const std::filesystem::path& root) {
   return found.empty() ? "" : *found.begin();
 }
 
-MachineFacts machine_facts(bool backend_named) {
-  MachineFacts facts;
-  facts.backend_named = backend_named;
-  if (backend_named) return facts;
-  facts.device_built = is_built_in("device");
-  if (facts.device_built) facts.device_opens = best_backend(&facts.why_not) == "device";
-  facts.device_seen = nvidia_device();
-  return facts;
+BackendAvailability backend_availability(bool backend_named) {
+  BackendAvailability availability;
+  availability.backend_named = backend_named;
+  if (backend_named) return availability;
+  availability.device_built = is_built_in("device");
+  if (availability.device_built) availability.device_opens = best_backend(&availability.why_not) == "device";
+  availability.device_seen = nvidia_device();
+  return availability;
 }
 
 }  // namespace assay::conformance

@@ -25,7 +25,7 @@ TestedBackend tested_backend_of(Backend& backend, const BackendChoice& choice);
 TestedBackend unopened(const BackendChoice& choice);
 
 // What `assay run` without --backend chooses by.
-struct MachineFacts {
+struct BackendAvailability {
   bool backend_named = false;  // --backend or --backend-options given
   bool device_built = false;   // this build has the backend `device`
   bool device_opens = false;   // and it works here
@@ -40,13 +40,13 @@ struct BackendDecision {
 };
 
 // If there is a device it is judged, or the run is refused: another backend does not answer "does it work here?".
-BackendDecision decide_backend(const MachineFacts& facts);
+BackendDecision decide_backend(const BackendAvailability& availability);
 
 // The first sign of an NVIDIA device below `root`: dev/nvidiaN, else an entry of proc/driver/nvidia/gpus; empty: none.
 // It uses no CUDA, so that a build without CUDA finds the device too.
 std::string nvidia_device(const std::filesystem::path& root = "/");
 
 // Opens the backend `device` where it is built, and looks for the signs of a device.
-MachineFacts machine_facts(bool backend_named);
+BackendAvailability backend_availability(bool backend_named);
 
 }  // namespace assay::conformance

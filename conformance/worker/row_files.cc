@@ -13,7 +13,7 @@
 namespace assay::conformance::worker {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = 1 << 20;
+constexpr std::uintmax_t kMaxBytes = 1 << 20;
 
 // Every process that judges reads the file again, so a pipe would not do.
 std::string text_of(const RowTable& table, const std::string& file) {
@@ -21,7 +21,7 @@ std::string text_of(const RowTable& table, const std::string& file) {
           std::string("a path without a colon, which separates paths in ") + table.variable);
   std::error_code failed;
   require(std::filesystem::is_regular_file(file, failed), table.file, file, "a regular file that can be read");
-  require(std::filesystem::file_size(file, failed) <= kMostBytes && !failed, table.file, file, "a file of at most 1 MiB");
+  require(std::filesystem::file_size(file, failed) <= kMaxBytes && !failed, table.file, file, "a file of at most 1 MiB");
   std::ifstream stream(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   require(stream.good(), table.file, file, "a regular file that can be read");

@@ -51,6 +51,6 @@ inline std::uint8_t quantize_element(Format format, float x, float scale, ZeroSi
 }
 
 // The larger of an amax and |x|; a NaN is passed over (spec conventions-1.2).
-inline float raise_amax(float amax, float x) { return std::fabs(x) > amax ? std::fabs(x) : amax; }
+inline float accumulate_absmax(float amax, float x) { return std::fabs(x) > amax ? std::fabs(x) : amax; }
 
 }  // namespace assay::scalar

@@ -26,7 +26,7 @@ struct Group {
   float block_scale(const Block& block) const {
     float amax = 0;
     for (std::int64_t r = block.r0; r < block.r1; ++r) {
-      for (std::int64_t c = block.c0; c < block.c1; ++c) amax = raise_amax(amax, x(r, c));
+      for (std::int64_t c = block.c0; c < block.c1; ++c) amax = accumulate_absmax(amax, x(r, c));
     }
     const QuantizeConfig& config = problem.config;
     return scale_from_amax(amax, max_finite(config.output), config.force_pow_2_scales, config.amax_epsilon,

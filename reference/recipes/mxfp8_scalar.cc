@@ -57,7 +57,7 @@ float amax_of(const QuantizeProblem& problem, const Group& group, const Rectangl
   float amax = 0;
   for (std::int64_t row = block.row; row < block.row_end; ++row) {
     for (std::int64_t column = block.column; column < block.column_end; ++column) {
-      amax = raise_amax(amax, load(problem.x_type, problem.x, group.element(row, column)));
+      amax = accumulate_absmax(amax, load(problem.x_type, problem.x, group.element(row, column)));
     }
   }
   return amax;

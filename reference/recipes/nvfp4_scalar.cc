@@ -65,7 +65,7 @@ Values load_transformed_group(const QuantizeProblem& problem, std::int64_t first
 
 float amax_of(const Values& values) {
   float amax = 0;
-  for (const float v : values.x) amax = raise_amax(amax, v);
+  for (const float v : values.x) amax = accumulate_absmax(amax, v);
   return amax;
 }
 
@@ -78,7 +78,7 @@ float amax_of(const Values& values, const Tile& tile) {
   float amax = 0;
   for (std::int64_t row = tile.row; row < tile.row_end; ++row) {
     for (std::int64_t column = tile.column; column < tile.column_end; ++column) {
-      amax = raise_amax(amax, values.stored_at(row, column));
+      amax = accumulate_absmax(amax, values.stored_at(row, column));
     }
   }
   return amax;

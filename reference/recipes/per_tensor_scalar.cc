@@ -25,7 +25,7 @@ void quantize_per_tensor(const QuantizeProblem& problem, const QuantizeOutput& o
   for (std::size_t t = 0; t < groups.size(); ++t) {
     const std::int64_t rows = groups[t];
     float amax = 0;
-    for (std::int64_t i = 0; i < rows * columns; ++i) amax = raise_amax(amax, load(problem.x_type, problem.x, base + i));
+    for (std::int64_t i = 0; i < rows * columns; ++i) amax = accumulate_absmax(amax, load(problem.x_type, problem.x, base + i));
     const float scale = config.recipe == Recipe::tensor_delayed
                             ? problem.scale[t]
                             : scale_from_amax(amax, max, config.force_pow_2_scales, config.amax_epsilon, overflow);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kWideBlock = 32;  // columns of a block from which it is worth a loop of its own
 
 // Magnitudes as integers that sort as they do. A NaN is below everything (ignored) or above everything (propagated).
-ASSAY_CLONES void raise_ranks(AmaxNan nan, const float* __restrict x, std::int64_t count, std::int32_t* __restrict ranks) {
+ASSAY_CLONES void accumulate_ranks(AmaxNan nan, const float* __restrict x, std::int64_t count, std::int32_t* __restrict ranks) {
   if (nan == AmaxNan::ignored) {
     for (std::int64_t i = 0; i < count; ++i) ranks[i] = std::max(ranks[i], rank_of(x[i]));
   } else {
@@ -85,7 +85,7 @@ std::vector<float> RuleBand::amaxes(const RuleGroup& group, std::int64_t r0, std
   std::fill(ranks_.begin(), ranks_.end(), lowest_rank(rule));
   for (std::int64_t r = r0; r < r1; ++r) {
     load_row(r);
-    raise_ranks(rule.nan, x_.data(), work_.problem.columns, ranks_.data());
+    accumulate_ranks(rule.nan, x_.data(), work_.problem.columns, ranks_.data());
   }
   std::vector<float> found(static_cast<std::size_t>(group.columns_of_blocks));
   for (std::int64_t j = 0; j < group.columns_of_blocks; ++j) {

@@ -139,7 +139,7 @@ std::vector<float> values_of(const QuantizeConfig& config, const Nvfp4Rules& rul
 
 float amax_of(const std::vector<float>& values) {
   float amax = 0;
-  for (const float each : values) amax = scalar::raise_amax(amax, each);
+  for (const float each : values) amax = scalar::accumulate_absmax(amax, each);
   return amax;
 }
 
@@ -171,7 +171,7 @@ float tile_error(const Part& part, std::int64_t line, std::int64_t line_end, std
 std::uint8_t scale_of(const Part& part, std::int64_t line, std::int64_t line_end, std::int64_t first, std::int64_t end) {
   float amax = 0;
   for (std::int64_t l = line; l < line_end; ++l) {
-    for (std::int64_t i = first; i < end; ++i) amax = scalar::raise_amax(amax, part.at(l, i));
+    for (std::int64_t i = first; i < end; ++i) amax = scalar::accumulate_absmax(amax, part.at(l, i));
   }
   if (part.config.four_over_six == FourOverSix::off) {
     return (part.rules.block_scale != nullptr ? part.rules.block_scale : scalar::nvfp4_block_scale)(amax, part.tensor_scale);

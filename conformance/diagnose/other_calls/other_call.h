@@ -59,7 +59,7 @@ struct AcceptedHypotheses {
   bool add(const SampledOutput& sample, const Weight& weight, const std::string& text);
 };
 
-// Hypotheses that are not other calls: changed elements, a product computed another way, a quantization or an update of scales
+// Hypotheses that are not other calls: changed elements, a product computed another variant, a quantization or an update of scales
 // by other rules. Each is in the file that its line names.
 using TryFamily = void(const Suspect& suspect, const SampledOutput& sample, Effort& effort, AcceptedHypotheses& accepted);
 TryFamily try_nvfp4_rules;     // nvfp4_rules.cc

@@ -25,7 +25,7 @@ Weight weigh_product(const Request& request, const SampledOutput& sample, Effort
   if (quantizes && !effort.spend(inputs_of(request))) return {};
   Weight weight;
   visit_product(request, [&](const GroupedGemmProblem& problem, void* d) {
-    const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));
+    const ProductVariant right(view_of(problem, d), rows_of(problem), columns_of(problem));
     weight = weigh(thinned(sample, kMaxProducts, kMaxProducts / 2), [&](std::int64_t at) -> std::optional<std::uint64_t> {
       if (!effort.spend(right.work(at))) return std::nullopt;
       return right.word(at);

@@ -40,7 +40,7 @@ float promoted(Promotion promotion, float acc, float t, float s_rows, float s_co
 }
 
 // One f32 chain per promotion interval, promoted as the plan says.
-float chained(const ProductWay& way, const GroupView& group, std::int64_t i, std::int64_t j) {
+float chained(const ProductVariant& variant, const GroupView& group, std::int64_t i, std::int64_t j) {
   const bool scaled = group.rows.scale.k_block != 0 && group.rows.scale.type == Format::f32;
   const std::int64_t interval = scaled ? 128 : std::max<std::int64_t>(group.depth, 1);
   float acc = 0;
@@ -49,9 +49,9 @@ float chained(const ProductWay& way, const GroupView& group, std::int64_t i, std
     for (std::int64_t at = k; at < std::min(k + interval, group.depth); ++at) {
       const auto a = static_cast<float>(element_value(group.rows, i, at));
       const auto b = static_cast<float>(element_value(group.columns, j, at));
-      t = way.summing == Summing::f32_fma ? std::fma(a, b, t) : t + a * b;
+      t = variant.summing == Summing::f32_fma ? std::fma(a, b, t) : t + a * b;
     }
-    acc = scaled ? promoted(way.plan.promotion, acc, t, outer_scale(group.rows, i, k), outer_scale(group.columns, j, k)) : t;
+    acc = scaled ? promoted(variant.plan.promotion, acc, t, outer_scale(group.rows, i, k), outer_scale(group.columns, j, k)) : t;
   }
   return acc;
 }
@@ -61,13 +61,13 @@ float narrowed(bool to_bf16, double value) {
   return to_bf16 ? scalar::decode_bf16(scalar::encode_bf16(single)) : scalar::decode_f16(scalar::encode_f16(single));
 }
 
-float summed(const ProductWay& way, const GroupView& group, std::int64_t i, std::int64_t j) {
+float summed(const ProductVariant& variant, const GroupView& group, std::int64_t i, std::int64_t j) {
   const auto a = [&](std::int64_t k) { return element_value(group.rows, i, k) * outer_scale(group.rows, i, k); };
   const auto b = [&](std::int64_t k) { return element_value(group.columns, j, k) * outer_scale(group.columns, j, k); };
-  switch (way.summing) {
-    case Summing::planned: return scalar::accumulated(way.view, group, i, j);
+  switch (variant.summing) {
+    case Summing::planned: return scalar::accumulated(variant.view, group, i, j);
     case Summing::f32_products_rounded:
-    case Summing::f32_fma: return chained(way, group, i, j);
+    case Summing::f32_fma: return chained(variant, group, i, j);
     case Summing::exact: {
       double sum = 0;
       for (std::int64_t k = 0; k < group.depth; ++k) sum += a(k) * b(k);
@@ -76,7 +76,7 @@ float summed(const ProductWay& way, const GroupView& group, std::int64_t i, std:
     case Summing::dequantized_f32:
     case Summing::dequantized_bf16: {
       const auto kept = [&](double value) {
-        return way.summing == Summing::dequantized_bf16 ? narrowed(true, value) : static_cast<float>(value);
+        return variant.summing == Summing::dequantized_bf16 ? narrowed(true, value) : static_cast<float>(value);
       };
       float sum = 0;
       for (std::int64_t k = 0; k < group.depth; ++k) sum = std::fma(kept(a(k)), kept(b(k)), sum);
@@ -86,10 +86,10 @@ float summed(const ProductWay& way, const GroupView& group, std::int64_t i, std:
     case Summing::kept_in_f16: break;
   }
   float sum = 0;
-  for (std::int64_t k = 0; k < group.depth; k += way.summing_step) {
+  for (std::int64_t k = 0; k < group.depth; k += variant.summing_step) {
     double more = sum;
-    for (std::int64_t at = k; at < std::min(k + way.summing_step, group.depth); ++at) more += a(at) * b(at);
-    sum = narrowed(way.summing == Summing::kept_in_bf16, more);
+    for (std::int64_t at = k; at < std::min(k + variant.summing_step, group.depth); ++at) more += a(at) * b(at);
+    sum = narrowed(variant.summing == Summing::kept_in_bf16, more);
   }
   return sum;
 }
@@ -139,25 +139,25 @@ float finished(const Finish& finish) {
   return finish.factor != 1 ? std::fma(finish.acc, finish.factor, 0.0f) : finish.acc;
 }
 
-ProductWay::ProductWay(const GroupedGemmView& of, const Extent& of_rows, const Extent& of_columns)
+ProductVariant::ProductVariant(const GroupedGemmView& of, const Extent& of_rows, const Extent& of_columns)
     : view(of), plan(*of.plan), unit(*of.unit), rows(of_rows), columns(of_columns) {
   view.plan = &plan;
   view.unit = &unit;
 }
 
-ProductWay::ProductWay(const ProductWay& other) : ProductWay(other.view, other.rows, other.columns) {
+ProductVariant::ProductVariant(const ProductVariant& other) : ProductVariant(other.view, other.rows, other.columns) {
   summing = other.summing;
   summing_step = other.summing_step;
   finish = other.finish;
   c_of_first_group = other.c_of_first_group;
 }
 
-std::int64_t ProductWay::work(std::int64_t element) const {
+std::int64_t ProductVariant::work(std::int64_t element) const {
   const auto place = place_of(view, element);
   return place ? std::max<std::int64_t>(view.groups[place->group].depth, 1) : 1;
 }
 
-std::optional<std::uint64_t> ProductWay::word(std::int64_t element) const {
+std::optional<std::uint64_t> ProductVariant::word(std::int64_t element) const {
   const auto place = place_of(view, element);
   if (!place) return std::nullopt;
   const auto [g, i, j] = *place;

@@ -1,5 +1,5 @@
 #pragma once
-// Single elements of a product, computed as its view says or in another way.
+// Single elements of a product, computed as its view says or in another variant.
 
 #include <cstdint>
 #include <optional>
@@ -51,10 +51,10 @@ Extent rows_of(const GroupedGemmProblem& problem);  // what supplies the rows of
 Extent columns_of(const GroupedGemmProblem& problem);
 
 // A product with something changed. `view` points to `plan` and `unit`.
-struct ProductWay {
-  ProductWay(const GroupedGemmView& of, const Extent& rows, const Extent& columns);
-  ProductWay(const ProductWay& other);
-  ProductWay& operator=(const ProductWay&) = delete;
+struct ProductVariant {
+  ProductVariant(const GroupedGemmView& of, const Extent& rows, const Extent& columns);
+  ProductVariant(const ProductVariant& other);
+  ProductVariant& operator=(const ProductVariant&) = delete;
 
   GroupedGemmView view;
   AccumulationPlan plan;

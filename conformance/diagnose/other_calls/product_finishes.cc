@@ -47,19 +47,19 @@ Finish with_factor(const Finish& of, float factor) {
 
 struct FinishRow {
   const char* text;
-  bool (*applies)(const ProductWay&);
+  bool (*applies)(const ProductVariant&);
   std::uint32_t (*finish)(const Finish&);
 };
 
-bool always(const ProductWay&) { return true; }
-bool has_bias(const ProductWay& way) { return !way.view.groups.empty() && way.view.groups[0].bias != nullptr; }
-bool has_c(const ProductWay& way) { return way.view.c != nullptr; }
-bool narrows(const ProductWay& way) { return way.view.d_type != Format::f32; }
-bool to_f16_or_f32(const ProductWay& way) { return way.view.d_type != Format::bf16; }
-bool to_bf16_or_f32(const ProductWay& way) { return way.view.d_type != Format::f16; }
-bool per_tensor(const ProductWay& way) { return way.view.kind == GemmKind::fp8_per_tensor; }
-bool scaled(const ProductWay& way) {
-  for (const GroupView& group : way.view.groups) {
+bool always(const ProductVariant&) { return true; }
+bool has_bias(const ProductVariant& variant) { return !variant.view.groups.empty() && variant.view.groups[0].bias != nullptr; }
+bool has_c(const ProductVariant& variant) { return variant.view.c != nullptr; }
+bool narrows(const ProductVariant& variant) { return variant.view.d_type != Format::f32; }
+bool to_f16_or_f32(const ProductVariant& variant) { return variant.view.d_type != Format::bf16; }
+bool to_bf16_or_f32(const ProductVariant& variant) { return variant.view.d_type != Format::f16; }
+bool per_tensor(const ProductVariant& variant) { return variant.view.kind == GemmKind::fp8_per_tensor; }
+bool scaled(const ProductVariant& variant) {
+  for (const GroupView& group : variant.view.groups) {
     if (group.alpha != 1) return true;
   }
   return false;
@@ -160,16 +160,16 @@ constexpr FinishRow kFinishes[] = {
 
 }  // namespace
 
-std::vector<NamedWay> ways_to_finish(const ProductWay& right) {
-  std::vector<NamedWay> ways;
+std::vector<NamedVariant> finish_variants(const ProductVariant& right) {
+  std::vector<NamedVariant> variants;
   for (const FinishRow& row : kFinishes) {
     if (!row.applies(right)) continue;
-    ways.push_back({row.text, [&row](ProductWay& way) {
-                      way.finish = row.finish;
-                      return true;
-                    }});
+    variants.push_back({row.text, [&row](ProductVariant& variant) {
+                          variant.finish = row.finish;
+                          return true;
+                        }});
   }
-  return ways;
+  return variants;
 }
 
 }  // namespace assay::conformance::diagnosis

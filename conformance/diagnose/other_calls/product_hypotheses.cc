@@ -20,17 +20,17 @@ void try_product_ways(const Suspect& suspect, const SampledOutput& sample, Accep
   Effort effort(kMaxProductTerms);
   const SampledOutput few = thinned(sample, kProductWords, kProductWords / 2);
   visit_product(suspect.request, [&](const GroupedGemmProblem& problem, void* d) {
-    const ProductWay right(view_of(problem, d), rows_of(problem), columns_of(problem));
+    const ProductVariant right(view_of(problem, d), rows_of(problem), columns_of(problem));
     if (right.view.groups.empty() || bits_of(right.view.d_type) < 16) return;  // of a D in FP8 too little of the sum is seen
-    for (const auto family : {ways_to_read, ways_to_finish, ways_to_sum}) {
-      if (family == ways_to_sum && sample.within_bounds) return;  // every order is right there
-      for (const NamedWay& named : family(right)) {
-        ProductWay way(right);
+    for (const auto family : {read_variants, finish_variants, sum_variants}) {
+      if (family == sum_variants && sample.within_bounds) return;  // every order is right there
+      for (const NamedVariant& named : family(right)) {
+        ProductVariant variant(right);
         try {
-          if (!named.apply(way)) continue;
+          if (!named.apply(variant)) continue;
           const Weight weight = weigh(few, [&](std::int64_t at) -> std::optional<std::uint64_t> {
-            if (!effort.spend(way.work(at))) return std::nullopt;
-            return way.word(at);
+            if (!effort.spend(variant.work(at))) return std::nullopt;
+            return variant.word(at);
           });
           if (!accepted.add(sample, weight, named.text)) return;
         } catch (const std::exception&) {  // no unit has such a step

@@ -13,9 +13,9 @@ using Groups = std::vector<GroupView>;
 
 // Changes the depth of every group; false where nothing changes.
 template <class Depth>
-bool cut(ProductWay& way, Depth depth) {
+bool cut(ProductVariant& variant, Depth depth) {
   bool changed = false;
-  for (GroupView& group : way.view.groups) {
+  for (GroupView& group : variant.view.groups) {
     const std::int64_t other = depth(group.depth);
     if (other < 0) return false;
     changed = changed || other != group.depth;
@@ -36,9 +36,9 @@ bool begin_late(OperandView& operand, std::int64_t n) {
   return true;
 }
 
-bool begin_late(ProductWay& way, std::int64_t n) {
+bool begin_late(ProductVariant& variant, std::int64_t n) {
   bool changed = false;
-  for (GroupView& group : way.view.groups) {
+  for (GroupView& group : variant.view.groups) {
     if (group.depth == 0) continue;
     if (n >= group.depth || !begin_late(group.rows, n) || !begin_late(group.columns, n)) return false;
     group.depth -= n;
@@ -59,14 +59,14 @@ bool transpose(OperandView& operand) {
 using OperandOf = OperandView GroupView::*;
 
 template <class Change>
-bool every(ProductWay& way, OperandOf operand, Change change) {
+bool every(ProductVariant& variant, OperandOf operand, Change change) {
   bool changed = false;
-  const Groups before = way.view.groups;
-  for (std::size_t g = 0; g < before.size(); ++g) changed = change(before, g, way.view.groups[g].*operand) || changed;
+  const Groups before = variant.view.groups;
+  for (std::size_t g = 0; g < before.size(); ++g) changed = change(before, g, variant.view.groups[g].*operand) || changed;
   return changed;
 }
 
-void add_cuts(const ProductWay& right, std::vector<NamedWay>& ways) {
+void add_cuts(const ProductVariant& right, std::vector<NamedVariant>& variants) {
   // Rows with the same effect are reported once, by the simplest.
   const bool even = !right.view.groups.empty() &&
                     std::all_of(right.view.groups.begin(), right.view.groups.end(),
@@ -78,96 +78,101 @@ void add_cuts(const ProductWay& right, std::vector<NamedWay>& ways) {
       const std::int64_t kept = depth / multiple * multiple;
       if (kept == last) continue;
       last = kept;
-      ways.push_back({fmt::format("without the last {} of {} along K: its tail of a multiple of {} is left out", depth - kept,
-                                  depth, multiple),
-                      [kept](ProductWay& way) { return cut(way, [kept](std::int64_t) { return kept; }); }});
+      variants.push_back({fmt::format("without the last {} of {} along K: its tail of a multiple of {} is left out", depth - kept,
+                                      depth, multiple),
+                          [kept](ProductVariant& variant) { return cut(variant, [kept](std::int64_t) { return kept; }); }});
     }
   } else {
     for (const std::int64_t multiple : {2, 4, 8, 16, 32, 64, 128, 256}) {
-      ways.push_back({fmt::format("with the rows of each group, summed over, rounded down to a multiple of {}", multiple),
-                      [multiple](ProductWay& way) {
-                        return cut(way, [multiple](std::int64_t depth) { return depth / multiple * multiple; });
-                      }});
+      variants.push_back({fmt::format("with the rows of each group, summed over, rounded down to a multiple of {}", multiple),
+                          [multiple](ProductVariant& variant) {
+                            return cut(variant, [multiple](std::int64_t depth) { return depth / multiple * multiple; });
+                          }});
     }
   }
   for (const std::int64_t n : {1, 2, 4, 8, 16, 32, 64, 128}) {
-    ways.push_back({fmt::format("without the last {} along K", n), [n](ProductWay& way) {
-                      return cut(way, [n](std::int64_t depth) { return std::max<std::int64_t>(depth - n, 0); });
-                    }});
-    ways.push_back({fmt::format("without the first {} along K", n), [n](ProductWay& way) { return begin_late(way, n); }});
+    variants.push_back({fmt::format("without the last {} along K", n), [n](ProductVariant& variant) {
+                          return cut(variant, [n](std::int64_t depth) { return std::max<std::int64_t>(depth - n, 0); });
+                        }});
+    variants.push_back(
+        {fmt::format("without the first {} along K", n), [n](ProductVariant& variant) { return begin_late(variant, n); }});
   }
   for (const std::int64_t multiple : {8, 16, 32, 64, 128}) {
-    ways.push_back(
-        {fmt::format("with K rounded up to a multiple of {}: its tail is not masked", multiple), [multiple](ProductWay& way) {
-           for (const GroupView& group : way.view.groups) {
-             for (const std::int64_t block : {group.rows.scale.k_block, group.columns.scale.k_block}) {
-               if (block != 0 && multiple > block) return false;
-             }
-           }
-           return cut(way, [multiple](std::int64_t depth) { return (depth + multiple - 1) / multiple * multiple; });
-         }});
+    variants.push_back({fmt::format("with K rounded up to a multiple of {}: its tail is not masked", multiple),
+                        [multiple](ProductVariant& variant) {
+                          for (const GroupView& group : variant.view.groups) {
+                            for (const std::int64_t block : {group.rows.scale.k_block, group.columns.scale.k_block}) {
+                              if (block != 0 && multiple > block) return false;
+                            }
+                          }
+                          return cut(variant,
+                                     [multiple](std::int64_t depth) { return (depth + multiple - 1) / multiple * multiple; });
+                        }});
   }
 }
 
-void add_places(std::vector<NamedWay>& ways) {
+void add_places(std::vector<NamedVariant>& variants) {
   constexpr std::pair<OperandOf, const char*> kOperands[] = {{&GroupView::rows, "the operand of D's rows"},
                                                              {&GroupView::columns, "the operand of D's columns"}};
   for (const auto& [operand, name] : kOperands) {
-    ways.push_back({fmt::format("with {} read from the place of the group before", name), [operand = operand](ProductWay& way) {
-                      return every(way, operand, [operand](const Groups& before, std::size_t g, OperandView& view) {
-                        if (g == 0) return false;
-                        view.data = (before[g - 1].*operand).data;
-                        return true;
-                      });
-                    }});
-    ways.push_back(
-        {fmt::format("with {} read from the place of the first group for all", name), [operand = operand](ProductWay& way) {
-           return every(way, operand, [operand](const Groups& before, std::size_t g, OperandView& view) {
-             view.data = (before[0].*operand).data;
-             return g > 0;
+    variants.push_back(
+        {fmt::format("with {} read from the place of the group before", name), [operand = operand](ProductVariant& variant) {
+           return every(variant, operand, [operand](const Groups& before, std::size_t g, OperandView& view) {
+             if (g == 0) return false;
+             view.data = (before[g - 1].*operand).data;
+             return true;
            });
          }});
-    ways.push_back(
-        {fmt::format("with scales of {} from the place of the group before", name), [operand = operand](ProductWay& way) {
-           return every(way, operand, [operand](const Groups& before, std::size_t g, OperandView& view) {
+    variants.push_back({fmt::format("with {} read from the place of the first group for all", name),
+                        [operand = operand](ProductVariant& variant) {
+                          return every(variant, operand, [operand](const Groups& before, std::size_t g, OperandView& view) {
+                            view.data = (before[0].*operand).data;
+                            return g > 0;
+                          });
+                        }});
+    variants.push_back(
+        {fmt::format("with scales of {} from the place of the group before", name), [operand = operand](ProductVariant& variant) {
+           return every(variant, operand, [operand](const Groups& before, std::size_t g, OperandView& view) {
              if (g == 0 || view.scale.data == nullptr) return false;
              view.scale.data = (before[g - 1].*operand).scale.data;
              return true;
            });
          }});
-    ways.push_back(
-        {fmt::format("with scales of {} from the place of the first group for all", name), [operand = operand](ProductWay& way) {
-           return every(way, operand, [operand](const Groups& before, std::size_t g, OperandView& view) {
-             if (view.scale.data == nullptr) return false;
-             view.scale.data = (before[0].*operand).scale.data;
-             return g > 0;
+    variants.push_back({fmt::format("with scales of {} from the place of the first group for all", name),
+                        [operand = operand](ProductVariant& variant) {
+                          return every(variant, operand, [operand](const Groups& before, std::size_t g, OperandView& view) {
+                            if (view.scale.data == nullptr) return false;
+                            view.scale.data = (before[0].*operand).scale.data;
+                            return g > 0;
+                          });
+                        }});
+    variants.push_back(
+        {fmt::format("with the first scale of {} along K for all of K", name), [operand = operand](ProductVariant& variant) {
+           return every(variant, operand, [](const Groups&, std::size_t, OperandView& view) {
+             if (view.scale.k_block == 0 || view.scale.swizzled) return false;
+             view.scale.k_stride = 0;
+             return true;
            });
          }});
-    ways.push_back({fmt::format("with the first scale of {} along K for all of K", name), [operand = operand](ProductWay& way) {
-                      return every(way, operand, [](const Groups&, std::size_t, OperandView& view) {
-                        if (view.scale.k_block == 0 || view.scale.swizzled) return false;
-                        view.scale.k_stride = 0;
-                        return true;
-                      });
-                    }});
-    ways.push_back({fmt::format("with {} read transposed within each group", name), [operand = operand](ProductWay& way) {
-                      return every(way, operand, [](const Groups&, std::size_t, OperandView& view) { return transpose(view); });
-                    }});
+    variants.push_back(
+        {fmt::format("with {} read transposed within each group", name), [operand = operand](ProductVariant& variant) {
+           return every(variant, operand, [](const Groups&, std::size_t, OperandView& view) { return transpose(view); });
+         }});
   }
-  ways.push_back({"with C read as if every group began where the first does", [](ProductWay& way) {
-                    if (way.view.c == nullptr || way.view.groups.size() < 2) return false;
-                    way.c_of_first_group = true;
-                    return true;
-                  }});
+  variants.push_back({"with C read as if every group began where the first does", [](ProductVariant& variant) {
+                        if (variant.view.c == nullptr || variant.view.groups.size() < 2) return false;
+                        variant.c_of_first_group = true;
+                        return true;
+                      }});
 }
 
 }  // namespace
 
-std::vector<NamedWay> ways_to_read(const ProductWay& right) {
-  std::vector<NamedWay> ways;
-  add_cuts(right, ways);
-  add_places(ways);
-  return ways;
+std::vector<NamedVariant> read_variants(const ProductVariant& right) {
+  std::vector<NamedVariant> variants;
+  add_cuts(right, variants);
+  add_places(variants);
+  return variants;
 }
 
 }  // namespace assay::conformance::diagnosis

@@ -13,35 +13,35 @@
 namespace assay::conformance::diagnosis {
 namespace {
 
-bool scales_outside(const ProductWay& way) { return way.view.kind == GemmKind::fp8_block; }
+bool scales_outside(const ProductVariant& variant) { return variant.view.kind == GemmKind::fp8_block; }
 bool promotes_with_scales(const AccumulationPlan& plan) { return plan.promotion >= Promotion::fma_scales_first; }
 
-std::int64_t depth_of(const ProductWay& way) {
+std::int64_t depth_of(const ProductVariant& variant) {
   std::int64_t depth = 0;
-  for (const GroupView& group : way.view.groups) depth = std::max(depth, group.depth);
+  for (const GroupView& group : variant.view.groups) depth = std::max(depth, group.depth);
   return depth;
 }
 
-bool fits(const ProductWay& way, const TensorCoreUnit& unit) {
-  if (way.view.groups.empty()) return false;
+bool fits(const ProductVariant& variant, const TensorCoreUnit& unit) {
+  if (variant.view.groups.empty()) return false;
   if (unit.sum != StepSum::fused) return false;  // no library on a device of another vendor is judged by these
-  return takes(unit, way.view.kind, way.view.groups[0].rows.type, way.view.groups[0].columns.type);
+  return takes(unit, variant.view.kind, variant.view.groups[0].rows.type, variant.view.groups[0].columns.type);
 }
 
-bool promote(ProductWay& way, Promotion promotion, std::int64_t interval) {
-  if (way.plan.promotion == promotion && way.plan.promotion_interval == interval) return false;
-  way.plan.promotion = promotion;
-  way.plan.promotion_interval = interval;
+bool promote(ProductVariant& variant, Promotion promotion, std::int64_t interval) {
+  if (variant.plan.promotion == promotion && variant.plan.promotion_interval == interval) return false;
+  variant.plan.promotion = promotion;
+  variant.plan.promotion_interval = interval;
   return true;
 }
 
-bool slice(ProductWay& way, std::int64_t slices, SliceMerge merge) {
-  const std::int64_t step = scales_outside(way) ? 128 : way.unit.products_per_step;
-  const std::int64_t length = (depth_of(way) + slices * step - 1) / (slices * step) * step;
-  if (length == 0 || length >= depth_of(way) || way.plan.slices == slices) return false;
-  way.plan.slices = slices;
-  way.plan.slice_length = length;
-  way.plan.merge = merge;
+bool slice(ProductVariant& variant, std::int64_t slices, SliceMerge merge) {
+  const std::int64_t step = scales_outside(variant) ? 128 : variant.unit.products_per_step;
+  const std::int64_t length = (depth_of(variant) + slices * step - 1) / (slices * step) * step;
+  if (length == 0 || length >= depth_of(variant) || variant.plan.slices == slices) return false;
+  variant.plan.slices = slices;
+  variant.plan.slice_length = length;
+  variant.plan.merge = merge;
   return true;
 }
 
@@ -70,7 +70,7 @@ std::string list_of(const std::vector<std::string_view>& names) {
 }
 
 // Plans and units that compute the same are one row.
-void add_plans(const ProductWay& right, std::vector<NamedWay>& ways) {
+void add_plans(const ProductVariant& right, std::vector<NamedVariant>& variants) {
   std::map<decltype(numbers_of(right.plan, right.unit)), std::pair<const AccumulationPlan*, std::vector<std::string_view>>> plans;
   for (const AccumulationPlan& plan : accumulation_plans()) {
     const TensorCoreUnit* unit = find_tensor_core_unit(plan.unit);
@@ -82,11 +82,11 @@ void add_plans(const ProductWay& right, std::vector<NamedWay>& ways) {
   plans.erase(numbers_of(right.plan, right.unit));
   for (const auto& [numbers, entry] : plans) {
     const TensorCoreUnit* unit = find_tensor_core_unit(entry.first->unit);
-    ways.push_back({"under the plan " + list_of(entry.second), [plan = entry.first, unit](ProductWay& way) {
-                      way.plan = *plan;
-                      way.unit = *unit;
-                      return true;
-                    }});
+    variants.push_back({"under the plan " + list_of(entry.second), [plan = entry.first, unit](ProductVariant& variant) {
+                          variant.plan = *plan;
+                          variant.unit = *unit;
+                          return true;
+                        }});
   }
   std::map<decltype(numbers_of(right.unit)), std::pair<const TensorCoreUnit*, std::vector<std::string_view>>> units;
   for (const TensorCoreUnit& unit : tensor_core_units()) {
@@ -97,65 +97,68 @@ void add_plans(const ProductWay& right, std::vector<NamedWay>& ways) {
   }
   units.erase(numbers_of(right.unit));
   for (const auto& [numbers, entry] : units) {
-    ways.push_back({"with the arithmetic of the unit " + list_of(entry.second), [unit = entry.first](ProductWay& way) {
-                      way.unit = *unit;
-                      return true;
-                    }});
+    variants.push_back(
+        {"with the arithmetic of the unit " + list_of(entry.second), [unit = entry.first](ProductVariant& variant) {
+           variant.unit = *unit;
+           return true;
+         }});
   }
 }
 
-void add_widths(std::vector<NamedWay>& ways) {
+void add_widths(std::vector<NamedVariant>& variants) {
   for (int bits = 8; bits <= 36; ++bits) {
-    ways.push_back({fmt::format("with products cut {} fraction bits below the largest (F = {})", bits, bits),
-                    [bits](ProductWay& way) { return std::exchange(way.unit.fraction_bits, bits) != bits; }});
+    variants.push_back({fmt::format("with products cut {} fraction bits below the largest (F = {})", bits, bits),
+                        [bits](ProductVariant& variant) { return std::exchange(variant.unit.fraction_bits, bits) != bits; }});
   }
   for (const int products : {4, 8, 16, 32, 64}) {
-    ways.push_back({fmt::format("with {} products a step", products),
-                    [products](ProductWay& way) { return std::exchange(way.unit.products_per_step, products) != products; }});
+    variants.push_back({fmt::format("with {} products a step", products), [products](ProductVariant& variant) {
+                          return std::exchange(variant.unit.products_per_step, products) != products;
+                        }});
   }
   constexpr std::pair<Accumulator, const char*> kAccumulators[] = {
       {Accumulator::f32_truncated, "an f32 sum, cut to 23 fraction bits"},
       {Accumulator::e8m13_truncated, "sums kept to 13 fraction bits"},
       {Accumulator::f16_nearest, "sums kept in f16"}};
   for (const auto& [accumulator, text] : kAccumulators) {
-    ways.push_back({fmt::format("with {}", text), [accumulator = accumulator](ProductWay& way) {
-                      return std::exchange(way.unit.accumulator, accumulator) != accumulator;
-                    }});
+    variants.push_back({fmt::format("with {}", text), [accumulator = accumulator](ProductVariant& variant) {
+                          return std::exchange(variant.unit.accumulator, accumulator) != accumulator;
+                        }});
   }
   for (const int floor : {-131, -132, -133, -134, -149}) {
-    ways.push_back({fmt::format("with zero products taken as 2^{}", floor),
-                    [floor](ProductWay& way) { return std::exchange(way.unit.zero_floor, floor) != floor; }});
+    variants.push_back({fmt::format("with zero products taken as 2^{}", floor),
+                        [floor](ProductVariant& variant) { return std::exchange(variant.unit.zero_floor, floor) != floor; }});
   }
 }
 
-void add_promotions(std::vector<NamedWay>& ways) {
-  ways.push_back({"without promotion to f32: one chain over all of K",
-                  [](ProductWay& way) { return !scales_outside(way) && promote(way, Promotion::none, 0); }});
+void add_promotions(std::vector<NamedVariant>& variants) {
+  variants.push_back({"without promotion to f32: one chain over all of K",
+                      [](ProductVariant& variant) { return !scales_outside(variant) && promote(variant, Promotion::none, 0); }});
   for (const std::int64_t interval : {16, 32, 64, 128, 256, 512, 1024}) {
-    ways.push_back({fmt::format("with sums promoted to f32 every {} of K", interval), [interval](ProductWay& way) {
-                      if (scales_outside(way)) return interval <= 128 && promote(way, way.plan.promotion, interval);
-                      return promote(way, Promotion::add, interval);
-                    }});
+    variants.push_back({fmt::format("with sums promoted to f32 every {} of K", interval), [interval](ProductVariant& variant) {
+                          if (scales_outside(variant))
+                            return interval <= 128 && promote(variant, variant.plan.promotion, interval);
+                          return promote(variant, Promotion::add, interval);
+                        }});
   }
   constexpr std::pair<Promotion, const char*> kOrders[] = {
       {Promotion::fma_scales_first, "both scales multiplied first"},
       {Promotion::fma_rows_first, "the sum multiplied by the scale of the rows first"},
       {Promotion::fma_cols_first, "the sum multiplied by the scale of the columns first"}};
   for (const auto& [promotion, text] : kOrders) {
-    ways.push_back({fmt::format("with {}", text), [promotion = promotion](ProductWay& way) {
-                      return scales_outside(way) && promote(way, promotion, way.plan.promotion_interval);
-                    }});
+    variants.push_back({fmt::format("with {}", text), [promotion = promotion](ProductVariant& variant) {
+                          return scales_outside(variant) && promote(variant, promotion, variant.plan.promotion_interval);
+                        }});
   }
   for (const std::int64_t slices : {2, 3, 4, 8}) {
     for (const auto& [merge, text] :
          {std::pair{SliceMerge::sequential_f32, "f32"}, {SliceMerge::sequential_output, "the type of D"}}) {
-      ways.push_back({fmt::format("with K in {} slices, added in {}", slices, text),
-                      [slices, merge = merge](ProductWay& way) { return slice(way, slices, merge); }});
+      variants.push_back({fmt::format("with K in {} slices, added in {}", slices, text),
+                          [slices, merge = merge](ProductVariant& variant) { return slice(variant, slices, merge); }});
     }
   }
 }
 
-void add_sums(std::vector<NamedWay>& ways) {
+void add_sums(std::vector<NamedVariant>& variants) {
   constexpr std::pair<Summing, const char*> kSums[] = {
       {Summing::exact, "an exact sum, rounded once"},
       {Summing::f32_fma, "f32 sums by FMA, a product at a time"},
@@ -164,38 +167,38 @@ void add_sums(std::vector<NamedWay>& ways) {
       {Summing::dequantized_bf16, "operands dequantized to bf16 first"},
   };
   for (const auto& [summing, text] : kSums) {
-    ways.push_back({fmt::format("with {}", text), [summing = summing](ProductWay& way) {
-                      way.summing = summing;
-                      return true;
-                    }});
+    variants.push_back({fmt::format("with {}", text), [summing = summing](ProductVariant& variant) {
+                          variant.summing = summing;
+                          return true;
+                        }});
   }
   for (const auto& [summing, text] : {std::pair{Summing::kept_in_bf16, "bf16"}, {Summing::kept_in_f16, "f16"}}) {
     for (const std::int64_t step : {1, 8, 16, 32, 64, 128}) {
-      ways.push_back(
-          {fmt::format("with sums rounded to {} after every {} of K", text, step), [summing = summing, step](ProductWay& way) {
-             way.summing = summing;
-             way.summing_step = step;
-             return true;
-           }});
+      variants.push_back({fmt::format("with sums rounded to {} after every {} of K", text, step),
+                          [summing = summing, step](ProductVariant& variant) {
+                            variant.summing = summing;
+                            variant.summing_step = step;
+                            return true;
+                          }});
     }
   }
-  ways.push_back({"with K summed from its end", [](ProductWay& way) {
-                    for (GroupView& group : way.view.groups) {
-                      if (group.depth > 0 && !(turn_round(group.rows) && turn_round(group.columns))) return false;
-                    }
-                    return true;
-                  }});
+  variants.push_back({"with K summed from its end", [](ProductVariant& variant) {
+                        for (GroupView& group : variant.view.groups) {
+                          if (group.depth > 0 && !(turn_round(group.rows) && turn_round(group.columns))) return false;
+                        }
+                        return true;
+                      }});
 }
 
 }  // namespace
 
-std::vector<NamedWay> ways_to_sum(const ProductWay& right) {
-  std::vector<NamedWay> ways;
-  add_widths(ways);  // one changed number is more plausible than another plan
-  add_promotions(ways);
-  add_sums(ways);
-  add_plans(right, ways);
-  return ways;
+std::vector<NamedVariant> sum_variants(const ProductVariant& right) {
+  std::vector<NamedVariant> variants;
+  add_widths(variants);  // one changed number is more plausible than another plan
+  add_promotions(variants);
+  add_sums(variants);
+  add_plans(right, variants);
+  return variants;
 }
 
 }  // namespace assay::conformance::diagnosis

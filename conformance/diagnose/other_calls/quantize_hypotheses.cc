@@ -69,7 +69,7 @@ void quantize(const GroupDirection& part, bool to_data, Tensor& to) {
       } else {
         const auto scale_of = part.rules.scale != nullptr ? part.rules.scale : right_scale;
         float amax = 0;
-        for (const float x : block) amax = scalar::raise_amax(amax, x);
+        for (const float x : block) amax = scalar::accumulate_absmax(amax, x);
         scale = scale_of(part.call, part.rules.amax != nullptr ? part.rules.amax(block) : amax);
       }
       if (!to_data) {

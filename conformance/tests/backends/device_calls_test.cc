@@ -74,7 +74,7 @@ TEST(GemmRequest, ScalesOfNoRowsHaveAnAddress) {
 TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
   const struct {
     const char* text;
-    const char* told;
+    const char* reported;
     // clang-format off
   } rows[] = {
       {"grouped_gemm kind=bf16 layout=NT splits=0 N=952 K=99 seed=604649", "K is 99: cuBLASLt's grouped kernels need rows of D (bf16) that are a multiple of 16 bytes"},
@@ -95,8 +95,8 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
     const GemmRequest request(Request::of(runner.call()));
     EXPECT_TRUE(request.is_wanted());
     const std::string why = why_not_written(request.shape());
-    EXPECT_EQ(why.empty(), std::string(row.told).empty()) << why;
-    EXPECT_NE(why.find(row.told), std::string::npos) << why;
+    EXPECT_EQ(why.empty(), std::string(row.reported).empty()) << why;
+    EXPECT_NE(why.find(row.reported), std::string::npos) << why;
   }
 }
 
@@ -189,7 +189,7 @@ TEST(RuleCall, RefusesWhatMakesNoSense) {
   const struct {
     const char* line;
     void (*change)(Case&);
-    const char* told;
+    const char* reported;
     // clang-format off
   } rows[] = {
       {"preset=deepgemm R=16 K=256", [](Case& each) { each.attributes["speed"] = std::int64_t{1}; }, "speed"},
@@ -209,9 +209,9 @@ TEST(RuleCall, RefusesWhatMakesNoSense) {
     row.change(problem);
     try {
       rule_call(Request::of(problem));
-      FAIL() << row.told << " was taken";
+      FAIL() << row.reported << " was taken";
     } catch (const std::exception& error) {
-      EXPECT_NE(std::string(error.what()).find(row.told), std::string::npos) << row.told << ": " << error.what();
+      EXPECT_NE(std::string(error.what()).find(row.reported), std::string::npos) << row.reported << ": " << error.what();
     }
   }
 }
@@ -224,7 +224,7 @@ TEST(GemmRequest, RefusesWhatMakesNoSense) {
   const struct {
     const char* name;
     void (*change)(Case&);
-    const char* told;
+    const char* reported;
     // clang-format off
   } rows[] = {
       {"scales of w", [](Case& each) { each.in.at("w_rowwise_scale_inv").shape = {3}; }, "w_rowwise_scale_inv"},
@@ -245,7 +245,7 @@ TEST(GemmRequest, RefusesWhatMakesNoSense) {
       const GemmRequest request(Request::of(problem));
       FAIL() << row.name << " was taken";
     } catch (const std::exception& error) {
-      EXPECT_NE(std::string(error.what()).find(row.told), std::string::npos) << row.name << ": " << error.what();
+      EXPECT_NE(std::string(error.what()).find(row.reported), std::string::npos) << row.name << ": " << error.what();
     }
   }
 }

@@ -15,7 +15,7 @@ namespace {
 
 struct TableFault {
   std::string name;
-  std::string told;
+  std::string reported;
   void (*plant)(assay_backend&);
 };
 void PrintTo(const TableFault& fault, std::ostream* out) { *out << fault.name; }
@@ -30,7 +30,7 @@ TEST_P(Table, IsRefusedBeforeItIsUsed) {
     FAIL() << "it was accepted";
   } catch (const BackendError& error) {
     EXPECT_EQ(error.status(), ASSAY_FAILED);
-    EXPECT_EQ(std::string(error.what()), "the backend " + GetParam().told);
+    EXPECT_EQ(std::string(error.what()), "the backend " + GetParam().reported);
   }
 }
 
@@ -122,7 +122,7 @@ struct Call {
 struct BadCall {
   const char* name;
   assay_status status;
-  const char* told;
+  const char* reported;
   void (*spoil)(Call&);
 };
 void PrintTo(const BadCall& bad, std::ostream* out) { *out << bad.name; }
@@ -138,7 +138,7 @@ TEST_P(ReferenceRefuses, AndWritesNothing) {
     Call call;
     GetParam().spoil(call);
     EXPECT_EQ(backend.table().execute(backend.context(), stream, &call.call), GetParam().status) << layer;
-    EXPECT_NE(backend.last_error().find(GetParam().told), std::string::npos) << backend.last_error();
+    EXPECT_NE(backend.last_error().find(GetParam().reported), std::string::npos) << backend.last_error();
     for (const std::int64_t each : call.offsets) EXPECT_EQ(each, -7);
     backend.table().stream_destroy(backend.context(), stream);
   }

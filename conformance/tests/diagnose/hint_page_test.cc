@@ -36,9 +36,9 @@ std::set<std::string> of_tables() {
                            "grouped_gemm kind=fp8_block splits=20,30 N=24 K=300 seed=3"}) {
     Case problem = generate(parse_case_line(line));
     visit_product(Request::of(problem), [&](const GroupedGemmProblem& product, void* d) {
-      const ProductWay right(view_of(product, d), rows_of(product), columns_of(product));
-      for (const auto family : {ways_to_read, ways_to_sum, ways_to_finish}) {
-        for (const NamedWay& each : family(right)) texts.insert(pattern_of(each.text));
+      const ProductVariant right(view_of(product, d), rows_of(product), columns_of(product));
+      for (const auto family : {read_variants, sum_variants, finish_variants}) {
+        for (const NamedVariant& each : family(right)) texts.insert(pattern_of(each.text));
       }
     });
   }

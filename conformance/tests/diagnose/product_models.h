@@ -57,12 +57,12 @@ inline double fused(const double* p, std::size_t count, std::size_t length, int 
   return acc;
 }
 
-// The f32 sum of the sums of all stretches.
-template <class Stretch>
-double by_stretches(const double* p, std::size_t count, std::size_t length, Stretch stretch) {
+// The f32 sum of the sums of all promotion blocks.
+template <class Block>
+double by_promotion_blocks(const double* p, std::size_t count, std::size_t length, Block block) {
   float acc = 0;
   for (std::size_t first = 0; first < count; first += length) {
-    acc += static_cast<float>(stretch(p + first, std::min(length, count - first)));
+    acc += static_cast<float>(block(p + first, std::min(length, count - first)));
   }
   return acc;
 }
@@ -115,7 +115,7 @@ inline std::vector<Model> right_models() {
       {"steps of 8, F = 24", [](const double* p, std::size_t n) { return fused(p, n, 8, 24, 23); }},
       {"steps of 16, F = 25", [](const double* p, std::size_t n) { return fused(p, n, 16, 25, 23); }},
       {"steps of 32, F = 25", [](const double* p, std::size_t n) { return fused(p, n, 32, 25, 23); }},
-      {"slices of 64 in f32", [](const double* p, std::size_t n) { return by_stretches(p, n, 64, [](const double* q, std::size_t m) { return fused(q, m, 16, 25, 23); }); }},
+      {"slices of 64 in f32", [](const double* p, std::size_t n) { return by_promotion_blocks(p, n, 64, [](const double* q, std::size_t m) { return fused(q, m, 16, 25, 23); }); }},
   };
   // clang-format on
   for (const std::size_t length : {std::size_t{16}, std::size_t{32}}) {
@@ -124,8 +124,8 @@ inline std::vector<Model> right_models() {
       model.name = "FP22, steps of " + std::to_string(length) + ", promoted every " + std::to_string(interval);
       model.only_fp22 = true;
       model.sum = [=](const double* p, std::size_t n) {
-        const auto stretch = [=](const double* q, std::size_t m) { return fused(q, m, length, 13, 13); };
-        return interval == 0 ? stretch(p, n) : by_stretches(p, n, interval, stretch);
+        const auto block = [=](const double* q, std::size_t m) { return fused(q, m, length, 13, 13); };
+        return interval == 0 ? block(p, n) : by_promotion_blocks(p, n, interval, block);
       };
       models.push_back(model);
     }

@@ -45,9 +45,9 @@ class RightScales : public testing::TestWithParam<Sound> {};
 TEST_P(RightScales, AreAllRight) {
   Rogue rogue;
   const CaseLine line = parse_case_line(GetParam().line);
-  int told = 0;
+  int reported = 0;
   ScaleMapOptions options;
-  options.called = [&](const std::string&) { ++told; };
+  options.called = [&](const std::string&) { ++reported; };
   const ScaleMap map = map_of(rogue, GetParam().line, options);
   EXPECT_EQ(name_of(map.verdict), "passed") << map.trouble;
   EXPECT_EQ(map.trouble, "");
@@ -62,7 +62,7 @@ TEST_P(RightScales, AreAllRight) {
     EXPECT_EQ(side.calls, side.planned);
   }
   EXPECT_EQ(rogue.calls, scale_map_calls(line, options));
-  EXPECT_EQ(told, rogue.calls);
+  EXPECT_EQ(reported, rogue.calls);
   EXPECT_TRUE(rogue.buffers.empty());
 }
 
@@ -94,7 +94,7 @@ struct Shift {
   std::vector<Rectangle> where;
   std::vector<std::string> pieces;
   std::int64_t others, padding, outside, several;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
 };
 void PrintTo(const Shift& shift, std::ostream* out) { *out << shift.name; }
 
@@ -150,7 +150,7 @@ TEST_P(ShiftedScale, IsMapped) {
     EXPECT_EQ(side.nothing, 0);
     EXPECT_EQ(side.wrong_pieces, shift.others + shift.padding + shift.outside + shift.several);
     const std::string text = text_of(side);
-    for (const std::string& part : shift.told) EXPECT_TRUE(contains(text, part)) << part << "\nis not in\n" << text;
+    for (const std::string& part : shift.reported) EXPECT_TRUE(contains(text, part)) << part << "\nis not in\n" << text;
   }
 }
 
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Harness, ShiftedScale, testing::ValuesIn(kShifts), [](c
 struct Fault {
   const char* name;
   const char* verdict;
-  const char* told;  // part of the error, or of the text about the operand of the rows
+  const char* reported;  // part of the error, or of the text about the operand of the rows
   void (*plant)(Rogue&);
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
@@ -225,7 +225,7 @@ TEST_P(FaultyCall, IsTold) {
   const ScaleMap map = map_of(rogue, kFprop, options);
   EXPECT_EQ(name_of(map.verdict), GetParam().verdict);
   const std::string text = map.trouble + (map.sides.empty() ? "" : text_of(map.sides[0]));
-  EXPECT_TRUE(contains(text, GetParam().told)) << text;
+  EXPECT_TRUE(contains(text, GetParam().reported)) << text;
   // Memory that an unfinished call may still write to is not released; releasing it could also wait for the call.
   EXPECT_EQ(rogue.buffers.empty(), !contains(map.trouble, "not finished"));
 }

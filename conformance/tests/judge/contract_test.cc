@@ -51,7 +51,7 @@ struct Fault {
   const char* name;
   const char* line;
   Verdict verdict;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   void (*plant)(Rogue&);
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
@@ -64,7 +64,7 @@ TEST_P(Contract, IsJudged) {
   fault.plant(rogue);
   const Judgement judgement = judged(fault.line);
   EXPECT_EQ(name_of(judgement.verdict), name_of(fault.verdict)) << judgement.text;
-  for (const std::string& part : fault.told) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
+  for (const std::string& part : fault.reported) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
 }
 
 const Fault kFaults[] = {

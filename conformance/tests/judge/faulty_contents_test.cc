@@ -62,7 +62,7 @@ struct Device {
 struct Fault {
   const char* name;
   const char* line;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   void (*plant)(Device&, Rogue&);
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
@@ -78,8 +78,8 @@ TEST_P(FaultyContents, AreJudged) {
   assay_backend table = Rogue::table();
   table.capture_begin = nullptr, table.capture_end = nullptr, table.graph_launch = nullptr, table.graph_destroy = nullptr;
   const Judgement judgement = judged(fault.line, table);
-  EXPECT_EQ(judgement.verdict, fault.told.empty() ? Verdict::passed : Verdict::failed) << judgement.text;
-  for (const std::string& each : fault.told)
+  EXPECT_EQ(judgement.verdict, fault.reported.empty() ? Verdict::passed : Verdict::failed) << judgement.text;
+  for (const std::string& each : fault.reported)
     EXPECT_NE(judgement.text.find(each), std::string::npos) << each << "\n" << judgement.text;
 }
 

@@ -112,10 +112,10 @@ TEST(Order, AnAsynchronousBackendThatKeepsItPasses) {
 TEST(Order, TheTextSaysHowTheCallWasMade) {
   Late late;
   late.poor_copy_to_host = true;  // right wherever the stream has been waited for
-  bool told = false;
+  bool reported = false;
   for (const std::string& line : single_calls())
-    told = told || judged(line).text.find("behind other work on the stream") != std::string::npos;
-  EXPECT_TRUE(told);
+    reported = reported || judged(line).text.find("behind other work on the stream") != std::string::npos;
+  EXPECT_TRUE(reported);
 }
 
 // The fills that keep a stream busy, once the time of the backend's fills is known.

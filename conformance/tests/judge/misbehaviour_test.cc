@@ -22,7 +22,7 @@ struct Fault {
   const char* name;
   const char* line;
   Verdict verdict;
-  std::vector<std::string> told;  // parts of the text
+  std::vector<std::string> reported;  // parts of the text
   void (*plant)(Rogue&);
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
@@ -37,7 +37,7 @@ TEST_P(Misbehaviour, IsToldByName) {
   options.timeout_ms = 250;
   const Judgement judgement = judge_text(rogue, fault.line, options);
   EXPECT_EQ(name_of(judgement.verdict), name_of(fault.verdict)) << judgement.text;
-  for (const std::string& part : fault.told) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
+  for (const std::string& part : fault.reported) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
   if (fault.verdict == Verdict::passed) {
     EXPECT_EQ(judgement.text, "");
   } else {

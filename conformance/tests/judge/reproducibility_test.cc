@@ -22,7 +22,7 @@ struct Statement {
   const char* name;
   const char* line;
   Verdict verdict;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   void (*plant)(Rogue&);
 };
 void PrintTo(const Statement& statement, std::ostream* out) { *out << statement.name; }
@@ -50,7 +50,7 @@ TEST_P(Reproducibility, IsCheckedAsStated) {
   statement.plant(rogue);
   const Judgement judgement = judge_text(rogue, statement.line);
   EXPECT_EQ(name_of(judgement.verdict), name_of(statement.verdict)) << judgement.text;
-  for (const std::string& part : statement.told) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
+  for (const std::string& part : statement.reported) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
 }
 
 const Statement kStatements[] = {

@@ -20,7 +20,7 @@ struct Fault {
   const char* name;
   const char* caught_by;  // a line of the catalogue
   Verdict verdict;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   const char* not_by;     // a line that it passes; empty: none
   void (*plant)(Replayer&);
 };
@@ -354,7 +354,7 @@ TEST_P(ScenarioFault, IsFoundByItsLine) {
     fault.plant(replayer);
     const Judgement judgement = judged(fault.caught_by);
     EXPECT_EQ(name_of(judgement.verdict), name_of(fault.verdict)) << judgement.text;
-    for (const std::string& part : fault.told) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
+    for (const std::string& part : fault.reported) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
     if (fault.verdict != Verdict::passed) {
       EXPECT_TRUE(judgement.text.starts_with("FAILED  scenario recipe=")) << judgement.text;
       EXPECT_TRUE(judgement.text.ends_with("repro   assay repro")) << judgement.text;

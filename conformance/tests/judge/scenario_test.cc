@@ -128,7 +128,7 @@ TEST(JudgeScenario, NamesWhoHasWrittenBeforeTheCalls) {
 TEST(JudgeScenario, TellsMemoryThatIsNotTheCalls) {
   struct Damage {
     const char* name;
-    const char* told;
+    const char* reported;
     void (*plant)(const assay_call&);
   };
   const Damage damages[] = {
@@ -150,7 +150,7 @@ TEST(JudgeScenario, TellsMemoryThatIsNotTheCalls) {
     const Judgement judgement =
         judged(Rogue::table(), "scenario recipe=none steps=dgrad,dgrad,dgrad,dgrad warm=1 splits=5,0,7 N=8 K=16 replay=2");
     EXPECT_EQ(name_of(judgement.verdict), "failed") << damage.name;
-    EXPECT_TRUE(contains(judgement.text, damage.told)) << damage.told << "\nis not in\n" << judgement.text;
+    EXPECT_TRUE(contains(judgement.text, damage.reported)) << damage.reported << "\nis not in\n" << judgement.text;
     EXPECT_TRUE(contains(judgement.text, "when    made once before the capture")) << judgement.text;
   }
 }

@@ -45,7 +45,7 @@ struct Statement {
   const char* line;
   Verdict verdict;
   CheckBasis basis;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   void (*plant)(Rogue&);
 };
 void PrintTo(const Statement& statement, std::ostream* out) { *out << statement.name; }
@@ -59,7 +59,7 @@ TEST_P(Stated, IsHeldToIt) {
   const Judgement judgement = judge_text(rogue, statement.line);
   EXPECT_EQ(name_of(judgement.verdict), name_of(statement.verdict)) << judgement.text;
   EXPECT_EQ(name_of(judgement.basis), name_of(statement.basis));
-  for (const std::string& part : statement.told) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
+  for (const std::string& part : statement.reported) EXPECT_TRUE(contains(judgement.text, part)) << part << "\nis not in\n" << judgement.text;
   EXPECT_EQ(judgement.text.empty(), statement.verdict == Verdict::passed) << judgement.text;
 }
 

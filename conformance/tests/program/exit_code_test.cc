@@ -239,10 +239,10 @@ TEST(Busy, TheRestIsNotTried) {
   EXPECT_TRUE(contains(ran.out, "not tried, 2 cases: one case after another did not finish")) << ran.out;
   EXPECT_TRUE(contains(ran.out, "exit 5 (incomplete)")) << ran.out;
   std::ifstream file(json);
-  const nlohmann::json told = nlohmann::json::parse(file);
-  EXPECT_EQ(told.at("exit"), 5);
+  const nlohmann::json reported = nlohmann::json::parse(file);
+  EXPECT_EQ(reported.at("exit"), 5);
   int unfinished = 0, untried = 0;
-  for (const auto& each : told.at("cases")) {
+  for (const auto& each : reported.at("cases")) {
     unfinished += each.at("verdict") == "unfinished";
     untried += each.at("verdict") == "not tried";
   }

@@ -134,7 +134,7 @@ TEST(Verify, WantsExpectedValues) {
 
 struct BadCase {
   const char* name;
-  const char* told;
+  const char* reported;
   void (*spoil)(Case&);  // the case `offsets`
 };
 void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.name; }
@@ -151,7 +151,7 @@ TEST_P(BadQuestion, WritesNothing) {
   Ran ran = assay({"compute", in, "-o", out});
   EXPECT_EQ(ran.code, 3) << ran.out << ran.err;
   EXPECT_TRUE(ran.out.starts_with(in + ": /offsets: ")) << ran.out;
-  EXPECT_TRUE(contains(ran.out, GetParam().told)) << ran.out;
+  EXPECT_TRUE(contains(ran.out, GetParam().reported)) << ran.out;
   EXPECT_TRUE(ran.out.ends_with("\nnothing was written\n")) << ran.out;
   EXPECT_FALSE(std::filesystem::exists(out));
 

@@ -11,7 +11,7 @@ namespace {
 TEST(UnknownWords, AreNamedWithTheNearest) {
   struct Case {
     Words words;
-    const char* told;
+    const char* reported;
   };
   for (const Case& each : {Case{{"rnu"}, "assay: 'rnu' is not a verb of assay (did you mean run?)\n"},
                            Case{{"frobnicate"}, "assay: 'frobnicate' is not a verb of assay\n"},
@@ -21,7 +21,7 @@ TEST(UnknownWords, AreNamedWithTheNearest) {
                            Case{{"verify", "file.h5", "--frobnicate"}, "assay: verify has no option --frobnicate\n"}}) {
     const Ran ran = assay(each.words);
     EXPECT_EQ(ran.code, 2);
-    EXPECT_TRUE(ran.err.starts_with(each.told)) << ran.err;
+    EXPECT_TRUE(ran.err.starts_with(each.reported)) << ran.err;
     EXPECT_EQ(ran.out, "");
   }
 }

@@ -24,11 +24,11 @@ struct Prefix {
   }
 };
 
-void expect_refused(const Ran& ran, const std::string& told) {
+void expect_refused(const Ran& ran, const std::string& reported) {
   EXPECT_EQ(ran.code, 9) << ran.out << ran.err;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-  EXPECT_TRUE(contains(ran.err, told)) << ran.err;
+  EXPECT_TRUE(contains(ran.err, reported)) << ran.err;
 }
 
 TEST(OwnFixtures, ThatAreMissingAreNoPass) {

@@ -133,12 +133,12 @@ TEST(Json, HoldsTheMapOfScales) {
                          "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "scales=4"});
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   std::ifstream file(json);
-  const nlohmann::json told = nlohmann::json::parse(file);
-  EXPECT_EQ(told.at("verb"), "scale-map");
-  EXPECT_EQ(told.at("exit"), 1);
-  ASSERT_EQ(told.at("scale_map").size(), 2u);
-  EXPECT_EQ(told.at("scale_map")[0].at("wrong_pairs"), 0);
-  const nlohmann::json& side = told.at("scale_map")[1];
+  const nlohmann::json reported = nlohmann::json::parse(file);
+  EXPECT_EQ(reported.at("verb"), "scale-map");
+  EXPECT_EQ(reported.at("exit"), 1);
+  ASSERT_EQ(reported.at("scale_map").size(), 2u);
+  EXPECT_EQ(reported.at("scale_map")[0].at("wrong_pairs"), 0);
+  const nlohmann::json& side = reported.at("scale_map")[1];
   EXPECT_EQ(side.at("tensor"), "w_rowwise_scale_inv");
   EXPECT_EQ(side.at("pairs"), 18);
   EXPECT_EQ(side.at("wrong_pairs"), 6);

@@ -111,7 +111,7 @@ TEST(Resume, JudgesAgainWhatHasNoFinalVerdict) {
 struct OtherRun {
   const char* name;
   Words words;
-  const char* told;
+  const char* reported;
 };
 void PrintTo(const OtherRun& other, std::ostream* out) { *out << other.name; }
 
@@ -129,7 +129,7 @@ TEST_P(ResumeRefuses, AnotherRun) {
   words.insert(words.end(), {"--resume", results});
   const Ran ran = assay(words, golden.options);
   EXPECT_EQ(ran.code, 2) << ran.out << ran.err;
-  EXPECT_TRUE(contains(ran.err, "is of another run: ") && contains(ran.err, GetParam().told)) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "is of another run: ") && contains(ran.err, GetParam().reported)) << ran.err;
   EXPECT_EQ(text_of(results), before) << "nothing is written";
 }
 INSTANTIATE_TEST_SUITE_P(

@@ -121,12 +121,13 @@ TEST(ScalesOfAnotherBlock, AreNamed) {
       contains(text, "tile (group 0, 1, 0): w scale 0 (group 0, n-block 0, k-block 0) read at 4 (group 0, n-block 1, k-block 0)"))
       << text;
   const json report = report_of(words, 1);
-  bool told = false;
+  bool reported = false;
   for (const json& each : report.at("cases")[0].at("details")) {
-    told = told ||
-           each == "tile (group 2, 0, 2): w scale 32 (group 2, n-block 2, k-block 0) read at 4 (group 0, n-block 1, k-block 0)";
+    reported =
+        reported ||
+        each == "tile (group 2, 0, 2): w scale 32 (group 2, n-block 2, k-block 0) read at 4 (group 0, n-block 1, k-block 0)";
   }
-  EXPECT_TRUE(told) << report.at("cases")[0].at("details");
+  EXPECT_TRUE(reported) << report.at("cases")[0].at("details");
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 
 using Choice = BackendDecision::Choice;
 
-// All combinations of the facts, against the three sentences of the rule.
-TEST(TestedBackend, OfEveryCombinationOfFacts) {
+// All combinations of the availability, against the three sentences of the rule.
+TEST(TestedBackend, OfEveryCombinationOfAvailability) {
   int refused = 0;
   for (const bool named : {false, true}) {
     for (const bool built : {false, true}) {
@@ -67,7 +67,7 @@ TEST(TestedBackend, AnswersToItsFormerName) {
 TEST(TestedBackend, IsNamedFirst) {
   const EmptyGolden golden;
   const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--quiet"}, golden.options);
-  const BackendDecision decision = decide_backend(machine_facts(false));
+  const BackendDecision decision = decide_backend(backend_availability(false));
   if (decision.choice == Choice::refused) {
     EXPECT_EQ(ran.code, 9);
     EXPECT_EQ(ran.err, "assay run: " + decision.text + "\n");

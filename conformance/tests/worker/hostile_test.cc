@@ -18,7 +18,7 @@ namespace {
 struct Hostile {
   const char* deed;     // as hostile_backend.cc reads it
   const char* verdict;  // of the target case; "passed" where the deed is no fault
-  Words told;           // in its text
+  Words reported;       // in its text
 };
 
 void check(const Hostile& hostile) {
@@ -32,7 +32,7 @@ void check(const Hostile& hostile) {
   EXPECT_EQ(seen.ran.code, verdict == "passed" ? 0 : verdict == "unfinished" ? 5 : 1) << seen.ran.out << seen.ran.err;
   EXPECT_EQ(without_judged_line(seen.ran.err), "");
   const std::string text = text_of(seen.target);
-  for (const std::string& part : hostile.told) EXPECT_TRUE(contains(text, part)) << part << "\nis not in\n" << text;
+  for (const std::string& part : hostile.reported) EXPECT_TRUE(contains(text, part)) << part << "\nis not in\n" << text;
   if (verdict != "passed") {
     EXPECT_TRUE(contains(text, std::string("FAILED  ") + kTarget)) << text;
     EXPECT_TRUE(contains(text, "  repro   assay repro ")) << text;
@@ -168,7 +168,7 @@ TEST(Hostile, WhatStaysInTheProcessIsNoFault) {
 TEST(Hostile, Allocations) {
   const struct {
     const char* deed;
-    const char* told;
+    const char* reported;
   } rows[] = {{"answer@allocate=null!", "allocate() returned 'ok' and no address for "},
               {"answer@allocate=misaligned!", ": expected a multiple of 256"},
               {"answer@allocate=wild!", kAddressSanitizer ? " in copy_to_device()" : "SIGSEGV) in copy_to_device()"},
@@ -180,7 +180,7 @@ TEST(Hostile, Allocations) {
     const Seen seen = run_hostile(std::string(row.deed).replace(std::string(row.deed).find('!'), 1, "") + "!");
     EXPECT_EQ(seen.ran.code, 1) << seen.ran.out << seen.ran.err;
     EXPECT_EQ(seen.others_passed, 0);
-    EXPECT_TRUE(contains(text_of(seen.target), row.told)) << text_of(seen.target);
+    EXPECT_TRUE(contains(text_of(seen.target), row.reported)) << text_of(seen.target);
   }
 }
 
@@ -203,7 +203,7 @@ TEST(Hostile, OpeningAndClosing) {
   const struct {
     const char *deed, *environment;
     int code;
-    const char *name, *told;
+    const char *name, *reported;
   } rows[] = {{"segv@open", "", 1, "backend/open", "ended by signal 11 (SIGSEGV) in open()"},
               {"hang@open", "", 5, "backend/open", "open() did not return within 1 s"},
               {"ftz@open", "", 1, "backend/open", "open() left flush-to-zero on"},
@@ -225,7 +225,7 @@ TEST(Hostile, OpeningAndClosing) {
     EXPECT_EQ(seen.ran.code, row.code) << seen.ran.out << seen.ran.err;
     ASSERT_FALSE(seen.beside.is_null()) << seen.ran.out << seen.ran.err;
     EXPECT_EQ(seen.beside.at("name"), row.name);
-    EXPECT_TRUE(contains(text_of(seen.beside), row.told)) << text_of(seen.beside);
+    EXPECT_TRUE(contains(text_of(seen.beside), row.reported)) << text_of(seen.beside);
     const bool closes = std::string(row.name) == "backend/close";
     EXPECT_EQ(seen.others_passed, closes ? others() : 0);
     EXPECT_EQ(!seen.target.is_null() && seen.target.at("verdict") == "passed", closes);
@@ -233,7 +233,7 @@ TEST(Hostile, OpeningAndClosing) {
 }
 
 TEST(Hostile, Axes) {
-  for (const auto& [deed, told] :
+  for (const auto& [deed, reported] :
        {std::pair{"answer@list_axes=name!", "list_axes() gives a name without an end"},
         std::pair{"answer@list_axes=negative!", "list_axes() counts -3"},
         std::pair{"answer@list_axes=many!", "list_axes() counts 2000000000"},
@@ -241,28 +241,29 @@ TEST(Hostile, Axes) {
         std::pair{"segv@list_axes!", "SIGSEGV) in list_axes()"}}) {
     const Ran ran = assay({"list", "--axes", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options", deed});
     EXPECT_EQ(ran.code, 1) << deed << ran.out << ran.err;
-    EXPECT_TRUE(contains(ran.err, told)) << deed << ran.out << ran.err;
+    EXPECT_TRUE(contains(ran.err, reported)) << deed << ran.out << ran.err;
   }
 }
 
 TEST(Hostile, Algorithms) {
-  for (const auto& [deed, told] :
+  for (const auto& [deed, reported] :
        {std::pair{"answer@list_algorithms=negative", "list_algorithms() counts -3: expected 0 to "},
         std::pair{"answer@list_algorithms=many", "list_algorithms() counts 2000000000: expected 0 to "},
         std::pair{"answer@list_algorithms=description", "list_algorithms() gives a description without an end"},
         std::pair{"hang@list_algorithms", "list_algorithms() did not return within 1 s"}}) {
     const Seen seen = run_hostile(deed, {"--algorithms", "all"});
     EXPECT_EQ(seen.ran.code, std::string(deed).starts_with("hang") ? 5 : 1) << deed << seen.ran.out << seen.ran.err;
-    EXPECT_TRUE(contains(text_of(seen.target), told)) << deed << seen.ran.out;
+    EXPECT_TRUE(contains(text_of(seen.target), reported)) << deed << seen.ran.out;
     EXPECT_EQ(seen.others_passed, 2 * others()) << seen.ran.out;  // each with its one algorithm too
   }
 }
 
 // A fault under one setting is the verdict of that setting. The others are judged, in another process if necessary.
 TEST(Hostile, OneOfManySettings) {
-  for (const auto& [deed, verdict, told] : {std::tuple{"segv@algorithm", "failed", "ended by signal 11 (SIGSEGV) in execute()"},
-                                            std::tuple{"hang@algorithm", "unfinished", "execute() did not return within 1 s"},
-                                            std::tuple{"ftz@algorithm", "failed", "execute() left flush-to-zero on"}}) {
+  for (const auto& [deed, verdict, reported] :
+       {std::tuple{"segv@algorithm", "failed", "ended by signal 11 (SIGSEGV) in execute()"},
+        std::tuple{"hang@algorithm", "unfinished", "execute() did not return within 1 s"},
+        std::tuple{"ftz@algorithm", "failed", "execute() left flush-to-zero on"}}) {
     SCOPED_TRACE(deed);
     const Seen seen = run_hostile(deed, {"--algorithms", "all", "--axes", "size=1"});
     std::map<std::string, nlohmann::json> settings;
@@ -273,7 +274,7 @@ TEST(Hostile, OneOfManySettings) {
     EXPECT_EQ(settings[""].value("verdict", ""), "passed") << seen.ran.out;
     EXPECT_EQ(settings["axis: size=1"].value("verdict", ""), "passed") << seen.ran.out;
     EXPECT_EQ(settings["algorithm: the only one"].value("verdict", ""), verdict) << seen.ran.out;
-    EXPECT_TRUE(contains(text_of(settings["algorithm: the only one"]), told)) << seen.ran.out;
+    EXPECT_TRUE(contains(text_of(settings["algorithm: the only one"]), reported)) << seen.ran.out;
     EXPECT_TRUE(contains(text_of(settings["algorithm: the only one"]), "  under   algorithm: the only one")) << seen.ran.out;
   }
 }

@@ -190,7 +190,7 @@ QuantizeByRuleCall plain_call() {
 
 TEST(Plan, NamesWhatMakesNoSense) {
   const struct {
-    const char* told;
+    const char* reported;
     void (*change)(QuantizeByRuleCall&);
   } rows[] = {
       {"rule is null", [](QuantizeByRuleCall& call) { call.rule = nullptr; }},
@@ -219,9 +219,9 @@ TEST(Plan, NamesWhatMakesNoSense) {
     row.change(call);
     try {
       rule_plan(call);
-      FAIL() << row.told << " was taken";
+      FAIL() << row.reported << " was taken";
     } catch (const InvalidArgument& error) {
-      EXPECT_NE(std::string(error.what()).find(row.told), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(row.reported), std::string::npos) << error.what();
     }
   }
 }

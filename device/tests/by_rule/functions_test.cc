@@ -36,7 +36,7 @@ std::vector<float> operands(std::uint32_t seed, int any) {
 }
 
 // Every NaN counts as one: no operation of the language tells them apart.
-std::uint32_t told(float a) { return is_nan(a) ? 0x7FFF'FFFFu : std::bit_cast<std::uint32_t>(a); }
+std::uint32_t reported(float a) { return is_nan(a) ? 0x7FFF'FFFFu : std::bit_cast<std::uint32_t>(a); }
 
 constexpr FormulaFunction kOfOne[] = {
     FormulaFunction::absolute,       FormulaFunction::power_up,        FormulaFunction::power_down,
@@ -52,7 +52,7 @@ TEST(Functions, OfOneValueAreTheReferences) {
     SCOPED_TRACE(static_cast<int>(function));
     ASSERT_EQ(arguments_of(function), 1);
     for (const float a : all) {
-      ASSERT_EQ(told(call_function(function, a, 0, 0)), told(scalar::call(function, a, 0, 0))) << std::hexfloat << a;
+      ASSERT_EQ(reported(call_function(function, a, 0, 0)), reported(scalar::call(function, a, 0, 0))) << std::hexfloat << a;
     }
   }
 }
@@ -69,7 +69,7 @@ TEST(Functions, PowersOfLog2TurnWhereTheReferencesDo) {
       for (const bool up : {false, true}) {
         const auto function = up ? FormulaFunction::power_up_log2 : FormulaFunction::power_down_log2;
         const float want = scalar::call(function, a, 0, 0);
-        ASSERT_EQ(told(power_of_log2(a, up)), told(want)) << std::hexfloat << a << (up ? " up" : " down");
+        ASSERT_EQ(reported(power_of_log2(a, up)), reported(want)) << std::hexfloat << a << (up ? " up" : " down");
         rounded_down += up && want < a ? 1 : 0;
         rounded_up += !up && want > a ? 1 : 0;
       }
@@ -86,7 +86,7 @@ TEST(Functions, OfMoreValuesAreTheReferences) {
   const float odd[] = {0.0f, -0.0f, 1.0f, std::bit_cast<float>(kInfinity), -std::bit_cast<float>(kInfinity), __builtin_nanf("")};
   const auto compare = [](FormulaFunction function, float a, float b, float c) {
     const float got = arguments_of(function) == 2 ? apply_call(function, a, b) : call_function(function, a, b, c);
-    ASSERT_EQ(told(got), told(scalar::call(function, a, b, c)))
+    ASSERT_EQ(reported(got), reported(scalar::call(function, a, b, c)))
         << static_cast<int>(function) << std::hexfloat << " " << a << " " << b << " " << c;
   };
   for (const FormulaFunction function :

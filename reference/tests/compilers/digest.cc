@@ -21,7 +21,7 @@ namespace assay::conformance {
 namespace {
 
 // Costs above which a case is left out, and above which the scalar layer is: the whole takes seconds.
-constexpr std::int64_t kMostMacs = 4'000'000, kMostElements = 100'000, kMostScalarMacs = 300'000, kMostScalarElements = 20'000;
+constexpr std::int64_t kMaxMacs = 4'000'000, kMaxElements = 100'000, kMaxScalarMacs = 300'000, kMaxScalarElements = 20'000;
 
 class Digest {  // FNV-1a
  public:
@@ -85,9 +85,9 @@ void print_everything() {
   for (const CaseLine& line : catalogue(Profile::standard)) {
     if (std::find(ops.begin(), ops.end(), line.op) == ops.end()) continue;  // a scenario is many cases
     const CaseCost cost = cost_of(line);
-    if (cost.macs > kMostMacs || cost.elements > kMostElements) continue;
+    if (cost.macs > kMaxMacs || cost.elements > kMaxElements) continue;
     print_case(line, Layer::fast);
-    if (cost.macs <= kMostScalarMacs && cost.elements <= kMostScalarElements) print_case(line, Layer::scalar);
+    if (cost.macs <= kMaxScalarMacs && cost.elements <= kMaxScalarElements) print_case(line, Layer::scalar);
   }
 }
 

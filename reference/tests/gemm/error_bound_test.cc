@@ -101,9 +101,9 @@ Drawn draw(const TensorCoreUnit& unit, Random& random) {
   drawn.hardware = any_order(unit);
   drawn.hardware.short_step_interval = 0;
   // Every part of every slice may end in a short step; in an emulated instruction both halves may be short.
-  const std::int64_t stretches =
+  const std::int64_t intervals =
       plan.promotion_interval == 0 ? 1 : (depth + plan.promotion_interval - 1) / plan.promotion_interval + 1;
-  drawn.hardware.short_steps = 4 * (plan.slices + 1) * stretches;
+  drawn.hardware.short_steps = 4 * (plan.slices + 1) * intervals;
   if (plan.merge == SliceMerge::sequential_output) drawn.hardware.output_merges = 2 * plan.slices;
   return drawn;
 }

@@ -86,10 +86,10 @@ struct Expected {
               std::int64_t end) const {
     if (plan.promotion >= Promotion::rescale_by_ratio) return rescaled(unit, a, i, b, j, begin, end);
     float acc = 0;
-    std::int64_t stretch = plan.promotion_interval == 0 ? std::max<std::int64_t>(end - begin, 1) : plan.promotion_interval;
-    if (mutation == GemmMutation::interval_halved && plan.promotion_interval != 0) stretch /= 2;
-    for (std::int64_t k = begin; k < end; k += stretch) {
-      const float t = chain(unit, a, i, b, j, k, std::min(end, k + stretch));
+    std::int64_t interval = plan.promotion_interval == 0 ? std::max<std::int64_t>(end - begin, 1) : plan.promotion_interval;
+    if (mutation == GemmMutation::interval_halved && plan.promotion_interval != 0) interval /= 2;
+    for (std::int64_t k = begin; k < end; k += interval) {
+      const float t = chain(unit, a, i, b, j, k, std::min(end, k + interval));
       Promotion promotion = plan.promotion;
       if (mutation == GemmMutation::other_association) {
         if (promotion == Promotion::fma_scales_first)

@@ -82,7 +82,7 @@ TEST(plan_line, comes_back_as_it_was_printed) {
 struct FaultyLine {
   const char* line;
   const char* argument;
-  const char* told;  // part of the message
+  const char* reported;  // part of the message
 };
 void PrintTo(const FaultyLine& fault, std::ostream* out) { *out << fault.line; }
 
@@ -141,7 +141,7 @@ TEST_P(Faulty, names_the_field) {
     ADD_FAILURE() << "no error";
   } catch (const InvalidArgument& error) {
     EXPECT_EQ(error.argument(), GetParam().argument) << error.what();
-    EXPECT_NE(std::string(error.what()).find(GetParam().told), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(GetParam().reported), std::string::npos) << error.what();
   }
 }
 

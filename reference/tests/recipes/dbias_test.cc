@@ -120,7 +120,7 @@ TEST(DbiasOrder, IsToldFromEveryOther) {
                                                   {"32 lanes", lanes_of_32},
                                                   {"a tree", tree},
                                                   {"rounded once", rounded_once}};
-  std::vector<int> told(std::size(others), 0);
+  std::vector<int> reported(std::size(others), 0);
   for (const DbiasLayer& layer : kLayers) {
     std::vector<float> sums(kColumns);
     layer.sum({Format::f32, x.data(), kRows, kColumns, false, {}, Format::f32}, sums.data());
@@ -128,11 +128,11 @@ TEST(DbiasOrder, IsToldFromEveryOther) {
       std::vector<double> column;
       for (std::int64_t r = 0; r < kRows; ++r) column.push_back(x[static_cast<std::size_t>(r * kColumns + c)]);
       ASSERT_EQ(sums[static_cast<std::size_t>(c)], static_cast<float>(contract(column))) << layer.name << " column " << c;
-      for (std::size_t o = 0; o < std::size(others); ++o) told[o] += others[o].second(column) != contract(column);
+      for (std::size_t o = 0; o < std::size(others); ++o) reported[o] += others[o].second(column) != contract(column);
     }
   }
   for (std::size_t o = 0; o < std::size(others); ++o)
-    EXPECT_GT(told[o], 100) << "these data do not tell the order from " << others[o].first;
+    EXPECT_GT(reported[o], 100) << "these data do not tell the order from " << others[o].first;
 }
 
 // ---- Shapes and types

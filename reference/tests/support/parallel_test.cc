@@ -25,7 +25,7 @@
 #include "reference/types/error.h"
 
 #if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer stops a forked process that starts threads, unless told otherwise.
+// ThreadSanitizer stops a forked process that starts threads, unless reported otherwise.
 extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
 #endif
 
