@@ -274,6 +274,9 @@ inline double exact_value(Format type, std::uint32_t bits) {
   return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
 }
 
+// a rounded up to a multiple of b.
+inline std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
+
 // The permutation of the 128x4 layout as a view of axes: compact [i_tile][i_32][i_low][j_tile][j_4] becomes
 // [i_tile][j_tile][i_low][i_32][j_4]. Returns for each stored byte the compact place (i, j).
 struct Place {

@@ -210,6 +210,4 @@ inline Matrix hadamard_of(const Matrix& x, unsigned sign_mask) {
   return y;
 }
 
-inline std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
-
 }  // namespace assay::block_scaled
