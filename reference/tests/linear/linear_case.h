@@ -11,6 +11,7 @@
 #include <numeric>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reference/linear/grouped_linear.h"
@@ -120,6 +121,17 @@ inline void PrintTo(const Case& c, std::ostream* out) {
            : *c.config.force_pow_2_scales ? " pow2"
                                           : " any scales")
        << " eps=" << c.config.amax_epsilon << " arch=" << c.config.architecture;
+}
+
+// A layer of one recipe, on an architecture that has it.
+inline Case make_case(LinearRecipe recipe, Format type, Layout layout) {
+  Case c;
+  c.config.recipe = recipe;
+  c.config.type = type;
+  c.config.hadamard_sign_mask = 0xB208;
+  if (recipe == LinearRecipe::mxfp8 || recipe == LinearRecipe::nvfp4) c.config.architecture = "sm100";
+  c.layout = std::move(layout);
+  return c;
 }
 
 // Operands of one layer. Amplitudes differ from group to group by 2^4, so that a scale taken from another group shows;
