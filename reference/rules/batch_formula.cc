@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "reference/approximations/approximations.h"
 #include "reference/formats/fast_codes.h"
 #include "reference/support/simd.h"
 
@@ -86,22 +85,6 @@ float round_mantissa(float a, float kept) {
   return std::bit_cast<float>((bits + half) & ~(2 * half - 1));
 }
 
-// Measured tables: both layers read the same ones.
-float approximate(FormulaFunction function, float a, float b) {
-  switch (function) {
-    case FormulaFunction::rcp_approx_ftz: return rcp_approx_ftz(a);
-    case FormulaFunction::rcp_approx: return rcp_approx(a);
-    case FormulaFunction::ex2_approx_ftz: return ex2_approx_ftz(a);
-    case FormulaFunction::ex2_approx: return ex2_approx(a);
-    case FormulaFunction::rsqrt_approx_ftz: return rsqrt_approx_ftz(a);
-    case FormulaFunction::rsqrt_approx: return rsqrt_approx(a);
-    case FormulaFunction::tanh_approx: return tanh_approx(a);
-    case FormulaFunction::div_full: return div_full(a, b);
-    case FormulaFunction::div_approx_ftz: return div_approx_ftz(a, b);
-    default: return cuda_expf(a);
-  }
-}
-
 // Functions that only blocks use in practice: one value at a time.
 float apply_one(FormulaFunction function, float a, float b, float c) {
   switch (function) {
@@ -117,7 +100,7 @@ float apply_one(FormulaFunction function, float a, float b, float c) {
     case FormulaFunction::to_e4m3: return decode_e4m3(encode_e4m3(a));
     case FormulaFunction::to_e5m2: return decode_e5m2(encode_e5m2(a));
     case FormulaFunction::flush: return (float_bits(a) & kInfinity) == 0 ? std::bit_cast<float>(float_bits(a) & ~kMagnitude) : a;
-    default: return approximate(function, a, b);
+    default: return scalar::call(function, a, b, c);  // measured tables: both layers read the same ones
   }
 }
 
@@ -235,9 +218,9 @@ BatchActivation::BatchActivation(const ScaleRule& rule, float x_max) : statement
 
 void BatchActivation::run(const float* gate, const float* up, std::span<float> x) {
   std::vector<const float*> pointers(values_.size());
+  for (std::size_t v = 0; v < pointers.size(); ++v) pointers[v] = values_[v].data();
   for (std::size_t first = 0; first < x.size(); first += kBatch) {
     const std::size_t count = std::min<std::size_t>(kBatch, x.size() - first);
-    for (std::size_t v = 0; v < pointers.size(); ++v) pointers[v] = values_[v].data();
     pointers[kGate] = gate + first;
     pointers[kUp] = up + first;
     for (std::size_t s = 0; s < formulas_.size(); ++s) {
