@@ -156,6 +156,15 @@ std::string CublasLtLibrary::missing(const GroupedGemmCall& call, int architectu
   if (call.scalars_per_group && !blackwell) {
     return "alpha and beta for each group need SM100 to SM110; the device is " + here + ", where one pair serves the call";
   }
+  if (call.row_and_column_scales) {
+    return what + " through cuBLASLt has one scale for each group and operand here; the call has one for each row and column";
+  }
+  if (call.kind == GemmKind::mxfp8 && call.layout == GemmLayout::TN && call.w.type == Format::e2m1) {
+    return what + " through cuBLASLt has weights in FP8 here; w is e2m1";
+  }
+  if (call.d_type == Format::e4m3 || call.d_type == Format::e5m2) {
+    return what + " into " + format_name(call.d_type) + " is not called of cuBLASLt here: D is f32, bf16 or f16";
+  }
   const bool f16_refused = call.kind == GemmKind::bf16 || call.kind == GemmKind::nvfp4;
   if ((f16_refused && call.d_type == Format::f16) || (call.kind == GemmKind::f16 && call.d_type == Format::bf16)) {
     return what + " into " + format_name(call.d_type) + " is not in cuBLASLt (" + version_text() + "); it needs an output of " +

@@ -16,13 +16,10 @@ struct Tile {
   std::int64_t i, j;
 };
 
-// The tile of this block. False: none, for all of its threads.
-__device__ inline bool find_tile(const GemmCall& call, std::int64_t tile_rows, std::int64_t tile_columns, Tile& found) {
-  const WorkspaceLayout layout(call.groups);
-  const std::int64_t tile = blockIdx.x;
-  if (tile >= reinterpret_cast<const Header*>(call.workspace)->tiles) return false;
-  const auto* first_tile = reinterpret_cast<const std::int64_t*>(call.workspace + layout.first_tile);
-  int low = 0, high = call.groups;  // first_tile[low] <= tile < first_tile[high]
+// The number of the group that has this tile; first_tile[number] <= tile < first_tile[number + 1].
+__device__ inline int group_of_tile(const GemmCall& call, std::int64_t tile) {
+  const auto* first_tile = reinterpret_cast<const std::int64_t*>(call.workspace + WorkspaceLayout(call.groups).first_tile);
+  int low = 0, high = call.groups;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     if (first_tile[middle] <= tile)
@@ -30,6 +27,16 @@ __device__ inline bool find_tile(const GemmCall& call, std::int64_t tile_rows, s
     else
       high = middle;
   }
+  return low;
+}
+
+// The tile of this block. False: none, for all of its threads.
+__device__ inline bool find_tile(const GemmCall& call, std::int64_t tile_rows, std::int64_t tile_columns, Tile& found) {
+  const WorkspaceLayout layout(call.groups);
+  const std::int64_t tile = blockIdx.x;
+  if (tile >= reinterpret_cast<const Header*>(call.workspace)->tiles) return false;
+  const auto* first_tile = reinterpret_cast<const std::int64_t*>(call.workspace + layout.first_tile);
+  const int low = group_of_tile(call, tile);
   found.group = reinterpret_cast<const Group*>(call.workspace + layout.groups)[low];
   const std::int64_t own = tile - first_tile[low];
   found.i = own / found.group.column_tiles * tile_rows;

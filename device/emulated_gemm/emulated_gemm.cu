@@ -3,12 +3,17 @@
 
 #include "device/emulated_gemm/emulated_gemm.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
+#include "device/emulated_gemm/merge_program.h"
 #include "device/emulated_gemm/problem.h"
 #include "device/layout/check_rows.h"
 #include "device/support/call_device.h"
+#include "device/support/format_name.h"
+#include "reference/arithmetic/unit_table.h"
+#include "reference/types/error.h"
 
 namespace assay::device {
 namespace emulated {
@@ -18,7 +23,7 @@ Scales scales_of(const GroupedGemmCall& call, bool weight) {
   switch (call.kind) {
     case GemmKind::bf16:
     case GemmKind::f16: return Scales::none;
-    case GemmKind::fp8_per_tensor: return Scales::one;
+    case GemmKind::fp8_per_tensor: return call.row_and_column_scales ? Scales::per_line : Scales::one;
     case GemmKind::mxfp8: return Scales::e8m0;
     case GemmKind::nvfp4: return Scales::e4m3;
     case GemmKind::fp8_block: break;
@@ -68,6 +73,8 @@ SetupCall setup_of(const GroupedGemmCall& call) {
   setup.beta = call.beta;
   setup.scalars_per_group = call.scalars_per_group;
   setup.d_type = call.d_type;
+  setup.d_scale = call.d_scale;
+  setup.beta_rule = call.d_scale != nullptr ? BetaRule::zero : BetaRule::any;
   setup.d = call.d;
   setup.d_listed = call.d_list != nullptr;
   setup.c = call.c;
@@ -77,60 +84,50 @@ SetupCall setup_of(const GroupedGemmCall& call) {
   return setup;
 }
 
-// Checks that the unit takes these operands, and that the plan fits the unit.
+// Checks of the reference: of its tables, not of its arithmetic. Errors: InvalidArgument of this library, in the same words.
+template <class Check>
+void require_by_reference(Check&& check) {
+  try {
+    check();
+  } catch (const assay::InvalidArgument& error) {
+    throw InvalidArgument(error.what());
+  }
+}
+
+void require_operand(Format type, const AccumulationPlan& plan, const TensorCoreUnit& unit, const char* operand) {
+  if (plan.widen) return;  // FP8 codes, converted to a type of the unit
+  const bool taken = std::find(unit.operands.begin(), unit.operands.end(), type) != unit.operands.end();
+  require(taken, std::string("type of the operand that supplies the ") + operand, format_name(type),
+          "an operand type of " + std::string(unit.name));
+}
+
+// What the plan asks of D, C and the bias (spec grouped-gemm-2.6, 2.7). The values of beta are on the device.
+void require_output(const GroupedGemmCall& call, const AccumulationPlan& plan) {
+  if (call.d_scale != nullptr) {
+    require(plan.merge != SliceMerge::sequential_output, "plan.merge", "sequential_output", "another merge with a D in FP8");
+  }
+  if (plan.epilogue == GemmEpilogue::scaled_alpha_beta) return;
+  require(call.d_type == Format::f32, "d_type", format_name(call.d_type), "f32 where the plan adds onto C in memory");
+  require(call.beta != nullptr, "beta", "null, which is 0", "1 where the plan adds onto C in memory");
+  require(call.bias == nullptr, "bias", "given", "null where the plan adds onto C in memory");
+}
+
+// Checks that the unit takes these operands, and that plan, unit and call fit one another.
 void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan, const TensorCoreUnit& unit,
                       const SetupCall& setup) {
-  const auto name = [](std::string_view text) { return std::string(text); };
-  require(plan.unit == unit.name, "plan.unit", name(plan.unit), "the unit given with it, " + name(unit.name));
-  const auto takes = [&](Format type) {
-    for (const Format each : unit.operands) {
-      if (each == type) return true;
-    }
-    return false;
-  };
-  require(takes(setup.row_operand.type), "type of the operand that supplies the rows",
-          static_cast<std::int64_t>(setup.row_operand.type), "an operand type of " + name(unit.name));
-  require(takes(setup.column_operand.type), "type of the operand that supplies the columns",
-          static_cast<std::int64_t>(setup.column_operand.type), "an operand type of " + name(unit.name));
-  const StepScaling scaling = call.kind == GemmKind::mxfp8   ? StepScaling::e8m0_per_32
-                              : call.kind == GemmKind::nvfp4 ? StepScaling::e4m3_per_16
-                                                             : StepScaling::none;
-  require(unit.scaling == scaling, "plan.unit", name(plan.unit), "a unit that scales its operands as the kind does");
-  require(unit.sum == StepSum::fused && unit.group == (scaling == StepScaling::e4m3_per_16 ? 16 : 1), "plan.unit",
-          name(plan.unit), "a unit of fused steps, which the emulation has");
-  require(unit.products_per_step >= 1 && unit.products_per_step <= 64, "unit.products_per_step", unit.products_per_step,
-          "1 to 64");
-  require(unit.fraction_bits >= 1 && unit.fraction_bits <= 35, "unit.fraction_bits", unit.fraction_bits, "1 to 35");
-
-  if (const std::string missing = emulation_missing(plan); !missing.empty()) throw NotSupported(missing);
-  require(plan.promotion <= Promotion::fma_cols_first, "plan.promotion", static_cast<std::int64_t>(plan.promotion),
-          "a Promotion");
-  require(plan.merge <= SliceMerge::sequential_output, "plan.merge", static_cast<std::int64_t>(plan.merge), "a SliceMerge");
-  require(plan.epilogue == GemmEpilogue::scaled_alpha_beta, "plan.epilogue", static_cast<std::int64_t>(plan.epilogue),
-          "a GemmEpilogue");
-  require(plan.promotion_interval >= 0, "plan.promotion_interval", plan.promotion_interval, "a value of at least 0");
-  require(plan.promotion != Promotion::none || plan.promotion_interval == 0, "plan.promotion_interval", plan.promotion_interval,
-          "0 without promotion");
-  require(plan.slices >= 1, "plan.slices", plan.slices, "a value of at least 1");
-  if (plan.slices == 1) {
-    require(plan.slice_length == 0, "plan.slice_length", plan.slice_length, "0 with one slice");
-  } else {
-    require(plan.slice_length > 0, "plan.slice_length", plan.slice_length, "a value of at least 1 with several slices");
-    require(plan.merge != SliceMerge::none, "plan.merge", "none", "a way to merge several slices");
-  }
-  const bool scales_inside = plan.promotion >= Promotion::fma_scales_first;
-  require(scales_inside == (call.kind == GemmKind::fp8_block), "plan.promotion", static_cast<std::int64_t>(plan.promotion),
-          "an fma promotion for kind block, and for no other");
-  std::int64_t unit_of_k = 1;  // promotion intervals and slices start on multiples of it
-  if (call.kind == GemmKind::fp8_block) {
-    require(plan.promotion_interval > 0 && 128 % plan.promotion_interval == 0, "plan.promotion_interval", plan.promotion_interval,
-            "a divisor of 128 for kind block");
-    unit_of_k = plan.promotion_interval;
-  }
-  if (unit.scaling != StepScaling::none) unit_of_k = unit.products_per_step;
-  const std::string multiple = "a multiple of " + std::to_string(unit_of_k);
-  require(plan.promotion_interval % unit_of_k == 0, "plan.promotion_interval", plan.promotion_interval, multiple);
-  require(plan.slice_length % unit_of_k == 0, "plan.slice_length", plan.slice_length, multiple);
+  require(plan.unit == unit.name, "plan.unit", std::string(plan.unit), "the unit given with it, " + std::string(unit.name));
+  if (const std::string missing = emulation_missing(unit); !missing.empty()) throw NotSupported(missing);
+  const int products = unit.products_per_step;
+  require(unit.scaling == StepScaling::e8m0_per_32 ? products == 32 : products >= 1 && products <= 64, "unit.products_per_step",
+          products, "1 to 64, or 32 with a scale for 32 products");
+  require(unit.fraction_bits >= 1 && unit.fraction_bits <= 40, "unit.fraction_bits", unit.fraction_bits, "1 to 40");
+  require_by_reference([&] {
+    require_sound(plan, unit);
+    require_serves(plan, unit, call.kind, call.row_and_column_scales);
+  });
+  require_operand(setup.row_operand.type, plan, unit, "rows");
+  require_operand(setup.column_operand.type, plan, unit, "columns");
+  require_output(call, plan);
 }
 
 Arithmetic arithmetic_of(const AccumulationPlan& plan, const TensorCoreUnit& unit) {
@@ -149,15 +146,34 @@ Arithmetic arithmetic_of(const AccumulationPlan& plan, const TensorCoreUnit& uni
   return result;
 }
 
+GenericTerms terms_of(const AccumulationPlan& plan, std::size_t merge_steps, std::int64_t groups) {
+  GenericTerms terms{};
+  terms.widen = plan.widen.value_or(Format::f32);
+  terms.scale_vectors = plan.scale_vectors;
+  terms.epilogue = plan.epilogue;
+  terms.merge_steps = static_cast<std::int32_t>(merge_steps);
+  terms.merge_program = WorkspaceLayout(groups).end;
+  return terms;
+}
+
+// Whether the fast kernels, which know nothing of GenericTerms, would compute something else.
+bool needs_generic(const GemmCall& call) {
+  const GenericTerms& terms = call.terms;
+  return rescales(call.arithmetic.promotion) || terms.widen != Format::f32 || terms.scale_vectors != ScaleVectors::none ||
+         terms.epilogue != GemmEpilogue::scaled_alpha_beta || terms.merge_steps > 0 || call.d_type == Format::e4m3 ||
+         call.d_type == Format::e5m2;
+}
+
 struct Prepared {
   SetupCall setup;
   GemmCall gemm;
+  std::vector<std::int16_t> merge_steps;
 };
 
 Prepared prepare(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic) {
   require(arithmetic.plan != nullptr, "arithmetic.plan", "null", "a plan");
   require(arithmetic.unit != nullptr, "arithmetic.unit", "null", "the unit that the plan names");
-  Prepared prepared{setup_of(call), {}};
+  Prepared prepared{setup_of(call), {}, {}};
   const AccumulationPlan& plan = *arithmetic.plan;
   check_arithmetic(call, plan, *arithmetic.unit, prepared.setup);
   if (plan.slices > 1) {
@@ -170,18 +186,21 @@ Prepared prepare(const GroupedGemmCall& call, const EmulatedArithmetic& arithmet
               "slices of slice_length that cover a contraction of " + std::to_string(depth));
     }
   }
+  if (plan.epilogue != GemmEpilogue::scaled_alpha_beta) prepared.setup.beta_rule = BetaRule::one;
+  prepared.merge_steps = merge_program(plan);
   prepared.gemm.row_type = prepared.setup.row_operand.type;
   prepared.gemm.column_type = prepared.setup.column_operand.type;
   prepared.gemm.d_type = call.d_type;
   prepared.gemm.arithmetic = arithmetic_of(plan, *arithmetic.unit);
   prepared.gemm.groups = call.rows.groups;
+  prepared.gemm.terms = terms_of(plan, prepared.merge_steps.size(), call.rows.groups);
   return prepared;
 }
 
 }  // namespace
 
 const Kernel& kernel_for(const GemmCall& call, Route route) {
-  if (route == Route::fastest) {
+  if (route == Route::fastest && !needs_generic(call)) {
     for (const Kernel* kernel : {&kFp8Kernel, &kWideSumKernel, &kFp4Kernel}) {
       if (kernel->takes(call)) return *kernel;
     }
@@ -210,24 +229,32 @@ void grouped_gemm_by(Route route, const GroupedGemmCall& call, const EmulatedAri
   prepared.gemm.workspace = setup.workspace;
   const std::int64_t tiles = max_tiles_of(setup);
   launch_setup(setup, call, stream);  // also without tiles: it checks the splits
+  launch_store(prepared.merge_steps, setup.workspace + prepared.gemm.terms.merge_program, stream);
   if (tiles > 0) kernel.launch(prepared.gemm, tiles, stream);
 }
 
 }  // namespace emulated
 
-std::string emulation_missing(const AccumulationPlan& plan) {
-  const char* const what = rescales(plan.promotion)                                                    ? "a rescaled chain"
-                           : plan.merge == SliceMerge::tree_f32 || plan.merge == SliceMerge::shape_f32 ? "slices merged as a tree"
-                           : plan.widen                                                                ? "widened operands"
-                           : plan.scale_vectors != ScaleVectors::none         ? "scales of rows and columns"
-                           : plan.epilogue != GemmEpilogue::scaled_alpha_beta ? "addition in memory"
-                                                                              : nullptr;
-  return what == nullptr ? "" : "the emulated GEMM has no plan with " + std::string(what) + ": " + std::string(plan.name);
+std::string emulation_missing(const TensorCoreUnit& unit) {
+  // A sum is a 64-bit number of units of 2^(exponent - fraction_bits), and is shifted by less than 64 bits to the last of the
+  // accumulator.
+  const int last = unit.accumulator == Accumulator::f16_nearest       ? -24
+                   : unit.accumulator == Accumulator::e8m13_truncated ? -139
+                                                                      : -149;
+  const std::string name = "the emulated GEMM has no unit with ";
+  const std::string of = " (plan.unit " + std::string(unit.name) + ")";
+  if (unit.sum != StepSum::fused) return name + "sum=" + std::string(name_of(unit.sum)) + of;
+  if (unit.scaling == StepScaling::e8m0_per_16) return name + "scaling=e8m0_per_16" + of;
+  if (unit.group != (unit.scaling == StepScaling::e4m3_per_16 ? 16 : 1)) return name + "group=" + std::to_string(unit.group) + of;
+  if (unit.zero_floor - unit.fraction_bits < last - 63) return name + "zero_floor=" + std::to_string(unit.zero_floor) + of;
+  return "";
 }
 
-std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic&) {
+std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic) {
   const std::int64_t groups = call.rows.groups < 0 ? 0 : call.rows.groups;
-  return (emulated::WorkspaceLayout(groups).end + 255) / 256 * 256;
+  const std::int64_t steps = arithmetic.plan == nullptr ? 0 : emulated::merge_steps(*arithmetic.plan);
+  const std::int64_t bytes = emulated::WorkspaceLayout(groups).end + steps * static_cast<std::int64_t>(sizeof(std::int16_t));
+  return (bytes + 255) / 256 * 256;
 }
 
 void emulated_grouped_gemm(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic, Stream stream) {
@@ -236,6 +263,7 @@ void emulated_grouped_gemm(const GroupedGemmCall& call, const EmulatedArithmetic
                                    {"w.data", call.w.data},
                                    {"dy.data", call.dy.data},
                                    {"d", call.d},
+                                   {"d_scale", call.d_scale},
                                    {"rows.splits", call.rows.splits}});
   emulated::grouped_gemm_by(emulated::Route::fastest, call, arithmetic, stream);
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Grouped GEMM of any recipe with the arithmetic of any row of the tensor-core table, in integers on CUDA cores: on any SM80 or
-// newer, the bits of a tensor core of another architecture. The plan and the unit are data (reference/gemm/plan.h,
-// reference/arithmetic/tensor_core.h); the arithmetic is a second implementation.
+// Grouped GEMM of any recipe under any plan, with the arithmetic of any row of the tensor-core table whose steps are one fused sum,
+// in integers on CUDA cores: on any SM80 or newer, the bits of a tensor core of another architecture. The plan and the unit are
+// data (reference/gemm/plan.h, reference/arithmetic/tensor_core.h); the arithmetic is a second implementation.
 
 #include <string>
 
@@ -16,14 +16,15 @@ struct EmulatedArithmetic {
   const TensorCoreUnit* unit = nullptr;  // the one that the plan names
 };
 
-// Why the emulated GEMM cannot follow this plan; empty: it can.
-std::string emulation_missing(const AccumulationPlan& plan);
+// Why the emulated GEMM cannot follow this unit, naming the field of its row; empty: it can, under every plan.
+std::string emulation_missing(const TensorCoreUnit& unit);
 
-// Bytes of device memory that the call needs besides its tensors; depends on sizes and types only.
+// Bytes of device memory that the call needs besides its tensors; depends on sizes, types and the plan only.
 std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic);
 
-// Errors: NotSupported (emulation_missing); InvalidArgument (the call, or a unit that does not take these operands), before anything is launched; invalid
-// device-side values are reported in the status word, and then nothing is written.
+// Errors: NotSupported (emulation_missing); InvalidArgument (the call, a unit that does not take these operands, a plan that does
+// not fit the call), before anything is launched; invalid device-side values, a beta among them, are reported in the status word,
+// and then nothing is written.
 void emulated_grouped_gemm(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic, Stream stream);
 
 }  // namespace assay::device

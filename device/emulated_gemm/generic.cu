@@ -1,4 +1,4 @@
-// Any unit, any operands, any plan: the table's formula in 64-bit integers.
+// Any fused unit, any operands, any plan, any type of D: the table's formula in 64-bit integers.
 //
 //   bound     integer instructions, about 40 per product
 //   layout    a block owns 16 x 16 elements of D, a thread one of them; a step of up to 64 products is decoded once into
@@ -9,7 +9,7 @@
 #include <cuda_runtime.h>
 
 #include "device/emulated_gemm/block.cuh"
-#include "device/emulated_gemm/output.cuh"
+#include "device/emulated_gemm/generic_sum.cuh"
 #include "device/emulated_gemm/step.cuh"
 #include "device/support/launch.cuh"
 
@@ -30,15 +30,22 @@ __device__ std::uint32_t element(Format type, const GroupOperand& operand, std::
   return operand.data[at];
 }
 
+// The term of a code of `type` as the unit reads it: converted to a wider type first, or not.
+__device__ Term staged_term(const GemmCall& call, Format type, std::uint32_t code) {
+  const Format widen = call.arithmetic.emulated ? Format::f16 : call.terms.widen;
+  return widen == Format::f32 ? term_of(type, code) : widened_term_of(type, code, widen);
+}
+
 // Decodes `count` elements from `k` of 16 lines from `line`. Lines past `extent` are zeros.
-__device__ void stage(Stage& out, const Arithmetic& unit, Format type, const GroupOperand& operand, std::int64_t line,
+__device__ void stage(Stage& out, const GemmCall& call, Format type, const GroupOperand& operand, std::int64_t line,
                       std::int64_t extent, std::int64_t k, int count) {
+  const Arithmetic& unit = call.arithmetic;
   const int thread = static_cast<int>(threadIdx.x);
   const bool k_major = operand.k_stride == 1;
   for (int at = thread; at < kEdge * count; at += kThreads) {
     const int l = k_major ? at / count : at % kEdge, p = k_major ? at % count : at / kEdge;  // neighbours in memory together
     const std::uint32_t code = line + l < extent ? element(type, operand, line + l, k + p) : 0;
-    out.term[l][p] = unit.emulated ? widened_term_of(type, code) : term_of(type, code);
+    out.term[l][p] = staged_term(call, type, code);
   }
   if (unit.scaling == StepScaling::none) return;
   const int block = unit.scaling == StepScaling::e8m0_per_32 ? 32 : 16, scales = (count + block - 1) / block;
@@ -87,38 +94,25 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
   const std::int64_t i = tile.i + thread_i, j = tile.j + thread_j;
   const bool mine = i < group.m && j < group.n;
   const int fractions = fraction_of(call.row_type) + fraction_of(call.column_type);
-  const Format chain_type = plan.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32;
-  const bool scales_inside = plan.promotion != Promotion::none && plan.promotion != Promotion::add;
 
-  float total = 0;
-  for (std::int64_t slice = 0; slice < plan.slices; ++slice) {
-    const std::int64_t begin = plan.slices == 1                          ? 0
-                               : slice > group.depth / plan.slice_length ? group.depth
-                                                                         : slice * plan.slice_length;
-    const std::int64_t length =
-        plan.slices == 1 || group.depth - begin < plan.slice_length ? group.depth - begin : plan.slice_length;
-    const std::int64_t end = begin + length;
-    const std::int64_t interval = plan.interval == 0 ? length : plan.interval;
-    float partial = 0;
-    for (std::int64_t first = begin; first < end; first += interval) {
-      const std::int64_t last = end - first < interval ? end : first + interval;
-      std::uint32_t chain = 0;
-      for (std::int64_t k = first; k < last; k += plan.products) {
-        const int count = static_cast<int>(last - k < plan.products ? last - k : plan.products);
-        __syncthreads();
-        stage(row_stage, plan, call.row_type, group.rows, tile.i, group.m, k, count);
-        stage(column_stage, plan, call.column_type, group.columns, tile.j, group.n, k, count);
-        __syncthreads();
-        chain = instruction(plan, row_stage, column_stage, thread_i, thread_j, count, fractions, chain);
-      }
-      const float row_scale = scales_inside && mine ? scale_value(group.rows, i, first) : 1.0f;
-      const float column_scale = scales_inside && mine ? scale_value(group.columns, j, first) : 1.0f;
-      partial = promoted(plan.promotion, partial, value_of_code(chain_type, chain), row_scale, column_scale);
+  const auto chain = [&](std::int64_t first, std::int64_t last, std::uint32_t from) {
+    std::uint32_t accumulator = from;
+    for (std::int64_t k = first; k < last; k += plan.products) {
+      const int count = static_cast<int>(last - k < plan.products ? last - k : plan.products);
+      __syncthreads();
+      stage(row_stage, call, call.row_type, group.rows, tile.i, group.m, k, count);
+      stage(column_stage, call, call.column_type, group.columns, tile.j, group.n, k, count);
+      __syncthreads();
+      accumulator = instruction(plan, row_stage, column_stage, thread_i, thread_j, count, fractions, accumulator);
     }
-    total = merged(plan, call.d_type, total, partial, slice == 0);
-    if (length == 0) break;  // later slices add +0 again, which changes nothing
-  }
-  if (mine) write_element(group, call.d_type, i, j, total);
+    return accumulator;
+  };
+  const auto scales = [&](std::int64_t k) {
+    return mine ? LineScales{scale_value(group.rows, i, k), scale_value(group.columns, j, k)} : LineScales{1, 1};
+  };
+  const auto sum_of = [&](std::int64_t begin, std::int64_t end) { return slice_sum(plan, begin, end, chain, scales); };
+  const float sum = sum_of_slices(call, group.depth, sum_of);
+  if (mine) finish_element(call, group, i, j, sum);
 }
 
 bool takes_everything(const GemmCall&) { return true; }

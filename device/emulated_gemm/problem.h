@@ -12,14 +12,15 @@
 //   NT   [N, K]     dy  (i = n)       x   (j = k)         m_t
 
 #include <cstdint>
+#include <vector>
 
 #include "device/emulated_gemm/emulated_gemm.h"
 #include "device/layout/scale_layout.cuh"
 
 namespace assay::device::emulated {
 
-// How the scales of an operand lie (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1).
-enum class Scales : std::uint32_t { none, one, f32_1x128, f32_128x128, e8m0, e4m3 };
+// How the scales of an operand lie (spec fp8-block-2.1, mxfp8-2.1, nvfp4-2.1); `per_line`: f32, one for each row or column of D.
+enum class Scales : std::uint32_t { none, one, f32_1x128, f32_128x128, e8m0, e4m3, per_line };
 
 // One operand of all groups, before the splits are known.
 struct OperandSource {
@@ -64,10 +65,10 @@ struct Header {
   std::int32_t groups;
 };
 
-// The parts of the workspace; offsets in bytes.
+// The parts of the workspace; offsets in bytes. A merge program (merge_program.h) begins at `end`.
 struct WorkspaceLayout {
   static constexpr std::int64_t kHeader = 256;
-  std::int64_t groups, first_tile, data_list, scale_list, d_list, end;
+  std::int64_t groups, first_tile, data_list, scale_list, d_list, d_scales, end;
 
   explicit ASSAY_HD constexpr WorkspaceLayout(std::int64_t count)
       : groups(kHeader),
@@ -75,8 +76,12 @@ struct WorkspaceLayout {
         data_list(first_tile + (count + 1) * 8),
         scale_list(data_list + count * 8),
         d_list(scale_list + count * 8),
-        end(d_list + count * 8) {}
+        d_scales(d_list + count * 8),
+        end(d_scales + count * 8) {}
 };
+
+// What beta must be: 0 with a D in FP8, 1 where the plan adds onto C in memory.
+enum class BetaRule : std::uint32_t { any, zero, one };
 
 struct SetupCall {
   GemmKind kind;
@@ -89,6 +94,8 @@ struct SetupCall {
   const float* beta;
   bool scalars_per_group;
   Format d_type;
+  const float* d_scale;  // of each group; null: D is not FP8
+  BetaRule beta_rule;
   void* d;
   bool d_listed;
   const void* c;
@@ -113,17 +120,30 @@ struct Arithmetic {
   SliceMerge merge;
 };
 
+// What the generic kernel alone follows.
+struct GenericTerms {
+  Format widen;  // f16, bf16: FP8 elements are converted to it; f32: they are not
+  ScaleVectors scale_vectors;
+  GemmEpilogue epilogue;
+  std::int32_t merge_steps;    // of the merge program; 0: slices are merged one after another
+  std::int64_t merge_program;  // its offset in the workspace
+};
+
 struct GemmCall {
   Format row_type, column_type, d_type;
   Arithmetic arithmetic;
   std::int32_t groups;
   const std::uint8_t* workspace;
+  GenericTerms terms;  // last, so that the other kernels find their members where they were
 };
 
 // The most tiles of any splits, which is the size of the launch. Errors: InvalidArgument for more than a launch can have.
 std::int64_t max_tiles_of(const SetupCall& setup);
 
 void launch_setup(const SetupCall& setup, const GroupedGemmCall& call, Stream stream);
+
+// Puts a merge program into the workspace.
+void launch_store(const std::vector<std::int16_t>& steps, std::uint8_t* out, Stream stream);
 
 // One kernel: its tile of D, whether it takes a call, and its launch.
 struct Kernel {

@@ -13,14 +13,22 @@ namespace {
 
 constexpr int kThreads = kMaxGroups;
 
-struct PointerChunk {
-  static constexpr int kCount = 256;
-  const void* pointers[kCount];
+// A part of an array of the host, as an argument: a captured launch keeps it.
+template <class Value>
+struct Chunk {
+  static constexpr int kCount = 2048 / sizeof(Value);
+  Value values[kCount];
 };
+using PointerChunk = Chunk<const void*>;
+using StepChunk = Chunk<std::int16_t>;
 
 __global__ void store_pointers(PointerChunk chunk, const void** out, int count) {
   const int i = static_cast<int>(threadIdx.x);
-  if (i < count) out[i] = chunk.pointers[i];
+  if (i < count) out[i] = chunk.values[i];
+}
+__global__ void store_steps(StepChunk chunk, std::int16_t* out, int count) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (i < count) out[i] = chunk.values[i];
 }
 
 // Stored elements of the scales of a matrix, and the elements from one stored row to the next.
@@ -28,8 +36,10 @@ struct ScaleExtent {
   std::int64_t count, pitch;
 };
 
-__device__ ScaleExtent scale_extent(Scales scales, bool columnwise, std::int64_t rows, std::int64_t columns) {
-  switch (scales) {
+__device__ ScaleExtent scale_extent(const OperandSource& source, std::int64_t rows) {
+  const bool columnwise = source.columnwise, along_rows = source.along_rows;
+  const std::int64_t columns = source.columns;
+  switch (source.scales) {
     case Scales::none: return {0, 0};
     case Scales::one: return {1, 0};
     case Scales::f32_1x128: {  // [k block][i]
@@ -44,6 +54,7 @@ __device__ ScaleExtent scale_extent(Scales scales, bool columnwise, std::int64_t
       const std::int64_t pitch = columnwise ? round_up(columns, 128) : round_up(ceil_div(columns, 32), 4);
       return {(columnwise ? round_up(ceil_div(rows, 32), 4) : round_up(rows, 128)) * pitch, pitch};
     }
+    case Scales::per_line: return {along_rows ? columns : rows, 0};
     case Scales::e4m3: break;
   }
   const std::int64_t pitch = round_up(ceil_div(columnwise ? rows : columns, 16), 4);  // [i][k block]
@@ -76,7 +87,7 @@ __device__ GroupOperand group_operand(const OperandSource& source, ScaleLayout l
   operand.row_stride = k_major ? depth : 1;
   operand.k_stride = k_major ? 1 : extent;
 
-  const std::int64_t pitch = scale_extent(source.scales, source.columnwise, rows, source.columns).pitch;
+  const std::int64_t pitch = scale_extent(source, rows).pitch;
   operand.i_shift = operand.k_shift = 63;
   operand.i_stride = operand.block_stride = 0;
   operand.tiles = 0;
@@ -96,6 +107,10 @@ __device__ GroupOperand group_operand(const OperandSource& source, ScaleLayout l
       operand.i_stride = source.columnwise ? 1 : pitch;
       operand.block_stride = source.columnwise ? pitch : 1;
       if (layout == ScaleLayout::swizzled) operand.tiles = ceil_div(depth, 128);
+      break;
+    case Scales::per_line:
+      operand.i_shift = 0;
+      operand.i_stride = 1;
       break;
     case Scales::e4m3:
       operand.i_shift = 0, operand.k_shift = 4;
@@ -126,7 +141,7 @@ __device__ std::int64_t sum_before(std::int64_t value, std::int64_t* scratch, st
 // alpha times the scales of the whole sum (plan.h, GemmEpilogue). Without products alpha alone: scales and amax may not exist.
 __device__ float sum_factor(const SetupCall& call, const Group& group, int t, float alpha) {
   if (group.depth == 0) return alpha;
-  if (call.kind == GemmKind::fp8_per_tensor) {
+  if (call.row_operand.scales == Scales::one) {
     const auto scale = [](const GroupOperand& operand) { return *static_cast<const float*>(operand.scale); };
     return __fmul_rn(__fmul_rn(alpha, scale(group.columns)), scale(group.rows));
   }
@@ -135,6 +150,15 @@ __device__ float sum_factor(const SetupCall& call, const Group& group, int t, fl
     return __fmul_rn(both, 1.0f / 7225344.0f);  // (6 * 448)^2
   }
   return alpha;
+}
+
+// A beta that D cannot take. Groups without an element of D are not checked.
+__device__ bool has_wrong_beta(const SetupCall& call, int t, std::int64_t split) {
+  const bool wgrad = call.layout == GemmLayout::NT;
+  const std::int64_t m = wgrad ? call.N : split, n = call.layout == GemmLayout::TN ? call.N : call.K;
+  if (call.beta_rule == BetaRule::any || m <= 0 || n <= 0) return false;
+  const float beta = call.beta == nullptr ? 0.0f : call.beta[call.scalars_per_group ? t : 0];
+  return beta != (call.beta_rule == BetaRule::one ? 1.0f : 0.0f);
 }
 
 __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ SetupCall call) {
@@ -155,6 +179,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
     const bool wgrad = call.layout == GemmLayout::NT, work = split > 0 && call.N > 0 && call.K > 0;
     if (wgrad && work && call.kind == GemmKind::nvfp4 && split % 2 != 0) own |= kStatusOddPackedExtent;
     if (wgrad && work && split > call.max_depth) own |= kStatusOverflow;
+    if (has_wrong_beta(call, t, split)) own |= kStatusWrongBeta;
     if (own != 0) atomicOr(&faults, own);
   }
   std::int64_t all_rows, all_tiles, ignored;
@@ -176,7 +201,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
   const WorkspaceLayout layout(groups);
   const auto counted = [&](const OperandSource& source) {
     const std::int64_t rows = source.weight ? call.N : split;
-    return present ? scale_extent(source.scales, source.columnwise, rows, source.columns).count : 0;
+    return present ? scale_extent(source, rows).count : 0;
   };
   const std::int64_t row_scales = sum_before(counted(call.row_operand), scratch, ignored);
   const std::int64_t column_scales = sum_before(counted(call.column_operand), scratch, ignored);
@@ -212,7 +237,8 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
   group.n = n;
   group.depth = wgrad ? split : call.layout == GemmLayout::TN ? call.K : call.N;
   group.column_tiles = column_tiles;
-  const int d_bytes = call.d_type == Format::f32 ? 4 : 2;
+  const bool fp8 = call.d_type == Format::e4m3 || call.d_type == Format::e5m2;
+  const int d_bytes = call.d_type == Format::f32 ? 4 : fp8 ? 1 : 2;
   const std::int64_t d_offset = (wgrad ? t * call.N : rows_before) * n * d_bytes;
   group.d = call.d_listed ? d_list[t] : static_cast<std::uint8_t*>(call.d) + d_offset;
   group.c = call.c == nullptr ? group.d : static_cast<const std::uint8_t*>(call.c) + d_offset;
@@ -222,19 +248,31 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
   group.beta = call.beta == nullptr ? 0.0f : call.beta[scalar];
   group.factor = sum_factor(call, group, t, alpha);
   reinterpret_cast<Group*>(call.workspace + layout.groups)[t] = group;
+  if (call.d_scale != nullptr) reinterpret_cast<float*>(call.workspace + layout.d_scales)[t] = call.d_scale[t];
 }
 
 void store_list(const void* const* list, int groups, void* out, Stream stream) {
   for (int first = 0; first < groups; first += PointerChunk::kCount) {
     PointerChunk chunk{};
     const int count = groups - first < PointerChunk::kCount ? groups - first : PointerChunk::kCount;
-    for (int i = 0; i < count; ++i) chunk.pointers[i] = list[first + i];
+    for (int i = 0; i < count; ++i) chunk.values[i] = list[first + i];
     launch_kernel("emulated GEMM: store_pointers", store_pointers, 1, PointerChunk::kCount, 0, stream, chunk,
                   static_cast<const void**>(out) + first, count);
   }
 }
 
 }  // namespace
+
+void launch_store(const std::vector<std::int16_t>& steps, std::uint8_t* out, Stream stream) {
+  const int all = static_cast<int>(steps.size());
+  for (int first = 0; first < all; first += StepChunk::kCount) {
+    StepChunk chunk{};
+    const int count = all - first < StepChunk::kCount ? all - first : StepChunk::kCount;
+    for (int i = 0; i < count; ++i) chunk.values[i] = steps[static_cast<std::size_t>(first + i)];
+    launch_kernel("emulated GEMM: store_steps", store_steps, 1, StepChunk::kCount, 0, stream, chunk,
+                  reinterpret_cast<std::int16_t*>(out) + first, count);
+  }
+}
 
 std::int64_t max_tiles_of(const SetupCall& setup) {
   const bool wgrad = setup.layout == GemmLayout::NT;

@@ -58,12 +58,14 @@ __device__ inline Term term_of(Format type, std::uint32_t code) {
   }
 }
 
-// The same after widening to f16, where the small numbers of e4m3 are normal ones; those of e5m2 stay subnormal.
-__device__ inline Term widened_term_of(Format type, std::uint32_t code) {
+// The same of an FP8 code after widening to f16 or bf16, where small numbers are normal ones; but those of e5m2 are subnormal in
+// f16 as well.
+__device__ inline Term widened_term_of(Format type, std::uint32_t code, Format to) {
   Term term = term_of(type, code);
-  if (type != Format::e4m3 || term.special() || term.significand() == 0) return term;
+  if ((type == Format::e5m2 && to == Format::f16) || term.special() || term.significand() == 0) return term;
+  const int normal = type == Format::e4m3 ? 8 : 4;
   int significand = term.significand(), exponent = term.exponent();
-  while (significand > -8 && significand < 8) {
+  while (significand > -normal && significand < normal) {
     significand *= 2;
     --exponent;
   }

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "device/gemm/grouped_gemm_names.h"
-#include "device/layout/check_rows.h"
+#include "device/support/call_checks.h"
 
 namespace assay::device {
 namespace {
@@ -24,8 +24,20 @@ void require_known_enums(const GroupedGemmCall& call) {
           "a WeightBlock (0 or 1)");
   require(call.scale_layout <= ScaleLayout::swizzled, "scale_layout", static_cast<std::int64_t>(call.scale_layout),
           "a ScaleLayout (0 or 1)");
-  const bool known = call.d_type == Format::f32 || call.d_type == Format::bf16 || call.d_type == Format::f16;
-  require(known, "d_type", static_cast<std::int64_t>(call.d_type), "f32, bf16 or f16");
+  require(is_wide(call.d_type) || is_fp8(call.d_type), "d_type", static_cast<std::int64_t>(call.d_type),
+          "f32, bf16, f16, e4m3 or e5m2");
+}
+
+// spec grouped-gemm-2.7
+void check_d_scale(const GroupedGemmCall& call, std::int64_t d_elements) {
+  if (!is_fp8(call.d_type)) return require(call.d_scale == nullptr, "d_scale", "given", "null, but for a D in FP8");
+  if (d_elements != 0) require_pointer(call.d_scale, "d_scale", alignof(float));
+  require(call.bias == nullptr, "bias", "given", "null with a D in FP8");
+}
+
+// spec grouped-gemm-1.5
+bool is_fp4_weight(const GroupedGemmCall& call, Format type, bool weight) {
+  return weight && type == Format::e2m1 && call.kind == GemmKind::mxfp8 && call.layout == GemmLayout::TN;
 }
 
 void require_type(GemmKind kind, Format type, const std::string& name) {
@@ -54,19 +66,19 @@ void require_list(const void* const* list, int groups, std::uintptr_t alignment,
 // x, w or dy: a matrix of `rows` rows (all groups) and `columns` columns.
 void check_operand(const GroupedGemmCall& call, const GemmOperand& operand, const std::string& name, bool weight, bool along_rows,
                    std::int64_t rows, std::int64_t columns) {
-  require_type(call.kind, operand.type, name + ".type");
+  if (!is_fp4_weight(call, operand.type, weight)) require_type(call.kind, operand.type, name + ".type");
   require_storage(call, operand, along_rows, name);
   const std::int64_t elements = product(rows, columns, name + " rows");
   product(elements, 4, name + " elements");  // bytes, of elements and of scales
   const bool scaled = call.kind != GemmKind::bf16 && call.kind != GemmKind::f16;
   const std::uintptr_t scale_alignment = call.kind == GemmKind::mxfp8 || call.kind == GemmKind::nvfp4 ? 1 : alignof(float);
 
-  if (call.kind == GemmKind::nvfp4) {
+  if (operand.type == Format::e2m1) {
     const std::int64_t packed = !along_rows ? columns : weight ? call.N : 0;  // rows of x and dy: known on the device only
     require(elements == 0 || packed % 2 == 0, (along_rows ? "rows of " : "columns of ") + name, packed,
-            "an even number for nvfp4");
-    if (elements != 0) require_pointer(operand.amax, name + ".amax", alignof(float));
+            call.kind == GemmKind::nvfp4 ? "an even number for nvfp4" : "an even number for e2m1");
   }
+  if (call.kind == GemmKind::nvfp4 && elements != 0) require_pointer(operand.amax, name + ".amax", alignof(float));
   if (operand.data_list == nullptr) {
     require(operand.scale_inv_list == nullptr, name + ".scale_inv_list", "given", "null without data_list");
     if (elements != 0) require_pointer(operand.data, name + ".data", 16);
@@ -86,6 +98,8 @@ void check_operand(const GroupedGemmCall& call, const GemmOperand& operand, cons
 
 void check_grouped_gemm(const GroupedGemmCall& call) {
   require_known_enums(call);
+  require(!call.row_and_column_scales || call.kind == GemmKind::fp8_per_tensor, "row_and_column_scales", "1",
+          "0, but for kind fp8_per_tensor");
   check_rows(call.rows);
   require(call.rows_multiple >= 1, "rows_multiple", call.rows_multiple, "a value of at least 1");
   require(call.rows_multiple <= kMaxRows, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
@@ -114,7 +128,8 @@ void check_grouped_gemm(const GroupedGemmCall& call) {
   const std::int64_t d_rows = wgrad ? all_n : call.rows.capacity, d_columns = call.layout == GemmLayout::TN ? call.N : call.K;
   const std::int64_t d_elements = product(d_rows, d_columns, "rows of D");
   product(d_elements, 4, "elements of D");
-  const std::uintptr_t unit = call.d_type == Format::f32 ? 4 : 2;
+  const auto unit = static_cast<std::uintptr_t>(type_bits(call.d_type) / 8);
+  check_d_scale(call, d_elements);
   if (call.d_list == nullptr) {
     if (d_elements != 0) require_pointer(call.d, "d", unit);
   } else {

@@ -9,7 +9,7 @@
 // D = alpha * product + beta * C, then (TN only) the bias of the group added to the rounded result and rounded again.
 // A group without rows writes nothing in TN and NN; in NT its product is +0 (plan.h: beta * C, or 0 when beta is 0, but for
 // -0 and for an alpha that is not finite; its scales are not read). Rows of D past the sum of the splits are not touched. C is
-// not read when beta is 0.
+// not read when beta is 0. A D in FP8 has no bias and no beta but 0.
 //
 // Two paths compute it, with the same meaning and each with its own arithmetic:
 //   cublaslt_grouped_gemm()  the vendor library, where its version and the architecture have the path: cublaslt_gemm.h
@@ -54,7 +54,9 @@ struct GroupedGemmCall {
   const float* beta = nullptr;                       // device; null: 0
   bool scalars_per_group = false;                    // alpha and beta hold one value per group; otherwise one for the call
   bool split_accumulator = false;                    // tensor kind; block scaling always has it (spec grouped-linear-1.3)
-  Format d_type = Format::f32;                       // f32, bf16, f16
+  bool row_and_column_scales = false;                // tensor kind: a scale for each row and column of D (spec grouped-gemm-1.3)
+  Format d_type = Format::f32;                       // f32, bf16, f16; e4m3, e5m2 with d_scale
+  const float* d_scale = nullptr;                    // device [G], for a D in FP8 (spec grouped-gemm-2.7); null otherwise
   void* d = nullptr;                                 // device
   void* const* d_list = nullptr;                     // NT, in place of d: host array [G] of device pointers, each [N,K]
   const void* c = nullptr;                           // device, as d; null: d itself is C

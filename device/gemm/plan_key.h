@@ -16,6 +16,7 @@ inline PlanKey plan_key_of(const GroupedGemmCall& call, std::string_view archite
   key.layout = call.layout;
   key.split_accumulator = call.split_accumulator || call.kind == GemmKind::fp8_block;
   key.d_type = call.d_type;
+  key.row_and_column_scales = call.row_and_column_scales;
   if (call.kind == GemmKind::fp8_block)
     key.weight_block = call.layout == GemmLayout::NT ? WeightBlock::b1x128 : call.weight_block;
   return key;

@@ -13,6 +13,7 @@ std::string describe_status(std::uint32_t status) {
       {kStatusOverflow, "overflow"},
       {kStatusOddPackedExtent, "odd_packed_extent"},
       {kStatusUnalignedRows, "unaligned_rows"},
+      {kStatusWrongBeta, "wrong_beta"},
   };
   std::string text;
   const auto say = [&](const std::string& word) { text += (text.empty() ? "" : ", ") + word; };

@@ -35,6 +35,7 @@ enum Status : std::uint32_t {
   kStatusOverflow = 1u << 2,          // an offset does not fit its type
   kStatusOddPackedExtent = 1u << 3,   // NVFP4 codes are packed two per byte along a direction with an odd extent
   kStatusUnalignedRows = 1u << 4,     // rows of a group are not a multiple of the number that the caller promised
+  kStatusWrongBeta = 1u << 6,         // beta is not 0 with a D in FP8, or not 1 where D is added onto C in memory
 };
 
 // "splits_exceed_rows, overflow", or "ok".

@@ -42,7 +42,9 @@ const AccumulationPlan& emulated_plan(const GemmRequest& request) {
                        ", layout " + std::string(assay::name_of(request.shape().layout)) + " on architecture \"" +
                        request.architecture() + "\"");
   }
-  const std::string missing = device::emulation_missing(*plan);
+  const TensorCoreUnit* unit = find_tensor_core_unit(plan->unit);
+  if (unit == nullptr) throw InvalidArgument("plan.unit", plan->unit, "a row of the tensor-core table");
+  const std::string missing = device::emulation_missing(*unit);
   if (!missing.empty()) throw NotSupported(missing);
   return *plan;
 }

@@ -135,11 +135,12 @@ GemmRequest::GemmRequest(const Request& request)
   call_.scale_layout = scale_layout_of(request);
   call_.split_accumulator = request.flag("split_accumulator");
   call_.d_type = request.format_or("dtype_d", Format::f32);
-  if (bits_of(call_.d_type) < 16) throw NotSupported("a D of type " + std::string(assay::name_of(call_.d_type)));
   const bool sm100_only = kind == GemmKind::mxfp8 || kind == GemmKind::nvfp4;
   architecture_ = request.text_or("arch", sm100_only ? "sm100" : "sm90");
   const std::string scaling = request.text_or("scaling", "per_group");
-  if (scaling != "per_group") throw NotSupported("scales of rows and columns (scaling=" + scaling + ")");
+  if (scaling != "per_group" && scaling != "per_row_column")
+    throw InvalidArgument("attribute scaling", "'" + scaling + "'", "per_group or per_row_column");
+  call_.row_and_column_scales = scaling == "per_row_column";
   const std::string plan = request.text_or("plan", "");
   if (!plan.empty()) {
     plan_ = find_accumulation_plan(plan);
@@ -173,6 +174,9 @@ GemmRequest::GemmRequest(const Request& request)
     call_.bias = bias->data;
     if (bias->data == nullptr && d_elements > 0) throw InvalidArgument("in/bias", "null", "device memory");
   }
+  if (const TensorView* scale = request.find_input("d_scale", Format::f32, groups)) {
+    call_.d_scale = static_cast<const float*>(splits_.address(*scale, later<void>()));
+  }
   require(request.flag("bias") == (request.in.count("bias") != 0), "attribute bias", request.flag("bias") ? 1 : 0,
           "1 exactly when in/bias is given");
   request.refuse_unknown();
@@ -199,16 +203,19 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
   }
   require(elements_of(codes) == rows * width, "in/" + name, describe(codes),
           std::to_string(rows) + " rows of " + std::to_string(width) + " elements");
-  if (weight && call_.kind == GemmKind::mxfp8 && codes.type == Format::e2m1) throw NotSupported("weights of E2M1 beside FP8");
-  require_type_of_kind(call_.kind, codes, "in/" + name);
+  const bool fp4_weight = weight && call_.kind == GemmKind::mxfp8 && call_.layout == GemmLayout::TN && codes.type == Format::e2m1;
+  if (!fp4_weight) require_type_of_kind(call_.kind, codes, "in/" + name);
   made.type = codes.type;
   made.data = codes.data;
   if (!is_quantized(call_.kind)) return made;
 
   const std::string prefix = name + (made.columnwise ? "_columnwise_" : "_rowwise_");
   const Recipe recipe = weight_recipe(call_.kind, weight ? call_.weight_block : WeightBlock::b1x128);
-  std::int64_t scales = -1;  // of ragged groups: the device alone knows
-  if (call_.kind == GemmKind::fp8_per_tensor) {
+  std::int64_t scales = -1;           // of ragged groups: the device alone knows
+  if (call_.row_and_column_scales) {  // one for each line of the operand as the contraction sees it
+    const bool along_rows = call_.layout == GemmLayout::NT || (weight && call_.layout == GemmLayout::NN);
+    scales = along_rows ? splits_.groups() * width : width > 0 ? rows : -1;  // rows without elements may be others
+  } else if (call_.kind == GemmKind::fp8_per_tensor) {
     scales = splits_.groups();
   } else if (weight) {
     const std::vector<std::int64_t> group_rows(static_cast<std::size_t>(splits_.groups()), call_.N);
@@ -228,6 +235,7 @@ device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status
     if (operand->scale_inv == later<void>()) operand->scale_inv = status;
     if (operand->amax == later<void>()) operand->amax = reinterpret_cast<const float*>(status);
   }
+  if (ready.d_scale == later<float>()) ready.d_scale = reinterpret_cast<const float*>(status);
   ready.alpha = alpha_.bind(workspace, stream);
   ready.beta = beta_.bind(workspace, stream);
   ready.status = status;

@@ -8,6 +8,7 @@
 #include "conformance/backends/device/gemm_request.h"
 #include "conformance/backends/device/linear_call.h"
 #include "conformance/backends/device/rule_call.h"
+#include "conformance/backends/stated_plan.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
 #include "conformance/judge/call_runner.h"
@@ -114,27 +115,8 @@ std::string text_of(const Case& problem, const std::string& name) {
 
 TEST(GemmRequest, SaysWhatTheReferenceReads) {
   for_each_call("grouped_gemm", [](Case& problem, const assay_call& call) {
-    const auto w = problem.in.find("w_rowwise_data");
-    const bool fp4_weights = text_of(problem, "kind") == "mxfp8" && w != problem.in.end() && w->second.type == Format::e2m1;
-    if (!text_of(problem, "grouped_layout").empty() || fp4_weights || problem.in.count("d_scale") != 0) {
+    if (!text_of(problem, "grouped_layout").empty() || has_too_many_groups(problem)) {
       EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
-      return;
-    }
-    if (has_too_many_groups(problem)) {
-      EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
-      return;
-    }
-    if (text_of(problem, "scaling") == "per_row_column") {
-      EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
-      return;
-    }
-    if (const std::string plan = text_of(problem, "plan"); !plan.empty()) {  // accepted by its name, refused as a line
-      const auto parse = [&] { GemmRequest{Request::of(call)}; };
-      if (find_accumulation_plan(plan) == nullptr) {
-        EXPECT_THROW(parse(), NotSupported);
-      } else {
-        EXPECT_NO_THROW(parse());
-      }
       return;
     }
     const GemmRequest request(Request::of(call));
@@ -145,14 +127,29 @@ TEST(GemmRequest, SaysWhatTheReferenceReads) {
     EXPECT_EQ(shape.d_type, d.type);
     EXPECT_EQ(shape.layout == GemmLayout::NT ? shape.rows.groups * shape.N : shape.rows.capacity, d.shape[0]);
     EXPECT_EQ(shape.layout == GemmLayout::TN ? shape.N : shape.K, d.shape[1]);
-    const AccumulationPlan* plan = plan_for(request.key());
+    const std::string named = text_of(problem, "plan"), followed = numerics_of(Request::of(problem)).plan;
+    const AccumulationPlan* plan = named.empty() ? plan_for(request.key()) : request.plan();
     ASSERT_NE(plan, nullptr);
-    EXPECT_EQ(plan->name, numerics_of(Request::of(problem)).plan);
+    EXPECT_EQ(plan->name, followed);
     assay_numerics stated{};
     state_gemm(Request::of(call), kEmulated, stated);
-    EXPECT_EQ(stated.plan, numerics_of(Request::of(problem)).plan);
+    EXPECT_EQ(plan_of(stated), followed);
     EXPECT_NO_THROW(gemm_call(Request::of(call), kEmulated));
   });
+}
+
+// A plan that no unit of the emulation follows is refused with the field of the unit that is at fault.
+TEST(GemmCall, RefusesUnitsWithoutFusedSteps) {
+  Case problem =
+      generate(parse_case_line("grouped_gemm kind=bf16 plan=unit=amx.tdpbf16ps d_type=f32 splits=5,0,20 N=24 K=136 seed=1"));
+  Backend backend("reference");
+  CallRunner runner(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
+  try {
+    gemm_call(Request::of(runner.call()), kEmulated);
+    FAIL() << "taken";
+  } catch (const NotSupported& error) {
+    EXPECT_NE(std::string(error.what()).find("sum=chains"), std::string::npos) << error.what();
+  }
 }
 
 TEST(LinearCall, CanBeMadeOfEveryCase) {

@@ -111,6 +111,21 @@ TEST(Gates, OutputsThatNoKernelHas) {
   }
 }
 
+// Products of the emulated GEMM alone.
+TEST(Gates, ProductsThatAreNotCalled) {
+  const CublasLtLibrary library = library_of(131000);
+  EXPECT_NE(library.missing(call_of(GemmKind::fp8_per_tensor, Format::e4m3), 90).find("into e4m3"), std::string::npos);
+  EXPECT_NE(library.missing(call_of(GemmKind::bf16, Format::e5m2), 100).find("into e5m2"), std::string::npos);
+  GroupedGemmCall call = call_of(GemmKind::fp8_per_tensor);
+  EXPECT_EQ(library.missing(call, 90), "");
+  call.row_and_column_scales = true;
+  EXPECT_NE(library.missing(call, 90).find("one for each row and column"), std::string::npos);
+  call = call_of(GemmKind::mxfp8);
+  EXPECT_EQ(library.missing(call, 100), "");
+  call.w.type = Format::e2m1;
+  EXPECT_NE(library.missing(call, 100).find("w is e2m1"), std::string::npos);
+}
+
 TEST(Gates, ScalarsForEachGroupNeedBlackwell) {
   const CublasLtLibrary library = library_of(131000);
   GroupedGemmCall call = call_of(GemmKind::bf16);

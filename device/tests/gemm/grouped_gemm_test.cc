@@ -66,6 +66,24 @@ TEST(Check, TakesEveryKindAndLayout) {
   }
 }
 
+// Products that only the emulated GEMM has.
+TEST(Check, TakesOtherOutputsScalesAndWeights) {
+  for (const Format type : {Format::e4m3, Format::e5m2}) {
+    GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::NT);
+    call.d_type = type;
+    call.d_scale = address<const float>(0x104);
+    call.d = address(0x80001);
+    EXPECT_EQ(refusal(call), "");
+  }
+  GroupedGemmCall call = sound(GemmKind::fp8_per_tensor, GemmLayout::NN);
+  call.row_and_column_scales = true;
+  EXPECT_EQ(refusal(call), "");
+  call = sound(GemmKind::mxfp8, GemmLayout::TN);
+  call.w.type = Format::e2m1;
+  call.w.amax = nullptr;
+  EXPECT_EQ(refusal(call), "");
+}
+
 TEST(Check, TakesNothingWhereThereIsNothing) {
   GroupedGemmCall call = sound(GemmKind::fp8_per_tensor, GemmLayout::TN);
   call.rows.capacity = 0;
@@ -151,7 +169,16 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refused{"kind", GemmKind::bf16, TN, [](auto& c) { c.kind = static_cast<GemmKind>(6); }, "kind is 6"},
         Refused{"layout", GemmKind::bf16, TN, [](auto& c) { c.layout = static_cast<GemmLayout>(3); }, "layout is 3"},
-        Refused{"d_type", GemmKind::bf16, TN, [](auto& c) { c.d_type = Format::e4m3; }, "d_type is 3"},
+        Refused{"d_type", GemmKind::bf16, TN, [](auto& c) { c.d_type = Format::e8m0; }, "d_type is 7"},
+        Refused{"no_d_scale", GemmKind::bf16, TN, [](auto& c) { c.d_type = Format::e4m3; }, "d_scale is null"},
+        Refused{"odd_d_scale", GemmKind::bf16, TN, [](auto& c) { c.d_type = Format::e5m2, c.d_scale = address<const float>(0x102); }, "d_scale is misaligned"},
+        Refused{"d_scale", GemmKind::bf16, TN, [](auto& c) { c.d_scale = address<const float>(0x100); }, "d_scale is given"},
+        Refused{"bias_of_fp8", GemmKind::bf16, TN, [](auto& c) { c.d_type = Format::e4m3, c.d_scale = address<const float>(0x100), c.bias = address(0x100); }, "bias is given"},
+        Refused{"line_scales", GemmKind::fp8_block, TN, [](auto& c) { c.row_and_column_scales = true; }, "row_and_column_scales is 1"},
+        Refused{"fp4_x", GemmKind::mxfp8, TN, [](auto& c) { c.x.type = Format::e2m1; }, "x.type is 8"},
+        Refused{"fp4_weights_of_dgrad", GemmKind::mxfp8, NN, [](auto& c) { c.w.type = Format::e2m1; }, "w.type is 8"},
+        Refused{"fp4_weights_of_block", GemmKind::fp8_block, TN, [](auto& c) { c.w.type = Format::e2m1; }, "w.type is 8"},
+        Refused{"odd_fp4_weights", GemmKind::mxfp8, TN, [](auto& c) { c.w.type = Format::e2m1, c.K = 33; }, "columns of w is 33"},
         Refused{"negative_n", GemmKind::bf16, TN, [](auto& c) { c.N = -1; }, "N is -1"},
         Refused{"large_k", GemmKind::bf16, TN, [](auto& c) { c.K = std::int64_t{1} << 33; }, "K is 8589934592"},
         Refused{"capacity", GemmKind::bf16, TN, [](auto& c) { c.rows.capacity = -5; }, "rows.capacity is -5"},
