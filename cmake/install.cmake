@@ -21,7 +21,7 @@ install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} C
 # What callers of assay::device include; everything else below device/ is internal.
 set(assay_device_headers
   emulated_gemm/emulated_gemm.h cublaslt/cublaslt_gemm.h cublaslt/cublaslt_library.h cublaslt/gemm_workspaces.h gemm/grouped_gemm.h
-  layout/groups.h layout/offsets.h layout/swizzle.h
+  layout/groups.h layout/offsets.h layout/swizzle.h layout/token_permutation.h
   linear/grouped_linear.h linear/linear_kernels.h linear/linear_path.h linear/linear_pool.h linear/linear_steps.h linear/linear_storage.h
   dbias/dbias.h quantize/by_rule/by_rule.h quantize/delayed_scaling.h dequantize/dequantize.h quantize/quantize.h
   support/device_code.h support/error.h support/memory_source.h support/stream.h)

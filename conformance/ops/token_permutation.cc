@@ -1,8 +1,7 @@
 // Ops `permute` and `unpermute` (schema 2).
 
-#include "reference/layout/token_permutation.h"
-
 #include "conformance/ops/op.h"
+#include "conformance/ops/token_request.h"
 #include "conformance/ops/words.h"
 #include "reference/types/error.h"
 #include "reference/types/sizes.h"
@@ -27,14 +26,10 @@ RowMap row_map(const Request& request) {
 
 // ---- permute --------------------------------------------------------------------------------------------------------
 
-struct Permute {
-  RowMap map;
-  const TensorView* x = nullptr;
-  const TensorView* scales = nullptr;
-};
+}  // namespace
 
-Permute permute_of(const Request& request) {
-  Permute made{row_map(request), &matrix(request, "x"), nullptr};
+PermuteRequest permute_request_of(const Request& request) {
+  PermuteRequest made{row_map(request), &matrix(request, "x"), nullptr};
   const Format type = made.x->type;
   const bool known =
       type == Format::bf16 || type == Format::f16 || type == Format::f32 || type == Format::e4m3 || type == Format::e5m2;
@@ -54,11 +49,15 @@ Permute permute_of(const Request& request) {
                       4, "attribute permuted_rows", made.map.permuted_rows);
   }
   request.refuse_unknown();
+  require(made.scales != nullptr || !request.wants("permuted_scale_inv"), "out/permuted_scale_inv", "requested",
+          "only with in/scale_inv");
   return made;
 }
 
+namespace {
+
 std::vector<OutputSpec> permute_outputs(const Request& request) {
-  const Permute parsed = permute_of(request);
+  const PermuteRequest parsed = permute_request_of(request);
   std::vector<OutputSpec> outputs{{"permuted", parsed.x->type, {parsed.map.permuted_rows, parsed.x->shape[1]}}};
   if (parsed.scales != nullptr) {
     outputs.push_back({"permuted_scale_inv", parsed.scales->type, {parsed.map.permuted_rows, parsed.scales->shape[1]}});
@@ -67,10 +66,8 @@ std::vector<OutputSpec> permute_outputs(const Request& request) {
 }
 
 void permute_answer(const Request& request, Layer layer) {
-  const Permute parsed = permute_of(request);
+  const PermuteRequest parsed = permute_request_of(request);
   check_row_map(parsed.map);
-  require(parsed.scales != nullptr || !request.wants("permuted_scale_inv"), "out/permuted_scale_inv", "requested",
-          "only with in/scale_inv");
   struct Move {
     const TensorView* from;
     void* to;
@@ -100,7 +97,9 @@ TokenSums sums_of(const Request& request) {
   throw InvalidArgument("attribute sums", "'" + name + "'", "fma_f32, f32, in_type or fma_in_type");
 }
 
-UnpermuteProblem unpermute_of(const Request& request) {
+}  // namespace
+
+UnpermuteProblem unpermute_problem_of(const Request& request) {
   UnpermuteProblem problem;
   problem.map = row_map(request);
   const TensorView& permuted = matrix(request, "permuted");
@@ -118,13 +117,15 @@ UnpermuteProblem unpermute_of(const Request& request) {
   return problem;
 }
 
+namespace {
+
 std::vector<OutputSpec> unpermute_outputs(const Request& request) {
-  const UnpermuteProblem problem = unpermute_of(request);
+  const UnpermuteProblem problem = unpermute_problem_of(request);
   return {{"x", problem.type, {problem.map.tokens, problem.columns}}};
 }
 
 void unpermute_answer(const Request& request, Layer layer) {
-  const UnpermuteProblem problem = unpermute_of(request);
+  const UnpermuteProblem problem = unpermute_problem_of(request);
   check_row_map(problem.map);
   void* x = request.output("x", problem.type, problem.map.tokens * problem.columns);
   if (x == nullptr) return;

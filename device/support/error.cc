@@ -13,6 +13,7 @@ std::string describe_status(std::uint32_t status) {
       {kStatusOverflow, "overflow"},
       {kStatusOddPackedExtent, "odd_packed_extent"},
       {kStatusUnalignedRows, "unaligned_rows"},
+      {kStatusInvalidIndex, "invalid_index"},
       {kStatusWrongBeta, "wrong_beta"},
   };
   std::string text;

@@ -30,12 +30,13 @@ class CudaError : public std::runtime_error {
 // and still nothing is written).
 enum Status : std::uint32_t {
   kStatusOk = 0,
-  kStatusNegativeSplit = 1u << 0,
-  kStatusSplitsExceedRows = 1u << 1,  // the splits sum to more rows than the buffer has
+  kStatusNegativeSplit = 1u << 0,     // fewer rows than none: also a value of psum before the start of its group
+  kStatusSplitsExceedRows = 1u << 1,  // the splits sum to more rows than the buffer has; a group has more than its place
   kStatusOverflow = 1u << 2,          // an offset does not fit its type
   kStatusOddPackedExtent = 1u << 3,   // NVFP4 codes are packed two per byte along a direction with an odd extent
   kStatusUnalignedRows = 1u << 4,     // rows of a group are not a multiple of the number that the caller promised
-  kStatusWrongBeta = 1u << 6,         // beta is not 0 with a D in FP8, or not 1 where D is added onto C in memory
+  kStatusInvalidIndex = 1u << 5,  // an entry of m_indices or of a row map that names no group or row, or stands where none may
+  kStatusWrongBeta = 1u << 6,     // beta is not 0 with a D in FP8, or not 1 where D is added onto C in memory
 };
 
 // "splits_exceed_rows, overflow", or "ok".

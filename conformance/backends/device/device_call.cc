@@ -9,6 +9,7 @@
 
 #include "conformance/backends/device/call_parts.h"
 #include "conformance/backends/device/rule_call.h"
+#include "conformance/backends/device/token_call.h"
 #include "conformance/ops/words.h"
 #include "device/dbias/dbias.h"
 #include "device/dequantize/dequantize.h"
@@ -332,6 +333,8 @@ constexpr struct {
     {"splits_to_offsets_2d", offsets_2d_call},
     {"delayed_update", delayed_update_call},
     {"grouped_dbias", grouped_dbias_call},
+    {"permute", permute_call},
+    {"unpermute", unpermute_call},
 };
 
 }  // namespace
