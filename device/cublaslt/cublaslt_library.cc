@@ -153,6 +153,9 @@ std::string CublasLtLibrary::missing(const GroupedGemmCall& call, int architectu
     return what + " on " + here + " needs cuBLASLt " + text_of_version(needed) + " or newer; " + path_ + " is " + version_text() +
            (has_grouped_layouts() ? "" : ", which has no grouped layouts");
   }
+  if (call.places.layout != GroupedLayout::splits) {
+    return what + " through cuBLASLt needs groups that follow one another (emulated_grouped_gemm() takes other places)";
+  }
   if (call.scalars_per_group && !blackwell) {
     return "alpha and beta for each group need SM100 to SM110; the device is " + here + ", where one pair serves the call";
   }

@@ -7,9 +7,12 @@
 #include <limits>
 #include <string>
 
+#include "device/emulated_gemm/group_operand.cuh"
+#include "device/emulated_gemm/group_spans.cuh"
 #include "device/emulated_gemm/merge_program.h"
 #include "device/emulated_gemm/problem.h"
 #include "device/layout/check_rows.h"
+#include "device/layout/swizzle.h"
 #include "device/support/call_device.h"
 #include "device/support/format_name.h"
 #include "reference/arithmetic/unit_table.h"
@@ -39,6 +42,7 @@ OperandSource source_of(const GroupedGemmCall& call, const GemmOperand& operand,
   source.weight = weight;
   source.along_rows = along_rows;
   source.columnwise = operand.columnwise;
+  source.scale_layout = call.scale_layout;
   source.listed = operand.data_list != nullptr;
   source.columns = columns;
   source.data = operand.data;
@@ -52,6 +56,8 @@ SetupCall setup_of(const GroupedGemmCall& call) {
   setup.kind = call.kind;
   setup.layout = call.layout;
   setup.rows = call.rows;
+  setup.places = call.places;
+  setup.spans = span_count(call.places, call.rows);
   setup.N = call.N;
   setup.K = call.K;
   switch (call.layout) {
@@ -68,7 +74,6 @@ SetupCall setup_of(const GroupedGemmCall& call) {
       setup.column_operand = source_of(call, call.x, false, true, call.K);
       break;
   }
-  setup.scale_layout = call.scale_layout;
   setup.alpha = call.alpha;
   setup.beta = call.beta;
   setup.scalars_per_group = call.scalars_per_group;
@@ -82,6 +87,33 @@ SetupCall setup_of(const GroupedGemmCall& call) {
   setup.max_depth = std::numeric_limits<std::int64_t>::max();
   setup.status = call.status;
   return setup;
+}
+
+// Swizzled scales that one matrix holds for the rows of all groups: those of a span start anywhere in a tile of it, so they are
+// copied to compact order, which has an address for each row. Bytes; 0 where the scales are read as they are.
+std::int64_t unswizzled_bytes(const GroupedGemmCall& call) {
+  const bool tiled = call.scale_layout == ScaleLayout::swizzled && (call.kind == GemmKind::mxfp8 || call.kind == GemmKind::nvfp4);
+  const bool anywhere = call.places.layout == GroupedLayout::m_indices || call.places.layout == GroupedLayout::psum;
+  if (!tiled || !anywhere || call.layout == GemmLayout::NT || call.rows.capacity <= 0) return 0;
+  const bool forward = call.layout == GemmLayout::TN;
+  const OperandSource source = source_of(call, forward ? call.x : call.dy, false, false, forward ? call.K : call.N);
+  return scale_extent(source, call.rows.capacity).count;
+}
+
+// Enqueues the copy, and has `source` read it.
+void unswizzle(const GroupedGemmCall& call, std::int64_t bytes, std::uint8_t* copy, OperandSource& source, Stream stream) {
+  if (bytes == 0) return;
+  const Rows one_matrix{call.rows.capacity, nullptr, 1};
+  unswizzle_scales(call.kind == GemmKind::mxfp8 ? Recipe::mxfp8 : Recipe::nvfp4, Direction::rowwise, one_matrix, source.columns,
+                   static_cast<const std::uint8_t*>(source.scale_inv), copy, nullptr, stream);
+  source.scale_inv = copy;
+  source.scale_layout = ScaleLayout::compact;
+}
+
+WorkspaceLayout workspace_of(const GroupedGemmCall& call) {
+  const std::int64_t groups = call.rows.groups < 0 ? 0 : call.rows.groups;
+  const bool counted = call.places.alignment >= 1 && call.rows.capacity >= 0;  // otherwise the call is refused
+  return WorkspaceLayout(counted ? span_count(call.places, call.rows) : groups, groups, unswizzled_bytes(call));
 }
 
 // Checks of the reference: of its tables, not of its arithmetic. Errors: InvalidArgument of this library, in the same words.
@@ -146,13 +178,13 @@ Arithmetic arithmetic_of(const AccumulationPlan& plan, const TensorCoreUnit& uni
   return result;
 }
 
-GenericTerms terms_of(const AccumulationPlan& plan, std::size_t merge_steps, std::int64_t groups) {
+GenericTerms terms_of(const AccumulationPlan& plan, std::size_t merge_steps, std::int64_t merge_program) {
   GenericTerms terms{};
   terms.widen = plan.widen.value_or(Format::f32);
   terms.scale_vectors = plan.scale_vectors;
   terms.epilogue = plan.epilogue;
   terms.merge_steps = static_cast<std::int32_t>(merge_steps);
-  terms.merge_program = WorkspaceLayout(groups).end;
+  terms.merge_program = merge_program;
   return terms;
 }
 
@@ -192,8 +224,8 @@ Prepared prepare(const GroupedGemmCall& call, const EmulatedArithmetic& arithmet
   prepared.gemm.column_type = prepared.setup.column_operand.type;
   prepared.gemm.d_type = call.d_type;
   prepared.gemm.arithmetic = arithmetic_of(plan, *arithmetic.unit);
-  prepared.gemm.groups = call.rows.groups;
-  prepared.gemm.terms = terms_of(plan, prepared.merge_steps.size(), call.rows.groups);
+  prepared.gemm.groups = static_cast<std::int32_t>(prepared.setup.spans);
+  prepared.gemm.terms = terms_of(plan, prepared.merge_steps.size(), workspace_of(call).end);
   return prepared;
 }
 
@@ -228,6 +260,7 @@ void grouped_gemm_by(Route route, const GroupedGemmCall& call, const EmulatedAri
   setup.workspace = static_cast<std::uint8_t*>(call.workspace);
   prepared.gemm.workspace = setup.workspace;
   const std::int64_t tiles = max_tiles_of(setup);
+  unswizzle(call, unswizzled_bytes(call), setup.workspace + workspace_of(call).scales, setup.row_operand, stream);
   launch_setup(setup, call, stream);  // also without tiles: it checks the splits
   launch_store(prepared.merge_steps, setup.workspace + prepared.gemm.terms.merge_program, stream);
   if (tiles > 0) kernel.launch(prepared.gemm, tiles, stream);
@@ -251,9 +284,8 @@ std::string emulation_missing(const TensorCoreUnit& unit) {
 }
 
 std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic) {
-  const std::int64_t groups = call.rows.groups < 0 ? 0 : call.rows.groups;
   const std::int64_t steps = arithmetic.plan == nullptr ? 0 : emulated::merge_steps(*arithmetic.plan);
-  const std::int64_t bytes = emulated::WorkspaceLayout(groups).end + steps * static_cast<std::int64_t>(sizeof(std::int16_t));
+  const std::int64_t bytes = emulated::workspace_of(call).end + steps * static_cast<std::int64_t>(sizeof(std::int16_t));
   return (bytes + 255) / 256 * 256;
 }
 
@@ -264,7 +296,8 @@ void emulated_grouped_gemm(const GroupedGemmCall& call, const EmulatedArithmetic
                                    {"dy.data", call.dy.data},
                                    {"d", call.d},
                                    {"d_scale", call.d_scale},
-                                   {"rows.splits", call.rows.splits}});
+                                   {"rows.splits", call.rows.splits},
+                                   {"places.index", call.places.index}});
   emulated::grouped_gemm_by(emulated::Route::fastest, call, arithmetic, stream);
 }
 

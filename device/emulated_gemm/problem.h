@@ -26,10 +26,11 @@ enum class Scales : std::uint32_t { none, one, f32_1x128, f32_128x128, e8m0, e4m
 struct OperandSource {
   Format type = Format::bf16;
   Scales scales = Scales::none;
-  bool weight = false;      // its groups have N rows each; otherwise splits[t]
+  bool weight = false;      // its groups have N rows each; otherwise those of x and dy
   bool along_rows = false;  // the contraction runs over the rows of the matrix
   bool columnwise = false;  // which storage this is
   bool listed = false;      // pointers of the groups are in the workspace
+  ScaleLayout scale_layout = ScaleLayout::compact;
   std::int64_t columns = 0;
   const void* data = nullptr;
   const void* scale_inv = nullptr;
@@ -48,6 +49,7 @@ struct GroupOperand {
   std::int32_t i_shift, k_shift;
 };
 
+// A span of rows of one group and its products (group_spans.cuh); NT: a group.
 struct Group {
   GroupOperand rows, columns;
   std::int64_t m, n, depth;
@@ -61,23 +63,26 @@ struct Group {
 
 // The start of the workspace.
 struct Header {
-  std::int64_t tiles;  // of all groups; 0 when the splits are invalid
-  std::int32_t groups;
+  std::int64_t tiles;  // of all spans; 0 when the splits are invalid
+  std::int32_t spans;
 };
 
-// The parts of the workspace; offsets in bytes. A merge program (merge_program.h) begins at `end`.
+// The parts of the workspace; offsets in bytes. `count` spans of `listed` groups. A merge program (merge_program.h) begins at `end`.
 struct WorkspaceLayout {
   static constexpr std::int64_t kHeader = 256;
-  std::int64_t groups, first_tile, data_list, scale_list, d_list, d_scales, end;
+  std::int64_t groups, first_tile, d_scales, data_list, scale_list, d_list, scales, end;
 
-  explicit ASSAY_HD constexpr WorkspaceLayout(std::int64_t count)
+  ASSAY_HD constexpr WorkspaceLayout(std::int64_t count, std::int64_t listed, std::int64_t scale_bytes = 0)
       : groups(kHeader),
         first_tile(groups + count * static_cast<std::int64_t>(sizeof(Group))),
-        data_list(first_tile + (count + 1) * 8),
-        scale_list(data_list + count * 8),
-        d_list(scale_list + count * 8),
-        d_scales(d_list + count * 8),
-        end(d_scales + count * 8) {}
+        d_scales(first_tile + (count + 1) * 8),
+        data_list(d_scales + count * 8),
+        scale_list(data_list + listed * 8),
+        d_list(scale_list + listed * 8),
+        scales((d_list + listed * 8 + 255) / 256 * 256),  // of x or dy, not swizzled
+        end(scales + scale_bytes) {}
+  // For kernels that read spans.
+  explicit ASSAY_HD constexpr WorkspaceLayout(std::int64_t count) : WorkspaceLayout(count, 0) {}
 };
 
 // What beta must be: 0 with a D in FP8, 1 where the plan adds onto C in memory.
@@ -87,9 +92,10 @@ struct SetupCall {
   GemmKind kind;
   GemmLayout layout;
   Rows rows;
+  GroupPlaces places;
+  std::int64_t spans;
   std::int64_t N, K;
   OperandSource row_operand, column_operand;
-  ScaleLayout scale_layout;
   const float* alpha;
   const float* beta;
   bool scalars_per_group;
@@ -132,7 +138,7 @@ struct GenericTerms {
 struct GemmCall {
   Format row_type, column_type, d_type;
   Arithmetic arithmetic;
-  std::int32_t groups;
+  std::int32_t groups;  // spans
   const std::uint8_t* workspace;
   GenericTerms terms;  // last, so that the other kernels find their members where they were
 };

@@ -94,13 +94,65 @@ void check_operand(const GroupedGemmCall& call, const GemmOperand& operand, cons
   require_list(operand.scale_inv_list, call.rows.groups, scale_alignment, name + ".scale_inv_list");
 }
 
+void check_index(const GroupedGemmCall& call) {
+  const GroupPlaces& places = call.places;
+  const std::string what = places.layout == GroupedLayout::psum ? "psum" : "m_indices";
+  require(call.rows.splits == nullptr, "rows.splits", "given", "null with " + what);
+  require(call.rows.groups >= 0, "rows.groups", call.rows.groups, "a value of at least 0");
+  require(call.rows.groups <= kMaxGroups, "rows.groups", call.rows.groups, "at most " + std::to_string(kMaxGroups));
+  require(places.alignment >= 1, "places.alignment", places.alignment, "a value of at least 1");
+  require(places.alignment <= kMaxRows, "places.alignment", places.alignment, "at most " + std::to_string(kMaxRows));
+  require(places.max_m == 0, "places.max_m", places.max_m, "0, but for masked");
+  const std::int64_t entries = places.layout == GroupedLayout::psum ? call.rows.groups : call.rows.capacity;
+  if (entries > 0) require_pointer(places.index, "places.index", alignof(std::int32_t));
+  const bool swizzled =
+      call.scale_layout == ScaleLayout::swizzled && (call.kind == GemmKind::mxfp8 || call.kind == GemmKind::nvfp4);
+  const GemmOperand& rows = call.layout == GemmLayout::TN ? call.x : call.dy;
+  if (swizzled && call.layout != GemmLayout::NT && call.rows.capacity > 0)  // read 16 bytes at a time
+    require(is_aligned(rows.scale_inv, 16), call.layout == GemmLayout::TN ? "x.scale_inv" : "dy.scale_inv", "misaligned",
+            "a multiple of 16 bytes with " + what);
+}
+
+// `rows` and `places`, which say where groups lie.
+void check_places(const GroupedGemmCall& call) {
+  const GroupPlaces& places = call.places;
+  require(places.layout <= GroupedLayout::masked, "places.layout", static_cast<std::int64_t>(places.layout),
+          "a GroupedLayout (0 to 3)");
+  if (places.layout == GroupedLayout::splits || places.layout == GroupedLayout::masked) {
+    check_rows(call.rows);
+    require(places.index == nullptr, "places.index", "given", "null, but for m_indices and psum");
+    require(places.alignment == 1, "places.alignment", places.alignment, "1, but for m_indices and psum");
+  } else {
+    Rows one_matrix = call.rows;
+    one_matrix.splits = nullptr, one_matrix.groups = 1;
+    check_rows(one_matrix);
+    check_index(call);
+  }
+  if (places.layout == GroupedLayout::splits)
+    return require(places.max_m == 0, "places.max_m", places.max_m, "0, but for masked");
+  if (places.layout == GroupedLayout::masked) {
+    require(call.rows.splits != nullptr, "rows.splits", "null", "the rows of each group for masked");
+    require(places.max_m >= 0, "places.max_m", places.max_m, "a value of at least 0");
+    const std::int64_t rows = product(places.max_m, call.rows.groups, "places.max_m");
+    require(rows == call.rows.capacity, "rows.capacity", call.rows.capacity, "groups * max_m, " + std::to_string(rows));
+  }
+  if (call.layout == GemmLayout::NT)
+    require(places.layout == GroupedLayout::psum, "places.layout", static_cast<std::int64_t>(places.layout),
+            "psum (2) in layout NT");
+  if (call.kind == GemmKind::mxfp8) return;  // its columnwise storage is not transposed
+  if (call.layout != GemmLayout::NN)
+    require(!call.x.columnwise, "x.columnwise", "1", "rowwise storage, whose rows `places` divides");
+  if (call.layout != GemmLayout::TN)
+    require(!call.dy.columnwise, "dy.columnwise", "1", "rowwise storage, whose rows `places` divides");
+}
+
 }  // namespace
 
 void check_grouped_gemm(const GroupedGemmCall& call) {
   require_known_enums(call);
   require(!call.row_and_column_scales || call.kind == GemmKind::fp8_per_tensor, "row_and_column_scales", "1",
           "0, but for kind fp8_per_tensor");
-  check_rows(call.rows);
+  check_places(call);
   require(call.rows_multiple >= 1, "rows_multiple", call.rows_multiple, "a value of at least 1");
   require(call.rows_multiple <= kMaxRows, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
   require(call.N >= 0, "N", call.N, "a value of at least 0");

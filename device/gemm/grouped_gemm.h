@@ -21,6 +21,7 @@
 #include "device/layout/groups.h"
 #include "device/support/error.h"
 #include "device/support/stream.h"
+#include "reference/gemm/group_rows.h"
 #include "reference/gemm/plan.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/types/format.h"
@@ -39,10 +40,20 @@ struct GemmOperand {
   const float* amax = nullptr;  // device [G]: nvfp4, tensor amax of this storage
 };
 
+// Where the rows of the groups of x, dy, C and D lie, if they do not follow one another (spec grouped-gemm-1.4): emulated_grouped_gemm()
+// alone has that. Rows of no group are neither read nor written. NT: psum alone, with operands that are not transposed.
+struct GroupPlaces {
+  GroupedLayout layout = GroupedLayout::splits;
+  const std::int32_t* index = nullptr;  // device: m_indices [rows.capacity] or psum [rows.groups], in place of rows.splits
+  std::int64_t alignment = 1;           // m_indices: rows of a block; psum: groups start at multiples of it
+  std::int64_t max_m = 0;               // masked: rows.capacity is groups * max_m, and rows.splits has the rows of each group
+};
+
 struct GroupedGemmCall {
   GemmKind kind = GemmKind::bf16;
   GemmLayout layout = GemmLayout::TN;
-  Rows rows;                       // of x and dy; splits on the device
+  Rows rows;  // of x and dy; splits on the device
+  GroupPlaces places;
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm()
                                    // workspace in NT (cublaslt_gemm.h), which checks the promise
   std::int64_t N = 0;

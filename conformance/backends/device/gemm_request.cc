@@ -105,21 +105,8 @@ const float* Scalar::bind(void* workspace, device::Stream stream) const {
   return reinterpret_cast<const float*>(values);
 }
 
-namespace {
-
-// Groups that do not follow one another are more than the kernels support.
-const Request& with_plain_groups(const Request& request) {
-  const std::string layout = request.text_or("grouped_layout", "splits");
-  if (layout != "splits") throw NotSupported("rows of groups that do not follow one another (grouped_layout=" + layout + ")");
-  return with_splits(request);
-}
-
-}  // namespace
-
 GemmRequest::GemmRequest(const Request& request)
-    : splits_(with_plain_groups(request)),
-      alpha_(request, "alpha", 1, splits_.groups()),
-      beta_(request, "beta", 0, splits_.groups()) {
+    : splits_(request), alpha_(request, "alpha", 1, splits_.groups()), beta_(request, "beta", 0, splits_.groups()) {
   const auto kind = named<GemmKind>(request, "kind", gemm_kind_named, "bf16, f16, tensor, block, mxfp8 or nvfp4");
   const auto layout = named<GemmLayout>(request, "layout", gemm_layout_named, "TN, NN or NT");
   call_.kind = kind;
@@ -151,8 +138,11 @@ GemmRequest::GemmRequest(const Request& request)
   const std::int64_t rows_x = layout == GemmLayout::NN ? -1 : rows_of(request, "x", kind, call_.K);
   const std::int64_t rows_dy = layout == GemmLayout::TN ? -1 : rows_of(request, "dy", kind, call_.N);
   if (rows_x >= 0 && rows_dy >= 0) require(rows_x == rows_dy, "rows of x", rows_x, "the rows of dy, " + std::to_string(rows_dy));
-  const std::int64_t rows = std::max({rows_x, rows_dy, std::int64_t{0}});
+  const std::int64_t stated = splits_.stated_rows(), shown = std::max(rows_x, rows_dy);
+  if (stated >= 0 && shown >= 0) require(shown == stated, "rows of x or dy", shown, std::to_string(stated));
+  const std::int64_t rows = std::max({shown, stated, std::int64_t{0}});
   call_.rows = splits_.rows(rows);
+  call_.places = splits_.places();
   if (layout != GemmLayout::NN) call_.x = operand(request, "x", call_.K, rows, false);
   if (layout != GemmLayout::TN) call_.dy = operand(request, "dy", call_.N, rows, false);
   if (layout != GemmLayout::NT) call_.w = operand(request, "w", call_.K, groups * call_.N, true);
@@ -220,6 +210,9 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
   } else if (weight) {
     const std::vector<std::int64_t> group_rows(static_cast<std::size_t>(splits_.groups()), call_.N);
     scales = scale_offsets(recipe, made.columnwise ? Direction::columnwise : Direction::rowwise, group_rows, width).back();
+  } else if (call_.layout != GemmLayout::NT) {
+    const std::vector<std::int64_t> matrices = splits_.scale_rows(rows);
+    if (!matrices.empty()) scales = scale_offsets(recipe, Direction::rowwise, matrices, width).back();
   }
   made.scale_inv = splits_.address(request.input(prefix + "scale_inv", scale_format(recipe), scales), later<void>());
   if (const TensorView* amax = request.find_input(prefix + "amax", Format::f32, splits_.groups())) {
@@ -230,7 +223,7 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
 
 device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status, device::Stream stream) const {
   device::GroupedGemmCall ready = call_;
-  splits_.bind(ready.rows, status);
+  splits_.bind(ready, status);
   for (device::GemmOperand* operand : {&ready.x, &ready.w, &ready.dy}) {  // scales of no rows: nothing is read
     if (operand->scale_inv == later<void>()) operand->scale_inv = status;
     if (operand->amax == later<void>()) operand->amax = reinterpret_cast<const float*>(status);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "conformance/backends/device/call_parts.h"
+#include "conformance/backends/device/group_places.h"
 #include "device/gemm/grouped_gemm.h"
 #include "reference/gemm/plan.h"
 
@@ -52,7 +53,7 @@ class GemmRequest {
                               bool weight);
 
   Parts parts_;
-  Splits splits_;
+  PlacedGroups splits_;
   Scalar alpha_, beta_;
   device::GroupedGemmCall call_;
   bool wanted_ = false;

@@ -8,6 +8,7 @@
 #include "conformance/backends/device/gemm_request.h"
 #include "conformance/backends/device/linear_call.h"
 #include "conformance/backends/device/rule_call.h"
+#include "conformance/backends/device/token_call.h"
 #include "conformance/backends/stated_plan.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/generate/generator.h"
@@ -22,7 +23,7 @@ constexpr GemmOptions kEmulated{GemmPath::emulated, 0};
 
 // Each small case of one op, as the call that a backend would see; tensors lie in the reference's memory.
 template <class Look>
-void for_each_call(const std::string& op, Look look) {
+void for_each_call(const std::string& op, Look look, std::int64_t least = 51) {
   Backend backend("reference");
   std::int64_t seen = 0;
   for (const CaseLine& line : catalogue(Profile::standard)) {
@@ -38,7 +39,7 @@ void for_each_call(const std::string& op, Look look) {
     look(problem, runner.call());
     ++seen;
   }
-  EXPECT_GT(seen, 50);
+  EXPECT_GE(seen, least);
 }
 
 // Groups without rows have no scales of x or dy, and no groups have no scales at all; the library still requires an address when
@@ -101,11 +102,18 @@ TEST(WhyNotWritten, SumsWithoutTermsNeedAlignedRowsOfD) {
   }
 }
 
-// Declared absent: the kernels take 1024 groups.
-bool has_too_many_groups(const Case& problem) {
-  const auto splits = problem.in.find("splits");
-  return splits != problem.in.end() && splits->second.elements() > device::kMaxGroups;
+// Groups of a product or a layer, wherever they lie.
+std::int64_t groups_of(const Case& problem) {
+  const auto groups = problem.attributes.find("groups");  // of m_indices
+  if (groups != problem.attributes.end()) return std::get<std::int64_t>(groups->second);
+  for (const char* name : {"splits", "psum"}) {
+    if (const auto found = problem.in.find(name); found != problem.in.end()) return found->second.elements();
+  }
+  return 1;
 }
+
+// Declared absent: the kernels take 1024 groups.
+bool has_too_many_groups(const Case& problem) { return groups_of(problem) > device::kMaxGroups; }
 
 // The attribute as text, "" where absent.
 std::string text_of(const Case& problem, const std::string& name) {
@@ -115,14 +123,14 @@ std::string text_of(const Case& problem, const std::string& name) {
 
 TEST(GemmRequest, SaysWhatTheReferenceReads) {
   for_each_call("grouped_gemm", [](Case& problem, const assay_call& call) {
-    if (!text_of(problem, "grouped_layout").empty() || has_too_many_groups(problem)) {
+    if (has_too_many_groups(problem)) {
       EXPECT_THROW(GemmRequest{Request::of(call)}, NotSupported);
       return;
     }
     const GemmRequest request(Request::of(call));
     const device::GroupedGemmCall& shape = request.shape();
     EXPECT_NO_THROW(device::check_grouped_gemm(shape));
-    EXPECT_EQ(shape.rows.groups, problem.in.at("splits").elements());
+    EXPECT_EQ(shape.rows.groups, groups_of(problem));
     const OutputSpec d = outputs_of(Request::of(problem)).at(0);
     EXPECT_EQ(shape.d_type, d.type);
     EXPECT_EQ(shape.layout == GemmLayout::NT ? shape.rows.groups * shape.N : shape.rows.capacity, d.shape[0]);
@@ -149,6 +157,19 @@ TEST(GemmCall, RefusesUnitsWithoutFusedSteps) {
     FAIL() << "taken";
   } catch (const NotSupported& error) {
     EXPECT_NE(std::string(error.what()).find("sum=chains"), std::string::npos) << error.what();
+  }
+}
+
+TEST(TokenCall, CanBeMadeOfEveryCase) {
+  for (const char* op : {"permute", "unpermute"}) {
+    for_each_call(
+        op,
+        [](Case&, const assay_call& call) {
+          DeviceCall made;
+          ASSERT_NO_THROW(made = device_call(Request::of(call)));
+          EXPECT_GT(made.workspace_bytes, 0);
+        },
+        15);
   }
 }
 

@@ -134,6 +134,16 @@ TEST(Gates, ScalarsForEachGroupNeedBlackwell) {
   for (const int architecture : {100, 103, 110}) EXPECT_EQ(library.missing(call, architecture), "");
 }
 
+TEST(Gates, GroupsFollowOneAnother) {
+  const CublasLtLibrary library = library_of(131000);
+  GroupedGemmCall call = call_of(GemmKind::bf16);
+  EXPECT_EQ(library.missing(call, 90), "");
+  for (const GroupedLayout layout : {GroupedLayout::m_indices, GroupedLayout::psum, GroupedLayout::masked}) {
+    call.places.layout = layout;
+    EXPECT_NE(library.missing(call, 90).find("follow one another"), std::string::npos);
+  }
+}
+
 TEST(Gates, BlockScalesMustBeSwizzled) {
   const CublasLtLibrary library = library_of(131000);
   for (const GemmKind kind : {GemmKind::mxfp8, GemmKind::nvfp4}) {

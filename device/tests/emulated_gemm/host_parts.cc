@@ -1,7 +1,9 @@
 // What the host has in place of a device.
 
 #include "device/emulated_gemm/problem.h"
+#include "device/layout/swizzle.h"
 #include "device/support/call_device.h"
+#include "reference/layout/swizzle.h"
 
 namespace assay::device {
 

@@ -153,6 +153,41 @@ const void* const kTwoGoodTwoBad[] = {address(0x1000), address(0x2000), nullptr,
 const void* const kGood[] = {address(0x1000), address(0x2000), address(0x3000), address(0x4000)};
 void* const kOdd[] = {address(0x1000), address(0x2002), address(0x3000), address(0x4000)};
 
+// Groups that do not follow one another, of the 512 rows and 4 groups of a sound call.
+void place(GroupedGemmCall& call, GroupedLayout layout) {
+  call.places.layout = layout;
+  if (layout == GroupedLayout::masked) {
+    call.places.max_m = 128;
+    return;
+  }
+  call.rows.splits = nullptr;
+  call.places.index = address<const std::int32_t>(0x1004);
+  call.places.alignment = 128;
+  if (call.layout == GemmLayout::NT && call.kind != GemmKind::mxfp8) call.x.columnwise = call.dy.columnwise = false;
+}
+constexpr GroupedLayout kIndices = GroupedLayout::m_indices, kPsum = GroupedLayout::psum, kMasked = GroupedLayout::masked;
+
+TEST(Check, TakesGroupsInOtherPlaces) {
+  for (int kind = 0; kind < 6; ++kind) {
+    for (int layout = 0; layout < 3; ++layout) {
+      for (const GroupedLayout places : {kIndices, kPsum, kMasked}) {
+        GroupedGemmCall call = sound(static_cast<GemmKind>(kind), static_cast<GemmLayout>(layout));
+        call.scale_layout = ScaleLayout::swizzled;
+        if (call.layout != GemmLayout::NT) call.x.columnwise = call.dy.columnwise = false;
+        place(call, places);
+        const std::string said = refusal(call);
+        if (call.layout == GemmLayout::NT && places != kPsum) {
+          EXPECT_EQ(said.rfind("places.layout is ", 0), 0u) << kind << said;
+        } else if (call.layout == GemmLayout::NT && (call.kind == GemmKind::fp8_block || call.kind == GemmKind::nvfp4)) {
+          EXPECT_EQ(said.rfind("dy.columnwise is 0", 0), 0u) << said;  // they read transposed storage alone
+        } else {
+          EXPECT_EQ(said, "") << kind << " " << layout;
+        }
+      }
+    }
+  }
+}
+
 class Check : public testing::TestWithParam<Refused> {};
 TEST_P(Check, RefusesAndNamesTheMember) {
   GroupedGemmCall call = sound(GetParam().kind, GetParam().layout);
@@ -212,6 +247,27 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"bias_of_wgrad", GemmKind::bf16, NT, [](auto& c) { c.bias = address(0x100); }, "bias is given"},
         Refused{"workspace", GemmKind::bf16, TN, [](auto& c) { c.workspace = address(0x1080); }, "workspace is misaligned"},
         Refused{"rows_multiple", GemmKind::fp8_per_tensor, NT, [](auto& c) { c.rows_multiple = 0; }, "rows_multiple is 0: expected a value of at least 1"},
+        Refused{"places", GemmKind::bf16, TN, [](auto& c) { c.places.layout = static_cast<GroupedLayout>(4); }, "places.layout is 4"},
+        Refused{"places_of_splits", GemmKind::bf16, TN, [](auto& c) { c.places.alignment = 8; }, "places.alignment is 8"},
+        Refused{"index_of_splits", GemmKind::bf16, TN, [](auto& c) { c.places.index = address<const std::int32_t>(4); }, "places.index is given"},
+        Refused{"max_m_of_splits", GemmKind::bf16, TN, [](auto& c) { c.places.max_m = 8; }, "places.max_m is 8"},
+        Refused{"null_indices", GemmKind::bf16, TN, [](auto& c) { place(c, kIndices), c.places.index = nullptr; }, "places.index is null"},
+        Refused{"odd_psum", GemmKind::bf16, NN, [](auto& c) { place(c, kPsum), c.places.index = address<const std::int32_t>(6); },
+                "places.index is misaligned"},
+        Refused{"splits_with_psum", GemmKind::bf16, TN, [](auto& c) { place(c, kPsum), c.rows.splits = address<const std::int64_t>(8); },
+                "rows.splits is given"},
+        Refused{"no_alignment", GemmKind::bf16, TN, [](auto& c) { place(c, kIndices), c.places.alignment = 0; }, "places.alignment is 0"},
+        Refused{"groups_of_indices", GemmKind::bf16, TN, [](auto& c) { place(c, kIndices), c.rows.groups = 1025; }, "rows.groups is 1025"},
+        Refused{"room_of_masked", GemmKind::bf16, TN, [](auto& c) { place(c, kMasked), c.places.max_m = 127; }, "rows.capacity is 512"},
+        Refused{"masked_without_counts", GemmKind::bf16, TN,
+                [](auto& c) { c.rows = {512, nullptr, 1}, c.places = {kMasked, nullptr, 1, 512}; }, "rows.splits is null"},
+        Refused{"masked_wgrad", GemmKind::bf16, NT, [](auto& c) { place(c, kMasked); }, "places.layout is 3"},
+        Refused{"transposed_wgrad", GemmKind::fp8_per_tensor, NT, [](auto& c) { place(c, kPsum), c.dy.columnwise = true; },
+                "dy.columnwise is 1"},
+        Refused{"transposed_x", GemmKind::fp8_per_tensor, TN, [](auto& c) { place(c, kIndices), c.x.columnwise = true; }, "x.columnwise is 1"},
+        Refused{"odd_swizzled_scales", GemmKind::nvfp4, TN,
+                [](auto& c) { place(c, kPsum), c.scale_layout = ScaleLayout::swizzled, c.x.scale_inv = address(0x1008); },
+                "x.scale_inv is misaligned"},
         Refused{"status", GemmKind::bf16, TN, [](auto& c) { c.status = address<std::uint32_t>(0x1002); }, "status is misaligned"}),
     [](const auto& info) { return info.param.name; });
 // clang-format on
