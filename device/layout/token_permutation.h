@@ -1,6 +1,6 @@
 #pragma once
 // Tokens to the rows of their experts, and back, on the device: reference/layout/token_permutation.h over device memory (spec
-// token-permutation.md).
+// token-permutation-1.1, token-permutation-1.2).
 //
 // An entry of the map outside [-1, permuted_rows) is reported in the status word (kStatusInvalidIndex), and nothing is written. A row
 // that two choices name is the caller's fault: permute then gives it to either of them, byte by byte.
