@@ -60,9 +60,7 @@ struct OperandPlace {
 // `scales_before`: elements of the scales of the groups before, where each group has a matrix of its own rows.
 ASSAY_HD inline OperandPlace operand_place(const SetupCall& call, const OperandSource& source, const GroupSpan& span,
                                            std::int64_t scales_before) {
-  const auto count = [&](std::int64_t rows) {
-    return scale_extent(source, rows).count;
-  };
+  const auto count = [&](std::int64_t rows) { return scale_extent(source, rows).count; };
   if (source.weight) return {call.N, span.group * call.N, call.N, span.group * count(call.N), 0};
   if (source.scales == Scales::one) return {span.rows, span.first, span.rows, span.group, 0};
   if (has_scales_by_group(call)) return {span.rows, span.first, span.rows, scales_before, 0};

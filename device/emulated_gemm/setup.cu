@@ -166,8 +166,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
     const auto scales_before = [&](const OperandSource& source) {  // used where there is one span a group
       std::int64_t ignored;
       const bool counts = present && !source.weight && has_scales_by_group(call);
-      return sum_before(counts ? scale_extent(source, span.rows).count : 0, scratch,
-                        ignored);
+      return sum_before(counts ? scale_extent(source, span.rows).count : 0, scratch, ignored);
     };
     const OperandPlace row_place = operand_place(call, call.row_operand, span, scales_before(call.row_operand));
     const OperandPlace column_place = operand_place(call, call.column_operand, span, scales_before(call.column_operand));

@@ -74,6 +74,18 @@ constexpr const char* kLines[] = {
     "data=every_special seed=17",
     "grouped_gemm kind=mxfp8 w_type=e2m1 x_type=e5m2 d_type=e4m3 scale_layout=compact splits=9,0,7 N=24 K=66 data=clustered "
     "seed=18",
+    // Groups in other places: several blocks of a group, each with the scales of its group and of its rows; more blocks than the set-up
+    // kernel has threads; a tree of slices, whose program lies behind the copied scales.
+    "grouped_gemm kind=fp8_per_tensor scaling=per_row_column grouped_layout=m_indices alignment=8 d_type=e4m3 d_scales=edge "
+    "alpha=3 "
+    "splits=5,0,17,8 N=24 K=48 data=clustered seed=19",
+    "grouped_gemm kind=fp8_per_tensor scaling=per_row_column grouped_layout=masked max_m=20 splits=5,0,17,8 N=24 K=48 seed=20",
+    "grouped_gemm kind=fp8_per_tensor scaling=per_row_column layout=NN grouped_layout=psum alignment=8 splits=5,0,17 N=48 K=24 "
+    "seed=21",
+    "grouped_gemm kind=bf16 grouped_layout=m_indices alignment=1 splits=1500,0,3 N=8 K=16 beta=1 seed=23",
+    "grouped_gemm kind=mxfp8 w_type=e2m1 grouped_layout=psum alignment=16 splits=150,0,7 N=32 K=96 d_type=e5m2 seed=24",
+    "grouped_gemm kind=nvfp4 grouped_layout=m_indices alignment=48 plan=unit=sm100.tcgen05.mxf4nvf4,slices=3x64,merge=tree_f32 "
+    "d_type=f32 splits=50,0,140,7 N=16 K=160 seed=25",
 };
 
 TEST(Generic, FollowsTermsTogether) {

@@ -25,7 +25,7 @@ void __tsan_switch_to_fiber(void*, unsigned) {}
 
 namespace assay::device::host {
 
-Index thread_index, block_index;
+Index thread_index, block_index, grid_size;
 
 namespace {
 
@@ -71,6 +71,7 @@ void run_kernel(unsigned blocks, unsigned threads, const std::function<void()>& 
   if (fibers.size() < threads) fibers.resize(threads);
   work = &thread;
   sanitized_scheduler = __tsan_get_current_fiber();
+  grid_size.x = blocks;
   for (unsigned block = 0; block < blocks; ++block) {
     block_index.x = block;
     for (unsigned t = 0; t < threads; ++t) {

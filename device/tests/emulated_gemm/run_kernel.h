@@ -11,7 +11,7 @@ struct Index {
 };
 
 // Of the thread that runs.
-extern Index thread_index, block_index;
+extern Index thread_index, block_index, grid_size;
 
 // The barrier of a block.
 void wait_for_block();

@@ -1,5 +1,5 @@
 #pragma once
-// What kernels of emulated_gemm/ use of CUDA, for a compiler of the host alone: run_kernel.h runs their threads. Each operation on
+// What kernels of emulated_gemm/ and of the token permutation use of CUDA, for a compiler of the host alone: run_kernel.h runs their threads. Each operation on
 // floats is that of the language, rounded to nearest, so that no result depends on a device.
 
 #include <algorithm>
@@ -26,8 +26,14 @@ struct dim3 {
   unsigned x, y, z;
   dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 inline const assay::device::host::Index &threadIdx = assay::device::host::thread_index,
-                                        &blockIdx = assay::device::host::block_index;
+                                        &blockIdx = assay::device::host::block_index, &gridDim = assay::device::host::grid_size;
 extern const assay::device::host::Index blockDim;
 inline void __syncthreads() { assay::device::host::wait_for_block(); }
 
@@ -66,6 +72,10 @@ enum { cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaFuncAttributeMaxDynamicShare
 inline cudaError_t cudaGetDevice(int*) { return cudaErrorUnknown; }
 inline cudaError_t cudaDeviceGetAttribute(int*, int, int) { return cudaErrorUnknown; }
 inline cudaError_t cudaFuncSetAttribute(const void*, int, int) { return cudaErrorUnknown; }
+inline cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
+  std::fill_n(static_cast<unsigned char*>(to), bytes, static_cast<unsigned char>(value));
+  return cudaSuccess;
+}
 inline cudaError_t cudaMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
                                      cudaStream_t) {
   for (std::size_t row = 0; row < height; ++row) {
