@@ -51,14 +51,19 @@ __device__ std::int64_t sum_before(std::int64_t value, std::int64_t* scratch, st
   return before;
 }
 
+// Shared memory of the set-up kernel.
+struct Scratch {
+  std::int64_t sums[kThreads];
+  unsigned bits;
+};
+
 // The bits that any thread of the block has. All threads of the block.
-__device__ unsigned or_of_all(unsigned own) {
-  __shared__ unsigned all;
-  if (threadIdx.x == 0) all = 0;
+__device__ unsigned or_of_all(unsigned own, Scratch& scratch) {
+  if (threadIdx.x == 0) scratch.bits = 0;
   __syncthreads();
-  if (own != 0) atomicOr(&all, own);
+  if (own != 0) atomicOr(&scratch.bits, own);
   __syncthreads();
-  const unsigned result = all;
+  const unsigned result = scratch.bits;
   __syncthreads();
   return result;
 }
@@ -88,7 +93,7 @@ __device__ bool has_wrong_beta(const SetupCall& call, const GroupSpan& span) {
 
 // Span number `at` of this thread, or no rows where it has none; `faults` is what is wrong with any, in every thread. All threads of
 // the block.
-__device__ GroupSpan read_span(const SetupCall& call, std::int64_t at, std::int64_t* scratch, unsigned& faults) {
+__device__ GroupSpan read_span(const SetupCall& call, std::int64_t at, Scratch& scratch, unsigned& faults) {
   const bool present = at < call.spans;
   const int t = present ? static_cast<int>(at) : 0;
   GroupSpan span{t, 0, 0};
@@ -99,7 +104,7 @@ __device__ GroupSpan read_span(const SetupCall& call, std::int64_t at, std::int6
     if (span.rows > call.rows.capacity) own |= kStatusSplitsExceedRows;
     if (own != 0) span.rows = 0;
     std::int64_t all_rows;
-    span.first = sum_before(span.rows, scratch, all_rows);
+    span.first = sum_before(span.rows, scratch.sums, all_rows);
     if (all_rows > call.rows.capacity) own |= kStatusSplitsExceedRows;
   } else if (present) {
     const GroupPlaces& places = call.places;
@@ -114,7 +119,7 @@ __device__ GroupSpan read_span(const SetupCall& call, std::int64_t at, std::int6
     if (span.rows > call.max_depth) own |= kStatusOverflow;
   }
   if (present && own == 0 && has_wrong_beta(call, span)) own |= kStatusWrongBeta;
-  faults = or_of_all(own);
+  faults = or_of_all(own, scratch);
   return span;
 }
 
@@ -149,7 +154,7 @@ __device__ Group group_of(const SetupCall& call, const GroupSpan& span, const Op
 }
 
 __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ SetupCall call) {
-  __shared__ std::int64_t scratch[kThreads];
+  __shared__ Scratch scratch;
   const int thread = static_cast<int>(threadIdx.x);
   const WorkspaceLayout layout(call.spans, call.rows.groups);
   auto* first_tiles = reinterpret_cast<std::int64_t*>(call.workspace + layout.first_tile);
@@ -166,7 +171,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
     const auto scales_before = [&](const OperandSource& source) {  // used where there is one span a group
       std::int64_t ignored;
       const bool counts = present && !source.weight && has_scales_by_group(call);
-      return sum_before(counts ? scale_extent(source, span.rows).count : 0, scratch, ignored);
+      return sum_before(counts ? scale_extent(source, span.rows).count : 0, scratch.sums, ignored);
     };
     const OperandPlace row_place = operand_place(call, call.row_operand, span, scales_before(call.row_operand));
     const OperandPlace column_place = operand_place(call, call.column_operand, span, scales_before(call.column_operand));
@@ -175,7 +180,7 @@ __global__ void __launch_bounds__(kThreads) set_up(const __grid_constant__ Setup
     const std::int64_t n = call.layout == GemmLayout::TN ? call.N : call.K;
     const std::int64_t tiles = present ? ceil_div(m, call.tile_rows) * ceil_div(n, call.tile_columns) : 0;
     std::int64_t these;
-    const std::int64_t first_tile = all_tiles + sum_before(tiles, scratch, these);
+    const std::int64_t first_tile = all_tiles + sum_before(tiles, scratch.sums, these);
     all_tiles += these;
     if (present) first_tiles[at] = first_tile;
     if (tiles == 0) continue;  // no barrier follows in this round

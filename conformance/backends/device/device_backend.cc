@@ -61,9 +61,9 @@ std::unique_ptr<CudaCalls> open_device(const std::vector<std::string>& options) 
   return std::make_unique<DeviceCalls>(gemm_options(options, true));
 }
 
-constexpr CudaBackend kDevice{"device",
-                              "the CUDA implementation: quantization, offsets, layouts, grouped GEMM and grouped linear",
-                              kGemmOptionsHelp, open_device};
+constexpr CudaBackend kDevice{
+    "device", "the CUDA implementation: quantization, offsets, layouts, tokens to experts, grouped GEMM and grouped linear",
+    kGemmOptionsHelp, open_device};
 
 }  // namespace
 
