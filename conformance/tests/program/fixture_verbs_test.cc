@@ -294,5 +294,32 @@ TEST(Golden, ChecksAndFindsADamagedFile) {
   EXPECT_TRUE(contains(ran.err, "few.txt: line 2: op is splits_to_offset")) << ran.err;
 }
 
+// What the manifest says of an oracle is compared with the oracle itself, not only the digest of the file.
+TEST(Golden, ChecksWhatTheManifestSaysOfAnOracle) {
+  const golden::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "cases");
+  std::ofstream(folder / "cases" / "few.txt") << "splits_to_offsets splits=3,0,5\n";
+  const std::string where = folder.path().string();
+  ASSERT_EQ(assay({"golden", "build", "--folder", where}).code, 0);
+  std::filesystem::remove(folder / "cases" / "few.txt");
+  golden::Manifest manifest = {golden::describe(folder / "few.h5", "outside")};
+  golden::write_manifest(folder / "manifest.json", manifest);
+  EXPECT_EQ(assay({"golden", "check", "--folder", where}).code, 0);
+
+  manifest[0].cases["quantize"] = 1;
+  golden::write_manifest(folder / "manifest.json", manifest);
+  Ran ran = assay({"golden", "check", "--folder", where});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_TRUE(contains(ran.out, "few.h5: manifest.json counts other cases than the file has")) << ran.out;
+
+  manifest[0].cases.erase("quantize");
+  const std::string right = manifest[0].contents;
+  manifest[0].contents = std::string(64, '0');
+  golden::write_manifest(folder / "manifest.json", manifest);
+  ran = assay({"golden", "check", "--folder", where});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_TRUE(contains(ran.out, "in manifest.json: expected " + right)) << ran.out;
+}
+
 }  // namespace
 }  // namespace assay::conformance

@@ -168,7 +168,7 @@ TEST(OutputFile, BeyondTheAllowedSize) {
   }
 }
 
-// A pipe that nobody reads blocks the program, but not after it is asked to end.
+// A pipe without a reader blocks the program. SIGTERM still ends it.
 TEST(OutputFile, APipeWithoutAReader) {
   for (const char* option : {"--json", "--results"}) {
     const golden::TemporaryFolder folder;

@@ -1,6 +1,7 @@
 """TransformerEngine through the C functions of libtransformer_engine.so."""
 
 import te_library
+from te_bias import te_bias
 from te_layouts import te_dequantize, te_swizzle
 from te_pieces import te_nvfp4, te_permute, te_refused
 from te_quantize import te_quantize
@@ -9,5 +10,5 @@ from te_scaling import te_recipe
 
 def group(name):
     te_library.load()
-    groups = (te_recipe, te_dequantize, te_swizzle, te_quantize, te_permute, te_nvfp4, te_refused)
+    groups = (te_recipe, te_dequantize, te_swizzle, te_quantize, te_permute, te_nvfp4, te_bias, te_refused)
     return {each.__name__: each for each in groups}[name]()

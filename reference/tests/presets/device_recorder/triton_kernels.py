@@ -238,7 +238,7 @@ def triton_torchao():
 
 
 def triton_torchao_mx():
-    """The file asks for SM100, for the sake of one conversion that the mode floor does not use: it is told so while it loads."""
+    """The file asks for SM100, for a conversion that the mode floor does not use: report 10.0 during the import."""
     real = torch.cuda.get_device_capability
     torch.cuda.get_device_capability = lambda *_: (10, 0)
     try:
