@@ -174,7 +174,8 @@ void require_word_format(Format format) {
 }
 
 void require_room(std::string_view argument, std::size_t size, std::size_t elements) {
-  require(size >= elements, argument, size, "at least " + std::to_string(elements) + " elements");
+  if (size >= elements) return;  // the message is made only if it is needed: rows of a few elements come here
+  throw InvalidArgument(argument, std::to_string(size), "at least " + std::to_string(elements) + " elements");
 }
 
 }  // namespace
@@ -214,10 +215,12 @@ float amax(std::span<const float> values) { return largest_magnitude(values.data
 void widen(Format type, const void* source, std::span<float> values) {
   require(type == Format::bf16 || type == Format::f16 || type == Format::f32, "type", name_of(type), "bf16, f16 or f32");
   if (values.empty()) return;
-  require(source != nullptr, "source", source, "a pointer to " + std::to_string(values.size()) + " elements");
+  if (source == nullptr)
+    throw InvalidArgument("source", show(source), "a pointer to " + std::to_string(values.size()) + " elements");
   const auto address = reinterpret_cast<std::uintptr_t>(source);
   const auto size = static_cast<std::uintptr_t>(bits_of(type) / 8);
-  require(address % size == 0, "source", address, "an address that is a multiple of " + std::to_string(size));
+  if (address % size != 0)
+    throw InvalidArgument("source", show(address), "an address that is a multiple of " + std::to_string(size));
   if (type == Format::f32) {
     std::memcpy(values.data(), source, values.size_bytes());  // not a copy of floats: every NaN keeps its bits
   } else {

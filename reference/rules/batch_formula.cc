@@ -115,7 +115,7 @@ void apply_call(FormulaFunction function, const float* a, const float* b, const 
 struct Node {
   FormulaStep step;
   std::array<int, 3> arguments = {-1, -1, -1};
-  bool uses_x = false;
+  bool uses_x = false, is_constant = false;
 };
 
 struct Splitter {
@@ -125,12 +125,13 @@ struct Splitter {
   int build(std::span<const FormulaStep> steps) {
     std::vector<int> stack;
     for (const FormulaStep& step : steps) {
-      Node node{step, {-1, -1, -1}, step.op == FormulaOp::variable && step.index == kElement};
+      Node node{step, {-1, -1, -1}, step.op == FormulaOp::variable && step.index == kElement, step.op != FormulaOp::variable};
       const int taken = taken_by(step);
       for (int i = 0; i < taken; ++i) {
         const int argument = stack[stack.size() - static_cast<std::size_t>(taken) + static_cast<std::size_t>(i)];
         node.arguments[static_cast<std::size_t>(i)] = argument;
         node.uses_x = node.uses_x || nodes[static_cast<std::size_t>(argument)].uses_x;
+        node.is_constant = node.is_constant && nodes[static_cast<std::size_t>(argument)].is_constant;
       }
       stack.resize(stack.size() - static_cast<std::size_t>(taken));
       nodes.push_back(node);
@@ -147,9 +148,20 @@ struct Splitter {
     steps.push_back(node.step);
   }
 
-  // Largest parts without x become variables of the block.
+  // The value of a part without variables, as of -448.
+  float value(int at) const {
+    std::vector<FormulaStep> steps;
+    write(at, steps);
+    return *BatchFormula(steps).run(nullptr, 1);
+  }
+
+  // Largest parts without x become variables of the block, or constants.
   void split(int at) {
     const Node& node = nodes[static_cast<std::size_t>(at)];
+    if (node.is_constant) {
+      rule.code.push_back({FormulaOp::constant, 0, value(at)});
+      return;
+    }
     const bool leaf = node.step.op == FormulaOp::variable || node.step.op == FormulaOp::constant;
     if (!node.uses_x && !leaf) {
       const auto target = static_cast<std::uint8_t>(rule.variables++);

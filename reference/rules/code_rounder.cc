@@ -21,32 +21,24 @@ bool is_plain(Format format, const CodeRounding& rounding) {
 
 constexpr std::size_t kFewSteps = 8;
 
-// The code of a magnitude is the number of steps that it has reached.
-ASSAY_CLONES void count_steps(const std::uint32_t* first, int steps, std::uint8_t sign, std::uint8_t nan_code,
-                              const float* __restrict values, int count, std::uint8_t* __restrict codes) {
+// The code of a magnitude is the number of steps that it has reached; `first` has kFewSteps of them.
+ASSAY_CLONES void count_steps(const std::uint32_t* __restrict first, const CodeFixes& fixes, const float* __restrict values,
+                              int count, std::uint8_t* __restrict codes) {
+  const CodeFixes fixed = fixes;
+  std::array<std::uint32_t, kFewSteps> steps;
+  std::copy_n(first, kFewSteps, steps.begin());
   for (int i = 0; i < count; ++i) {
     const std::uint32_t bits = float_bits(values[i]), magnitude = bits & kMagnitude;
     std::uint32_t code = 0;
-    for (int step = 0; step < steps; ++step) code += magnitude >= first[step] ? 1 : 0;
-    code |= bits >> 31 != 0 ? sign : 0u;
-    codes[i] = static_cast<std::uint8_t>(magnitude > kInfinity ? nan_code : code);
+    for (std::size_t step = 0; step < kFewSteps; ++step) code += magnitude >= steps[step] ? 1u : 0u;
+    code |= (bits >> 31) * fixed.sign;
+    codes[i] = static_cast<std::uint8_t>(magnitude > kInfinity ? fixed.nan : code);
   }
 }
 
-// What differs from the format's own conversion: values past the largest, NaN, and negative zeros.
-ASSAY_CLONES void mend(std::uint8_t special, std::uint32_t special_from, std::uint8_t nan_code, std::uint8_t sign,
-                       CodeRounding::NegativeZero negative_zero, const float* __restrict values, int count,
-                       std::uint8_t* __restrict codes) {
-  const bool never = negative_zero == CodeRounding::NegativeZero::never;
-  const bool underflow = negative_zero == CodeRounding::NegativeZero::underflow;
-  for (int i = 0; i < count; ++i) {
-    const std::uint32_t bits = float_bits(values[i]), magnitude = bits & kMagnitude;
-    std::uint32_t code = codes[i];
-    code = magnitude >= special_from ? (special | (bits >> 31 != 0 ? sign : 0u)) : code;
-    code = magnitude > kInfinity ? nan_code : code;
-    code = (never && code == sign) || (underflow && magnitude == 0) ? 0u : code;
-    codes[i] = static_cast<std::uint8_t>(code);
-  }
+ASSAY_CLONES void fix(const CodeFixes& fixes, const float* __restrict values, int count, std::uint8_t* __restrict codes) {
+  const CodeFixes fixed = fixes;
+  for (int i = 0; i < count; ++i) codes[i] = static_cast<std::uint8_t>(fixed_code(codes[i], values[i], fixed));
 }
 
 }  // namespace
@@ -55,16 +47,17 @@ ASSAY_CLONES void mend(std::uint8_t special, std::uint32_t special_from, std::ui
 CodeRounder::CodeRounder(Format format, const CodeRounding& rounding)
     : format_(format), rounding_(rounding), usual_(is_plain(format, rounding)) {
   const bool has_nan = format == Format::e4m3 || format == Format::e5m2;
-  const int width = bits_of(format);
-  sign_ = static_cast<std::uint8_t>(1u << (width - 1));
-  std::vector<std::uint8_t> codes(sign_);
+  fixes_.sign = 1u << (bits_of(format) - 1);
+  std::vector<std::uint8_t> codes(fixes_.sign);
   for (std::size_t c = 0; c < codes.size(); ++c) codes[c] = static_cast<std::uint8_t>(c);
   std::vector<float> values(codes.size());
   decode(format, codes, values);
-  const auto top = static_cast<std::size_t>(std::find(values.begin(), values.end(), max_finite(format)) - values.begin());
-  nan_code_ = has_nan ? 0x7F : rounding.nan == CodeRounding::NanCode::zero ? 0 : static_cast<std::uint8_t>(top);
+  const auto top = static_cast<std::uint32_t>(std::find(values.begin(), values.end(), max_finite(format)) - values.begin());
+  fixes_.nan = has_nan ? 0x7F : rounding.nan == CodeRounding::NanCode::zero ? 0 : top;
+  fixes_.special = top + 1;
+  if (rounding.negative_zero == CodeRounding::NegativeZero::underflow) fixes_.positive_zero_from = 1;
+  if (rounding.negative_zero == CodeRounding::NegativeZero::never) fixes_.positive_zero_from = 0xFFFF'FFFF;
   values.resize(top + 1);
-  special_code_ = static_cast<std::uint8_t>(top + 1);
   if (has_nan && rounding.overflow == CodeRounding::Overflow::special) values.push_back(2 * values[top] - values[top - 1]);
   for (std::size_t c = 0; c + 1 < values.size(); ++c) {
     if (rounding.round == CodeRounding::Round::truncate) {
@@ -76,7 +69,8 @@ CodeRounder::CodeRounder(Format format, const CodeRounding& rounding)
     const std::uint32_t middle = float_bits(values[c] / 2 + values[c + 1] / 2);
     first_.push_back(upper_has_middle ? middle : middle + 1);
   }
-  if (values.size() > top + 1) special_from_ = first_.back();
+  if (values.size() > top + 1) fixes_.special_from = first_.back();
+  while (first_.size() < kFewSteps) first_.push_back(0xFFFF'FFFF);  // a step that no magnitude reaches
 }
 
 void CodeRounder::round(const float* values, int count, std::uint8_t* codes) const {
@@ -84,16 +78,16 @@ void CodeRounder::round(const float* values, int count, std::uint8_t* codes) con
   if (rounding_.round == CodeRounding::Round::even) {
     encode(format_, std::span(values, size), std::span(codes, size));
   } else if (first_.size() <= kFewSteps) {
-    count_steps(first_.data(), static_cast<int>(first_.size()), sign_, nan_code_, values, count, codes);
+    count_steps(first_.data(), fixes_, values, count, codes);
   } else {
     for (std::size_t i = 0; i < size; ++i) {
       const std::uint32_t magnitude = float_bits(values[i]) & kMagnitude;
       const auto code = static_cast<std::uint8_t>(std::upper_bound(first_.begin(), first_.end(), magnitude) - first_.begin());
-      codes[i] = magnitude > kInfinity ? nan_code_ : static_cast<std::uint8_t>(code | (std::signbit(values[i]) ? sign_ : 0));
+      codes[i] =
+          static_cast<std::uint8_t>(magnitude > kInfinity ? fixes_.nan : code | (std::signbit(values[i]) ? fixes_.sign : 0));
     }
   }
-  if (usual_) return;
-  mend(static_cast<std::uint8_t>(special_code_), special_from_, nan_code_, sign_, rounding_.negative_zero, values, count, codes);
+  if (!usual_) fix(fixes_, values, count, codes);
 }
 
 }  // namespace assay::fast

@@ -12,7 +12,7 @@
 namespace assay::fast {
 namespace {
 
-constexpr std::int64_t kWideBlock = 32;  // columns of a block from which it is worth a loop of its own
+constexpr std::int64_t kWideBlock = 16;  // columns of a block from which they fill a vector
 
 // Magnitudes as integers that sort as they do. A NaN is below everything (ignored) or above everything (propagated).
 ASSAY_CLONES void accumulate_ranks(AmaxNan nan, const float* __restrict x, std::int64_t count, std::int32_t* __restrict ranks) {
@@ -27,17 +27,6 @@ ASSAY_CLONES void accumulate_ranks(AmaxNan nan, const float* __restrict x, std::
 
 ASSAY_CLONES std::int32_t largest_rank(const std::int32_t* ranks, std::int64_t count, std::int32_t largest) {
   for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, ranks[i]);
-  return largest;
-}
-
-// The largest rank of x itself.
-ASSAY_CLONES std::int32_t largest_rank_of(AmaxNan nan, const float* x, std::int64_t count, std::int32_t largest) {
-  if (nan == AmaxNan::ignored) {
-    for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, rank_of(x[i]));
-  } else {
-    for (std::int64_t i = 0; i < count; ++i)
-      largest = std::max(largest, static_cast<std::int32_t>(float_bits(x[i]) & kMagnitude));
-  }
   return largest;
 }
 
@@ -56,6 +45,7 @@ float amax_of_rank(const ScaleRule& rule, std::int32_t rank) {
 RuleBand::RuleBand(const RuleWork& work)
     : work_(work),
       code_(work.rule.code),
+      block_code_(block_code(work.rule.code)),
       activation_(*work.problem.rule, max_finite(work.problem.x_type)),
       x_(static_cast<std::size_t>(work.problem.columns)),
       ranks_(x_.size()),
@@ -64,10 +54,10 @@ RuleBand::RuleBand(const RuleWork& work)
       codes_(x_.size()) {
   for (const FormulaStatement& statement : work.rule.block) block_.emplace_back(statement.steps);
   for (const std::uint8_t used : work.rule.code_uses) expanded_[used].resize(x_.size());
-  if (work.problem.rule->is_gated()) halves_.resize(2 * x_.size());
+  if (work.problem.rule->is_gated()) halves_.resize(static_cast<std::size_t>(input_columns(work.problem)));
 }
 
-// The values of a row, which stay until another row is asked for: a block of one row needs them twice.
+// The values of a row as f32, which stay until another row is asked for.
 void RuleBand::load_row(std::int64_t row) {
   if (loaded_row_ == row) return;
   loaded_row_ = row;
@@ -77,6 +67,17 @@ void RuleBand::load_row(std::int64_t row) {
   if (!problem.rule->is_gated()) return widen(problem.x_type, bytes, x_);
   widen(problem.x_type, bytes, halves_);
   activation_.run(halves_.data(), halves_.data() + x_.size(), x_);
+}
+
+// A row in the type of x, or in f32 where an activation computes it.
+RowOfX RuleBand::row_of_x(std::int64_t row) {
+  const RuleProblem& problem = work_.problem;
+  if (problem.rule->is_gated()) {
+    load_row(row);
+    return {Format::f32, x_.data(), problem.columns};
+  }
+  return {problem.x_type, static_cast<const std::byte*>(problem.x) + bytes_of(problem.x_type, row * problem.columns),
+          problem.columns};
 }
 
 std::vector<float> RuleBand::amaxes(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {
@@ -99,14 +100,7 @@ std::vector<float> RuleBand::amaxes(const RuleGroup& group, std::int64_t r0, std
 std::vector<float> RuleBand::amaxes_of_wide_blocks(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {
   const ScaleRule& rule = *work_.problem.rule;
   std::vector<std::int32_t> ranks(static_cast<std::size_t>(group.columns_of_blocks), lowest_rank(rule));
-  for (std::int64_t r = r0; r < r1; ++r) {
-    load_row(r);
-    for (std::size_t j = 0; j < ranks.size(); ++j) {
-      const std::int64_t c0 = static_cast<std::int64_t>(j) * group.block_columns;
-      const std::int64_t c1 = std::min(c0 + group.block_columns, work_.problem.columns);
-      ranks[j] = largest_rank_of(rule.nan, x_.data() + c0, c1 - c0, ranks[j]);
-    }
-  }
+  for (std::int64_t r = r0; r < r1; ++r) accumulate_block_ranks(rule.nan, row_of_x(r), group.block_columns, ranks.data());
   std::vector<float> found;
   found.reserve(ranks.size());
   for (const std::int32_t rank : ranks) found.push_back(amax_of_rank(rule, rank));
@@ -116,7 +110,11 @@ std::vector<float> RuleBand::amaxes_of_wide_blocks(const RuleGroup& group, std::
 void RuleBand::evaluate(const RuleGroup& group, std::int64_t i, const std::vector<float>& amaxes, float outer, bool store) {
   const RuleProblem& problem = work_.problem;
   const std::size_t blocks = amaxes.size();
-  const auto given = [&](RuleVariable variable, float value) { values_[variable].assign(blocks, value); };
+  const auto given = [&](RuleVariable variable, float value) {
+    std::vector<float>& held = values_[variable];
+    const bool same = held.size() == blocks && blocks > 0 && float_bits(held[0]) == float_bits(value);
+    if (!same) held.assign(blocks, value);
+  };
   values_[kAmax] = amaxes;
   given(kOuterAmax, outer);
   given(kOutputMax, max_finite(problem.output));
@@ -133,28 +131,26 @@ void RuleBand::evaluate(const RuleGroup& group, std::int64_t i, const std::vecto
       std::copy_n(block_[s].run(pointers.data(), static_cast<int>(count)), count, target.data() + first);
     }
   }
-  if (group.block_columns < kWideBlock || !is_plain_product()) expand(group);
+  if (!encodes_by_block(group)) expand(group);
   if (!store || work_.output.scale == nullptr) return;
-  const std::vector<float>& scales = values_[static_cast<std::size_t>(problem.rule->scale)];
-  for (std::size_t j = 0; j < blocks; ++j) {
-    store_scale(problem, group, i, static_cast<std::int64_t>(j), scales[j], work_.output.scale);
-  }
+  store_scales(problem, group, i, values_[static_cast<std::size_t>(problem.rule->scale)], work_.output.scale);
 }
 
 void RuleBand::encode_rows(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {
   if (work_.output.data == nullptr) return;
   const std::int64_t columns = work_.problem.columns;
-  const bool products = group.block_columns >= kWideBlock && is_plain_product();
+  const bool by_block = encodes_by_block(group);
   const bool in_place = !work_.problem.transposed && bits_of(work_.problem.output) == 8;
   for (std::int64_t r = r0; r < r1; ++r) {
-    load_row(r);
     std::span<std::uint8_t> codes = codes_;
     if (in_place) codes = {static_cast<std::uint8_t*>(work_.output.data) + r * columns, codes_.size()};
     if (work_.problem.transposed)
       codes = std::span(gathered_).subspan(static_cast<std::size_t>((r - first_row_) * columns), x_.size());
-    if (products) {
-      encode_products(group, codes);
+    if (by_block) {
+      const float* factors = values_[block_code_->factor].data();
+      encode_blocks(row_of_x(r), *block_code_, work_.rounder, group.block_columns, factors, codes.data());
     } else {
+      load_row(r);
       encode_values(codes);
     }
     if (!in_place && !work_.problem.transposed) put_codes(codes_, r * columns);
@@ -178,21 +174,8 @@ void RuleBand::end(const RuleGroup& group) {
   }
 }
 
-// Whether `code` is x times a value of the block, with the format's own conversion: then one call converts a block's row.
-bool RuleBand::is_plain_product() const {
-  const std::vector<FormulaStep>& code = work_.rule.code;
-  return work_.rounder.is_usual() && code.size() == 3 && code[0].op == FormulaOp::variable && code[1].op == FormulaOp::variable &&
-         code[2].op == FormulaOp::multiply && (code[0].index == kElement) != (code[1].index == kElement);
-}
-
-void RuleBand::encode_products(const RuleGroup& group, std::span<std::uint8_t> codes) const {
-  const std::size_t factor = work_.rule.code[0].index == kElement ? work_.rule.code[1].index : work_.rule.code[0].index;
-  for (std::int64_t j = 0; j < group.columns_of_blocks; ++j) {
-    const std::int64_t c0 = j * group.block_columns, c1 = std::min(c0 + group.block_columns, work_.problem.columns);
-    const auto first = static_cast<std::size_t>(c0), count = static_cast<std::size_t>(c1 - c0);
-    encode_scaled(work_.problem.output, std::span<const float>(x_).subspan(first, count),
-                  values_[factor][static_cast<std::size_t>(j)], codes.subspan(first, count));
-  }
+bool RuleBand::encodes_by_block(const RuleGroup& group) const {
+  return block_code_.has_value() && group.block_columns >= kWideBlock && work_.rounder.rounds_to_even();
 }
 
 void RuleBand::encode_values(std::span<std::uint8_t> codes) {

@@ -8,6 +8,7 @@
 #include "reference/rules/batch_formula.h"
 #include "reference/rules/code_rounder.h"
 #include "reference/rules/rule_problem.h"
+#include "reference/rules/rule_rows.h"
 
 namespace assay::fast {
 
@@ -40,15 +41,16 @@ class RuleBand {
 
  private:
   void load_row(std::int64_t row);
+  RowOfX row_of_x(std::int64_t row);
   std::vector<float> amaxes_of_wide_blocks(const RuleGroup& group, std::int64_t r0, std::int64_t r1);
-  bool is_plain_product() const;
+  bool encodes_by_block(const RuleGroup& group) const;
   void expand(const RuleGroup& group);
-  void encode_products(const RuleGroup& group, std::span<std::uint8_t> codes) const;
   void encode_values(std::span<std::uint8_t> codes);
   void put_codes(const std::vector<std::uint8_t>& codes, std::int64_t at) const;
 
   const RuleWork& work_;
   BatchFormula code_;
+  std::optional<BlockCode> block_code_;
   std::vector<BatchFormula> block_;
   BatchActivation activation_;
   std::vector<float> x_, halves_;  // a row of values; of gate and up where the rule has an activation

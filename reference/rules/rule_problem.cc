@@ -5,6 +5,7 @@
 
 #include "reference/formats/e4m3.h"
 #include "reference/formats/e8m0.h"
+#include "reference/formats/encode.h"
 #include "reference/layout/offsets.h"
 #include "reference/types/error.h"
 #include "reference/types/sizes.h"
@@ -43,7 +44,7 @@ void check_types(const RuleProblem& problem) {
 void check_splits(const RuleProblem& problem) {
   require(problem.rows >= 0, "rows", problem.rows, "a value of at least 0");
   require(problem.columns >= 0, "columns", problem.columns, "a value of at least 0");
-  checked_product(checked_product(problem.rows, problem.columns, "rows", problem.rows), problem.rule->is_gated() ? 2 : 1, "rows",
+  checked_product(checked_product(problem.rows, problem.columns, "rows", problem.rows), problem.rule->matrices_in_x(), "rows",
                   problem.rows);
   std::int64_t sum = 0;
   for (std::size_t t = 0; t < problem.splits.size(); ++t) {
@@ -76,9 +77,7 @@ std::vector<std::int64_t> block_row_offsets(const RuleProblem& problem) {
   return offsets;
 }
 
-std::int64_t input_columns(const RuleProblem& problem) {
-  return problem.rule->is_gated() ? 2 * problem.columns : problem.columns;
-}
+std::int64_t input_columns(const RuleProblem& problem) { return problem.rule->matrices_in_x() * problem.columns; }
 
 std::vector<RuleGroup> groups_of(const RuleProblem& problem) {
   const Format type = problem.rule->scale_type;
@@ -136,6 +135,9 @@ RuleShapes check_rule(const RuleProblem& problem) {
   std::int64_t used = 0;
   for (const std::int64_t rows : rows_of_groups(problem)) used += rows;
   require(problem.x != nullptr || used * problem.columns == 0, "x", "null", "a pointer to the elements");
+  const auto address = reinterpret_cast<std::uintptr_t>(problem.x);
+  const auto size = static_cast<std::uintptr_t>(bytes_of(problem.x_type, 1));
+  require(address % size == 0, "x", address, "an address that is a multiple of " + show(size));
   return shapes;
 }
 
@@ -157,6 +159,24 @@ void store_scale(const RuleProblem& problem, const RuleGroup& group, std::int64_
   } else {
     const auto bits = std::bit_cast<std::uint32_t>(stored_amax(value));
     std::memcpy(byte, &bits, sizeof bits);
+  }
+}
+
+void store_scales(const RuleProblem& problem, const RuleGroup& group, std::int64_t i, std::span<const float> values,
+                  void* scale) {
+  const Format type = problem.rule->scale_type;
+  const auto count = static_cast<std::int64_t>(values.size());
+  if (problem.storage.order != ScaleStorage::Order::k_major) {
+    for (std::int64_t j = 0; j < count; ++j) store_scale(problem, group, i, j, values[static_cast<std::size_t>(j)], scale);
+    return;
+  }
+  const std::int64_t at = group.scale_byte + scale_byte(problem.storage, type, group.stored, group.first_block_row + i, 0);
+  auto* bytes = static_cast<std::uint8_t*>(scale) + at;
+  if (bits_of(type) == 8) return encode(type, values, std::span(bytes, values.size()));
+  for (const float value : values) {
+    const auto bits = std::bit_cast<std::uint32_t>(stored_amax(value));
+    std::memcpy(bytes, &bits, sizeof bits);
+    bytes += sizeof bits;
   }
 }
 

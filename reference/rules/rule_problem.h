@@ -1,6 +1,7 @@
 #pragma once
 // What both layers of quantization by a rule need of a problem: groups, blocks and the places of outputs.
 
+#include <span>
 #include <vector>
 
 #include "reference/rules/quantize_by_rule.h"
@@ -27,6 +28,9 @@ void clear_scales(const RuleProblem& problem, const RuleShapes& shapes, void* sc
 
 // Stores scale (i, j) of a group. A NaN of f32 is stored as 0x7FFFFFFF (spec conventions-1.3).
 void store_scale(const RuleProblem& problem, const RuleGroup& group, std::int64_t i, std::int64_t j, float value, void* scale);
+
+// The same for scales (i, 0), (i, 1), ... of layer (b).
+void store_scales(const RuleProblem& problem, const RuleGroup& group, std::int64_t i, std::span<const float> values, void* scale);
 
 // A NaN as it is stored: 0x7FFFFFFF (spec conventions-1.3).
 float stored_amax(float value);

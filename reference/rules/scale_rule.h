@@ -72,6 +72,8 @@ struct ScaleRule {
 
   // Whether x is computed from the two halves of a row twice as long.
   bool is_gated() const { return !activation_text.empty(); }
+  // Matrices side by side in x: gate and up, or x alone.
+  std::int64_t matrices_in_x() const { return is_gated() ? 2 : 1; }
 };
 
 // The rules of `text`, a row each, which messages call `file` (spec scale-rules-1.2).

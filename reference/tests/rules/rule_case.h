@@ -18,11 +18,11 @@ enum class Data { spread, specials, tiny, zeros, bits };
 struct Case {
   const ScaleRule* rule = nullptr;
   Format output = Format::e4m3;
-  BlockShape block;
-  ScaleStorage storage;
+  BlockShape block = {};
+  ScaleStorage storage = {};
   bool transposed = false;
   Format x_type = Format::bf16;
-  std::vector<std::int64_t> splits;  // one tensor where `grouped` is false
+  std::vector<std::int64_t> splits = {};  // one tensor where `grouped` is false
   bool grouped = true;
   std::int64_t columns = 0, rows_beyond = 0;
   Data data = Data::spread;
@@ -39,7 +39,7 @@ inline void PrintTo(const Case& c, std::ostream* out) {
 // Bits of x in its type.
 inline std::vector<std::uint8_t> make_x(const Case& c, std::int64_t rows) {
   std::mt19937 random(c.seed);
-  const auto count = static_cast<std::size_t>(rows * c.columns * (c.rule->is_gated() ? 2 : 1));
+  const auto count = static_cast<std::size_t>(rows * c.columns * c.rule->matrices_in_x());
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t draw = random();
