@@ -29,7 +29,7 @@ void generate_quantize_by_rule(const CaseLine& line, Case& result) {
   pattern.seed = static_cast<std::uint64_t>(line.integer("seed"));
   pattern.tensor = "x";
   pattern.rows = rows.total;
-  pattern.columns = (choice.rule->is_gated() ? 2 : 1) * line.integer("K");
+  pattern.columns = choice.rule->matrices_in_x() * line.integer("K");
   pattern.target = bits_of(choice.output) == 6 ? Format::e2m1 : choice.output;
   pattern.block = choice.block.columns > 1 ? choice.block.columns : 128;
   pattern.one_scale = choice.rule->outer != OuterAmax::none;

@@ -57,13 +57,10 @@ void parse(const Request& request, Parsed& parsed) {
   request.text_or("scale_type", "");  // these two repeat what the row says
   request.text_or("outer", "");
   read_x_and_splits(request, problem, parsed.splits);
-  const std::int64_t halves = problem.rule->is_gated() ? 2 : 1;
-  require(problem.columns % halves == 0, "in/x", describe(request.input("x")), "as many columns for gate as for up");
-  problem.columns /= halves;
+  problem.columns = code_columns(*problem.rule, request.input("x"));
   const RuleShapes shapes = rule_outputs(problem);
-  const TensorView* amax = request.find_input("amax", Format::f32);
-  if (amax != nullptr) {
-    require(shapes.outer_amaxes > 0, "in/amax", "given", "no amax: the rule has none of the tensor or row");
+  require_amax_of(*problem.rule, request);
+  if (request.find_input("amax", Format::f32) != nullptr) {
     problem.outer_amax = static_cast<const float*>(request.input("amax", Format::f32, shapes.outer_amaxes).data);
   }
   request.refuse_unknown();
@@ -116,6 +113,17 @@ RuleProblem rule_problem_of(const Request& request) {
   problem.storage = parse_scale_storage("attribute storage", request.text_or("storage", problem.rule->storage));
   problem.transposed = request.flag("transposed");
   return problem;
+}
+
+std::int64_t code_columns(const ScaleRule& rule, const TensorView& x) {
+  require(x.shape.size() == 2, "in/x", describe(x), "a matrix [R,K]");
+  require(x.shape[1] % rule.matrices_in_x() == 0, "in/x", describe(x), "as many columns for gate as for up");
+  return x.shape[1] / rule.matrices_in_x();
+}
+
+void require_amax_of(const ScaleRule& rule, const Request& request) {
+  require(rule.outer != OuterAmax::none || request.in.count("amax") == 0, "in/amax", "given",
+          "no amax: the rule has none of the tensor or row");
 }
 
 const Op kQuantizeByRule{"quantize_by_rule", outputs, write_outputs};

@@ -77,9 +77,8 @@ std::optional<Format> absent_type(std::string_view attribute) {
 // H: matrices side by side in x. S and s: scales as stored, and those that are written. A and a: the same of the amax of the tensor or row.
 void add_scale_counts(const Request& request, FormulaValues& values) {
   RuleProblem problem = rule_problem_of(request);
-  const std::int64_t halves = problem.rule->is_gated() ? 2 : 1;
-  values.names["H"] = halves;
-  values.names["K"] /= halves;
+  values.names["H"] = problem.rule->matrices_in_x();
+  values.names["K"] /= problem.rule->matrices_in_x();
   problem.rows = values.names.at("R");
   problem.columns = values.names.at("K");
   problem.grouped = request.in.count("splits") != 0;

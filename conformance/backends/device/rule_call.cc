@@ -19,18 +19,15 @@ DeviceCall rule_call(const Request& request) {
   call.storage = problem.storage;
   call.transposed = problem.transposed;
   const TensorView& x = request.input("x");
-  if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
+  call.columns = code_columns(*call.rule, x);
   call.x_type = x.type;
   call.x = x.data;
-  const std::int64_t halves = problem.rule->is_gated() ? 2 : 1;
-  require(x.shape[1] % halves == 0, "in/x", describe(x), "as many columns for gate as for up");
-  call.columns = x.shape[1] / halves;
   const Splits splits(request);
   call.rows = splits.rows(x.shape[0]);
   const OuterAmax outer = problem.rule->outer;
   const std::int64_t amaxes = outer == OuterAmax::none ? 0 : outer == OuterAmax::row ? x.shape[0] : splits.groups();
+  require_amax_of(*call.rule, request);
   if (request.find_input("amax", Format::f32) != nullptr) {
-    require(outer != OuterAmax::none, "in/amax", "given", "no amax: the rule has none of the tensor or row");
     call.outer_amax = floats(&request.input("amax", Format::f32, amaxes));
   }
   request.refuse_unknown();
@@ -40,7 +37,7 @@ DeviceCall rule_call(const Request& request) {
 
   const int bits = bits_of(call.output);
   const Format stored = bits == 6 ? Format::e8m0 : call.output;  // four codes of FP6 in three bytes are plain bytes
-  call.output_to.data = request.output("data", stored, x.elements() / halves * bits / 8);
+  call.output_to.data = request.output("data", stored, x.shape[0] * call.columns * bits / 8);
   call.output_to.scale = output_of_any_size(request, "scale_inv", problem.rule->scale_type);
   if (outer != OuterAmax::none) call.output_to.outer_amax = static_cast<float*>(request.output("amax", Format::f32, amaxes));
   Parts parts;

@@ -9,8 +9,6 @@
 
 #ifndef __CUDA_ARCH__
 #include <cmath>
-
-#include "reference/approximations/approximations.h"
 #endif
 
 #ifdef __CUDACC__
@@ -123,18 +121,7 @@ ASSAY_BOTH float approximate(FormulaFunction function, float a, float b) {
   }
   return result;
 #else
-  switch (function) {
-    case FormulaFunction::rcp_approx_ftz: return assay::rcp_approx_ftz(a);
-    case FormulaFunction::rcp_approx: return assay::rcp_approx(a);
-    case FormulaFunction::ex2_approx_ftz: return assay::ex2_approx_ftz(a);
-    case FormulaFunction::ex2_approx: return assay::ex2_approx(a);
-    case FormulaFunction::rsqrt_approx_ftz: return assay::rsqrt_approx_ftz(a);
-    case FormulaFunction::rsqrt_approx: return assay::rsqrt_approx(a);
-    case FormulaFunction::tanh_approx: return assay::tanh_approx(a);
-    case FormulaFunction::div_full: return assay::div_full(a, b);
-    case FormulaFunction::div_approx_ftz: return assay::div_approx_ftz(a, b);
-    default: return assay::cuda_expf(a);
-  }
+  return scalar::call(function, a, b, 0);
 #endif
 }
 

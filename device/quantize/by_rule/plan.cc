@@ -69,7 +69,7 @@ RulePlan rule_plan(const QuantizeByRuleCall& call) {
   check_types(call);
   check_matrix(call.rows, call.columns);
   check_packing(call);
-  if (call.rule->is_gated()) check_matrix(call.rows, 2 * call.columns);  // gate and up
+  check_matrix(call.rows, call.rule->matrices_in_x() * call.columns);
   RulePlan plan{rule_program(*call.rule, call.output, call.x_type), {}, 0};
   RuleArguments& a = plan.arguments;
   a.x = call.x;
