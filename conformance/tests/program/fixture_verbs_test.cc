@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "conformance/tests/program/run_program.h"
+#include "golden/io/manifest.h"
 #include "golden/io/reader.h"
 #include "golden/io/writer.h"
 #include "golden/tests/temporary_folder.h"
