@@ -8,7 +8,7 @@
 #include "reference/formats/fast_codes.h"
 #include "reference/recipes/checks.h"
 #include "reference/recipes/fp8_tile.h"
-#include "reference/recipes/x_types.h"
+#include "reference/formats/x_types.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "reference/formats/fast_codes.h"
-#include "reference/recipes/x_types.h"
+#include "reference/formats/x_types.h"
 #include "reference/support/simd.h"
 
 namespace assay::fast {
