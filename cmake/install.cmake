@@ -9,6 +9,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_IN
         FILES_MATCHING PATTERN "*.h"
         REGEX "/approximations/tables[.]h$" EXCLUDE
         REGEX "/arithmetic/(exact_sum|other_steps|unit_text)[.]h$" EXCLUDE
+        REGEX "/formats/x_types[.]h$" EXCLUDE
         REGEX "/gemm/(error_bound_parts|packed_operand|quantized_output)[.]h$" EXCLUDE
         REGEX "/rules/(code_rounder|preset_text|rule_band|rule_problem|rule_rows)[.]h$" EXCLUDE
         REGEX "/linear/linear_quantization[.]h$" EXCLUDE
