@@ -152,6 +152,44 @@ TEST(Generic, FollowsUnitsOfOtherRows) {
   }
 }
 
+// Few fraction bits show the exponents of small FP8 numbers, which those of wide units do not.
+TEST(Generic, WidensSmallNumbers) {
+  add_tensor_core_units(
+      "name=test.narrow_f16 instruction=none operands=f16 products=8 fraction_bits=2 evidence=none\n"
+      "name=test.narrow_bf16 instruction=none operands=bf16 products=8 fraction_bits=2 evidence=none\n",
+      "test");
+  for (const char* to : {"f16", "bf16"}) {
+    for (const char* types : {"x_type=e4m3 w_type=e4m3", "x_type=e5m2 w_type=e4m3", "x_type=e5m2 w_type=e5m2"}) {
+      const std::string line = std::string("grouped_gemm kind=fp8_per_tensor plan=unit=test.narrow_") + to + ",widen=" + to +
+                               " " + types + " d_type=f32 splits=17 N=24 K=64 data=subnormals seed=1";
+      EXPECT_EQ(difference(parse_case_line(line)), "") << line;
+    }
+  }
+}
+
+// Values on both sides of the smallest normal number, of both signs, in C, in what is added to it, and in the sum.
+TEST(Generic, FlushesInMemory) {
+  constexpr std::uint16_t kAdded[] = {0x0080, 0x8080, 0x0040, 0x8040, 0x00C0, 0x80C0, 0x0000, 0x0100};  // bf16: 0x0080 is 2^-126
+  constexpr std::uint32_t kC[] = {0x0080'0000, 0x8080'0000, 0x0040'0000, 0x8040'0000, 0x00C0'0000, 0x80C0'0001, 0x8000'0000, 1};
+  for (const char* epilogue : {"reduce_add", "reduce_add_ftz"}) {
+    const std::string line = std::string("grouped_gemm kind=bf16 plan=unit=sm90.wgmma.f16,epilogue=") + epilogue +
+                             " d_type=f32 beta=1 splits=8 N=8 K=8 data=zeros seed=1";
+    Case expected = generate(parse_case_line(line));
+    for (std::size_t i = 0; i < 8; ++i) {  // D[i][j] = C[j] + added[i] * 1
+      constexpr std::uint16_t kOne = 0x3F80;
+      std::memcpy(expected.in.at("x").bytes.data() + 16 * i, &kAdded[i], 2);
+      std::memcpy(expected.in.at("w").bytes.data() + 16 * i, &kOne, 2);
+      std::memcpy(expected.in.at("c").bytes.data() + 32 * i, kC, sizeof kC);
+    }
+    Case got = expected;
+    const std::vector<std::byte>& want = poisoned_d(expected);
+    answer(Request::of(expected), Layer::scalar);
+    const std::vector<std::byte>& have = poisoned_d(got);
+    EXPECT_EQ(gemm_on_host(got).status, 0u);
+    EXPECT_EQ(have, want) << line;
+  }
+}
+
 // The plan of a line, whose unit it has not.
 std::string refusal(const std::string& words) {
   Case problem = generate(parse_case_line("grouped_gemm " + words + " splits=3 N=16 K=32 seed=1"));
