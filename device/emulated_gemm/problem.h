@@ -67,7 +67,8 @@ struct Header {
   std::int32_t spans;
 };
 
-// The parts of the workspace; offsets in bytes. `count` spans of `listed` groups. A merge program (merge_program.h) begins at `end`.
+// The parts of the workspace; offsets in bytes. `count` spans of `listed` groups. A merge program (merge_program.h) begins at
+// `end`.
 struct WorkspaceLayout {
   static constexpr std::int64_t kHeader = 256;
   std::int64_t groups, first_tile, d_scales, data_list, scale_list, d_list, scales, end;

@@ -91,8 +91,8 @@ __device__ bool has_wrong_beta(const SetupCall& call, const GroupSpan& span) {
   return beta != (call.beta_rule == BetaRule::one ? 1.0f : 0.0f);
 }
 
-// Span number `at` of this thread, or no rows where it has none; `faults` is what is wrong with any, in every thread. All threads of
-// the block.
+// Span number `at` of this thread, or no rows where it has none; `faults` is what is wrong with any, in every thread. All threads
+// of the block.
 __device__ GroupSpan read_span(const SetupCall& call, std::int64_t at, Scratch& scratch, unsigned& faults) {
   const bool present = at < call.spans;
   const int t = present ? static_cast<int>(at) : 0;

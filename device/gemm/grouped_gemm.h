@@ -40,8 +40,9 @@ struct GemmOperand {
   const float* amax = nullptr;  // device [G]: nvfp4, tensor amax of this storage
 };
 
-// Where the rows of the groups of x, dy, C and D lie, if they do not follow one another (spec grouped-gemm-1.4): emulated_grouped_gemm()
-// alone has that. Rows of no group are neither read nor written. NT: psum alone, with operands that are not transposed.
+// Where the rows of the groups of x, dy, C and D lie, if they do not follow one another (spec grouped-gemm-1.4):
+// emulated_grouped_gemm() alone has that. Rows of no group are neither read nor written. NT: psum alone, with operands that are
+// not transposed.
 struct GroupPlaces {
   GroupedLayout layout = GroupedLayout::splits;
   const std::int32_t* index = nullptr;  // device: m_indices [rows.capacity] or psum [rows.groups], in place of rows.splits

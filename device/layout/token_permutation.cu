@@ -3,8 +3,8 @@
 //   traffic   permute reads each token's row once and writes it for each choice; unpermute reads the row of each choice once and
 //             writes each token's row once. A small kernel reads the map before, 4 B an entry, so that an invalid entry is known
 //             before anything is written
-//   layout    consecutive threads hold consecutive 16 bytes of a row, or as many as rows and addresses are multiples of (unpermute: or
-//             one element); a thread takes the same bytes of all choices of its token
+//   layout    consecutive threads hold consecutive 16 bytes of a row, or as many as rows and addresses are multiples of (unpermute:
+//             or one element); a thread takes the same bytes of all choices of its token
 //   order     choices upward from 0, in one thread
 //   matches   reference/layout/token_permutation.h
 

@@ -2,8 +2,8 @@
 // Tokens to the rows of their experts, and back, on the device: reference/layout/token_permutation.h over device memory (spec
 // token-permutation-1.1, token-permutation-1.2).
 //
-// An entry of the map outside [-1, permuted_rows) is reported in the status word (kStatusInvalidIndex), and nothing is written. A row
-// that two choices name is the caller's fault: permute then gives it to either of them, byte by byte.
+// An entry of the map outside [-1, permuted_rows) is reported in the status word (kStatusInvalidIndex), and nothing is written. A
+// row that two choices name is the caller's fault: permute then gives it to either of them, byte by byte.
 
 #include <cstdint>
 
@@ -22,8 +22,8 @@ struct TokenMap {
 // Bytes of device memory, 256-byte aligned, that each call needs; contents undefined.
 inline constexpr std::int64_t kTokenMapWorkspaceBytes = 256;
 
-// Row map[t][k] of `to` becomes row t of `from`, byte by byte, in rows of `row_bytes`: elements, or scales of each token. Rows that the
-// map does not name are not touched. Errors: InvalidArgument, before anything is launched.
+// Row map[t][k] of `to` becomes row t of `from`, byte by byte, in rows of `row_bytes`: elements, or scales of each token. Rows
+// that the map does not name are not touched. Errors: InvalidArgument, before anything is launched.
 void permute_rows(const TokenMap& map, std::int64_t row_bytes, const void* from, void* to, void* workspace, std::uint32_t* status,
                   Stream stream);
 
@@ -38,8 +38,8 @@ struct UnpermuteCall {
   void* workspace = nullptr;
   std::uint32_t* status = nullptr;  // device [1], or null
 };
-// Each row of x becomes the sum over the choices of its token that are not dropped. Weights of dropped choices, and rows that the map
-// does not name, are not read. Errors: as permute_rows().
+// Each row of x becomes the sum over the choices of its token that are not dropped. Weights of dropped choices, and rows that the
+// map does not name, are not read. Errors: as permute_rows().
 void unpermute(const UnpermuteCall& call, Stream stream);
 
 }  // namespace assay::device
