@@ -91,8 +91,8 @@ void list_presets(const std::string& json, const std::vector<std::string>& files
     for (const BlockShape& each : rule.blocks) blocks += (blocks.empty() ? "" : ", ") + to_text(each);
     for (const Format each : rule.outputs) outputs += (outputs.empty() ? "" : ", ") + std::string(name_of(each));
     say("{}\n  blocks {}; codes {}; scales {}, {}\n", rule.name, blocks, outputs, name_of(rule.scale_type), rule.storage);
-    if (rule.is_gated()) say("  {}\n", in_table(rule.activation_text, 2));
-    say("  {}\n  {}\n  {}\n", in_table(rule.text, 2), in_table(rule.source, 2), in_table(rule.evidence, 2));
+    if (rule.is_gated()) say("  activation {}\n", rule.activation_text);  // formulas in one line, to be copied
+    say("  rule {}\n  {}\n  {}\n", rule.text, in_table("source: " + rule.source, 2), in_table(rule.evidence, 2));
   }
 }
 

@@ -27,7 +27,7 @@ const Words kRandom{"run", "--random", "3", "--seed", "5", "splits=??", "N=???",
 
 TEST(Random, CasesAreOrdinaryOnesAndDependOnTheSeed) {
   const json first = report_of(kRandom, 0), again = report_of(kRandom, 0);
-  EXPECT_EQ(first.at("verb"), "run --random 3 --seed 5 'splits=??' 'N=???' 'K=???'");
+  EXPECT_EQ(first.at("verb"), R"(run --random 3 --seed 5 'splits=??' 'N=???' 'K=???')");
   ASSERT_EQ(first.at("cases").size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string line = first.at("cases")[i].at("case");
