@@ -97,6 +97,19 @@ void require_part_of_forward(const CaseLine& line) {
   if (part == "w_rowwise_amax") require(line.text("recipe") == "nvfp4", "outputs", part, "recipe=nvfp4");
 }
 
+// What the kernels take that draw in this way.
+void require_draws(const CaseLine& line) {
+  const std::string draws = line.text("draws");
+  if (draws == "given") return;
+  require(line.integer("hadamard") == 0, "hadamard", "1", "0 with draws=" + draws);
+  if (draws == "te_vector_blockwise") return;
+  require(line.text("x_type") == "bf16", "x_type", line.text("x_type"), "bf16 with draws=" + draws);
+  const bool tiles = draws == "te_2d";
+  require((line.integer("two_dimensional") == 1) == tiles, "two_dimensional", line.text("two_dimensional"),
+          std::string(tiles ? "1" : "0") + " with draws=" + draws);
+  require(tiles || line.text("direction") != "columnwise", "direction", "columnwise", "both or rowwise with draws=" + draws);
+}
+
 void require_quantize(const CaseLine& line) {
   if (line.integer("hadamard") == 1) {
     require(line.text("x_type") == "bf16", "x_type", line.text("x_type"), "bf16 with hadamard=1");
@@ -109,6 +122,7 @@ void require_quantize(const CaseLine& line) {
   }
   if (line.integer("stochastic") == 1) {
     require(!four_over_six, "four_over_six", line.text("four_over_six"), "off with stochastic=1");
+    require_draws(line);
   }
   if (line.text("e4m3_max") == "256") require(four_over_six, "e4m3_max", "256", "448 with four_over_six=off");
   if (line.text("outputs") == "all") {

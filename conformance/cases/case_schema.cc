@@ -113,7 +113,9 @@ std::vector<OpSchema> make_schema() {
      {"two_dimensional", integer, "0", "0 1", "recipe=mxfp8|nvfp4", "1: square tiles share a scale (32x32, 16x16)"},
      {"hadamard", integer, "0", "0 1", "recipe=nvfp4", "1: 16 rows are transformed before the columnwise direction"},
      {"sign_mask", integer, "0", "", "hadamard=1", "bit i set: element i of 16 is negated before the transform"},
-     {"stochastic", integer, "0", "0 1", "recipe=nvfp4", "1: stochastic rounding from random bytes that are an input"},
+     {"stochastic", integer, "0", "0 1", "recipe=nvfp4", "1: stochastic rounding"},
+     {"draws", choice, "given", "given te_vector_blockwise te_tuned_1d te_2d", "stochastic=1", "random bytes: an input, or as a kernel of TransformerEngine draws them"},
+     {"rng_state", choice, "plain", "plain carries last", "draws=te_vector_blockwise|te_tuned_1d|te_2d", "seeds and offsets; carries, last: the counter passes 2^32, 2^64"},
      {"four_over_six", choice, "off", "off mae mse", "recipe=nvfp4", "two scales are tried a block; which error decides"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
      {"amax", choice, "own", "own given misfit apart single", "recipe=nvfp4",
@@ -124,8 +126,7 @@ std::vector<OpSchema> make_schema() {
      {"noop", real, "none", "", "", "value of the skip flag; exactly 1 means that nothing is written"},
      {"zero_sign", choice, "kept", "kept positive free", "", "what becomes of -0; free: either is right"},
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
-     {"data", choice, "uniform", kValuePatterns, "", "pattern of x"},
-     kSeed, kReplay, kContract, kFaultPacked}});
+     {"data", choice, "uniform", kValuePatterns, "", "pattern of x"}, kSeed, kReplay, kContract, kFaultPacked}});
 
   ops.push_back({"quantize_by_rule", "quantize by a scale rule of any library: spec scale-rules",
     {{"preset", preset, "required", "", "", "the rule: a name that `assay list --presets` prints"},

@@ -96,6 +96,15 @@ void quantize_lines(int round, int seed, const CoveringLimits& limits, std::vect
                                     {"", "scale_layout=swizzled"}, kDirection,
                                 {"", "dbias=1"}, noop, kExtra},
                                seed + 4000, limits));
+  if (round == 0) {  // random bytes that are drawn, beside every option that decides what is read or written
+    append(lines, covering_lines("quantize recipe=nvfp4 stochastic=1",
+                                 {{"draws=te_vector_blockwise", "draws=te_tuned_1d", "draws=te_2d two_dimensional=1", "draws=te_vector_blockwise two_dimensional=1"},
+                                  {"", "rng_state=carries", "rng_state=last"}, {"R=160 K=144", "splits=32,0,130,2 K=80", "splits=16,34,0 K=144", "splits=16,34 K=80", "splits=4x0 K=48"},
+                                  {"data=uniform", "data=every_special", "data=ties"}, kInput, {"", "amax=given", "amax=misfit", "amax=apart", "amax=given outputs=all",
+                                    "outputs=codes", "outputs=scale_inv", "outputs=amax", "outputs=dbias dbias=1"},
+                                  {"", "scale_layout=swizzled"}, kDirection, {"", "dbias=1"}, {"", "noop=0", "noop=1"}, kExtra, {"", "zero_sign=positive", "zero_sign=free"}},
+                                 seed + 4400, limits));
+  }
   append(lines, covering_lines("quantize recipe=nvfp4",
                                {{"R=64 K=64", "splits=32,0,48 K=64"}, {"", "extra_rows=16"}, {"data=adversarial_four_over_six"}, kInput,
                                 {"", "two_dimensional=1"}, {"", "amax=given", "amax=misfit outputs=all"},

@@ -115,6 +115,7 @@ void piece_lines(std::vector<CaseLine>& lines) {
   add("unpermute weights=1 R=40 topk=3 dropped=5 K=40");
   add("quantize_by_rule preset=deepgemm splits=6,0,10 K=80");
   add("quantize_by_rule preset=nvfp4.te_row_scaled amax=given splits=16,0,4,12,2,6,0,8,16 K=48");
+  add("quantize recipe=nvfp4 stochastic=1 draws=te_vector_blockwise splits=16,0,4,12,2,6,0,8,16,2,4,2,16 K=16");
 }
 
 }  // namespace

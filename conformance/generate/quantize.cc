@@ -93,6 +93,26 @@ Tensor random_bytes(std::uint64_t seed, const std::string& name, std::vector<std
   return tensor;
 }
 
+// The state of each group: seeds of 64 bits, and offsets that are no multiples of 4 in most groups.
+//   plain      about a thousand blocks lie between groups, as where a framework counts what its calls may take
+//   carries    the lowest word of the counter passes 2^32 within the draws of one thread
+//   last       both lower words do: the counter of a thread runs on into that of the next
+Tensor rng_state(const CaseLine& line, std::size_t groups) {
+  const CounterRandom random(static_cast<std::uint64_t>(line.integer("seed")), "rng_state");
+  const std::string kind = line.text("rng_state");
+  Tensor tensor = make(Format::i64, {static_cast<std::int64_t>(groups), 2});
+  for (std::size_t g = 0; g < groups; ++g) {
+    const Words words = random.words(g);
+    const std::uint64_t high = kind == "plain" ? 0 : std::uint64_t{words[2]} << 32;
+    const std::uint64_t offset = kind == "plain"     ? 1027 * g + words[3] % 4
+                                 : kind == "carries" ? high + 0xFFFF'FFFFu - g % 4
+                                                     : ~std::uint64_t{g % 4};
+    tensor.as<std::uint64_t>()[2 * g] = std::uint64_t{words[1]} << 32 | words[0];
+    tensor.as<std::uint64_t>()[2 * g + 1] = offset;
+  }
+  return tensor;
+}
+
 }  // namespace
 
 void generate_quantize(const CaseLine& line, Case& result) {
@@ -153,6 +173,12 @@ void generate_quantize(const CaseLine& line, Case& result) {
   if (line.has("noop")) result.in["noop"] = floats_tensor({line.real("noop")});
   if (line.integer("stochastic") == 1) {
     const std::string direction = line.text("direction");
+    if (line.text("draws") != "given") {
+      attributes["draws"] = line.text("draws");
+      attributes["direction"] = direction;
+      result.in["rng_state"] = rng_state(line, rows.splits.size());
+      return;
+    }
     if (direction != "columnwise") result.in["rowwise_random"] = random_bytes(seed, "rowwise_random", {rows.total * columns});
     if (direction != "rowwise") result.in["columnwise_random"] = random_bytes(seed, "columnwise_random", {rows.total * columns});
   }

@@ -106,7 +106,8 @@ void check_scales(const Request& request, const std::string& name, const GemmOpe
                        : sum_of(group_rows),
         .columns = width,
         .grouped = true,
-        .splits = group_rows};
+        .splits = group_rows,
+        .draws = {}};
     const QuantizeShapes shapes = quantize_outputs(shape_only);
     wanted = (operand.columnwise ? shapes.columnwise_scale_inv : shapes.rowwise_scale_inv).elements();
   }

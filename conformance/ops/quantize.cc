@@ -28,6 +28,22 @@ FourOverSix four_over_six_of(const Request& request) {
   throw InvalidArgument("attribute four_over_six", "'" + name + "'", "off, mae or mse");
 }
 
+// Which kernel's draws, and for which directions it draws; whichever outputs are requested, these words are taken.
+QuantizeDraws draws_of(const Request& request) {
+  QuantizeDraws draws;
+  const std::string name = request.text_or("draws", "given");
+  const auto assignment = random_draws_named(name);
+  if (!assignment) throw InvalidArgument("attribute draws", "'" + name + "'", "given, te_vector_blockwise, te_tuned_1d or te_2d");
+  draws.assignment = *assignment;
+  if (draws.assignment == RandomDraws::given) return draws;
+  const std::string direction = request.text_or("direction", "both");
+  if (direction != "both" && direction != "rowwise" && direction != "columnwise")
+    throw InvalidArgument("attribute direction", "'" + direction + "'", "both, rowwise or columnwise");
+  draws.rowwise = direction != "columnwise";
+  draws.columnwise = direction != "rowwise";
+  return draws;
+}
+
 const std::uint8_t* bytes(const TensorView* tensor) {
   return tensor == nullptr ? nullptr : static_cast<const std::uint8_t*>(tensor->data);
 }
@@ -79,6 +95,14 @@ void parse(const Request& request, Parsed& parsed) {
       throw InvalidArgument(std::string("in/") + name, describe(*random), "one byte for each element of x");
     }
   }
+  problem.draws = draws_of(request);
+  if (problem.draws.assignment != RandomDraws::given)
+    problem.draws.state = static_cast<const std::int64_t*>(request.input("rng_state", Format::i64, 2 * groups).data);
+}
+
+// Directions that have random bytes, given or drawn; their data are null where x has no elements.
+bool has_random(const Request& request, const QuantizeProblem& problem, const char* given, bool drawn) {
+  return problem.draws.assignment == RandomDraws::given ? request.find_input(given) != nullptr : drawn;
 }
 
 struct NamedShape {
@@ -100,8 +124,9 @@ std::vector<OutputSpec> outputs(const Request& request) {
   Parsed parsed;
   parse(request, parsed);
   if (parsed.problem.config.stochastic_rounding) {
-    parsed.problem.config.rowwise = request.find_input("rowwise_random") != nullptr;  // its data are null where x has no elements
-    parsed.problem.config.columnwise = request.find_input("columnwise_random") != nullptr;
+    QuantizeProblem& problem = parsed.problem;
+    problem.config.rowwise = has_random(request, problem, "rowwise_random", problem.draws.rowwise);
+    problem.config.columnwise = has_random(request, problem, "columnwise_random", problem.draws.columnwise);
   }
   drop_odd_directions(parsed.problem);
   request.refuse_unknown();

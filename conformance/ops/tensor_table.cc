@@ -116,8 +116,8 @@ List quantized(bool rowwise, const std::string& when) {
 
 OpTensors quantize() {
   OpTensors op{"quantize",
-               {"recipe", "otype", "pow2", "eps", "scale_layout", "two_dimensional", "hadamard", "sign_mask", "stochastic", "four_over_six", "e4m3_max",
-                "zero_sign", "dbias"},
+               {"recipe", "otype", "pow2", "eps", "scale_layout", "two_dimensional", "hadamard", "sign_mask", "stochastic", "draws", "direction", "four_over_six",
+                "e4m3_max", "zero_sign", "dbias"},
                {}, {}};
   op.in = {{.name = "x", .type = kInputs, .shape = "R,K"},
            optional_splits(),
@@ -128,7 +128,9 @@ OpTensors quantize() {
            {.name = "rowwise_random", .type = "e8m0", .shape = "R*K", .when = "stochastic=1", .need = Need::optional,
             .help = "plain bytes, one an element; without it the direction is not written"},
            {.name = "columnwise_random", .type = "e8m0", .shape = "R*K", .when = "stochastic=1", .need = Need::optional,
-            .help = "as rowwise_random, in the order in which columnwise_data is stored"}};
+            .help = "as rowwise_random, in the order in which columnwise_data is stored"},
+           {.name = "rng_state", .type = "i64", .shape = "G,2", .when = "draws=te_vector_blockwise|te_tuned_1d|te_2d",
+            .help = "seed and offset of each group, 64 bits without a sign, in place of random bytes"}};
   append(op.out, quantized(true, ""));
   append(op.out, quantized(false, ""));
   append(op.out, {{.name = "amax", .type = "f32", .shape = "G", .when = kPerTensor},
@@ -142,7 +144,7 @@ OpTensors quantize() {
     each.need = Need::depends;
     each.help += each.help.empty() ? "" : "; ";
     each.help += columnwise ? "where every group has an even number of rows" : "where K is even";
-    each.help += std::string("; if stochastic=1 where in/") + (columnwise ? "columnwise" : "rowwise") + "_random is given";
+    each.help += std::string("; if stochastic=1 where in/") + (columnwise ? "columnwise" : "rowwise") + "_random is given, or draws are made for it";
   }
   return op;
 }

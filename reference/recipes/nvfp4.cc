@@ -11,6 +11,7 @@
 #include "reference/recipes/nvfp4_amax.h"
 #include "reference/recipes/nvfp4_pieces.h"
 #include "reference/recipes/nvfp4_strip.h"
+#include "reference/recipes/random_draws.h"
 #include "reference/support/parallel.h"
 #include "reference/types/error.h"
 
@@ -31,12 +32,43 @@ void zero_bytes(std::uint8_t* bytes, std::int64_t count) {
   });
 }
 
+// The random bytes of both directions, as the pieces read them.
+struct RandomBytes {
+  std::vector<std::uint8_t> drawn_rowwise, drawn_columnwise;
+  const std::uint8_t *rowwise = nullptr, *columnwise = nullptr;
+
+  RandomBytes(const QuantizeProblem& problem, std::span<const std::int64_t> groups) {
+    rowwise = problem.rowwise_random;
+    columnwise = problem.columnwise_random;
+    const QuantizeDraws& draws = problem.draws;
+    if (draws.assignment == RandomDraws::given) return;
+    std::int64_t elements = 0;
+    for (const std::int64_t rows : groups) elements += rows * problem.columns;
+    if (problem.config.rowwise) drawn_rowwise.resize(static_cast<std::size_t>(elements));
+    if (problem.config.columnwise) drawn_columnwise.resize(static_cast<std::size_t>(elements));
+    std::int64_t first = 0;
+    for (std::size_t t = 0; t < groups.size(); first += groups[t] * problem.columns, ++t) {
+      if (groups[t] * problem.columns == 0) continue;
+      const auto seed = static_cast<std::uint64_t>(draws.state[2 * t]),
+                 offset = static_cast<std::uint64_t>(draws.state[2 * t + 1]);
+      draw_bytes({draws.assignment, draws.rowwise, draws.columnwise, seed, offset, groups[t], problem.columns},
+                 problem.config.rowwise ? drawn_rowwise.data() + first : nullptr,
+                 problem.config.columnwise ? drawn_columnwise.data() + first : nullptr);
+    }
+    rowwise = drawn_rowwise.data();
+    columnwise = drawn_columnwise.data();
+  }
+  RandomBytes(const RandomBytes&) = delete;
+  RandomBytes& operator=(const RandomBytes&) = delete;
+};
+
 // Everything a piece needs besides its place.
 struct Work {
   const QuantizeProblem& problem;
   const QuantizeOutput& output;
   Scales row_scales, column_scales;
   std::vector<TensorScaling> row_scaling, column_scaling;  // of each group
+  const RandomBytes& random;
 };
 
 void quantize_rows_of(const Work& work, const RowBand& band, std::int64_t row, int rows, std::int64_t column, int columns,
@@ -45,8 +77,7 @@ void quantize_rows_of(const Work& work, const RowBand& band, std::int64_t row, i
   const std::int64_t first = (band.group_first_row + row) * work.problem.columns + column;
   if (config.stochastic_rounding) {
     for (int r = 0; r < rows; ++r) {
-      std::memcpy(strip.random[r], work.problem.rowwise_random + first + r * work.problem.columns,
-                  static_cast<std::size_t>(columns));
+      std::memcpy(strip.random[r], work.random.rowwise + first + r * work.problem.columns, static_cast<std::size_t>(columns));
     }
   }
   quantize_rows(config, work.row_scaling[static_cast<std::size_t>(band.group)], rows, columns, strip);
@@ -75,7 +106,7 @@ void quantize_columns_of(const Work& work, const RowBand& band, std::int64_t row
   const auto stored = [&](int c) { return group_first + (column + c) * band.group_rows + row; };
   if (config.stochastic_rounding) {
     for (int c = 0; c < columns; ++c) {
-      const std::uint8_t* random = problem.columnwise_random + stored(c);
+      const std::uint8_t* random = work.random.columnwise + stored(c);
       for (int r = 0; r < rows; ++r) strip.random[r][c] = random[r];
     }
   }
@@ -127,12 +158,14 @@ void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output
     std::copy(column_amax.begin(), column_amax.end(), output.columnwise_amax);
   }
 
+  const RandomBytes random(problem, groups);
   const Work work{problem,
                   output,
                   {output.rowwise_scale_inv, groups, problem.columns, Direction::rowwise, config.scale_layout},
                   {output.columnwise_scale_inv, groups, problem.columns, Direction::columnwise, config.scale_layout},
                   scalings(row_amax, config.nvfp4_e4m3_max),
-                  scalings(column_amax, config.nvfp4_e4m3_max)};
+                  scalings(column_amax, config.nvfp4_e4m3_max),
+                  random};
   if (config.scale_layout == ScaleLayout::swizzled) {
     if (config.rowwise) zero_bytes(work.row_scales.bytes, work.row_scales.offsets.back());
     if (config.columnwise) zero_bytes(work.column_scales.bytes, work.column_scales.offsets.back());

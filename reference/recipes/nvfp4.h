@@ -26,7 +26,8 @@
 // With hadamard the columnwise input is y, the transform of x down the rows (hadamard.h); rowwise is of x itself.
 // With stochastic_rounding q is stochastic_e2m1(fl(x[i] * c), byte) (stochastic_rounding.h). The byte of element (m, k) is
 // rowwise_random[row * K + k] (row of the whole matrix) or columnwise_random[first * K + k * M + m], `first` and M being the
-// group's first row and rows: the order of the codes as stored, one byte per code.
+// group's first row and rows: the order of the codes as stored, one byte per code. With draws each group is a matrix by itself
+// with a state of its own (random_draws.h).
 // With four_over_six each block chooses between two scales (four_over_six.h); a 2-D tile chooses once rowwise, for its 16
 // rows, and once columnwise, for its 16 columns: the two may differ.
 // ZeroSign::positive: an exact -0 in x (in y) becomes +0 first.

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "reference/recipes/four_over_six.h"
 #include "reference/recipes/hadamard.h"
 #include "reference/recipes/nvfp4.h"
+#include "reference/recipes/random_draws.h"
 #include "reference/recipes/stochastic_rounding.h"
 
 namespace assay::scalar {
@@ -129,17 +131,40 @@ std::uint8_t block_scale_of(const Values& values, const Tile& tile, const Tensor
   return four ? d4 : d6;
 }
 
-std::uint8_t quantize_code(float x, float multiplier, const QuantizeConfig& config, const std::uint8_t* random) {
+// The random byte of an element of the stored matrix; null without stochastic rounding.
+using RandomByte = std::function<std::uint8_t(std::int64_t row, std::int64_t column)>;
+
+std::uint8_t quantize_code(float x, float multiplier, const QuantizeConfig& config, const RandomByte& random, std::int64_t row,
+                           std::int64_t column) {
   const float product = config.zero_sign == ZeroSign::positive ? std::fma(x, multiplier, 0.0f) : x * multiplier;
-  return config.stochastic_rounding ? stochastic_e2m1(product, *random) : encode_e2m1(product);
+  return random ? stochastic_e2m1(product, random(row, column)) : encode_e2m1(product);
 }
 
-// The outputs of one direction of one group. `random` is its first random byte.
+// Of a group of `rows` rows that begins at `first_row`.
+RandomByte random_byte(const QuantizeProblem& problem, Direction direction, std::size_t group, std::int64_t first_row,
+                       std::int64_t rows) {
+  const bool rowwise = direction == Direction::rowwise;
+  const QuantizeDraws& draws = problem.draws;
+  if (!problem.config.stochastic_rounding) return nullptr;
+  if (draws.assignment == RandomDraws::given) {
+    const std::uint8_t* bytes = (rowwise ? problem.rowwise_random : problem.columnwise_random) + first_row * problem.columns;
+    const std::int64_t length = rowwise ? problem.columns : rows;
+    return [=](std::int64_t row, std::int64_t column) { return bytes[row * length + column]; };
+  }
+  const auto seed = static_cast<std::uint64_t>(draws.state[2 * group]),
+             offset = static_cast<std::uint64_t>(draws.state[2 * group + 1]);
+  const DrawProblem drawn{draws.assignment, draws.rowwise, draws.columnwise, seed, offset, rows, problem.columns};
+  return [=](std::int64_t row, std::int64_t column) {
+    return rowwise ? drawn_byte(drawn, direction, row, column) : drawn_byte(drawn, direction, column, row);
+  };
+}
+
+// The outputs of one direction of one group.
 struct Destination {
   std::uint8_t* data = nullptr;
   std::uint8_t* scales = nullptr;
   ScaleShape scale_shape;
-  const std::uint8_t* random = nullptr;
+  RandomByte random;
 };
 
 void quantize_group(const QuantizeConfig& config, const Values& values, const TensorScaling& tensor, const Destination& to) {
@@ -159,8 +184,7 @@ void quantize_group(const QuantizeConfig& config, const Values& values, const Te
       const std::int64_t block = column / kBlock;
       to.scales[swizzled ? swizzled_index(row, block, to.scale_shape.columns / 4) : row * to.scale_shape.columns + block] = d8;
       for (std::int64_t c = column; c < column_end; ++c) {
-        const std::uint8_t* random = config.stochastic_rounding ? to.random + row * columns + c : nullptr;
-        const std::uint8_t code = quantize_code(values.stored_at(row, c), multiplier, config, random);
+        const std::uint8_t code = quantize_code(values.stored_at(row, c), multiplier, config, to.random, row, c);
         std::uint8_t& byte = to.data[(row * columns + c) / 2];
         byte = c % 2 == 0 ? code : static_cast<std::uint8_t>(byte | code << 4);
       }
@@ -209,7 +233,7 @@ void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output
                      {static_cast<std::uint8_t*>(output.rowwise_data) + first / 2,
                       static_cast<std::uint8_t*>(output.rowwise_scale_inv) + rowwise_scales[t],
                       scale_shape(Recipe::nvfp4, Direction::rowwise, rows, problem.columns),
-                      config.stochastic_rounding ? problem.rowwise_random + first : nullptr});
+                      random_byte(problem, Direction::rowwise, t, first_row, rows)});
     }
     if (config.columnwise) {
       const Values y =
@@ -222,7 +246,7 @@ void quantize_nvfp4(const QuantizeProblem& problem, const QuantizeOutput& output
                      {static_cast<std::uint8_t*>(output.columnwise_data) + first / 2,
                       static_cast<std::uint8_t*>(output.columnwise_scale_inv) + columnwise_scales[t],
                       scale_shape(Recipe::nvfp4, Direction::columnwise, rows, problem.columns),
-                      config.stochastic_rounding ? problem.columnwise_random + first : nullptr});
+                      random_byte(problem, Direction::columnwise, t, first_row, rows)});
     }
     first_row += rows;
   }

@@ -77,6 +77,24 @@ void check_nvfp4_packing(const QuantizeProblem& problem, std::span<const std::in
   }
 }
 
+// What the kernels that draw in this way take (spec nvfp4-4.3).
+void check_draws(const QuantizeProblem& problem) {
+  const QuantizeDraws& draws = problem.draws;
+  if (draws.assignment == RandomDraws::given) return;
+  const QuantizeConfig& config = problem.config;
+  const std::string name(name_of(draws.assignment));
+  require(config.stochastic_rounding, "draws", name, "given without stochastic_rounding");
+  require(!config.hadamard, "hadamard", true, "false with draws " + name);
+  require(!config.rowwise || draws.rowwise, "rowwise", true, "false where nothing is drawn for it");
+  require(!config.columnwise || draws.columnwise, "columnwise", true, "false where nothing is drawn for it");
+  if (draws.assignment == RandomDraws::te_vector_blockwise) return;
+  const bool tiles = draws.assignment == RandomDraws::te_2d;
+  require(problem.x_type == Format::bf16, "x_type", name_of(problem.x_type), "bf16 with draws " + name);
+  require(config.two_dimensional == tiles, "two_dimensional", config.two_dimensional,
+          std::string(tiles ? "true" : "false") + " with draws " + name);
+  require(tiles || draws.rowwise, "draws.rowwise", false, "true with draws " + name + ", which writes rowwise codes always");
+}
+
 OutputShape vector(Format type, std::int64_t elements) { return {type, 1, {elements, 0}}; }
 OutputShape matrix(Format type, std::int64_t rows, std::int64_t columns) { return {type, 2, {rows, columns}}; }
 
@@ -107,6 +125,7 @@ QuantizeShapes quantize_outputs(const QuantizeProblem& problem) {
   check_config(config, problem.x_type);
   const auto groups = checked_group_rows(problem.rows, problem.columns, problem.grouped, problem.splits);
   if (config.recipe == Recipe::nvfp4) check_nvfp4_packing(problem, groups);
+  check_draws(problem);
 
   const std::int64_t rows = problem.rows, columns = problem.columns;
   const auto group_count = static_cast<std::int64_t>(groups.size());
@@ -156,8 +175,12 @@ QuantizeShapes check_quantize(const QuantizeProblem& problem, const QuantizeOutp
     require_aligned(problem.columnwise_amax, group_count, sizeof(float), "columnwise_amax");
     if (config.stochastic_rounding) {
       const std::int64_t draws = used_rows * problem.columns;
-      if (config.rowwise) require_buffer(problem.rowwise_random, draws, 1, "rowwise_random");
-      if (config.columnwise) require_buffer(problem.columnwise_random, draws, 1, "columnwise_random");
+      if (problem.draws.assignment != RandomDraws::given) {
+        require_buffer(problem.draws.state, draws == 0 ? 0 : 2 * group_count, sizeof(std::int64_t), "draws.state");
+      } else {
+        if (config.rowwise) require_buffer(problem.rowwise_random, draws, 1, "rowwise_random");
+        if (config.columnwise) require_buffer(problem.columnwise_random, draws, 1, "columnwise_random");
+      }
     }
   }
 

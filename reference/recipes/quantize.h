@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/recipes/random_draws.h"
 #include "reference/types/format.h"
 #include "reference/types/recipe.h"
 
@@ -34,6 +35,13 @@ struct QuantizeConfig {
   float nvfp4_e4m3_max = 448;  // 448, or 256 with 4over6
 };
 
+// Random bytes of nvfp4 stochastic rounding that are drawn from the state of a generator (random_draws.h, spec nvfp4-4.3).
+struct QuantizeDraws {
+  RandomDraws assignment = RandomDraws::given;  // given: rowwise_random and columnwise_random hold the bytes
+  bool rowwise = true, columnwise = true;       // directions that the kernel draws for, whichever of them are requested here
+  const std::int64_t* state = nullptr;          // [G, 2]: seed and offset of each group, 64 bits without a sign
+};
+
 struct QuantizeProblem {
   QuantizeConfig config;
   Format x_type = Format::bf16;  // bf16, f16 or f32
@@ -48,6 +56,7 @@ struct QuantizeProblem {
   const float* noop = nullptr;             // [1]: exactly 1.0 means that nothing is written (spec conventions-1.5)
   const std::uint8_t* rowwise_random = nullptr;     // nvfp4 stochastic rounding: one byte per element of rowwise data
   const std::uint8_t* columnwise_random = nullptr;  // the same for columnwise data, in its stored order
+  QuantizeDraws draws = {};
 };
 
 // Output pointers. A null pointer: this output is not written (spec conventions-1.6). The outputs of a direction
@@ -83,8 +92,8 @@ struct QuantizeShapes {
 // sizes that overflow int64.
 QuantizeShapes quantize_outputs(const QuantizeProblem& problem);
 
-// All checks of quantize(): the errors above; null x, scale (tensor_delayed) or random bytes (nvfp4
-// with stochastic rounding) where there are elements; a pointer that is not aligned to its elements.
+// All checks of quantize(): the errors above; null x, scale (tensor_delayed) or random bytes (nvfp4 with stochastic rounding; with
+// draws their state) where there are elements; draws that the options do not go with; a pointer that is not aligned to its elements.
 QuantizeShapes check_quantize(const QuantizeProblem& problem, const QuantizeOutput& output);
 
 // Rows of each group: `splits`, or all the rows of a single tensor.

@@ -207,6 +207,7 @@ std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect&
   const Request& request = suspect.request;
   const bool to_data = suspect.output.ends_with("_data");
   if (request.op() != "quantize" || !(to_data || suspect.output.ends_with("_scale_inv"))) return std::nullopt;
+  if (request.text_or("draws", "given") != "given") return std::nullopt;  // its bytes are not at hand
   const QuantizeConfig config = quantize_config_of(request);
   if (config.recipe != Recipe::nvfp4) return std::nullopt;
   const bool rowwise = suspect.output.starts_with("rowwise"), swizzled = config.scale_layout == ScaleLayout::swizzled;

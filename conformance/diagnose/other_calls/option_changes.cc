@@ -137,6 +137,7 @@ void calls_with_other_options(const Suspect& suspect, const Try& attempt) {
       const bool is_text = std::holds_alternative<std::string>(value);
       call.request.attributes[name] = is_text ? Attribute(std::string(former_value(schema->op, key.key, shown(value)))) : value;
       if (chooses_plan(key.key)) call.request.attributes.erase("plan");
+      if (key.key == "stochastic") call.request.attributes.erase("draws"), call.request.attributes.erase("direction");
       drop_unread_input(call.request);
       call.text = fmt::format("with {}={}", key.key, text_of(value));
       if (given != nullptr) call.text += fmt::format(" in place of {}", text_of(*given));

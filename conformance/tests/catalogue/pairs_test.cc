@@ -69,8 +69,11 @@ Options presence_of(const CaseLine& line) {
     const std::string amax = line.text("amax");
     add("amax", amax != "own");
     add("columnwise_amax", amax == "apart" || amax == "single");
-    add("rowwise_random", line.integer("stochastic") == 1 && line.text("direction") != "columnwise");
-    add("columnwise_random", line.integer("stochastic") == 1 && line.text("direction") != "rowwise");
+    add("rowwise_random",
+        line.integer("stochastic") == 1 && line.text("draws") == "given" && line.text("direction") != "columnwise");
+    add("columnwise_random",
+        line.integer("stochastic") == 1 && line.text("draws") == "given" && line.text("direction") != "rowwise");
+    add("rng_state", line.integer("stochastic") == 1 && line.text("draws") != "given");
   }
   if (line.op == "grouped_gemm") {
     const std::vector<double> betas = line.reals("beta");
@@ -116,6 +119,8 @@ const LeftOut kLeftOut[] = {
     {"quantize", "data", "*", "scales", "*", "a given scale and a value meet in one product; six patterns meet every kind of scales"},
     {"quantize", "data", "*", "recipe", "tensor_delayed", "a given scale and a value meet in one product; six patterns meet every kind of scales"},
     {"quantize", "amax", "single", "*", "*", "one value for all groups in place of one each: what follows is that of amax=apart"},
+    {"quantize", "draws|rng_state|in/rng_state", "te_vector_blockwise|te_tuned_1d|te_2d|plain|carries|last|given", "data", "*",
+     "what is drawn does not depend on the values: three patterns meet every kernel and every kind of state"},
     {"quantize", "pow2|eps", "*", "scales|recipe", "*", "a given scale is taken as it is"},
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
     {"grouped_gemm", "scaling", "per_row_column", "data|scales|addends|alpha|beta|groups|arch", "*",
@@ -194,7 +199,7 @@ TEST(Standard, GivesTheOptionalInputsThatThePairsSuppose) {
       met[line.op + " " + name].insert(presence == "given");
     }
   }
-  EXPECT_EQ(met.size(), 7u);
+  EXPECT_EQ(met.size(), 8u);
   for (const auto& [name, values] : met) EXPECT_EQ(values.size(), 2u) << name;
 }
 

@@ -215,8 +215,9 @@ TEST(Remaining, FactorsAreSubnormalAndDifferFromGroupToGroup) {
 
 // A skip flag of 1 with every option, and so with every optional input and output.
 TEST(Remaining, TheSkipFlagMeetsEveryOptionOfQuantize) {
-  for (const char* key : {"recipe", "x_type", "otype", "pow2", "direction", "outputs", "scale_layout", "two_dimensional",
-                          "hadamard", "stochastic", "four_over_six", "e4m3_max", "amax", "scales", "dbias"}) {
+  for (const char* key :
+       {"recipe", "x_type", "otype", "pow2", "direction", "outputs", "scale_layout", "two_dimensional", "hadamard", "stochastic",
+        "draws", "rng_state", "four_over_six", "e4m3_max", "amax", "scales", "dbias"}) {
     for (const std::string_view value : words_of(find_key(*find_op("quantize"), key)->allowed)) {
       EXPECT_TRUE(any_line(standard(), "quantize",
                            [&](const CaseLine& line) {
@@ -228,7 +229,8 @@ TEST(Remaining, TheSkipFlagMeetsEveryOptionOfQuantize) {
   // Random bytes of each direction, which are separate inputs.
   for (const char* other : {"rowwise", "columnwise"}) {
     EXPECT_TRUE(any_line(standard(), "quantize", [&](const CaseLine& line) {
-      return line.has("noop") && line.real("noop") == 1 && line.integer("stochastic") == 1 && line.text("direction") != other;
+      return line.has("noop") && line.real("noop") == 1 && line.integer("stochastic") == 1 && line.text("draws") == "given" &&
+             line.text("direction") != other;
     })) << other;
   }
 }
