@@ -45,6 +45,13 @@ constexpr NamedFunction kFunctions[] = {
     {"cuda_expf", FormulaFunction::cuda_expf, 1},
 };
 
+struct NamedReduction {
+  std::string_view name;
+  FormulaReduction reduction;
+};
+constexpr NamedReduction kReductions[] = {
+    {"block_sum", FormulaReduction::sum}, {"block_squares", FormulaReduction::squares}, {"block_max", FormulaReduction::maximum}};
+
 constexpr std::size_t kMaxVariables = 64;
 constexpr int kMaxStack = 32;
 
@@ -53,8 +60,9 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Compiler {
  public:
-  Compiler(std::string_view argument, std::string_view text, std::span<const std::string_view> given)
+  Compiler(std::string_view argument, std::string_view text, std::span<const std::string_view> given, int element)
       : argument_(argument), text_(text) {
+    formula_.element = element;
     for (const std::string_view name : given) formula_.variables.emplace_back(name);
   }
 
@@ -108,10 +116,23 @@ class Compiler {
     if (!take("=")) fail("'='");
     steps_.clear();
     height_ = 0;
+    const FormulaReduction reduction = take_reduction();
     expression();
+    if (reduction != FormulaReduction::none && !take(")")) fail("')' at the end of the statement");
     if (formula_.variables.size() == kMaxVariables) fail("at most 64 names");
     formula_.variables.push_back(name);
-    formula_.statements.push_back({static_cast<std::uint8_t>(formula_.variables.size() - 1), steps_});
+    formula_.statements.push_back({static_cast<std::uint8_t>(formula_.variables.size() - 1), steps_, reduction});
+  }
+
+  // "block_sum(", where there are elements to join.
+  FormulaReduction take_reduction() {
+    const std::size_t begin = at_;
+    const std::string_view name = take_name();
+    for (const NamedReduction& each : kReductions) {
+      if (formula_.element >= 0 && each.name == name && take("(")) return each.reduction;
+    }
+    at_ = begin;
+    return FormulaReduction::none;
   }
 
   // comparison ['?' expression ':' expression]
@@ -297,6 +318,7 @@ int Formula::find(std::string_view name) const {
 }
 
 bool Formula::depends(std::size_t statement, int variable) const {
+  if (variable == element && statements[statement].reduction != FormulaReduction::none) return false;
   for (const FormulaStep& step : statements[statement].steps) {
     if (step.op != FormulaOp::variable) continue;
     if (step.index == variable) return true;
@@ -307,8 +329,8 @@ bool Formula::depends(std::size_t statement, int variable) const {
   return false;
 }
 
-Formula parse_formula(std::string_view argument, std::string_view text, std::span<const std::string_view> given) {
-  return Compiler(argument, text, given).compile();
+Formula parse_formula(std::string_view argument, std::string_view text, std::span<const std::string_view> given, int element) {
+  return Compiler(argument, text, given, element).compile();
 }
 
 }  // namespace assay

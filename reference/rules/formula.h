@@ -69,27 +69,39 @@ struct FormulaStep {
   bool operator==(const FormulaStep&) const = default;
 };
 
+// What joins the values of an expression over the elements of a block (spec scale-rules-2.4).
+enum class FormulaReduction : std::uint8_t {
+  none,
+  sum,      // block_sum(e)
+  squares,  // block_squares(e): the sum of e * e
+  maximum,  // block_max(e): NaN where one is NaN
+};
+
 // One assignment.
 struct FormulaStatement {
   std::uint8_t target = 0;  // variable that gets the value
   std::vector<FormulaStep> steps;
+  FormulaReduction reduction = FormulaReduction::none;
   bool operator==(const FormulaStatement&) const = default;
 };
 
 struct Formula {
   std::vector<std::string> variables;  // the given names, then the assigned ones in their order
   std::vector<FormulaStatement> statements;
+  int element = -1;  // the variable that differs from element to element of a block; -1: there is none
 
   // Index of a variable, or -1.
   int find(std::string_view name) const;
-  // Whether the value of the statement at `index` depends on variable `variable`, directly or through others.
+  // Whether the value of the statement at `index` depends on variable `variable`, directly or through others. What joins the elements
+  // of a block does not depend on `element`.
   bool depends(std::size_t statement, int variable) const;
 };
 
-// Compiles `text`, whose expressions may use `given`. Errors (InvalidArgument) name `argument`, the position and what was expected:
+// Compiles `text`, whose expressions may use `given`, of which number `element` differs from element to element. Errors (InvalidArgument) name `argument`, the position and what was expected:
 // a malformed expression, an unknown name or function, a name assigned twice, a wrong number of arguments, more than 64 variables,
 // a stack of more than 32 values.
-Formula parse_formula(std::string_view argument, std::string_view text, std::span<const std::string_view> given);
+Formula parse_formula(std::string_view argument, std::string_view text, std::span<const std::string_view> given,
+                      int element = -1);
 
 // Number of values that `function`, or `step`, takes from the stack.
 int arguments_of(FormulaFunction function);

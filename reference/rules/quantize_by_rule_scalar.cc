@@ -87,6 +87,20 @@ struct Rounder {
   }
 };
 
+// Values of the elements of a block of 16, joined (spec scale-rules-2.4). A block at the edge has fewer: the others count as 0.
+float joined(FormulaReduction reduction, const std::vector<float>& values) {
+  const auto part = [&](std::size_t i) {
+    if (i >= values.size()) return 0.0f;
+    return reduction == FormulaReduction::squares ? values[i] * values[i] : values[i];
+  };
+  float total = reduction == FormulaReduction::maximum ? 0 : part(0) + part(8);
+  for (std::size_t i = 0; i < values.size() && reduction == FormulaReduction::maximum; ++i) {
+    total = call(FormulaFunction::maximum_or_nan, total, values[i], 0);
+  }
+  for (std::size_t i = 1; i < 8 && reduction != FormulaReduction::maximum; ++i) total = total + (part(i) + part(i + 8));
+  return total;
+}
+
 // One block: rows [r0, r1) of the matrix, columns [c0, c1).
 void quantize_block(const Rounder& of, const RuleGroup& group, std::int64_t i, std::int64_t j, float outer) {
   const RuleProblem& problem = of.problem;
@@ -104,7 +118,16 @@ void quantize_block(const Rounder& of, const RuleGroup& group, std::int64_t i, s
   values[kInputMax] = max_finite(problem.x_type);
   const auto carry_out = [&](std::size_t statement) {
     const FormulaStatement& each = rule.formula.statements[statement];
-    values[each.target] = evaluate(each.steps, values);
+    if (each.reduction == FormulaReduction::none) {
+      values[each.target] = evaluate(each.steps, values);
+      return;
+    }
+    std::vector<float> parts;
+    for (std::int64_t c = c0; c < c1; ++c) {  // such blocks have one row
+      values[kElement] = of.x(r0, c);
+      parts.push_back(evaluate(each.steps, values));
+    }
+    values[each.target] = joined(each.reduction, parts);
   };
   for (std::size_t s = 0; s < rule.formula.statements.size(); ++s) {
     if (s != rule.code_statement) carry_out(s);  // no other statement depends on x

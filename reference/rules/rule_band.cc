@@ -34,6 +34,22 @@ ASSAY_CLONES void fill(float value, std::int64_t count, float* values) {
   for (std::int64_t i = 0; i < count; ++i) values[i] = value;
 }
 
+// The values of a block, joined (spec scale-rules-2.4).
+float joined(FormulaReduction reduction, std::array<float, 16> values) {
+  if (reduction == FormulaReduction::maximum) {
+    float largest = 0;
+    for (const float value : values)
+      largest = largest != largest || value <= largest ? largest : value;  // NaN is taken, and stays
+    return largest;
+  }
+  if (reduction == FormulaReduction::squares) {
+    for (float& value : values) value *= value;
+  }
+  for (std::size_t i = 0; i < 8; ++i) values[i] += values[i + 8];
+  for (std::size_t i = 1; i < 8; ++i) values[0] += values[i];
+  return values[0];
+}
+
 std::int32_t lowest_rank(const ScaleRule& rule) { return rule.nan == AmaxNan::ignored ? kZeroRank : 0; }
 
 float amax_of_rank(const ScaleRule& rule, std::int32_t rank) {
@@ -125,6 +141,10 @@ void RuleBand::evaluate(const RuleGroup& group, std::int64_t i, const std::vecto
   for (std::size_t s = 0; s < block_.size(); ++s) {
     std::vector<float>& target = values_[work_.rule.block[s].target];
     target.resize(blocks);
+    if (work_.rule.block[s].reduction != FormulaReduction::none) {
+      reduce(s, group.first_row + i);  // blocks of one row
+      continue;
+    }
     for (std::size_t first = 0; first < blocks; first += kBatch) {
       const std::size_t count = std::min<std::size_t>(kBatch, blocks - first);
       for (std::size_t v = 0; v < pointers.size(); ++v) pointers[v] = values_[v].empty() ? nullptr : values_[v].data() + first;
@@ -134,6 +154,33 @@ void RuleBand::evaluate(const RuleGroup& group, std::int64_t i, const std::vecto
   if (!encodes_by_block(group)) expand(group);
   if (!store || work_.output.scale == nullptr) return;
   store_scales(problem, group, i, values_[static_cast<std::size_t>(problem.rule->scale)], work_.output.scale);
+}
+
+// A statement that joins the elements of each block of 16 columns.
+void RuleBand::reduce(std::size_t statement, std::int64_t row) {
+  constexpr std::size_t kWidth = 16;
+  static_assert(kBatch % kWidth == 0);
+  const FormulaStatement& of = work_.rule.block[statement];
+  std::vector<float>& target = values_[of.target];
+  load_row(row);
+  std::vector<std::array<float, kBatch>> spread(work_.rule.variables);
+  std::vector<const float*> pointers(work_.rule.variables);
+  for (std::size_t first = 0; first < x_.size(); first += kBatch) {
+    const std::size_t count = std::min<std::size_t>(kBatch, x_.size() - first);
+    for (const FormulaStep& step : of.steps) {
+      if (step.op != FormulaOp::variable) continue;
+      if (step.index != kElement) {
+        for (std::size_t i = 0; i < count; ++i) spread[step.index][i] = values_[step.index][(first + i) / kWidth];
+      }
+      pointers[step.index] = step.index == kElement ? x_.data() + first : spread[step.index].data();
+    }
+    const float* parts = block_[statement].run(pointers.data(), static_cast<int>(count));
+    for (std::size_t begin = 0; begin < count; begin += kWidth) {
+      std::array<float, kWidth> values = {};
+      std::copy_n(parts + begin, std::min(kWidth, count - begin), values.begin());
+      target[(first + begin) / kWidth] = joined(of.reduction, values);
+    }
+  }
 }
 
 void RuleBand::encode_rows(const RuleGroup& group, std::int64_t r0, std::int64_t r1) {

@@ -44,6 +44,7 @@ class RuleBand {
   RowOfX row_of_x(std::int64_t row);
   std::vector<float> amaxes_of_wide_blocks(const RuleGroup& group, std::int64_t r0, std::int64_t r1);
   bool encodes_by_block(const RuleGroup& group) const;
+  void reduce(std::size_t statement, std::int64_t row);
   void expand(const RuleGroup& group);
   void encode_values(std::span<std::uint8_t> codes);
   void put_codes(const std::vector<std::uint8_t>& codes, std::int64_t at) const;

@@ -36,6 +36,10 @@ void check_types(const RuleProblem& problem) {
   if (problem.rule->outer == OuterAmax::row) {
     require(problem.block.rows == 1, "block", to_text(problem.block), "blocks of one row: the rule has an amax a row");
   }
+  if (problem.rule->reduces()) {
+    require(problem.block == kReducedBlock, "block", to_text(problem.block),
+            to_text(kReducedBlock) + ": the rule joins the elements of such blocks");
+  }
   for (const std::int64_t size : {problem.block.rows, problem.block.columns}) {
     require(size >= 0 && size <= 1024, "block", to_text(problem.block), "1 to 1024 rows and columns, or all");
   }

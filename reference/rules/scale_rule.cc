@@ -78,6 +78,11 @@ void check_formula(ScaleRule& rule, const std::string& name) {
     if (statement.target == rule.scale) rule.scale_statement = s;
     if (statement.target == rule.code) rule.code_statement = s;
     const bool uses_x = rule.formula.depends(s, kElement);
+    if (statement.reduction != FormulaReduction::none) {
+      const auto is_code = [&](const FormulaStep& step) { return step.op == FormulaOp::variable && step.index == rule.code; };
+      require(std::none_of(statement.steps.begin(), statement.steps.end(), is_code), name, "'" + rule.text + "'",
+              "x, not code, in what is joined over a block");
+    }
     require(!uses_x || statement.target == rule.code, name, "'" + rule.text + "'",
             "x in the assignment to code alone: the others are of a whole block");
     require(rule.outer != OuterAmax::none || !rule.formula.depends(s, kOuterAmax), name, "'" + rule.text + "'",
@@ -112,8 +117,12 @@ ScaleRule rule_of(TextRow& row) {
   rule.evidence = row.take_or("evidence", "not compared by us");
   row.end(kFields);
   parse_scale_storage(row.name_of("storage"), rule.storage);
-  rule.formula = parse_formula(row.name_of("rule"), rule.text, kRuleNames);
+  rule.formula = parse_formula(row.name_of("rule"), rule.text, kRuleNames, kElement);
   check_formula(rule, row.name_of("rule"));
+  for (const BlockShape& block : rule.blocks) {
+    require(!rule.reduces() || block == kReducedBlock, row.name_of("blocks"), "'" + to_text(block) + "'",
+            to_text(kReducedBlock) + " with block_sum, block_squares or block_max");
+  }
   const std::size_t values = fast::compile(rule).variables;  // names, and parts of code that are the same for a block
   require(values <= 128, row.name_of("rule"), values, "at most 128 names and parts of code without x");
   if (rule.is_gated()) {
@@ -191,6 +200,11 @@ std::string to_text(const ScaleRule& rule) {
   add("storage", rule.storage, "k_major");
   if (rule.is_gated()) text += " activation=\"" + rule.activation_text + "\"";
   return text + " rule=\"" + rule.text + "\" source=\"" + rule.source + "\" evidence=\"" + rule.evidence + "\"";
+}
+
+bool ScaleRule::reduces() const {
+  return std::any_of(formula.statements.begin(), formula.statements.end(),
+                     [](const FormulaStatement& each) { return each.reduction != FormulaReduction::none; });
 }
 
 std::string to_text(const BlockShape& block) {

@@ -74,7 +74,11 @@ struct ScaleRule {
   bool is_gated() const { return !activation_text.empty(); }
   // Matrices side by side in x: gate and up, or x alone.
   std::int64_t matrices_in_x() const { return is_gated() ? 2 : 1; }
+  // Whether the formula joins values of the elements of a block (spec scale-rules-2.4): then blocks are 1x16.
+  bool reduces() const;
 };
+
+inline constexpr BlockShape kReducedBlock{1, 16};
 
 // The rules of `text`, a row each, which messages call `file` (spec scale-rules-1.2).
 // Errors (InvalidArgument), as "my.txt:3: round is 'odd': expected even, down, away or truncate".

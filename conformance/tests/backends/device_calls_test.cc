@@ -14,6 +14,7 @@
 #include "conformance/generate/generator.h"
 #include "conformance/judge/call_runner.h"
 #include "conformance/ops/answer.h"
+#include "reference/rules/scale_rule.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -188,6 +189,10 @@ TEST(RuleCall, CanBeMadeOfEveryCase) {
   for_each_call("quantize_by_rule", [](Case& problem, const assay_call& call) {
     if (has_too_many_groups(problem)) {
       EXPECT_THROW(rule_call(Request::of(call)), NotSupported);
+      return;
+    }
+    if (find_scale_rule(text_of(problem, "preset"))->reduces()) {
+      EXPECT_THROW(rule_call(Request::of(call)), device::NotSupported);
       return;
     }
     DeviceCall made;

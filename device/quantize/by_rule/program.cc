@@ -109,6 +109,7 @@ class Writer {
 }  // namespace
 
 RuleProgram rule_program(const ScaleRule& rule, Format output, Format x_type) {
+  if (rule.reduces()) throw NotSupported("a rule with block_sum, block_squares or block_max");
   const fast::CompiledRule compiled = fast::compile(rule);
   if (compiled.variables > kMaxValues) {
     throw NotSupported("the rule has " + std::to_string(compiled.variables) +
