@@ -6,6 +6,7 @@
 #include "golden/io/writer.h"
 #include "golden/tests/sample_fixture.h"
 #include "golden/tests/temporary_folder.h"
+#include "reference/rules/scale_rule.h"
 
 namespace assay::golden {
 namespace {
@@ -49,6 +50,21 @@ TEST(GoldenFolder, HasTheRecordedCases) {
     }
   }
   EXPECT_EQ(bytes, 13'875'640u);
+}
+
+// A preset whose formula changes no longer gives what the file holds.
+TEST(GoldenFolder, HasCasesOfEveryPresetOfScaleRules) {
+  const Fixture file = read_fixture(kGolden / "presets.h5");
+  std::map<std::string, int> grouped, single;
+  for (const Case& each : file.cases) {
+    ASSERT_EQ(each.op, "quantize_by_rule");
+    ++(each.in.count("splits") != 0 ? grouped : single)[std::get<std::string>(each.attributes.at("preset"))];
+  }
+  EXPECT_GT(scale_rules().size(), 70u);
+  for (const ScaleRule& rule : scale_rules()) {
+    EXPECT_EQ(grouped[rule.name], 1) << rule.name;
+    EXPECT_EQ(single[rule.name], 1) << rule.name;
+  }
 }
 
 TEST(GoldenFolder, OutsideFilesKeepTheDigestsTheyCameWith) {
