@@ -10,7 +10,7 @@ namespace assay::conformance {
 namespace {
 
 // An address that is not null, for checks before the tensor has one.
-const std::int32_t* later() {
+const std::int32_t* unknown_address() {
   alignas(4) static const std::int32_t value = 0;
   return &value;
 }
@@ -61,7 +61,7 @@ device::Rows PlacedGroups::rows(std::int64_t capacity) const {
   return rows;
 }
 
-device::GroupPlaces PlacedGroups::places() const { return {layout_, index_ == nullptr ? nullptr : later(), alignment_, max_m_}; }
+device::GroupPlaces PlacedGroups::places() const { return {layout_, index_ == nullptr ? nullptr : unknown_address(), alignment_, max_m_}; }
 
 const void* PlacedGroups::address(const TensorView& tensor, const void* anything) const {
   return tensor.data == nullptr ? anything : tensor.data;
