@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VERSIONS = json.loads((HERE / "versions.json").read_text())
-GROUPS = ("te_recipe", "te_dequantize", "te_swizzle", "te_quantize", "te_permute", "te_nvfp4", "te_bias", "te_refused", "sglang", "vllm",
+GROUPS = ("te_recipe", "te_dequantize", "te_swizzle", "te_quantize", "te_permute", "te_nvfp4", "te_bias", "te_stochastic", "te_refused", "sglang", "vllm",
           "fbgemm", "triton_deepseek", "triton_vllm", "triton_sglang", "triton_fbgemm", "triton_torchao", "triton_torchao_mx", "triton_permutation", "torch_deepgemm",
           "torch_torchao", "silu")
 FILES = {"te.h5": lambda g: g.startswith("te_"), "libraries.h5": lambda g: g in ("sglang", "vllm", "fbgemm"),

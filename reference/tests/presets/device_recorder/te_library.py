@@ -138,7 +138,8 @@ class Wrapped:
 class Config:
     def __init__(self, **fields):
         self.handle = LIBRARY.nvte_create_quantization_config()
-        numbers = {"pow2": (0, c.c_uint8), "eps": (1, c.c_float), "noop": (2, c.c_void_p), "two_dimensional": (5, c.c_uint8),
+        numbers = {"pow2": (0, c.c_uint8), "eps": (1, c.c_float), "noop": (2, c.c_void_p), "rng_state": (4, c.c_void_p), "two_dimensional": (5, c.c_uint8),
+                   "stochastic_rounding": (6, c.c_uint8),
                    "four_over_six": (8, c.c_uint8)}
         for name, value in fields.items():
             number, kind = numbers[name]
