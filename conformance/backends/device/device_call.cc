@@ -91,6 +91,8 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   config.rowwise = request.wants("rowwise_data") || request.wants("rowwise_scale_inv") || (nvfp4 && request.wants("amax"));
   config.columnwise =
       request.wants("columnwise_data") || request.wants("columnwise_scale_inv") || (nvfp4 && request.wants("columnwise_amax"));
+  const std::string draws = request.text_or("draws", "");
+  if (!draws.empty()) throw NotSupported("random bytes that are drawn (draws=" + draws + ")");
   request.refuse_unknown();
   std::vector<std::string> known = {"rowwise_data", "columnwise_data", "rowwise_scale_inv", "columnwise_scale_inv", "dbias"};
   if (per_tensor || nvfp4) known.push_back("amax");

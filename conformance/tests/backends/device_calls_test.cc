@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "conformance/backends/device/device_call.h"
 #include "conformance/backends/device/gemm_path.h"
 #include "conformance/backends/device/gemm_request.h"
 #include "conformance/backends/device/linear_call.h"
@@ -158,6 +159,18 @@ TEST(GemmCall, RefusesUnitsWithoutFusedSteps) {
     FAIL() << "taken";
   } catch (const NotSupported& error) {
     EXPECT_NE(std::string(error.what()).find("sum=chains"), std::string::npos) << error.what();
+  }
+}
+
+TEST(QuantizeCall, RefusesDrawnRandomBytes) {
+  Case problem = generate(parse_case_line("quantize recipe=nvfp4 stochastic=1 draws=te_2d two_dimensional=1 R=32 K=32 seed=1"));
+  Backend backend("reference");
+  CallRunner runner(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
+  try {
+    device_call(Request::of(runner.call()));
+    FAIL() << "taken";
+  } catch (const NotSupported& error) {
+    EXPECT_EQ(error.what(), std::string("random bytes that are drawn (draws=te_2d)"));
   }
 }
 
