@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-// The thread sanitizer follows changes of the stack only where it is told of them.
+// The thread sanitizer has to be informed of each change of the stack.
 #ifdef __SANITIZE_THREAD__
 extern "C" {
 void* __tsan_get_current_fiber();
