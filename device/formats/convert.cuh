@@ -65,15 +65,18 @@ ASSAY_BOTH float reciprocal(float a) {
 #endif
 }
 
-// x * scale, where `zero` chooses the sign of exact zeros: -0 keeps it (the plain product), +0 makes it positive.
-// fma(x, scale, -0) is the plain product in every bit: -0 is neutral in addition. spec formats-1.8.
-ASSAY_BOTH float multiply_with_zero(float x, float scale, float zero) {
+// a * b + c, rounded once.
+ASSAY_BOTH float fused(float a, float b, float c) {
 #ifdef __CUDA_ARCH__
-  return __fmaf_rn(x, scale, zero);
+  return __fmaf_rn(a, b, c);
 #else
-  return __builtin_fmaf(x, scale, zero);
+  return __builtin_fmaf(a, b, c);
 #endif
 }
+
+// x * scale, where `zero` chooses the sign of exact zeros: -0 keeps it (the plain product), +0 makes it positive.
+// fma(x, scale, -0) is the plain product in every bit: -0 is neutral in addition. spec formats-1.8.
+ASSAY_BOTH float multiply_with_zero(float x, float scale, float zero) { return fused(x, scale, zero); }
 ASSAY_BOTH float zero_addend(bool zero_sign_kept) { return float_of_bits(zero_sign_kept ? 0x8000'0000u : 0u); }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -21,14 +21,6 @@ ASSAY_BOTH float rounded_to(float value) {
   return Element<type>::widen_one(code_of_sum<type>(value));
 }
 
-ASSAY_BOTH float fused(float weight, float value, float acc) {
-#ifdef __CUDA_ARCH__
-  return __fmaf_rn(weight, value, acc);
-#else
-  return __builtin_fmaf(weight, value, acc);
-#endif
-}
-
 // w * v + acc rounded once to a type of 16 bits, in which all three are. Both steps before that round to odd: they cut off, and set
 // the last bit where anything was lost, so that the final rounding sees on which side of a tie the sum is (double has 53 bits and
 // f32 24, the type at most 11).

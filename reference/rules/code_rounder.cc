@@ -21,18 +21,16 @@ bool is_plain(Format format, const CodeRounding& rounding) {
 
 constexpr std::size_t kFewSteps = 8;
 
-// The code of a magnitude is the number of steps that it has reached; `first` has kFewSteps of them.
-ASSAY_CLONES void count_steps(const std::uint32_t* __restrict first, const CodeFixes& fixes, const float* __restrict values,
+// The code of a magnitude is the number of steps that it has reached; `first` has kFewSteps of them. NaN: fix().
+ASSAY_CLONES void count_steps(const std::uint32_t* __restrict first, std::uint32_t sign, const float* __restrict values,
                               int count, std::uint8_t* __restrict codes) {
-  const CodeFixes fixed = fixes;
   std::array<std::uint32_t, kFewSteps> steps;
   std::copy_n(first, kFewSteps, steps.begin());
   for (int i = 0; i < count; ++i) {
     const std::uint32_t bits = float_bits(values[i]), magnitude = bits & kMagnitude;
     std::uint32_t code = 0;
     for (std::size_t step = 0; step < kFewSteps; ++step) code += magnitude >= steps[step] ? 1u : 0u;
-    code |= (bits >> 31) * fixed.sign;
-    codes[i] = static_cast<std::uint8_t>(magnitude > kInfinity ? fixed.nan : code);
+    codes[i] = static_cast<std::uint8_t>(code | (bits >> 31) * sign);
   }
 }
 
@@ -78,13 +76,12 @@ void CodeRounder::round(const float* values, int count, std::uint8_t* codes) con
   if (rounding_.round == CodeRounding::Round::even) {
     encode(format_, std::span(values, size), std::span(codes, size));
   } else if (first_.size() <= kFewSteps) {
-    count_steps(first_.data(), fixes_, values, count, codes);
+    count_steps(first_.data(), fixes_.sign, values, count, codes);
   } else {
     for (std::size_t i = 0; i < size; ++i) {
       const std::uint32_t magnitude = float_bits(values[i]) & kMagnitude;
-      const auto code = static_cast<std::uint8_t>(std::upper_bound(first_.begin(), first_.end(), magnitude) - first_.begin());
-      codes[i] =
-          static_cast<std::uint8_t>(magnitude > kInfinity ? fixes_.nan : code | (std::signbit(values[i]) ? fixes_.sign : 0));
+      const auto code = static_cast<std::uint32_t>(std::upper_bound(first_.begin(), first_.end(), magnitude) - first_.begin());
+      codes[i] = static_cast<std::uint8_t>(code | (std::signbit(values[i]) ? fixes_.sign : 0));
     }
   }
   if (!usual_) fix(fixes_, values, count, codes);

@@ -10,15 +10,14 @@
 
 namespace assay::fast {
 
-// Where a rule's codes differ from the format's own conversion, for rules that round to even: values past the largest, NaN, and
-// negative zeros.
+// Where a rule's codes differ from those that its rounding alone gives: values past the largest, NaN, and negative zeros.
 struct CodeFixes {
   std::uint32_t special_from = 0xFFFF'FFFF;  // magnitudes from these bits on have the code `special`
   std::uint32_t special = 0, nan = 0, sign = 0;
   std::uint32_t positive_zero_from = 0;  // a zero code of a magnitude below these bits has no sign
 };
 
-// The code of `value`, whose own conversion gave `code`.
+// The code of `value`, for which rounding alone gave `code`.
 ASSAY_INLINE std::uint32_t fixed_code(std::uint32_t code, float value, const CodeFixes& fixes) {
   const std::uint32_t bits = float_bits(value), magnitude = bits & kMagnitude;
   code = magnitude >= fixes.special_from ? fixes.special | (bits >> 31) * fixes.sign : code;

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -56,6 +57,21 @@ inline const Request& with_splits(const Request& request) {
   return request;
 }
 
+// Stands for device memory whose address is not known yet, so that checks find it given and aligned. One address for all types.
+alignas(256) inline const std::byte kUnknownAddress[256] = {};
+template <class Type>
+const Type* unknown_address() {
+  return reinterpret_cast<const Type*>(kUnknownAddress);
+}
+
+// `groups`, which `what` has. Errors: NotSupported for a valid number that is more than the kernels support.
+inline int supported_groups(std::int64_t groups, const std::string& what) {
+  if (groups > device::kMaxGroups) {
+    throw NotSupported(what + ": the device has kernels for at most " + std::to_string(device::kMaxGroups) + " groups");
+  }
+  return static_cast<int>(groups);
+}
+
 // Splits as the device library takes them: int64 or int32 in device memory.
 class Splits {
  public:
@@ -64,11 +80,7 @@ class Splits {
     if (tensor_->type != Format::i64 && tensor_->type != Format::i32) {
       throw InvalidArgument("in/splits", describe(*tensor_), "type i64 or i32");
     }
-    if (tensor_->elements() > device::kMaxGroups) {  // valid, but more than the kernels support
-      throw NotSupported("in/splits is " + describe(*tensor_) + ": the device has kernels for at most " +
-                         std::to_string(device::kMaxGroups) + " groups");
-    }
-    groups_ = static_cast<int>(tensor_->elements());
+    groups_ = supported_groups(tensor_->elements(), "in/splits is " + describe(*tensor_));
     data_ = tensor_->data;
     narrow_ = tensor_->type == Format::i32;
   }
@@ -78,8 +90,7 @@ class Splits {
     device::Rows rows;
     rows.capacity = capacity;
     rows.groups = groups_;
-    alignas(8) static const std::int64_t later = 0;
-    if (tensor_ != nullptr) rows.splits = &later;
+    if (tensor_ != nullptr) rows.splits = unknown_address<std::int64_t>();
     rows.splits_are_int32 = narrow_;
     return rows;
   }

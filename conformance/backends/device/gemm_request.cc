@@ -10,13 +10,6 @@
 namespace assay::conformance {
 namespace {
 
-// A placeholder for device memory whose address is not known yet.
-template <class Type>
-const Type* later() {
-  alignas(256) static const std::byte nowhere[256] = {};
-  return reinterpret_cast<const Type*>(nowhere);
-}
-
 template <class Value>
 Value named(const Request& request, const std::string& attribute, std::optional<Value> (*parse)(std::string_view),
             const char* expected) {
@@ -80,7 +73,7 @@ std::int64_t rows_of(const Request& request, const std::string& name, GemmKind k
 
 Scalar::Scalar(const Request& request, const std::string& name, float absent, int groups) : absent_(absent), groups_(groups) {
   if (const TensorView* many = request.find_input(name, Format::f32, groups)) {
-    data_ = many->data == nullptr ? later<float>() : static_cast<const float*>(many->data);
+    data_ = many->data == nullptr ? unknown_address<float>() : static_cast<const float*>(many->data);
   } else {
     value_ = static_cast<float>(request.real_or(name, absent));
   }
@@ -165,7 +158,7 @@ GemmRequest::GemmRequest(const Request& request)
     if (bias->data == nullptr && d_elements > 0) throw InvalidArgument("in/bias", "null", "device memory");
   }
   if (const TensorView* scale = request.find_input("d_scale", Format::f32, groups)) {
-    call_.d_scale = static_cast<const float*>(splits_.address(*scale, later<void>()));
+    call_.d_scale = static_cast<const float*>(splits_.address(*scale, unknown_address<void>()));
   }
   require(request.flag("bias") == (request.in.count("bias") != 0), "attribute bias", request.flag("bias") ? 1 : 0,
           "1 exactly when in/bias is given");
@@ -178,8 +171,8 @@ GemmRequest::GemmRequest(const Request& request)
   call_.scalars_per_group = alpha_.per_group() || beta_.per_group();
   alpha_.reserve(parts_, call_.scalars_per_group);
   beta_.reserve(parts_, call_.scalars_per_group);
-  if (!alpha_.is_default() || call_.scalars_per_group) call_.alpha = later<float>();
-  if (!beta_.is_default() || call_.scalars_per_group) call_.beta = later<float>();
+  if (!alpha_.is_default() || call_.scalars_per_group) call_.alpha = unknown_address<float>();
+  if (!beta_.is_default() || call_.scalars_per_group) call_.beta = unknown_address<float>();
 }
 
 device::GemmOperand GemmRequest::operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows,
@@ -214,9 +207,9 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
     const std::vector<std::int64_t> matrices = splits_.scale_rows(rows);
     if (!matrices.empty()) scales = scale_offsets(recipe, Direction::rowwise, matrices, width).back();
   }
-  made.scale_inv = splits_.address(request.input(prefix + "scale_inv", scale_format(recipe), scales), later<void>());
+  made.scale_inv = splits_.address(request.input(prefix + "scale_inv", scale_format(recipe), scales), unknown_address<void>());
   if (const TensorView* amax = request.find_input(prefix + "amax", Format::f32, splits_.groups())) {
-    made.amax = static_cast<const float*>(splits_.address(*amax, later<void>()));
+    made.amax = static_cast<const float*>(splits_.address(*amax, unknown_address<void>()));
   }
   return made;
 }
@@ -225,10 +218,10 @@ device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status
   device::GroupedGemmCall ready = call_;
   splits_.bind(ready, status);
   for (device::GemmOperand* operand : {&ready.x, &ready.w, &ready.dy}) {  // scales of no rows: nothing is read
-    if (operand->scale_inv == later<void>()) operand->scale_inv = status;
-    if (operand->amax == later<void>()) operand->amax = reinterpret_cast<const float*>(status);
+    if (operand->scale_inv == unknown_address<void>()) operand->scale_inv = status;
+    if (operand->amax == unknown_address<void>()) operand->amax = reinterpret_cast<const float*>(status);
   }
-  if (ready.d_scale == later<float>()) ready.d_scale = reinterpret_cast<const float*>(status);
+  if (ready.d_scale == unknown_address<float>()) ready.d_scale = reinterpret_cast<const float*>(status);
   ready.alpha = alpha_.bind(workspace, stream);
   ready.beta = beta_.bind(workspace, stream);
   ready.status = status;

@@ -7,23 +7,6 @@
 #include "reference/types/sizes.h"
 
 namespace assay::conformance {
-namespace {
-
-// An address that is not null, for checks before the tensor has one.
-const std::int32_t* unknown_address() {
-  alignas(4) static const std::int32_t value = 0;
-  return &value;
-}
-
-int supported_groups(std::int64_t groups, const std::string& what) {
-  if (groups > device::kMaxGroups) {  // valid, but more than the kernels support
-    throw NotSupported(what + ": the device has kernels for at most " + std::to_string(device::kMaxGroups) + " groups");
-  }
-  return static_cast<int>(groups);
-}
-
-}  // namespace
-
 PlacedGroups::PlacedGroups(const Request& request) : layout_(grouped_layout_of(request)) {
   if (layout_ == GroupedLayout::splits || layout_ == GroupedLayout::masked) splits_.emplace(with_splits(request));
   if (layout_ == GroupedLayout::splits) return;
@@ -61,7 +44,9 @@ device::Rows PlacedGroups::rows(std::int64_t capacity) const {
   return rows;
 }
 
-device::GroupPlaces PlacedGroups::places() const { return {layout_, index_ == nullptr ? nullptr : unknown_address(), alignment_, max_m_}; }
+device::GroupPlaces PlacedGroups::places() const {
+  return {layout_, index_ == nullptr ? nullptr : unknown_address<std::int32_t>(), alignment_, max_m_};
+}
 
 const void* PlacedGroups::address(const TensorView& tensor, const void* anything) const {
   return tensor.data == nullptr ? anything : tensor.data;

@@ -7,10 +7,6 @@
 #include "device/formats/convert.cuh"
 #include "reference/rules/formula.h"
 
-#ifndef __CUDA_ARCH__
-#include <cmath>
-#endif
-
 #ifdef __CUDACC__
 #define ASSAY_BOTH_CALLED __host__ __device__ __noinline__
 #else
@@ -31,14 +27,6 @@ ASSAY_BOTH float larger(float a, float b) { return is_nan(a) ? b : is_nan(b) ? a
 ASSAY_BOTH float smaller(float a, float b) { return is_nan(a) ? b : is_nan(b) ? a : b < a ? b : a; }
 ASSAY_BOTH float larger_or_nan(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : a < b ? b : a; }
 ASSAY_BOTH float smaller_or_nan(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : b < a ? b : a; }
-
-ASSAY_BOTH float fused(float a, float b, float c) {
-#ifdef __CUDA_ARCH__
-  return __fmaf_rn(a, b, c);
-#else
-  return std::fma(a, b, c);
-#endif
-}
 
 // floor(log2 n), n from 1 to 2^24.
 ASSAY_BOTH int whole_log2(int n) { return static_cast<int>(bits_of_float(static_cast<float>(n)) >> 23) - 127; }
