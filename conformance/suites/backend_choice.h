@@ -2,6 +2,7 @@
 // Which backend is judged, and how: the options that run, verify and repro share.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct BackendChoice {
   std::vector<std::string> axes;  // NAME=VALUE
   bool explains = true;           // search for the cause of a difference
   std::string expect_by;          // backend whose answers are expected in grouped_gemm cases; empty: the reference's
+  // How the case of a line is repeated where not by this program: `assay.check(...)` of Python. Empty: `assay repro`.
+  std::function<std::string(const std::string& line)> reproduce = {};
 
   // Opens the backend and sets its axes. Errors: BackendError.
   std::unique_ptr<Backend> open() const;

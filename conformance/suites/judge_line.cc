@@ -69,7 +69,8 @@ void caught(CaseReport& report, const Judged& judged, const JudgeOptions& option
 JudgeOptions options_for(const CaseLine& line, const BackendChoice& choice, const std::vector<std::string>& wanted) {
   JudgeOptions options = choice.judge_options();
   options.title = to_text(line);
-  options.reproduce = command_name() + " repro " + quoted(to_text(line)) + choice.words();
+  options.reproduce =
+      choice.reproduce ? choice.reproduce(to_text(line)) : command_name() + " repro " + quoted(to_text(line)) + choice.words();
   options.wanted = &wanted;
   options.order_free = check_kind(line) == CheckKind::order_free;
   options.unit_probes = is_unit_probe(line);

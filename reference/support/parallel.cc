@@ -33,6 +33,8 @@ int processors() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
+thread_local const std::atomic<bool>* cancels = nullptr;
+
 struct Job {
   Job(std::int64_t all, std::int64_t range, const std::function<void(std::int64_t, std::int64_t)>& work_on)
       : count(all), grain(range), body(&work_on) {}
@@ -40,6 +42,7 @@ struct Job {
   const std::int64_t count;
   const std::int64_t grain;
   const std::function<void(std::int64_t, std::int64_t)>* const body;
+  const std::atomic<bool>* const cancelled = cancels;  // of the calling thread
   std::atomic<std::int64_t> next{0};
   std::mutex failure_mutex;
   std::exception_ptr failure;
@@ -50,6 +53,7 @@ struct Job {
       if (range > (count - 1) / grain) return;
       const std::int64_t begin = range * grain;
       try {
+        if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) throw Cancelled();
         (*body)(begin, std::min(grain, count - begin) + begin);
       } catch (...) {
         const std::lock_guard lock(failure_mutex);
@@ -170,6 +174,9 @@ void on_this_thread(const std::function<void()>& body) {
   } inside;
   body();
 }
+
+CancelledBy::CancelledBy(const std::atomic<bool>& flag) : before_(std::exchange(cancels, &flag)) {}
+CancelledBy::~CancelledBy() { cancels = before_; }
 
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body) {
   require(grain >= 1, "grain", grain, "a value of at least 1");

@@ -2,7 +2,9 @@
 // One thread pool for the CPU side. Work is cut into ranges that do not depend on the number of threads, and no range
 // reads what another writes, so results do not depend on it either.
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 namespace assay {
@@ -14,5 +16,23 @@ int thread_count();
 // An exception thrown by a body is rethrown here after the others have finished. A call from inside a body runs inline.
 // Returns when all are done. Errors: `grain` below 1.
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body);
+
+// What parallel_for throws once it is cancelled. Outputs then hold anything.
+class Cancelled : public std::exception {
+ public:
+  const char* what() const noexcept override { return "cancelled"; }
+};
+
+// While this lives, parallel_for called on this thread begins no further range after `flag` is true, and throws Cancelled.
+class CancelledBy {
+ public:
+  explicit CancelledBy(const std::atomic<bool>& flag);
+  ~CancelledBy();
+  CancelledBy(const CancelledBy&) = delete;
+  CancelledBy& operator=(const CancelledBy&) = delete;
+
+ private:
+  const std::atomic<bool>* const before_;
+};
 
 }  // namespace assay

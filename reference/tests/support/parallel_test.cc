@@ -290,6 +290,25 @@ TEST(ParallelThreads, ANumberThatIsNoneIsAnError) {
   std::_Exit(wrong == 0 ? 0 : 1);
 }
 
+TEST(ParallelFor, BeginsNoRangeOnceItIsCancelled) {
+  std::atomic<bool> flag = false;
+  std::atomic<int> begun = 0;
+  const auto work = [&] {
+    parallel_for(1'000'000, 1, [&](std::int64_t, std::int64_t) {
+      if (++begun == 100) flag = true;
+    });
+  };
+  {
+    const CancelledBy cancelled(flag);
+    EXPECT_THROW(work(), Cancelled);
+    EXPECT_LT(begun, 100 + 4096);  // every thread ends with the range that it is in
+    EXPECT_THROW(work(), Cancelled);
+  }
+  begun = 101;
+  work();  // other callers, and this one afterwards, are not concerned
+  EXPECT_EQ(begun, 1'000'101);
+}
+
 TEST(Parallel, BodiesRunInTheDefaultMode) { EXPECT_EXIT(compute_under_another_mode(), testing::ExitedWithCode(0), ""); }
 
 }  // namespace
