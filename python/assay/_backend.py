@@ -220,7 +220,7 @@ class FunctionBackend:
 
 
 def _host_bytes(address: int, count: int) -> np.ndarray:
-    return np.frombuffer((ctypes.c_uint8 * count).from_address(address), np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * count).from_address(address))
 
 
 def _own_frames(error: BaseException) -> Any:

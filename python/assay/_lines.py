@@ -16,7 +16,7 @@ def words_of(line: str) -> tuple[str, dict[str, str]]:
     """The op of a case line and its keys as they stand there."""
     if not isinstance(line, str):
         raise TypeError(f"a case line is {type(line).__name__}: expected text such as 'quantize recipe=mxfp8 R=33 K=64'")
-    op, *words = line.split()  or [""]
+    op, *words = line.split() or [""]
     keys: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")

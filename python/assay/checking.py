@@ -174,7 +174,7 @@ def check(fn: Callable[..., Any] | Kernel, selection: str | Iterable[str] | None
     if runs < 1:
         raise ValueError(f"runs is {runs}: expected at least 1")
     kernel = fn if isinstance(fn, Kernel) else Kernel(fn)
-    given = {"bind": bind, "plan": plan, "unit": unit, "deterministic": deterministic, "batch_invariant": batch_invariant,
+    given: dict[str, Any] = {"bind": bind, "plan": plan, "unit": unit, "deterministic": deterministic, "batch_invariant": batch_invariant,
              "keeps_zero_sign": keeps_zero_sign}
     kernel = dataclasses.replace(kernel, **{name: value for name, value in given.items() if value is not None})
     backend = FunctionBackend(kernel, memory)

@@ -160,7 +160,8 @@ def quantize(x: Any, recipe: str | None = None, *, preset: str | None = None, di
     made = expect(_lines.line_of("quantize", keys), **own)
     default = "e2m1" if recipe == "nvfp4" else "e4m3"
     used = next((made[name] for name in ("amax", "columnwise_amax") if name in made), amax)
-    return Quantized(made.codes, made.scale_inv, preset or recipe or "", otype or default, *map(int, np.shape(x)), direction,
+    height, width = map(int, np.shape(x))
+    return Quantized(made.codes, made.scale_inv, preset or recipe or "", otype or default, height, width, direction,
                      None if splits is None else rows, keys.get("scale_layout", "compact"), used)
 
 

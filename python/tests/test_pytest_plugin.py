@@ -54,7 +54,7 @@ def test_an_item_a_line(run):
 def test_a_failure_has_its_text_and_lf_finds_it_again(run):
     first = re.search(r"\[(.*)\]", items(run()[1])[0])[1]
     code, said = run(wrong=first)
-    assert code == 1 and "hint" in said and "first   " in said, said
+    assert code == 1 and "CheckFailed: FAILED  splits_to_offsets" in said and "first   index" in said, said
     code, said = run("--lf", wrong=first)
     assert code == 1 and len(items(said)) == 1
 
