@@ -25,7 +25,8 @@
  *     fit): `execute` returns ASSAY_INVALID_ARGUMENT or ASSAY_NOT_SUPPORTED and enqueues nothing. All memory stays as it
  *     is, and the next call is not disturbed. The harness checks both.
  *   - Only the contents of tensors show the fault: a negative split; splits whose sum exceeds the rows of the tensors; an offset
- *     that its type does not hold; rows that the op's packing does not allow (an odd number where two codes share a byte).
+ *     that its type does not hold; rows that the op's packing does not allow (an odd number where two codes share a byte); an entry of
+ *     m_indices, psum or row_map that names no group or row.
  *     A backend that reads contents during the call (on the host) refuses the call as above, in `execute`, or in
  *     `graph_launch` where the call was captured. Any other backend returns ASSAY_OK there, and the next `synchronize` that waits
  *     for the call returns ASSAY_INVALID_ARGUMENT or ASSAY_FAILED. `last_error` names the fault.

@@ -41,7 +41,12 @@ void require_wrong_call(const CaseLine& line) {
   if (case_knows(line, "fault") && line.has("fault")) {
     const std::string fault = line.text("fault");
     require(!line.has("replay") && line.integer("contract") == 0, "fault", fault, "no replay and no contract beside it");
-    require(is_ragged(line) || case_knows(line, "first"), "fault", fault, "splits, which hold the fault");
+    require(is_ragged(line) || case_knows(line, "first") || fault == "wrong_row", "fault", fault, "splits, which hold the fault");
+    const bool indices = case_knows(line, "grouped_layout") && line.text("grouped_layout") == "m_indices";
+    require(fault == "wrong_row" || (fault == "wrong_group") == indices, "fault", fault,
+            indices ? "wrong_group with grouped_layout=m_indices" : "another one without grouped_layout=m_indices");
+    const bool apart = case_knows(line, "grouped_layout") && line.text("grouped_layout") != "splits";
+    require(fault != "unaligned_rows" || !apart, "fault", fault, "another one where groups do not follow one another");
     const std::string_view key = case_knows(line, "recipe") ? "recipe" : "kind";
     require(fault != "unaligned_rows" || line.text(key) == "nvfp4", "fault", fault,
             std::string(key) + "=nvfp4, whose codes share bytes");
@@ -213,7 +218,6 @@ void require_grouped_layout(const CaseLine& line) {
   require(line.has("max_m") == (placed == "masked"), "max_m", line.has("max_m") ? line.text("max_m") : "not given",
           "a number of rows with grouped_layout=masked, and with no other");
   if (placed == "splits") return;
-  require(!line.has("fault"), "fault", "given", "none with grouped_layout=" + placed + ": what it holds is the caller's part");
   if (line.text("layout") == "NT") {
     require(placed == "psum", "grouped_layout", placed, "psum in layout NT");
     const bool untransposed =

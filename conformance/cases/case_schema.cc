@@ -39,9 +39,13 @@ const KeySchema kExtraRows{"extra_rows", integer, "0", "", "", "rows beyond the 
 const KeySchema kBeyond{"beyond", choice, "nan", "nan large", "", "what the rows beyond hold: NaN, or the largest finite value"};
 const KeySchema kContract{"contract", integer, "0", "0 1", "", "1: the call is also made wrong in every way, and each must be refused"};
 // Contents of the splits that no call may have (content_faults.h).
-constexpr std::string_view kFaultHelp = "contents of the splits that each call must report, and that the right call behind it must not notice";
+constexpr std::string_view kFaultHelp =
+    "contents of the splits, or of what stands in their place, that each call must report, and that the right call behind it must not "
+    "notice";
 const KeySchema kFault{"fault", choice, "none", "negative_split excess_rows", "", kFaultHelp};
 const KeySchema kFaultPacked{"fault", choice, "none", "negative_split excess_rows unaligned_rows", "", kFaultHelp};
+const KeySchema kFaultPlaces{"fault", choice, "none", "negative_split excess_rows wrong_group unaligned_rows", "", kFaultHelp};
+const KeySchema kFaultMap{"fault", choice, "none", "wrong_row", "", kFaultHelp};
 const KeySchema kFaultSums{"fault", choice, "none", "negative_split sum_overflow", "", kFaultHelp};
 
 constexpr std::string_view kAloneHelp = "usual: all; a name: that output alone, without the others";
@@ -152,14 +156,14 @@ std::vector<OpSchema> make_schema() {
      tokens, topk, experts, dropped, alignment, kColumns,
      {"outputs", choice, "usual", "usual permuted permuted_scale_inv", "", kAloneHelp},
      {"data", choice, "uniform", "uniform full_exponent every_special", "", "pattern of x"},
-     kSeed, kReplay, kContract}});
+     kSeed, kReplay, kContract, kFaultMap}});
   ops.push_back({"unpermute", "sums of the rows of each token's experts",
     {{"x_type", choice, "bf16", kInputTypes, "", "type of the rows and of their sums"},
      {"weights", integer, "0", "0 1", "", "1: each row is multiplied by the weight of its choice"},
      {"sums", choice, "fma_f32", "fma_f32 f32 in_type fma_in_type", "", "where sums are rounded (spec token-permutation-1.2)"},
      tokens, topk, experts, dropped, alignment, kColumns,
      {"data", choice, "uniform", "uniform full_exponent every_special near_underflow integers", "", "pattern of the rows"},
-     kSeed, kReplay, kContract}});
+     kSeed, kReplay, kContract, kFaultMap}});
 
   ops.push_back({"grouped_gemm", "one matrix product a group",
     {{"kind", choice, "required", "bf16 f16 fp8_per_tensor fp8_block mxfp8 nvfp4", "", "type and scaling of the operands"},
@@ -196,7 +200,7 @@ std::vector<OpSchema> make_schema() {
      kSeed,
      {"check", choice, "bits; kind=nvfp4: bits; data=integers: order_free; data=wide_sums: order_free", "bits order_free bound", "",
       "what the comparison may claim"},
-     kReplay, kContract, kFaultPacked}});
+     kReplay, kContract, kFaultPlaces}});
 
   ops.push_back({"splits_to_offsets", "offsets of the groups, stride * prefix sum, from a leading 0",
     {{"splits", splits, "required", "", "", "rows of each group"},

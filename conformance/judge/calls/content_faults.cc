@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 namespace {
@@ -37,13 +38,23 @@ void store(const Values& values, Tensor& tensor) {
   }
 }
 
+// The tensor that says which rows belong to which group.
+std::string name_of_places(const Case& right) {
+  for (const char* const name : {"psum", "m_indices", "row_map", "splits"}) {
+    if (right.in.count(name) != 0) return name;
+  }
+  return "first";
+}
+
 class Planter {
  public:
-  Planter(const CaseLine& line, const Case& right) : right_(right), name_(right.in.count("splits") != 0 ? "splits" : "first") {
+  Planter(const CaseLine& line, const Case& right) : right_(right), name_(name_of_places(right)) {
     const Tensor& tensor = right.in.at(name_);
     narrow_ = tensor.type == Format::i32;
     values_ = values_of(tensor);
-    require(!values_.empty(), name_, "without groups", "a group to put a fault into");
+    const bool by_token = name_ == "m_indices" || name_ == "row_map";
+    require(!values_.empty(), name_, by_token ? "without rows" : "without groups",
+            by_token ? "a row to put a fault into" : "a group to put a fault into");
     least_ = narrow_ ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int64_t>::min();
     most_ = narrow_ ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
     for (const Parameter& each : line.parameters) {
@@ -52,8 +63,14 @@ class Planter {
   }
 
   std::vector<ContentFault> made(std::string_view word) {
-    if (word == "negative_split") negative();
-    if (word == "excess_rows") excess();
+    const bool ends = name_ == "psum", counts_with_room = right_.attributes.contains("max_m");
+    if (word == "negative_split" && ends) end_before_start();
+    if (word == "negative_split" && !ends) negative();
+    if (word == "excess_rows" && ends) end_beyond_rows();
+    if (word == "excess_rows" && counts_with_room) count_above_room();
+    if (word == "excess_rows" && !ends && !counts_with_room) excess();
+    if (word == "wrong_group") wrong_group();
+    if (word == "wrong_row") outside(permuted_rows());
     if (word == "sum_overflow") overflow();
     if (word == "unaligned_rows") unaligned();
     return std::move(faults_);
@@ -105,6 +122,59 @@ class Planter {
     if (!narrow_) plant({{last(), std::int64_t{1} << 62}});
     plant({{middle(), most_ - 1}});
     wrap_around();
+  }
+
+  std::int64_t attribute(const std::string& name) const { return std::get<std::int64_t>(right_.attributes.at(name)); }
+  std::int64_t start_after(std::int64_t end) const {
+    return checked_product(ceil_div(end, attribute("alignment")), attribute("alignment"), "alignment", end);
+  }
+
+  std::int64_t permuted_rows() const {
+    const auto permuted = right_.in.find("permuted");
+    return permuted != right_.in.end() ? permuted->second.shape.at(0) : attribute("permuted_rows");
+  }
+
+  // psum: a group ends before the aligned end of the one before it.
+  void end_before_start() {
+    plant({{0, -1}});
+    plant({{middle(), least_}});
+    if (last() > 0) plant({{last(), start_after(values_[last() - 1]) - 1}});
+  }
+
+  void end_beyond_rows() {
+    const std::int64_t rows = start_after(values_[last()]) + spare_;
+    plant({{last(), rows + 1}});
+    plant({{0, rows + 1}});
+    plant({{last(), rows + (1 << 20)}});
+    plant({{middle(), most_}});
+  }
+
+  // masked: more rows than each group has room for.
+  void count_above_room() {
+    plant({{last(), attribute("max_m") + 1}});
+    plant({{0, attribute("max_m") + (1 << 20)}});
+    plant({{middle(), most_}});
+  }
+
+  // Entries of a map that are neither -1 nor below `count`.
+  void outside(std::int64_t count) {
+    plant({{0, count}});
+    plant({{last(), -2}});
+    plant({{middle(), least_}});
+    plant({{last(), most_}});
+  }
+
+  // m_indices: no group, two groups in one block, a row of a group behind one of none.
+  void wrong_group() {
+    const std::int64_t groups = attribute("groups");
+    outside(groups);
+    const auto alignment = static_cast<std::size_t>(attribute("alignment"));
+    for (std::size_t row = 1; row < values_.size(); ++row) {
+      if (row % alignment == 0 || values_[row] < 0) continue;  // the second row of a group or a later one, in its block
+      if (groups > 1) plant({{row, (values_[row] + 1) % groups}});
+      plant({{row - 1, -1}});
+      return;
+    }
   }
 
   // A row from one group to the next that has rows.

@@ -148,11 +148,12 @@ INSTANTIATE_TEST_SUITE_P(Backends, FaultyContents, testing::ValuesIn(kFaults), [
 
 // The reference itself: it reads the contents during the call, and also launches captured calls.
 TEST(FaultyContentsOfTheCatalogue, AreReportedByTheReference) {
-  std::set<std::string> words, ops;
+  std::set<std::string> words, ops, layouts;
   for (const CaseLine& line : catalogue(Profile::standard)) {
     if (fault_word(line).empty()) continue;
     words.insert(std::string(fault_word(line)));
     ops.insert(line.op + " " + std::string(fault_word(line)));
+    if (line.op == "grouped_gemm") layouts.insert(line.text("grouped_layout"));
     const Case problem = generate(line);
     const std::vector<ContentFault> faults = content_faults(line, problem);
     EXPECT_GE(faults.size(), 2u) << to_text(line);
@@ -166,7 +167,9 @@ TEST(FaultyContentsOfTheCatalogue, AreReportedByTheReference) {
     }
     EXPECT_EQ(judged(to_text(line), *reference_backend()).verdict, Verdict::passed) << to_text(line);
   }
-  EXPECT_EQ(words, (std::set<std::string>{"negative_split", "excess_rows", "sum_overflow", "unaligned_rows"}));
+  EXPECT_EQ(words, (std::set<std::string>{"negative_split", "excess_rows", "wrong_group", "wrong_row", "sum_overflow",
+                                          "unaligned_rows"}));
+  for (const char* const placed : {"m_indices", "psum", "masked"}) EXPECT_EQ(layouts.count(placed), 1u) << placed;
   // Every op with the key has a line for each of its values.
   for (const OpSchema& op : case_schema()) {
     const KeySchema* key = find_key(op, "fault");
@@ -192,6 +195,13 @@ TEST(FaultyContentsOfALine, AreOneOfItsWords) {
   EXPECT_NE(error_of("quantize recipe=mxfp8 splits=32,0 K=64 fault=unaligned_rows").find("recipe=nvfp4"), std::string::npos);
   EXPECT_NE(error_of("quantize recipe=mxfp8 splits=32,0 K=64 fault=negative_split contract=1").find("fault"), std::string::npos);
   EXPECT_NE(error_of("splits_to_offsets splits=3,0,5 fault=excess_rows").find("fault"), std::string::npos);
+  const std::string product = "grouped_gemm kind=bf16 splits=5,3 N=8 K=16 grouped_layout=";
+  EXPECT_NE(error_of(product + "m_indices fault=negative_split").find("wrong_group"), std::string::npos);
+  EXPECT_NE(error_of(product + "psum fault=wrong_group").find("m_indices"), std::string::npos);
+  EXPECT_NE(error_of("grouped_gemm kind=nvfp4 splits=16,16 N=16 K=32 grouped_layout=psum fault=unaligned_rows")
+                .find("follow one another"),
+            std::string::npos);
+  EXPECT_NE(error_of("permute R=0 K=8 fault=wrong_row").find("a row"), std::string::npos);
   EXPECT_NE(error_of("quantize recipe=mxfp8 splits=0x0 K=64 fault=negative_split").find("a group"), std::string::npos);
 }
 
