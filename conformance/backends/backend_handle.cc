@@ -10,6 +10,7 @@
 #include "conformance/backends/questions.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/worker/answers.h"
+#include "conformance/worker/process.h"
 #include "conformance/worker/remote.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -94,7 +95,10 @@ Backend::Backend(const std::string& given, const std::string& options, std::int6
           ASSAY_NOT_SUPPORTED,
           "backend '" + name + "' is not in this build: build where there is a CUDA compiler (ASSAY_CUDA=ON insists)");
     }
-    if (name.find('/') == std::string::npos && name.find(".so") == std::string::npos) {
+    if (worker::is_python(name)) {
+      if (std::count(name.begin(), name.end(), ':') != 2 || name.ends_with(':') || name.find("::") != std::string::npos)
+        throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "': expected python:MODULE:NAME");
+    } else if (name.find('/') == std::string::npos && name.find(".so") == std::string::npos) {
       std::string names;
       std::vector<std::string_view> known;
       for (const assay_backend* each : built_in_backends()) {
@@ -102,7 +106,8 @@ Backend::Backend(const std::string& given, const std::string& options, std::int6
         known.emplace_back(each->name);
       }
       throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "' is unknown: expected " + names +
-                                                     " or the path of a shared library" + did_you_mean(name, known));
+                                                     ", the path of a shared library, or python:MODULE:NAME" +
+                                                     did_you_mean(name, known));
     }
   }
   if (table_ == reference_backend() || table_ == null_backend()) {

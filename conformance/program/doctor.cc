@@ -65,7 +65,8 @@ std::string cuda() {
 std::vector<std::string> cublaslt() {
   constexpr std::chrono::seconds kLimit{60};
   const worker::SharedMemory nothing(4096);
-  const std::shared_ptr<worker::Process> process = worker::Process::start({worker::kFindings}, nothing.descriptor(), {});
+  const std::shared_ptr<worker::Process> process =
+      worker::Process::start({worker::worker_program()}, {worker::kFindings}, nothing.descriptor(), {});
   if (!process->wait(kLimit)) {
     process->kill();
     return {fmt::format("the process that loads it did not end within {} s", kLimit.count())};

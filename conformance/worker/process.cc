@@ -24,6 +24,7 @@
 
 #include "conformance/backends/backend_handle.h"
 #include "conformance/worker/supervisor.h"
+#include "conformance/worker/wire.h"
 #include "reference/support/sanitized.h"
 
 extern "C" char** environ;
@@ -97,6 +98,21 @@ std::string worker_program() {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
   return (self.parent_path() / "assay").string();
+}
+
+std::vector<std::string> worker_command(const std::string& backend) {
+  if (!is_python(backend)) return {worker_program()};
+  const char* named = std::getenv("ASSAY_PYTHON");
+  // It is handed to the worker so that one of another version says so.
+  const std::string protocol = "os.environ['ASSAY_PROTOCOL'] = '" + worker::protocol() + "'\n";
+  // The file is run without the package around it: what the package imports may start threads, and the worker must have one yet.
+  constexpr const char* kStart =
+      "found = importlib.util.find_spec('assay')\n"
+      "if found is None: sys.exit(sys.executable + ' has no package assay: pip install . (ASSAY_PYTHON names another "
+      "interpreter)')\n"
+      "runpy.run_path(os.path.join(found.submodule_search_locations[0], '_worker.py'), run_name='__main__')\n";
+  const std::string imports = "import importlib.util, os, runpy, sys\n";
+  return {named == nullptr || *named == '\0' ? "python3" : named, "-c", imports + protocol + kStart};
 }
 
 SharedMemory::SharedMemory(std::size_t bytes) : bytes_(bytes) {
@@ -215,10 +231,12 @@ class Supervisor {
   std::shared_ptr<Process> started_;  // by the task that runs
 };
 
-std::shared_ptr<Process> Process::start(const std::vector<std::string>& words, int memory, std::function<void()> ended) {
-  return Supervisor::get().start([&words, memory, &ended] {
-    const std::string program = worker_program();
-    std::vector<std::string> all{program, kWorkerVerb, std::to_string(getpid())};
+std::shared_ptr<Process> Process::start(const std::vector<std::string>& command, const std::vector<std::string>& words,
+                                        int memory, std::function<void()> ended) {
+  return Supervisor::get().start([&command, &words, memory, &ended] {
+    const std::string& program = command.front();
+    std::vector<std::string> all = command;
+    all.insert(all.end(), {kWorkerVerb, std::to_string(getpid())});
     all.insert(all.end(), words.begin(), words.end());
     std::vector<char*> arguments;
     for (std::string& each : all) arguments.push_back(each.data());
@@ -243,12 +261,12 @@ std::shared_ptr<Process> Process::start(const std::vector<std::string>& words, i
     posix_spawnattr_setsigdefault(&attributes, &every);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     pid_t id = -1;
-    const int error = posix_spawn(&id, program.c_str(), &actions, &attributes, arguments.data(), WorkerEnvironment().words());
+    const int error = posix_spawnp(&id, program.c_str(), &actions, &attributes, arguments.data(), WorkerEnvironment().words());
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {
       errno = error;
-      fail("start " + program + " (ASSAY_WORKER names another)");
+      fail("start " + program + (command.size() == 1 ? " (ASSAY_WORKER names another)" : " (ASSAY_PYTHON names another)"));
     }
     const std::shared_ptr<Process> made(new Process);
     made->id_ = id;

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay::conformance::worker {
@@ -30,6 +31,13 @@ constexpr const char *kForeign = "limited", *kFindings = "cublaslt";
 void offer_this_program();
 // The program to start as a worker: this one if it has offered itself, else what ASSAY_WORKER names, else `assay` beside this one.
 std::string worker_program();
+
+// Backends that are objects of Python: "python:MODULE:NAME". Their worker is an interpreter with the package `assay`.
+constexpr const char* kPythonPrefix = "python:";
+inline bool is_python(std::string_view backend) { return backend.starts_with(kPythonPrefix); }
+// The command that starts a worker for `backend`, without kWorkerVerb and what follows it. The interpreter is what ASSAY_PYTHON names,
+// else python3.
+std::vector<std::string> worker_command(const std::string& backend);
 
 // Memory that two processes share. It cannot be made shorter by either.
 class SharedMemory {
@@ -50,9 +58,10 @@ class SharedMemory {
 
 class Process {
  public:
-  // Starts worker_program() with these words behind kWorkerVerb. `ended` is called once it has ended, from another thread.
+  // Starts `command` with these words behind kWorkerVerb. `ended` is called once it has ended, from another thread.
   // Errors: BackendError where it cannot be started.
-  static std::shared_ptr<Process> start(const std::vector<std::string>& words, int memory, std::function<void()> ended);
+  static std::shared_ptr<Process> start(const std::vector<std::string>& command, const std::vector<std::string>& words,
+                                        int memory, std::function<void()> ended);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

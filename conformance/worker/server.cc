@@ -27,6 +27,8 @@
 namespace assay::conformance::worker {
 namespace {
 
+LoadBackend loader = nullptr;
+
 // Bytes of memory that the system could still give.
 std::uint64_t available_memory() {
   std::ifstream file("/proc/meminfo");
@@ -80,6 +82,9 @@ void end_with_judge() {
 }
 
 }  // namespace
+
+void load_backends_with(LoadBackend load) { loader = load; }
+LoadBackend backend_loader() { return loader; }
 
 // Words: the judge's process number, the number of channels, "limited" or "unlimited" memory.
 std::optional<int> serve_as_worker(int argc, char** argv) {

@@ -12,6 +12,8 @@
 #include "conformance/backends/backend_handle.h"
 #include "conformance/worker/call.h"
 #include "conformance/worker/cpu_affinity.h"
+#include "conformance/worker/process.h"
+#include "conformance/worker/server.h"
 #include "conformance/worker/session_call.h"
 
 namespace assay::conformance::worker {
@@ -166,7 +168,15 @@ void Session::execute_load(Reader& command) {
     if (name == each->name) table = each;
   }
   std::string refusal, mode;
-  if (table == nullptr) {
+  if (table == nullptr && is_python(name)) {
+    const LoadBackend load = backend_loader();
+    if (load == nullptr)
+      return note(Fault::refused, Function::load, "is an object of Python, and this process has no interpreter");
+    call(Function::load, [&] { table = load(name, refusal); });
+    if (fault_ == Fault::float_mode) fault_ = Fault::none;
+    if (fault_ != Fault::none) return;
+    if (table != nullptr) refusal = fault_of(*table);
+  } else if (table == nullptr) {
     assay_backend_entry entry = nullptr;
     call(Function::load, [&] {
       loaded_.library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -9,6 +9,11 @@
 
 namespace assay::conformance::worker {
 
+std::string protocol() {
+  return "1/" + std::to_string(sizeof(Channel)) + "/" + std::to_string(static_cast<int>(Function::count)) + "/" +
+         std::to_string(sizeof(assay_numerics)) + "/" + std::to_string(sizeof(assay_backend));
+}
+
 std::string name_of(Function function) {
   static constexpr const char* kNames[] = {"",
                                            "",

@@ -59,6 +59,9 @@ enum class Function : std::uint32_t {
 // "execute()"; "the loading of the library".
 std::string name_of(Function function);
 
+// What both sides must have in common, as text: another build's worker is refused.
+std::string protocol();
+
 constexpr std::uint32_t kCommandMagic = 0x43595341, kReplyMagic = 0x52595341;
 
 // What happens to the commands after a call whose status is not ASSAY_OK. Commands that release something are

@@ -22,8 +22,8 @@ std::list<std::shared_ptr<Worker>>& workers() {
 Worker::Worker(std::string name, std::size_t channels)
     : name_(std::move(name)), memory_(std::make_shared<SharedMemory>(channels * sizeof(Channel))), used_(channels, false) {
   const bool plug_in = !is_built_in(name_);
-  process_ = Process::start({std::to_string(channels), plug_in ? kForeign : "unlimited"}, memory_->descriptor(),
-                            [memory = memory_, channels] {
+  process_ = Process::start(worker_command(name_), {std::to_string(channels), plug_in ? kForeign : "unlimited"},
+                            memory_->descriptor(), [memory = memory_, channels] {
                               for (std::size_t i = 0; i < channels; ++i) wake(static_cast<Channel*>(memory->data())[i].answered);
                             });
 }

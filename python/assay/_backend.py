@@ -29,6 +29,7 @@ class FunctionBackend:
         self.description = f"{kernel.title} with memory of {self.memory.name}"
         self.is_host = self.memory.is_host
         self.can_capture = self.memory.can_capture
+        self.names_places = False  # an error says where it was raised: nobody reads `trace`
         self.trace = ""  # of the last exception of the function
         self.returns = False  # it has returned results: what surrounds them is not judged
         self._starts: list[int] = []
@@ -41,6 +42,9 @@ class FunctionBackend:
     def failed(self, error: BaseException) -> tuple[int, str]:
         """The status that an exception stands for, and its text in one line."""
         text = (f"{type(error).__name__}: {error}".splitlines() or [""])[0].strip()
+        frames = traceback.extract_tb(error.__traceback__)
+        if self.names_places and frames:
+            text += f" (line {frames[-1].lineno} of {frames[-1].filename})"
         if isinstance(error, NotImplementedError):
             return _NOT_SUPPORTED, " ".join(str(error).split()) or f"{self.kernel.title} raises NotImplementedError"
         if isinstance(error, MemoryError):

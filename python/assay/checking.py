@@ -142,7 +142,7 @@ def lines_of(selection: str | Iterable[str] | None, profile: str | None, where: 
 
 
 def check(fn: Callable[..., Any] | Kernel, selection: str | Iterable[str] | None = None, *, profile: str | None = None,
-          where: str | None = None, bind: Callable[[Tensors], Any] | None = None, memory: str | Memory = "numpy",
+          where: str | None = None, bind: Callable[[Tensors], Any] | None = None, memory: str | Memory | None = None,
           plan: str | Callable[[Tensors], str | None] | None = None, unit: str | None = None, deterministic: bool | None = None,
           batch_invariant: bool | None = None, keeps_zero_sign: bool | None = None, runs: int = 1, graphs: bool = True,
           timeout_s: int = 60, explain: bool = True) -> Result:
@@ -158,7 +158,7 @@ def check(fn: Callable[..., Any] | Kernel, selection: str | Iterable[str] | None
         profile: "smoke", "standard" or "full": the cases of the catalogue which every word of selection and `where` matches.
         where: further words.
         bind, plan, unit, deterministic, batch_invariant, keeps_zero_sign: see `Kernel`.
-        memory: "numpy", "torch", "torch:DEVICE", "cupy", "jax", or a `Memory`: the arrays that the function gets.
+        memory: "numpy" (without one), "torch", "torch:DEVICE", "cupy", "jax", or a `Memory`: the arrays that the function gets.
         runs: how often each case is judged.
         graphs: False: nothing is captured.
         timeout_s: of a wait for the device. The function itself runs in this process and is not interrupted.
@@ -176,8 +176,9 @@ def check(fn: Callable[..., Any] | Kernel, selection: str | Iterable[str] | None
     kernel = fn if isinstance(fn, Kernel) else Kernel(fn)
     given: dict[str, Any] = {"bind": bind, "plan": plan, "unit": unit, "deterministic": deterministic, "batch_invariant": batch_invariant,
              "keeps_zero_sign": keeps_zero_sign}
+    given["memory"] = memory
     kernel = dataclasses.replace(kernel, **{name: value for name, value in given.items() if value is not None})
-    backend = FunctionBackend(kernel, memory)
+    backend = FunctionBackend(kernel, kernel.memory)
     backend.can_capture = backend.can_capture and graphs
     session = _assay.Session(backend, timeout_s, explain, f"assay.check({kernel.title}, '{{line}}', ...)")
     return Result(kernel.title, [_judged(session, backend, line, runs) for line in lines], left_out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable
 
+from .memory import Memory
 from .tensors import Tensors
 
 
@@ -24,6 +25,7 @@ class Kernel:
         deterministic: True: the same call gives the same bits, which is then checked; False: it may not.
         batch_invariant: True: the bits of a group do not depend on the other groups, which is then checked.
         keeps_zero_sign: True: an exact -0 of a product keeps its sign; False: it becomes +0; None: either.
+        memory: what its arrays are: "numpy", "torch", "torch:DEVICE", "cupy", "jax", or a `Memory`.
         supports: says whether the function has a case, in place of trying it.
     """
 
@@ -34,6 +36,7 @@ class Kernel:
     deterministic: bool | None = None
     batch_invariant: bool | None = None
     keeps_zero_sign: bool | None = None
+    memory: str | Memory = "numpy"
     supports: Callable[[Tensors], bool] | None = None
 
     @property

@@ -74,13 +74,13 @@ assay_status with_call(
   });
 }
 
-assay_status open(const char*, assay_context** context) {
-  *context = reinterpret_cast<assay_context*>(std::exchange(to_open, nullptr));
-  return *context == nullptr ? ASSAY_FAILED : ASSAY_OK;
+assay_status open(const char* options, assay_context** context) {
+  *context = reinterpret_cast<assay_context*>(to_open);
+  return *context == nullptr ? ASSAY_FAILED : *options != '\0' ? ASSAY_INVALID_ARGUMENT : ASSAY_OK;
 }
 void close(assay_context*) {}
 const char* last_error(assay_context* context) {
-  return context == nullptr ? "no Python object was given" : object_of(context).last_error();
+  return context == nullptr ? "a function in Python has no options: expected --backend-options ''" : object_of(context).last_error();
 }
 assay_status device_info(assay_context* context, assay_device_info* info) {
   const auto take = [&](const nb::object& value) {
