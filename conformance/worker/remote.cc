@@ -73,7 +73,7 @@ void Remote::fault(const std::string& text, bool spent) {
 
 // The worker has ended, or is ended here.
 void Remote::ended(const std::string& what, assay_status status) {
-  lost_ = true;
+  lost_ = is_told_ = true;
   const bool alone = is_alone();
   worker_->is_spent = true;
   worker_->process().kill();

@@ -33,8 +33,8 @@ class Remote {
   bool is_usable() const { return !lost_ && !worker_->process().has_ended(); }
   // It is not to be used for another case.
   bool is_spent() const { return !is_usable() || worker_->is_spent; }
-  // "ended by signal 11 (SIGSEGV)"; empty while the worker runs.
-  std::string end_text() const { return worker_->process().end_text(); }
+  // "ended by signal 11 (SIGSEGV)"; empty while the worker runs, and where a call has thrown a BackendFault for it.
+  std::string end_text() const { return is_told_ ? "" : worker_->process().end_text(); }
   // A case begins: which cases a fault may come from depends on it.
   void begin_case() { ++worker_->cases; }
   // Sends what is still to be sent. Errors: BackendFault, BackendError.
@@ -101,7 +101,7 @@ class Remote {
   int channel_ = -1;
   std::shared_ptr<Worker> worker_;
   assay_backend table_{};
-  bool is_open_ = false, lost_ = false;
+  bool is_open_ = false, lost_ = false, is_told_ = false;
 
   Writer commands_;
   std::uint32_t command_count_ = 0, sequence_ = 0;

@@ -128,6 +128,7 @@ void Session::execute(Function function, Reader& command) {
     case Function::load: return execute_load(command);
     case Function::unload:  // destructors run now, or as the process ends; the judge waits for that
       call(function, [&] {
+        if (loaded_.library == nullptr) std::_Exit(0);  // an interpreter: its modules have nothing to tear down for the judge
         dlclose(loaded_.library);
         std::exit(0);
       });

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "judge_a_python_kernel.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs/judge_a_python_kernel.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.S | re.M)
 PYTHON = [body for kind, body in BLOCKS if kind == "python"]
 SHOWN = next(body for kind, body in BLOCKS if kind == "text")

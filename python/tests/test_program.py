@@ -84,7 +84,7 @@ def test_what_a_function_does_to_its_process_is_a_verdict(repro):
     code, said = repro("mine:hangs", LINE, "--timeout", "2")
     assert code == 5 and "did not return within 2 s" in said, said
     code, said = repro("mine:raises")
-    assert code == 1 and "IndexError: no group 3 (line 22 of " in said, said
+    assert code == 1 and "IndexError: no group 3 (line 24 of " in said, said
     code, said = repro("mine:absent")
     assert "no ragged groups yet" in said and code in (0, 1), said
 
