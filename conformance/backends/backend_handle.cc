@@ -97,7 +97,7 @@ Backend::Backend(const std::string& given, const std::string& options, std::int6
     }
     if (worker::is_python(name)) {
       if (std::count(name.begin(), name.end(), ':') != 2 || name.ends_with(':') || name.find("::") != std::string::npos)
-        throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "': expected python:MODULE:NAME");
+        throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "': expected python:MODULE:NAME or ffi:LIBRARY:SYMBOL");
     } else if (name.find('/') == std::string::npos && name.find(".so") == std::string::npos) {
       std::string names;
       std::vector<std::string_view> known;
@@ -106,7 +106,7 @@ Backend::Backend(const std::string& given, const std::string& options, std::int6
         known.emplace_back(each->name);
       }
       throw BackendError(ASSAY_INVALID_ARGUMENT, "backend '" + name + "' is unknown: expected " + names +
-                                                     ", the path of a shared library, or python:MODULE:NAME" +
+                                                     ", the path of a shared library, python:MODULE:NAME or ffi:LIBRARY:SYMBOL" +
                                                      did_you_mean(name, known));
     }
   }

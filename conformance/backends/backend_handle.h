@@ -67,7 +67,7 @@ constexpr std::int64_t kCallLimit = 60'000;
 // do not throw; settle() does.
 class Backend {
  public:
-  // `name` is a built-in backend, the path of a shared library, or python:MODULE:NAME; `limit_ms` is the time limit of a call. Errors: BackendError
+  // `name` is a built-in backend, the path of a shared library, python:MODULE:NAME or ffi:LIBRARY:SYMBOL; `limit_ms` is the time limit of a call. Errors: BackendError
   // with ASSAY_FAILED for a library that does not load, lacks the entry point, speaks another version or leaves a required
   // function out; the error of `open`; BackendFault.
   explicit Backend(const std::string& name, const std::string& options = "", std::int64_t limit_ms = kCallLimit);

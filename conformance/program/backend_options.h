@@ -27,9 +27,10 @@ inline void add_table_options(CLI::App& verb) {
 
 // Options that choose a backend.
 inline void add_backend_options(CLI::App& verb, BackendChoice& choice) {
-  verb.add_option("--backend", choice.name,
-                  "reference, null, device, emulated, cublaslt, the path of a shared library (conformance/backend.h), or "
-                  "python:MODULE:NAME, a function (docs/judge_a_python_kernel.md)")
+  verb.add_option(
+          "--backend", choice.name,
+          "reference, null, device, emulated, cublaslt, the path of a shared library (conformance/backend.h), or a function: "
+          "python:MODULE:NAME, ffi:LIBRARY:SYMBOL (docs/judge_a_python_kernel.md)")
       ->capture_default_str();
   verb.add_option("--backend-options", choice.options, "Text for the backend's open(); reference: layer=fast or layer=scalar");
 }

@@ -32,9 +32,9 @@ void offer_this_program();
 // The program to start as a worker: this one if it has offered itself, else what ASSAY_WORKER names, else `assay` beside this one.
 std::string worker_program();
 
-// Backends that are objects of Python: "python:MODULE:NAME". Their worker is an interpreter with the package `assay`.
-constexpr const char* kPythonPrefix = "python:";
-inline bool is_python(std::string_view backend) { return backend.starts_with(kPythonPrefix); }
+// Backends that are functions of Python, "python:MODULE:NAME", or of a library by apache-tvm-ffi, "ffi:LIBRARY:SYMBOL". Their worker is an
+// interpreter with the package `assay`.
+inline bool is_python(std::string_view backend) { return backend.starts_with("python:") || backend.starts_with("ffi:"); }
 // The command that starts a worker for `backend`, without kWorkerVerb and what follows it. The interpreter is what ASSAY_PYTHON names,
 // else python3.
 std::vector<std::string> worker_command(const std::string& backend);

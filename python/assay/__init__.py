@@ -8,7 +8,7 @@
 Arrays are those of NumPy, PyTorch, JAX or CuPy, and nothing but NumPy is needed to import the package.
 """
 
-from . import memory
+from . import ffi, memory
 from ._assay import __version__
 from .checking import CheckFailed, Result, Verdict, check
 from .kernel import Kernel
@@ -18,4 +18,4 @@ from .selection import Cases, cases
 from .tensors import Tensors
 
 __all__ = ["Arrays", "Cases", "CheckFailed", "Kernel", "Plan", "Preset", "Quantized", "Result", "Tensors", "Unit", "Verdict", "__version__",
-           "cases", "check", "dequantize", "expect", "grouped_gemm", "memory", "plans", "presets", "quantize", "units"]
+           "cases", "check", "dequantize", "expect", "ffi", "grouped_gemm", "memory", "plans", "presets", "quantize", "units"]

@@ -126,6 +126,7 @@ class FunctionBackend:
         if sum(each[4] for each in (*inputs, *outputs)) > _TRIED_AT_MOST:
             return
         copied: list[int] = []
+        stream = self.stream_create()
 
         def copies(tensors: Any) -> list[Any]:
             made = []
@@ -133,18 +134,18 @@ class FunctionBackend:
                 place = self.allocate(count)
                 copied.append(place)
                 if count:
-                    self.memory.copy(self._slice(place, count), self._slice(address, count), None)
+                    self.memory.copy(self._slice(place, count), self._slice(address, count), self._streams[stream])
                 made.append((name, format, shape, place, count))
             return made
 
-        stream = self.stream_create()
         try:
-            with self.memory.on(self._streams[stream]):
-                self._call(stream, (op, attributes, copies(inputs), copies(outputs)))
-        except NotImplementedError:
-            raise
-        except Exception:  # the call itself says it again, with its traceback
-            pass
+            tried = (op, attributes, copies(inputs), copies(outputs))
+            try:
+                self._call(stream, tried)
+            except NotImplementedError:
+                raise
+            except Exception:  # the call itself says it again, with its traceback
+                pass
         finally:
             self.memory.wait(self._streams[stream], -1)
             self.stream_destroy(stream)

@@ -23,19 +23,28 @@ def extension():
 
 
 def load(name):
-    """The backend of python:MODULE:NAME."""
-    _, module, attribute = name.split(":")
+    """The backend of python:MODULE:NAME or ffi:LIBRARY:SYMBOL."""
+    kind, module, attribute = name.split(":")
+    if kind == "ffi":
+        from assay import ffi
+
+        return served_as(ffi.kernel(module, attribute))
     found = importlib.import_module(module)
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise AttributeError(f"module {module} has no '{attribute}'")
         found = getattr(found, part)
-    from assay._backend import FunctionBackend
     from assay.kernel import Kernel
 
     if not isinstance(found, Kernel) and not callable(found):
         raise TypeError(f"{module}:{attribute} is {type(found).__name__}: expected a function, or an assay.Kernel")
-    kernel = found if isinstance(found, Kernel) else Kernel(found)
+    return served_as(found if isinstance(found, Kernel) else Kernel(found))
+
+
+def served_as(kernel):
+    """A kernel as the backend of this process."""
+    from assay._backend import FunctionBackend
+
     backend = FunctionBackend(kernel, kernel.memory)
     backend.names_places = True
     return backend

@@ -7,7 +7,7 @@ python=$1 source=$2 build=$3 environment=$4 program=$5
 shift 5
 # shellcheck source=/dev/null
 source "$source/python/tests/environment.sh"
-environment "$python" "$environment" scikit-build-core nanobind ninja numpy ml_dtypes pytest pytest-xdist hypothesis
+environment "$python" "$environment" scikit-build-core nanobind ninja numpy ml_dtypes pytest pytest-xdist hypothesis apache-tvm-ffi
 export CMAKE_BUILD_PARALLEL_LEVEL=2
 "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
   --config-settings=cmake.source-dir=python --config-settings=cmake.define.ASSAY_BUILD="$build" \
