@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable
 from . import _assay, _lines
 from ._backend import FunctionBackend
 from .kernel import Kernel
-from .memory import Memory
+from .memory import Memory, memory_named
 from .tensors import Tensors
 
 
@@ -151,6 +151,7 @@ def check(fn: Callable[..., Any] | Kernel, selection: str | Iterable[str] | None
     Each case is called twice at least, over outputs of NaN and of 0xA5 bytes, in memory of `memory` with guard bytes around every
     tensor; inputs, padding and guards must stay as they are. Cases with replay= are captured into a CUDA graph and replayed with
     changed contents where the memory can capture, else called again with changed contents. Some cases are repeated on two streams.
+    Before all that the function is called once on copies of the tensors, unless `Kernel.supports` says what it has.
 
     Args:
         fn: the function, or a `Kernel`, which holds fn, bind, plan, unit and what is promised.
@@ -178,10 +179,17 @@ def check(fn: Callable[..., Any] | Kernel, selection: str | Iterable[str] | None
              "keeps_zero_sign": keeps_zero_sign}
     given["memory"] = memory
     kernel = dataclasses.replace(kernel, **{name: value for name, value in given.items() if value is not None})
-    backend = FunctionBackend(kernel, kernel.memory)
-    backend.can_capture = backend.can_capture and graphs
-    session = _assay.Session(backend, timeout_s, explain, f"assay.check({kernel.title}, '{{line}}', ...)")
-    return Result(kernel.title, [_judged(session, backend, line, runs) for line in lines], left_out)
+    memory = memory_named(kernel.memory)
+    session, verdicts = None, []
+    for line in lines:
+        if session is None:
+            backend = FunctionBackend(kernel, memory)
+            backend.can_capture = backend.can_capture and graphs
+            session = _assay.Session(backend, timeout_s, explain, f"assay.check({kernel.title}, '{{line}}', ...)")
+        verdicts.append(_judged(session, backend, line, runs))
+        if verdicts[-1].verdict in ("unfinished", "machine failed"):
+            session = None  # its context waits for work that may never end
+    return Result(kernel.title, verdicts, left_out)
 
 
 def _judged(session: Any, backend: FunctionBackend, line: str, runs: int) -> Verdict:

@@ -11,6 +11,8 @@ environment() {
   shift 2
   wanted="$("$interpreter" -c 'import sys; print(sys.version)') $*"
   if [[ -e $folder/.complete && $(<"$folder/.complete") == "$wanted" ]]; then return; fi
+  "$interpreter" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' ||
+    skip "$interpreter has no Python.h (Debian has it in python3-dev)"
   rm -rf "$folder"
   mkdir -p "$(dirname "$folder")"
   "$interpreter" -m venv "$folder" >"$log" 2>&1 || skip "no environment can be made: $(tail -n 1 "$log") (Debian has it in python3-venv)"

@@ -25,16 +25,14 @@ def block_1x128(x):
 
 
 def mxfp8(x):
-    """Codes [R, K] and E8M0 bytes [R, ceil(K/32)]: the scale is the power of two at or above amax / 448. x: f32, finite."""
+    """Codes [R, K] and E8M0 bytes [R, ceil(K/32)]: the scale is the power of two at or above fl(amax * fl(1/448)). x: f32, finite."""
     rows, columns = x.shape
     blocks = -(-columns // 32)
     padded = np.zeros((rows, blocks * 32), np.float32)
     padded[:, :columns] = x
     tiles = padded.reshape(rows, blocks, 32)
-    amax = np.abs(tiles).max(axis=2, initial=0).astype(np.float64)
-    with np.errstate(divide="ignore"):
-        exponent = np.ceil(np.log2(np.float32(amax / 448).astype(np.float64)))
-    exponent = np.clip(np.where(amax > 0, exponent, -127), -127, 127).astype(int)
+    mantissa, exponent = np.frexp(np.abs(tiles).max(axis=2, initial=0) * (np.float32(1) / np.float32(448)))  # 0.5 to 1, times 2^exponent
+    exponent = np.clip(np.where(mantissa > 0, exponent - (mantissa == 0.5), -127), -127, 127)
     codes = e4m3_codes((tiles * np.ldexp(1.0, -exponent)[:, :, None]).astype(np.float32)).reshape(rows, padded.shape[1])[:, :columns]
     return codes, (exponent + 127).astype(np.uint8)
 

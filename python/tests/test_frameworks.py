@@ -142,3 +142,24 @@ def test_returned_results_on_a_device():
     captured = assay.check(formulas.block_1x128, line + " replay=2:data", memory=Device(), bind=lambda t: t.x).verdicts[0]
     assert "write them to t.out, or say graphs=False" in captured.text
     assert assay.check(formulas.block_1x128, line + " replay=2:data", memory=Device(), bind=lambda t: t.x, graphs=False).passed
+
+
+def test_work_that_never_ends_is_unfinished_and_the_next_case_is_judged():
+    device = Device()
+    device.wait = lambda stream, timeout_ms: not device.stuck
+    device.stuck = False
+
+    def stream():
+        device.stuck = False  # what hangs is work on the streams before
+        return object()
+
+    device.stream = stream
+    lines = [f"quantize recipe=block_1x128 x_type=f32 direction=rowwise R={rows} K=272" for rows in (33, 34)]
+
+    def quantize(x, codes, scale_inv):
+        device.stuck = x.shape[0] == 33
+        made = formulas.block_1x128(x)
+        codes[:], scale_inv[:, : x.shape[0]] = made
+
+    result = assay.check(quantize, lines, memory=device, bind=lambda t: (t.x, t.out.codes, t.out.scale_inv))
+    assert [each.verdict for each in result.verdicts] == ["unfinished", "passed"], result

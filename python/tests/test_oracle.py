@@ -14,7 +14,7 @@ FLOATS = st.floats(min_value=-(2.0**99), max_value=2.0**99, width=32).filter(lam
 MATRICES = of_numpy.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(1, 300)), elements=FLOATS)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(MATRICES)
 def test_block_1x128(x):
     codes, scale_inv = assay.quantize(x, recipe="block_1x128")
@@ -24,10 +24,9 @@ def test_block_1x128(x):
     assert scale_inv.shape == (-(-x.shape[1] // 128), -(-x.shape[0] // 4) * 4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(MATRICES)
 def test_mxfp8(x):
-    x = (x * np.float32(1e-8)).astype(np.float32) if np.abs(x).max() > 1e20 else x
     codes, scale_inv = assay.quantize(x, recipe="mxfp8")
     want_codes, want_scales = formulas.mxfp8(x)
     np.testing.assert_array_equal(scale_inv[: x.shape[0], : want_scales.shape[1]], want_scales)
