@@ -64,6 +64,8 @@ def test_a_preset_is_the_rule_of_another_library():
     given = sorted(np.unique(want.scale_inv[want.scale_inv != 0]))
     np.testing.assert_array_equal(given, sorted(np.unique(scales)))
     assert (want.codes == codes).mean() > 0.99
+    tiles = assay.expect("quantize recipe=block_128x128 preset=deepgemm", x=x)
+    assert np.count_nonzero(tiles.scale_inv) == 3, "one scale for each tile of 128 columns, since there are 33 rows"
     by_name = assay.quantize(x, recipe="block_1x128", preset="deepgemm")
     np.testing.assert_array_equal(by_name.codes, want.codes)
 
