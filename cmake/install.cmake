@@ -24,7 +24,7 @@ set(assay_device_headers
   emulated_gemm/emulated_gemm.h cublaslt/cublaslt_gemm.h cublaslt/cublaslt_library.h cublaslt/gemm_workspaces.h gemm/grouped_gemm.h
   layout/groups.h layout/offsets.h layout/swizzle.h layout/token_permutation.h
   linear/grouped_linear.h linear/linear_kernels.h linear/linear_path.h linear/linear_pool.h linear/linear_steps.h linear/linear_storage.h
-  dbias/dbias.h quantize/by_rule/by_rule.h quantize/delayed_scaling.h dequantize/dequantize.h quantize/quantize.h
+  dbias/dbias.h quantize/by_rule/by_rule.h quantize/by_rule/program.h quantize/delayed_scaling.h dequantize/dequantize.h quantize/quantize.h
   support/device_code.h support/error.h support/memory_source.h support/stream.h)
 if(TARGET assay_device)  # offers assay::device as well
   install(TARGETS assay_device EXPORT assayDeviceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT device)

@@ -1,5 +1,6 @@
 #include "conformance/backends/device/rule_call.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,11 +41,15 @@ DeviceCall rule_call(const Request& request) {
   call.output_to.data = request.output("data", stored, x.shape[0] * call.columns * bits / 8);
   call.output_to.scale = output_of_any_size(request, "scale_inv", problem.rule->scale_type);
   if (outer != OuterAmax::none) call.output_to.outer_amax = static_cast<float*>(request.output("amax", Format::f32, amaxes));
+  // Made once for the question of the workspace and the launch.
+  const auto program = std::make_shared<const device::RuleProgram>(device::rule_program(*call.rule, call.output, call.x_type));
+  call.program = program.get();
   Parts parts;
   call.workspace_bytes = device::quantize_by_rule_workspace_bytes(call);
   const std::int64_t own = parts.add(call.workspace_bytes);
   return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::QuantizeByRuleCall ready = call;
+            ready.program = program.get();  // which this function keeps
             splits.bind(ready.rows, status);
             ready.workspace = part<void>(workspace, own);
             ready.status = status;

@@ -4,14 +4,17 @@
 //   clear             ranks to 0, and the bytes of padded scales
 //   rank_blocks       a warp a strip of 32 rows x 128 columns, a lane four columns; one atomic maximum for each block it meets
 //   rank_outer        a thread a block, where an outer amax has to be found; store_outer: a thread an amax, where it is an output
-//   evaluate_blocks   a thread a block: its formulas, the scale to its place, what elements use to the workspace
+//   evaluate_blocks   a thread a block: its formulas, the scale to its place, what elements use to the workspace.
+//                     evaluate_joining_blocks, where the rule joins values of the elements of a block: the thread reads its 16
+//                     elements again for each such value, four at a time
 //   encode_rows       a warp a strip as above: the formula of the code for four elements side by side, packed, one store
 //   encode_columns    transposed codes: a block of 256 threads a tile of 128 rows x 32 columns of a group; lanes take columns, a
 //                     thread four rows at a time; the codes are turned in shared memory and leave column by column
 //
 //   traffic   x is read twice, codes are written once; 12 B a block for its rank, and 8 B for each of its slots
 //   ceiling   the interpreter: it reads each instruction from the first cache and decides on it for four elements
-//   order     maxima of integers, in any order; everything else is of one element or one block alone
+//   order     maxima of integers, in any order; everything else is of one element or one block alone. Sums over a block are
+//             of one thread, in the order of spec scale-rules-2.4
 //   matches   reference/rules/quantize_by_rule.h
 
 #include "device/quantize/by_rule/by_rule.h"
@@ -24,6 +27,7 @@
 
 #include "device/layout/group_table.cuh"
 #include "device/layout/scale_layout.cuh"
+#include "device/quantize/by_rule/block_formulas.cuh"
 #include "device/quantize/by_rule/phases.cuh"
 #include "device/support/call_checks.h"
 #include "device/support/call_device.h"
@@ -158,7 +162,14 @@ __global__ void __launch_bounds__(kThreads) store_outer(const RuleArguments a) {
 __global__ void __launch_bounds__(kThreads) evaluate_blocks(const RuleArguments a) {
   if (*a.valid == 0) return;
   const std::int64_t block = thread_number();
-  if (block < blocks(a)) evaluate_block(a, block);
+  if (block < blocks(a)) evaluate_block<BlockValues>(a, block);
+}
+
+template <Format X>
+__global__ void __launch_bounds__(kThreads) evaluate_joining_blocks(const RuleArguments a) {
+  if (*a.valid == 0) return;
+  const std::int64_t block = thread_number();
+  if (block < blocks(a)) evaluate_block<JoiningBlockValues<X>>(a, block);
 }
 
 template <Format X>
@@ -214,6 +225,14 @@ void launch_elements(Format x_type, const RuleArguments& a, bool ranks, bool cod
                       : x_type == Format::f16 ? launch_elements<Format::f16>
                                               : launch_elements<Format::f32>;
   launch(a, ranks, codes, stream);
+}
+
+void launch_blocks(bool joins, Format x_type, const RuleArguments& a, Stream stream) {
+  const auto joining = x_type == Format::bf16  ? evaluate_joining_blocks<Format::bf16>
+                       : x_type == Format::f16 ? evaluate_joining_blocks<Format::f16>
+                                               : evaluate_joining_blocks<Format::f32>;
+  launch_kernel(joins ? "by_rule: evaluate_joining_blocks" : "by_rule: evaluate_blocks", joins ? joining : evaluate_blocks,
+                grid_of(a.most_blocks, kThreads), kThreads, 0, stream, a);
 }
 
 void launch_measures(const RulePlan& plan, const RuleArguments& a, Stream stream) {
@@ -292,7 +311,7 @@ void quantize_by_rule(const QuantizeByRuleCall& call, Stream stream) {
     launch_kernel("by_rule: store_outer", store_outer, grid_of(a.outer_amaxes, kThreads), kThreads, 0, stream, a);
   }
   if (codes || scales) {
-    launch_kernel("by_rule: evaluate_blocks", evaluate_blocks, grid_of(a.most_blocks, kThreads), kThreads, 0, stream, a);
+    launch_blocks(plan.program.joins, call.x_type, a, stream);
   }
   if (codes) launch_elements(call.x_type, a, false, true, stream);
 }

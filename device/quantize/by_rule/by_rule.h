@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "device/layout/groups.h"
+#include "device/quantize/by_rule/program.h"
 #include "device/support/error.h"
 #include "device/support/stream.h"
 #include "reference/rules/quantize_by_rule.h"
@@ -16,9 +17,10 @@
 namespace assay::device {
 
 struct QuantizeByRuleCall {
-  const ScaleRule* rule = nullptr;  // read during the call alone
-  Format output = Format::e4m3;     // e4m3, e5m2, e3m2, e2m3 or e2m1
-  BlockShape block;
+  const ScaleRule* rule = nullptr;       // read during the call alone
+  const RuleProgram* program = nullptr;  // rule_program(*rule, output, x_type), for many calls; null: each call makes it
+  Format output = Format::e4m3;          // e4m3, e5m2, e3m2, e2m3 or e2m1
+  BlockShape block;                      // 1x16 for a rule that joins the elements of a block
   ScaleStorage storage;
   bool transposed = false;       // codes of each group are stored [K, M] at the group's own place
   Format x_type = Format::bf16;  // bf16, f16 or f32

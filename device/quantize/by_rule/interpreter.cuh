@@ -51,7 +51,8 @@ ASSAY_BOTH float apply_call(FormulaFunction function, float a, float b) {
 }
 
 // `values` has element(k), up(k), local(index, k), variable(index), slot(index, k), keep_variable(index, value),
-// keep_slot(index, value), keep_local(index, k, value) and keep_scale(value). `top` is the value of the last statement for each of the kWide elements.
+// keep_slot(index, value), keep_local(index, k, value) and keep_scale(value); where kJoins, also joined(instructions, count, how).
+// `top` is the value of the last statement for each of the kWide elements.
 template <int kWide, class Values>
 ASSAY_BOTH void run_instructions(const RuleInstruction* program, int count, Values& values, float (&top)[kWide]) {
   float stack[kRuleStackMax][kWide];
@@ -74,6 +75,14 @@ ASSAY_BOTH void run_instructions(const RuleInstruction* program, int count, Valu
                                                : values.slot(step.index, k);
       }
       continue;
+    }
+    if constexpr (Values::kJoins) {
+      if (step.op == RuleOp::join) {  // the first instruction of its statement
+        top[0] = values.joined(program + at + 1, step.index, static_cast<FormulaReduction>(step.function));
+        at += step.index;
+        height = 1;
+        continue;
+      }
     }
     switch (step.op) {
       case RuleOp::negate:

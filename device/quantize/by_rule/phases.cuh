@@ -93,19 +93,28 @@ ASSAY_BOTH void load_four(const RuleArguments& a, std::int64_t at, int count, fl
   for (int k = 0; k < 4; ++k) value[k] = k < count ? load_one<X>(a, at + k) : 0.0f;
 }
 
+// What formulas read and keep (run_instructions()): a kind of them hides what it has.
+struct FormulaValues {
+  static constexpr bool kJoins = false;
+  ASSAY_BOTH float element(int) const { return 0.0f; }
+  ASSAY_BOTH float up(int) const { return 0.0f; }
+  ASSAY_BOTH float local(int, int) const { return 0.0f; }
+  ASSAY_BOTH float variable(int) const { return 0.0f; }
+  ASSAY_BOTH float slot(int, int) const { return 0.0f; }
+  ASSAY_BOTH void keep_local(int, int, float) {}
+  ASSAY_BOTH void keep_variable(int, float) {}
+  ASSAY_BOTH void keep_slot(int, float) {}
+  ASSAY_BOTH void keep_scale(float) {}
+};
+
 // Gate and up of four elements, and what the activation assigns.
-struct ActivationValues {
+struct ActivationValues : FormulaValues {
   float gate[4], ups[4], locals[kRuleLocalsMax][4];
 
   ASSAY_BOTH float element(int k) const { return gate[k]; }
   ASSAY_BOTH float up(int k) const { return ups[k]; }
   ASSAY_BOTH float local(int index, int k) const { return locals[index][k]; }
-  ASSAY_BOTH float variable(int) const { return 0.0f; }
-  ASSAY_BOTH float slot(int, int) const { return 0.0f; }
   ASSAY_BOTH void keep_local(int index, int k, float value) { locals[index][k] = value; }
-  ASSAY_BOTH void keep_variable(int, float) {}
-  ASSAY_BOTH void keep_slot(int, float) {}
-  ASSAY_BOTH void keep_scale(float) {}
 };
 
 ASSAY_BOTH void activate(const RuleArguments& a, ActivationValues& values, float (&x)[4]) {
@@ -197,69 +206,16 @@ ASSAY_BOTH std::int64_t outer_amaxes(const RuleArguments& a) {
 }
 ASSAY_BOTH std::int64_t blocks(const RuleArguments& a) { return totals(a).first_block_row * a.columns_of_blocks; }
 
-// ---- The formulas of a block ----------------------------------------------------------------------------------------
-
-struct BlockValues {
-  const RuleArguments& a;
-  std::int64_t block, scale_at;  // byte
-  float variables[kRuleVariablesMax];
-
-  ASSAY_BOTH float element(int) const { return 0.0f; }
-  ASSAY_BOTH float up(int) const { return 0.0f; }
-  ASSAY_BOTH float local(int, int) const { return 0.0f; }
-  ASSAY_BOTH void keep_local(int, int, float) {}
-  ASSAY_BOTH float variable(int index) const { return variables[index]; }
-  ASSAY_BOTH float slot(int, int) const { return 0.0f; }
-  ASSAY_BOTH void keep_variable(int index, float value) { variables[index] = value; }
-  ASSAY_BOTH void keep_slot(int index, float value) { a.slots[index * a.most_blocks + block] = value; }
-  ASSAY_BOTH void keep_scale(float value) {
-    if (a.scale == nullptr) return;
-    if (a.scale_type == Format::f32) {
-      *reinterpret_cast<float*>(a.scale + scale_at) = stored_float(value);
-    } else if (a.scale_type == Format::e8m0) {
-      a.scale[scale_at] = static_cast<std::uint8_t>(encode_e8m0(value));
-    } else {
-      a.scale[scale_at] = encode_fp8<Format::e4m3>(value);
-    }
-  }
-};
-
-ASSAY_BOTH void evaluate_block(const RuleArguments& a, std::int64_t block) {
-  const std::int64_t block_row = block / a.columns_of_blocks, j = block - block_row * a.columns_of_blocks;
-  const int t = find_group<&RuleGroup::first_block_row>(a, block_row);
-  const RuleGroup &group = a.groups[t], &next = a.groups[t + 1];
-  const std::int64_t i = block_row - group.first_block_row;
-  BlockValues values{a, block, 0, {}};
-  if (a.per_group) {
-    values.scale_at = group.scale_byte +
-                      scale_place(a.order, a.scale_size, next.first_block_row - group.first_block_row, a.columns_of_blocks, i, j);
-  } else {
-    values.scale_at = scale_place(a.order, a.scale_size, totals(a).first_block_row, a.columns_of_blocks, block_row, j);
-  }
-  values.variables[kAmax] = float_of_bits(a.ranks[block]);
-  if (a.outer != OuterAmax::none) {
-    values.variables[kOuterAmax] = outer_amax(a, a.outer == OuterAmax::tensor ? t : group.first_row + i);
-  }
-  float top[1] = {};
-  run_instructions(a.program, a.of_block, values, top);
-}
-
 // ---- Codes ----------------------------------------------------------------------------------------------------------
 
-struct ElementValues {
+struct ElementValues : FormulaValues {
   const RuleArguments& a;
   float x[4];
   std::int64_t block[4];
 
+  ASSAY_BOTH explicit ElementValues(const RuleArguments& arguments) : a(arguments), x(), block() {}
   ASSAY_BOTH float element(int k) const { return x[k]; }
-  ASSAY_BOTH float up(int) const { return 0.0f; }
-  ASSAY_BOTH float local(int, int) const { return 0.0f; }
-  ASSAY_BOTH void keep_local(int, int, float) {}
-  ASSAY_BOTH float variable(int) const { return 0.0f; }
   ASSAY_BOTH float slot(int index, int k) const { return a.slots[index * a.most_blocks + block[k]]; }
-  ASSAY_BOTH void keep_variable(int, float) {}
-  ASSAY_BOTH void keep_slot(int, float) {}
-  ASSAY_BOTH void keep_scale(float) {}
 };
 
 // The four codes as they are packed.
@@ -278,7 +234,7 @@ ASSAY_BOTH void encode_strip(const RuleArguments& a, std::int64_t strip, std::in
   const StripColumns c = strip_columns(a, chunk, lane);
   if (c.count == 0) return;
   walk_strip(a, strip, [&](std::int64_t r0, std::int64_t r1, std::int64_t block_row) {
-    ElementValues values{a, {}, {}};
+    ElementValues values(a);
     ASSAY_UNROLL
     for (int k = 0; k < 4; ++k) values.block[k] = block_row * a.columns_of_blocks + c.block[k];
     for (std::int64_t r = r0; r < r1; ++r) {
@@ -320,7 +276,7 @@ ASSAY_BOTH std::uint32_t encode_quad(const RuleArguments& a, const RuleTile& til
   const std::int64_t rows = group_rows(a, tile.group), each = rows_of_block(a, rows);
   const std::int64_t c = tile.column + column, r0 = tile.first_row + quad * 4;
   if (c >= a.columns || r0 >= rows) return 0;
-  ElementValues values{a, {}, {}};
+  ElementValues values(a);
   const std::uint32_t j = quotient(c, a.block_columns);
   ActivationValues given;
   ASSAY_UNROLL

@@ -21,6 +21,18 @@ void check_types(const QuantizeByRuleCall& call) {
   if (call.rule->outer == OuterAmax::row) {
     require(call.block.rows == 1, "block", to_text(call.block), "blocks of one row: the rule has an amax a row");
   }
+  if (const RuleProgram* program = call.program) {
+    const auto of = [](const std::string& rule, Format output, Format x_type) {
+      return "of rule " + rule + ", output " + format_name(output) + ", x_type " + format_name(x_type);
+    };
+    const bool same = program->rule == call.rule->name && program->output == output && program->x_type == call.x_type;
+    if (!same)
+      require(false, "program", of(program->rule, program->output, program->x_type), of(call.rule->name, output, call.x_type));
+  }
+  if (call.rule->reduces()) {
+    require(call.block == kReducedBlock, "block", to_text(call.block),
+            to_text(kReducedBlock) + ": the rule joins the elements of such blocks");
+  }
   const ScaleStorage::Order order = call.storage.order;
   const Format scale = call.rule->scale_type;
   require(order <= ScaleStorage::Order::swizzled_8x4, "storage", static_cast<std::int64_t>(order), "one of ScaleStorage::Order");
@@ -70,7 +82,7 @@ RulePlan rule_plan(const QuantizeByRuleCall& call) {
   check_matrix(call.rows, call.columns);
   check_packing(call);
   check_matrix(call.rows, call.rule->matrices_in_x() * call.columns);
-  RulePlan plan{rule_program(*call.rule, call.output, call.x_type), {}, 0};
+  RulePlan plan{call.program != nullptr ? *call.program : rule_program(*call.rule, call.output, call.x_type), {}, 0};
   RuleArguments& a = plan.arguments;
   a.x = call.x;
   a.rows = call.rows;

@@ -45,6 +45,20 @@ class Writer {
     }
   }
 
+  // The value that `all` gives for each element of the block, joined over the block.
+  void joined(const std::vector<FormulaStep>& all, FormulaReduction how) {
+    const auto at = program.instructions.size();
+    add(RuleOp::join, 0, static_cast<std::uint8_t>(how));
+    steps(all, false);
+    const auto count = program.instructions.size() - at - 1;
+    if (count > 0xFFFF) {
+      throw NotSupported("a value that joins the elements of a block has " + std::to_string(count) +
+                         " steps: at most 65535 are supported");
+    }
+    program.instructions[at].index = static_cast<std::uint16_t>(count);
+    program.joins = true;
+  }
+
   // The value on top becomes variable `target`, and a slot where elements use it.
   void keep(std::uint8_t target, bool is_named, bool is_scale) {
     if (is_named) add(RuleOp::keep_variable, target);
@@ -109,7 +123,6 @@ class Writer {
 }  // namespace
 
 RuleProgram rule_program(const ScaleRule& rule, Format output, Format x_type) {
-  if (rule.reduces()) throw NotSupported("a rule with block_sum, block_squares or block_max");
   const fast::CompiledRule compiled = fast::compile(rule);
   if (compiled.variables > kMaxValues) {
     throw NotSupported("the rule has " + std::to_string(compiled.variables) +
@@ -117,9 +130,16 @@ RuleProgram rule_program(const ScaleRule& rule, Format output, Format x_type) {
                        " are supported");
   }
   Writer writer(compiled, output, x_type);
+  writer.program.rule = rule.name;
+  writer.program.output = output;
+  writer.program.x_type = x_type;
   writer.keep_given();
   for (const FormulaStatement& statement : compiled.block) {
-    writer.steps(statement.steps, false);
+    if (statement.reduction == FormulaReduction::none) {
+      writer.steps(statement.steps, false);
+    } else {
+      writer.joined(statement.steps, statement.reduction);
+    }
     writer.keep(statement.target, statement.target < rule.formula.variables.size(), statement.target == rule.scale);
   }
   writer.program.of_block = static_cast<int>(writer.program.instructions.size());

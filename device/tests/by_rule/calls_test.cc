@@ -130,9 +130,7 @@ TEST_P(EveryPreset, HasTheReferencesBits) {
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const ScaleRule& each : scale_rules()) {
-    if (!each.reduces()) all.push_back(each.name);  // those are refused
-  }
+  for (const ScaleRule& each : scale_rules()) all.push_back(each.name);
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Presets, EveryPreset, testing::ValuesIn(names()), [](const auto& info) {
@@ -141,14 +139,63 @@ INSTANTIATE_TEST_SUITE_P(Presets, EveryPreset, testing::ValuesIn(names()), [](co
   return name;
 });
 
-TEST(RulesThatJoinElementsOfABlock, AreRefused) {
-  int refused = 0;
-  for (const ScaleRule& each : scale_rules()) {
-    if (!each.reduces()) continue;
-    EXPECT_THROW(rule_program(each, each.outputs.front(), Format::bf16), NotSupported) << each.name;
-    ++refused;
+// A rule whose text is `formula`, in blocks that may be joined.
+ScaleRule joining_rule(const std::string& formula, const std::string& fields) {
+  return parse_scale_rules("name=joins blocks=1x16 " + fields + " rule=\"" + formula + "\" source=none", "own").front();
+}
+
+// Sums whose order shows in nearly every block, joined values of joined values, and the largest of values with NaN.
+TEST(RulesThatJoinElementsOfABlock, HaveTheReferencesBits) {
+  const std::string formulas[] = {
+      "e = block_sum(x); scale = e; code = x / e",
+      "e = block_squares(x); scale = e; code = x * amax / e",
+      "e = block_max(x); scale = e; code = x - e",
+      "e = block_max(-x * amax); f = block_sum(x - e); g = block_squares(f * x + outer_amax); scale = g; code = x > f ? e : x / "
+      "g",
+      "s = amax / output_max; t = s * 2; e = block_squares(e4m3(x / s) * s - x); f = block_squares(e4m3(x / t) * t - x); "
+      "scale = f < e ? t : s; code = x / (f < e ? t : s)",
+      "scale = block_sum(1); code = x * scale",
+      "e = block_sum(fma(x, 3, amax < 1 ? x : -x)); scale = pow2_ceil(e); code = x * (1 / scale) * rcp_approx(e)",
+  };
+  Draw pick(5);
+  for (const std::string& formula : formulas) {
+    for (const char* fields :
+         {"outer=tensor amax_nan=propagated", "outer=row scale_type=e4m3", "outer=tensor scale_type=e8m0 round=down"}) {
+      const ScaleRule rule = joining_rule(formula, fields);
+      SCOPED_TRACE(formula);
+      for (int repeat = 0; repeat < 12; ++repeat) {
+        constexpr std::array kOutputs = {Format::e4m3, Format::e5m2, Format::e3m2, Format::e2m3, Format::e2m1};
+        expect_drawn(rule, kReducedBlock, kOutputs[pick(kOutputs.size())], pick);
+        if (HasFailure()) return;
+      }
+    }
   }
-  EXPECT_GE(refused, 3);
+}
+
+// The values of x come from an activation.
+TEST(RulesThatJoinElementsOfABlock, JoinWhatAnActivationGives) {
+  const ScaleRule rule =
+      joining_rule("e = block_sum(x); scale = e; code = x / e", "activation=\"h = gate / (1 + abs(gate)); x = bf16(h * up)\"");
+  Draw pick(6);
+  for (int repeat = 0; repeat < 20; ++repeat) expect_drawn(rule, kReducedBlock, Format::e4m3, pick);
+}
+
+// Worked out by hand: 2^24 + 1 is rounded to 2^24, so that what is lost shows which values are added first.
+TEST(Join, AddsColumnsEightApartFirstAndThenFromTheLeft) {
+  float part[kJoinedColumns] = {0x1p24f, 1};
+  part[8] = part[9] = 1;
+  EXPECT_EQ(join(FormulaReduction::sum, part), 0x1p24f + 2);
+  part[9] = 0;
+  EXPECT_EQ(join(FormulaReduction::sum, part), 0x1p24f);
+  float first_last[kJoinedColumns] = {};
+  first_last[6] = first_last[7] = 1;  // each added to 2^24 by itself
+  first_last[0] = 0x1p24f;
+  EXPECT_EQ(join(FormulaReduction::sum, first_last), 0x1p24f);
+  float squares[kJoinedColumns] = {0x1p12f, 1};
+  squares[9] = 1;
+  EXPECT_EQ(join(FormulaReduction::squares, squares), 0x1p24f + 2);
+  const float negative[kJoinedColumns] = {-1, -0.0f, -3};
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(join(FormulaReduction::maximum, negative)), 0u);
 }
 
 // Operators, functions and uses of names that no preset has.
@@ -216,6 +263,12 @@ TEST(Plan, NamesWhatMakesNoSense) {
        [](QuantizeByRuleCall& call) {
          call.rule = find_scale_rule("nvfp4.te_row_scaled"), call.block = {2, 16};
        }},
+      {"block is 1x128: expected 1x16", [](QuantizeByRuleCall& call) { call.rule = find_scale_rule("fouroversix.mse"); }},
+      {"program is of rule deepgemm, output e5m2, x_type bf16",
+       [](QuantizeByRuleCall& call) {
+         static const RuleProgram program = rule_program(*call.rule, Format::e5m2, Format::bf16);
+         call.program = &program;
+       }},
       {"storage is packed", [](QuantizeByRuleCall& call) { call.storage.order = ScaleStorage::Order::packed; }},
       {"storage is swizzled_8x4", [](QuantizeByRuleCall& call) { call.storage.order = ScaleStorage::Order::swizzled_8x4; }},
       {"columns is -1", [](QuantizeByRuleCall& call) { call.columns = -1; }},
@@ -252,6 +305,18 @@ TEST(MeasureGroups, RefusesGroupsThatSplitBytes) {
     call.output = output;
     EXPECT_EQ(run_on_host(call, 0), taken) << name_of(output);
   }
+}
+
+// A program that is made once has room and result of one that each call makes.
+TEST(Plan, TakesAProgramThatIsMade) {
+  QuantizeByRuleCall call = plain_call();
+  const RuleProgram program = rule_program(*call.rule, call.output, call.x_type);
+  const RulePlan own = rule_plan(call);
+  call.program = &program;
+  const RulePlan given = rule_plan(call);
+  EXPECT_EQ(given.workspace_bytes, own.workspace_bytes);
+  EXPECT_EQ(given.arguments.of_block, own.arguments.of_block);
+  EXPECT_EQ(given.program.instructions.size(), own.program.instructions.size());
 }
 
 TEST(Program, TellsApproximateInstructions) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "device/quantize/by_rule/block_formulas.cuh"
 #include "device/quantize/by_rule/phases.cuh"
 
 namespace assay::device::by_rule {
@@ -69,7 +70,7 @@ void encode_on_host(const RuleArguments& a) {
 }
 
 template <Format X>
-void run_of_type(const RuleArguments& a) {
+void run_of_type(const RuleArguments& a, bool joins) {
   const bool finds_outer = a.outer != OuterAmax::none && a.given_outer == nullptr;
   std::fill_n(a.ranks, blocks(a), 0u);
   if (finds_outer) std::fill_n(a.outer_ranks, outer_amaxes(a), 0u);
@@ -80,7 +81,9 @@ void run_of_type(const RuleArguments& a) {
     rank = std::max(rank, a.ranks[block]);
   }
   for (std::int64_t i = 0; a.outer_amax != nullptr && i < outer_amaxes(a); ++i) a.outer_amax[i] = stored_float(outer_amax(a, i));
-  for (std::int64_t block = 0; block < blocks(a); ++block) evaluate_block(a, block);
+  for (std::int64_t block = 0; block < blocks(a); ++block) {
+    joins ? evaluate_block<JoiningBlockValues<X>>(a, block) : evaluate_block<BlockValues>(a, block);
+  }
   if (a.data != nullptr) encode_on_host<X>(a);
 }
 
@@ -92,9 +95,9 @@ inline bool run_on_host(const QuantizeByRuleCall& call, std::uint8_t poison) {
   const RuleArguments a = bound(plan, workspace.data());
   if (!measure_on_host(plan, a)) return false;
   switch (call.x_type) {
-    case Format::bf16: run_of_type<Format::bf16>(a); break;
-    case Format::f16: run_of_type<Format::f16>(a); break;
-    default: run_of_type<Format::f32>(a); break;
+    case Format::bf16: run_of_type<Format::bf16>(a, plan.program.joins); break;
+    case Format::f16: run_of_type<Format::f16>(a, plan.program.joins); break;
+    default: run_of_type<Format::f32>(a, plan.program.joins); break;
   }
   return true;
 }
