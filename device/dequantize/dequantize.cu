@@ -19,7 +19,7 @@ void check_call(const DequantizeCall& call) {
   const auto refuse = [](bool holds, const char* argument, const std::string& value, const std::string& expected) {
     if (!holds) require(false, argument, value, expected);
   };
-  refuse(call.recipe <= Recipe::nvfp4, "recipe", std::to_string(static_cast<std::uint32_t>(call.recipe)), "a recipe (0 to 5)");
+  check_recipe(call.recipe);
   const std::string name(name_of(call.recipe));
   const bool nvfp4 = call.recipe == Recipe::nvfp4, small_blocks = nvfp4 || call.recipe == Recipe::mxfp8;
   refuse(call.direction <= Direction::columnwise, "direction", std::to_string(static_cast<std::uint32_t>(call.direction)),

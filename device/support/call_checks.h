@@ -28,6 +28,13 @@ inline void check_wide(Format format, const char* argument) {
   if (!is_wide(format)) require(false, argument, format_name(format), "bf16, f16 or f32");
 }
 
+// The reference may have recipes for which no kernel was written. Errors: NotSupported.
+inline void check_recipe(Recipe recipe) {
+  if (recipe <= Recipe::nvfp4) return;
+  throw NotSupported("recipe is " + std::to_string(static_cast<std::uint32_t>(recipe)) +
+                     ": the device has kernels for tensor_current to nvfp4 (0 to 5)");
+}
+
 // A pointer that may be null.
 inline void check_alignment(const void* pointer, const char* argument, std::uintptr_t alignment) {
   if (!is_aligned(pointer, alignment)) require_pointer(pointer, argument, alignment);

@@ -81,18 +81,24 @@ struct Steps {
         c.layer.config, tensor, rows, groups, columns, rowwise, columnwise);
   }
 
-  device::LinearForwardCall forward(Matrix& y) {
-    auto call = start<device::LinearForwardCall>();
-    call.x = o.x.data();
-    call.x_scale = o.x_scale.data();
-    call.bias = c.layer.bias ? o.bias.data() : nullptr;
-    call.y = y.data();
+  // The cache, or the weights themselves.
+  template <class Call>
+  void set_weights(Call& call) {
     if (c.layer.cached && quantizes()) {
       call.cache = &cache;
     } else {
       call.w = weights();
       call.w_scale = o.w_scale.data();
     }
+  }
+
+  device::LinearForwardCall forward(Matrix& y) {
+    auto call = start<device::LinearForwardCall>();
+    call.x = o.x.data();
+    call.x_scale = o.x_scale.data();
+    call.bias = c.layer.bias ? o.bias.data() : nullptr;
+    call.y = y.data();
+    set_weights(call);
     if (c.together && quantizes()) {
       x_saved = storage(device::LinearTensor::activation, l.rows(), l.K, false, true);
       call.x_columnwise = x_saved.columnwise;
@@ -105,12 +111,7 @@ struct Steps {
     call.dy_scale = o.dy_scale.data();
     call.dx = dx.data();
     call.dbias = sums == nullptr ? nullptr : sums->data();
-    if (c.layer.cached && quantizes()) {
-      call.cache = &cache;
-    } else {
-      call.w = weights();
-      call.w_scale = o.w_scale.data();
-    }
+    set_weights(call);
     if (c.together && quantizes()) {
       dy_saved = storage(device::LinearTensor::gradient, l.rows(), l.N, false, true);
       call.dy_columnwise = dy_saved.columnwise;
