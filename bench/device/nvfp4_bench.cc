@@ -1,5 +1,5 @@
-// NVFP4 on the device: rowwise, both directions, 2-D tiles, Hadamard transform, stochastic rounding, with the amax
-// given (one reading of x) and found (two), dense and ragged (rows falling as 1/rank, one group in eight empty, even:
+// NVFP4 on the device: rowwise, both directions, 2-D tiles, Hadamard transform, stochastic rounding by bytes that are given or
+// drawn, with the amax given (one reading of x) and found (two), dense and ragged (rows falling as 1/rank, one group in eight empty, even:
 // codes are packed down the columns too). Random normal bf16.
 //
 // An H200 has no conversion to E2M1, so each case has two bounds, and the larger is its bound:
@@ -21,8 +21,8 @@
 namespace assay::bench {
 namespace {
 
-enum class Kind { plain, two_dimensional, hadamard, stochastic };
-constexpr const char* kNames[] = {"", " 2-D", " hadamard", " stochastic"};
+enum class Kind { plain, two_dimensional, hadamard, stochastic, drawn };
+constexpr const char* kNames[] = {"", " 2-D", " hadamard", " stochastic", " drawn"};
 
 struct Case {
   Kind kind;
@@ -40,7 +40,7 @@ struct Case {
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
   Subject subject() const {
-    constexpr const char* kOptions[] = {"", "+2-D", "+hadamard", "+stochastic"};
+    constexpr const char* kOptions[] = {"", "+2-D", "+hadamard", "+stochastic", "+drawn"};
     std::string options = kOptions[static_cast<int>(kind)];
     if (amax_given) options += "+amax_given";
     if (swizzled) options += "+swizzled";
@@ -50,13 +50,14 @@ struct Case {
 
 // Instructions that a thread issues for an element: to read it and to find its code in one direction or in two, and to
 // find the amax of the group. Counted in the machine code for SM90 (SASS) along the main path: one tensor, full tiles,
-// compact scales. Those of the Hadamard transform and of stochastic rounding are estimates, without the extra instructions of
+// compact scales. Those of the Hadamard transform, of stochastic rounding and of draws are estimates, without the extra instructions of
 // ragged groups. They are counts of these kernels, not of the recipe: fewer instructions give another bound. Measured on
 // an H200 at 32768 x 7168 with the amax given, "of bound" is 0.95 rowwise (memory) and 0.905 for both (issue).
 struct Slots {
   double rowwise, columnwise, both, amax;
 };
-constexpr Slots kSlots[] = {{16.0, 20.6, 34.2, 1.5}, {16.0, 20.6, 34.2, 1.5}, {16.0, 24.5, 38.0, 8.5}, {24.0, 32.0, 58.0, 1.5}};
+constexpr Slots kSlots[] = {
+    {16.0, 20.6, 34.2, 1.5}, {16.0, 20.6, 34.2, 1.5}, {16.0, 24.5, 38.0, 8.5}, {24.0, 32.0, 58.0, 1.5}, {38.0, 38.0, 70.0, 1.5}};
 constexpr double kClock = 1.7e9;
 
 struct Bound {
@@ -87,7 +88,7 @@ void quantize_nv(benchmark::State& state, const Case& c) {
   call.config.two_dimensional = c.kind == Kind::two_dimensional;
   call.config.hadamard = c.kind == Kind::hadamard;
   call.config.hadamard_sign_mask = c.kind == Kind::hadamard ? 0x5AC3 : 0;
-  call.config.stochastic_rounding = c.kind == Kind::stochastic;
+  call.config.stochastic_rounding = c.kind == Kind::stochastic || c.kind == Kind::drawn;
   call.config.scale_layout = c.swizzled ? ScaleLayout::swizzled : ScaleLayout::compact;
   call.columns = c.columns;
   const DeviceBuffer amaxes = on_device(std::vector<float>(splits.size(), 5.75f));
@@ -96,6 +97,10 @@ void quantize_nv(benchmark::State& state, const Case& c) {
   if (c.kind == Kind::stochastic) {
     random = normal_values(Format::bf16, ceil_div(c.rows * c.columns, 2), 99);
     call.rowwise_random = call.columnwise_random = random.as<std::uint8_t>();
+  }
+  const DeviceBuffer state_of_groups = on_device(std::vector<std::int64_t>(2 * splits.size(), 77));
+  if (c.kind == Kind::drawn) {
+    call.draws = {RandomDraws::te_vector_blockwise, c.rowwise, c.columnwise, state_of_groups.as<std::int64_t>()};
   }
 
   const Figure figure = QuantizeCalls(call, c.groups, splits, 16).measure(state, c.name(), c.subject());
@@ -131,6 +136,8 @@ void add_all() {
       register_case({Kind::hadamard, true, true, given, false, 0, rows, 7168});
       register_case({Kind::stochastic, true, false, given, false, 0, rows, 7168});
       register_case({Kind::stochastic, true, true, given, false, 0, rows, 7168});
+      register_case({Kind::drawn, true, false, given, false, 0, rows, 7168});
+      register_case({Kind::drawn, true, true, given, false, 0, rows, 7168});
       for (const int groups : {8, 64, 256}) {
         register_case({Kind::plain, true, false, given, false, groups, rows, 7168});
         register_case({Kind::plain, true, true, given, false, groups, rows, 7168});

@@ -37,9 +37,10 @@ class QuantizeCalls {
     const std::int64_t data_bytes = bytes_of(config.output, elements_), amax_bytes = fp4 ? 4 * parts : 0;
     const std::int64_t dbias_bytes = config.dbias ? 2 * parts * call.columns : 0;
     bytes_ = (finds_amax ? 4 : 2) * elements_ + dbias_bytes;
+    const bool reads_bytes = config.stochastic_rounding && call.draws.assignment == RandomDraws::given;
     for (const bool rowwise : {true, false}) {
       if (!(rowwise ? config.rowwise : config.columnwise)) continue;
-      bytes_ += data_bytes + scales_of(rowwise).written + amax_bytes + (config.stochastic_rounding ? elements_ : 0);
+      bytes_ += data_bytes + scales_of(rowwise).written + amax_bytes + (reads_bytes ? elements_ : 0);
     }
 
     // Of a small matrix several, so that none is still in L2 when its turn comes. Codes come first, then what differs in size

@@ -28,22 +28,6 @@ FourOverSix four_over_six_of(const Request& request) {
   throw InvalidArgument("attribute four_over_six", "'" + name + "'", "off, mae or mse");
 }
 
-// Which kernel's draws, and for which directions it draws; whichever outputs are requested, these words are taken.
-QuantizeDraws draws_of(const Request& request) {
-  QuantizeDraws draws;
-  const std::string name = request.text_or("draws", "given");
-  const auto assignment = random_draws_named(name);
-  if (!assignment) throw InvalidArgument("attribute draws", "'" + name + "'", "given, te_vector_blockwise, te_tuned_1d or te_2d");
-  draws.assignment = *assignment;
-  if (draws.assignment == RandomDraws::given) return draws;
-  const std::string direction = request.text_or("direction", "both");
-  if (direction != "both" && direction != "rowwise" && direction != "columnwise")
-    throw InvalidArgument("attribute direction", "'" + direction + "'", "both, rowwise or columnwise");
-  draws.rowwise = direction != "columnwise";
-  draws.columnwise = direction != "rowwise";
-  return draws;
-}
-
 const std::uint8_t* bytes(const TensorView* tensor) {
   return tensor == nullptr ? nullptr : static_cast<const std::uint8_t*>(tensor->data);
 }
@@ -95,9 +79,7 @@ void parse(const Request& request, Parsed& parsed) {
       throw InvalidArgument(std::string("in/") + name, describe(*random), "one byte for each element of x");
     }
   }
-  problem.draws = draws_of(request);
-  if (problem.draws.assignment != RandomDraws::given)
-    problem.draws.state = static_cast<const std::int64_t*>(request.input("rng_state", Format::i64, 2 * groups).data);
+  problem.draws = quantize_draws_of(request, groups);
 }
 
 // Directions that have random bytes, given or drawn; their data are null where x has no elements.
@@ -210,6 +192,22 @@ QuantizeConfig quantize_config_of(const Request& request) {
   config.dbias = request.flag("dbias") || request.wants("dbias");
   config.rowwise = config.columnwise = true;
   return config;
+}
+
+QuantizeDraws quantize_draws_of(const Request& request, std::int64_t groups) {
+  QuantizeDraws draws;
+  const std::string name = request.text_or("draws", "given");
+  const auto assignment = random_draws_named(name);
+  if (!assignment) throw InvalidArgument("attribute draws", "'" + name + "'", "given, te_vector_blockwise, te_tuned_1d or te_2d");
+  draws.assignment = *assignment;
+  if (draws.assignment == RandomDraws::given) return draws;
+  const std::string direction = request.text_or("direction", "both");
+  if (direction != "both" && direction != "rowwise" && direction != "columnwise")
+    throw InvalidArgument("attribute direction", "'" + direction + "'", "both, rowwise or columnwise");
+  draws.rowwise = direction != "columnwise";
+  draws.columnwise = direction != "rowwise";
+  draws.state = static_cast<const std::int64_t*>(request.input("rng_state", Format::i64, 2 * groups).data);
+  return draws;
 }
 
 const Op kQuantize{"quantize", outputs, write_outputs};

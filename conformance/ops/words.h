@@ -48,6 +48,8 @@ inline std::vector<std::int64_t> group_rows(const Request& request, std::int64_t
 
 // What the attributes determine, for any backend. Reads no tensor's contents.
 QuantizeConfig quantize_config_of(const Request& request);  // both directions on
+// Which kernel's draws, and for which directions it draws: whichever outputs are requested, these words are taken.
+QuantizeDraws quantize_draws_of(const Request& request, std::int64_t groups);
 DelayedScalingConfig delayed_scaling_config_of(const Request& request);
 std::vector<OffsetsOutput> offsets_outputs_of(const Request& request);  // attribute `outputs`; values null
 

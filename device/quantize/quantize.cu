@@ -17,9 +17,7 @@ bool has_small_blocks(Recipe recipe) { return recipe == Recipe::mxfp8 || recipe 
 // Types, and options that belong to another recipe.
 void check_config(const QuantizeConfig& config, Format x_type) {
   const Recipe recipe = config.recipe;
-  if (recipe > Recipe::nvfp4) {
-    require(false, "recipe", static_cast<std::int64_t>(recipe), "one of the recipes of reference/recipes/quantize.h (0 to 5)");
-  }
+  check_recipe(recipe);
   const std::string name(name_of(recipe));
   const auto refuse = [](bool holds, const char* argument, const std::string& value, const std::string& expected) {
     if (!holds) require(false, argument, value, expected);
@@ -61,8 +59,31 @@ void check_config(const QuantizeConfig& config, Format x_type) {
   }
 }
 
+// What the kernels take that draw in this way (spec nvfp4-4.3).
+void check_draws(const QuantizeCall& call) {
+  const QuantizeDraws& draws = call.draws;
+  if (draws.assignment == RandomDraws::given) return;
+  if (draws.assignment > RandomDraws::te_2d) {
+    require(false, "draws", static_cast<std::int64_t>(draws.assignment), "one of RandomDraws (0 to 3)");
+  }
+  const QuantizeConfig& config = call.config;
+  const std::string name(name_of(draws.assignment));
+  const auto truth = [](bool value) { return value ? "true" : "false"; };
+  require(config.stochastic_rounding, "draws", name, "given without stochastic_rounding");
+  require(!config.hadamard, "hadamard", "true", "false with draws " + name);
+  require(!config.rowwise || draws.rowwise, "rowwise", "true", "false where nothing is drawn for it");
+  require(!config.columnwise || draws.columnwise, "columnwise", "true", "false where nothing is drawn for it");
+  if (draws.assignment == RandomDraws::te_vector_blockwise) return;
+  const bool tiles = draws.assignment == RandomDraws::te_2d;
+  require(call.x_type == Format::bf16, "x_type", format_name(call.x_type), "bf16 with draws " + name);
+  require(config.two_dimensional == tiles, "two_dimensional", truth(config.two_dimensional),
+          std::string(truth(tiles)) + " with draws " + name);
+  require(tiles || draws.rowwise, "draws.rowwise", "false", "true with draws " + name + ", which writes rowwise codes always");
+}
+
 void check_sizes(const QuantizeCall& call) {
   check_config(call.config, call.x_type);
+  check_draws(call);
   check_matrix(call.rows, call.columns);
   if (call.rows_multiple < 1) require(false, "rows_multiple", call.rows_multiple, "a value of at least 1");
   if (call.rows_multiple > kMaxRows) {
@@ -88,7 +109,9 @@ void check_pointers(const QuantizeCall& call) {
   if (config.recipe == Recipe::nvfp4) {
     check_alignment(call.amax, "amax", 4);
     check_alignment(call.columnwise_amax, "columnwise_amax", 4);
-    if (config.stochastic_rounding && elements) {
+    if (call.draws.assignment != RandomDraws::given) {
+      if (elements && call.rows.groups != 0) require_pointer(call.draws.state, "draws.state", 8);
+    } else if (config.stochastic_rounding && elements) {
       if (config.rowwise) require_pointer(call.rowwise_random, "rowwise_random");
       if (config.columnwise) require_pointer(call.columnwise_random, "columnwise_random");
     }

@@ -4,7 +4,7 @@
 //
 // One call quantizes one tensor or all groups of a ragged one, rowwise, columnwise or both in one pass over x. It reads the
 // splits on the device only, allocates nothing, does not synchronise and may be captured in a CUDA graph: data, splits,
-// scales and the skip flag may change between replays.
+// scales, states of generators and the skip flag may change between replays.
 
 #include <cstdint>
 
@@ -30,6 +30,7 @@ struct QuantizeCall {
   const float* noop = nullptr;                   // device [1]: exactly 1.0 and nothing is written
   const std::uint8_t* rowwise_random = nullptr;  // device: nvfp4 stochastic rounding
   const std::uint8_t* columnwise_random = nullptr;
+  QuantizeDraws draws;        // in place of these bytes; draws.state: device, [G, 2], read by the kernels
   QuantizeOutput output;      // device pointers; null: not requested
   void* workspace = nullptr;  // device, 256-byte aligned, quantize_workspace_bytes(); contents undefined
   std::int64_t workspace_bytes = 0;

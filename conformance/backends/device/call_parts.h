@@ -14,6 +14,7 @@
 #include "device/support/launch_check.h"
 #include "device/support/stream.h"
 #include "reference/types/error.h"
+#include "reference/types/recipe.h"
 
 namespace assay::conformance {
 
@@ -44,6 +45,9 @@ inline void refuse_other_outputs(const Request& request, const std::vector<std::
     }
   }
 }
+
+// Bytes that hold the codes of `elements` elements.
+inline std::int64_t code_bytes(Recipe recipe, std::int64_t elements) { return recipe == Recipe::nvfp4 ? elements / 2 : elements; }
 
 // Address of an output whose size depends on the splits: null when it is not requested.
 inline void* output_of_any_size(const Request& request, const std::string& name, Format type) {

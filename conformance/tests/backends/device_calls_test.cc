@@ -15,7 +15,6 @@
 #include "conformance/generate/generator.h"
 #include "conformance/judge/call_runner.h"
 #include "conformance/ops/answer.h"
-#include "reference/rules/scale_rule.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -162,15 +161,50 @@ TEST(GemmCall, RefusesUnitsWithoutFusedSteps) {
   }
 }
 
-TEST(QuantizeCall, RefusesDrawnRandomBytes) {
-  Case problem = generate(parse_case_line("quantize recipe=nvfp4 stochastic=1 draws=te_2d two_dimensional=1 R=32 K=32 seed=1"));
-  Backend backend("reference");
-  CallRunner runner(backend, problem, outputs_of(Request::of(problem)), -1, 60'000);
-  try {
-    device_call(Request::of(runner.call()));
-    FAIL() << "taken";
-  } catch (const NotSupported& error) {
-    EXPECT_EQ(error.what(), std::string("random bytes that are drawn (draws=te_2d)"));
+TEST(QuantizeCall, CanBeMadeOfEveryCase) {
+  std::int64_t drawn = 0;
+  for_each_call("quantize", [&](Case& problem, const assay_call& call) {
+    if (problem.op != "quantize") return;
+    if (has_too_many_groups(problem)) {
+      EXPECT_THROW(device_call(Request::of(call)), NotSupported);
+      return;
+    }
+    DeviceCall made;
+    ASSERT_NO_THROW(made = device_call(Request::of(call)));
+    EXPECT_GE(made.workspace_bytes, 0);
+    if (!text_of(problem, "draws").empty()) ++drawn;
+  });
+  EXPECT_GE(drawn, 63);
+}
+
+// The state of the generator is an input like others: its type and shape are checked, and so is what goes with it.
+TEST(QuantizeCall, RefusesDrawsThatMakeNoSense) {
+  const struct {
+    void (*change)(Case&);
+    const char* reported;
+    // clang-format off
+  } rows[] = {
+      {[](Case& each) { each.in.erase("rng_state"); }, "rng_state"},
+      {[](Case& each) { each.in.at("rng_state") = make_tensor(Format::i64, {1, 3}); }, "in/rng_state"},
+      {[](Case& each) { each.in.at("rng_state") = make_tensor(Format::i32, {1, 2}); }, "in/rng_state"},
+      {[](Case& each) { each.attributes["draws"] = std::string("te_3d"); }, "'te_3d'"},
+      {[](Case& each) { each.attributes["draws"] = std::string("te_tuned_1d"); }, "two_dimensional is true: expected false"},
+      {[](Case& each) { each.attributes["direction"] = std::string("down"); }, "'down'"},
+      {[](Case& each) { each.attributes["direction"] = std::string("rowwise"); }, "columnwise is true: expected false"},
+      {[](Case& each) { each.attributes["stochastic"] = std::int64_t{0}; }, "draws is te_2d: expected given"},
+  };
+  // clang-format on
+  for (const auto& row : rows) {
+    Case problem = generate(parse_case_line("quantize recipe=nvfp4 stochastic=1 draws=te_2d two_dimensional=1 R=32 K=32 seed=1"));
+    for (const OutputSpec& spec : outputs_of(Request::of(problem))) problem.out[spec.name] = make_tensor(spec.type, spec.shape);
+    ASSERT_NO_THROW(device_call(Request::of(problem)));
+    row.change(problem);
+    try {
+      device_call(Request::of(problem));
+      FAIL() << row.reported << " was taken";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find(row.reported), std::string::npos) << row.reported << ": " << error.what();
+    }
   }
 }
 
@@ -202,10 +236,6 @@ TEST(RuleCall, CanBeMadeOfEveryCase) {
   for_each_call("quantize_by_rule", [](Case& problem, const assay_call& call) {
     if (has_too_many_groups(problem)) {
       EXPECT_THROW(rule_call(Request::of(call)), NotSupported);
-      return;
-    }
-    if (find_scale_rule(text_of(problem, "preset"))->reduces()) {
-      EXPECT_THROW(rule_call(Request::of(call)), device::NotSupported);
       return;
     }
     DeviceCall made;

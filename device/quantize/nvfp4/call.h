@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "device/layout/groups.h"
+#include "reference/recipes/random_draws.h"
 
 namespace assay::device {
 
@@ -63,12 +64,19 @@ struct Nvfp4Tiles {
   const std::uint8_t* row_random;
   const std::uint8_t* column_random;
   std::uint32_t* status;
+  // Random bytes that are drawn (random_draws.cuh). At the end: parameters of kernels that draw nothing stay where they are.
+  RandomDraws draws;
+  bool draws_rowwise, draws_columnwise;
+  const std::int64_t* draw_state;  // [groups, 2]: seed and offset
 };
 
-// quantize_bf16.cu, quantize_f16.cu, quantize_f32.cu and hadamard.cu.
+// quantize_bf16.cu, quantize_f16.cu, quantize_f32.cu, quantize_drawn_....cu and hadamard.cu.
 void launch_nvfp4_bf16(const Nvfp4Tiles& tiles, cudaStream_t stream);
 void launch_nvfp4_f16(const Nvfp4Tiles& tiles, cudaStream_t stream);
 void launch_nvfp4_f32(const Nvfp4Tiles& tiles, cudaStream_t stream);
+void launch_nvfp4_drawn_bf16(const Nvfp4Tiles& tiles, cudaStream_t stream);
+void launch_nvfp4_drawn_f16(const Nvfp4Tiles& tiles, cudaStream_t stream);
+void launch_nvfp4_drawn_f32(const Nvfp4Tiles& tiles, cudaStream_t stream);
 void launch_nvfp4_hadamard(const Nvfp4Tiles& tiles, cudaStream_t stream);
 void launch_nvfp4_hadamard_amax(const Nvfp4Tiles& tiles, cudaStream_t stream);
 

@@ -15,24 +15,40 @@ namespace assay::device::nvfp4 {
 template <Format X>
 using Patch = MatrixPatch<X, 4>;
 
+// The elements of a word, times 1, plus a zero each.
+template <Format X>
+__device__ __forceinline__ void add_zeros(std::uint32_t& word, std::uint32_t zeros) {
+#ifdef __CUDA_ARCH__
+  if constexpr (X == Format::bf16) {
+    asm("fma.rn.bf16x2 %0, %0, %1, %2;" : "+r"(word) : "r"(0x3F80'3F80u), "r"(zeros));
+  } else if constexpr (X == Format::f16) {
+    asm("fma.rn.f16x2 %0, %0, %1, %2;" : "+r"(word) : "r"(0x3C00'3C00u), "r"(zeros));
+  } else {
+    word = bits_of_float(add(float_of_bits(word), float_of_bits(zeros)));
+  }
+#else  // the host's NaN would keep its sign
+  constexpr int kBits = 8 * Element<X>::kBytes;
+  constexpr std::uint32_t kNan = X == Format::f32 ? 0x7FFF'FFFFu : 0x7FFFu;
+  constexpr std::uint32_t kInfinity = X == Format::f32 ? 0x7F80'0000u : X == Format::bf16 ? 0x7F80u : 0x7C00u;
+  std::uint32_t sums = 0;
+  for (int at = 0; at < 32; at += kBits) {
+    constexpr std::uint32_t kAll = 2 * kNan + 1;
+    const std::uint32_t code = word >> at & kAll, zero = zeros >> at & kAll, magnitude = code & kNan;
+    sums |= (magnitude > kInfinity ? kNan : magnitude == 0 ? code & zero : code) << at;
+  }
+  word = sums;
+#endif
+}
+
 // Adds +0 or -0, which determines the sign of an exact -0 (multiply_with_zero). A NaN becomes the positive NaN of arithmetic. The
 // sign of every element is then that of its code.
 template <Format X>
 __device__ __forceinline__ void settle_signs(Patch<X>& patch, float zero) {
-  const std::uint32_t sign = bits_of_float(zero), signs = sign | sign >> 16;
+  const std::uint32_t sign = bits_of_float(zero), zeros = Element<X>::kPerWord == 2 ? sign | sign >> 16 : sign;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
 #pragma unroll
-    for (int w = 0; w < Patch<X>::kWords; ++w) {
-      std::uint32_t& word = patch.word[i][w];
-      if constexpr (X == Format::bf16) {
-        asm("fma.rn.bf16x2 %0, %0, %1, %2;" : "+r"(word) : "r"(0x3F80'3F80u), "r"(signs));
-      } else if constexpr (X == Format::f16) {
-        asm("fma.rn.f16x2 %0, %0, %1, %2;" : "+r"(word) : "r"(0x3C00'3C00u), "r"(signs));
-      } else {
-        word = bits_of_float(add(float_of_bits(word), zero));
-      }
-    }
+    for (int w = 0; w < Patch<X>::kWords; ++w) add_zeros<X>(patch.word[i][w], zeros);
   }
 }
 

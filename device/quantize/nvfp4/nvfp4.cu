@@ -163,6 +163,10 @@ Nvfp4Tiles tiles_of(const QuantizeCall& call) {
     tiles.column_scale = static_cast<std::uint8_t*>(output.columnwise_scale_inv);
     tiles.column_random = call.columnwise_random;
   }
+  tiles.draws = call.draws.assignment;
+  tiles.draws_rowwise = call.draws.rowwise;
+  tiles.draws_columnwise = call.draws.columnwise;
+  tiles.draw_state = call.draws.state;
   return tiles;
 }
 
@@ -188,7 +192,8 @@ void set_tiles(const QuantizeCall& call, const Lists& lists, Notes* notes, Nvfp4
 bool takes_rows_kernel(const QuantizeCall& call, const Nvfp4Tiles& tiles) {
   const bool columns = tiles.column_data != nullptr || tiles.column_scale != nullptr;
   return tiles.aligned && call.x_type != Format::f32 && !columns && !tiles.hadamard && !tiles.two_dimensional &&
-         !tiles.four_over_six && is_aligned(tiles.row_data, 4) && is_aligned(tiles.row_random, 8);
+         !tiles.four_over_six && tiles.draws == RandomDraws::given && is_aligned(tiles.row_data, 4) &&
+         is_aligned(tiles.row_random, 8);
 }
 
 // G of x and of its transform, nvfp4.h: given, or found by a pass over x.
@@ -256,10 +261,11 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
     tiles.column_tiles = static_cast<std::uint32_t>(ceil_div(call.columns, nvfp4::kRowColumns));
     tiles.blocks = static_cast<std::uint32_t>(ceil_div(rows.capacity, kNvfp4SegmentRows) * tiles.column_tiles);
   }
+  const bool drawn = tiles.draws != RandomDraws::given;
   const auto launch = tiles.hadamard                ? launch_nvfp4_hadamard
-                      : call.x_type == Format::bf16 ? launch_nvfp4_bf16
-                      : call.x_type == Format::f16  ? launch_nvfp4_f16
-                                                    : launch_nvfp4_f32;
+                      : call.x_type == Format::bf16 ? (drawn ? launch_nvfp4_drawn_bf16 : launch_nvfp4_bf16)
+                      : call.x_type == Format::f16  ? (drawn ? launch_nvfp4_drawn_f16 : launch_nvfp4_f16)
+                                                    : (drawn ? launch_nvfp4_drawn_f32 : launch_nvfp4_f32);
   if (elements) launch(tiles, stream);
 
   if (config.dbias && call.output.dbias != nullptr) {

@@ -1,6 +1,6 @@
 #pragma once
 // NVFP4, a warp's square of 16 x 64 to scales and codes in shared memory, by rows and by columns: scales of blocks of
-// 16 or of tiles of 16 x 16, with 4over6 or without; codes to nearest or stochastic.
+// 16 or of tiles of 16 x 16, with 4over6 or without; codes to nearest or stochastic, by random bytes that are given or drawn.
 
 #include <cstdint>
 
@@ -8,6 +8,7 @@
 #include "device/quantize/nvfp4/e2m1_codes.cuh"
 #include "device/quantize/nvfp4/four_over_six.cuh"
 #include "device/quantize/nvfp4/load_patch.cuh"
+#include "device/quantize/nvfp4/random_draws.cuh"
 #include "device/quantize/nvfp4/scales.cuh"
 #include "device/quantize/nvfp4/stores.cuh"
 #include "device/quantize/nvfp4/thread_layout.cuh"
@@ -35,9 +36,13 @@ __device__ __forceinline__ std::uint32_t tile_scale(const Patch<X>& patch, int r
   }
 }
 
-template <Format X, bool kStochastic, bool kFourOverSix, bool kAligned>
+enum class Rounding { nearest, stochastic, drawn };  // stochastic: by random bytes that are given
+
+// `drawn`: the random words of the block's tile, where they are drawn.
+template <Format X, Rounding kRounding, bool kFourOverSix, bool kAligned>
 __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X>& patch, const Place& place, std::int64_t begin,
-                                              const Scaling& scaling, const Tables* tables, Stage& stage, const Lane& lane) {
+                                              const Scaling& scaling, const Tables* tables, const DrawnWords* drawn, Stage& stage,
+                                              const Lane& lane) {
   const bool upper = lane.g % 2;
   std::uint32_t scales;  // of the 4 rows, a byte each
   float multipliers[4];
@@ -85,19 +90,24 @@ __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X
   for (int i = 0; i < 4; ++i) {
     const float multiplier = multipliers[i];
     std::uint32_t count[8];
-    if constexpr (kStochastic) {
-      const std::uint8_t* const random = a.row_random + begin + i * a.columns;
+    if constexpr (kRounding != Rounding::nearest) {
       std::uint32_t bytes[2] = {0, 0};
-      if (i < place.rows_inside) {
-        if (kAligned && reinterpret_cast<std::uintptr_t>(random) % 8 == 0) {
-          if (place.columns_inside > 0) {
-            const uint2 both = __ldcs(reinterpret_cast<const uint2*>(random));
-            bytes[0] = both.x, bytes[1] = both.y;
-          }
-        } else {
+      if constexpr (kRounding == Rounding::drawn) {
+        bytes[0] = drawn->of_row(place.row + i, place.column);
+        bytes[1] = drawn->of_row(place.row + i, place.column + 4);
+      } else {
+        const std::uint8_t* const random = a.row_random + begin + i * a.columns;
+        if (i < place.rows_inside) {
+          if (kAligned && reinterpret_cast<std::uintptr_t>(random) % 8 == 0) {
+            if (place.columns_inside > 0) {
+              const uint2 both = __ldcs(reinterpret_cast<const uint2*>(random));
+              bytes[0] = both.x, bytes[1] = both.y;
+            }
+          } else {
 #pragma unroll
-          for (int c = 0; c < 8; ++c) {
-            if (c < place.columns_inside) bytes[c / 4] |= static_cast<std::uint32_t>(random[c]) << (8 * (c % 4));
+            for (int c = 0; c < 8; ++c) {
+              if (c < place.columns_inside) bytes[c / 4] |= static_cast<std::uint32_t>(random[c]) << (8 * (c % 4));
+            }
           }
         }
       }
@@ -116,10 +126,10 @@ __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, const Patch<X
 
 // `begin` is the place of the patch's first element in the stored matrix, whose rows are `pitch` = the group's rows
 // long.
-template <Format X, bool kStochastic, bool kFourOverSix>
+template <Format X, Rounding kRounding, bool kFourOverSix>
 __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patch<X>& patch, const Place& place,
                                                  std::int64_t begin, std::int64_t pitch, const Scaling& scaling,
-                                                 const Tables* tables, Stage& stage, const Lane& lane) {
+                                                 const Tables* tables, const DrawnWords* drawn, Stage& stage, const Lane& lane) {
   std::uint32_t own;  // scales of columns 2q and 2q + 1
   float multipliers[8];
   if (a.two_dimensional) {
@@ -177,7 +187,8 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patc
     for (int c = 0; c < 2; ++c) {
       const float multiplier = multipliers[2 * k + c];
       std::uint32_t bytes = 0;
-      if constexpr (kStochastic) {
+      if constexpr (kRounding == Rounding::drawn) bytes = drawn->of_column(place.column + 2 * k + c, place.row);
+      if constexpr (kRounding == Rounding::stochastic) {
         if (2 * k + c < place.columns_inside) {
           const std::uint8_t* const random = a.column_random + begin + (2 * k + c) * pitch;
           if (place.rows_inside >= 4 && reinterpret_cast<std::uintptr_t>(random) % 4 == 0) {
@@ -193,7 +204,7 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, const Patc
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float v = multiply(patch.value(i, 2 * k + c), multiplier);
-        count[4 * c + i] = kStochastic ? count_stochastic(v, bytes >> (8 * i) & 0xFFu) : count_nearest(v);
+        count[4 * c + i] = kRounding == Rounding::nearest ? count_nearest(v) : count_stochastic(v, bytes >> (8 * i) & 0xFFu);
       }
     }
     const std::uint32_t codes = pack_counts(count) | column_signs(patch, k);  // 4 rows of two columns

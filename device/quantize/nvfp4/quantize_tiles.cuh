@@ -18,6 +18,8 @@
 //             of a row, 64 B of a (transposed) column. A column of a ragged group begins at any byte: whole words are
 //             then put together from two, and only the ends are stored by bytes.
 //   multipliers  c of nvfp4.h from the scale's code and the group's 1/S, by the lanes that made the scale
+//   random    bytes of stochastic rounding are read, or drawn into shared memory by all threads (random_draws.cuh): 4 blocks of
+//             the generator a thread for both directions, some 90 instructions each
 //   order     amax is a maximum of magnitudes: no order can change it. Errors of 4over6 are summed as four_over_six.h
 //             says, from lane to lane.
 //   matches   reference/recipes/nvfp4.h
@@ -45,25 +47,38 @@
 
 namespace assay::device::nvfp4 {
 
-template <bool kFourOverSix>
+template <bool kFourOverSix, bool kDrawn>
 struct Shared {
   Stage stage;
 };
 template <>
-struct Shared<true> {
+struct Shared<true, false> {
   Stage stage;
   Tables row_tables, column_tables;
 };
+template <>
+struct Shared<false, true> {
+  Stage stage;
+  DrawnWords drawn;
+};
 
-template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix, bool kAligned, unsigned kParts>
-__global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes == 4 ? 2
-                                            : kHadamard && !ASSAY_NVFP4_MMA         ? 2
-                                            : kHadamard && kStochastic              ? 3
-                                            : kHadamard || kStochastic              ? 4
-                                                                                    : kBlocksPerSm)
+// What the group of a tile draws: its state is read here, when the kernel runs.
+__device__ __forceinline__ MatrixDraws draws_of(const Nvfp4Tiles& a, std::uint32_t group) {
+  const std::int64_t *const state = a.draw_state + 2 * std::size_t{group}, seed = __ldg(state), offset = __ldg(state + 1);
+  return {a.draws,  a.draws_rowwise, a.draws_columnwise, static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset),
+          a.columns};
+}
+
+template <Format X, bool kHadamard, Rounding kRounding, bool kFourOverSix, bool kAligned, unsigned kParts>
+__global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes == 4       ? 2
+                                            : kHadamard && !ASSAY_NVFP4_MMA               ? 2
+                                            : kHadamard && kRounding != Rounding::nearest ? 3
+                                            : kHadamard || kRounding != Rounding::nearest ? 4
+                                                                                          : kBlocksPerSm)
     quantize_tiles(const __grid_constant__ Nvfp4Tiles a) {
+  constexpr bool kDrawn = kRounding == Rounding::drawn;
   const bool skipped = is_skipped(a.skip);
-  __shared__ Shared<kFourOverSix> shared;
+  __shared__ Shared<kFourOverSix, kDrawn> shared;
   Tile at;
   if (!at.find(a, a.reversed ? a.blocks - 1 - blockIdx.x : blockIdx.x, skipped)) return;
   const Lane lane;
@@ -86,10 +101,25 @@ __global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes =
     }
     __syncthreads();
   }
+  const DrawnWords* drawn = nullptr;
+  if constexpr (kDrawn) {
+    static_assert(DrawnWords::kRows == kTile && DrawnWords::kColumns == kTileColumns);
+    const MatrixDraws draws = draws_of(a, at.group);
+    const int thread = static_cast<int>(threadIdx.x);
+    if (with_rows && a.row_data != nullptr) {
+      draw_row_words(shared.drawn, draws, at.first_row, at.first_column, thread, kThreads);
+    }
+    if (with_columns && a.column_data != nullptr) {
+      draw_column_words(shared.drawn, draws, at.first_row, at.first_column, thread, kThreads);
+    }
+    drawn = &shared.drawn;
+    __syncthreads();
+  }
   if (with_rows) {
     settle_signs(patch, a.zero);
-    quantize_rows<X, kStochastic, kFourOverSix, kAligned>(a, patch, place, at.begin(place, a.columns),
-                                                          load_scaling(a.row_scaling, at.group), row_tables, shared.stage, lane);
+    quantize_rows<X, kRounding, kFourOverSix, kAligned>(a, patch, place, at.begin(place, a.columns),
+                                                        load_scaling(a.row_scaling, at.group), row_tables, drawn, shared.stage,
+                                                        lane);
   }
   if (with_columns) {
     if constexpr (kHadamard) {
@@ -97,8 +127,9 @@ __global__ void __launch_bounds__(kThreads, kFourOverSix || Element<X>::kBytes =
       drop_rows(patch, place.rows_inside);
     }
     if (kHadamard || !with_rows) settle_signs(patch, a.zero);
-    quantize_columns<X, kStochastic, kFourOverSix>(a, patch, place, at.column_begin(place), at.of_group.rows,
-                                                   load_scaling(a.column_scaling, at.group), column_tables, shared.stage, lane);
+    quantize_columns<X, kRounding, kFourOverSix>(a, patch, place, at.column_begin(place), at.of_group.rows,
+                                                 load_scaling(a.column_scaling, at.group), column_tables, drawn, shared.stage,
+                                                 lane);
   }
   __syncthreads();
   store_stage<kParts>(a, at, shared.stage, with_rows, with_columns);

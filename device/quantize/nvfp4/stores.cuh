@@ -58,7 +58,7 @@ __device__ __forceinline__ void store_column(const Stage& stage, int column, std
     __stcs(reinterpret_cast<std::uint32_t*>(to + first), __funnelshift_l(before, own, 8 * past));
   }
   if (lane >= 8) return;
-  const int end = (past + bytes & ~3) - past;  // of whole words; below 0: the first bytes are all
+  const int end = ((past + bytes) & ~3) - past;  // of whole words; below 0: the first bytes are all
   const int byte = lane < 4 ? lane : end + lane - 4;
   const bool stored = lane < 4 ? past != 0 && byte < 4 - past : end >= 0;
   if (stored && byte < bytes) {

@@ -1,7 +1,9 @@
 #pragma once
-// A kernel on the host: the threads of a block one after another, each up to the next barrier. For kernels without warp operations
-// and dynamic shared memory, all of whose threads that are left come to the same barriers.
+// A kernel on the host: the threads of a block one after another, each up to the next barrier of the block or exchange of its warp.
+// For kernels without dynamic shared memory, all of whose threads that are left come to the same barriers, and all lanes of a warp
+// to the same exchanges. Others end the program with a message.
 
+#include <cstdint>
 #include <functional>
 
 namespace assay::device::host {
@@ -11,12 +13,18 @@ struct Index {
 };
 
 // Of the thread that runs.
-extern Index thread_index, block_index, grid_size;
+extern Index thread_index, block_index, grid_size, block_size;
 
 // The barrier of a block.
 void wait_for_block();
+// The same, with a value of each thread: the or of those of all threads that have not ended.
+std::uint64_t or_of_block(std::uint64_t value);
 
-// Calls `thread` once for each thread of each block.
-void run_kernel(unsigned blocks, unsigned threads, const std::function<void()>& thread);
+// Gives `value` to the other lanes of the warp. The result has those of all its lanes, by lane; of lanes that have ended 0. It is
+// valid until the thread's next exchange.
+const std::uint64_t* exchange(std::uint64_t value);
+
+// Calls `thread` once for each thread of each block of a grid in x and y.
+void run_kernel(Index grid, unsigned threads, const std::function<void()>& thread);
 
 }  // namespace assay::device::host

@@ -1,12 +1,13 @@
 #pragma once
-// What kernels of emulated_gemm/ and of the token permutation use of CUDA, for a compiler of the host alone: run_kernel.h runs their threads. Each operation on
-// floats is that of the language, rounded to nearest, so that no result depends on a device.
+// What kernels of emulated_gemm/, of the token permutation and of NVFP4 use of CUDA, for a compiler of the host alone: run_kernel.h
+// runs their threads. Each operation on floats is that of the language, rounded to nearest, so that no result depends on a device.
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "device/support/stream.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
@@ -32,10 +33,15 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline const assay::device::host::Index &threadIdx = assay::device::host::thread_index,
-                                        &blockIdx = assay::device::host::block_index, &gridDim = assay::device::host::grid_size;
-extern const assay::device::host::Index blockDim;
+                                        &blockIdx = assay::device::host::block_index, &gridDim = assay::device::host::grid_size,
+                                        &blockDim = assay::device::host::block_size;
 inline void __syncthreads() { assay::device::host::wait_for_block(); }
+inline int __syncthreads_or(int value) { return assay::device::host::or_of_block(value != 0) != 0; }
 
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
@@ -54,14 +60,72 @@ template <class Value>
 Value __ldg(const Value* at) {
   return *at;
 }
-// Operations of warps, for templates that no kernel here uses.
 template <class Value>
-Value __shfl_sync(unsigned, Value, unsigned);
+Value __ldcs(const Value* at) {
+  return *at;
+}
 template <class Value>
-Value __shfl_up_sync(unsigned, Value, unsigned);
-unsigned __reduce_or_sync(unsigned, unsigned);
-unsigned __ballot_sync(unsigned, bool);
-int __ffs(unsigned);
+void __stcs(Value* at, const Value& value) {
+  *at = value;
+}
+inline void __stcs(unsigned char* at, unsigned char value) { *at = value; }
+inline unsigned atomicMax(unsigned* at, unsigned value) {
+  const unsigned before = *at;
+  *at = max(before, value);
+  return before;
+}
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  const std::uint64_t bytes = std::uint64_t{high} << 32 | low;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) result |= static_cast<unsigned>(bytes >> (8 * (selector >> (4 * i) & 7)) & 0xFF) << (8 * i);
+  return result;
+}
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((std::uint64_t{high} << 32 | low) << (shift & 31) >> 32);
+}
+inline int __ffs(int value) { return value == 0 ? 0 : std::countr_zero(static_cast<unsigned>(value)) + 1; }
+
+// Operations of whole warps.
+namespace host_warp {
+inline unsigned lane() { return threadIdx.x % 32; }
+template <class Value>
+Value from(Value own, unsigned source) {
+  static_assert(sizeof(Value) <= 8);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &own, sizeof own);
+  bits = assay::device::host::exchange(bits)[source];
+  std::memcpy(&own, &bits, sizeof own);
+  return own;
+}
+}  // namespace host_warp
+template <class Value>
+Value __shfl_sync(unsigned, Value own, int source) {
+  return host_warp::from(own, static_cast<unsigned>(source) % 32);
+}
+template <class Value>
+Value __shfl_xor_sync(unsigned, Value own, int mask) {
+  return host_warp::from(own, host_warp::lane() ^ static_cast<unsigned>(mask));
+}
+template <class Value>
+Value __shfl_up_sync(unsigned, Value own, unsigned distance) {
+  return host_warp::from(own, host_warp::lane() < distance ? host_warp::lane() : host_warp::lane() - distance);
+}
+inline unsigned __reduce_or_sync(unsigned, unsigned own) {
+  const std::uint64_t* all = assay::device::host::exchange(own);
+  for (int i = 0; i < 32; ++i) own |= static_cast<unsigned>(all[i]);
+  return own;
+}
+inline unsigned __reduce_max_sync(unsigned, unsigned own) {
+  const std::uint64_t* all = assay::device::host::exchange(own);
+  for (int i = 0; i < 32; ++i) own = max(own, static_cast<unsigned>(all[i]));
+  return own;
+}
+inline unsigned __ballot_sync(unsigned, bool own) {
+  const std::uint64_t* all = assay::device::host::exchange(own);
+  unsigned ballot = 0;
+  for (int i = 0; i < 32; ++i) ballot |= (all[i] != 0 ? 1u : 0u) << i;
+  return ballot;
+}
 
 enum cudaError_t { cudaSuccess, cudaErrorUnknown };
 using cudaStream_t = assay::device::Stream;
@@ -72,6 +136,11 @@ enum { cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaFuncAttributeMaxDynamicShare
 inline cudaError_t cudaGetDevice(int*) { return cudaErrorUnknown; }
 inline cudaError_t cudaDeviceGetAttribute(int*, int, int) { return cudaErrorUnknown; }
 inline cudaError_t cudaFuncSetAttribute(const void*, int, int) { return cudaErrorUnknown; }
+enum cudaMemcpyKind { cudaMemcpyDeviceToDevice };
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
 inline cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
   std::fill_n(static_cast<unsigned char*>(to), bytes, static_cast<unsigned char>(value));
   return cudaSuccess;
@@ -91,6 +160,6 @@ struct cudaLaunchConfig_t {
 };
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), Arguments&&... arguments) {
-  assay::device::host::run_kernel(config->gridDim.x, config->blockDim.x, [&] { kernel(arguments...); });
+  assay::device::host::run_kernel({config->gridDim.x, config->gridDim.y, 1}, config->blockDim.x, [&] { kernel(arguments...); });
   return cudaSuccess;
 }
