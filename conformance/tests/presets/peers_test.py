@@ -51,7 +51,7 @@ FORMS = {
     "sglang.group_v2.ue8m0.sm100": ("sglang.group_v2.ue8m0", {}),
     "sglang.per_token.sm100": ("sglang.per_token", {}),
     "sglang.per_tensor.sm100": ("sglang.per_tensor", {}),
-    "torchao.mx_rceil.cuda": ("torchao.mx_rceil", {"div": steps.reciprocal_div, "exact": True}),
+    "torchao.mx_rceil.cuda": ("torchao.mx_rceil.compiled", {}),
 }
 
 
@@ -179,6 +179,8 @@ def named(preset, options):
         preset += ".emulated"
     if preset == "sglang.per_token" and options.pop("many_tokens", False):
         preset += ".many"
+    if preset == "torchao.mx_rceil.compiled":
+        preset = "torchao.mx_rceil.cuda"
     if preset == "torchao.block" and tuple(block) == (128, 1):
         preset += ".rhs"
     for ours in (preset + ".sm100", preset, {"fbgemm.block": "fbgemm.row"}.get(preset)):

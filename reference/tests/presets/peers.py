@@ -14,6 +14,7 @@ PRESETS names them, each with the options that the name implies. Formulas are th
 import peers_fp8
 import peers_mx
 import peers_nvfp4
+import steps
 
 PRESETS = {
     "deepseek_v3": (peers_fp8.deepseek_v3, {}),
@@ -43,6 +44,7 @@ PRESETS = {
     "torchao.mx_ceil": (peers_mx.torchao_mx, {"mode": "ceil"}),
     "torchao.mx_even": (peers_mx.torchao_mx, {"mode": "even"}),
     "torchao.mx_rceil": (peers_mx.torchao_mx_rceil, {}),
+    "torchao.mx_rceil.compiled": (peers_mx.torchao_mx_rceil, {"div": steps.reciprocal_div, "exact": True}),
     "microxcaling": (peers_mx.microxcaling, {}),
     "nvfp4.vllm": (peers_nvfp4.vllm, {}),
     "nvfp4.modelopt": (peers_nvfp4.modelopt, {}),

@@ -39,6 +39,14 @@ def torchao_mx(x, x_type, mode, fmt="e4m3"):
     return unblock(torchao_cast(b / spread(scale), fmt), x.shape), byte, None
 
 
+def e8m0_up(d):
+    """cvt.rp.satfinite.ue8m0x2.f32: the byte of the least power of two from 2^-127 to 2^127 that is not below |d|; infinity gives the
+    largest, NaN 255."""
+    pattern = bits(d).astype(np.int64) & 0x7FFFFFFF
+    byte = np.where(pattern <= 1 << 22, 0, np.maximum((pattern >> 23) + ((pattern & 0x7FFFFF) != 0), 1))
+    return np.where(np.isnan(d), 255, np.minimum(byte, 254)).astype(np.uint8)
+
+
 def torchao_mx_rceil(x, x_type, fmt="e4m3", div=ieee_div, exact=False):
     """to_mx in the mode rceil. exact: the instruction of compiled code on SM100; otherwise ceil of a rounded log2. Byte 0
     multiplies by 1."""
@@ -47,13 +55,11 @@ def torchao_mx_rceil(x, x_type, fmt="e4m3", div=ieee_div, exact=False):
     b = blocks(x, BLOCK)
     d = div(amax(b, "kept"), fmt.largest)
     if exact:
-        pattern = bits(d).astype(np.int64)
-        subnormal = (pattern >> 23) == 0
-        exponent = np.where(subnormal, np.where(pattern <= 1 << 22, 0, 1), (pattern >> 23) + ((pattern & 0x7FFFFF) != 0)) - 127
+        byte = e8m0_up(d)
     else:
         log2 = np.ceil(log2_f32(d))
         exponent = np.clip(np.nan_to_num(log2, posinf=127, neginf=-127), -127, 127)
-    byte = np.where(np.isnan(d), 255, np.where(np.isinf(d), 254, np.clip(exponent, -127, 127) + 127)).astype(np.uint8)
+        byte = np.where(np.isnan(d), 255, np.where(np.isinf(d), 254, exponent + 127)).astype(np.uint8)
     multiplier = np.where(byte == 0, f32(1), power_of_two(127 - byte.astype(np.int64)))
     multiplier = np.where(byte == 255, d, multiplier)
     return unblock(torchao_cast(clamp_nan(b * spread(multiplier), fmt.largest), fmt), x.shape), byte, None

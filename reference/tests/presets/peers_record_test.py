@@ -17,9 +17,10 @@ except ImportError as missing:
 
 import peers
 from peers_layouts import LAYOUTS
+from peers_mx import e8m0_up
 
 RECORD = Path(__file__).with_name("peers.h5")
-SHA256 = "76defbdefbb7510919ca65e7e3d018c218b5f0a547d2ff8bbe13c85d56e43c8c"
+SHA256 = "3ad658503f61012663a5f76c4c975d289638e04358e790ce9dd145071d97413c"
 
 
 class Recorded:
@@ -64,6 +65,23 @@ def difference(what, want, got):
     return f"{what}{list(at)} is {got[at]:#x}, recorded {want[at]:#x}; {len(wrong)} of {want.size} differ"
 
 
+def around(first):
+    """Bit patterns of floats next to those of `first`, and some others between them."""
+    near = (first.astype(np.int64)[:, None] + np.arange(-40, 41)).reshape(-1)
+    between = (np.arange(1 << 20, dtype=np.int64) * 2039) % 0x7F800001
+    return np.concatenate([near[near >= 0], between, [0x7F800000]]).astype(np.uint32)
+
+
+def compare_conversion(entry, recorded):
+    """e8m0_up at the ends of each step of the recorded function, with both signs; and NaN. Returns the differences."""
+    first = recorded.array(entry["first"])
+    patterns = around(first)
+    want = (np.searchsorted(first, patterns, side="right") - 1).astype(np.uint8)
+    found = [difference("byte", want, e8m0_up((patterns | sign).view(np.float32))) for sign in (np.uint32(0), np.uint32(1 << 31))]
+    nan = np.array([0x7F800001, 0x7FC00000, 0xFFFFFFFF], np.uint32).view(np.float32)
+    return [*found, difference("byte", np.full(3, 255, np.uint8), e8m0_up(nan))]
+
+
 def main():
     digest = hashlib.sha256(RECORD.read_bytes()).hexdigest()
     if digest != SHA256:
@@ -90,6 +108,10 @@ def main():
         if text:
             failures += 1
             print(f"{entry['layout']} of {list(scales.shape)} scales: {text} ({entry['source']})")
+    for entry in recorded.index["conversions"]:
+        for text in filter(None, compare_conversion(entry, recorded)):
+            failures += 1
+            print(f"{entry['conversion']}: {text} ({entry['source']})")
     unrecorded = (set(peers.PRESETS) - presets) | (set(LAYOUTS) - {entry["layout"] for entry in recorded.index["layouts"]})
     if unrecorded:
         print(f"no recorded bytes of: {', '.join(sorted(unrecorded))}")

@@ -4,6 +4,7 @@
 It needs torch 2.11 with Triton, h5py, and the peers' sources below one directory:
     DeepSeek-V3, DeepGEMM, microxcaling, fouroversix, TransformerEngine, FBGEMM    checkouts
     torchao, modelopt                                                              unpacked wheels
+and the folder of a CUDA toolkit (compiled_mx.py compiles a function of its headers for the host).
 peer_sources.py imports what it needs from them and nothing else; no text of theirs is kept here. vLLM and SGLang have no
 quantizer for a CPU: expressions.py says theirs in torch.
 
@@ -14,6 +15,7 @@ NaN codes are recorded as 0x7F: the sign of a computed NaN depends on the machin
 import argparse
 import json
 import os
+import sys
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -23,6 +25,7 @@ import h5py
 import numpy as np
 import torch
 
+import compiled_mx
 import expressions
 from peer_sources import citer, layouts, peers_of
 
@@ -225,6 +228,20 @@ class Store:
     def __init__(self):
         self.data, self.places = bytearray(), {}
 
+    def take(self, content, index):
+        """The arrays of a file that is there, in their order."""
+        self.data = bytearray(content)
+
+        def visit(node):
+            if isinstance(node, dict) and "at" in node:
+                size = int(np.prod(node["shape"])) * np.dtype(node["type"]).itemsize
+                self.places.setdefault(bytes(content[node["at"]:node["at"] + size]), node["at"])
+            elif isinstance(node, (dict, list)):
+                for part in node.values() if isinstance(node, dict) else node:
+                    visit(part)
+
+        visit(index)
+
     def put(self, array):
         content = np.ascontiguousarray(array).tobytes()
         if content not in self.places:
@@ -233,21 +250,8 @@ class Store:
         return {"at": self.places[content], "type": array.dtype.name, "shape": list(array.shape)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sources", type=Path, required=True, help="directory with the peers' checkouts and unpacked wheels")
-    parser.add_argument("--revisions", default="", help="NAME=REVISION,... of checkouts that carry no .git")
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_name("peers.h5"))
-    arguments = parser.parse_args()
-    known = dict(part.split("=") for part in arguments.revisions.split(",") if part)
-    sets = input_sets()
-    store = Store()
-    index = {"torch": torch.__version__, "cpu_capability": torch.backends.cpu.get_cpu_capability(), "inputs": {}, "records": [],
-             "layouts": []}
-    for name, (x_type, x) in sets.items():
-        index["inputs"][name] = {"x_type": x_type, **store.put(input_codes(x_type, x))}
-    cite = citer(arguments.sources, known)
-    for record in [*peers_of(arguments.sources, cite), *expressions.records()]:
+def add_records(store, index, sets, records):
+    for record in records:
         for set_name in record.sets:
             x_type, x = sets[set_name]
             codes, scale, tensor_scale = record.run(torch.from_numpy(x).to(DTYPES[x_type]))
@@ -256,11 +260,50 @@ def main():
             if tensor_scale is not None:
                 entry["tensor_scale"] = store.put(one_nan_scale(tensor_scale.reshape(-1)))
             index["records"].append(entry)
-    for name, source, lay_out in layouts(arguments.sources, cite):
+
+
+def add_layouts(store, index, made):
+    for name, source, lay_out in made:
         for rows, columns in ((131, 8), (64, 4)) if name == "deepgemm.packed" else ((131, 6), (128, 4), (3, 9)):
             scales = (words(200, rows * columns) % np.uint64(255)).astype(np.uint8).reshape(rows, columns)
             index["layouts"].append({"layout": name, "source": source, "scales": store.put(scales),
                                      "stored": store.put(unsigned(lay_out(torch.from_numpy(scales))))})
+
+
+def add_compiled(store, index, sets, cite, cuda):
+    """What comes last, so that it can be added to a file that has the rest."""
+    conversion = compiled_mx.Conversion(cuda)
+    index["conversions"] = [{"conversion": "e8m0, up", "source": conversion.source, "first": store.put(conversion.steps())}]
+    add_records(store, index, sets, compiled_mx.records(cite, conversion))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sources", type=Path, required=True, help="directory with the peers' checkouts and unpacked wheels")
+    parser.add_argument("--revisions", default="", help="NAME=REVISION,... of checkouts that carry no .git")
+    parser.add_argument("--cuda", type=Path, default=Path("/usr/local/cuda"), help="folder of a CUDA toolkit")
+    parser.add_argument("--append-compiled", action="store_true", help="keep the file, and add the records of compiled_mx.py alone")
+    parser.add_argument("--output", type=Path, default=Path(__file__).with_name("peers.h5"))
+    arguments = parser.parse_args()
+    known = dict(part.split("=") for part in arguments.revisions.split(",") if part)
+    sets = input_sets()
+    cite = citer(arguments.sources, known)
+    store = Store()
+    if arguments.append_compiled:
+        with h5py.File(arguments.output, "r") as file:
+            index = json.loads(file["index"][:].tobytes())
+            store.take(file["bytes"][:].tobytes(), index)
+        if "conversions" in index:
+            raise SystemExit(f"{arguments.output} has the records of compiled_mx.py")
+        sys.path.insert(0, str(arguments.sources / "torchao"))
+    else:
+        index = {"torch": torch.__version__, "cpu_capability": torch.backends.cpu.get_cpu_capability(), "inputs": {}, "records": [],
+                 "layouts": []}
+        for name, (x_type, x) in sets.items():
+            index["inputs"][name] = {"x_type": x_type, **store.put(input_codes(x_type, x))}
+        add_records(store, index, sets, [*peers_of(arguments.sources, cite), *expressions.records()])
+        add_layouts(store, index, layouts(arguments.sources, cite))
+    add_compiled(store, index, sets, cite, arguments.cuda)
     with h5py.File(arguments.output, "w", track_order=True) as file:
         file.create_dataset("bytes", data=np.frombuffer(bytes(store.data), np.uint8), compression=9, chunks=(1 << 16,))
         text = np.frombuffer(json.dumps(index, separators=(",", ":")).encode(), np.uint8)

@@ -75,7 +75,7 @@ def group(name):
     if name.startswith("te_"):
         import te
         return te.group(name)
-    if name in ("sglang", "vllm", "fbgemm"):
+    if name.startswith(("sglang", "vllm", "fbgemm")):
         import libraries
         return libraries.group(name)
     import kernels

@@ -32,9 +32,11 @@ def fits(name, group):
 # --- sglang-kernel -------------------------------------------------------------------------------------------------------------
 
 
-def sglang():
-    torch.ops.load_library(str(calls.PEERS / "sglang.so"))
-    ops, peer = torch.ops.sgl_kernel, "sglang-kernel 0.4.6, sm90/common_ops.abi3.so"
+def sglang(build="sm90"):
+    """build: sm90, with fast math, or sm100, without. The library of either has code for SM90."""
+    tail = "" if build == "sm90" else f".{build}"
+    torch.ops.load_library(str(calls.PEERS / ("sglang.so" if build == "sm90" else f"sglang_{build}.so")))
+    ops, peer = torch.ops.sgl_kernel, f"sglang-kernel 0.4.6, {build}/common_ops.abi3.so"
 
     def grouped(version, name, size, layout="row", ue8m0=False, eps=1e-10):
         def run():
@@ -53,7 +55,7 @@ def sglang():
             else:
                 ops.sgl_per_token_group_quant_8bit_v2.default(x, q, s, size, eps, -448.0, 448.0, ue8m0, False, None)
                 text = f"sgl_per_token_group_quant_8bit_v2(x, q, s, {size}, {eps}, -448, 448, {ue8m0}, False, None)"
-            preset = f"sglang.group_v{version}" + (".ue8m0" if ue8m0 else "")
+            preset = f"sglang.group_v{version}" + (".ue8m0" if ue8m0 else "") + tail
             whole = s if layout == "row" else torch.as_strided(s, (s.stride(1) * s.shape[1],), (1,))
             return record(peer, text, preset, x, q, s, block=f"1x{size}", layout=layout, out__scale_storage=whole)
         return run
@@ -76,7 +78,7 @@ def sglang():
             q, s = poisoned(tuple(x.shape), FP8), poisoned((x.shape[0], 1), torch.float32)
             ops.sgl_per_token_quant_fp8.default(x, q, s)
             many = x.shape[0] >= 16 * torch.cuda.get_device_properties(0).multi_processor_count
-            return record(peer, "sgl_per_token_quant_fp8(x, q, s)", "sglang.per_token" + (".many" if many else ""), x, q, s,
+            return record(peer, "sgl_per_token_quant_fp8(x, q, s)", "sglang.per_token" + (".many" if many else "") + tail, x, q, s,
                           block="1xall")
         return run
 
@@ -88,10 +90,12 @@ def sglang():
         x = x.repeat(192, 1)
         q, s = poisoned(tuple(x.shape), FP8), poisoned((x.shape[0], 1), torch.float32)
         ops.sgl_per_token_quant_fp8.default(x, q, s)
-        return record(peer, "sgl_per_token_quant_fp8(x.repeat(192, 1), q, s), the first rows of its result", "sglang.per_token.many",
+        return record(peer, "sgl_per_token_quant_fp8(x.repeat(192, 1), q, s), the first rows of its result", "sglang.per_token.many" + tail,
                       given("bf16"), q[:given("bf16").shape[0]], s[:given("bf16").shape[0]], block="1xall")
 
     yield "per_token_many/bf16", many_edges
+    if build == "sm100":
+        return  # SiLU has another form where the device is an SM100: what follows would say nothing about it
 
     def fused(x_type, masked, ue8m0=False, packed=False):
         def run():
@@ -134,9 +138,10 @@ def sglang():
 # --- vLLM ----------------------------------------------------------------------------------------------------------------------
 
 
-def vllm():
-    torch.ops.load_library(str(calls.PEERS / "vllm.so"))
-    ops, peer = torch.ops._C, "vllm 0.26.0, _C_stable_libtorch.abi3.so"
+def vllm(version="0.26.0"):
+    """0.31.0 is the first whose kernel for 128 elements of 16 bits takes the power of two from the bits; of it only groups are called."""
+    torch.ops.load_library(str(calls.PEERS / ("vllm.so" if version == "0.26.0" else f"vllm_{version}.so")))
+    ops, peer = torch.ops._C, f"vllm {version}, _C_stable_libtorch.abi3.so"
 
     def grouped(name, size, ue8m0, transposed=False, eps=1e-10):
         def run():
@@ -144,9 +149,11 @@ def vllm():
             m, g = x.shape[0], x.shape[1] // size
             q = poisoned(tuple(x.shape), FP8)
             s = poisoned((g, m), torch.float32).t() if transposed else poisoned((m, g), torch.float32)
+            by_bits = version != "0.26.0" and size == 128 and x.dtype != torch.float32
+            power = ".ue8m0" if by_bits else ".ue8m0.log2"
             ops.per_token_group_fp8_quant.default(x, q, s, size, eps, -448.0, 448.0, ue8m0, transposed, False)
             return record(peer, f"per_token_group_fp8_quant(x, q, s, {size}, {eps}, -448, 448, {ue8m0}, {transposed}, False)",
-                          "vllm.group" + (".ue8m0" if ue8m0 else ""), x, q, s, block=f"1x{size}")
+                          "vllm.group" + (power if ue8m0 else ""), x, q, s, block=f"1x{size}")
         return run
 
     def packed(name, size):
@@ -172,6 +179,8 @@ def vllm():
             yield f"group_packed/128/{name}", packed(name, 128)
     yield "group_packed/32/bf16", packed("bf16", 32)
     yield "group_eps/128/bf16", grouped("bf16", 128, False, eps=1e-4)
+    if version != "0.26.0":
+        return
 
     def token(name, upper=None):
         def run():
@@ -340,4 +349,7 @@ def fbgemm():
 
 
 def group(name):
-    return {"sglang": sglang, "vllm": vllm, "fbgemm": fbgemm}[name]()
+    if name == "sglang_per_tensor":
+        import sglang_per_tensor
+        return sglang_per_tensor.sglang_per_tensor()
+    return {"sglang": sglang, "sglang_sm100": lambda: sglang("sm100"), "vllm": vllm, "vllm_0_31": lambda: vllm("0.31.0"), "fbgemm": fbgemm}[name]()

@@ -24,9 +24,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 VERSIONS = json.loads((HERE / "versions.json").read_text())
 GROUPS = ("te_recipe", "te_dequantize", "te_swizzle", "te_quantize", "te_permute", "te_nvfp4", "te_bias", "te_stochastic", "te_refused", "sglang", "vllm",
-          "fbgemm", "triton_deepseek", "triton_vllm", "triton_sglang", "triton_fbgemm", "triton_torchao", "triton_torchao_mx", "triton_permutation", "torch_deepgemm",
+          "fbgemm", "sglang_sm100", "sglang_per_tensor", "vllm_0_31", "triton_deepseek", "triton_vllm", "triton_sglang", "triton_fbgemm", "triton_torchao", "triton_torchao_mx", "triton_permutation", "torch_deepgemm",
           "torch_torchao", "silu")
 FILES = {"te.h5": lambda g: g.startswith("te_"), "libraries.h5": lambda g: g in ("sglang", "vllm", "fbgemm"),
+         "builds.h5": lambda g: g in ("sglang_sm100", "sglang_per_tensor", "vllm_0_31"),
          "triton.h5": lambda g: g.startswith("triton_") or g == "silu", "torch.h5": lambda g: g.startswith("torch_")}
 
 
