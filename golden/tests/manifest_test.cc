@@ -79,7 +79,8 @@ TEST(GoldenFolder, OutsideFilesKeepTheDigestsTheyCameWith) {
   EXPECT_EQ(digests["nvfp4_4over6_2d_f32_mae.h5"], "f4487d158462a0adec32e1416c218701bcbb33460e7de9440052024c8350f94b");
   EXPECT_EQ(digests["nvfp4_4over6_2d_f32_mse.h5"], "66eff6b4ecba859b6598fab09dc06939a1879e1e8b3ccbaeff855634cac2b74b");
   EXPECT_EQ(digests["transformer_engine_ops.h5"], "0b775f97a6514daf0d6ef6f2ea15c74ccd2aa14cfcf43f5eeead57622ed9be38");
-  EXPECT_EQ(digests.size(), 7u);
+  EXPECT_EQ(digests["transformer_engine_stochastic.h5"], "e8fffdcd1287a2c3d2a4317cfd7ed3b5154c473633ad4bf9c9abf9438471f909");
+  EXPECT_EQ(digests.size(), 8u);
 }
 
 class ManifestTest : public ::testing::Test {

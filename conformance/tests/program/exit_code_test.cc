@@ -86,6 +86,8 @@ const Call kCalls[] = {
     {"run_fixture_cases_by_glob", {"run", "cublaslt_grouped_gemm.h5/b_*", "--profile", "smoke"}, 0, {"grouped_gemm"}, {}},
     {"verify_recorded_ops", {"verify", "GOLDEN/transformer_engine_ops.h5"}, 0, {"289 passed, 0 failed, 0 not run, 0 other"}, {}},
     {"verify_recorded_ops_scalar", {"verify", "GOLDEN/transformer_engine_ops.h5", "--backend-options", "layer=scalar"}, 0, {"289 passed, 0 failed, 0 not run, 0 other"}, {}},
+    {"verify_recorded_draws", {"verify", "GOLDEN/transformer_engine_stochastic.h5"}, 0, {"12 passed, 0 failed, 0 not run, 0 other"}, {}},
+    {"verify_recorded_draws_scalar", {"verify", "GOLDEN/transformer_engine_stochastic.h5", "--backend-options", "layer=scalar"}, 0, {"12 passed, 0 failed, 0 not run, 0 other"}, {}},
     {"version", {"--version"}, 0, {"assay 0."}, {}},
 
     {"wrong_backend", faulty("wrong"), 1, {"FAILED  splits_to_offsets splits=1,0,127,128,129", "index 0: got 1, want 0", "exit 1 (failed)"}, {}},

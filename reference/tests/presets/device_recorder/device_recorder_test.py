@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The recorder's files are Python, and te_fixture.py chooses the cases of golden/transformer_engine_ops.h5. No GPU is needed."""
+"""The recorder's files are Python, and te_fixture.py chooses the cases of two files of golden/. No GPU is needed."""
 
 import fnmatch
 import json
@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-FIXTURE = HERE.parents[3] / "golden" / "transformer_engine_ops.h5"
+GOLDEN = HERE.parents[3] / "golden"
 
 
 class Recorder(unittest.TestCase):
@@ -26,24 +26,25 @@ class Recorder(unittest.TestCase):
                 if line.startswith(("import ", "from ")):
                     self.assertIn(line.split()[1].split(".")[0], own | elsewhere, f"{path.name}: {line}")
 
-    def test_the_fixture_holds_what_is_chosen(self):
+    def test_the_fixtures_hold_what_is_chosen(self):
         try:
             import h5py
         except ImportError:
             self.skipTest("no h5py")
         sys.path.insert(0, str(HERE))
         import te_fixture
-        with h5py.File(FIXTURE, "r") as file:
-            names = []
-            file.visititems(lambda name, node: names.append(name) if "op" in node.attrs else None)
-            provenance = json.loads(file.attrs["provenance"])
-        for name in names:
-            self.assertTrue(any(fnmatch.fnmatchcase(name, pattern) for pattern in te_fixture.CHOSEN), name)
-        for pattern in te_fixture.CHOSEN:
-            self.assertTrue(fnmatch.filter(names, pattern), pattern)
-        self.assertEqual(provenance["calls"], te_fixture.CALLS)
         wheels = json.loads((HERE / "versions.json").read_text())["provenance"]["te.h5"]["wheels"]
-        self.assertEqual(provenance["wheels"], wheels)
+        for fixture, (chosen, calls) in te_fixture.FIXTURES.items():
+            with h5py.File(GOLDEN / fixture, "r") as file:
+                names = []
+                file.visititems(lambda name, node: names.append(name) if "op" in node.attrs else None)
+                provenance = json.loads(file.attrs["provenance"])
+            for name in names:
+                self.assertTrue(any(fnmatch.fnmatchcase(name, pattern) for pattern in chosen), name)
+            for pattern in chosen:
+                self.assertTrue(fnmatch.filter(names, pattern), pattern)
+            self.assertEqual(provenance["calls"], calls)
+            self.assertEqual(provenance["wheels"], wheels)
 
 
 if __name__ == "__main__":

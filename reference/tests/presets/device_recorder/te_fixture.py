@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""Writes golden/transformer_engine_ops.h5 from what record.py recorded of TransformerEngine.
+"""Writes a fixture of golden/ from what record.py recorded of TransformerEngine.
 
-    te_fixture.py TE.h5 [TE.h5 ...] -o OUT.h5
+    te_fixture.py TE.h5 [TE.h5 ...] -o FOLDER/transformer_engine_ops.h5
+    te_fixture.py TE.h5 [TE.h5 ...] -o FOLDER/transformer_engine_stochastic.h5
 
-Takes the cases that golden/schema.md has an op for and that the lists below name, without the attributes that the schema does not
-know. Equal arrays stand once.
+Takes the cases that golden/schema.md has an op for and that the list of this file's name has, without the attributes that the schema
+does not know. Equal arrays stand once.
 """
 
 import argparse
 import fnmatch
 import json
 import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
 
 # Each option at least once, with the edges: all of a group of calls would be many times as large and say no more.
-CHOSEN = [
+OPS = [
     *(f"delayed_update/*_margin[02]_{length}/*" for length in (1, 5, 16)), "delayed_update/*_margin-3_16/in_place",
     "delayed_update/*_margin-3_16/mixed", "delayed_update/max_e4m3_margin0_300/bulk_reduced",
     *(f"offsets/{kind}_{n}" for kind in ("one", "two_i32", "two_i64", "multi_i32", "multi_i64") for n in (1, 31, 33, 257, 1025)),
@@ -34,7 +36,7 @@ CHOSEN = [
     "unpermute/bf16_k8",
 ]
 
-CALLS = {
+OPS_CALLS = {
     "delayed_update": "nvte_delayed_scaling_recipe_amax_and_scale_update (plain, in_place) and _after_reduction (bulk, mixed)",
     "offsets": "nvte_splits_to_offsets, nvte_splits_to_offsets_multi, nvte_splits_to_offsets_2d",
     "dequantize": "nvte_dequantize; blocks: nvte_group_dequantize",
@@ -48,6 +50,13 @@ CALLS = {
     "permute, unpermute": "nvte_permute, nvte_unpermute; their map is [topk, R]",
     "mxfp8": "composed of nvte_mxfp8_scaling_compute_partial_amax, nvte_multi_tensor_compute_scale_inv_e8m0_cuda and "
              "nvte_mxfp8_scaling_partial_cast, since nvte_quantize_v2 needs SM100",
+}
+
+# A file of fixtures: the cases, and what was called for them.
+FIXTURES = {
+    "transformer_engine_ops.h5": (OPS, OPS_CALLS),
+    "transformer_engine_stochastic.h5": (["stochastic/*"], {
+        "stochastic": "nvte_quantize_v2 of NVFP4 with stochastic_rounding and rng_state, by the kernel whose draws are te_vector_blockwise"}),
 }
 
 NOT_OF_THE_SCHEMA = {"peer", "call", "row_scaled", "untouched"}
@@ -96,13 +105,13 @@ def cases(files):
                     yield short.replace("permute", op, 1), attributes, arrays
 
 
-def provenance(files):
+def provenance(files, calls):
     """That of the recordings, which must be one, with what a reader of the fixture needs to know."""
     first = [json.loads(h5py.File(path, "r").attrs["provenance"]) for path in files]
     if any(each != first[0] for each in first):
         raise SystemExit("the files come from different recordings")
     return json.dumps({"producer": first[0]["producer"], "version": first[0]["version"], "wheels": first[0]["wheels"],
-                       "device": first[0]["device"] + " (SM90)", "driver": first[0]["driver"], "calls": CALLS,
+                       "device": first[0]["device"] + " (SM90)", "driver": first[0]["driver"], "calls": calls,
                        "note": "outputs recorded from the vendor library; no code of this project took part"})
 
 
@@ -111,12 +120,16 @@ def main():
     parser.add_argument("files", nargs="+")
     parser.add_argument("-o", "--output", required=True)
     arguments = parser.parse_args()
-    wanted, known = set(CHOSEN), {}
+    name = Path(arguments.output).name
+    if name not in FIXTURES:
+        parser.error(f"the output is named {name}, expected one of {', '.join(FIXTURES)}")
+    chosen, calls = FIXTURES[name]
+    wanted, known = set(chosen), {}
     with h5py.File(arguments.output, "w", libver=("v110", "v110")) as out:
         out.attrs["assay_schema"] = np.int64(2)
-        out.attrs["provenance"] = provenance(arguments.files)
+        out.attrs["provenance"] = provenance(arguments.files, calls)
         for name, attributes, arrays in sorted(cases(arguments.files), key=lambda case: case[0]):
-            matching = {pattern for pattern in CHOSEN if fnmatch.fnmatchcase(name, pattern)}
+            matching = {pattern for pattern in chosen if fnmatch.fnmatchcase(name, pattern)}
             if not matching:
                 continue
             wanted -= matching
