@@ -80,7 +80,8 @@ assay_status open(const char* options, assay_context** context) {
 }
 void close(assay_context*) {}
 const char* last_error(assay_context* context) {
-  return context == nullptr ? "a function in Python has no options: expected --backend-options ''" : object_of(context).last_error();
+  return context == nullptr ? "a function in Python has no options: expected --backend-options ''"
+                            : object_of(context).last_error();
 }
 assay_status device_info(assay_context* context, assay_device_info* info) {
   const auto take = [&](const nb::object& value) {
