@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Units against outputs of tensor cores that others published: MATLAB-tensor-core, of Khattak and Mikaitis (arXiv 2512.07004).
+"""Units against outputs of tensor cores that others published (spec tensor-core-6.2): MATLAB-tensor-core, of Khattak and Mikaitis (arXiv
+2512.07004).
 
   published_steps_test.py --tool TOOL                      the kept vectors, published_steps.txt
   published_steps_test.py --tool TOOL --checkout FOLDER    every vector of a checkout of north-numerical-computing/MATLAB-tensor-core
