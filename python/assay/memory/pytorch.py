@@ -107,7 +107,8 @@ class TorchCudaMemory(_TorchMemory):
         return True
 
     def is_lost(self, error: BaseException) -> bool:
-        return "CUDA error" in str(error) and not isinstance(error, torch.cuda.OutOfMemoryError)
+        # A library that refuses a call says "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED": the device is as it was.
+        return "CUDA error" in str(error) and "CUBLAS_STATUS" not in str(error) and not isinstance(error, torch.cuda.OutOfMemoryError)
 
     def capture_begin(self, stream: Any) -> Any:
         graph = torch.cuda.CUDAGraph()
