@@ -14,4 +14,4 @@ export CMAKE_BUILD_PARALLEL_LEVEL=2
   --config-settings=build-dir="$environment/extension" "$source" || exit 1
 export ASSAY_PROGRAM=$program
 cd "$environment" || exit 1
-exec "$environment/bin/python" -m pytest -q -p no:cacheprovider "$source/python/tests" "$@"
+exec "$environment/bin/python" -m pytest -q -p no:cacheprovider "$source/python/tests" "$source/conformance/adapters/tests" "$@"
