@@ -21,6 +21,11 @@ def _library() -> Any:
     return deep_gemm
 
 
+def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy whose strides are those of its shape, also where an extent is 1: the library checks them."""
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
 def _require_product(t: Any, kind: str, layout: str) -> None:
     require(t.op == "grouped_gemm" and t.kind == kind and t.layout == "TN", f"not a product of kind {kind} in layout TN")
     placed = t.get("grouped_layout", "splits")
@@ -43,7 +48,7 @@ def _require_alignment(t: Any) -> None:
 def _fp8_operands(t: Any) -> tuple[Any, Any]:
     """(codes, scales) of x and of w, whose rows are those of one matrix."""
     x = (codes(t, "x_rowwise_data"), row_scales(t))
-    return x, (codes(t, "w_rowwise_data").view(-1, t.N, t.K), weight_scales(t).contiguous())
+    return x, (codes(t, "w_rowwise_data").view(-1, t.N, t.K), _contiguous(weight_scales(t)))
 
 
 def _fp8_contiguous(t: Any) -> None:
@@ -65,7 +70,7 @@ def _fp8_masked(t: Any) -> None:
     groups = groups_of(t)
     require(t.max_m > 0, "there are no rows")
     x = (codes(t, "x_rowwise_data").view(groups, t.max_m, t.K), row_scales_masked(t))
-    w = (codes(t, "w_rowwise_data").view(groups, t.N, t.K), weight_scales(t).contiguous())
+    w = (codes(t, "w_rowwise_data").view(groups, t.N, t.K), _contiguous(weight_scales(t)))
     _library().m_grouped_fp8_fp4_gemm_nt_masked(x, w, t.out.d.view(groups, t.max_m, t.N), t.splits, _EXPECTED_ROWS)
 
 
@@ -74,7 +79,7 @@ def _fp8_dense(t: Any) -> None:
     require(groups_of(t) == 1, f"{groups_of(t)} groups: expected one")
     require(t.x_rowwise_data.shape[0] > 0, "there are no rows")
     d = t.out.d.new_empty(t.out.d.shape)
-    _library().fp8_gemm_nt((codes(t, "x_rowwise_data"), row_scales_of_groups(t)), (codes(t, "w_rowwise_data"), weight_scales(t)[0].contiguous()), d)
+    _library().fp8_gemm_nt((codes(t, "x_rowwise_data"), row_scales_of_groups(t)), (codes(t, "w_rowwise_data"), _contiguous(weight_scales(t)[0])), d)
     store_rows(t, d)
 
 
