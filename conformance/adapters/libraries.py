@@ -1,0 +1,90 @@
+"""Where the libraries of other projects are, and how their operators are loaded.
+
+Each is one file of a wheel, loaded by torch.ops.load_library without the Python package around it: such a package would import
+much more. Use one library a process: they define operators under names that are not all their own.
+
+    adapter   file in ASSAY_ADAPTER_LIBRARIES   file of the installed package                              judged version
+    sglang    sglang.so                         sgl_kernel/sm90/common_ops.abi3.so                         sglang-kernel 0.4.6
+    fbgemm    fbgemm.so                         fbgemm_gpu/experimental/gen_ai/fbgemm_gpu_...gen_ai.so     fbgemm-gpu-genai 1.6.0
+    vllm      vllm.so                           vllm/_C_stable_libtorch.abi3.so                            vllm 0.26.0
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
+from typing import Any
+
+import torch
+
+VARIABLE = "ASSAY_ADAPTER_LIBRARIES"
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """One shared library.
+
+    Attributes:
+        distribution: its wheel on the package index. package, file: the Python package in it, and the library in that.
+        namespace: torch.ops.NAMESPACE has its operators.
+    """
+
+    distribution: str
+    package: str
+    file: str
+    namespace: str
+
+
+LIBRARIES = {
+    "sglang": Library("sglang-kernel", "sgl_kernel", "sm90/common_ops.abi3.so", "sgl_kernel"),
+    "fbgemm": Library("fbgemm-gpu-genai", "fbgemm_gpu", "experimental/gen_ai/fbgemm_gpu_experimental_gen_ai.so", "fbgemm"),
+    "vllm": Library("vllm", "vllm", "_C_stable_libtorch.abi3.so", "_C"),
+}
+
+
+def find(name: str) -> pathlib.Path:
+    """The file of a library of LIBRARIES.
+
+    Raises:
+        ImportError: it is not in the folder that ASSAY_ADAPTER_LIBRARIES names, or, where that is not set, in no installed package.
+    """
+    library = LIBRARIES[name]
+    folder = os.environ.get(VARIABLE)
+    if folder:
+        path = pathlib.Path(folder) / f"{name}.so"
+        if not path.is_file():
+            raise ImportError(f"{path}: no such file ({VARIABLE} is {folder}: expected a folder with {name}.so, which is "
+                              f"{library.package}/{library.file} of the wheel {library.distribution})")
+        return path
+    spec = importlib.util.find_spec(library.package)  # of a package at the top: nothing of it is imported
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        path = pathlib.Path(place) / library.file
+        if path.is_file():
+            return path
+    try:
+        version = f"{library.distribution} {importlib.metadata.version(library.distribution)} is installed, without {library.file}"
+    except importlib.metadata.PackageNotFoundError:
+        version = f"{library.distribution} is not installed"
+    raise ImportError(f"{version}: install it, or name a folder with {name}.so in {VARIABLE}")
+
+
+def load(path: pathlib.Path) -> None:
+    """Loads a library.
+
+    Raises:
+        ImportError: what it needs is missing, or it was built for another version of PyTorch.
+    """
+    try:
+        torch.ops.load_library(str(path))
+    except OSError as error:
+        raise ImportError(f"{path} does not load beside PyTorch {torch.__version__}: {error.__cause__ or error} (LD_LIBRARY_PATH has "
+                          f"to hold torch/lib and every nvidia/*/lib of the installed packages)") from error
+
+
+def operators(name: str) -> Any:
+    """The operators of a library of LIBRARIES, as torch.ops has them. Raises what `find` and `load` raise."""
+    load(find(name))
+    return getattr(torch.ops, LIBRARIES[name].namespace)
