@@ -32,7 +32,7 @@ constexpr const char* kFooter = R"(Exit codes:
   0  at least one case ran and every case asked for passed; or none of them is in this shard
   1  at least one failure; or a required case that did not pass, or a loss against a baseline
   2  wrong usage
-  3  a fixture is unreadable, truncated, of another schema or inconsistent
+  3  a fixture or a result file is unreadable, truncated, of another schema or inconsistent
   4  nothing selected
   5  incomplete: interrupted, or a selected case did not finish
   6  a skip without proof: a path was declared absent, but the call did something else
@@ -55,6 +55,7 @@ constexpr Verb kVerbs[] = {
     {"list", "List cases, backends, ops, plans and units", add_list},
     {"repro", "Run one case from its line, and save it as a fixture if asked", add_repro},
     {"scale-map", "Say which scale each tile of a product really used", add_scale_map},
+    {"matrix", "Make one page from the result files of several runs", add_matrix},
     {"doctor", "Say what this build and this machine can do", add_doctor},
 };
 

@@ -13,6 +13,7 @@ struct EarlierResults {
   nlohmann::json header;              // without cases
   std::vector<nlohmann::json> cases;  // the last verdict on each case and setting
   bool has_summary = false;           // the run was completed
+  int exit = -1;                      // its exit code; -1: not recorded
 };
 
 // Reads what --results or --json wrote. A last line that was cut off is skipped.

@@ -57,6 +57,12 @@ class Cases {
   std::vector<json> all_;
 };
 
+// Of a report or a summary.
+int exit_of(const json& entry) {
+  const auto found = entry.find("exit");
+  return found != entry.end() && found->is_number_integer() ? found->get<int>() : -1;
+}
+
 EarlierResults read_report(const std::string& path, json report) {
   EarlierResults results;
   if (!report.is_object() || !report.contains("cases") || !report.contains("verb")) {
@@ -69,6 +75,7 @@ EarlierResults read_report(const std::string& path, json report) {
     throw golden::FixtureError(path, "", std::string("has an invalid case: ") + error.what());
   }
   report.erase("cases");
+  results.exit = exit_of(report);
   results.header = std::move(report);
   results.cases = cases.take();
   results.has_summary = true;
@@ -111,6 +118,7 @@ EarlierResults read_results(const std::string& path) {
       if (record == "header") {
         if (results.header.is_null()) results.header = std::move(entry);
         results.has_summary = false;
+        results.exit = -1;
       } else if (record == "case" && !results.header.is_null()) {
         try {
           cases.add(std::move(entry));
@@ -120,6 +128,7 @@ EarlierResults read_results(const std::string& path) {
         }
       } else if (record == "summary" && !results.header.is_null()) {
         results.has_summary = true;
+        results.exit = exit_of(entry);
       } else {
         throw golden::FixtureError(
             path, "line " + std::to_string(number),
