@@ -65,8 +65,8 @@ void read_header(const json& header, ReadMatrixFile& read) {
     made.algorithm = std::to_string(algorithm);
   if (!built_in) made.sha256 = text_at(backend, "/library/sha256");
 
-  read.backend_words = " --backend " + quoted(built_in || library.empty() ? made.name : library);
-  if (!made.options.empty()) read.backend_words += " --backend-options " + quoted(made.options);
+  read.backend_words = " --backend " + conformance::quoted(built_in || library.empty() ? made.name : library);
+  if (!made.options.empty()) read.backend_words += " --backend-options " + conformance::quoted(made.options);
   if (!made.algorithm.empty()) read.backend_words += " --algorithm " + made.algorithm;
 }
 
@@ -120,8 +120,8 @@ MatrixFailure failure_of(const CaseReport& report, const ReadMatrixFile& read, s
     at = end + 1;
   }
   if (failure.repro.empty()) {
-    failure.repro = report.line.empty() ? "assay verify " + quoted(report.suite) + " --case " + quoted(report.name)
-                                        : "assay repro " + quoted(report.line);
+    failure.repro = report.line.empty() ? "assay verify " + conformance::quoted(report.suite) + " --case " + conformance::quoted(report.name)
+                                        : "assay repro " + conformance::quoted(report.line);
     failure.repro += read.backend_words;
   }
   return failure;
