@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "conformance/report/matrix.h"
 #include "conformance/report/version.h"
 
@@ -27,8 +29,9 @@ body { margin: 0 auto; padding: 1rem; max-width: 80rem; color: var(--text); back
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; } h3 { font-size: 1rem; margin: 1.75rem 0 0.25rem; }
 a { color: var(--link); }
 small, .quiet { color: var(--quiet); font-size: 0.85rem; }
-small { display: block; }
+small { display: block; font-weight: 400; }
 .failed { color: var(--failed); font-weight: 600; }
+div.scroll { overflow-x: auto; } div.scroll td { min-width: 8rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { border: 1px solid var(--line); padding: 0.4rem 0.6rem; text-align: left; vertical-align: top; }
 th { font-weight: 600; background: var(--box); }
@@ -67,11 +70,22 @@ std::string html_text(std::string_view text) {
   return made;
 }
 
+// Names may break after the marks that join their words.
+std::string html_name(std::string_view text) {
+  std::string made;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(":._,", at), text.size() - 1) + 1;
+    made += html_text(text.substr(at, end - at)) + (end < text.size() ? "<wbr>" : "");
+    at = end;
+  }
+  return made;
+}
+
 std::string html_small(const std::string& text) { return text.empty() ? "" : "<small>" + html_text(text) + "</small>"; }
 
 // The row's heading: name, version, place.
 std::string html_implementation(const MatrixImplementation& each) {
-  return html_text(each.name) + html_small(each.version()) + html_small(each.place());
+  return html_name(each.name) + html_small(each.version()) + html_small(each.place());
 }
 
 std::string html_cell(const Matrix& matrix, std::size_t row, std::size_t column) {
@@ -85,7 +99,7 @@ std::string html_cell(const Matrix& matrix, std::size_t row, std::size_t column)
 }
 
 std::string html_table(const Matrix& matrix) {
-  std::string made = "<table class=\"wide\">\n<thead><tr><th>implementation</th>";
+  std::string made = "<div class=\"scroll\"><table class=\"wide\">\n<thead><tr><th>implementation</th>";
   for (const auto& column : matrix.columns) made += "<th>" + html_text(column_title(column)) + "</th>";
   made += "</tr></thead>\n<tbody>\n";
   for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
@@ -93,7 +107,7 @@ std::string html_table(const Matrix& matrix) {
     for (std::size_t column = 0; column < matrix.columns.size(); ++column) made += html_cell(matrix, row, column);
     made += "</tr>\n";
   }
-  return made + "</tbody>\n</table>\n";
+  return made + "</tbody>\n</table></div>\n";
 }
 
 std::string html_failures(const Matrix& matrix, const MatrixCell& cell) {
@@ -121,7 +135,7 @@ std::string html_plans(const MatrixCell& cell) {
   for (const auto& [name, plan] : cell.plans) {
     made += fmt::format("<tr><th>{}</th><td data-title=\"passed\">{}</td><td data-title=\"not passed\">{}</td>"
                         "<td data-title=\"how it is known\">{}</td></tr>\n",
-                        html_text(name), plan.passed, plan.not_passed, html_text(plan.ground));
+                        html_name(name), plan.passed, plan.not_passed, html_text(plan.ground));
   }
   return made + "</tbody>\n</table>\n";
 }
