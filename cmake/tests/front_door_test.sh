@@ -114,7 +114,7 @@ if (($# > 2)); then  # the verbs that the script knows are those of the program
   call --help
   while read -r verb; do expect "--help names $verb" grep -q "^  $verb  *[A-Z]" "$work/out"; done <"$work/verbs"
   # And every option of every verb, however its source is formatted.
-  for verb in run verify compute list repro scale-map doctor; do
+  for verb in run verify compute list repro scale-map matrix doctor; do
     "$3" "$verb" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | sed 's/.*--/--/' | grep -vE '^--(help|expect-by)$' >"$work/options"
     call "$verb" --help
     expect "help of $verb has options" test -s "$work/options"

@@ -120,8 +120,9 @@ MatrixFailure failure_of(const CaseReport& report, const ReadMatrixFile& read, s
     at = end + 1;
   }
   if (failure.repro.empty()) {
-    failure.repro = report.line.empty() ? "assay verify " + conformance::quoted(report.suite) + " --case " + conformance::quoted(report.name)
-                                        : "assay repro " + conformance::quoted(report.line);
+    failure.repro = report.line.empty()
+                        ? "assay verify " + conformance::quoted(report.suite) + " --case " + conformance::quoted(report.name)
+                        : "assay repro " + conformance::quoted(report.line);
     failure.repro += read.backend_words;
   }
   return failure;

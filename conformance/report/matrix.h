@@ -27,9 +27,9 @@ struct MatrixFile {
 struct MatrixImplementation {
   std::string name;  // "python:adapters.pytorch:grouped_mm", "libvendor.so", "reference"; libraries without their folder
   std::string software, device, architecture;
-  std::string options;  // --backend-options; empty: none
-  std::string algorithm;  // --algorithm; empty: the backend's own choice
-  std::string sha256;   // of a library; empty where there is none (a function in Python, a built-in backend)
+  std::string options;          // --backend-options; empty: none
+  std::string algorithm;        // --algorithm; empty: the backend's own choice
+  std::string sha256;           // of a library; empty where there is none (a function in Python, a built-in backend)
   std::string version() const;  // "Python 3.12.3, ...; sha256 1234...; options x", what is not empty
   std::string place() const;    // "NVIDIA H200 (sm90)"
   bool operator<(const MatrixImplementation& other) const {
@@ -90,8 +90,8 @@ std::string matrix_markdown(const Matrix& matrix);
 // Parts of both pages.
 std::string column_title(const std::pair<std::string, std::string>& column);  // "grouped_gemm bf16"
 std::string cell_anchor(std::size_t row, std::size_t column);                 // "r1c2"
-std::string cell_counts(const MatrixCell& cell);     // "13 passed, 1 failed, 94 absent, 2 other"
-std::string cell_grounds(const MatrixCell& cell);    // "by bits; plan cublaslt.sm90.bf16", "by bits 9, bound 2; 3 plans"
+std::string cell_counts(const MatrixCell& cell);                              // "13 passed, 1 failed, 94 absent, 2 other"
+std::string cell_grounds(const MatrixCell& cell);  // "by bits; plan cublaslt.sm90.bf16", "by bits 9, bound 2; 3 plans"
 std::string cell_dates(const Matrix& matrix, const MatrixCell& cell);    // "2026-11-22 to 2026-11-23"
 std::string cell_digests(const Matrix& matrix, const MatrixCell& cell);  // "3fa2b1c04d5e", "3fa2b1c04d5e and 2 more"
 std::string replaced_text(const MatrixCell& cell);                       // a sentence; empty: no verdict was replaced

@@ -130,12 +130,14 @@ std::string html_absences(const MatrixCell& cell) {
 }
 
 std::string html_plans(const MatrixCell& cell) {
-  std::string made = "<table class=\"wide\">\n<thead><tr><th>plan</th><th>passed</th><th>not passed</th><th>how it is known</th>"
-                     "</tr></thead>\n<tbody>\n";
+  std::string made =
+      "<table class=\"wide\">\n<thead><tr><th>plan</th><th>passed</th><th>not passed</th><th>how it is known</th>"
+      "</tr></thead>\n<tbody>\n";
   for (const auto& [name, plan] : cell.plans) {
-    made += fmt::format("<tr><th>{}</th><td data-title=\"passed\">{}</td><td data-title=\"not passed\">{}</td>"
-                        "<td data-title=\"how it is known\">{}</td></tr>\n",
-                        html_name(name), plan.passed, plan.not_passed, html_text(plan.ground));
+    made += fmt::format(
+        "<tr><th>{}</th><td data-title=\"passed\">{}</td><td data-title=\"not passed\">{}</td>"
+        "<td data-title=\"how it is known\">{}</td></tr>\n",
+        html_name(name), plan.passed, plan.not_passed, html_text(plan.ground));
   }
   return made + "</tbody>\n</table>\n";
 }
@@ -159,15 +161,18 @@ std::string html_details(const Matrix& matrix, std::size_t row, std::size_t colu
 
 std::string html_files(const Matrix& matrix) {
   std::string made = "<h2>Result files</h2>\n";
-  if (matrix.same_files > 0) made += fmt::format("<p>Given again with the same bytes, and counted once: {}.</p>\n", matrix.same_files);
-  made += "<table class=\"wide\">\n<thead><tr><th>file</th><th>date</th><th>verdicts</th><th>made by</th></tr></thead>\n<tbody>\n";
+  if (matrix.same_files > 0)
+    made += fmt::format("<p>Given again with the same bytes, and counted once: {}.</p>\n", matrix.same_files);
+  made +=
+      "<table class=\"wide\">\n<thead><tr><th>file</th><th>date</th><th>verdicts</th><th>made by</th></tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < matrix.files.size(); ++i) {
     const MatrixFile& file = matrix.files[i];
-    made += fmt::format("<tr id=\"f{}\"><th>{}{}</th><td data-title=\"date\">{}</td><td data-title=\"verdicts\">{}</td>"
-                        "<td data-title=\"made by\">{}{}{}</td></tr>\n",
-                        i + 1, html_text(file.name), html_small("sha256 " + file.sha256),
-                        file.date.empty() ? "not recorded" : html_text(file.date), file.verdicts, html_text(file.verb),
-                        html_small(file.program), html_small(file.exit.empty() ? "" : "exit " + file.exit));
+    made += fmt::format(
+        "<tr id=\"f{}\"><th>{}{}</th><td data-title=\"date\">{}</td><td data-title=\"verdicts\">{}</td>"
+        "<td data-title=\"made by\">{}{}{}</td></tr>\n",
+        i + 1, html_text(file.name), html_small("sha256 " + file.sha256),
+        file.date.empty() ? "not recorded" : html_text(file.date), file.verdicts, html_text(file.verb), html_small(file.program),
+        html_small(file.exit.empty() ? "" : "exit " + file.exit));
   }
   return made + "</tbody>\n</table>\n";
 }
@@ -176,9 +181,10 @@ std::string html_files(const Matrix& matrix) {
 
 std::string matrix_html(const Matrix& matrix) {
   std::string made(kHead);
-  made += "<h1>Conformance matrix</h1>\n<p>A row is an implementation in one version on one device, a column an op and its recipe. "
-          "A cell counts verdicts, one for each case and setting, says what the passes rest on, and gives the date and the digest "
-          "(SHA-256) of the result file. It leads to its failures with their commands, and to the reasons of absences.</p>\n";
+  made +=
+      "<h1>Conformance matrix</h1>\n<p>A row is an implementation in one version on one device, a column an op and its recipe. "
+      "A cell counts verdicts, one for each case and setting, says what the passes rest on, and gives the date and the digest "
+      "(SHA-256) of the result file. It leads to its failures with their commands, and to the reasons of absences.</p>\n";
   made += html_table(matrix);
   for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
     made += "<h2>" + html_implementation(matrix.rows[row].implementation) + "</h2>\n";

@@ -115,10 +115,11 @@ std::string markdown_files(const Matrix& matrix) {
 }  // namespace
 
 std::string matrix_markdown(const Matrix& matrix) {
-  std::string made = "# Conformance matrix\n\nA row is an implementation in one version on one device, a column an op and its recipe. "
-                     "A cell counts verdicts, one for each case and setting, says what the passes rest on, and gives the date and "
-                     "the digest (SHA-256) of the result file. It leads to its failures with their commands, and to the reasons of "
-                     "absences.\n\n";
+  std::string made =
+      "# Conformance matrix\n\nA row is an implementation in one version on one device, a column an op and its recipe. "
+      "A cell counts verdicts, one for each case and setting, says what the passes rest on, and gives the date and "
+      "the digest (SHA-256) of the result file. It leads to its failures with their commands, and to the reasons of "
+      "absences.\n\n";
   made += markdown_table(matrix);
   for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
     made += "\n## " + markdown_text(matrix.rows[row].implementation.name) + "\n\n";

@@ -141,6 +141,8 @@ const Call kCalls[] = {
     {"op_without_schema", {"list", "--op", "quantize"}, 2, {}, {"--op requires --schema"}},
     {"unknown_op_listed", {"list", "--schema", "--op", "quant"}, 2, {}, {"quant"}},
     {"verify_nothing", {"verify"}, 2, {}, {"FILE is required"}},
+    {"matrix_of_nothing", {"matrix"}, 2, {}, {"RESULTS is required"}},
+    {"matrix_into_nowhere", {"matrix", "FOLDER/none.jsonl", "--html", "FOLDER/none/page.html"}, 2, {}, {"FOLDER/none/page.html: cannot be written"}},
     {"compute_without_output", {"compute", "GOLDEN/offsets.h5"}, 2, {}, {"--output is required"}},
 
     {"verify_missing", {"verify", "FOLDER/none.h5"}, 3, {"FOLDER/none.h5: no such file\n", "exit 3 (a fixture is damaged or inconsistent)"}, {}},
@@ -150,6 +152,9 @@ const Call kCalls[] = {
     {"verify_goes_on", {"verify", "FOLDER/cut.h5", "GOLDEN/offsets.h5"}, 3, {"cut.h5: HDF5", " passed, 0 failed, 0 not run"}, {}},
     {"compute_into_nowhere", {"compute", "GOLDEN/offsets.h5", "-o", "FOLDER/none/out.h5"}, 2, {}, {"FOLDER/none/out.h5: cannot be written: No such file or directory"}},
     {"compute_cut", {"compute", "FOLDER/cut.h5", "-o", "FOLDER/out.h5"}, 3, {}, {"FOLDER/cut.h5: HDF5 cannot open it: truncated file"}},
+    {"matrix_missing", {"matrix", "FOLDER/none.jsonl"}, 3, {}, {"FOLDER/none.jsonl: no such file"}},
+    {"matrix_text", {"matrix", "FOLDER/text.h5"}, 3, {}, {"FOLDER/text.h5: line 1: is not a header of a file of --results"}},
+    {"matrix_folder", {"matrix", "FOLDER"}, 3, {}, {"FOLDER: "}},
     {"golden_check_nowhere", {"golden", "check", "--folder", "FOLDER/none"}, 3, {}, {"FOLDER/none: no such folder"}},
     {"doctor_without_fixtures", {"doctor"}, 3, {"FAULT fixtures     none in FOLDER/none"}, {}, {{"ASSAY_GOLDEN", "FOLDER/none"}}},
 

@@ -69,6 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                                                "--units", "--levels", "--counts"}},
                                          Verb{{"repro"}, with_backend({"--save", "--json"})},
                                          Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})},
+                                         Verb{{"matrix"}, {"--html", "--markdown"}},
                                          Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}}, Verb{{"golden"}, {}},
                                          Verb{{"golden", "build"}, {"--folder", "--quiet"}},
                                          Verb{{"golden", "check"}, {"--folder", "--quiet"}}),
@@ -89,7 +90,7 @@ TEST_P(VerbOfTheDesign, IsInTheHelpIfItIsBuilt) {
   EXPECT_EQ(contains(assay({GetParam(), "--help"}).out, usage), named) << help;
 }
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbOfTheDesign,
-                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "explain", "golden",
+                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "matrix", "explain", "golden",
                                          "selftest", "merge", "diff", "doctor", "fingerprint", "build", "check"),
                          [](const auto& each) {
                            std::string name = each.param;

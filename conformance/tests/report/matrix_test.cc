@@ -43,10 +43,10 @@ json header_of(const std::string& library, const std::string& date, const std::s
             {"library", {{"path", library}, {"sha256", ""}}}}}};
 }
 
-json case_of(const std::string& name, const std::string& verdict, const std::string& text = "", const std::string& op = "quantize",
-             const std::string& recipe = "mxfp8") {
-  json made{{"suite", "generated"}, {"name", name},       {"op", op},         {"recipe", recipe}, {"case", op + " case=" + name},
-            {"verdict", verdict},   {"elements", 10},     {"seconds", 0.5}};
+json case_of(const std::string& name, const std::string& verdict, const std::string& text = "",
+             const std::string& op = "quantize", const std::string& recipe = "mxfp8") {
+  json made{{"suite", "generated"},         {"name", name},       {"op", op},       {"recipe", recipe},
+            {"case", op + " case=" + name}, {"verdict", verdict}, {"elements", 10}, {"seconds", 0.5}};
   if (!text.empty()) made["text"] = text;
   if (verdict == "passed") made["ground"] = "bits";
   return made;
@@ -141,7 +141,8 @@ TEST_F(MatrixPage, EveryCellLeadsToItsFailuresAndReasons) {
     for (const std::string part :
          {"1 passed, 1 failed, 3 absent, 1 other", "2026-11-01 to 2026-11-02", "R is odd", "first   row 1: got 3, want 4",
           "Vendor 1.2", "Chip 9 (arch9)", "by bits; plan cublaslt.sm90.bf16",
-          "2 older verdicts on cases that a newer file judges again are not counted; 1 of them differs from the newer verdict."}) {
+          "2 older verdicts on cases that a newer file judges again are not counted; 1 of them differs from the newer "
+          "verdict."}) {
       EXPECT_TRUE(holds(page, part)) << part << "\nis not in\n" << page;
     }
     for (const MatrixFile& file : matrix.files) EXPECT_TRUE(holds(page, file.sha256) && holds(page, file.name));
@@ -149,13 +150,15 @@ TEST_F(MatrixPage, EveryCellLeadsToItsFailuresAndReasons) {
   }
   const std::string section = html.substr(html.find("<section id=\"r1c2\">"));
   EXPECT_LT(section.find("assay repro &#39;quantize case=b&#39; --backend lib.so"), section.find("</section>"));
-  EXPECT_FALSE(std::regex_search(html, std::regex(R"((src|href)="[^#"]|url\(|@import|<script)"))) << "the page needs no other file";
+  EXPECT_FALSE(std::regex_search(html, std::regex(R"((src|href)="[^#"]|url\(|@import|<script)")))
+      << "the page needs no other file";
 }
 
 TEST_F(MatrixPage, DoesNotDependOnTheOrderOfFiles) {
   std::vector<std::string> files = three_files([&](auto name, auto text) { return put(name, text); });
   // Of the same date as another, with another verdict on the same case.
-  files.push_back(put("tie.jsonl", lines_of_run(header_of("zlib.so", "2026-11-03T10:00:00Z"), {case_of("a", "failed", kFailure)})));
+  files.push_back(
+      put("tie.jsonl", lines_of_run(header_of("zlib.so", "2026-11-03T10:00:00Z"), {case_of("a", "failed", kFailure)})));
   files.push_back(put("copy.jsonl", lines_of_run(header_of("zlib.so", "2026-11-03T10:00:00Z"), {case_of("a", "passed")}, 1)));
   std::sort(files.begin(), files.end());
   const Matrix first = collect_matrix(files);
@@ -198,7 +201,8 @@ TEST_F(MatrixPage, LeavesTheSelfCheckOut) {
 }
 
 TEST_F(MatrixPage, EscapesEveryText) {
-  const std::string hostile = "<script>alert(1)</script>\"'><img src=x onerror=y> | [a](javascript:b) `c` ``` *d* _e_ &lt; \\ \x01 \xE2\x80\xAE";
+  const std::string hostile =
+      "<script>alert(1)</script>\"'><img src=x onerror=y> | [a](javascript:b) `c` ``` *d* _e_ &lt; \\ \x01 \xE2\x80\xAE";
   json header = header_of("lib" + hostile, "2026-11-01T10:00:00Z", hostile);
   for (const char* field : {"device", "architecture", "options"}) header["backend"][field] = hostile;
   for (const char* field : {"verb", "assay", "commit"}) header[field] = hostile;
@@ -212,7 +216,7 @@ TEST_F(MatrixPage, EscapesEveryText) {
   const std::string html = matrix_html(matrix), markdown = matrix_markdown(matrix);
   // Only the tags and attributes that the page itself writes.
   const std::regex known(
-      R"(<(/?(html|head|body|title|style|h1|h2|h3|p|a|b|small|table|thead|tbody|tr|th|td|pre|details|summary|section|code|wbr|div)|!DOCTYPE|meta)( (lang|charset|name|content|http-equiv|href|class|id|data-title|open)(="[^"<>]*")?)*>)");
+      R"(<(/?(html|head|body|title|style|h1|h2|h3|p|a|b|small|table|thead|tbody|tr|th|td|pre|details|summary|section|code|wbr|div)|!DOCTYPE html|meta)( (lang|charset|name|content|http-equiv|href|class|id|data-title|open)(="[^"<>]*")?)*>)");
   const std::string rest = std::regex_replace(html, known, "");
   EXPECT_EQ(rest.find('<'), std::string::npos) << rest.substr(rest.find('<'), 200);
   EXPECT_FALSE(holds(html, "<b>") || holds(html, "<img") || holds(html, "\x01") || holds(html, "\xE2\x80\xAE"));
@@ -259,16 +263,16 @@ TEST_F(MatrixPage, RefusesWhatIsNoResultFile) {
     std::string text, reason;
   };
   const std::string report = report_of_run(header_of("lib.so", "2026-11-01T10:00:00Z"), {case_of("a", "passed")});
-  for (const Bad& each : {Bad{"empty", "", "holds no header"}, Bad{"text", "hello\n", "line 1: is not a header"},
-                          Bad{"cut", good.substr(0, good.size() - 5), "has no summary"},
-                          Bad{"cut_line", good.substr(0, good.find("verdict")), "has no summary"},
-                          Bad{"cut_report", report.substr(0, report.size() / 2), "is not a header"},
-                          Bad{"foreign", "{\"context\": {}, \"benchmarks\": []}\n", "neither a report of --json nor a file of --results"},
-                          Bad{"array", "[1, 2]\n", "is JSON, but neither"},
-                          Bad{"date", lines_of_run(undated, {}), "its date is 'yesterday'"},
-                          Bad{"backend", lines_of_run(no_backend, {}), "is not a result file of this program: "},
-                          Bad{"type", lines_of_run(wrong_type, {}), "is not a result file of this program: "},
-                          Bad{"case", lines_of_run(header_of("l", "2026-11-01T10:00:00Z"), {odd}), "is not a result file of this program: "}}) {
+  for (const Bad& each :
+       {Bad{"empty", "", "holds no header"}, Bad{"text", "hello\n", "line 1: is not a header"},
+        Bad{"cut", good.substr(0, good.size() - 5), "has no summary"},
+        Bad{"cut_line", good.substr(0, good.find("verdict")), "has no summary"},
+        Bad{"cut_report", report.substr(0, report.size() / 2), "is not a header"},
+        Bad{"foreign", "{\"context\": {}, \"benchmarks\": []}\n", "neither a report of --json nor a file of --results"},
+        Bad{"array", "[1, 2]\n", "is JSON, but neither"}, Bad{"date", lines_of_run(undated, {}), "its date is 'yesterday'"},
+        Bad{"backend", lines_of_run(no_backend, {}), "is not a result file of this program: "},
+        Bad{"type", lines_of_run(wrong_type, {}), "is not a result file of this program: "},
+        Bad{"case", lines_of_run(header_of("l", "2026-11-01T10:00:00Z"), {odd}), "is not a result file of this program: "}}) {
     const std::string path = put(each.name, each.text), sound = put("good", good);
     try {
       collect_matrix({sound, path});

@@ -1,0 +1,50 @@
+// assay matrix: pages from files that runs wrote.
+
+#include "conformance/tests/program/evidence.h"
+
+namespace assay::conformance {
+namespace {
+
+TEST(MatrixVerb, LeadsFromRunsToTheirFailures) {
+  const EmptyGolden golden;
+  const auto path = [&](const char* name) { return (golden.folder / name).string(); };
+  ASSERT_EQ(assay(faulty_run("none", {"splits_to_offsets", "--json", path("sound.json")}), golden.options).code, 0);
+  const Ran run = assay(faulty_run("wrong", {"splits_to_offsets", "--results", path("wrong.jsonl")}), golden.options);
+  ASSERT_EQ(run.code, 1) << run.out << run.err;
+  const Ran ran =
+      assay({"matrix", path("wrong.jsonl"), path("sound.json"), "--html", path("page.html"), "--markdown", path("page.md")});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out + ran.err, "");
+  const std::string html = text_of(path("page.html")), markdown = text_of(path("page.md"));
+  // Counted from the file: each failure has its command, as the run printed it.
+  int failed = 0;
+  for (const json& each : results_of(path("wrong.jsonl"))) {
+    if (each.at("record") != "case" || each.at("verdict") == "passed") continue;
+    ++failed;
+    const std::string text = each.at("text"), repro = text.substr(text.find("  repro   "));
+    EXPECT_TRUE(contains(markdown, "\n" + repro + "\n```\n")) << repro;
+    EXPECT_TRUE(contains(html, ">failed: " + each.at("case").get<std::string>() + "<")) << html;
+  }
+  EXPECT_GE(failed, 10);
+  EXPECT_TRUE(contains(html, ", " + std::to_string(failed) + " failed, 0 absent</a>"));
+  EXPECT_TRUE(contains(html, ">" + std::to_string(failed) + " passed, 0 failed, 0 absent</a>"));  // other options: another row
+  const Ran again = assay({"matrix", path("sound.json"), path("wrong.jsonl")});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(again.out, markdown);
+}
+
+TEST(MatrixVerb, WritesNothingAboutADamagedFile) {
+  const EmptyGolden golden;
+  const auto path = [&](const char* name) { return (golden.folder / name).string(); };
+  ASSERT_EQ(assay(faulty_run("none", {"splits_to_offsets", "--results", path("whole.jsonl")}), golden.options).code, 0);
+  const std::string whole = text_of(path("whole.jsonl"));
+  std::ofstream(path("cut.jsonl")) << whole.substr(0, whole.size() - 20);
+  const Ran ran = assay({"matrix", path("whole.jsonl"), path("cut.jsonl"), "--html", path("page.html")});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.err,
+            "assay: " + path("cut.jsonl") + ": has no summary: its run did not end (--resume goes on), or the file is cut off\n");
+  EXPECT_FALSE(std::filesystem::exists(path("page.html")));
+}
+
+}  // namespace
+}  // namespace assay::conformance
