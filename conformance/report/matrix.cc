@@ -98,7 +98,8 @@ std::string ground_of_plan(const std::string& name) {
   for (const AccumulationPlan& plan : accumulation_plans()) {
     if (plan.name == name) return std::string(evidence_of(plan));
   }
-  return "stated by the implementation as a line";
+  if (name.find('=') != std::string::npos) return "a line that the implementation stated";
+  return "a name that this version of the program does not know";
 }
 
 MatrixFailure failure_of(const CaseReport& report, const ReadMatrixFile& read, std::size_t file) {

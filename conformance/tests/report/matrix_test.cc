@@ -193,6 +193,21 @@ TEST_F(MatrixPage, KeepsVersionsDevicesAndSettingsApart) {
   EXPECT_EQ(passed, 6);
 }
 
+TEST_F(MatrixPage, SaysHowAPlanIsKnown) {
+  std::vector<json> cases;
+  for (const char* plan : {"unit=sm90.wgmma.fp8,promote=128", "another.program.s.plan"}) {
+    cases.push_back(case_of(plan, "passed"));
+    cases.back()["plan"] = plan;
+  }
+  cases.push_back(case_of("absent", "not run", "no"));
+  cases.back()["plan"] = "of no call";
+  const Matrix matrix = collect_matrix({put("1", lines_of_run(header_of("lib.so", "2026-11-01T10:00:00Z"), cases))});
+  const std::map<std::string, MatrixPlan>& plans = matrix.rows.at(0).cells.at(0).plans;
+  ASSERT_EQ(plans.size(), 2u);
+  EXPECT_EQ(plans.begin()->second.ground, "a name that this version of the program does not know");
+  EXPECT_EQ(plans.rbegin()->second.ground, "a line that the implementation stated");
+}
+
 // The self-check judges the suite.
 TEST_F(MatrixPage, LeavesTheSelfCheckOut) {
   json check = case_of("self", "passed");
