@@ -81,7 +81,7 @@ def _groupwise(t: Any) -> None:
     store_rows(t, _ops.f8f8bf16_groupwise(x, codes(t, "w_rowwise_data"), row_scales_of_groups(t).t().contiguous(), _block_scales(t)[0]))
 
 
-# CUTLASS, a fresh sum for each 128 of K: added times RN(scale of the row * scale of the block), in 1.4 million elements.
+# CUTLASS, a fresh sum for each 128 of K: added times RN(scale of the row * scale of the block), in 4.3 and 0.6 million elements.
 groupwise_grouped = Kernel(_groupwise_grouped, plan="fbgemm.sm90.fp8_block.scales_first", memory="torch", deterministic=True,
                            batch_invariant=True)
 groupwise = Kernel(_groupwise, plan="fbgemm.sm90.fp8_block.scales_first", memory="torch", deterministic=True)

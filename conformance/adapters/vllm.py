@@ -61,12 +61,12 @@ def _scaled_mm_blocks(t: Any) -> None:
 
 
 def _block_plan(t: Any) -> str:
-    """With one block of K and of N there are as many scales as a row, and a tensor, have: the operator takes the kernel for these, which
-    multiplies by one scale after the other."""
+    """With one block of K and of N there are as many scales as a product with scales of rows and of a tensor has: the operator takes the
+    kernel for these, which multiplies by one scale after the other."""
     return f"vllm.sm90.fp8_block.{'cols_first' if t.N == 128 and t.K == 128 else 'scales_first'}"
 
 
-# CUTLASS, a fresh sum for each 128 of K: added times RN(scale of the row * scale of the block), in 0.9 million elements.
+# CUTLASS, a fresh sum for each 128 of K: added times RN(scale of the row * scale of the block), in 1.3 million elements.
 scaled_mm_blocks = Kernel(_scaled_mm_blocks, plan=_block_plan, memory="torch", deterministic=True)
 
 

@@ -33,8 +33,8 @@ def sglang():
     library = torch.library.Library("sgl_kernel", "DEF")
     quantizers = "Tensor input, Tensor(a!) q, Tensor(b!) s, int size, float eps, float lo, float hi, bool ue8m0"
     library.define("fp8_blockwise_scaled_grouped_mm(Tensor(a!) d, Tensor p0, Tensor p1, Tensor p2, Tensor p3, Tensor p4, Tensor a, "
-                   "Tensor b, Tensor sa, Tensor sb, Tensor stride_a, Tensor stride_b, Tensor stride_d, Tensor l0, Tensor l1, Tensor problems, "
-                   "Tensor offsets, Tensor workspace) -> ()")
+                   "Tensor b, Tensor sa, Tensor sb, Tensor stride_a, Tensor stride_b, Tensor stride_d, Tensor l0, Tensor l1, "
+                   "Tensor problems, Tensor offsets, Tensor workspace) -> ()")
     library.define("es_fp8_blockwise_scaled_grouped_mm(Tensor(a!) d, Tensor a, Tensor b, Tensor sa, Tensor sb, Tensor stride_a, "
                    "Tensor stride_b, Tensor stride_d, Tensor problems, Tensor offsets, Tensor workspace) -> ()")
     library.define("fp8_scaled_mm(Tensor a, Tensor b, Tensor sa, Tensor sb, ScalarType dtype, Tensor? bias) -> Tensor")
@@ -208,7 +208,7 @@ def fbgemm():
         return [want.data.view(output_dtype), want.scale_inv]
 
     for name, function in (("f8f8bf16_groupwise_grouped", groupwise_grouped), ("f8f8bf16_groupwise", groupwise),
-                           ("f8f8bf16_rowwise", rowwise), ("f8f8bf16_rowwise_grouped_stacked", rowwise_grouped), ("bf16bf16bf16_grouped_stacked", bf16_grouped),
-                           ("quantize_fp8_per_row", per_row)):
+                           ("f8f8bf16_rowwise", rowwise), ("f8f8bf16_rowwise_grouped_stacked", rowwise_grouped),
+                           ("bf16bf16bf16_grouped_stacked", bf16_grouped), ("quantize_fp8_per_row", per_row)):
         library.impl(name, function, "CPU")
     return library

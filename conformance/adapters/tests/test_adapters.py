@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import assay
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
@@ -49,13 +49,17 @@ def kernel(adapter, name):
     return getattr(adapter(module), attribute)
 
 
-class NoHostReads(TorchDispatchMode):
-    """What reads a tensor's values on the host: on a GPU it waits, and no graph can hold it."""
+class NoHostReads(TorchFunctionMode):
+    """Refuses what reads a tensor's values on the host, or makes a tensor of what the host has: on a GPU that waits, and no graph can
+    hold it. What an operator does itself is its own affair."""
 
-    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-        name = str(operator)
-        assert not any(each in name for each in ("_local_scalar_dense", "aten.item", "nonzero", "masked_select", "_unique")), name
-        return operator(*args, **kwargs or {})
+    READS = ("tolist", "item", "numpy", "cpu", "__bool__", "__int__", "__float__", "__index__", "__len__", "nonzero", "masked_select",
+             "unique", "tensor", "as_tensor", "from_numpy")
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name = getattr(function, "__name__", "")
+        assert name not in self.READS, f"{name} in an adapter"
+        return function(*args, **kwargs or {})
 
 
 def judged(kernel, lines, plan=None):
@@ -108,6 +112,14 @@ def test_quantizers(adapter, name):
         lines += ["quantize_by_rule preset=fbgemm.per_row otype=e5m2 R=7 K=100 seed=4"]
     result = judged(kernel(adapter, name), lines)
     assert result.passed and not result.absent, result
+
+
+def test_a_read_on_the_host_is_found(adapter):
+    product, line = adapter("fbgemm").bf16_grouped, BF16.format("3", 128, 128)
+    for read in (lambda t: t.splits.tolist(), lambda t: int(t.splits[0]), lambda t: t.splits.nonzero()):
+        result = judged(assay.Kernel(lambda t: (read(t), product(t))[1], deterministic=True), line)
+        assert "in an adapter" in str(result), result
+    assert judged(product, line).passed
 
 
 def test_a_wrong_order_of_scales_is_found(adapter, monkeypatch):
