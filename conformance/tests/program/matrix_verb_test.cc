@@ -57,5 +57,18 @@ TEST(MatrixVerb, WritesNothingAboutADamagedFile) {
   EXPECT_FALSE(std::filesystem::exists(path("page.html")));
 }
 
+TEST(MatrixVerb, SaysThatThereAreNoVerdicts) {
+  const EmptyGolden golden;
+  const std::string results = (golden.folder / "none.jsonl").string();
+  ASSERT_EQ(assay(faulty_run("none", {"splits_to_offsets", "--results", results}), golden.options).code, 0);
+  const std::string whole = text_of(results);
+  const std::size_t summary = whole.rfind('\n', whole.size() - 2) + 1;
+  std::ofstream(results) << whole.substr(0, whole.find('\n') + 1) << whole.substr(summary);
+  const Ran ran = assay({"matrix", results});
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_EQ(ran.err, "assay: the result files hold no verdicts on an implementation\n");
+  EXPECT_EQ(ran.out, "");
+}
+
 }  // namespace
 }  // namespace assay::conformance

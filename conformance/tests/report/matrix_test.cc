@@ -236,7 +236,7 @@ TEST_F(MatrixPage, EscapesEveryText) {
   EXPECT_EQ(rest.find('<'), std::string::npos) << rest.substr(rest.find('<'), 200);
   EXPECT_FALSE(holds(html, "<b>") || holds(html, "<img") || holds(html, "\x01") || holds(html, "\xE2\x80\xAE"));
   EXPECT_TRUE(holds(html, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;"));
-  // Markdown: outside blocks, no tag but the line breaks of the page, no link but its own, no table row that is too long.
+  // Markdown: outside blocks, no tag but the line breaks of the page, no link but its own, no row of a table with cells of its own making.
   std::istringstream lines(markdown);
   std::string fence, outside;
   int blocks = 0;
@@ -260,6 +260,14 @@ TEST_F(MatrixPage, EscapesEveryText) {
   outside = std::regex_replace(outside, std::regex(R"(\\[!-/:-@\[-`{-~])"), "");
   EXPECT_EQ(outside.find('<'), std::string::npos) << outside;
   EXPECT_EQ(times(outside, "]("), 1u) << outside;
+  std::istringstream rows(outside);
+  std::size_t bars = 0;  // of the table's first row; none: outside a table
+  for (std::string line; std::getline(rows, line);) {
+    const std::size_t here = line.starts_with('|') ? times(line, "|") : 0;
+    EXPECT_TRUE(bars == 0 || here == 0 || here == bars) << line;
+    EXPECT_TRUE(here > 0 || !holds(line, "|")) << line;
+    bars = here == 0 ? 0 : bars == 0 ? here : bars;
+  }
   EXPECT_FALSE(holds(outside, "``")) << outside;
   EXPECT_FALSE(holds(markdown, "\x01") || holds(markdown, "\xE2\x80\xAE"));
 }
