@@ -8,6 +8,7 @@ import torch
 
 from assay import Kernel
 
+from . import libraries
 from .operands import (codes, groups_of, require, require_arch, require_factors, require_multiples, require_plain_product, row_scales,
                        row_scales_masked, row_scales_of_groups, store_rows, weight_scales)
 
@@ -124,7 +125,7 @@ def _bf16_masked(t: Any) -> None:
 
 
 def _kernel(fn: Any, plan: str) -> Kernel:
-    return Kernel(fn, plan=plan, memory="torch", deterministic=True)
+    return Kernel(fn, plan=plan, memory="torch", deterministic=True, version=lambda: libraries.distribution("sgl-deep-gemm"))
 
 
 fp8_contiguous = _kernel(_fp8_contiguous, "deepgemm.sm90.fp8_block.scales_first")

@@ -9,11 +9,16 @@ import torch
 from assay import Kernel
 
 from .libraries import operators
+from .libraries import version as library_version
 from .operands import (FP8, codes, groups_of, require, require_multiples, require_plain_product, row_scales_of_groups, store_rows,
                        weight_scales)
 from .quantizers import quantize, require_rule
 
 _ops = operators("fbgemm")
+
+
+def _version() -> str:
+    return library_version("fbgemm")
 
 
 def _require_operands(t: Any, kind: str) -> None:
@@ -82,9 +87,9 @@ def _groupwise(t: Any) -> None:
 
 
 # CUTLASS, a fresh sum for each 128 of K: added times RN(scale of the row * scale of the block), in 4.3 and 0.6 million elements.
-groupwise_grouped = Kernel(_groupwise_grouped, plan="fbgemm.sm90.fp8_block.scales_first", memory="torch", deterministic=True,
+groupwise_grouped = Kernel(_groupwise_grouped, plan="fbgemm.sm90.fp8_block.scales_first", memory="torch", version=_version, deterministic=True,
                            batch_invariant=True)
-groupwise = Kernel(_groupwise, plan="fbgemm.sm90.fp8_block.scales_first", memory="torch", deterministic=True)
+groupwise = Kernel(_groupwise, plan="fbgemm.sm90.fp8_block.scales_first", memory="torch", version=_version, deterministic=True)
 
 
 def _require_row_column(t: Any) -> None:
@@ -115,9 +120,9 @@ def _rowwise_grouped(t: Any) -> None:
 
 # One sum over K (promoted every 128 where that is asked for), times the scale of the row and then that of the column, in 1.5 and
 # 3.6 million elements: the other order than SGLang and vLLM have.
-rowwise = Kernel(_rowwise, plan=lambda t: f"fbgemm.sm90.fp8_rowwise.{'split' if t.split_accumulator else 'fast'}", memory="torch",
+rowwise = Kernel(_rowwise, plan=lambda t: f"fbgemm.sm90.fp8_rowwise.{'split' if t.split_accumulator else 'fast'}", memory="torch", version=_version,
                  deterministic=True)
-rowwise_grouped = Kernel(_rowwise_grouped, plan="fbgemm.sm90.fp8_rowwise.fast", memory="torch", deterministic=True, batch_invariant=True)
+rowwise_grouped = Kernel(_rowwise_grouped, plan="fbgemm.sm90.fp8_rowwise.fast", memory="torch", version=_version, deterministic=True, batch_invariant=True)
 
 
 def _bf16_grouped(t: Any) -> None:
@@ -129,7 +134,7 @@ def _bf16_grouped(t: Any) -> None:
 
 
 # One sum over K, in 2.8 million elements.
-bf16_grouped = Kernel(_bf16_grouped, plan="fbgemm.sm90.bf16", memory="torch", deterministic=True, batch_invariant=True)
+bf16_grouped = Kernel(_bf16_grouped, plan="fbgemm.sm90.bf16", memory="torch", version=_version, deterministic=True, batch_invariant=True)
 
 
 def _quantize_per_row(t: Any) -> None:
@@ -145,4 +150,4 @@ def _quantize_per_row(t: Any) -> None:
 
 # The rule is that of the preset, every code and scale of which a recording on an H200 had (device_peers.h5), where x is bf16. The operator
 # takes x of f16 and f32 too, and reads its bytes as bf16: these cases fail, with exactly the codes and scales of such a reading.
-per_row = Kernel(_quantize_per_row, memory="torch", deterministic=True)
+per_row = Kernel(_quantize_per_row, memory="torch", version=_version, deterministic=True)

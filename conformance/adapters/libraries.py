@@ -71,6 +71,24 @@ def find(name: str) -> pathlib.Path:
     raise ImportError(f"{version}: install it, or name a folder with {name}.so in {VARIABLE}")
 
 
+def version(name: str) -> str:
+    """Name and version of a library of LIBRARIES: those of the installed package, or what NAME.version says beside NAME.so."""
+    library = LIBRARIES[name]
+    folder = os.environ.get(VARIABLE)
+    if folder:
+        said = pathlib.Path(folder) / f"{name}.version"
+        return f"{library.distribution} {said.read_text().strip() if said.is_file() else 'of an unknown version'}"
+    return distribution(library.distribution)
+
+
+def distribution(name: str) -> str:
+    """Name and version of an installed package."""
+    try:
+        return f"{name} {importlib.metadata.version(name)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{name} of an unknown version"
+
+
 def load(path: pathlib.Path) -> None:
     """Loads a library.
 

@@ -9,11 +9,16 @@ import torch
 from assay import Kernel
 
 from .libraries import operators
+from .libraries import version as library_version
 from .operands import (FP8, codes, groups_of, offsets, require, require_multiples, require_plain_product, row_scales_of_groups, store_rows,
                        weight_scales)
 from .quantizers import quantize, require_rule
 
 _ops = operators("sglang")
+
+def _version() -> str:
+    return library_version("sglang")
+
 
 _D_TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 _MAX = torch.finfo(FP8["e4m3"]).max
@@ -84,11 +89,11 @@ def _es_plan(t: Any) -> str | None:
 # CUTLASS, a fresh sum for each 128 of K: added times RN(scale of the row * scale of the block), in 4.7 million elements. The library is
 # built with -use_fast_math: values below 2^-126 count as 0, also products of scales, which no plan says. Of the one case with such
 # scales (scales=edge) 640 words differ, just those that a model with this flush gives.
-blockwise_grouped = Kernel(_fp8_blockwise_scaled_grouped_mm, plan="sglang.sm90.fp8_block.scales_first", memory="torch", deterministic=True,
+blockwise_grouped = Kernel(_fp8_blockwise_scaled_grouped_mm, plan="sglang.sm90.fp8_block.scales_first", memory="torch", version=_version, deterministic=True,
                            batch_invariant=True)
 # Found by 12 calls in which 1 to 5 words differed from scales_first: exactly those of cols_first in the groups of up to 64 rows. With this
 # plan 3.2 million elements have its bits, groups of 64 and 65 rows among them; the calls of mixed groups agree with both, group by group.
-es_blockwise_grouped = Kernel(_es_fp8_blockwise_scaled_grouped_mm, plan=_es_plan, memory="torch", deterministic=True, batch_invariant=True)
+es_blockwise_grouped = Kernel(_es_fp8_blockwise_scaled_grouped_mm, plan=_es_plan, memory="torch", version=_version, deterministic=True, batch_invariant=True)
 
 
 def _fp8_scaled_mm(t: Any) -> None:
@@ -104,7 +109,7 @@ def _fp8_scaled_mm(t: Any) -> None:
 
 
 # One sum over K, times the scale of the column and then that of the row, in 0.9 million elements.
-scaled_mm = Kernel(_fp8_scaled_mm, plan="sglang.sm90.fp8_rowwise.fast", memory="torch", deterministic=True)
+scaled_mm = Kernel(_fp8_scaled_mm, plan="sglang.sm90.fp8_rowwise.fast", memory="torch", version=_version, deterministic=True)
 
 _GROUPS = ("1x128", "1x64", "1x32", "1x16")
 _STORAGES = ("k_major", "k_major_per_group", "mn_major", "tma_aligned")
@@ -140,6 +145,6 @@ def _per_token(t: Any) -> None:
 
 
 # The rules are those of the presets, every code and scale of which a recording on an H200 had (device_peers.h5).
-group_v1 = Kernel(_group_v1, memory="torch", deterministic=True)
-group_v2 = Kernel(_group_v2, memory="torch", deterministic=True)
-per_token = Kernel(_per_token, memory="torch", deterministic=True)
+group_v1 = Kernel(_group_v1, memory="torch", version=_version, deterministic=True)
+group_v2 = Kernel(_group_v2, memory="torch", version=_version, deterministic=True)
+per_token = Kernel(_per_token, memory="torch", version=_version, deterministic=True)

@@ -68,7 +68,7 @@ def _fp8_block(t: Any) -> None:
 
 
 # DeepSeek-V3's fp8_gemm: a fresh product for each block of K, times the scale of the row, times that of the columns.
-fp8_block = Kernel(_fp8_block, plan="triton.sm90.fp8_block.rows_first", memory="torch", deterministic=True, batch_invariant=True)
+fp8_block = Kernel(_fp8_block, plan="triton.sm90.fp8_block.rows_first", memory="torch", version=f"Triton {triton.__version__}", deterministic=True, batch_invariant=True)
 
 
 @triton.jit
@@ -95,4 +95,4 @@ def _row_blocks(t: Any) -> None:
 
 
 # DeepSeek-V3's act_quant: Triton divides by 448 as a product with its reciprocal, and x by the scale approximately.
-act_quant = Kernel(_row_blocks, memory="torch", deterministic=True)
+act_quant = Kernel(_row_blocks, memory="torch", version=f"Triton {triton.__version__}", deterministic=True)

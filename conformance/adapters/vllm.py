@@ -9,11 +9,16 @@ import torch
 from assay import Kernel
 
 from .libraries import operators
+from .libraries import version as library_version
 from .operands import (FP8, codes, groups_of, offsets, require, require_multiples, require_plain_product, row_scales_of_groups, store_rows,
                        weight_scales)
 from .quantizers import quantize, require_rule
 
 _ops = operators("vllm")
+
+def _version() -> str:
+    return library_version("vllm")
+
 
 _D_TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 _MAX = torch.finfo(FP8["e4m3"]).max
@@ -67,7 +72,7 @@ def _block_plan(t: Any) -> str:
 
 
 # CUTLASS, a fresh sum for each 128 of K: added times RN(scale of the row * scale of the block), in 1.3 million elements.
-scaled_mm_blocks = Kernel(_scaled_mm_blocks, plan=_block_plan, memory="torch", deterministic=True)
+scaled_mm_blocks = Kernel(_scaled_mm_blocks, plan=_block_plan, memory="torch", version=_version, deterministic=True)
 
 
 def _scaled_mm(t: Any) -> None:
@@ -98,8 +103,8 @@ def _moe_mm(t: Any) -> None:
 
 
 # One sum over K, times the scale of the column and then that of the row, in 0.9 and 3.6 million elements.
-scaled_mm = Kernel(_scaled_mm, plan="vllm.sm90.fp8_rowwise.fast", memory="torch", deterministic=True)
-moe_mm = Kernel(_moe_mm, plan="vllm.sm90.fp8_rowwise.fast", memory="torch", deterministic=True, batch_invariant=True)
+scaled_mm = Kernel(_scaled_mm, plan="vllm.sm90.fp8_rowwise.fast", memory="torch", version=_version, deterministic=True)
+moe_mm = Kernel(_moe_mm, plan="vllm.sm90.fp8_rowwise.fast", memory="torch", version=_version, deterministic=True, batch_invariant=True)
 
 _PRESETS = {"vllm.group": False, "vllm.group.ue8m0.log2": True}  # this version finds the power of two by log2f
 
@@ -118,5 +123,5 @@ def _dynamic_per_token(t: Any) -> None:
 
 
 # The rules are those of the presets, every code and scale of which a recording on an H200 had (device_peers.h5).
-per_token_group = Kernel(_per_token_group, memory="torch", deterministic=True)
-per_token = Kernel(_dynamic_per_token, memory="torch", deterministic=True)
+per_token_group = Kernel(_per_token_group, memory="torch", version=_version, deterministic=True)
+per_token = Kernel(_dynamic_per_token, memory="torch", version=_version, deterministic=True)

@@ -54,7 +54,9 @@ class FunctionBackend:
         return _INVALID_ARGUMENT if isinstance(error, (ValueError, TypeError)) else _FAILED, text
 
     def device_info(self) -> tuple[str, str, str]:
-        return self.memory.device()
+        device, architecture, software = self.memory.device()
+        version = self.kernel.version() if callable(self.kernel.version) else self.kernel.version
+        return device, architecture, ", ".join(filter(None, [version, software]))
 
     # Memory.
 

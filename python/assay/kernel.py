@@ -26,6 +26,7 @@ class Kernel:
         batch_invariant: True: the bits of a group do not depend on the other groups, which is then checked.
         keeps_zero_sign: True: an exact -0 of a product keeps its sign; False: it becomes +0; None: either.
         memory: what its arrays are: "numpy", "torch", "torch:DEVICE", "cupy", "jax", or a `Memory`.
+        version: the library and its version, such as "fbgemm-gpu-genai 1.6.0", or a function that says so: reports name it.
         supports: says whether the function has a case, in place of trying it.
     """
 
@@ -38,6 +39,7 @@ class Kernel:
     keeps_zero_sign: bool | None = None
     memory: str | Memory = "numpy"
     supports: Callable[[Tensors], bool] | None = None
+    version: str | Callable[[], str] = ""
 
     @property
     def title(self) -> str:
