@@ -16,7 +16,7 @@ constexpr std::string_view kTorchTensor =
 constexpr std::string_view kTorchBlock = "measured on H200 and H100: PyTorch 2.11, 118 million elements";
 constexpr std::string_view kTriton = "measured on H200 and H100: block GEMM after DeepSeek-V3, 59 million elements";
 constexpr std::string_view kSglangBlock =
-    "measured on H200 and H100: sglang-kernel 0.4.6, two operators (es_...: groups of more than 64 rows), 1.4 million elements each";
+    "measured on H200 and H100: sglang-kernel 0.4.6, two operators (es_...: above 64 rows a group), 1.4 million elements each";
 constexpr std::string_view kVllmBlock = "measured on H200 and H100: vllm 0.26.0, 0.9 million elements";
 constexpr std::string_view kRowThenColumn = "measured on H200 and H100: FBGEMM GenAI 1.6.0, 1.6 million elements";
 constexpr std::string_view kColumnThenRow =
