@@ -29,7 +29,7 @@ class FunctionBackend:
         self.description = f"{kernel.title} with memory of {self.memory.name}"
         self.is_host = self.memory.is_host
         self.can_capture = self.memory.can_capture
-        self.names_places = False  # an error says where it was raised: nobody reads `trace`
+        self.names_places = False  # True: the text of an error says where it was raised, since `trace` stays in this process
         self.trace = ""  # of the last exception of the function
         self.returns = False  # it has returned results: what surrounds them is not judged
         self._starts: list[int] = []
