@@ -10,8 +10,8 @@ from assay import Kernel
 
 from .libraries import operators
 from .libraries import version as library_version
-from .operands import (FP8, codes, groups_of, require, require_multiples, require_plain_product, row_scales_of_groups, store_rows,
-                       weight_scales)
+from .operands import (FP8, codes, groups_of, require, require_groups_in_turn, require_multiples, row_scales_of_groups,
+                       store_rows, weight_scales)
 from .quantizers import quantize, require_rule
 
 _ops = operators("fbgemm")
@@ -19,15 +19,6 @@ _ops = operators("fbgemm")
 
 def _version() -> str:
     return library_version("fbgemm")
-
-
-def _require_operands(t: Any, kind: str) -> None:
-    require(t.op == "grouped_gemm" and t.kind == kind and t.layout == "TN", f"not a product of kind {kind} in layout TN")
-    require(t.get("grouped_layout", "splits") == "splits", f"grouped_layout is {t.get('grouped_layout')}: expected splits")
-    require_plain_product(t)
-    require(t.d_type == "bf16", f"d_type is {t.d_type}: expected bf16")
-    if kind != "bf16":
-        require(t.formats["x_rowwise_data"] == "e4m3" and t.formats["w_rowwise_data"] == "e4m3", "an operand is E5M2: expected E4M3")
 
 
 def _require_one_group(t: Any) -> None:
@@ -61,7 +52,7 @@ def _block_scales(t: Any) -> torch.Tensor:
 
 
 def _require_blocks(t: Any) -> None:
-    _require_operands(t, "fp8_block")
+    require_groups_in_turn(t, "fp8_block", "bf16")
     require(t.weight_block == "128x128", f"weight_block is {t.weight_block}: expected 128x128")
     require_multiples(t, N=128, K=128)
 
@@ -93,7 +84,7 @@ groupwise = Kernel(_groupwise, plan="fbgemm.sm90.fp8_block.scales_first", memory
 
 
 def _require_row_column(t: Any) -> None:
-    _require_operands(t, "fp8_per_tensor")
+    require_groups_in_turn(t, "fp8_per_tensor", "bf16")
     require(t.get("scaling") == "per_row_column", "scales are those of groups: expected scales of rows and columns")
     require_multiples(t, N=16, K=16)
 
@@ -126,7 +117,7 @@ rowwise_grouped = Kernel(_rowwise_grouped, plan="fbgemm.sm90.fp8_rowwise.fast", 
 
 
 def _bf16_grouped(t: Any) -> None:
-    _require_operands(t, "bf16")
+    require_groups_in_turn(t, "bf16", "bf16")
     require_multiples(t, N=8, K=8)
     if not _has_rows(t, t.x):
         return

@@ -39,6 +39,16 @@ def require_plain_product(t: Any) -> None:
     require_arch(t)
 
 
+def require_groups_in_turn(t: Any, kind: str, *d_types: str) -> None:
+    """A plain product of this kind in layout TN: groups follow one another, D has one of `d_types`, FP8 operands are E4M3."""
+    require(t.op == "grouped_gemm" and t.kind == kind and t.layout == "TN", f"not a product of kind {kind} in layout TN")
+    require(t.get("grouped_layout", "splits") == "splits", f"grouped_layout is {t.get('grouped_layout')}: expected splits")
+    require_plain_product(t)
+    require(t.d_type in d_types, f"d_type is {t.d_type}: expected {' or '.join(d_types)}")
+    if kind != "bf16":
+        require(t.formats["x_rowwise_data"] == "e4m3" and t.formats["w_rowwise_data"] == "e4m3", "an operand is E5M2: expected E4M3")
+
+
 def require_multiples(t: Any, **multiples: int) -> None:
     """N and K are multiples, and there is something to multiply."""
     for key, unit in multiples.items():

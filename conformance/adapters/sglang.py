@@ -10,11 +10,12 @@ from assay import Kernel
 
 from .libraries import operators
 from .libraries import version as library_version
-from .operands import (FP8, codes, groups_of, offsets, require, require_multiples, require_plain_product, row_scales_of_groups, store_rows,
-                       weight_scales)
+from .operands import (FP8, codes, groups_of, offsets, require, require_groups_in_turn, require_multiples, row_scales_of_groups,
+                       store_rows, weight_scales)
 from .quantizers import quantize, require_rule
 
 _ops = operators("sglang")
+
 
 def _version() -> str:
     return library_version("sglang")
@@ -25,18 +26,10 @@ _MAX = torch.finfo(FP8["e4m3"]).max
 _EPSILON = 1e-10  # SGLang's callers pass it
 
 
-def _require_operands(t: Any, kind: str) -> None:
-    require(t.op == "grouped_gemm" and t.kind == kind and t.layout == "TN", f"not a product of kind {kind} in layout TN")
-    require(t.get("grouped_layout", "splits") == "splits", f"grouped_layout is {t.get('grouped_layout')}: expected splits")
-    require_plain_product(t)
-    require(t.d_type in _D_TYPES, f"d_type is {t.d_type}: expected bf16 or f16")
-    require(t.formats["x_rowwise_data"] == "e4m3" and t.formats["w_rowwise_data"] == "e4m3", "an operand is E5M2: expected E4M3")
-
-
 def _block_operands(t: Any) -> list[torch.Tensor] | None:
     """What both grouped products take, or None where there is no row: x [R, K], w [G, K, N] with adjacent k, scales of x [R, K/128] and
     of w [G, K/128, N/128] with adjacent k; then i64 [G] of K, K, N (strides), i32 [G, 3] of (rows, N, K), i32 [G] first rows."""
-    _require_operands(t, "fp8_block")
+    require_groups_in_turn(t, "fp8_block", *_D_TYPES)
     require(t.weight_block == "128x128", f"weight_block is {t.weight_block}: expected 128x128")
     require_multiples(t, N=128, K=128)
     groups = groups_of(t)
@@ -97,7 +90,7 @@ es_blockwise_grouped = Kernel(_es_fp8_blockwise_scaled_grouped_mm, plan=_es_plan
 
 
 def _fp8_scaled_mm(t: Any) -> None:
-    _require_operands(t, "fp8_per_tensor")
+    require_groups_in_turn(t, "fp8_per_tensor", *_D_TYPES)
     require(t.get("scaling") == "per_row_column", "scales are those of groups: expected scales of rows and columns")
     require(not t.split_accumulator, "split_accumulator is 1: expected 0")
     require_multiples(t, N=8, K=16)

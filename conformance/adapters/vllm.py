@@ -10,11 +10,12 @@ from assay import Kernel
 
 from .libraries import operators
 from .libraries import version as library_version
-from .operands import (FP8, codes, groups_of, offsets, require, require_multiples, require_plain_product, row_scales_of_groups, store_rows,
-                       weight_scales)
+from .operands import (FP8, codes, groups_of, require, require_groups_in_turn, require_multiples, row_scales_of_groups,
+                       store_rows, weight_scales)
 from .quantizers import quantize, require_rule
 
 _ops = operators("vllm")
+
 
 def _version() -> str:
     return library_version("vllm")
@@ -25,16 +26,8 @@ _MAX = torch.finfo(FP8["e4m3"]).max
 _SWAPPED_TO = 64  # rows in all up to which cutlass_moe_mm computes the transposed product, and wants the sizes so
 
 
-def _require_operands(t: Any, kind: str) -> None:
-    require(t.op == "grouped_gemm" and t.kind == kind and t.layout == "TN", f"not a product of kind {kind} in layout TN")
-    require(t.get("grouped_layout", "splits") == "splits", f"grouped_layout is {t.get('grouped_layout')}: expected splits")
-    require_plain_product(t)
-    require(t.d_type in _D_TYPES, f"d_type is {t.d_type}: expected bf16 or f16")
-    require(t.formats["x_rowwise_data"] == "e4m3" and t.formats["w_rowwise_data"] == "e4m3", "an operand is E5M2: expected E4M3")
-
-
 def _require_row_column(t: Any) -> None:
-    _require_operands(t, "fp8_per_tensor")
+    require_groups_in_turn(t, "fp8_per_tensor", *_D_TYPES)
     require(t.get("scaling") == "per_row_column", "scales are those of groups: expected scales of rows and columns")
     require(not t.split_accumulator, "split_accumulator is 1: expected 0")
     require_multiples(t, N=16, K=16)
@@ -46,7 +39,7 @@ def _require_one_group(t: Any) -> None:
 
 def _scaled_mm_blocks(t: Any) -> None:
     """Rows are padded to a multiple of 4, as vLLM does before it calls the operator: scales of 4 rows are loaded together."""
-    _require_operands(t, "fp8_block")
+    require_groups_in_turn(t, "fp8_block", *_D_TYPES)
     require(t.weight_block == "128x128", f"weight_block is {t.weight_block}: expected 128x128")
     require_multiples(t, N=128, K=128)
     _require_one_group(t)

@@ -55,7 +55,7 @@ class JaxMemory(NumpyMemory):
         return *processor(), f"Python {platform.python_version()}, JAX {jax.__version__}"
 
     def input(self, array: np.ndarray) -> Any:
-        """A JAX array with the values of a NumPy array. 64-bit integers become 32-bit ones unless JAX is told otherwise."""
+        """A JAX array with the values of a NumPy array. 64-bit integers become 32-bit ones unless JAX is configured otherwise."""
         import jax.numpy as jnp
 
         return jnp.array(array, copy=True)
