@@ -34,6 +34,9 @@ Finding finding_of(const Difference& difference) {
   if (finding.want_hex.empty()) finding.want_hex = fmt::format("0x{:X}", difference.want);
   finding.where = difference.where;
   finding.hints = difference.hints;
+  finding.ulp = difference.ulp;
+  finding.maps = difference.maps;
+  finding.digest = fmt::format("{:016x}", difference.digest);
   return finding;
 }
 

@@ -24,7 +24,10 @@ struct Finding {
   std::string want_hex, want;  // kind "bound": no bits, and "LOW to HIGH"
   std::string where;           // what the wrong elements have in common
   std::vector<std::string> hints;
-  std::string text;  // kinds that have no element
+  UlpHistogram ulp;            // distances of the wrong elements, for floating types
+  std::vector<WrongMap> maps;  // where they lie, of the first groups that have any
+  std::string digest;          // of the places and values of all of them, in hex; empty: of an earlier version
+  std::string text;            // kinds that have no element
 };
 
 // Of an output that differs.

@@ -19,6 +19,7 @@ std::string_view name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::passed: return "passed";
     case Verdict::failed: return "failed";
+    case Verdict::flaky: return "flaky";
     case Verdict::not_run: return "not run";
     case Verdict::unproven_skip: return "skip without proof";
     case Verdict::unfinished: return "unfinished";

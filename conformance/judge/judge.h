@@ -25,6 +25,7 @@ namespace assay::conformance {
 enum class Verdict {
   passed,
   failed,
+  flaky,           // failed, and passed when it was judged again: never a pass
   not_run,         // the backend declared the path absent, and proved it: the call returned "not supported" and wrote nothing
   unproven_skip,   // declared absent, but the call did something else
   unfinished,      // no result: time ran out, or the call could not be completed

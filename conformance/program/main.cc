@@ -36,8 +36,9 @@ constexpr const char* kFooter = R"(Exit codes:
   4  nothing selected
   5  incomplete: interrupted, or a selected case did not finish
   6  a skip without proof: a path was declared absent, but the call did something else
+  7  a waiver is out of date: it expired, or its case passes
   9  the machine failed: no device where one was required, device lost, out of memory, disk full, fixtures missing
-Where several apply, the first of 9, 3, 1, 6, 5 is returned and all are listed.
+Where several apply, the first of 9, 3, 1, 6, 7, 5 is returned and all are listed.
 
 Environment: ASSAY_THREADS (CPU threads), ASSAY_GOLDEN (folder of the fixtures), ASSAY_UNITS and ASSAY_PRESETS (files as
 of --units and --presets, with colons between them), ASSAY_COMMAND (how commands that are printed to be pasted begin),
@@ -55,6 +56,7 @@ constexpr Verb kVerbs[] = {
     {"list", "List cases, backends, ops, plans and units", add_list},
     {"repro", "Run one case from its line, and save it as a fixture if asked", add_repro},
     {"scale-map", "Say which scale each tile of a product really used", add_scale_map},
+    {"report", "Make an HTML page, Markdown, JUnit, CTRF and KCIDB from result files", add_report},
     {"matrix", "Make one page from the result files of several runs", add_matrix},
     {"doctor", "Say what this build and this machine can do", add_doctor},
 };

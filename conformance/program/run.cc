@@ -15,6 +15,7 @@
 #include "conformance/program/run_selection.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/earlier_results.h"
+#include "conformance/report/waivers.h"
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/self_check.h"
@@ -23,6 +24,7 @@
 #include "conformance/support/standard_output.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/replace_file.h"
+#include "golden/io/sha256.h"
 
 namespace assay::conformance {
 namespace {
@@ -94,8 +96,8 @@ void take_earlier(const EarlierResults& earlier, Report& report) {
     for (const nlohmann::json* each : entries) {
       reports.push_back(report_from(*each));
       const Verdict verdict = reports.back().judgement.verdict;
-      final = final && (verdict == Verdict::passed || verdict == Verdict::failed || verdict == Verdict::not_run ||
-                        verdict == Verdict::unproven_skip);
+      final = final && (verdict == Verdict::passed || verdict == Verdict::failed || verdict == Verdict::flaky ||
+                        verdict == Verdict::not_run || verdict == Verdict::unproven_skip);
     }
     if (!final) continue;
     for (CaseReport& each : reports) report.add_earlier(std::move(each));
@@ -106,7 +108,9 @@ void take_earlier(const EarlierResults& earlier, Report& report) {
 void prepare_files(const RunOptions& options, const SelectionText& text, Report& report) {
   const std::string results = options.resume.empty() ? options.results : options.resume;
   if (options.json.empty() && results.empty()) return;
-  const nlohmann::json header = run_header(options.verb(), report.tested(), options.backend, &text);
+  nlohmann::json header = run_header(options.verb(), report.tested(), options.backend, &text);
+  if (!options.waivers.empty())
+    header["waivers"] = {{"path", options.waivers}, {"sha256", golden::sha256_hex_of_file(options.waivers)}};
   report.set_header(header);
   if (results.empty()) return;
   EarlierResults earlier;
@@ -249,11 +253,15 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   check_levels(options, claimed.requirements);
   const std::optional<EarlierResults> baseline = options.baseline.empty() ? std::nullopt : std::optional(baseline_of(options));
 
+  std::vector<Waiver> waivers;
+  if (!options.waivers.empty()) waivers = read_waivers(options.waivers);
+
   std::unique_ptr<Backend> opened = options.backend.open();
   options.backend.open_expecting();  // opened before anything is judged, so that a failure shows at once
   const TestedBackend tested = tested_backend_of(*opened, options.backend);
   Backend& backend = *opened;
   Report report(options.verb(), tested, options.show);
+  if (!options.waivers.empty()) report.use_waivers({std::move(waivers), tested, today()});
   if (const std::string note = backend.note(); !note.empty()) report.note(note);
   const SettingsToTry settings = settings_of(options, backend);
   if (random || settings.any()) report.tell_settings();

@@ -26,6 +26,13 @@ void add_evidence_options(CLI::App& verb, RunOptions& options) {
       ->allow_extra_args(false);
   verb.add_option("--baseline", options.baseline,
                   "An earlier --json or --results file: a case that passed there and does not here is a failure");
+  verb.add_option("--waivers", options.waivers,
+                  "TOML file of known failures (docs/qualify_a_library.md): a failure that is in it is no failure; a waiver that "
+                  "expired, or whose case passes, is exit 7");
+  verb.add_option("--retries", options.backend.retries,
+                  "Judge a case that fails again, at most so often: one that then passes is flaky, which is no pass (exit 1)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100));
   verb.add_option("--json", options.json, "Write every verdict to this file at the end (conformance/report/report.schema.json)");
   verb.add_option("--results", options.results, "Append every verdict to this file as it falls, one line of JSON each");
   verb.add_option("--resume", options.resume,

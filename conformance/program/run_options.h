@@ -21,6 +21,7 @@ struct RunOptions {
   std::vector<std::string> require;
   std::string baseline;
   std::string json, results, resume;
+  std::string waivers;
   int show = 10;
   bool quiet = false;
 

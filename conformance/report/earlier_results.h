@@ -12,6 +12,7 @@ namespace assay::conformance {
 struct EarlierResults {
   nlohmann::json header;              // without cases
   std::vector<nlohmann::json> cases;  // the last verdict on each case and setting
+  nlohmann::json summary;             // of a report: the header; null: none
   bool has_summary = false;           // the run was completed
   int exit = -1;                      // its exit code; -1: not recorded
 };

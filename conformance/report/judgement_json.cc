@@ -9,8 +9,8 @@ namespace assay::conformance {
 using nlohmann::json;
 
 std::optional<Verdict> verdict_named(std::string_view name) {
-  for (const Verdict each : {Verdict::passed, Verdict::failed, Verdict::not_run, Verdict::unproven_skip, Verdict::unfinished,
-                             Verdict::not_tried, Verdict::machine_failed}) {
+  for (const Verdict each : {Verdict::passed, Verdict::failed, Verdict::flaky, Verdict::not_run, Verdict::unproven_skip,
+                             Verdict::unfinished, Verdict::not_tried, Verdict::machine_failed}) {
     if (name == name_of(each)) return each;
   }
   return std::nullopt;
@@ -37,10 +37,25 @@ json to_json(const Finding& finding) {
   entry["first"] = {{"element", finding.element}, {"place", finding.place}, {"got", std::move(got)}, {"want", std::move(want)}};
   if (!finding.where.empty()) entry["where"] = finding.where;
   if (!finding.hints.empty()) entry["hints"] = finding.hints;
+  if (!finding.digest.empty()) entry["digest"] = finding.digest;
+  if (finding.ulp.total() > 0) {
+    entry["ulp"] = {{"buckets", finding.ulp.buckets}, {"zero_sign", finding.ulp.zero_sign}, {"special", finding.ulp.special}};
+  }
+  for (const WrongMap& map : finding.maps) {
+    entry["maps"].push_back({{"group", map.group},
+                             {"shape", {map.rows, map.columns}},
+                             {"cell", {map.cell_rows, map.cell_columns}},
+                             {"wrong", map.cells}});
+  }
   return entry;
 }
 
 namespace {
+
+WrongMap map_from(const json& entry) {
+  const json &shape = entry.at("shape"), &cell = entry.at("cell");
+  return {entry.at("group"), shape.at(0), shape.at(1), cell.at(0), cell.at(1), entry.at("wrong").get<std::vector<std::string>>()};
+}
 
 Finding finding_from(const json& entry) {
   Finding finding;
@@ -60,6 +75,14 @@ Finding finding_from(const json& entry) {
   finding.want_hex = first.at("want").value("hex", "");
   finding.where = entry.value("where", "");
   finding.hints = entry.value("hints", std::vector<std::string>{});
+  finding.digest = entry.value("digest", "");
+  if (entry.contains("ulp")) {
+    const json& ulp = entry.at("ulp");
+    finding.ulp = {ulp.at("buckets").get<std::vector<std::int64_t>>(), ulp.at("zero_sign"), ulp.at("special")};
+  }
+  if (entry.contains("maps")) {
+    for (const json& each : entry.at("maps")) finding.maps.push_back(map_from(each));
+  }
   return finding;
 }
 

@@ -2,50 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 
 #include "conformance/report/matrix.h"
+#include "conformance/report/page_text.h"
 #include "conformance/report/version.h"
 
 namespace assay::conformance {
 namespace {
-
-bool is_alphanumeric(char letter) {
-  return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-}
-
-// On one line, with nothing in it that Markdown reads. An underscore inside a word means nothing there.
-std::string markdown_text(std::string_view text) {
-  const std::string shown = printable(text);
-  std::string made;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    const char letter = shown[i];
-    const bool inside = i > 0 && i + 1 < shown.size() && is_alphanumeric(shown[i - 1]) && is_alphanumeric(shown[i + 1]);
-    if (letter == '\n') {
-      made += ' ';
-    } else if (letter == '<') {
-      made += "&lt;";
-    } else if (letter == '>') {
-      made += "&gt;";
-    } else if (letter == '&') {
-      made += "&amp;";
-    } else if (std::string_view("\\`*[]|~!#").find(letter) != std::string_view::npos || (letter == '_' && !inside)) {
-      made += {'\\', letter};
-    } else {
-      made += letter;
-    }
-  }
-  return made;
-}
-
-// Lines as they are, between fences that are longer than any run of backticks in them.
-std::string markdown_block(std::string_view text) {
-  const std::string shown = printable(text);
-  std::size_t longest = 0, run = 0;
-  for (const char letter : shown) longest = std::max(longest, run = letter == '`' ? run + 1 : 0);
-  const std::string fence(std::max<std::size_t>(3, longest + 1), '`');
-  return fence + "text\n" + shown + "\n" + fence + "\n";
-}
 
 std::string markdown_break(const std::string& text) { return text.empty() ? "" : "<br>" + markdown_text(text); }
 

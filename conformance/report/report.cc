@@ -1,21 +1,31 @@
 #include "conformance/report/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "conformance/report/fingerprint.h"
 #include "conformance/report/report_counts.h"
+#include "conformance/report/waivers.h"
 #include "conformance/support/standard_output.h"
 #include "golden/io/replace_file.h"
 
 namespace assay::conformance {
 
-void count(Counts& counts, const Judgement& judgement) {
+void count(Counts& counts, const CaseReport& report) {
+  const Judgement& judgement = report.judgement;
+  counts.elements += judgement.elements;
+  if (is_waived(report)) {
+    ++counts.waived, ++counts.other;
+    return;
+  }
   switch (judgement.verdict) {
     case Verdict::passed: ++counts.passed; break;
     case Verdict::failed: ++counts.failed; break;
     case Verdict::not_run: ++counts.not_run; break;
+    case Verdict::flaky: ++counts.flaky; [[fallthrough]];
     default: ++counts.other;
   }
-  counts.elements += judgement.elements;
 }
 
 void Report::append_to(std::unique_ptr<ResultsFile> results) {
@@ -25,37 +35,69 @@ void Report::append_to(std::unique_ptr<ResultsFile> results) {
 
 namespace {
 
-// The text of a failure, with the basis of its verdict before the command that repeats it.
-std::string shown_text(const Judgement& judgement) {
-  const std::string standing = standing_text(judgement);
-  if (standing.empty()) return judgement.text;
+// The text of a failure, with the basis of its verdict and its fingerprint before the command that repeats it.
+std::string shown_text(const CaseReport& report) {
+  const Judgement& judgement = report.judgement;
+  std::string more;
+  if (const std::string standing = standing_text(judgement); !standing.empty()) more += "\n  judged  " + standing;
+  if (!report.fingerprint.empty() && judgement.text.starts_with("FAILED  "))
+    more += "\n  waive   fingerprint " + report.fingerprint;
+  if (report.waiver && !is_waived(report)) more += fmt::format("\n  waive   {} waives another failure", report.waiver->at);
   const std::size_t at = std::min(judgement.text.rfind("\n  repro "), judgement.text.size());
-  return judgement.text.substr(0, at) + "\n  judged  " + standing + judgement.text.substr(at);
+  return judgement.text.substr(0, at) + more + judgement.text.substr(at);
+}
+
+bool is_shown(const CaseReport& report) {
+  const Verdict verdict = report.judgement.verdict;
+  return verdict != Verdict::passed && verdict != Verdict::not_run && verdict != Verdict::not_tried && !is_waived(report);
 }
 
 }  // namespace
 
+void Report::use_waivers(Waivers waivers) { waivers_ = std::make_unique<Waivers>(std::move(waivers)); }
+
+// Fingerprint and waiver of a verdict.
+void Report::note_waiver(CaseReport& report) {
+  if (report.fingerprint.empty()) report.fingerprint = fingerprint_of(report.judgement);
+  report.waiver = waivers_ == nullptr ? std::nullopt : waivers_->standing(report);
+}
+
+namespace {
+
+void add_verdict(Outcome& outcome, Verdict verdict) {
+  switch (verdict) {
+    case Verdict::passed:
+    case Verdict::not_run: break;
+    case Verdict::flaky:
+    case Verdict::failed: outcome.add(ExitCode::failed); break;
+    case Verdict::unproven_skip: outcome.add(ExitCode::unproven_skip); break;
+    case Verdict::unfinished:
+    case Verdict::not_tried: outcome.add(ExitCode::incomplete); break;
+    case Verdict::machine_failed: outcome.add(ExitCode::machine_failed); break;
+  }
+}
+
+}  // namespace
+
+void add_to(Outcome& outcome, const CaseReport& report) {
+  using State = WaiverStanding::State;
+  if (report.waiver && (report.waiver->state == State::expired || report.waiver->state == State::passes))
+    outcome.add(ExitCode::stale_waiver);
+  if (!is_waived(report)) add_verdict(outcome, report.judgement.verdict);
+}
+
 // Counts and prints a verdict. The caller holds the mutex.
 void Report::take(CaseReport report) {
-  const Judgement& judgement = report.judgement;
-  switch (judgement.verdict) {
-    case Verdict::passed: break;
-    case Verdict::not_run: break;
-    case Verdict::failed: outcome_.add(ExitCode::failed); break;
-    case Verdict::unproven_skip: outcome_.add(ExitCode::unproven_skip); break;
-    case Verdict::unfinished:
-    case Verdict::not_tried: outcome_.add(ExitCode::incomplete); break;
-    case Verdict::machine_failed: outcome_.add(ExitCode::machine_failed); break;
-  }
-  if (judgement.verdict != Verdict::passed && judgement.verdict != Verdict::not_run && judgement.verdict != Verdict::not_tried &&
-      failures_++ < most_shown_) {
-    say("{}\n\n", shown_text(judgement));
+  add_to(outcome_, report);
+  if (is_shown(report) && failures_++ < most_shown_) {
+    say("{}\n\n", shown_text(report));
     flush_standard_output();
   }
   cases_.push_back(std::move(report));
 }
 
 void Report::add(std::vector<CaseReport> reports) {
+  for (CaseReport& each : reports) note_waiver(each);
   const std::lock_guard lock(mutex_);
   if (results_ != nullptr && results_fault_.empty()) {
     try {
@@ -73,6 +115,7 @@ void Report::add_earlier(CaseReport report) {
   const std::lock_guard lock(mutex_);
   earlier_.emplace(report.suite, report.name);
   ++resumed_;
+  note_waiver(report);
   take(std::move(report));
 }
 

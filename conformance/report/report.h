@@ -22,7 +22,28 @@
 
 namespace assay::conformance {
 
+class Waivers;
+
 inline constexpr int kReportFormat = 2;
+
+// What a waiver says of a case that it selects.
+struct WaiverStanding {
+  enum class State {
+    covers,         // this failure is the one that is waived
+    expired,        // the same, after the waiver's last day
+    other_failure,  // the case fails in another way: not covered
+    passes,         // the case passes: the waiver is out of date
+  };
+  State state = State::covers;
+  std::string at, reason, link, owner, expires;  // at: "waivers.toml:12"
+};
+std::string_view name_of(WaiverStanding::State state);
+
+// One of several tries at a case.
+struct TriedVerdict {
+  Verdict verdict = Verdict::failed;
+  std::string fingerprint;  // of a failure
+};
 
 struct CaseReport {
   std::string suite;  // "generated", or the fixture's file name
@@ -31,7 +52,10 @@ struct CaseReport {
   std::string op;
   std::string recipe;  // recipe or kind, "-" where the op has none
   Judgement judgement;
-  std::string setting = "";  // algorithm or axis under which the case was judged: Setting::text
+  std::string setting = "";              // algorithm or axis under which the case was judged: Setting::text
+  std::string fingerprint = "";          // of a failure: fingerprint_of; the same in every run that fails alike
+  std::vector<TriedVerdict> tries = {};  // of a case that was judged again: all of them, the first first
+  std::optional<WaiverStanding> waiver = {};
   std::string variety = "";  // of a product: "block TN f32", what decides which kernel and plan it meets
 };
 nlohmann::json to_json(const CaseReport& report);
@@ -42,9 +66,17 @@ inline constexpr const char *kGenerated = "generated", *kSelfCheck = "self-check
 
 struct Counts {
   std::int64_t passed = 0, failed = 0, not_run = 0, other = 0, elements = 0;
+  std::int64_t flaky = 0, waived = 0;  // of `other`
   std::int64_t cases() const { return passed + failed + not_run + other; }
 };
-void count(Counts& counts, const Judgement& judgement);
+void count(Counts& counts, const CaseReport& report);
+// What a verdict means for the exit code.
+void add_to(Outcome& outcome, const CaseReport& report);
+// A failure that a waiver covers, also one that is out of date: it is no failure, and no pass.
+inline bool is_waived(const CaseReport& report) {
+  return report.waiver &&
+         (report.waiver->state == WaiverStanding::State::covers || report.waiver->state == WaiverStanding::State::expired);
+}
 
 class Report {
  public:
@@ -78,6 +110,8 @@ class Report {
   void note_nothing_selected(std::string why);
   // None of the selected cases is in this shard, "7/8": not a failure.
   void note_empty_shard(std::string shard) { empty_shard_ = std::move(shard); }
+  // Which failures are known; set before the first verdict.
+  void use_waivers(Waivers waivers);
   // What the run claims, from all verdicts; losses are failures. Set once, before conclude().
   void set_claims(Claims claims);
 
@@ -93,10 +127,12 @@ class Report {
   std::int64_t failures() const { return failures_; }
 
  private:
+  void note_waiver(CaseReport& report);
   void take(CaseReport report);
   void settle();
   void print_summary();
   void print_settings() const;
+  void print_waivers() const;
   std::string verdict_line() const;
   nlohmann::json header() const;
   nlohmann::json outcome_json() const;
@@ -120,6 +156,7 @@ class Report {
   std::vector<std::string> troubles_, notes_;
   std::int64_t failures_ = 0, resumed_ = 0;
   std::optional<Claims> claims_;
+  std::unique_ptr<Waivers> waivers_;  // null: none
   Outcome outcome_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double seconds_ = 0;

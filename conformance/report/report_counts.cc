@@ -7,7 +7,7 @@ namespace assay::conformance {
 Counts count_cases(const std::vector<CaseReport>& cases) {
   Counts counts;
   for (const CaseReport& each : cases) {
-    if (each.suite != kSelfCheck) count(counts, each.judgement);
+    if (each.suite != kSelfCheck) count(counts, each);
   }
   return counts;
 }
@@ -65,7 +65,7 @@ std::map<std::string, SettingCounts> settings_of(const std::vector<CaseReport>& 
   for (const CaseReport& each : cases) {
     if (each.variety.empty()) continue;
     SettingCounts& of = settings[each.setting.empty() ? "" : each.setting];
-    count(of.counts, each.judgement);
+    count(of.counts, each);
     if (!each.judgement.plan.empty()) {
       of.known_elements += each.judgement.elements;
     } else if (each.judgement.verdict != Verdict::not_run) {

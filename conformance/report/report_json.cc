@@ -9,6 +9,7 @@
 #include "conformance/report/judgement_json.h"
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
+#include "conformance/report/waivers.h"
 
 namespace assay::conformance {
 
@@ -23,6 +24,16 @@ json to_json(const CaseReport& report) {
   if (!report.line.empty()) entry["case"] = report.line;
   if (!report.setting.empty()) entry["setting"] = report.setting;
   if (!report.variety.empty()) entry["variety"] = report.variety;
+  if (!report.fingerprint.empty()) entry["fingerprint"] = report.fingerprint;
+  for (const TriedVerdict& each : report.tries) {
+    entry["tries"].push_back({{"verdict", name_of(each.verdict)}});
+    if (!each.fingerprint.empty()) entry["tries"].back()["fingerprint"] = each.fingerprint;
+  }
+  if (report.waiver) {
+    entry["waiver"] = {{"state", name_of(report.waiver->state)}, {"at", report.waiver->at},
+                       {"reason", report.waiver->reason},        {"link", report.waiver->link},
+                       {"owner", report.waiver->owner},          {"expires", report.waiver->expires}};
+  }
   const Verdict verdict = report.judgement.verdict;
   if (verdict == Verdict::not_run || verdict == Verdict::not_tried) {
     entry["reason"] = first_line(report.judgement.text);
@@ -44,6 +55,26 @@ CaseReport report_from(const json& entry) {
                     judgement_from(entry)};
   report.setting = entry.value("setting", "");
   report.variety = entry.value("variety", "");
+  report.fingerprint = entry.value("fingerprint", "");
+  if (entry.contains("tries")) {
+    for (const json& each : entry.at("tries")) {
+      const std::string verdict = each.at("verdict");
+      if (!verdict_named(verdict)) throw std::runtime_error("verdict of a try is '" + verdict + "'");
+      report.tries.push_back({*verdict_named(verdict), each.value("fingerprint", "")});
+    }
+  }
+  if (entry.contains("waiver")) {
+    const json& waiver = entry.at("waiver");
+    using State = WaiverStanding::State;
+    const std::string state = waiver.at("state");
+    std::optional<State> found;
+    for (const State each : {State::covers, State::expired, State::other_failure, State::passes}) {
+      if (state == name_of(each)) found = each;
+    }
+    if (!found)
+      throw std::runtime_error("state of a waiver is '" + state + "': expected covers, expired, other failure or passes");
+    report.waiver = {*found, waiver.at("at"), waiver.at("reason"), waiver.at("link"), waiver.at("owner"), waiver.at("expires")};
+  }
   return report;
 }
 
@@ -119,6 +150,8 @@ nlohmann::json Report::outcome_json() const {
                         {"failed", all.failed},
                         {"not_run", all.not_run},
                         {"other", all.other},
+                        {"flaky", all.flaky},
+                        {"waived", all.waived},
                         {"elements", all.elements},
                         {"words", all.elements}}},
                       {"bases", bases},

@@ -5,6 +5,7 @@
 
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
+#include "conformance/report/waivers.h"
 #include "conformance/suites/progress.h"
 #include "conformance/support/standard_output.h"
 
@@ -23,7 +24,7 @@ void say_row(const std::string& name, const Counts& counts) {
 // Ops, and their recipes below them.
 void say_table(const std::vector<CaseReport>& cases) {
   std::map<std::string, std::map<std::string, Counts>> rows;
-  for (const CaseReport& each : cases) count(rows[each.op][each.recipe], each.judgement);
+  for (const CaseReport& each : cases) count(rows[each.op][each.recipe], each);
   if (rows.empty()) return;
   say("{:<23}{:>7}{:>7}{:>8}{:>6}{:>9}\n", "op and recipe", "passed", "failed", "not run", "other", "elements");
   for (const auto& [op, recipes] : rows) {
@@ -71,19 +72,52 @@ std::string Report::verdict_line() const {
   const Counts all = count_cases(cases_);
   const bool good = outcome_.exit_code() == ExitCode::passed;
   // A proved absence is not a failure; but a partial pass gives the number of absent cases.
-  const std::string word = !good              ? "FAIL"
-                           : all.not_run == 0 ? "PASS"
-                                              : fmt::format("PASS (partial: {} of {} cases absent)", all.not_run, all.cases());
+  std::string partial;
+  if (all.not_run > 0) partial = fmt::format("{} of {} cases absent", all.not_run, all.cases());
+  if (all.waived > 0) partial += fmt::format("{}{} of {} failed, waived", partial.empty() ? "" : ", ", all.waived, all.cases());
+  const std::string word = !good ? "FAIL" : partial.empty() ? "PASS" : "PASS (partial: " + partial + ")";
   const std::string bases = elements_text(bases_of(cases_));
   std::string codes;
   for (const ExitCode code : outcome_.all())
     codes += fmt::format("{}{} ({})", codes.empty() ? "" : ", ", static_cast<int>(code), meaning(code));
   std::string claimed;
   if (claims_ && claims_->tells_levels()) claimed = fmt::format("; levels passed: {}", claims_->passed_levels(true));
-  return fmt::format("{} {}: {}: {} passed, {} failed, {} not run, {} other{}, {} elements compared{}{}, {:.1f} s{}", word, verb_,
-                     tested_.text(), all.passed, all.failed, all.not_run, all.other,
+  std::string apart;  // of the others
+  if (all.flaky > 0) apart = fmt::format("{} flaky", all.flaky);
+  if (all.waived > 0) apart += fmt::format("{}{} waived", apart.empty() ? "" : ", ", all.waived);
+  if (!apart.empty()) apart = " (" + apart + ")";
+  return fmt::format("{} {}: {}: {} passed, {} failed, {} not run, {} other{}{}, {} elements compared{}{}, {:.1f} s{}", word,
+                     verb_, tested_.text(), all.passed, all.failed, all.not_run, all.other, apart,
                      resumed_ > 0 ? fmt::format(" ({} of an earlier run)", resumed_) : "", all.elements,
                      bases.empty() ? "" : " (passed: " + bases + ")", claimed, seconds_, codes.empty() ? "" : "; exit " + codes);
+}
+
+void Report::print_waivers() const {
+  using State = WaiverStanding::State;
+  std::map<std::string, std::pair<const WaiverStanding*, std::int64_t>> covering;
+  std::int64_t flaky = 0;
+  for (const CaseReport& each : cases_) {
+    flaky += each.judgement.verdict == Verdict::flaky;
+    if (!each.waiver) continue;
+    const WaiverStanding& waiver = *each.waiver;
+    const std::string title = each.line.empty() ? each.suite + "/" + each.name : each.line;
+    if (waiver.state == State::covers) {
+      auto& [standing, number] = covering[waiver.at];
+      standing = &waiver;
+      ++number;
+    } else if (waiver.state == State::expired) {
+      say("waiver out of date: {}: expired {}, owner {}: {}\n", waiver.at, waiver.expires, waiver.owner, title);
+    } else if (waiver.state == State::passes) {
+      say("waiver out of date: {}: the case passes: {}\n", waiver.at, title);
+    }
+  }
+  for (const auto& [at, each] : covering) {
+    say("waived, {} case{}: {} ({}; {}, until {}, {})\n", each.second, each.second == 1 ? "" : "s", each.first->reason, at,
+        each.first->owner, each.first->expires, each.first->link);
+  }
+  if (flaky > 0) say("flaky, {} case{}: failed, then passed when judged again, which is no pass\n", flaky, flaky == 1 ? "" : "s");
+  if (waivers_ == nullptr) return;
+  for (const std::string& at : waivers_->unused(cases_)) say("note: waiver {} selects no case of this run\n", at);
 }
 
 void Report::print_summary() {
@@ -106,6 +140,7 @@ void Report::print_summary() {
   for (const auto& [reason, number] : reasons) say("not run, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [reason, number] : untried) say("not tried, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [what, why] : not_tried_) say("not run, {}: {}\n", what, why);
+  print_waivers();
   for (const std::string& trouble : troubles_) say("{}\n", trouble);
   for (const std::string& text : notes_) say("note: {}\n", text);
   if (!empty_shard_.empty()) say("0 cases in this shard ({}): others have what was selected\n", empty_shard_);

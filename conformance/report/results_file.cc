@@ -77,6 +77,7 @@ EarlierResults read_report(const std::string& path, json report) {
   report.erase("cases");
   results.exit = exit_of(report);
   results.header = std::move(report);
+  results.summary = results.header;
   results.cases = cases.take();
   results.has_summary = true;
   return results;
@@ -118,6 +119,7 @@ EarlierResults read_results(const std::string& path) {
       if (record == "header") {
         if (results.header.is_null()) results.header = std::move(entry);
         results.has_summary = false;
+        results.summary = nullptr;
         results.exit = -1;
       } else if (record == "case" && !results.header.is_null()) {
         try {
@@ -129,6 +131,7 @@ EarlierResults read_results(const std::string& path) {
       } else if (record == "summary" && !results.header.is_null()) {
         results.has_summary = true;
         results.exit = exit_of(entry);
+        results.summary = std::move(entry);
       } else {
         throw golden::FixtureError(
             path, "line " + std::to_string(number),

@@ -23,6 +23,7 @@ struct BackendChoice {
   std::int64_t algorithm = -1;
   std::vector<std::string> axes;  // NAME=VALUE
   bool explains = true;           // search for the cause of a difference
+  int retries = 0;                // times that a case which fails is judged again
   std::string expect_by;          // backend whose answers are expected in grouped_gemm cases; empty: the reference's
   // How the case of a line is repeated where not by this program: `assay.check(...)` of Python. Empty: `assay repro`.
   std::function<std::string(const std::string& line)> reproduce = {};

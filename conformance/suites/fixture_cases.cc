@@ -8,6 +8,7 @@
 #include "conformance/suites/golden_cases.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
+#include "conformance/suites/retries.h"
 #include "conformance/support/interrupt.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"
@@ -73,15 +74,19 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
               throw InvalidArgument("out", "empty", "at least one expected output (assay compute makes them)");
             }
             if (!expects) options.expected_by = judged.expecting;
-            CaseReport made{golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), {}};
-            try {
-              made.judgement = judge(judged.backend, each, expects ? &each : nullptr, options);
-              judged.settle();
-            } catch (const BackendFault& fault) {
-              made.judgement = judgement_of(fault, judged, options);
-            } catch (const BackendError& error) {
-              made.judgement = judgement_of(error, options);
-            }
+            const auto judge_case = [&](Judged with) {
+              CaseReport report{golden::one_line(file.filename().string()), each.name, "", each.op, recipe_of(each), {}};
+              try {
+                report.judgement = judge(with.backend, each, expects ? &each : nullptr, options);
+                with.settle();
+              } catch (const BackendFault& fault) {
+                report.judgement = judgement_of(fault, with, options);
+              } catch (const BackendError& error) {
+                report.judgement = judgement_of(error, options);
+              }
+              return std::vector<CaseReport>{std::move(report)};
+            };
+            CaseReport made = std::move(with_retries(judged, choice, judge_case).front());
             const Verdict verdict = made.judgement.verdict;
             line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
             report.add(std::move(made));

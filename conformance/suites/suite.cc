@@ -12,6 +12,7 @@
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/prefetcher.h"
 #include "conformance/suites/progress.h"
+#include "conformance/suites/retries.h"
 #include "conformance/suites/self_check.h"
 #include "conformance/suites/shards.h"
 #include "golden/io/contained_reader.h"
@@ -59,10 +60,14 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
           std::vector<CaseReport> reports;
           if (settings.any() && replay_plan(each).count == 0 && fault_word(each).empty() &&
               (each.op == "scenario" || each.integer("contract") == 0)) {
-            reports = judge_under_settings(each, judged, choice, settings);
+            reports =
+                with_retries(judged, choice, [&](Judged with) { return judge_under_settings(each, with, choice, settings); });
           } else {
             const std::unique_ptr<PreparedCase> prepared = prefetcher ? prefetcher->take(i) : nullptr;
-            reports.push_back(judge_line(each, judged, choice, prepared.get()));
+            PreparedCase* first = prepared.get();  // of the first try alone
+            reports = with_retries(judged, choice, [&](Judged with) {
+              return std::vector<CaseReport>{judge_line(each, with, choice, std::exchange(first, nullptr))};
+            });
             if (prepared != nullptr && prepared->stated) statements.note(each, *prepared->stated);
           }
           line.done(reports[0].line, std::any_of(reports.begin(), reports.end(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 
 #include "conformance/diagnose/hints/hints.h"
 #include "conformance/judge/compare/touched.h"
@@ -29,6 +30,8 @@ struct Piece {
   std::uint64_t got = 0, want = 0;  // of the first
   UlpHistogram ulp;
   TouchedPiece touched;
+  std::vector<std::int64_t> cells;  // wrong elements by cell of the segment; empty: none
+  std::uint64_t digest = 0;
   WrongWords::Piece used, padding;
 };
 
@@ -120,6 +123,7 @@ class Comparison {
       piece.first_element = element;
       piece.got = got, piece.want = want;
     }
+    piece.digest += wrong_element_hash(element, got);
     if (!floating_) return;
     UlpHistogram& ulp = piece.ulp;
     if (!finite(got) || !finite(want)) {
@@ -149,6 +153,7 @@ class Comparison {
       difference_.want_text = show_element(want_.type, piece.want);
     }
     difference_.count += piece.count;
+    difference_.digest += piece.digest;
     difference_.ulp.zero_sign += piece.ulp.zero_sign;
     difference_.ulp.special += piece.ulp.special;
     if (difference_.ulp.buckets.size() < piece.ulp.buckets.size()) difference_.ulp.buckets.resize(piece.ulp.buckets.size());
@@ -161,6 +166,12 @@ class Comparison {
   void compare_piece(std::size_t index, std::int64_t begin, std::int64_t end, Piece& piece) const {
     const Segment& s = map_.segments[index];
     piece.used = piece.padding = {index, begin, end};
+    const CellGrid grid(s.rows, s.columns);
+    const auto touch = [&](Coordinates place) {
+      piece.touched.add(place);
+      if (piece.cells.empty()) piece.cells.resize(grid.size());
+      ++piece.cells[grid.cell(place.row, place.column)];
+    };
     Coordinates at = coordinates_of(s, begin);
     for (std::int64_t offset = begin; offset < end; ++offset, next(s, offset, at)) {
       const std::int64_t element = s.first + offset;
@@ -174,14 +185,14 @@ class Comparison {
         ++piece.total;
         if (got == before_[element]) continue;
         ++piece.overwritten;
-        piece.touched.add(at);
+        touch(at);
         note(piece, element, got, before_[element]);
         continue;
       }
       ++piece.total;
       const std::uint64_t want = used ? want_[element] : 0;
       if (equal(got, want)) continue;
-      piece.touched.add(at);
+      touch(at);
       note(piece, element, got, want);
       (used ? piece.used : piece.padding).add(offset);
     }
@@ -215,8 +226,20 @@ class Comparison {
       take(pieces[i],
            [&](std::int64_t element) { return place_text(map_, segment, coordinates_of(segment, element - segment.first)); });
       pieces[i].touched.move_into(touched_, segment);
+      if (!pieces[i].cells.empty()) add_cells(ranges[i].segment, pieces[i].cells);
       pieces[i] = {};
     }
+    for (const auto& [index, cells] : cells_) {
+      const Segment& segment = map_.segments[index];
+      difference_.maps.push_back(wrong_map(map_.grouped ? segment.group : -1, {segment.rows, segment.columns}, cells));
+    }
+  }
+
+  void add_cells(std::size_t segment, const std::vector<std::int64_t>& wrong) {
+    if (cells_.count(segment) == 0 && cells_.size() == kMostMappedGroups) return;
+    std::vector<std::int64_t>& cells = cells_[segment];
+    cells.resize(wrong.size());
+    for (std::size_t i = 0; i < wrong.size(); ++i) cells[i] += wrong[i];
   }
 
   // Elements outside all groups must be unchanged.
@@ -246,6 +269,7 @@ class Comparison {
                             : want_.type == Format::f16  ? 0x7C00
                                                          : 0;
   Touched touched_;
+  std::map<std::size_t, std::vector<std::int64_t>> cells_;  // by segment
   std::int64_t tail_ = 0;
   WrongWords used_, padding_;
   Difference difference_;

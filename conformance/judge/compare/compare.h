@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/judge/compare/wrong_map.h"
 #include "conformance/ops/output_map.h"
 #include "golden/io/fixture.h"
 
@@ -60,6 +61,8 @@ struct Difference {
   std::string where;                // "groups 1,3; rows 0-127; columns 128-255; tiles 128x128 (0,1)"
   bool has_ulp = false;
   UlpHistogram ulp;
+  std::vector<WrongMap> maps;      // of the first groups with wrong elements
+  std::uint64_t digest = 0;        // of the places and values of all wrong elements
   std::vector<std::string> hints;  // most telling first
 
   explicit operator bool() const { return count != 0; }

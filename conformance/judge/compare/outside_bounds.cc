@@ -10,6 +10,15 @@
 #include "reference/formats/encode.h"
 
 namespace assay::conformance {
+namespace {
+
+std::uint64_t bits_at(const Tensor& tensor, std::size_t element, std::size_t width) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, tensor.bytes.data() + element * width, width);
+  return bits;
+}
+
+}  // namespace
 
 std::string outside_bounds_text(const std::string& output, const Tensor& got, std::span<const std::uint8_t> written,
                                 std::uint8_t poison, std::span<const CertifiedBound> bounds, std::vector<Finding>* findings) {
@@ -21,6 +30,10 @@ std::string outside_bounds_text(const std::string& output, const Tensor& got, st
   } else {
     widen(got.type, got.bytes.data(), values);
   }
+  const std::int64_t columns = got.shape.empty() ? 1 : std::max<std::int64_t>(got.shape.back(), 1);
+  const CellGrid grid(static_cast<std::int64_t>(count) / columns, columns);
+  std::vector<std::int64_t> cells;
+  std::uint64_t digest = 0;
   std::size_t outside = 0, unwritten = 0, touched = 0, first = count;
   for (std::size_t i = 0; i < count; ++i) {
     const auto* bytes = got.bytes.data() + i * width;
@@ -35,13 +48,14 @@ std::string outside_bounds_text(const std::string& output, const Tensor& got, st
       continue;
     }
     if (first == count) first = i;
+    const auto element = static_cast<std::int64_t>(i);
+    cells.resize(grid.size());
+    ++cells[grid.cell(element / columns, element % columns)];
+    digest += wrong_element_hash(element, bits_at(got, i, width));
   }
   if (first == count) return "";
-  const std::int64_t columns = got.shape.empty() ? 1 : std::max<std::int64_t>(got.shape.back(), 1);
   const auto at = static_cast<std::int64_t>(first);
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, got.bytes.data() + first * width, width);
-  const std::string shown = show_element(got.type, bits);
+  const std::string shown = show_element(got.type, bits_at(got, first, width));
   const double low = bounds[first].lowest, high = bounds[first].highest;
   if (findings != nullptr) {
     Finding finding;
@@ -53,6 +67,8 @@ std::string outside_bounds_text(const std::string& output, const Tensor& got, st
     finding.place = fmt::format("row {}, column {}", at / columns, at % columns);
     set_got(finding, shown);
     finding.want = fmt::format("{} to {}", low, high);
+    finding.maps = {wrong_map(-1, grid, cells)};
+    finding.digest = fmt::format("{:016x}", digest);
     findings->push_back(std::move(finding));
   }
   return fmt::format(

@@ -3,6 +3,7 @@
 //   absent        every path is declared absent, and is; absent=OP: that op alone
 //   unproven      every path is declared absent, and works
 //   wrong         the first byte of the first output is changed
+//   once=FILE     the same, in the first call while there is no FILE, which that call makes
 //   lost          the device is lost at the first call
 //   full          there is no memory
 //   scales=N      FP8 block products in f32 read the scales of w from place N of their array on, whatever block they belong
@@ -110,6 +111,8 @@ assay_status with_spoiled_words(assay_context* context, assay_stream* stream, co
 }
 
 assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
+  const bool first = is("once=") && !std::ifstream(fault.substr(5)).good();
+  if (first) std::ofstream(fault.substr(5)).flush();
   if ((is("slow=") || is("hang=")) && !called) std::ofstream(fault.substr(5)).flush();
   if (is("stuck=") && !called) std::ofstream(fault.substr(6)).flush();
   ++calls;
@@ -124,7 +127,7 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
   assay_call plain = *call;
   plain.algorithm = -1;
   const assay_status status = reference_backend()->execute(context, stream, &plain);
-  const bool wrong = is("wrong") || (is("settings") && (call->algorithm == 90 || !twice));
+  const bool wrong = is("wrong") || first || (is("settings") && (call->algorithm == 90 || !twice));
   if (wrong && status == ASSAY_OK && call->output_count > 0 && call->outputs[0].bytes > 0) {
     *static_cast<unsigned char*>(call->outputs[0].data) ^= 1;
   }
