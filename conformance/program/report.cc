@@ -8,6 +8,7 @@
 
 #include "conformance/program/verbs.h"
 #include "conformance/publish/formats.h"
+#include "conformance/report/line_chain.h"
 #include "conformance/report/output_file.h"
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
@@ -18,6 +19,7 @@ namespace {
 
 struct ReportOptions {
   std::vector<std::string> results;
+  bool check = false;
   std::string out, waivers, drafts, badge, origin = "assay";
 };
 
@@ -53,7 +55,23 @@ std::vector<OutputText> outputs(const ReportOptions& options, const Collected& a
   return made;
 }
 
+// The digests of the files, recomputed.
+ExitCode check(const ReportOptions& options) {
+  if (!options.out.empty() || !options.badge.empty() || !options.drafts.empty() || !options.waivers.empty())
+    throw CLI::ValidationError("--check", "writes nothing: expected no other option");
+  Outcome outcome;
+  for (const std::string& path : options.results) {
+    const FileCheck found = check_results(path);
+    say("{}: {}\n", golden::one_line(path), found.text);
+    if (found.state == FileCheck::State::incomplete) outcome.add(ExitCode::incomplete);
+    if (found.state == FileCheck::State::changed || found.state == FileCheck::State::without_digests)
+      outcome.add(ExitCode::bad_fixture);
+  }
+  return outcome.exit_code();
+}
+
 ExitCode report(const ReportOptions& options) {
+  if (options.check) return check(options);
   if (options.out.empty() && options.drafts.empty() && options.badge.empty())
     throw CLI::ValidationError("--out", "expected a folder for the report, or --badge FILE or --write-waivers FILE");
   if (!is_origin(options.origin))
@@ -84,10 +102,12 @@ Action add_report(CLI::App& verb) {
   verb.add_option("RESULTS", options->results,
                   "Files of --results or --json of run, verify or repro: of one run, of its shards, or of several")
       ->required();
-  verb.add_option("--out", options->out, "Write report.html, a summary in Markdown, junit.xml, ctrf.json and kcidb.json into this folder");
+  verb.add_option("--out", options->out,
+                  "Write report.html, a summary in Markdown, junit.xml, ctrf.json and kcidb.json into this folder");
   verb.add_option("--waivers", options->waivers,
                   "TOML file of known failures, in place of those that the runs had; judged for the day of each run");
   verb.add_option("--write-waivers", options->drafts, "Write a draft of a waiver for each failure to this new file");
+  verb.add_flag("--check", options->check, "Write nothing: recompute the digests of the files, and say which line was changed");
   verb.add_option("--badge", options->badge, "Write a badge with the counts, as SVG, to this file");
   verb.add_option("--origin", options->origin, "Name of the submitting system in kcidb.json")->capture_default_str();
   verb.footer(

@@ -7,6 +7,7 @@
 
 #include "conformance/cases/former_words.h"
 #include "conformance/report/judgement_json.h"
+#include "conformance/report/line_chain.h"
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
 #include "conformance/report/waivers.h"
@@ -175,6 +176,7 @@ nlohmann::json Report::json() {
   nlohmann::json report = header();
   report.update(outcome_json());
   report["cases"] = std::move(cases);
+  report["sha256"] = report_digest(report);
   return report;
 }
 

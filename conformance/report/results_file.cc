@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <sstream>
@@ -10,6 +11,7 @@
 
 #include "conformance/report/earlier_results.h"
 #include "conformance/report/judgement_json.h"
+#include "conformance/report/line_chain.h"
 #include "conformance/report/output_file.h"
 #include "golden/io/replace_file.h"
 #include "golden/io/text_file.h"
@@ -26,6 +28,15 @@ off_t whole_lines(int descriptor) {
   char letter = 0;
   while (end > 0 && pread(descriptor, &letter, 1, end - 1) == 1 && letter != '\n') --end;
   return end;
+}
+
+// The line that ends at `end`, where its newline is the last byte.
+std::string line_before(int descriptor, off_t end) {
+  std::string line;
+  char letter = 0;
+  for (off_t at = end - 2; at >= 0 && pread(descriptor, &letter, 1, at) == 1 && letter != '\n'; --at) line += letter;
+  std::reverse(line.begin(), line.end());
+  return line;
 }
 
 // A full run under all algorithms of a library writes less.
@@ -75,6 +86,7 @@ EarlierResults read_report(const std::string& path, json report) {
     throw golden::FixtureError(path, "", std::string("has an invalid case: ") + error.what());
   }
   report.erase("cases");
+  report.erase("sha256");
   results.exit = exit_of(report);
   results.header = std::move(report);
   results.summary = results.header;
@@ -92,14 +104,24 @@ ResultsFile::ResultsFile(const std::string& path, bool append) : path_(path) {
   }
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666);
   if (descriptor_ < 0) throw golden::OutputError(path, errno);
-  if (append && ftruncate(descriptor_, whole_lines(descriptor_)) != 0) throw golden::OutputError(path, errno);
+  if (!append) return;
+  const off_t end = whole_lines(descriptor_);
+  if (ftruncate(descriptor_, end) != 0) throw golden::OutputError(path, errno);
+  if (end == 0) return;
+  const std::optional<ChainedLine> last = split_chained(line_before(descriptor_, end));
+  is_chained_ = last.has_value();
+  if (last) chain_ = last->chain;
 }
 
 ResultsFile::~ResultsFile() { close(descriptor_); }
 
 void ResultsFile::append(const std::vector<json>& entries) {
   std::string text;
-  for (const json& each : entries) text += line_of(each) + "\n";
+  for (json each : entries) {
+    each.erase("chain");  // of another file
+    const std::string line = line_of(each);
+    text += (is_chained_ ? chained(line, chain_) : line) + "\n";
+  }
   write_all(descriptor_, path_, text);  // one write, unless a disk is full or a pipe is slow
 }
 
@@ -115,6 +137,7 @@ EarlierResults read_results(const std::string& path) {
     for (int number = 1; std::getline(lines, line); ++number) {
       if (lines.eof()) break;  // no newline: cut off
       json entry = json::parse(line, nullptr, false);
+      if (entry.is_object()) entry.erase("chain");  // of this file: line_chain.h checks it
       const std::string record = entry.is_object() ? entry.value("record", "") : "";
       if (record == "header") {
         if (results.header.is_null()) results.header = std::move(entry);

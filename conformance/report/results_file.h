@@ -1,6 +1,6 @@
 #pragma once
 // A file of results: one line of JSON for the header, one for each verdict as it is given, one for the summary. Lines are
-// appended by one write each, so that no verdict is lost, even if the program crashes.
+// appended by one write each, so that no verdict is lost, even if the program crashes. Each has a digest (line_chain.h).
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -24,6 +24,8 @@ class ResultsFile {
  private:
   std::string path_;
   int descriptor_ = -1;
+  std::string chain_;       // of the last line
+  bool is_chained_ = true;  // false: the file is of an earlier version, whose lines have no digests
 };
 
 }  // namespace assay::conformance

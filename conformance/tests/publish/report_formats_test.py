@@ -3,6 +3,7 @@
 
 import argparse
 import collections
+import hashlib
 import html.parser
 import itertools
 import json
@@ -326,6 +327,68 @@ class Reports(unittest.TestCase):
         states = collections.Counter(each["verdict"] for each in report_runs.cases_of(program.path("badge.jsonl")).values())
         drawn = tree.fromstring(text_of(badge))
         self.assertEqual(drawn.get("aria-label"), f"assay: FAIL: {states['passed']} passed, {states['failed']} failed")
+
+
+class Digests(unittest.TestCase):
+    """--check, against digests that Python computes."""
+
+    def expect(self, lines, code, text):
+        path = program.path("checked.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(lines)
+        found = program.assay("report", "--check", path)
+        self.assertEqual(found[0], code, found)
+        self.assertIn(text, found[1] + found[2])
+
+    def test_every_change_of_a_file_is_found(self):
+        program.run("chain.jsonl", "wrong", "splits_to_offsets")
+        lines = text_of(program.path("chain.jsonl")).splitlines(keepends=True)
+        chain = ""
+        for line in lines:
+            body, said = re.fullmatch(r'(.*),"chain":"([0-9a-f]{64})"\}\n', line).groups()
+            chain = hashlib.sha256((chain + body + "}").encode()).hexdigest()
+            self.assertEqual(said, chain)
+        self.assertGreater(len(lines), 5)
+        self.expect(lines, 0, f"sound: {len(lines) - 2} verdicts, digest {chain}")
+        self.expect([line.replace('"verdict":"failed"', '"verdict":"passed"') if i == 3 else line for i, line in enumerate(lines)], 3,
+                    "checked.jsonl: line 4: was changed")
+        self.expect(lines[:2] + lines[3:], 3, "line 3: was changed, or lines before it were removed")
+        self.expect(lines[:2] + [lines[3], lines[2]] + lines[4:], 3, "line 3: ")
+        self.expect(lines[:3] + lines[2:], 3, "line 4: ")
+        self.expect(lines[1:], 3, "line 1: was changed")
+        self.expect(lines[:3] + [lines[3][:-80] + "}\n"] + lines[4:], 3, "line 4: was changed or added: it has no digest")
+        self.expect(lines[:-1], 5, "is the last, and no summary")
+        self.expect(lines[:-1] + [lines[-1][:-10]], 5, "was cut off")
+        self.expect([re.sub(',"chain":"[0-9a-f]*"', "", line) for line in lines], 3, "has no digests: it is of an earlier version")
+        self.expect(["{}\n"], 3, "")
+        self.expect(["no JSON\n"], 3, "line 1: is not a header")
+        # A run that goes on continues the chain, also behind a line that was cut off.
+        resumed = program.path("resumed.jsonl")
+        with open(resumed, "w", encoding="utf-8") as file:
+            file.writelines(lines[:4] + [lines[4][:20]])
+        program.run("resumed.jsonl", "wrong", "splits_to_offsets", "--resume", resumed)
+        self.assertEqual(program.assay("report", "--check", resumed)[0], 0)
+        self.assertEqual(text_of(resumed).splitlines(keepends=True)[:4], lines[:4])
+
+    def test_of_a_report(self):
+        path = program.path("report.json")
+        program.run("any.jsonl", "wrong", "splits_to_offsets", "--json", path)
+        self.assertEqual(program.assay("report", "--check", path)[0], 0)
+        report = json.loads(text_of(path))
+        said = report.pop("sha256")
+        line = json.dumps(report, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+        self.assertIn("sound: ", program.assay("report", "--check", path)[1])
+        self.assertEqual(len(said), 64)
+        self.assertEqual(report["counts"], json.loads(line)["counts"])
+        for number in range(3):
+            changed = json.loads(text_of(path))
+            changed["cases"][number]["verdict"] = "not run"
+            with open(program.path("changed.json"), "w", encoding="utf-8") as file:
+                json.dump(changed, file)
+            code, out, _ = program.assay("report", "--check", path, program.path("changed.json"))
+            self.assertEqual(code, 3)
+            self.assertIn("changed.json: was changed: ", out)
+        self.assertEqual(program.assay("report", "--check", path, "--out", program.path("x"))[0], 2)
 
 
 class TheChecks(unittest.TestCase):
