@@ -56,7 +56,7 @@ std::vector<OutputText> outputs(const ReportOptions& options, const Collected& a
 }
 
 // The digests of the files, recomputed.
-ExitCode check(const ReportOptions& options) {
+ExitCode check_files(const ReportOptions& options) {
   if (!options.out.empty() || !options.badge.empty() || !options.drafts.empty() || !options.waivers.empty())
     throw CLI::ValidationError("--check", "writes nothing: expected no other option");
   Outcome outcome;
@@ -70,8 +70,8 @@ ExitCode check(const ReportOptions& options) {
   return outcome.exit_code();
 }
 
-ExitCode report(const ReportOptions& options) {
-  if (options.check) return check(options);
+ExitCode make_report(const ReportOptions& options) {
+  if (options.check) return check_files(options);
   if (options.out.empty() && options.drafts.empty() && options.badge.empty())
     throw CLI::ValidationError("--out", "expected a folder for the report, or --badge FILE or --write-waivers FILE");
   if (!is_origin(options.origin))
@@ -115,7 +115,7 @@ Action add_report(CLI::App& verb) {
 `assay run` would give it, with the waivers taken into account. Of one case of one implementation the newest verdict counts.)");
   return [options] {
     try {
-      return report(*options);
+      return make_report(*options);
     } catch (const CLI::ValidationError& error) {
       warn("assay report: {}\n", error.what());
       return ExitCode::usage;

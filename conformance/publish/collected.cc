@@ -30,16 +30,16 @@ struct ReadRun {
   std::vector<CaseReport> cases;
 };
 
-auto key_of(const PublishedImplementation& each) {
+auto identity_of(const PublishedImplementation& each) {
   return std::tie(each.name, each.software, each.device, each.architecture, each.options, each.algorithm, each.axes, each.sha256);
 }
 
-std::string text_at(const json& header, const char* place) {
+std::string header_text(const json& header, const char* place) {
   const json::json_pointer pointer(place);
   return header.contains(pointer) && header.at(pointer).is_string() ? header.at(pointer).get<std::string>() : "";
 }
 
-std::string joined(const json& words, bool quote) {
+std::string joined_words(const json& words, bool quote) {
   std::string text;
   if (!words.is_array()) return text;
   for (const json& each : words) {
@@ -49,30 +49,30 @@ std::string joined(const json& words, bool quote) {
   return text;
 }
 
-void read_header(const json& header, ReadRun& read) {
+void read_run_header(const json& header, ReadRun& read) {
   PublishedRun& run = read.run;
-  run.date = text_at(header, "/date");
-  run.verb = text_at(header, "/verb");
-  run.arguments = joined(header.value("arguments", json::array()), true);
-  run.program = "assay " + text_at(header, "/assay");
-  run.commit = text_at(header, "/commit");
-  run.host = text_at(header, "/host/name");
-  run.system = text_at(header, "/host/system");
+  run.date = header_text(header, "/date");
+  run.verb = header_text(header, "/verb");
+  run.arguments = joined_words(header.value("arguments", json::array()), true);
+  run.program = "assay " + header_text(header, "/assay");
+  run.commit = header_text(header, "/commit");
+  run.host = header_text(header, "/host/name");
+  run.system = header_text(header, "/host/system");
   if (const json::json_pointer threads("/host/threads"); header.contains(threads)) run.threads = header.at(threads);
   const json& backend = header.at("backend");
   PublishedImplementation& made = read.implementation;
   made.built_in = backend.value("built_in", false);
-  made.library = text_at(backend, "/library/path");
+  made.library = header_text(backend, "/library/path");
   const bool named = made.built_in || made.library.empty();
   made.name = named ? backend.at("name").get<std::string>() : std::filesystem::path(made.library).filename().string();
   made.software = backend.value("software", "");
   made.device = backend.value("device", "");
   made.architecture = backend.value("architecture", "");
   made.options = backend.value("options", "");
-  made.axes = joined(backend.value("axes", json::array()), false);
+  made.axes = joined_words(backend.value("axes", json::array()), false);
   if (const std::int64_t algorithm = backend.value("algorithm", std::int64_t{-1}); algorithm >= 0)
     made.algorithm = std::to_string(algorithm);
-  if (!made.built_in) made.sha256 = text_at(backend, "/library/sha256");
+  if (!made.built_in) made.sha256 = header_text(backend, "/library/sha256");
   read.tested = {backend.at("name"), made.device, made.architecture, made.software, made.library, made.built_in};
   read.backend_words = " --backend " + conformance::quoted(named ? made.name : made.library);
   if (!made.options.empty()) read.backend_words += " --backend-options " + conformance::quoted(made.options);
@@ -86,7 +86,7 @@ ReadRun read_run(const std::string& path) {
   read.run.sha256 = golden::sha256_hex_of_file(path);
   read.run.complete = results.has_summary;
   try {
-    read_header(results.header, read);
+    read_run_header(results.header, read);
     read.run.exit =
         results.exit < 0 ? "not recorded" : fmt::format("{} ({})", results.exit, meaning(static_cast<ExitCode>(results.exit)));
     for (const json& each : results.cases) read.cases.push_back(report_from(each));
@@ -170,17 +170,17 @@ void add_summary(const ReadRun& read, Collected& all) {
   if (claims.contains("baseline")) losses(claims.at("baseline").at("lost"), "lost against");
 }
 
-using CaseKey = std::tuple<std::size_t, std::string, std::string, std::string>;  // implementation, suite, name, setting
+using PublishedKey = std::tuple<std::size_t, std::string, std::string, std::string>;  // implementation, suite, name, setting
 
-void add_cases(std::vector<ReadRun>& read, const std::vector<Waiver>* waivers, Collected& all) {
-  std::map<CaseKey, PublishedCase> newest;
+void add_published_cases(std::vector<ReadRun>& read, const std::vector<Waiver>* waivers, Collected& all) {
+  std::map<PublishedKey, PublishedCase> newest;
   for (std::size_t i = 0; i < read.size(); ++i) {
     const std::size_t implementation = all.runs[i].implementation;
     const std::string day = all.runs[i].date.empty() ? today() : all.runs[i].date.substr(0, 10);
     const Waivers held(waivers == nullptr ? std::vector<Waiver>{} : *waivers, read[i].tested, day);
     for (CaseReport& each : read[i].cases) {
       if (waivers != nullptr) each.waiver = held.standing(each);
-      const CaseKey key{implementation, each.suite, each.name, each.setting};
+      const PublishedKey key{implementation, each.suite, each.name, each.setting};
       const bool is_new = newest.find(key) == newest.end();
       if (!is_new) ++all.replaced;
       newest[key] = published(std::move(each), i, implementation, read[i].backend_words);
@@ -195,7 +195,7 @@ void add_cases(std::vector<ReadRun>& read, const std::vector<Waiver>* waivers, C
   std::stable_sort(all.cases.begin(), all.cases.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
 }
 
-void settle(const std::vector<Waiver>* waivers, Collected& all) {
+void settle_collected(const std::vector<Waiver>* waivers, Collected& all) {
   std::vector<CaseReport> reports;
   std::int64_t judged_passes = 0;
   for (const PublishedCase& each : all.cases) {
@@ -241,10 +241,10 @@ Collected collect_results(const std::vector<std::string>& paths, const std::vect
   all.same_files = read.end() - rest;
   read.erase(rest, read.end());
   for (const ReadRun& each : read) all.implementations.push_back(each.implementation);
-  const auto before = [](const auto& a, const auto& b) { return key_of(a) < key_of(b); };
+  const auto before = [](const auto& a, const auto& b) { return identity_of(a) < identity_of(b); };
   std::sort(all.implementations.begin(), all.implementations.end(), before);
   all.implementations.erase(std::unique(all.implementations.begin(), all.implementations.end(),
-                                        [](const auto& a, const auto& b) { return key_of(a) == key_of(b); }),
+                                        [](const auto& a, const auto& b) { return identity_of(a) == identity_of(b); }),
                             all.implementations.end());
   for (const ReadRun& each : read) {
     all.runs.push_back(each.run);
@@ -256,8 +256,8 @@ Collected collect_results(const std::vector<std::string>& paths, const std::vect
       throw golden::FixtureError(each.run.file, "", std::string("has an invalid summary: ") + error.what());
     }
   }
-  add_cases(read, waivers, all);
-  settle(waivers, all);
+  add_published_cases(read, waivers, all);
+  settle_collected(waivers, all);
   return all;
 }
 

@@ -9,7 +9,7 @@
 namespace assay::conformance {
 namespace {
 
-class List {
+class FactList {
  public:
   void row(const char* name, const std::string& text, bool code = false) {
     if (text.empty()) return;
@@ -24,10 +24,10 @@ class List {
 
 }  // namespace
 
-std::string html_environment(const Collected& all) {
+std::string report_environment(const Collected& all) {
   std::string made = "<section id=\"environment\"><h2>Environment</h2>\n";
   for (const PublishedImplementation& each : all.implementations) {
-    List list;
+    FactList list;
     list.row("software", each.software);
     list.row("device", each.device.empty() ? "not recorded" : each.device);
     list.row("architecture", each.architecture);
@@ -39,7 +39,7 @@ std::string html_environment(const Collected& all) {
     made += "<h3>" + html_name(each.name) + "</h3>\n" + list.text();
   }
   for (const PublishedRun& run : all.runs) {
-    List list;
+    FactList list;
     list.row("command", run.arguments, true);
     list.row("date", run.date);
     list.row("exit", run.complete ? run.exit : "incomplete: the run did not end");

@@ -14,13 +14,13 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::size_t kOpen = 3;  // failures that are unfolded
+constexpr std::size_t kUnfolded = 3;  // failures that are unfolded
 
 std::string bits_and_value(const std::string& hex, const std::string& value) {
   return hex.empty() ? html_text(value) : "<code>" + html_text(hex) + "</code> " + html_text(value);
 }
 
-std::string html_finding(const Finding& finding) {
+std::string report_finding(const Finding& finding) {
   std::string made = "<div class=\"finding\"><dl>\n";
   const auto row = [&](const char* name, const std::string& html) {
     if (!html.empty()) made += fmt::format("<dt>{}</dt><dd>{}</dd>\n", name, html);
@@ -43,14 +43,14 @@ std::string html_finding(const Finding& finding) {
   return made + ulp_figure(finding.ulp) + "</div></div>\n";
 }
 
-std::string html_failure(const Collected& all, const PublishedCase& each, bool open) {
+std::string report_failure(const Collected& all, const PublishedCase& each, bool open) {
   const CaseReport& report = each.report;
   std::string made = fmt::format(
       "<details class=\"failure\"{}><summary><span class=\"verdict\">{}</span> <code>{}</code><small>{}</small></summary>\n",
       open ? " open" : "", name_of(report.judgement.verdict), html_text(each.title), html_text(first_line_of_failure(each)));
   if (report.waiver && report.waiver->state == WaiverStanding::State::other_failure)
     made += "<p>A waiver covers another failure of this case: " + html_text(waiver_text(*report.waiver)) + "</p>\n";
-  for (const Finding& finding : report.judgement.findings) made += html_finding(finding);
+  for (const Finding& finding : report.judgement.findings) made += report_finding(finding);
   if (!report.tries.empty()) {
     made += "<p>Tries:";
     for (const TriedVerdict& tried : report.tries) made += fmt::format(" {}", html_text(std::string(name_of(tried.verdict))));
@@ -74,7 +74,7 @@ std::string failures_anchor(std::size_t implementation, const std::string& op, c
   return made;
 }
 
-std::string html_failures(const Collected& all) {
+std::string report_failures(const Collected& all) {
   const std::vector<const PublishedCase*> found = failures(all);
   if (found.empty() && all.faults.empty()) return "";
   std::string made = fmt::format("<section id=\"failures\"><h2>{} without a pass</h2>\n",
@@ -94,7 +94,7 @@ std::string html_failures(const Collected& all) {
                           html_small(of));
     }
     last = anchor;
-    made += html_failure(all, each, i < kOpen);
+    made += report_failure(all, each, i < kUnfolded);
   }
   return made + "</section>\n";
 }

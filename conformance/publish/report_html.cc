@@ -13,12 +13,14 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::size_t kSlowest = 20;
+constexpr std::size_t kSlowestOfPage = 20;
 
-std::string plural(std::int64_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
+std::string number_of(std::int64_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
 
 // A bar whose parts are as long as their numbers, and the same numbers in words.
-std::string html_counts(const Counts& counts) {
+std::string report_counts(const Counts& counts) {
   const std::pair<std::int64_t, const char*> parts[] = {
       {counts.passed, "passed"}, {counts.failed, "failed"},
       {counts.flaky, "flaky"},   {counts.other - counts.flaky - counts.waived, "other"},
@@ -36,24 +38,24 @@ std::string html_counts(const Counts& counts) {
 std::string headline(const Collected& all) {
   if (all.outcome.exit_code() == ExitCode::passed) return all.verdict();
   const auto without = static_cast<std::int64_t>(failures(all).size());
-  if (without > 0) return fmt::format("FAIL: {} of {} did not pass", without, plural(all.counts.cases(), "case"));
+  if (without > 0) return fmt::format("FAIL: {} of {} did not pass", without, number_of(all.counts.cases(), "case"));
   return all.faults.empty() ? all.verdict() : fmt::format("FAIL: {}", all.faults.front().first);
 }
 
-std::string html_header(const Collected& all) {
+std::string report_header(const Collected& all) {
   const bool good = all.outcome.exit_code() == ExitCode::passed;
   std::string made = fmt::format("<header>\n<p class=\"kind\">Assay conformance report{}</p>\n<h1 class=\"{}\">{}</h1>\n",
                                  all.date().empty() ? "" : ", " + html_text(all.date().substr(0, 10)), good ? "good" : "bad",
                                  html_text(headline(all)));
   for (std::size_t i = 0; i < all.implementations.size(); ++i)
     made += "<p class=\"judged\">" + html_text(all.implementation_text(i)) + "</p>\n";
-  made += html_counts(all.counts);
+  made += report_counts(all.counts);
   return made + fmt::format("<p class=\"quiet\">{}, {} elements compared, {} of judging. {}</p>\n</header>\n",
-                            plural(all.counts.cases(), "case"), all.counts.elements, seconds_text(all.seconds()),
+                            number_of(all.counts.cases(), "case"), all.counts.elements, seconds_text(all.seconds()),
                             good ? "" : html_text(all.verdict()) + ".");
 }
 
-std::string html_navigation(const std::vector<std::pair<std::string, std::string>>& sections) {
+std::string report_navigation(const std::vector<std::pair<std::string, std::string>>& sections) {
   std::string made = "<nav aria-label=\"Sections\"><ul>";
   for (const auto& [id, title] : sections) made += fmt::format("<li><a href=\"#{}\">{}</a></li>", id, title);
   return made + "</ul></nav>\n";
@@ -70,7 +72,7 @@ std::string matrix_cell(const std::string& title, const Counts& counts, const st
   return fmt::format("<td class=\"cell {}\" data-title=\"{}\">{}</td>", state, html_text(title), text);
 }
 
-std::string html_matrix(const Collected& all) {
+std::string report_matrix(const Collected& all) {
   const std::vector<std::string> shapes = used_shapes(all);
   std::string made =
       "<section id=\"matrix\"><h2>Ops, recipes and shapes</h2>\n<p class=\"quiet\">The number of passes; below it what did not "
@@ -100,8 +102,8 @@ std::string html_matrix(const Collected& all) {
   return made + "</tbody>\n</table></div></section>\n";
 }
 
-std::string html_slowest(const Collected& all) {
-  const std::vector<const PublishedCase*> found = slowest(all, kSlowest);
+std::string report_slowest(const Collected& all) {
+  const std::vector<const PublishedCase*> found = slowest(all, kSlowestOfPage);
   if (found.empty()) return "";
   const double most = std::max(found.front()->report.judgement.seconds, 1e-9);
   std::string made =
@@ -117,7 +119,7 @@ std::string html_slowest(const Collected& all) {
   return made + "</tbody>\n</table></section>\n";
 }
 
-std::string html_absences(const Collected& all) {
+std::string report_absences(const Collected& all) {
   const std::vector<Absence> found = absences(all);
   if (found.empty() && all.not_tried.empty()) return "";
   std::string made = "<section id=\"absences\"><h2>What is absent</h2>\n";
@@ -139,7 +141,7 @@ std::string html_absences(const Collected& all) {
   return made + "</section>\n";
 }
 
-std::string html_plans(const Collected& all) {
+std::string report_plans(const Collected& all) {
   const std::vector<PlanRow> found = plan_rows(all);
   if (found.empty()) return "";
   std::string made =
@@ -161,7 +163,7 @@ std::string html_plans(const Collected& all) {
   return made + "</tbody>\n</table></section>\n";
 }
 
-std::string html_waivers(const Collected& all) {
+std::string report_waivers(const Collected& all) {
   const std::vector<const PublishedCase*> found = waived(all);
   if (found.empty() && all.unused_waivers.empty()) return "";
   std::string made = "<section id=\"waivers\"><h2>Waivers</h2>\n";
@@ -190,13 +192,13 @@ std::string html_waivers(const Collected& all) {
 
 std::string report_html(const Collected& all) {
   const std::pair<const char*, std::pair<const char*, std::string>> parts[] = {
-      {"matrix", {"Matrix", html_matrix(all)}},
-      {"failures", {"Failures", html_failures(all)}},
-      {"waivers", {"Waivers", html_waivers(all)}},
-      {"absences", {"Absences", html_absences(all)}},
-      {"plans", {"Plans", html_plans(all)}},
-      {"slowest", {"Slowest", html_slowest(all)}},
-      {"environment", {"Environment", html_environment(all)}}};
+      {"matrix", {"Matrix", report_matrix(all)}},
+      {"failures", {"Failures", report_failures(all)}},
+      {"waivers", {"Waivers", report_waivers(all)}},
+      {"absences", {"Absences", report_absences(all)}},
+      {"plans", {"Plans", report_plans(all)}},
+      {"slowest", {"Slowest", report_slowest(all)}},
+      {"environment", {"Environment", report_environment(all)}}};
   std::vector<std::pair<std::string, std::string>> sections;
   std::string body;
   for (const auto& [id, part] : parts) {
@@ -204,7 +206,8 @@ std::string report_html(const Collected& all) {
     sections.emplace_back(id, part.first);
     body += part.second;
   }
-  return html_head("Assay: " + all.verdict(), report_style()) + html_header(all) + html_navigation(sections) + "<main>\n" + body +
+  return html_head("Assay: " + all.verdict(), report_style()) + report_header(all) + report_navigation(sections) + "<main>\n" +
+         body +
          fmt::format("</main>\n<footer class=\"quiet\">Made by <code>assay report</code> {}.</footer>\n</body>\n</html>\n",
                      kVersion);
 }

@@ -11,9 +11,11 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::size_t kSlowest = 10;
+constexpr std::size_t kSlowestOfSummary = 10;
 
-std::string plural(std::int64_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
+std::string summary_number(std::int64_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
 
 std::string summary_table(const Collected& all) {
   const bool several = all.implementations.size() > 1;
@@ -41,7 +43,7 @@ std::string summary_failures(const Collected& all) {
     made += "\n";
   }
   if (found.empty()) return made;
-  made += fmt::format("## {} without a pass\n\n", plural(static_cast<std::int64_t>(found.size()), "case"));
+  made += fmt::format("## {} without a pass\n\n", summary_number(static_cast<std::int64_t>(found.size()), "case"));
   for (const PublishedCase* each : found) {
     made += fmt::format("<details><summary>{}: <code>{}</code></summary>\n\n", name_of(each->report.judgement.verdict),
                         html_text(each->title));
@@ -94,11 +96,11 @@ std::string summary_runs(const Collected& all) {
 std::string summary_markdown(const Collected& all) {
   std::string made = fmt::format("# {}\n\n", markdown_text(all.verdict()));
   for (std::size_t i = 0; i < all.implementations.size(); ++i) made += "- " + markdown_text(all.implementation_text(i)) + "\n";
-  made += fmt::format("\n{} of {}; {} elements compared.\n\n", counts_text(all.counts), plural(all.counts.cases(), "case"),
-                      all.counts.elements);
+  made += fmt::format("\n{} of {}; {} elements compared.\n\n", counts_text(all.counts),
+                      summary_number(all.counts.cases(), "case"), all.counts.elements);
   made += summary_table(all) + "\n" + summary_failures(all) + summary_waivers(all) + summary_absences(all);
   made += "## Slowest cases\n\n| time | case |\n|--:|---|\n";
-  for (const PublishedCase* each : slowest(all, kSlowest))
+  for (const PublishedCase* each : slowest(all, kSlowestOfSummary))
     made += fmt::format("| {} | {} |\n", seconds_text(each->report.judgement.seconds), markdown_text(each->title));
   return made + "\n" + summary_runs(all) + fmt::format("Made by `assay report` {}.\n", kVersion);
 }

@@ -16,13 +16,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kMember = ",\"chain\":\"", kEnd = "\"}";
+constexpr std::string_view kChainMember = ",\"chain\":\"", kChainEnd = "\"}";
 constexpr std::size_t kHexDigits = 64;
-constexpr std::int64_t kLargestResults = std::int64_t{4} << 30;
+constexpr std::int64_t kLargestChecked = std::int64_t{4} << 30;
 
-std::string sha256_of(std::string_view text) { return golden::sha256_hex(std::as_bytes(std::span(text))); }
+std::string sha256_of_text(std::string_view text) { return golden::sha256_hex(std::as_bytes(std::span(text))); }
 
-FileCheck of_report(json report) {
+FileCheck check_report(json report) {
   if (!report.contains("sha256")) return {FileCheck::State::without_digests, "has no digest: it is of an earlier version"};
   const std::string said = report.at("sha256").is_string() ? report.at("sha256").get<std::string>() : "";
   report.erase("sha256");
@@ -33,7 +33,7 @@ FileCheck of_report(json report) {
           fmt::format("sound: {} verdicts, digest {}", report.value("cases", json::array()).size(), found)};
 }
 
-FileCheck of_lines(const std::string& path, std::string_view text) {
+FileCheck check_lines(const std::string& path, std::string_view text) {
   std::string previous;
   std::int64_t number = 0, verdicts = 0;
   bool ended = false, chained_before = false;
@@ -70,32 +70,33 @@ FileCheck of_lines(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::optional<ChainedLine> split_chained(std::string_view line) {
-  const std::size_t tail = kMember.size() + kHexDigits + kEnd.size();
-  if (line.size() <= tail || !line.ends_with(kEnd)) return std::nullopt;
+  const std::size_t tail = kChainMember.size() + kHexDigits + kChainEnd.size();
+  if (line.size() <= tail || !line.ends_with(kChainEnd)) return std::nullopt;
   const std::size_t at = line.size() - tail;
-  const std::string_view chain = line.substr(at + kMember.size(), kHexDigits);
-  if (line.substr(at, kMember.size()) != kMember || chain.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+  const std::string_view chain = line.substr(at + kChainMember.size(), kHexDigits);
+  if (line.substr(at, kChainMember.size()) != kChainMember ||
+      chain.find_first_not_of("0123456789abcdef") != std::string_view::npos)
     return std::nullopt;
   return ChainedLine{std::string(line.substr(0, at)) + "}", std::string(chain)};
 }
 
 std::string chain_of(std::string_view previous, std::string_view body) {
-  return sha256_of(std::string(previous) + std::string(body));
+  return sha256_of_text(std::string(previous) + std::string(body));
 }
 
 std::string chained(std::string_view body, std::string& chain) {
   chain = chain_of(chain, body);
-  return std::string(body.substr(0, body.size() - 1)) + std::string(kMember) + chain + std::string(kEnd);
+  return std::string(body.substr(0, body.size() - 1)) + std::string(kChainMember) + chain + std::string(kChainEnd);
 }
 
-std::string report_digest(const json& report) { return sha256_of(line_of(report)); }
+std::string report_digest(const json& report) { return sha256_of_text(line_of(report)); }
 
 FileCheck check_results(const std::string& path) {
-  const std::string text = golden::read_text_file(path, kLargestResults);
+  const std::string text = golden::read_text_file(path, kLargestChecked);
   if (json whole = json::parse(text, nullptr, false); whole.is_object() && !whole.contains("record"))
-    return of_report(std::move(whole));
+    return check_report(std::move(whole));
   if (text.empty()) throw golden::FixtureError(path, "", "is empty");
-  return of_lines(path, text);
+  return check_lines(path, text);
 }
 
 }  // namespace assay::conformance

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "conformance/report/matrix.h"
 #include "conformance/report/page_text.h"
 #include "conformance/report/version.h"

@@ -14,10 +14,10 @@
 namespace assay::conformance {
 namespace {
 
-bool fits(const std::string& pattern, const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; }
+bool fits_pattern(const std::string& pattern, const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; }
 
 // FILE.h5/CASE
-std::string path_of(const CaseReport& report) { return report.suite + "/" + report.name; }
+std::string fixture_path_of(const CaseReport& report) { return report.suite + "/" + report.name; }
 
 // A failure is a matter for a waiver; a machine that failed and a case that was not tried are not, nor is one that is flaky.
 bool can_be_waived(Verdict verdict) {
@@ -47,18 +47,19 @@ std::string_view name_of(WaiverStanding::State state) {
 
 Waivers::Waivers(std::vector<Waiver> all, TestedBackend tested, std::string day) : day_(std::move(day)) {
   for (Waiver& each : all) {
-    if (!each.backend.empty() && !fits(each.backend, tested.backend)) continue;
-    if (!each.device.empty() && !fits(each.device, tested.device) && !fits(each.device, tested.architecture)) continue;
+    if (!each.backend.empty() && !fits_pattern(each.backend, tested.backend)) continue;
+    if (!each.device.empty() && !fits_pattern(each.device, tested.device) && !fits_pattern(each.device, tested.architecture))
+      continue;
     all_.push_back(std::move(each));
   }
 }
 
 bool Waivers::selects(const Waiver& waiver, const CaseReport& report) const {
   if (report.suite == kSelfCheck) return false;
-  if (waiver.setting.empty() ? !report.setting.empty() : !fits(waiver.setting, report.setting)) return false;
-  if (!waiver.one_case.empty()) return waiver.one_case == (report.line.empty() ? path_of(report) : report.line);
+  if (waiver.setting.empty() ? !report.setting.empty() : !fits_pattern(waiver.setting, report.setting)) return false;
+  if (!waiver.one_case.empty()) return waiver.one_case == (report.line.empty() ? fixture_path_of(report) : report.line);
   return std::all_of(waiver.words.begin(), waiver.words.end(), [&](const std::string& word) {
-    return report.line.empty() ? matches(word, report.name, path_of(report)) : matches(word, report.line, report.name);
+    return report.line.empty() ? matches(word, report.name, fixture_path_of(report)) : matches(word, report.line, report.name);
   });
 }
 
@@ -108,7 +109,7 @@ std::string drafted_waivers(const std::vector<CaseReport>& cases) {
   });
   for (const CaseReport* each : sorted) {
     text += "\n[[waiver]]\n";
-    text += "case = " + toml_text(each->line.empty() ? path_of(*each) : each->line) + "\n";
+    text += "case = " + toml_text(each->line.empty() ? fixture_path_of(*each) : each->line) + "\n";
     if (!each->setting.empty()) text += "setting = " + toml_text(each->setting) + "\n";
     text += "fingerprint = " + toml_text(each->fingerprint) + "\n";
     text += "reason = \"\"   # why the failure is accepted\nlink = \"\"     # where it is followed up\n";

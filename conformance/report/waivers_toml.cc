@@ -25,9 +25,9 @@ constexpr std::array<std::string_view, 10> kKeys{"case",  "cases",   "fingerprin
 constexpr std::size_t kFingerprintDigits = 16;
 constexpr std::int64_t kLargestFile = std::int64_t{1} << 24;
 
-class Parser {
+class WaiverParser {
  public:
-  explicit Parser(std::string source) : source_(std::move(source)) {}
+  explicit WaiverParser(std::string source) : source_(std::move(source)) {}
 
   [[noreturn]] void fail(std::size_t line, const std::string& why) const {
     throw std::runtime_error(fmt::format("{}:{}: {}", golden::one_line(source_), line, golden::one_line(why, 1000)));
@@ -132,7 +132,7 @@ class Parser {
 }  // namespace
 
 std::vector<Waiver> parse_waivers(std::string_view text, const std::string& source) {
-  const Parser parser(source);
+  const WaiverParser parser(source);
   toml::table document;
   try {
     document = toml::parse(text, source);
