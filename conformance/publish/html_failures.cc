@@ -15,6 +15,7 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::size_t kUnfolded = 3;  // failures that are unfolded
+constexpr std::size_t kPlaceDigits = 16;
 
 std::string bits_and_value(const std::string& hex, const std::string& value) {
   return hex.empty() ? html_text(value) : "<code>" + html_text(hex) + "</code> " + html_text(value);
@@ -48,6 +49,10 @@ std::string report_failure(const Collected& all, const PublishedCase& each, bool
   std::string made = fmt::format(
       "<details class=\"failure\"{}><summary><span class=\"verdict\">{}</span> <code>{}</code><small>{}</small></summary>\n",
       open ? " open" : "", name_of(report.judgement.verdict), html_text(each.title), html_text(first_line_of_failure(each)));
+  // A link to it unfolds it, since the place that it names is inside.
+  const std::string key = fmt::format("{}\n{}\n{}", each.implementation, report.suite, each.title);
+  const std::string place = "c-" + hex_digest(key).substr(0, kPlaceDigits);
+  made += fmt::format("<span id=\"{}\"></span>\n", place);
   if (report.waiver && report.waiver->state == WaiverStanding::State::other_failure)
     made += "<p>A waiver covers another failure of this case: " + html_text(waiver_text(*report.waiver)) + "</p>\n";
   for (const Finding& finding : report.judgement.findings) made += report_finding(finding);
@@ -59,8 +64,10 @@ std::string report_failure(const Collected& all, const PublishedCase& each, bool
   if (!each.repro.empty())
     made += "<p class=\"quiet\">To repeat it:</p><pre class=\"repro\">" + html_text(each.repro) + "</pre>\n";
   made += "<details><summary>As it was printed</summary><pre>" + html_text(each.body) + "</pre></details>\n";
-  return made + fmt::format("<p class=\"quiet\">fingerprint <code>{}</code>, from {}</p>\n</details>\n",
-                            html_text(report.fingerprint), html_text(all.runs[each.run].file));
+  return made + fmt::format(
+                    "<p class=\"quiet\">fingerprint <code>{}</code>, from {}; <a href=\"#{}\">link to this case</a></p>\n"
+                    "</details>\n",
+                    html_text(report.fingerprint), html_text(all.runs[each.run].file), place);
 }
 
 }  // namespace

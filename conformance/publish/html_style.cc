@@ -46,17 +46,21 @@ figcaption { margin-top: 0.25rem; color: var(--quiet); font-size: 0.8rem; }
 .matrix td.cell a { display: block; font-size: 0.85rem; }
 .passes { background: var(--good-box); } .fails { background: var(--bad-box); } .waives { background: var(--warm-box); }
 .absents { color: var(--quiet); }
-div.scroll .matrix td { min-width: 5.5rem; }
+div.scroll .matrix td { min-width: 5.5rem; } div.scroll .matrix th[scope=row] { min-width: 8.5rem; }
 .of th { text-align: left; }
 td.number { font-variant-numeric: tabular-nums; } td.time { width: 9rem; font-variant-numeric: tabular-nums; }
 .length { display: block; height: 0.3rem; margin-top: 0.2rem; border-radius: 0.15rem; background: var(--link); }
-.facts { margin-bottom: 1rem; } footer { margin: 2.5rem 0 1rem; }
+.facts { margin-bottom: 1rem; } td.date { white-space: nowrap; } footer { margin: 2.5rem 0 1rem; }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 @media (max-width: 48rem) {
   header h1 { font-size: 1.35rem; }
   dl { grid-template-columns: 4.5rem minmax(0, 1fr); gap: 0.15rem 0.6rem; }
   .wide td.number, td.time { width: auto; text-align: left; } .matrix td.cell { border-top: 0; }
   .failure { padding: 0.5rem; } .wide td:empty { display: none; }
+  .wide.matrix tr { display: flex; flex-wrap: wrap; gap: 0.25rem; margin-bottom: 0.75rem; }
+  .wide.matrix th { width: 100%; } .wide.matrix th small { display: inline; margin-left: 0.5rem; }
+  .wide.matrix td.cell { min-width: 0; padding: 0.15rem 0.5rem; border: 1px solid var(--line); border-radius: 0.3rem; }
+  .wide.matrix td.cell::before, .wide.matrix td.cell small, .wide.matrix td.cell a { display: inline; margin-right: 0.4rem; }
 }
 @media print { nav { position: static; } details.failure { break-inside: avoid; } }
 )";

@@ -13,10 +13,17 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::size_t kSlowestOfPage = 20;
+constexpr std::size_t kSlowestOfPage = 20, kMostShown = 4;  // of implementations
 
 std::string number_of(std::int64_t number, const char* what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+// "14,125,193".
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
 }
 
 // A bar whose parts are as long as their numbers, and the same numbers in words.
@@ -47,12 +54,18 @@ std::string report_header(const Collected& all) {
   std::string made = fmt::format("<header>\n<p class=\"kind\">Assay conformance report{}</p>\n<h1 class=\"{}\">{}</h1>\n",
                                  all.date().empty() ? "" : ", " + html_text(all.date().substr(0, 10)), good ? "good" : "bad",
                                  html_text(headline(all)));
+  std::string judged;
   for (std::size_t i = 0; i < all.implementations.size(); ++i)
-    made += "<p class=\"judged\">" + html_text(all.implementation_text(i)) + "</p>\n";
+    judged += "<p class=\"judged\">" + html_text(all.implementation_text(i)) + "</p>\n";
+  const bool many = all.implementations.size() > kMostShown;
+  made += many ? fmt::format("<details><summary>{} implementations</summary>\n{}</details>\n", all.implementations.size(), judged)
+               : judged;
   made += report_counts(all.counts);
-  return made + fmt::format("<p class=\"quiet\">{}, {} elements compared, {} of judging. {}</p>\n</header>\n",
-                            number_of(all.counts.cases(), "case"), all.counts.elements, seconds_text(all.seconds()),
-                            good ? "" : html_text(all.verdict()) + ".");
+  const std::string code =
+      good ? "" : " Exit code" + html_text(all.verdict().substr(std::string_view("FAIL: exit").size())) + ".";
+  return made + fmt::format("<p class=\"quiet\">{}, {} elements compared, {} of judging.{}</p>\n</header>\n",
+                            number_of(all.counts.cases(), "case"), with_commas(all.counts.elements), seconds_text(all.seconds()),
+                            code);
 }
 
 std::string report_navigation(const std::vector<std::pair<std::string, std::string>>& sections) {
@@ -179,7 +192,7 @@ std::string report_waivers(const Collected& all) {
     made += fmt::format(
         "<tr><th scope=\"row\"><code>{}</code></th><td data-title=\"state\"{}>{}</td><td "
         "data-title=\"reason\">{}<small>{}<br>{}</small></td>"
-        "<td data-title=\"owner\">{}</td><td data-title=\"until\">{}</td></tr>\n",
+        "<td data-title=\"owner\">{}</td><td class=\"date\" data-title=\"until\">{}</td></tr>\n",
         html_text(each->title), holds ? "" : " class=\"failed\"", state, html_text(waiver.reason), html_text(waiver.link),
         html_text(waiver.at), html_text(waiver.owner), html_text(waiver.expires));
   }

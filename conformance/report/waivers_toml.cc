@@ -1,7 +1,11 @@
 // Waivers from TOML. toml++ is a library of headers that takes seconds to compile; only this file includes it.
 
 #define TOML_HEADER_ONLY 1  // the package has a shared library too, which is not needed
+#if __has_include(<toml++/toml.h>)
 #include <toml++/toml.h>
+#else
+#include <toml++/toml.hpp>
+#endif
 
 #include <fmt/format.h>
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 import xml.etree.ElementTree as tree
 
@@ -174,6 +175,22 @@ class Reports(unittest.TestCase):
                 for a_map in finding["maps"]:
                     self.assertTrue(any(letter != "." for line in a_map["wrong"] for letter in line))
 
+    def test_of_one_wrong_byte(self):
+        """The map of a changed first byte has one cell, with the share that its one wrong element is."""
+        program.run("wrong.jsonl", "wrong", "quantize")
+        seen = 0
+        for each in report_runs.cases_of(program.path("wrong.jsonl")).values():
+            for finding in each.get("findings", []):
+                if finding["kind"] != "bits" or finding["wrong"] != 1 or finding["first"]["element"] != 0:
+                    continue
+                seen += 1
+                self.assertEqual(len(finding["maps"]), 1)
+                a_map = finding["maps"][0]
+                cells = [(r, c, letter) for r, line in enumerate(a_map["wrong"]) for c, letter in enumerate(line) if letter != "."]
+                elements = min(a_map["cell"][0], a_map["shape"][0]) * min(a_map["cell"][1], a_map["shape"][1])
+                self.assertEqual(cells, [(0, 0, str(-(-9 // elements)))], each["name"])
+        self.assertGreater(seen, 50)
+
     def test_of_absences_which_are_skipped_with_their_proof(self):
         self.assertEqual(program.run("absent.jsonl", "absent=swizzle"), 0)
         report = Report("absent", program.path("absent.jsonl"))
@@ -188,7 +205,7 @@ class Reports(unittest.TestCase):
                                                   "memory, over two different contents of it")
 
     def test_of_flaky_cases_which_are_failures(self):
-        code = program.run("flaky.jsonl", "once=" + program.path("seen"), "splits_to_offsets", "--retries", "1")
+        code = program.run("flaky.jsonl", "once=" + program.path("flaky_seen"), "splits_to_offsets", "--retries", "1")
         self.assertEqual(code, 1)
         report = Report("flaky", program.path("flaky.jsonl"))
         self.assertEqual(report.code, 1)
@@ -255,6 +272,17 @@ class Reports(unittest.TestCase):
         names = [(case.get("classname"), case.get("name")) for case in both.junit.iter("testcase")]
         self.assertEqual(len(names), len(set(names)))
         self.assertEqual(len(names), 2 * len(report_runs.cases_of(program.path("other.jsonl"))))
+
+    def test_of_two_runs_the_newer_verdict_counts(self):
+        fault = "once=" + program.path("twice_seen")
+        self.assertEqual(program.run("older.jsonl", fault, "splits_to_offsets"), 1)
+        time.sleep(1.1)  # dates have seconds
+        self.assertEqual(program.run("newer.jsonl", fault, "splits_to_offsets"), 0)
+        paths = [program.path("newer.jsonl"), program.path("older.jsonl")]
+        report = Report("two", *paths)
+        self.assertEqual(report.code, 0, report.printed)
+        self.expect_counts(report, report_runs.cases_of(paths[1], paths[0]))
+        self.assertIn("replaces: ", "".join(report.page.text))
 
     def test_of_a_run_that_did_not_end(self):
         program.run("whole2.jsonl", "none", "splits_to_offsets")
