@@ -312,6 +312,24 @@ Tensor Expectation::Output::filled(std::uint8_t poison) const {
   return {spec.type, spec.shape, std::vector<std::byte>(want.size(), static_cast<std::byte>(poison))};
 }
 
+std::shared_ptr<const KeptCall> Expectation::kept(const Outputs& outputs, std::uint8_t poison, const std::string& when,
+                                                  const Judgement& judgement) const {
+  auto made = std::make_shared<KeptCall>();
+  made->call = {problem_.name, problem_.op, attributes_, problem_.in, {}};
+  for (const Output& output : outputs_) {
+    const auto found = outputs.find(output.spec.name);
+    if (found != outputs.end()) made->call.out[output.spec.name] = {output.spec.type, output.spec.shape, found->second};
+  }
+  const std::size_t first = earlier_.size() - std::min(earlier_.size(), kKeptEarlier);
+  for (std::size_t i = first; i < earlier_.size(); ++i)
+    made->earlier.push_back({earlier_[i]->name, earlier_[i]->op, attributes_, earlier_[i]->in, {}});
+  made->poison = poison;
+  made->when = when;
+  made->plan = judgement.plan;
+  made->unit = judgement.unit;
+  return made;
+}
+
 bool Expectation::holds(const Outputs& outputs, std::uint8_t poison) const {
   return std::all_of(outputs_.begin(), outputs_.end(), [&](const Output& output) {
     const std::vector<std::byte>& bytes = outputs.at(output.spec.name);

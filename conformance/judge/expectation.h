@@ -50,6 +50,10 @@ class Expectation {
   std::string differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details = nullptr,
                           std::vector<Finding>* findings = nullptr, const OtherPoison* other = nullptr) const;
 
+  // The call that gave these outputs, to be explained later.
+  std::shared_ptr<const KeptCall> kept(const Outputs& outputs, std::uint8_t poison, const std::string& when,
+                                       const Judgement& judgement) const;
+
   // Elements of a bounded product that two runs wrote differently: they depend on more than the inputs. Empty if none; else lines as above.
   std::string disagreement(const std::map<std::string, std::vector<std::byte>>& first,
                            const std::map<std::string, std::vector<std::byte>>& second) const;

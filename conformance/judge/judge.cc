@@ -112,6 +112,7 @@ Judgement judge_once(Backend& backend, const Case& problem, const std::vector<Ou
                                  : "";
     for (Finding& each : judgement.findings) each.when = when;
     judgement.text = headed(options, (when.empty() ? "" : "  when    " + when + "\n") + text);
+    keep_wrong(tried[at], expectation, kPoisons[at], when, options, judgement);
     return watch.stop(judgement);
   }
   CallRunner::Outputs outputs[2] = {std::move(tried[0].outputs), std::move(tried[1].outputs)};

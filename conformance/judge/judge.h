@@ -11,12 +11,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "conformance/backends/backend_handle.h"
 #include "conformance/judge/finding.h"
+#include "conformance/judge/kept_call.h"
 #include "conformance/ops/answer.h"
 #include "golden/io/fixture.h"
 
@@ -57,6 +59,9 @@ struct Judgement {
   std::vector<Finding> findings;        // the failure of `text`, as data
   std::string expected_by;              // backend whose answer was expected; empty: the reference's, or a fixture's
   std::string way;                      // how the case was judged if not as it requests, and why; else empty
+
+  // The call whose outputs are wrong, where JudgeOptions::keeps_got.
+  std::shared_ptr<const KeptCall> kept = {};
 };
 
 // The judgement of a case that is not started.
@@ -74,6 +79,7 @@ struct JudgeOptions {
   bool order_free = false;                           // the inputs leave no choice: every order of summation gives the same bits
   bool unit_probes = false;        // D shows the unit (generate/unit_probes.h): the stated one must give these bits
   bool explains = true;            // search for the cause of a difference; false: report the difference alone
+  bool keeps_got = false;          // keep the wrong outputs: Judgement::kept
   Backend* expected_by = nullptr;  // op grouped_gemm: whose answer is expected in place of the reference's; null: its own
   std::string setting;             // algorithm or axis under which the call is made, for the failure's text
   std::string title;               // heading of a failure: the case line, or file and case name

@@ -191,7 +191,15 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
   if (text.empty()) return true;
   for (Finding& each : judgement.findings) each.when = when;
   judgement.text = headed(options, (when.empty() ? "" : "  when    " + when + "\n") + text);
+  keep_wrong(tried, expectation, poison, when, options, judgement);
   return false;
+}
+
+void keep_wrong(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, const std::string& when,
+                const JudgeOptions& options, Judgement& judgement) {
+  const bool by_value = std::any_of(judgement.findings.begin(), judgement.findings.end(),
+                                    [](const Finding& each) { return each.kind == "bits" || each.kind == "bound"; });
+  if (options.keeps_got && by_value) judgement.kept = expectation.kept(tried.outputs, poison, when, judgement);
 }
 
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement) {

@@ -32,6 +32,10 @@ Opening open_case(CallRunner& runner, const JudgeOptions& options);
 // questions than those of CallRunner::questions() too.
 bool questions_left_memory(CallRunner& runner, const JudgeOptions& options, Judgement& judgement, bool asked_more = false);
 
+// With options.keeps_got: keeps the outputs of a call that gave wrong ones.
+void keep_wrong(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, const std::string& when,
+                const JudgeOptions& options, Judgement& judgement);
+
 // Faults of an attempt: the call itself, memory, outputs. Empty when all is right; else the judgement has the verdict.
 // `other`: what the call gave over the other poison, where it was made.
 std::string complaint(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, Judgement& judgement,

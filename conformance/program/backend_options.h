@@ -51,4 +51,11 @@ inline void add_judge_options(CLI::App& verb, BackendChoice& choice) {
       ->check(CLI::NonNegativeNumber);
 }
 
+// --save-got of run and repro: `folder` gets the path.
+inline void add_save_got(CLI::App& verb, std::string& folder) {
+  verb.add_option("--save-got", folder,
+                  "Save each failing case whose outputs are wrong to a file of this folder, with what it read and gave: "
+                  "assay trace reads it, on any machine");
+}
+
 }  // namespace assay::conformance

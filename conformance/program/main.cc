@@ -57,6 +57,7 @@ constexpr Verb kVerbs[] = {
     {"repro", "Run one case from its line, and save it as a fixture if asked", add_repro},
     {"scale-map", "Say which scale each tile of a product really used", add_scale_map},
     {"report", "Make an HTML page, Markdown, JUnit, CTRF and KCIDB from result files", add_report},
+    {"trace", "Show how one element of an output comes about, step by step", add_trace},
     {"matrix", "Make one page from the result files of several runs", add_matrix},
     {"doctor", "Say what this build and this machine can do", add_doctor},
 };

@@ -7,6 +7,7 @@
 #include "conformance/program/verbs.h"
 #include "conformance/report/run_header.h"
 #include "conformance/report/version.h"
+#include "conformance/suites/failure_bundle.h"
 #include "conformance/suites/golden_cases.h"
 #include "conformance/suites/judge_line.h"
 #include "conformance/support/interrupt.h"
@@ -19,12 +20,13 @@ Action add_repro(CLI::App& verb) {
   struct Options {
     std::vector<std::string> words;
     BackendChoice backend;
-    std::string save, json;
+    std::string save, save_got, json;
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("CASE", options->words, "A case line, quoted or not")->required();
   add_judge_options(verb, options->backend);
   verb.add_option("--save", options->save, "Also write inputs and expected outputs to this fixture file");
+  add_save_got(verb, options->save_got);
   verb.add_option("--json", options->json, "Write the verdict to this file");
   return [options] {
     std::string text;
@@ -41,6 +43,9 @@ Action add_repro(CLI::App& verb) {
     say("{}\n", to_text(line));
     if (const std::string note = backend.note(); !note.empty()) report.note(note);
     std::unique_ptr<Backend> expecting = options->backend.open_expecting();
+    if (!options->save_got.empty())
+      options->backend.save_got =
+          std::make_shared<BundleFolder>(options->save_got, header_text("repro", tested, options->backend));
     CaseReport judged = judge_line(line, {backend, expecting.get()}, options->backend);
     if (judged.judgement.verdict == Verdict::passed) {
       const Judgement& made = judged.judgement;
@@ -49,6 +54,7 @@ Action add_repro(CLI::App& verb) {
           made.way.empty() ? "" : "; " + made.way);
     }
     report.add(std::move(judged));
+    if (options->backend.save_got != nullptr) tell_saved(*options->backend.save_got, report);
     keep_open(options->backend, std::move(opened));
     close_backends(report);
     if (!options->save.empty()) {

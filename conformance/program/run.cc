@@ -16,6 +16,7 @@
 #include "conformance/program/verbs.h"
 #include "conformance/report/earlier_results.h"
 #include "conformance/report/waivers.h"
+#include "conformance/suites/failure_bundle.h"
 #include "conformance/suites/fixture_cases.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/self_check.h"
@@ -240,7 +241,7 @@ void note_not_judged(const RunOptions& options, const RunSelection& selection, c
   }
 }
 
-ExitCode run(const RunOptions& options, const std::string& no_device) {
+ExitCode run(RunOptions& options, const std::string& no_device) {
   const ShardChoice shard = shard_of(options.shard);
   check_paths(options);
   const bool random = options.random > 0, with_fixtures = options.of_catalogue() || options.fixtures;
@@ -283,6 +284,10 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   warn("assay: judging {}{}: {}, {}, {}\n", report.tested().text(), no_device.empty() ? "" : " (no device: " + no_device + ")",
        options.verb(), plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
   prepare_files(options, text, report);
+  if (!options.save_got.empty()) {
+    options.backend.save_got =
+        std::make_shared<BundleFolder>(options.save_got, header_text(options.verb(), report.tested(), options.backend, &text));
+  }
 
   keep_open(options.backend, std::move(opened));
   judge_lines(selection.cases, options.backend, settings, !options.quiet, report);
@@ -294,6 +299,7 @@ ExitCode run(const RunOptions& options, const std::string& no_device) {
   close_backends(report);
   if (interrupted()) report.note_interrupted();
   note_not_judged(options, selection, shard, no_device, report);
+  if (options.backend.save_got != nullptr) tell_saved(*options.backend.save_got, report);
   Claims claims = claims_of(claimed, report.cases());
   if (baseline) compare_with(claims, claimed, options.baseline, *baseline, report.cases());
   report.set_claims(std::move(claims));

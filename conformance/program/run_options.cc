@@ -76,6 +76,7 @@ const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
       "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
   add_case_files(verb, options);
   add_evidence_options(verb, options);
+  add_save_got(verb, options.save_got);
   verb.add_option("--show", options.show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options.quiet, "No progress");
   verb.footer(R"(What is judged is said first, on standard error; the last line of standard output is the verdict:

@@ -20,7 +20,7 @@ struct RunOptions {
   std::vector<std::string> try_axes;
   std::vector<std::string> require;
   std::string baseline;
-  std::string json, results, resume;
+  std::string json, results, resume, save_got;
   std::string waivers;
   int show = 10;
   bool quiet = false;

@@ -16,6 +16,7 @@ Action add_compute(CLI::App& verb);
 Action add_list(CLI::App& verb);
 Action add_repro(CLI::App& verb);
 Action add_scale_map(CLI::App& verb);
+Action add_trace(CLI::App& verb);
 Action add_matrix(CLI::App& verb);
 Action add_report(CLI::App& verb);
 Action add_doctor(CLI::App& verb);

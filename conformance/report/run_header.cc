@@ -82,6 +82,11 @@ json run_header(const std::string& verb, const TestedBackend& tested, const Back
   return header;
 }
 
+std::string header_text(const std::string& verb, const TestedBackend& tested, const BackendChoice& choice,
+                        const SelectionText* selection) {
+  return line_of(run_header(verb, tested, choice, selection));
+}
+
 void head(Report& report, const std::string& verb, const BackendChoice& choice) {
   report.set_header(run_header(verb, report.tested(), choice, nullptr));
 }

@@ -35,6 +35,10 @@ struct SelectionText {
 nlohmann::json run_header(const std::string& verb, const TestedBackend& tested, const BackendChoice& choice,
                           const SelectionText* selection);
 
+// The same as a line of JSON.
+std::string header_text(const std::string& verb, const TestedBackend& tested, const BackendChoice& choice,
+                        const SelectionText* selection = nullptr);
+
 // The same, set as the report's header.
 class Report;
 void head(Report& report, const std::string& verb, const BackendChoice& choice);

@@ -16,6 +16,8 @@ namespace assay::conformance {
 // why the device cannot be used, or nothing.
 std::string best_backend(std::string* why_not = nullptr);
 
+class BundleFolder;
+
 struct BackendChoice {
   std::string name = "reference";
   std::string options;
@@ -27,6 +29,9 @@ struct BackendChoice {
   std::string expect_by;          // backend whose answers are expected in grouped_gemm cases; empty: the reference's
   // How the case of a line is repeated where not by this program: `assay.check(...)` of Python. Empty: `assay repro`.
   std::function<std::string(const std::string& line)> reproduce = {};
+
+  // Where wrong outputs are saved (failure_bundle.h); null: nowhere.
+  std::shared_ptr<BundleFolder> save_got = {};
 
   // Opens the backend and sets its axes. Errors: BackendError.
   std::unique_ptr<Backend> open() const;

@@ -5,6 +5,7 @@
 
 #include "conformance/cases/former_words.h"
 #include "conformance/catalogue/catalogue.h"
+#include "conformance/suites/failure_bundle.h"
 #include "conformance/suites/golden_cases.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
@@ -47,6 +48,10 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
       continue;
     }
     const std::string shown = golden::one_line(file.string());  // file names are input too
+    if (is_bundle(fixture.provenance)) {
+      report.bad_fixture(shown, shown + ": holds what a failed call gave, not what is expected: assay trace --got reads it");
+      continue;
+    }
     std::vector<const Case*> cases;
     for (const Case& each : fixture.cases) {
       const bool wanted = std::all_of(only.begin(), only.end(), [&](const std::string& word) {

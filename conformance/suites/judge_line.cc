@@ -7,6 +7,7 @@
 #include "conformance/judge/calls/contract.h"
 #include "conformance/judge/calls/faulty_contents.h"
 #include "conformance/judge/calls/scenario.h"
+#include "conformance/suites/failure_bundle.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -119,6 +120,7 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
                        : replay_plan(line).count == 0  ? judge(judged.backend, generate(line), nullptr, options)
                                                        : judge_replay(judged.backend, replay_steps(line), options);
   });
+  if (choice.save_got != nullptr) choice.save_got->save(report);
   return report;
 }
 
@@ -140,6 +142,7 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
       CaseReport made = report_for(line);
       made.setting = each.setting.text;
       made.judgement = std::move(each.judgement);
+      if (choice.save_got != nullptr) choice.save_got->save(made);
       reports.push_back(std::move(made));
     }
     if (other != nullptr) other->close();

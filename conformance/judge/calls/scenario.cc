@@ -299,6 +299,7 @@ class ScenarioJudge {
       const OtherPoison other{&repeated, other_poison};
       const std::string differences =
           expectation.differences(run.outputs[c], poison, nullptr, &judgement_.findings, repeated.empty() ? nullptr : &other);
+      if (options_for(c).keeps_got) judgement_.kept = expectation.kept(run.outputs[c], poison, scenario_.place(c), judgement_);
       for (Finding& each : judgement_.findings) each.when = when + ", " + scenario_.place(c);
       return fail(Verdict::failed,
                   fmt::format("{}, {}\n  call    {}\n{}{}", head, scenario_.place(c), to_text(call.line), text, differences));

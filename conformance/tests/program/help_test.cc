@@ -67,7 +67,8 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                                          Verb{{"list"},
                                               {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans",
                                                "--units", "--levels", "--counts"}},
-                                         Verb{{"repro"}, with_backend({"--save", "--json"})},
+                                         Verb{{"repro"}, with_backend({"--save", "--save-got", "--json"})},
+                                         Verb{{"trace"}, {"--element", "--output", "--got", "--plan", "--json"}},
                                          Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})},
                                          Verb{{"matrix"}, {"--html", "--markdown"}},
                                          Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}}, Verb{{"golden"}, {}},
@@ -90,8 +91,8 @@ TEST_P(VerbOfTheDesign, IsInTheHelpIfItIsBuilt) {
   EXPECT_EQ(contains(assay({GetParam(), "--help"}).out, usage), named) << help;
 }
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbOfTheDesign,
-                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "matrix", "explain", "golden",
-                                         "selftest", "merge", "diff", "doctor", "fingerprint", "build", "check"),
+                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "trace", "matrix", "explain",
+                                         "golden", "selftest", "merge", "diff", "doctor", "fingerprint", "build", "check"),
                          [](const auto& each) {
                            std::string name = each.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -1,0 +1,116 @@
+// A trace against a second implementation of the steps, and against the text of a block by hand.
+
+#include "conformance/diagnose/trace/trace.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "conformance/generate/generator.h"
+#include "conformance/ops/grouped_gemm.h"
+#include "reference/formats/bf16.h"
+#include "reference/gemm/problem.h"
+#include "reference/tests/arithmetic/second_route.h"
+#include "reference/types/error.h"
+
+namespace assay::conformance {
+namespace {
+
+alignas(16) const std::byte nowhere[16] = {};  // only the presence of D is checked
+
+Case call_of(const char* line) { return generate(parse_case_line(line)); }
+
+std::string hex(float value) { return fmt::format("0x{:08X}", std::bit_cast<std::uint32_t>(value)); }
+
+// The bits that the line whose text begins with `what` expects.
+std::string expected(const Trace& trace, const std::string& what) {
+  for (const TraceLine& line : trace.lines) {
+    if (line.what.starts_with(what)) return line.expected.substr(0, line.expected.find(' '));
+  }
+  return "no line begins with " + what;
+}
+
+// Steps of the unit over [first, last).
+float chain(const TensorCoreUnit& unit, const GroupView& group, std::int64_t i, std::int64_t j, std::int64_t first,
+            std::int64_t last) {
+  std::uint32_t acc = 0;
+  for (std::int64_t k = first; k < last; k += unit.products_per_step) {
+    second_route::Vector v{group.rows.type, group.columns.type, {}, {}, acc, {}, {}};
+    for (std::int64_t at = k; at < std::min<std::int64_t>(k + unit.products_per_step, last); ++at) {
+      v.a.push_back(group.rows.element(i, at));
+      v.b.push_back(group.columns.element(j, at));
+    }
+    acc = second_route::step(unit, v);
+  }
+  return std::bit_cast<float>(acc);
+}
+
+TEST(Trace, GivesEveryStepAndPromotionOfABlockScaledProduct) {
+  Case call = call_of("grouped_gemm kind=fp8_block d_type=f32 splits=5,0,33 N=136 K=272 seed=45");
+  const Trace trace = trace_element(call, {"d", 2, 3, 130});
+  const Request request = Request::read_only(call);
+  ParsedGroupedGemm parsed;
+  parse_grouped_gemm(request, parsed);
+  const GroupedGemmView view = view_of(parsed.problem, nowhere);
+  const GroupView& group = view.groups[1];  // the empty one is left out
+  float acc = 0;
+  for (std::int64_t k = 0; k < 272; k += 128) {
+    const std::int64_t last = std::min<std::int64_t>(k + 128, 272);
+    for (std::int64_t at = k; at < last; at += view.unit->products_per_step) {
+      const std::int64_t end = std::min<std::int64_t>(at + view.unit->products_per_step, last);
+      EXPECT_EQ(expected(trace, fmt::format("  K {}-{}: step", at, end - 1)), hex(chain(*view.unit, group, 3, 130, k, end)));
+    }
+    const float rows = group.rows.scale.value(3, k), columns = group.columns.scale.value(130, k);
+    EXPECT_EQ(expected(trace, fmt::format("K {}-{}: scale of the row", k, last - 1)), hex(rows));
+    EXPECT_EQ(expected(trace, fmt::format("K {}-{}: scale of the column", k, last - 1)), hex(columns));
+    acc = std::fma(rows * columns, chain(*view.unit, group, 3, 130, k, last), acc);
+    EXPECT_EQ(expected(trace, fmt::format("  K to {}: after promotion", last - 1)), hex(acc));
+  }
+  EXPECT_EQ(expected(trace, "d"), hex(acc));
+  EXPECT_EQ(trace.output, "d group 2 row 3 column 130");
+}
+
+TEST(Trace, FollowsThePlanOfTheCall) {
+  Case call = call_of("grouped_gemm kind=bf16 d_type=f32 splits=9,0,17 N=24 K=304 seed=2458");
+  call.attributes["plan"] = std::string("unit=sm90.wgmma.f16,slices=2x160,merge=sequential_f32");
+  const Trace trace = trace_element(call, {"", 0, 8, 23});
+  const Request request = Request::read_only(call);
+  ParsedGroupedGemm parsed;
+  parse_grouped_gemm(request, parsed);
+  const GroupedGemmView view = view_of(parsed.problem, nowhere);
+  const float first = chain(*view.unit, view.groups[0], 8, 23, 0, 160),
+              second = chain(*view.unit, view.groups[0], 8, 23, 160, 304);
+  EXPECT_EQ(expected(trace, "  K 144-159: step"), hex(first));
+  EXPECT_EQ(expected(trace, "  K 288-303: step"), hex(second));
+  EXPECT_EQ(expected(trace, "slices merged"), hex(first + second));
+}
+
+TEST(Trace, GivesTheBlockOfAQuantizedElementBesideWhatWasGiven) {
+  Case call = call_of("quantize recipe=block_1x128 splits=3,0,5 K=200 seed=4");
+  const auto* x = call.in.at("x").as<std::uint16_t>();
+  float amax = 0;
+  for (int column = 128; column < 200; ++column) amax = std::max(amax, std::fabs(scalar::decode_bf16(x[(3 + 2) * 200 + column])));
+  Tensor given{Format::e4m3, {8, 200}, std::vector<std::byte>(8 * 200)};
+  given.bytes[(3 + 2) * 200 + 150] = std::byte{0x38};  // 1
+  call.out["rowwise_data"] = given;
+  const Trace trace = trace_element(call, {"rowwise_data", 2, 2, 150});
+  EXPECT_EQ(expected(trace, "amax of the block"), hex(amax));
+  EXPECT_EQ(expected(trace, "scale:"), hex(448 / amax));
+  EXPECT_EQ(expected(trace, "rowwise_scale_inv"), hex(1 / (448 / amax)));
+  EXPECT_EQ(expected(trace, "x times scale"), hex(scalar::decode_bf16(x[5 * 200 + 150]) * (448 / amax)));
+  EXPECT_EQ(trace.lines.back().got, "0x38 (1)");
+  EXPECT_EQ(trace.lines.back().what, "rowwise_data");
+}
+
+TEST(Trace, RefusesAPlaceThatIsNotThere) {
+  const Case call = call_of("quantize recipe=mxfp8 splits=32,64 K=64 seed=1");
+  EXPECT_THROW(trace_element(call, {"rowwise_data", 2, 0, 0}), InvalidArgument);
+  EXPECT_THROW(trace_element(call, {"rowwise_data", 0, 32, 0}), InvalidArgument);
+  EXPECT_THROW(trace_element(call, {"rowwise_data", 0, 0, 64}), InvalidArgument);
+  EXPECT_THROW(trace_element(call, {"d", 0, 0, 0}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace assay::conformance

@@ -1,0 +1,133 @@
+// Failures saved by --save-got, and what reads them, on a machine that has only the file.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "conformance/suites/failure_bundle.h"
+#include "conformance/tests/program/run_program.h"
+#include "golden/tests/temporary_folder.h"
+
+namespace assay::conformance {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const char* const kLine = "quantize recipe=block_1x128 splits=8,0,20 K=272 seed=5";
+
+Words faulty(Words words, const std::string& options) {
+  words.insert(words.end(), {"--backend", ASSAY_FAULTY_BACKEND, "--backend-options", options});
+  return words;
+}
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& each : std::filesystem::directory_iterator(folder)) files.push_back(each.path());
+  return files;
+}
+
+class Bundles : public testing::Test {
+ protected:
+  golden::TemporaryFolder folder_;
+  std::string got() const { return (folder_.path() / "deep" / "got").string(); }
+  std::string saved(const std::string& options = "turned=rowwise_scale_inv") {
+    ran_ = assay(faulty({"repro", kLine, "--save-got", got()}, options));
+    const auto files = files_in(got());
+    return files.size() == 1 ? files[0].string() : "";
+  }
+  Ran ran_;
+};
+
+TEST_F(Bundles, HoldTheCallAsItWasMade) {
+  const std::string file = saved();
+  ASSERT_FALSE(file.empty()) << ran_.out;
+  EXPECT_EQ(ran_.code, 1);
+  EXPECT_TRUE(contains(ran_.out, "note: 1 failure is saved as " + file)) << ran_.out;
+  const FailureBundle bundle = read_bundle(file);
+  EXPECT_EQ(bundle.line, kLine);
+  EXPECT_TRUE(contains(bundle.text, "rowwise_scale_inv f32 [84]: 64 of 84 differ")) << bundle.text;
+  const KeptCall& kept = bundle.kept;
+  EXPECT_EQ(kept.call.op, "quantize");
+  EXPECT_EQ(kept.call.in.count("x"), 1u);
+  EXPECT_EQ(kept.call.out.size(), 4u) << "all outputs, not the wrong one alone";
+  const auto* scales = kept.call.out.at("rowwise_scale_inv").as<std::uint32_t>();
+  EXPECT_EQ(scales[0], 0x3B112492u) << "as the failure prints it";
+  EXPECT_TRUE(kept.poison == 0xFF || kept.poison == 0xA5);
+  const nlohmann::json environment = nlohmann::json::parse(bundle.environment);
+  EXPECT_EQ(environment.at("backend").at("options"), "turned=rowwise_scale_inv");
+  EXPECT_EQ(environment.at("verb"), "repro");
+}
+
+TEST_F(Bundles, OfARunAreOneFileAFailingCase) {
+  const Ran ran = assay(faulty({"run", "--profile", "smoke", "splits_to_offsets", "--quiet", "--save-got", got()}, "wrong"));
+  EXPECT_EQ(ran.code, 1);
+  const auto files = files_in(got());
+  ASSERT_GE(files.size(), 2u) << ran.out;
+  EXPECT_TRUE(contains(ran.out, fmt::format("note: {} failures are saved in {}", files.size(), got()))) << ran.out;
+  for (const auto& file : files) EXPECT_TRUE(contains(read_bundle(file).line, "splits_to_offsets"));
+}
+
+TEST_F(Bundles, AreNotMadeOfCasesThatPass) {
+  EXPECT_EQ(assay({"repro", kLine, "--save-got", got()}).code, 0);
+  EXPECT_TRUE(files_in(got()).empty());
+}
+
+TEST_F(Bundles, AreNoFixtures) {
+  const std::string file = saved();
+  ASSERT_FALSE(file.empty());
+  const Ran ran = assay({"verify", file, "--quiet"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_TRUE(contains(ran.out, "holds what a failed call gave, not what is expected")) << ran.out;
+}
+
+TEST_F(Bundles, NeedAFolderThatCanBeWritten) {
+  const std::string file = (folder_.path() / "file").string();
+  std::ofstream(file) << "x";
+  const Ran ran = assay({"repro", kLine, "--save-got", file});
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_TRUE(contains(ran.err, file)) << ran.err;
+}
+
+TEST_F(Bundles, AreTraced) {
+  const std::string file = saved();
+  ASSERT_FALSE(file.empty());
+  const std::string json = (folder_.path() / "trace.json").string();
+  const Ran ran = assay({"trace", "--got", file, "--output", "rowwise_scale_inv", "--element", "0,0,0", "--json", json});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(contains(ran.out, "0x3B109249 (0.002205985)  0x3B112492 (0.0022147042)  differs")) << ran.out;
+  const nlohmann::json written = nlohmann::json::parse(std::ifstream(json));
+  EXPECT_EQ(written.at("lines").back().at("got"), "0x3B112492 (0.0022147042)");
+  EXPECT_EQ(written.at("line"), kLine);
+}
+
+TEST_F(Bundles, AreRefusedWhereTheyAreNone) {
+  const std::string file = (folder_.path() / "file").string();
+  std::ofstream(file) << "x";
+  EXPECT_EQ(assay({"trace", "--got", file, "--element", "0,0,0"}).code, 3);
+  const Ran other = assay({"trace", "--got", std::string(ASSAY_GOLDEN_FOLDER) + "/offsets.h5", "--element", "0,0,0"});
+  EXPECT_EQ(other.code, 3);
+  EXPECT_TRUE(contains(other.err, "is no failure bundle")) << other.err;
+  const std::string bundle = saved();
+  const Ran line = assay({"trace", "splits_to_offsets splits=1", "--got", bundle, "--element", "0,0,0"});
+  EXPECT_EQ(line.code, 2);
+  EXPECT_TRUE(contains(line.err, kLine)) << line.err;
+}
+
+TEST(TraceVerb, NamesWhatIsWrongWithAnElement) {
+  const std::string line = "quantize recipe=mxfp8 splits=32,64 K=64";
+  for (const auto& [element, message] : {std::pair{"1,2", "GROUP,ROW,COLUMN"},
+                                         {"1,2,x", "GROUP,ROW,COLUMN"},
+                                         {"2,0,0", "element group is 2: expected 0 to 1"},
+                                         {"0,32,0", "element row is 32: expected 0 to 31"}}) {
+    const Ran ran = assay({"trace", line, "--element", element});
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_TRUE(contains(ran.err, message)) << ran.err;
+  }
+  EXPECT_EQ(assay({"trace", "scenario recipe=none steps=forward splits=3 N=8 K=8", "--element", "0,0,0"}).code, 2);
+}
+
+}  // namespace
+}  // namespace assay::conformance
