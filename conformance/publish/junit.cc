@@ -148,14 +148,28 @@ JunitSuite suite_of(const Collected& all, const PublishedCase& each, const std::
   return made;
 }
 
+// Readers take cases of one class and name for one: further ones get a number.
+class DistinctNames {
+ public:
+  std::string of(const std::string& package, const std::string& name) {
+    std::string made = name;
+    for (int i = 2; !seen_.emplace(package, made).second; ++i) made = fmt::format("{} ({})", name, i);
+    return made;
+  }
+
+ private:
+  std::set<std::pair<std::string, std::string>> seen_;
+};
+
 // What is no verdict on a case.
-void add_faults(const Collected& all, std::vector<JunitSuite>& suites) {
+void add_faults(const Collected& all, DistinctNames& names, std::vector<JunitSuite>& suites) {
   JunitSuite made;
   made.name = "run";
   made.package = "assay.run";
   made.date = all.date();
   made.host = all.runs.empty() ? "" : all.runs.back().host;
-  for (const auto& [what, why] : all.faults) made.cases.push_back({what, "failure", why, "run", what + ": " + why});
+  for (const auto& [what, why] : all.faults)
+    made.cases.push_back({names.of(made.package, what), "failure", why, "run", what + ": " + why});
   if (all.outcome.exit_code() == ExitCode::nothing_selected)
     made.cases.push_back({"selection", "failure", "no case passed, failed or was waived", "run", "nothing was judged"});
   if (!made.cases.empty()) suites.push_back(std::move(made));
@@ -193,18 +207,17 @@ std::string junit_xml(const Collected& all) {
   const std::vector<std::string> words = implementation_words(all);
   std::vector<JunitSuite> suites;
   std::map<std::string, std::size_t> places;
-  std::set<std::pair<std::string, std::string>> names;
+  DistinctNames names;
   for (const PublishedCase& each : all.cases) {
     JunitSuite suite = suite_of(all, each, words[each.implementation]);
     const auto [place, is_new] = places.emplace(suite.package, suites.size());
     if (is_new) suites.push_back(std::move(suite));
     JunitSuite& to = suites[place->second];
     JunitCase made = junit_case(each);
-    const std::string name = made.name;
-    for (int i = 2; !names.emplace(to.package, made.name).second; ++i) made.name = fmt::format("{} ({})", name, i);
+    made.name = names.of(to.package, made.name);
     to.cases.push_back(std::move(made));
   }
-  add_faults(all, suites);
+  add_faults(all, names, suites);
   std::size_t tests = 0, failures = 0, errors = 0;
   double seconds = 0;
   for (const JunitSuite& each : suites) {

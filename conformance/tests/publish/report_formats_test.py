@@ -215,6 +215,10 @@ class Reports(unittest.TestCase):
         self.assertEqual([(each["status"], each["retries"]) for each in flaky], [("failed", 1)])
         types = [child.get("type") for case in report.junit.iter("testcase") for child in case]
         self.assertEqual(types, ["flaky"])
+        # A case of a fixture is judged again too.
+        self.assertEqual(program.run("recorded.jsonl", "once=" + program.path("recorded_seen"), "offsets.h5", "--retries", "1"), 1)
+        flaky = [each for each in report_runs.cases_of(program.path("recorded.jsonl")).values() if each["verdict"] == "flaky"]
+        self.assertEqual([(each["suite"], len(each["tries"])) for each in flaky], [("offsets.h5", 2)])
 
     def test_of_waivers(self):
         results, drafts = program.path("some.jsonl"), program.path("drafts.toml")
@@ -295,6 +299,13 @@ class Reports(unittest.TestCase):
         self.expect_counts(report, report_runs.cases_of(program.path("cut.jsonl")))
         faults = [case.get("name") for case in report.junit.iter("testcase") if case.get("classname") == "assay.run"]
         self.assertEqual(faults, ["cut.jsonl"])
+        os.mkdir(program.path("other"))
+        with open(program.path("other/cut.jsonl"), "w", encoding="utf-8") as file:
+            file.writelines(lines[:-2])
+        two = Report("two_cut", program.path("cut.jsonl"), program.path("other/cut.jsonl"))
+        self.expect_valid(two)
+        faults = [case.get("name") for case in two.junit.iter("testcase") if case.get("classname") == "assay.run"]
+        self.assertEqual(faults, ["cut.jsonl", "cut.jsonl (2)"])
         with open(program.path("damaged.jsonl"), "w", encoding="utf-8") as file:
             file.writelines(lines[:-2] + ["no JSON\n"] + lines[-2:])
         damaged = Report("damaged", program.path("damaged.jsonl"))
