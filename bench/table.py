@@ -212,6 +212,8 @@ def tables(figures):
     shapes, nodes, yardsticks, products, steps, pairs = {}, {}, [], {}, {}, {}
     for figure in latest(figures):
         label = words(figure["label"])
+        if "peer" in label:
+            raise BadFile(f"{figure['name']}: beside other projects' kernels: bench/peers/page.py prints it")
         for field in REQUIRED.get(next(iter(label)), REQUIRED_OF_BYTES):
             if field not in figure:
                 raise BadFile(f"{figure['name']}: no counter {field}")

@@ -198,6 +198,7 @@ class TableTest(unittest.TestCase):
             "not json": ("{", "no JSON of a benchmark"),
             "no context": ({"benchmarks": []}, "'context'"),
             "no counters": ({"context": {}, "benchmarks": [{"name": "x", "label": "node=a"}]}, "no counter bytes"),
+            "beside others": ({"context": {}, "benchmarks": [run_of("peer=a problem=product", 1, 1, 1)]}, "bench/peers/page.py prints it"),
             "no words": ({"context": {}, "benchmarks": [run_of("node", 1, 1, 1)]}, "expected KEY=VALUE"),
             "no flops": ({"context": {}, "benchmarks": [run_of("gemm=a", 1, 1, 1)]}, "no counter flops"),
             "no layout": ({"context": {}, "benchmarks": [product(1, 1, 1) | {"label": "gemm=a output=b route=c"}]}, "lacks 'layout'"),
