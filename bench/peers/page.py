@@ -3,7 +3,8 @@
 
   bench/peers/page.py speed.json                              prints the tables
   bench/peers/page.py a.json b.json --merge bench/results/h100_beside_others.json     one file of one run, a line a figure
-  bench/peers/page.py --write                                 makes docs/matrix/speed.md of bench/results/*_beside_others.json
+  bench/peers/page.py --write                                 makes docs/matrix/speed.md of bench/results/*_beside_others.json,
+                                                              and of what h200_training_step.json has beside TransformerEngine
   bench/peers/page.py --check                                 says whether it is what they give
 
 Exit codes: 0; 1 the page is not what the files give; 2 wrong usage, or a file could not be read.
@@ -20,10 +21,13 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
+import figures as recorded  # noqa: E402
+import table  # noqa: E402
 from figures import BadFile, words  # noqa: E402
 from table import markdown  # noqa: E402
 
 PAGE, PATTERN = ROOT / "docs/matrix/speed.md", "*_beside_others.json"
+BESIDE_VENDOR = "h200_training_step.json"  # of bench/device/vendor_quantize_bench.cc
 OURS, ALONE, COPY = "assay", "cublaslt", "copy"
 SAME = ("device", "driver", "cuda", "torch", "cublaslt", "commit", "sustained_s")
 
@@ -39,7 +43,6 @@ The same problems, timed in one run after a pass by bits. Made by [bench/peers/p
   CUDA graph; what brings scales and rows into its order is not.
 - **short**: the first 50 ms after a rest of 250 ms. **sustained**: the second half of some seconds, where the card is at its limit of power.
   MHz and W are those of that time.
-- TransformerEngine's quantization beside ours, of an H200: `bench/table.py bench/results/h200_training_step.json`.
 """
 
 
@@ -150,9 +153,25 @@ def tables(context: dict[str, Any], figures: list[dict[str, Any]]) -> str:
     return "\n".join([*parts, "### Implementations\n", who(figures) + "\n"])
 
 
-def page(paths: list[pathlib.Path]) -> str:
+def beside_vendor(path: pathlib.Path) -> str:
+    """What the C++ benchmark measured beside TransformerEngine: quantization in one and in both directions.
+
+    Raises:
+        BadFile: there is no such figure.
+    """
+    found, contexts, unread = recorded.read([path])
+    found = [each for each in found if each["label"].startswith("beside=")]
+    if unread or not found:
+        raise BadFile(unread[0] if unread else f"{path}: no figure beside=")
+    context = contexts[0]
+    return (f"\n## {context['device']}, TransformerEngine\n\n{context['date'][:10]}, driver {context['driver']}, commit {context['commit']}, {context.get('command')}, from "
+            f"[{path.name}](../../bench/results/{path.name}), by [vendor_quantize_bench.cc](../../bench/device/vendor_quantize_bench.cc), which compares "
+            f"every code first.\n\n{table.tables(found)}\n")
+
+
+def page(paths: list[pathlib.Path], vendor: pathlib.Path) -> str:
     names = ", ".join(f"[{path.name}](../../bench/results/{path.name})" for path in paths)
-    return HEAD.format(files=names) + "".join("\n" + tables(*read(path)) for path in paths)
+    return HEAD.format(files=names) + "".join("\n" + tables(*read(path)) for path in paths) + beside_vendor(vendor)
 
 
 def merged(paths: list[pathlib.Path]) -> str:
@@ -190,7 +209,8 @@ def main() -> int:
         if arguments.files:
             print("\n".join(tables(*read(path)) for path in arguments.files), end="")
             return 0
-        made = page(sorted((ROOT / "bench" / "results").glob(PATTERN)))
+        results = ROOT / "bench" / "results"
+        made = page(sorted(results.glob(PATTERN)), results / BESIDE_VENDOR)
     except BadFile as error:
         print(f"page.py: {error}", file=sys.stderr)
         return 2

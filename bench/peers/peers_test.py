@@ -210,6 +210,10 @@ class PageTest(unittest.TestCase):
         results = self.folder / "bench" / "results"
         results.mkdir(parents=True)
         self.file("bench/results/a_beside_others.json", FIGURES)
+        vendor = {"name": "q", "label": "beside=1x128 direction=both input=bf16 groups=0 rows=10 columns=20 vendor=whole", "bytes": 600,
+                  "median_us": 14.0, "of_copy": 0.95, "vendor_us": 15.4, "vendor_of_copy": 0.864, "of_vendor": 1.1}
+        training = results / "h200_training_step.json"
+        training.write_text(json.dumps({"context": CONTEXT, "figures": [vendor]}), encoding="utf-8")
 
         def run(option):
             sys.argv = ["page.py", option]
@@ -217,8 +221,15 @@ class PageTest(unittest.TestCase):
                 return page.main()
 
         self.assertEqual([run("--check"), run("--write"), run("--check")], [1, 0, 0])
+        self.assertIn("| 1x128        | bf16  | both      |        |   10 |      20 | 14.0 |    0.95 |      15.4 |", page.PAGE.read_text(encoding="utf-8"))
+        training.write_text(json.dumps({"context": CONTEXT, "figures": [vendor | {"of_vendor": 1.2}]}), encoding="utf-8")
+        self.assertEqual(run("--check"), 1)
+        training.write_text(json.dumps({"context": CONTEXT, "figures": [vendor]}), encoding="utf-8")
+        self.assertEqual(run("--check"), 0)
         self.file("bench/results/a_beside_others.json", FIGURES[:-1])
         self.assertEqual(run("--check"), 1)
+        training.unlink()
+        self.assertEqual(run("--check"), 2)
 
     def test_tables(self):
         done = self.run_page(self.file("a.json", FIGURES))
