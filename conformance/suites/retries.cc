@@ -18,7 +18,10 @@ TriedVerdict tried(const Judgement& judgement) { return {judgement.verdict, fing
 
 // Adds what another try found about a failure.
 void add_try(CaseReport& report, const Judgement& again, std::size_t most) {
-  if (report.tries.empty()) report.tries.push_back(tried(report.judgement));
+  if (report.tries.empty()) {
+    report.tries.push_back(tried(report.judgement));
+    report.fingerprint = report.tries.front().fingerprint;  // what is written below changes text and verdict
+  }
   report.tries.push_back(tried(again));
   const bool passed = again.verdict == Verdict::passed;
   if (!passed && report.tries.size() <= most) return;  // not the last try
@@ -30,8 +33,8 @@ void add_try(CaseReport& report, const Judgement& again, std::size_t most) {
     const bool alike = std::all_of(report.tries.begin(), report.tries.end(), [&](const TriedVerdict& each) {
       return each.fingerprint == report.tries.front().fingerprint;
     });
-    line = fmt::format("retried {} times: fails each time, {}", report.tries.size() - 1,
-                       alike ? "in the same way" : "in other ways too");
+    line = fmt::format("again   failed in all {} tries, {}", report.tries.size(),
+                       alike ? "in the same way" : "not always in the same way");
   }
   std::string& text = report.judgement.text;
   const std::size_t at = std::min(text.rfind("\n  repro "), text.size());

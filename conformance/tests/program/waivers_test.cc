@@ -158,6 +158,7 @@ TEST(Retries, MakeAFlakyCaseWhichIsNoPass) {
     ASSERT_EQ(each.at("tries").size(), 2u);
     EXPECT_EQ(each.at("tries")[0].at("verdict"), "failed");
     EXPECT_EQ(each.at("tries")[1].at("verdict"), "passed");
+    EXPECT_EQ(each.at("tries")[0].at("fingerprint"), each.at("fingerprint"));
     EXPECT_EQ(each.at("findings")[0].at("kind"), "bits");
   }
   EXPECT_EQ(seen, 1);
@@ -171,7 +172,7 @@ TEST(Retries, MakeAFlakyCaseWhichIsNoPass) {
     EXPECT_EQ(each.at("verdict"), "failed");
     EXPECT_EQ(each.at("tries").size(), 3u);
   }
-  EXPECT_TRUE(contains(failing.ran.out, "\n  retried 2 times: fails each time, in the same way\n")) << failing.ran.out;
+  EXPECT_TRUE(contains(failing.ran.out, "\n  again   failed in all 3 tries, in the same way\n")) << failing.ran.out;
   // A waiver of the first failure does not make a flaky case good.
   std::string waivers = (golden.folder / "waivers.toml").string();
   for (const auto& [line, each] : flaky.cases) {
@@ -190,6 +191,22 @@ TEST(Retries, GoOnInAnotherProcess) {
   int tried = 0;
   for (const auto& [line, each] : lost.cases) tried += each.contains("tries") && each.at("tries").size() == 2;
   EXPECT_GE(tried, 1) << lost.ran.out;
+}
+
+// The fingerprint is that of the failure, whether it was judged again or not.
+TEST(Retries, LeaveTheFingerprintAsItIs) {
+  const EmptyGolden golden;
+  const std::string hangs = "hang=" + (golden.folder / "hangs").string();
+  const Words words{"splits_to_offsets", "splits=1,0,127,128,129", "--timeout", "1"};
+  Words again = words;
+  again.insert(again.end(), {"--retries", "1"});
+  const Judged one = judged(golden, hangs.c_str(), words), two = judged(golden, hangs.c_str(), again);
+  ASSERT_FALSE(one.cases.empty());
+  for (const auto& [line, each] : one.cases) {
+    EXPECT_EQ(each.at("verdict"), "unfinished");
+    EXPECT_EQ(two.cases.at(line).at("fingerprint"), each.at("fingerprint")) << line;
+    EXPECT_EQ(two.cases.at(line).at("tries").size(), 2u);
+  }
 }
 
 }  // namespace
