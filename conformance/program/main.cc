@@ -34,7 +34,7 @@ constexpr const char* kFooter = R"(Exit codes:
   2  wrong usage
   3  a fixture or a result file is unreadable, truncated, of another schema or inconsistent
   4  nothing selected
-  5  incomplete: interrupted, or a selected case did not finish
+  5  incomplete: interrupted, a selected case did not finish, or (merge) a shard or a case is missing
   6  a skip without proof: a path was declared absent, but the call did something else
   7  a waiver is out of date: it expired, or its case passes
   9  the machine failed: no device where one was required, device lost, out of memory, disk full, fixtures missing
@@ -59,6 +59,7 @@ constexpr Verb kVerbs[] = {
     {"report", "Make an HTML page, Markdown, JUnit, CTRF and KCIDB from result files", add_report},
     {"trace", "Show how one element of an output comes about, step by step", add_trace},
     {"matrix", "Make one page from the result files of several runs", add_matrix},
+    {"merge", "Join the result files of shards, and name what is missing", add_merge},
     {"doctor", "Say what this build and this machine can do", add_doctor},
 };
 

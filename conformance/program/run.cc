@@ -11,8 +11,10 @@
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/generator.h"
 #include "conformance/program/case_files.h"
+#include "conformance/program/run_journal.h"
 #include "conformance/program/run_options.h"
 #include "conformance/program/run_selection.h"
+#include "conformance/program/run_source.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/earlier_results.h"
 #include "conformance/report/waivers.h"
@@ -60,37 +62,11 @@ SettingsToTry settings_of(const RunOptions& options, Backend& backend) {
   return settings;
 }
 
-// An earlier file that the command line names. Errors: CLI::ValidationError.
-EarlierResults earlier_of(const char* option, const std::string& path) {
-  try {
-    return read_results(path);
-  } catch (const golden::FixtureError& error) {
-    throw CLI::ValidationError(option, error.what());
-  }
-}
-
-Level required(const std::string& word) {
-  try {
-    return requirement_of(word);
-  } catch (const golden::FixtureError& error) {
-    throw CLI::ValidationError("--require", error.what());
-  }
-}
-
-EarlierResults baseline_of(const RunOptions& options) {
-  EarlierResults earlier = earlier_of("--baseline", options.baseline);
-  const std::string verb = earlier.header.value("verb", "");
-  if (verb != options.kind() && !verb.starts_with(options.kind() + " ")) {
-    throw CLI::ValidationError(
-        "--baseline", fmt::format("{} is of '{}': this is '{}', whose cases are others", options.baseline, verb, options.kind()));
-  }
-  return earlier;
-}
-
 // Verdicts of an earlier run that are final: of cases all of whose settings were judged.
 void take_earlier(const EarlierResults& earlier, Report& report) {
   std::map<std::pair<std::string, std::string>, std::vector<const nlohmann::json*>> by_case;
-  for (const nlohmann::json& each : earlier.cases) by_case[{each.at("suite"), each.at("name")}].push_back(&each);
+  for (const nlohmann::json& each : earlier.cases)
+    by_case[{each.at("suite"), each.value("case", each.at("name").get<std::string>())}].push_back(&each);
   for (const auto& [key, entries] : by_case) {
     std::vector<CaseReport> reports;
     bool final = entries.size() == entries.back()->value("of", std::size_t{1});
@@ -105,13 +81,18 @@ void take_earlier(const EarlierResults& earlier, Report& report) {
   }
 }
 
+nlohmann::json header_of(const RunOptions& options, const SelectionText& text, const Report& report) {
+  nlohmann::json header = run_header(options.verb(), report.tested(), options.backend, &text);
+  if (!options.waivers.empty())
+    header["waivers"] = {{"path", options.waivers}, {"sha256", golden::sha256_hex_of_file(options.waivers)}};
+  return header;
+}
+
 // The header, the file of results and what an earlier run found. Errors: CLI::ValidationError where that was another run.
 void prepare_files(const RunOptions& options, const SelectionText& text, Report& report) {
   const std::string results = options.resume.empty() ? options.results : options.resume;
   if (options.json.empty() && results.empty()) return;
-  nlohmann::json header = run_header(options.verb(), report.tested(), options.backend, &text);
-  if (!options.waivers.empty())
-    header["waivers"] = {{"path", options.waivers}, {"sha256", golden::sha256_hex_of_file(options.waivers)}};
+  const nlohmann::json header = header_of(options, text, report);
   report.set_header(header);
   if (results.empty()) return;
   EarlierResults earlier;
@@ -156,12 +137,6 @@ void check_paths(const RunOptions& options) {
   if (!options.results.empty()) check_output(options.results);
 }
 
-std::vector<CaseLine> cases_of(const RunOptions& options, const std::string& architecture) {
-  if (options.random > 0) return random_cases(options.random, options.seed, options.words, architecture);
-  const Profile profile = *profile_named(options.profile);
-  return options.case_files.empty() ? catalogue(profile) : cases_of_files(options.case_files, profile);
-}
-
 // Whether what was asked for is there; if not, a line says so.
 bool is_there(const RunOptions& options, const RunSelection& selection) {
   const std::string files = names_of_files(options.case_files);
@@ -179,33 +154,7 @@ bool is_there(const RunOptions& options, const RunSelection& selection) {
   return selection.unmatched.empty() && (!selection.all.empty() || options.fixtures);
 }
 
-// A level says which cases of the catalogue it requires. Errors: CLI::ValidationError where other cases would stand for them.
-void check_levels(const RunOptions& options, const std::vector<Level>& requirements) {
-  if (options.of_catalogue()) return;
-  for (const Level& each : requirements) {
-    for (const Level& level : levels()) {
-      if (each.title() != level.title()) continue;
-      throw CLI::ValidationError("--require",
-                                 fmt::format("{} is a level of the catalogue's cases: expected words or a file of words with {}",
-                                             level.title(), options.random > 0 ? "--random" : "--cases"));
-    }
-  }
-}
-
 std::string plural(std::size_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
-
-// What a claim needs to know of the selection.
-void fill(Claimed& claimed, const RunOptions& options, const RunSelection& selection, const ShardChoice& shard) {
-  claimed.profile = options.of_catalogue() ? options.profile : "";
-  claimed.whole_run = options.whole_catalogue() && shard.total == 1;
-  claimed.sharded = shard.total > 1;
-  claimed.shard = selection.other_shards;
-  for (const CaseLine& each : selection.all) {
-    claimed.texts.push_back(to_text(each));
-    claimed.names.push_back(name_of(each));
-  }
-  for (const std::filesystem::path& file : golden_files()) claimed.fixtures.push_back(file.filename().string());
-}
 
 // The selection as reports and files of results give it.
 SelectionText text_of(const RunOptions& options, const RunSelection& selection, const ShardChoice& shard) {
@@ -219,11 +168,17 @@ SelectionText text_of(const RunOptions& options, const RunSelection& selection, 
                      options.algorithms,
                      0,
                      {},
+                     "",
+                     0,
                      ""};
   for (const std::string& each : options.try_axes) text.settings += " " + each;
   text.cases = static_cast<std::int64_t>(selection.cases.size());
   for (const std::filesystem::path& file : selection.files) text.fixtures.push_back(file.filename().string());
-  if (!options.json.empty() || !options.results.empty() || !options.resume.empty()) text.sha256 = digest_of(selection);
+  text.whole_cases = static_cast<std::int64_t>(selection.chosen.size());
+  if (!options.json.empty() || !options.results.empty() || !options.resume.empty() || !options.journal.empty()) {
+    text.sha256 = digest_of(selection);
+    if (shard.total > 1) text.whole_sha256 = whole_digest_of(selection);
+  }
   return text;
 }
 
@@ -244,6 +199,7 @@ void note_not_judged(const RunOptions& options, const RunSelection& selection, c
 ExitCode run(RunOptions& options, const std::string& no_device) {
   const ShardChoice shard = shard_of(options.shard);
   check_paths(options);
+  check_journal_options(options, shard);
   const bool random = options.random > 0, with_fixtures = options.of_catalogue() || options.fixtures;
   if (const std::string missing = with_fixtures ? missing_fixtures() : ""; !missing.empty()) {
     warn("assay run: the fixtures that belong to the program are not there: {} (ASSAY_GOLDEN names another folder)\n", missing);
@@ -290,6 +246,13 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
   }
 
   keep_open(options.backend, std::move(opened));
+  if (!options.journal.empty()) {
+    run_with_journal(options, selection, settings, header_of(options, text, report), report);
+    close_backends(report);
+    if (interrupted()) report.note_interrupted();
+    report.conclude(options.json);
+    return report.exit_code();
+  }
   judge_lines(selection.cases, options.backend, settings, !options.quiet, report);
   if (!interrupted() && !selection.files.empty()) {
     judge_fixtures(selection.files, selection.fixture_words, options.backend, !options.quiet, report, FixtureWords::whole_path,

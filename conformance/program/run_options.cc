@@ -39,6 +39,23 @@ void add_evidence_options(CLI::App& verb, RunOptions& options) {
                   "Go on with a run that --results has recorded: cases with a verdict are not judged again");
 }
 
+void add_journal_options(CLI::App& verb, RunOptions& options) {
+  CLI::Option* journal = verb.add_option(
+      "--journal", options.journal,
+      "A folder that this and other workers share, on any machine: each leases blocks of cases and appends their verdicts, "
+      "until all are done; assay merge joins them (docs/scale/README.md)");
+  verb.add_option("--lease", options.lease_s,
+                  "With --journal: seconds without a sign of life after which the blocks of a worker of another machine are "
+                  "leased again; the first worker's counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 86400))
+      ->needs(journal);
+  verb.add_option("--blocks", options.blocks,
+                  "With --journal: into how many blocks generated cases are divided; the first worker's counts")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}))
+      ->needs(journal);
+}
+
 void add_case_files(CLI::App& verb, RunOptions& options) {
   CLI::Option* cases = verb.add_option("--cases", options.case_files,
                                        "The cases of this file in place of the catalogue's: a case line a line, # comments, "
@@ -74,6 +91,7 @@ const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option(
       "--shard", options.shard,
       "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
+  add_journal_options(verb, options);
   add_case_files(verb, options);
   add_evidence_options(verb, options);
   add_save_got(verb, options.save_got);

@@ -22,6 +22,9 @@ struct RunOptions {
   std::string baseline;
   std::string json, results, resume, save_got;
   std::string waivers;
+  std::string journal;
+  std::int64_t lease_s = 60;
+  std::int64_t blocks = 0;  // 0: by predicted time
   int show = 10;
   bool quiet = false;
 

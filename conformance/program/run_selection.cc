@@ -88,16 +88,23 @@ RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, con
       if (mine.count(text) == 0) made.other_shards.push_back(std::move(text));
     }
   }
+  made.chosen = std::move(selection.cases);
   return made;
 }
 
-std::string digest_of(const RunSelection& selection) {
+namespace {
+
+std::string digest_with(const std::vector<CaseLine>& cases, const std::vector<std::filesystem::path>& files) {
   golden::Sha256 sum;
   const auto add = [&](const std::string& text) { sum.update(std::as_bytes(std::span(text))); };
-  for (const CaseLine& each : selection.cases) add(former_text(to_text(each)) + "\n");  // the digest of earlier versions
-  for (const std::filesystem::path& file : selection.files)
-    add(file.filename().string() + " " + golden::sha256_hex_of_file(file) + "\n");
+  for (const CaseLine& each : cases) add(former_text(to_text(each)) + "\n");  // the digest of earlier versions
+  for (const std::filesystem::path& file : files) add(file.filename().string() + " " + golden::sha256_hex_of_file(file) + "\n");
   return golden::hex_of(sum.digest());
 }
+
+}  // namespace
+
+std::string digest_of(const RunSelection& selection) { return digest_with(selection.cases, selection.files); }
+std::string whole_digest_of(const RunSelection& selection) { return digest_with(selection.chosen, selection.files); }
 
 }  // namespace assay::conformance

@@ -26,7 +26,8 @@ std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const 
 
 struct RunSelection {
   std::vector<CaseLine> all;                 // that words and shards select from
-  std::vector<CaseLine> cases;               // of this shard
+  std::vector<CaseLine> chosen;              // by the words, in all shards together
+  std::vector<CaseLine> cases;               // of those, this shard's
   std::vector<std::filesystem::path> files;  // fixtures
   std::vector<std::string> fixture_words;    // that select their cases
   std::vector<std::string> unmatched;        // words that match nothing
@@ -39,5 +40,7 @@ RunSelection select_for_run(std::vector<CaseLine> cases, bool with_fixtures, con
 
 // SHA-256 of the cases' lines and of the fixtures' names and bytes. Errors: golden::FixtureError for a file that cannot be read.
 std::string digest_of(const RunSelection& selection);
+// The same of all shards together.
+std::string whole_digest_of(const RunSelection& selection);
 
 }  // namespace assay::conformance

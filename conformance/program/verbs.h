@@ -19,6 +19,7 @@ Action add_scale_map(CLI::App& verb);
 Action add_trace(CLI::App& verb);
 Action add_matrix(CLI::App& verb);
 Action add_report(CLI::App& verb);
+Action add_merge(CLI::App& verb);
 Action add_doctor(CLI::App& verb);
 // golden build | check
 Action add_golden_build(CLI::App& verb);

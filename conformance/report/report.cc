@@ -28,9 +28,10 @@ void count(Counts& counts, const CaseReport& report) {
   }
 }
 
-void Report::append_to(std::unique_ptr<ResultsFile> results) {
+void Report::append_to(std::unique_ptr<ResultsFile> results, bool headed) {
+  const std::lock_guard lock(mutex_);
   results_ = std::move(results);
-  append_header();
+  if (results_ != nullptr && !headed) append_header();
 }
 
 namespace {
@@ -113,7 +114,7 @@ void Report::add(std::vector<CaseReport> reports) {
 
 void Report::add_earlier(CaseReport report) {
   const std::lock_guard lock(mutex_);
-  earlier_.emplace(report.suite, report.name);
+  earlier_.emplace(report.suite, report.line.empty() ? report.name : report.line);
   ++resumed_;
   note_waiver(report);
   take(std::move(report));
@@ -154,7 +155,7 @@ void Report::set_claims(Claims claims) {
 }
 
 void Report::settle() {
-  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  seconds_ = took_.value_or(std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
   std::int64_t passed = 0;
   for (const CaseReport& each : cases_) passed += each.suite != kSelfCheck && each.judgement.verdict == Verdict::passed;
   if (outcome_.exit_code() == ExitCode::passed && passed == 0 && empty_shard_.empty()) outcome_.add(ExitCode::nothing_selected);

@@ -86,12 +86,15 @@ class Report {
 
   // Sets the header of the JSON (run_header); without one it is the verb and the backend's name.
   void set_header(const nlohmann::json& header);
-  // Verdicts are appended to this file as they are given; `resumed`: it has a header already.
-  void append_to(std::unique_ptr<ResultsFile> results);
+  // Verdicts are appended to this file as they are given, in place of the one before it. `headed`: it has a header already.
+  void append_to(std::unique_ptr<ResultsFile> results, bool headed = false);
+  // A case that another part of the run has judged: it is not judged here. `key`: as of has_earlier.
+  void judged_elsewhere(const std::string& suite, const std::string& key) { earlier_.emplace(suite, key); }
   // A verdict that an earlier run of the same selection found: counted, printed if it is a failure, not appended again.
   void add_earlier(CaseReport report);
-  // True for a case that add_earlier brought.
-  bool has_earlier(const std::string& suite, const std::string& name) const { return earlier_.count({suite, name}) != 0; }
+  // True for a case that add_earlier brought, or that was judged elsewhere.
+  // `key`: the case line, or the name of a fixture's case.
+  bool has_earlier(const std::string& suite, const std::string& key) const { return earlier_.count({suite, key}) != 0; }
 
   // All verdicts on one case: one, or one for each setting. Prints failures at once. Safe from any thread.
   void add(std::vector<CaseReport> reports);
@@ -123,6 +126,10 @@ class Report {
   // Errors, after all of this was tried: golden::OutputError for a file that cannot be written.
   void conclude(const std::string& json_path);
   nlohmann::json json();
+  // Of the verdicts so far: verdict_digest.h.
+  std::string digest() const;
+  // The verdicts are of runs that took so long together; else the time since this object was made counts.
+  void took(double seconds) { took_ = seconds; }
   ExitCode exit_code() const { return outcome_.exit_code(); }
   std::int64_t failures() const { return failures_; }
 
@@ -160,6 +167,7 @@ class Report {
   Outcome outcome_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double seconds_ = 0;
+  std::optional<double> took_;
   std::mutex mutex_;
 };
 

@@ -10,6 +10,7 @@
 #include "conformance/report/line_chain.h"
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
+#include "conformance/report/verdict_digest.h"
 #include "conformance/report/waivers.h"
 
 namespace assay::conformance {
@@ -114,6 +115,12 @@ nlohmann::json Report::header() const {
   return {{"format", kReportFormat}, {"verb", verb_}, {"backend", {{"name", tested_.backend}}}};
 }
 
+std::string Report::digest() const {
+  std::vector<nlohmann::json> entries;
+  for (const CaseReport& each : cases_) entries.push_back(to_json(each));
+  return verdict_digest(entries);
+}
+
 nlohmann::json Report::outcome_json() const {
   nlohmann::json not_tried = nlohmann::json::array(), bad = nlohmann::json::array(), exits = nlohmann::json::array();
   for (const auto& [what, why] : not_tried_) not_tried.push_back({{"what", what}, {"why", why}});
@@ -162,7 +169,8 @@ nlohmann::json Report::outcome_json() const {
                       {"bad_fixtures", bad},
                       {"troubles", troubles_},
                       {"notes", notes_},
-                      {"seconds", seconds_}};
+                      {"seconds", seconds_},
+                      {"digest", digest()}};
   if (claims_) made["claims"] = to_json(*claims_);
   return made;
 }

@@ -14,12 +14,12 @@ class ResultsFile {
   // Makes the file anew, or (`append`) continues after its last whole line; a symbolic link is followed, and a file that is
   // there keeps its mode. Errors: golden::OutputError.
   ResultsFile(const std::string& path, bool append);
-  ~ResultsFile();
+  virtual ~ResultsFile();
   ResultsFile(const ResultsFile&) = delete;
   ResultsFile& operator=(const ResultsFile&) = delete;
 
   // Each entry a line, all with one write. Not safe from several threads at once. Errors: golden::OutputError.
-  void append(const std::vector<nlohmann::json>& entries);
+  virtual void append(const std::vector<nlohmann::json>& entries);
 
  private:
   std::string path_;

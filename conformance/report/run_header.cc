@@ -79,6 +79,8 @@ json run_header(const std::string& verb, const TestedBackend& tested, const Back
                          {"random", selection->random},   {"seed", selection->seed},         {"settings", selection->settings},
                          {"cases", selection->cases},     {"fixtures", selection->fixtures}, {"sha256", selection->sha256}};
   if (!selection->case_files.empty()) header["selection"]["case_files"] = selection->case_files;
+  if (selection->shard != "0/1")
+    header["selection"]["whole"] = {{"cases", selection->whole_cases}, {"sha256", selection->whole_sha256}};
   return header;
 }
 

@@ -28,6 +28,9 @@ struct SelectionText {
   std::int64_t cases = 0;  // generated ones
   std::vector<std::string> fixtures;
   std::string sha256;  // of every case line and every fixture's name and bytes, in order
+  // The same of all shards together; where this is not one of several, the same values.
+  std::int64_t whole_cases = 0;
+  std::string whole_sha256;
 };
 
 // Fields: assay, commit, format, verb, arguments, date (UTC), host, backend (with its library's SHA-256), selection.

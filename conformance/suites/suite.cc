@@ -40,7 +40,7 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
                  Report& report) {
   std::vector<const CaseLine*> small, large;
   for (const CaseLine& each : lines) {
-    if (!report.has_earlier(kGenerated, name_of(each))) (is_large(each) ? large : small).push_back(&each);
+    if (!report.has_earlier(kGenerated, to_text(each))) (is_large(each) ? large : small).push_back(&each);
   }
   Progress line("cases", static_cast<std::int64_t>(small.size() + large.size()), progress);
   for (const auto& [part, one_at_a_time] : {std::pair{&small, false}, std::pair{&large, true}}) {
@@ -121,7 +121,7 @@ void selection_of_fixtures(const std::vector<std::string>& words, Selection& sel
 void self_check(Report& report, bool progress, std::int64_t index, std::int64_t total) {
   std::vector<CaseLine> lines;
   for (const CaseLine& each : shard(catalogue(Profile::smoke), index, total)) {
-    if (!report.has_earlier(kSelfCheck, name_of(each))) lines.push_back(each);
+    if (!report.has_earlier(kSelfCheck, to_text(each))) lines.push_back(each);
   }
   BackendChoice null_choice;
   null_choice.name = "null";
