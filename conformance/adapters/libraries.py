@@ -7,6 +7,9 @@ much more. Use one library a process: they define operators under names that are
     sglang    sglang.so                         sgl_kernel/sm90/common_ops.abi3.so                         sglang-kernel 0.4.6
     fbgemm    fbgemm.so                         fbgemm_gpu/experimental/gen_ai/fbgemm_gpu_...gen_ai.so     fbgemm-gpu-genai 1.6.0
     vllm      vllm.so                           vllm/_C_stable_libtorch.abi3.so                            vllm 0.26.0
+
+TransformerEngine's library has C functions in place of operators: nvte.py loads transformer_engine.so, or that of the installed package,
+transformer_engine/wheel_lib/libtransformer_engine.so (transformer-engine-cu13 2.20.2).
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ class Library:
 
     Attributes:
         distribution: its wheel on the package index. package, file: the Python package in it, and the library in that.
-        namespace: torch.ops.NAMESPACE has its operators.
+        namespace: torch.ops.NAMESPACE has its operators; "": it has C functions.
     """
 
     distribution: str
@@ -42,6 +45,7 @@ LIBRARIES = {
     "sglang": Library("sglang-kernel", "sgl_kernel", "sm90/common_ops.abi3.so", "sgl_kernel"),
     "fbgemm": Library("fbgemm-gpu-genai", "fbgemm_gpu", "experimental/gen_ai/fbgemm_gpu_experimental_gen_ai.so", "fbgemm"),
     "vllm": Library("vllm", "vllm", "_C_stable_libtorch.abi3.so", "_C"),
+    "transformer_engine": Library("transformer-engine-cu13", "transformer_engine", "wheel_lib/libtransformer_engine.so", ""),
 }
 
 

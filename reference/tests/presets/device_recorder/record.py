@@ -111,11 +111,6 @@ def run_group(group, peers, work, deadline):
     return said
 
 
-def build_guard(work):
-    """C functions that throw would end the process: guard.cc catches."""
-    subprocess.run([os.environ.get("CXX", "c++"), "-O2", "-shared", "-fPIC", str(HERE / "guard.cc"), "-o", str(work / "guard.so")], check=True)
-
-
 def read_records(work):
     for group in GROUPS:
         path = work / f"{group}.records"
@@ -170,7 +165,6 @@ def parent(arguments):
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="peers."))
-    build_guard(work)
     said = []
     groups = arguments.only.split(",") if arguments.only else GROUPS
     query = answer("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines()

@@ -1,8 +1,6 @@
-"""The C interface of libtransformer_engine.so: how a function is called, and what its tensors are."""
+"""TransformerEngine's C functions, as conformance/adapters/nvte.py calls them. What a call is given stays until the process ends."""
 
-import ctypes as c
-import glob
-import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,139 +10,33 @@ import calls
 import inputs
 from calls import tensor
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "conformance"))
+from adapters import nvte  # noqa: E402
+from adapters.nvte import BLOCK_1D, BLOCK_2D, MXFP8, NVFP4, TENSOR, Vector, call, round_up  # noqa: E402, F401
+
 FP8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
-NVTE = {torch.uint8: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.float32: 4, torch.float16: 5, torch.bfloat16: 6,
-        torch.float8_e4m3fn: 7, torch.float8_e5m2: 8, torch.float8_e8m0fnu: 9}
-E2M1 = 10
-TENSOR, MXFP8, BLOCK_1D, BLOCK_2D, NVFP4 = range(5)
-
-
-class Shape(c.Structure):
-    _fields_ = [("data", c.c_size_t * 15), ("ndim", c.c_size_t)]
-
-
-class Basic(c.Structure):
-    _fields_ = [("data_ptr", c.c_void_p), ("dtype", c.c_int), ("shape", Shape)]
-
-
-class Vector(c.Structure):
-    _fields_ = [("begin", c.c_void_p), ("end", c.c_void_p), ("capacity", c.c_void_p)]
-
-
-assert c.sizeof(Shape) == 128 and c.sizeof(Basic) == 144 and Basic.shape.offset == 16 and c.sizeof(Vector) == 24
-
-
-def shape_of(dims):
-    made = Shape()
-    made.ndim = len(dims)
-    for i, d in enumerate(dims):
-        made.data[i] = d
-    return made
-
-
-def round_up(n, to):
-    return (n + to - 1) // to * to
-
-
-LIBRARY = None
-GUARD = None
+NVTE = nvte.TYPES
+E2M1 = nvte.NUMBERS["e2m1"]
 KEPT = []  # what the library points to
 
 
 def load():
-    global LIBRARY, GUARD
-    folder = Path(torch.__file__).parent
-    names = ["libcudart.so.13", "libcublasLt.so.13", "libcublas.so.13", "libnccl.so.2", "libnvrtc.so.13", "libcudnn_graph.so.9", "libcudnn_ops.so.9",
-             "libcudnn_cnn.so.9", "libcudnn_adv.so.9", "libcudnn_engines_runtime_compiled.so.9",
-             "libcudnn_engines_precompiled.so.9", "libcudnn_heuristic.so.9", "libcudnn.so.9"]
-    roots = [folder.parent / "nvidia", folder / "lib", Path("/usr/local/cuda/lib64")]
-    for name in names:
-        found = [p for root in roots for p in glob.glob(f"{root}/**/{name}", recursive=True)]
-        for path in found[:1]:
-            c.CDLL(path, mode=os.RTLD_GLOBAL | os.RTLD_LAZY)
-    torch.zeros(1, device="cuda")
-    LIBRARY = c.CDLL(str(calls.PEERS / "libtransformer_engine.so"), mode=os.RTLD_LAZY)
-    GUARD = c.CDLL(str(calls.WORK / "guard.so"))
-    GUARD.guard_call.argtypes = [c.c_void_p, c.POINTER(c.c_long), c.c_float, c.c_char_p, c.c_size_t]
-    for name in ("nvte_create_tensor", "nvte_create_grouped_tensor", "nvte_create_quantization_config"):
-        getattr(LIBRARY, name).restype = c.c_void_p
-    LIBRARY.nvte_create_tensor.argtypes = [c.c_int]
-    LIBRARY.nvte_create_grouped_tensor.argtypes = [c.c_int, c.c_size_t, Shape]
+    nvte.use(calls.PEERS / "libtransformer_engine.so")
 
 
-def call(name, *arguments, real=0.0):
-    """name(arguments...), integers and pointers in their order, the one float apart; what it throws becomes an error."""
-    words = (c.c_long * 12)()
-    for i, a in enumerate(arguments):
-        if isinstance(a, Wrapped):
-            a = a.handle
-        elif isinstance(a, torch.Tensor):
-            a = a.data_ptr()
-        elif isinstance(a, (c.Structure, c.Array)):
-            KEPT.append(a)
-            a = c.addressof(a)
-        elif isinstance(a, bytes):
-            held = c.create_string_buffer(a)
-            KEPT.append(held)
-            a = c.addressof(held)
-        words[i] = int(a or 0)
-    error = c.create_string_buffer(4096)
-    code = GUARD.guard_call(c.cast(getattr(LIBRARY, name), c.c_void_p), words, real, error, 4096)
-    if code:
-        raise RuntimeError(f"{name}: {error.value.decode(errors='replace')}")
+def kept(made):
+    KEPT.append(made)
+    return made
 
 
-class Wrapped:
+def Wrapped(mode=TENSOR, groups=None, logical=None, **fields):
     """An NVTETensor, or with `groups` an NVTEGroupedTensor. Fields: tensors, or (tensor, dtype number, shape)."""
-
-    PLAIN = {"data": 0, "columnwise_data": 1, "scale": 2, "amax": 3, "scale_inv": 4, "columnwise_scale_inv": 5, "columnwise_amax": 6,
-             "swizzled": 7, "row_scaled": 8, "e4m3_max": 9}
-    GROUPED = {"data": 0, "columnwise_data": 1, "scale": 2, "amax": 3, "scale_inv": 4, "columnwise_scale_inv": 5,
-               "columnwise_amax": 6, "first_dims": 7, "last_dims": 8, "offsets": 9, "swizzled": 10}
-
-    def __init__(self, mode=TENSOR, groups=None, logical=None, **fields):
-        self.grouped = groups is not None
-        if self.grouped:
-            self.handle = LIBRARY.nvte_create_grouped_tensor(mode, groups, shape_of(logical))
-        else:
-            self.handle = LIBRARY.nvte_create_tensor(mode)
-        for name, value in fields.items():
-            if value is not None:
-                self.set(name, value)
-
-    def set(self, name, value):
-        setter, number = (("nvte_set_grouped_tensor_param", self.GROUPED[name]) if self.grouped else
-                          ("nvte_set_tensor_param_v2", self.PLAIN[name]))
-        if name in ("swizzled", "row_scaled"):
-            held = (c.c_uint8 * 1)(int(value))
-        elif name == "e4m3_max":
-            held = (c.c_int * 1)(int(value))
-        else:
-            dtype, dims = None, None
-            if isinstance(value, tuple):
-                value, dtype, dims = value
-            KEPT.append(value)
-            held = Basic(value.data_ptr(), NVTE[value.dtype] if dtype is None else dtype,
-                         shape_of(list(value.shape) if dims is None else dims))
-        call(setter, self.handle, number, held, c.sizeof(held))
-
-    def basic(self, number=0):
-        held = Basic()
-        written = (c.c_size_t * 1)()
-        call("nvte_get_tensor_param_v2", self.handle, number, held, c.sizeof(held), written)
-        return held
+    fields = {name: nvte.array(*value) if isinstance(value, tuple) else value for name, value in fields.items()}
+    return kept(nvte.Tensor(mode, **fields) if groups is None else nvte.GroupedTensor(mode, groups, logical, **fields))
 
 
-class Config:
-    def __init__(self, **fields):
-        self.handle = LIBRARY.nvte_create_quantization_config()
-        numbers = {"pow2": (0, c.c_uint8), "eps": (1, c.c_float), "noop": (2, c.c_void_p), "rng_state": (4, c.c_void_p), "two_dimensional": (5, c.c_uint8),
-                   "stochastic_rounding": (6, c.c_uint8),
-                   "four_over_six": (8, c.c_uint8)}
-        for name, value in fields.items():
-            number, kind = numbers[name]
-            held = (kind * 1)(value)
-            call("nvte_set_quantization_config_attribute", self.handle, number, held, c.sizeof(held))
+def Config(**fields):
+    return kept(nvte.Config(**fields))
 
 
 def noted(text, **attributes):

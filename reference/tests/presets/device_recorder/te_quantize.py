@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from calls import TYPES, poisoned
-from te_library import FP8, TENSOR, BLOCK_1D, BLOCK_2D, Config, Wrapped, call, noted, round_up, x_of
+from te_library import FP8, TENSOR, BLOCK_1D, BLOCK_2D, Config, Wrapped, call, kept, noted, nvte, round_up, x_of
 
 
 def te_quantize():
@@ -18,19 +18,14 @@ def te_quantize():
             bias, source = Wrapped(data=db), Wrapped(data=x)
             work = Wrapped()
             call("nvte_quantize_dbias", source, out, bias, work, 0)
-            space = work.basic()
-            count = int(np.prod(list(space.shape.data)[:space.shape.ndim])) * 4
-            call("nvte_quantize_dbias", source, out, bias, workspace_like(space, count), 0)
+            call("nvte_quantize_dbias", source, out, bias, workspace_of(work), 0)
             return noted("nvte_quantize_dbias", op="quantize", recipe="tensor_delayed", otype=otype, dbias=1), \
                 {"in/x": x, "in/scale": s, "out/rowwise_data": q, "out/columnwise_data": qt, "out/rowwise_scale_inv": inv, "out/amax": amax,
                  "out/dbias": db.reshape(1, columns)}
         return run
 
-    def workspace_like(space, count):
-        made = Wrapped()
-        buffer = torch.empty(max(count, 1), dtype=torch.uint8, device="cuda")
-        made.set("data", (buffer, space.dtype, list(space.shape.data)[:space.shape.ndim]))
-        return made
+    def workspace_of(work):
+        return kept(nvte.workspace(work.wanted(), torch.device("cuda")))[0]
 
     for x_type in TYPES:
         for otype in FP8:
@@ -97,9 +92,7 @@ def te_quantize():
             bias = Wrapped(TENSOR, groups=g, logical=(g, columns), data=db)
             work, config = Wrapped(), Config(pow2=0, eps=0.0)
             call("nvte_group_quantize_dbias", source, out, bias, work, config.handle, 0)
-            space = work.basic()
-            count = int(np.prod(list(space.shape.data)[:space.shape.ndim])) * 4
-            call("nvte_group_quantize_dbias", source, out, bias, workspace_like(space, count), config.handle, 0)
+            call("nvte_group_quantize_dbias", source, out, bias, workspace_of(work), config.handle, 0)
             return noted("nvte_group_quantize_dbias", op="quantize", recipe="block_1x128" if mode == BLOCK_1D else "block_128x128", otype=otype,
                          pow2=0, dbias=1), \
                 {"in/x": x, "in/splits": first, "out/rowwise_data": q.reshape(rows, columns), "out/columnwise_data": qt, "out/rowwise_scale_inv": s,
