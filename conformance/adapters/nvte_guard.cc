@@ -6,7 +6,8 @@
 // `words`: 16 arguments that are integers or pointers, in their order; those behind the last one are not read. `real`: the one
 // argument that is a float, if there is one, which has registers of its own. Returns 0, or 1 and the text in `error`.
 extern "C" int guard_call(void* function, const long* words, float real, char* error, std::size_t size) {
-  using Function = void (*)(long, long, long, long, long, long, long, long, long, long, long, long, long, long, long, long, float);
+  using Function =
+      void (*)(long, long, long, long, long, long, long, long, long, long, long, long, long, long, long, long, float);
   const auto keep = [&](const char* text) {
     std::strncpy(error, text, size - 1);
     return 1;
