@@ -188,7 +188,7 @@ def _with_workspace(name: str, *arguments: Any, device: torch.device) -> None:
 
 def _quantize_dbias(t: Any) -> None:
     _require_quantization(t, "tensor_delayed", dbias=True)
-    require(t.formats["x"] != "f32", "x is f32: this kernel adds the rows in another order than dbias-1.1, which 16 bits do not show")
+    require(t.formats["x"] != "f32", "x is f32: this kernel adds the rows in another order than dbias-1.1, which 16 bits hardly show")
     require("noop" not in t.inputs, "a skip flag is given: the function has none")
     splits = _rows_of_full_groups(t)
     require(t.x.shape[1] % 4 == 0 and all(rows % 8 == 0 for rows in splits),
