@@ -58,6 +58,7 @@ constexpr Verb kVerbs[] = {
     {"scale-map", "Say which scale each tile of a product really used", add_scale_map},
     {"report", "Make an HTML page, Markdown, JUnit, CTRF and KCIDB from result files", add_report},
     {"trace", "Show how one element of an output comes about, step by step", add_trace},
+    {"emit", "Write one case as a self-contained C file, for simulators and RTL", add_emit},
     {"matrix", "Make one page from the result files of several runs", add_matrix},
     {"merge", "Join the result files of shards, and name what is missing", add_merge},
     {"doctor", "Say what this build and this machine can do", add_doctor},

@@ -17,6 +17,7 @@ Action add_list(CLI::App& verb);
 Action add_repro(CLI::App& verb);
 Action add_scale_map(CLI::App& verb);
 Action add_trace(CLI::App& verb);
+Action add_emit(CLI::App& verb);
 Action add_matrix(CLI::App& verb);
 Action add_report(CLI::App& verb);
 Action add_merge(CLI::App& verb);

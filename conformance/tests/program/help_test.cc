@@ -71,6 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                                          Verb{{"repro"}, with_backend({"--save", "--save-got", "--json"})},
                                          Verb{{"trace"}, {"--element", "--output", "--got", "--plan", "--json"}},
                                          Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})},
+                                         Verb{{"emit"}, {"--c", "--output", "--plan", "--max-bytes", "--units", "--presets"}},
                                          Verb{{"matrix"}, {"--html", "--markdown"}},
                                          Verb{{"merge"},
                                               {"--output", "--json", "--require", "--baseline", "--waivers", "--show"}},
@@ -94,8 +95,9 @@ TEST_P(VerbOfTheDesign, IsInTheHelpIfItIsBuilt) {
   EXPECT_EQ(contains(assay({GetParam(), "--help"}).out, usage), named) << help;
 }
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbOfTheDesign,
-                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "trace", "matrix", "explain",
-                                         "golden", "selftest", "merge", "diff", "doctor", "fingerprint", "build", "check"),
+                         testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "trace", "emit", "matrix",
+                                         "explain", "golden", "selftest", "merge", "diff", "doctor", "fingerprint", "build",
+                                         "check"),
                          [](const auto& each) {
                            std::string name = each.param;
                            std::replace(name.begin(), name.end(), '-', '_');
