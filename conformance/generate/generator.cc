@@ -1,4 +1,9 @@
 #include "conformance/generate/generator.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+
 #include "conformance/cases/rule_choice.h"
 
 #include "conformance/cases/case_schema.h"
@@ -23,6 +28,23 @@ void enlarge_rows_beyond(const CaseLine& line, Case& result) {
     inputs::store(codes, tensor,
                   tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1) - static_cast<std::int64_t>(codes.size()));
   }
+}
+
+// A line may state any sizes. Larger costs count as the largest, so that sums over many cases stay within int64.
+constexpr std::int64_t kLargestCost = std::int64_t{1} << 50;
+
+std::int64_t cost_product(std::initializer_list<std::int64_t> factors) {
+  if (std::find(factors.begin(), factors.end(), 0) != factors.end()) return 0;
+  std::int64_t product = 1;
+  for (const std::int64_t each : factors) {
+    if (__builtin_mul_overflow(product, each, &product) || product > kLargestCost) return kLargestCost;
+  }
+  return product;
+}
+
+std::int64_t cost_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) || sum > kLargestCost ? kLargestCost : sum;
 }
 
 std::vector<std::string> outputs_of_quantize(const CaseLine& line) {
@@ -141,8 +163,9 @@ CaseCost cost_of(const CaseLine& line) {
   if (line.op == "scenario") {
     for (const ScenarioCall& call : scenario_of(line).calls) {
       const CaseCost each = cost_of(call.line);
-      cost.macs += each.macs * (replay_plan(line).count + 1);
-      cost.elements += each.elements * (replay_plan(line).count + 1);
+      const std::int64_t times = std::int64_t{replay_plan(line).count} + 1;
+      cost.macs = cost_sum(cost.macs, cost_product({each.macs, times}));
+      cost.elements = cost_sum(cost.elements, cost_product({each.elements, times}));
     }
     return cost;
   }
@@ -150,16 +173,16 @@ CaseCost cost_of(const CaseLine& line) {
     const std::int64_t N = line.integer("N"), K = line.integer("K");
     const std::vector<std::int64_t> splits = line.splits();
     const std::int64_t rows = inputs::sum_of(splits);
-    cost.macs = rows * N * K;
-    cost.elements = rows * (N + K) + static_cast<std::int64_t>(splits.size()) * N * K;
+    cost.macs = cost_product({rows, N, K});
+    cost.elements = cost_sum(cost_product({rows, cost_sum(N, K)}), cost_product({std::ssize(splits), N, K}));
   } else if (line.op == "delayed_update") {
-    cost.elements = line.integer("tensors") * line.integer("length");
+    cost.elements = cost_product({line.integer("tensors"), line.integer("length")});
   } else if (line.op.starts_with("splits_to_offsets")) {
     cost.elements = static_cast<std::int64_t>(line.splits(line.op == "splits_to_offsets_2d" ? "first" : "splits").size());
   } else if (line.op == "permute" || line.op == "unpermute") {
-    cost.elements = line.integer("R") * line.integer("topk") * line.integer("K");
+    cost.elements = cost_product({line.integer("R"), line.integer("topk"), line.integer("K")});
   } else {
-    cost.elements = inputs::rows_of(line).active * line.integer("K");
+    cost.elements = cost_product({inputs::rows_of(line).active, line.integer("K")});
   }
   return cost;
 }

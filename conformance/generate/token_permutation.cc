@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -29,7 +30,7 @@ Routing routing_of(const CaseLine& line) {
   routing.permuted_rows = entries - dropped + checked_product(experts, alignment - 1, "experts", experts);
   make(Format::i32, {routing.permuted_rows});  // refuses a size that no tensor has
   const CounterRandom random(static_cast<std::uint64_t>(line.integer("seed")), "row_map");
-  std::vector<std::vector<std::int64_t>> of_expert(static_cast<std::size_t>(experts));
+  std::map<std::uint64_t, std::vector<std::int64_t>> of_expert;  // only of those that have any: a line may state any number
   std::vector<std::int64_t> order(static_cast<std::size_t>(entries));
   std::iota(order.begin(), order.end(), 0);
   const auto word = [&](std::int64_t entry) { return random.words(static_cast<std::uint64_t>(entry)); };
@@ -44,7 +45,7 @@ Routing routing_of(const CaseLine& line) {
   }
   routing.row_map.assign(static_cast<std::size_t>(entries), -1);
   std::int64_t row = 0;
-  for (const std::vector<std::int64_t>& entries_of : of_expert) {
+  for (const auto& [expert, entries_of] : of_expert) {
     for (const std::int64_t entry : entries_of) routing.row_map[static_cast<std::size_t>(entry)] = row++;
     row = ceil_div(row, alignment) * alignment;
   }

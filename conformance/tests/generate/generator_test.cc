@@ -286,5 +286,24 @@ TEST(Generate, WantsTheOutputsOfTheDirection) {
   EXPECT_EQ(outputs("linear_wgrad recipe=none bias=1 splits=1 N=1 K=1"), "dw dbias");
 }
 
+// Experts without a row take no memory.
+TEST(Generator, ExpertsWithoutTokensCostNothing) {
+  const Case made = generate(parse_case_line("permute R=3 topk=1 experts=13407016800 K=8"));
+  EXPECT_EQ(made.in.at("row_map").shape, (std::vector<std::int64_t>{3, 1}));
+}
+
+// Sizes past int64 count as the largest cost: sums over cases stay within int64, and a case of them is never taken for a cheap one.
+TEST(Cost, OfSizesThatNoMachineHoldsIsTheLargest) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 50;
+  EXPECT_EQ(cost_of(parse_case_line("unpermute R=808614715435150916 experts=5 topk=2 K=40")).elements, kLargest);
+  EXPECT_EQ(cost_of(parse_case_line("delayed_update tensors=9223372036854775807 length=3")).elements, kLargest);
+  const CaseCost product =
+      cost_of(parse_case_line("grouped_gemm kind=bf16 splits=5 N=9223372036854775807 K=9223372036854775807"));
+  EXPECT_EQ(product.macs, kLargest);
+  EXPECT_EQ(product.elements, kLargest);
+  EXPECT_EQ(cost_of(parse_case_line("grouped_gemm kind=bf16 splits=0 N=9223372036854775807 K=3")).macs, 0);
+  EXPECT_EQ(cost_of(parse_case_line("grouped_gemm kind=bf16 splits=5,3 N=7 K=11")).macs, 8 * 7 * 11);
+}
+
 }  // namespace
 }  // namespace assay::conformance
