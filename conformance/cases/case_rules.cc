@@ -336,6 +336,10 @@ void require_consistent(const CaseLine& line) {
             "bf16 with recipe=nvfp4: the Hadamard transform takes no other");
   }
   if (line.op == "permute" || line.op == "unpermute") require_routing(line);
+  if (line.op == "unpermute" && line.text("data") == "fused_ties") {
+    require(line.integer("weights") == 1, "weights", line.text("weights"), "1 with data=fused_ties: its products are ties");
+    require(line.integer("topk") > 1, "topk", line.text("topk"), "at least 2 with data=fused_ties");
+  }
   if (line.op == "splits_to_offsets_2d") {
     const std::size_t first = line.splits("first").size(), last = line.splits("last").size();
     require(first == last, "last", show(last) + " values", "as many as first has, " + show(first));

@@ -162,7 +162,7 @@ std::vector<OpSchema> make_schema() {
      {"weights", integer, "0", "0 1", "", "1: each row is multiplied by the weight of its choice"},
      {"sums", choice, "fma_f32", "fma_f32 f32 in_type fma_in_type", "", "where sums are rounded (spec token-permutation-1.2)"},
      tokens, topk, experts, dropped, alignment, kColumns,
-     {"data", choice, "uniform", "uniform full_exponent every_special near_underflow integers", "", "pattern of the rows"},
+     {"data", choice, "uniform", "uniform full_exponent every_special near_underflow integers fused_ties", "", "pattern of the rows"},
      kSeed, kReplay, kContract, kFaultMap}});
 
   ops.push_back({"grouped_gemm", "one matrix product a group",

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/generate/fused_ties.h"
 #include "conformance/generate/ops.h"
 #include "conformance/generate/scales.h"
 #include "conformance/generate/tensors.h"
@@ -97,7 +98,17 @@ void generate_unpermute(const CaseLine& line, Case& result) {
   const std::string data = line.text("data");
   set_text_attribute(line, "sums", result);
   result.in["row_map"] = map_tensor(routing);
-  Tensor permuted = matrix(pattern_of(line, data, "permuted", routing.permuted_rows), routing.permuted_rows);
+  FusedTies ties;
+  Tensor permuted;
+  if (data == "fused_ties") {
+    const Format type = format_of(line.text("x_type"));
+    ties = fused_ties(type, routing.row_map, routing.topk, routing.permuted_rows, line.integer("K"),
+                      static_cast<std::uint64_t>(line.integer("seed")));
+    permuted = make(type, {routing.permuted_rows, line.integer("K")});
+    store(ties.codes, permuted);
+  } else {
+    permuted = matrix(pattern_of(line, data, "permuted", routing.permuted_rows), routing.permuted_rows);
+  }
   std::vector<bool> named(static_cast<std::size_t>(routing.permuted_rows));
   for (const std::int64_t row : routing.row_map) {
     if (row >= 0) named[static_cast<std::size_t>(row)] = true;
@@ -108,11 +119,16 @@ void generate_unpermute(const CaseLine& line, Case& result) {
   }
   result.in["permuted"] = std::move(permuted);
   if (line.integer("weights") == 0) return;
-  PatternRequest pattern = pattern_of(line, data, "weights", routing.tokens);
-  pattern.pattern = data == "integers" ? "integers" : "uniform";
-  pattern.type = Format::f32;
-  pattern.columns = routing.topk;
-  Tensor weights = matrix(pattern, routing.tokens);
+  Tensor weights = make(Format::f32, {routing.tokens, routing.topk});
+  if (data == "fused_ties") {
+    std::copy(ties.weights.begin(), ties.weights.end(), weights.as<float>());
+  } else {
+    PatternRequest pattern = pattern_of(line, data, "weights", routing.tokens);
+    pattern.pattern = data == "integers" ? "integers" : "uniform";
+    pattern.type = Format::f32;
+    pattern.columns = routing.topk;
+    weights = matrix(pattern, routing.tokens);
+  }
   const std::uint32_t nan = nan_code(Format::f32);
   for (std::size_t i = 0; i < routing.row_map.size(); ++i) {
     if (routing.row_map[i] < 0) store({&nan, 1}, weights, static_cast<std::int64_t>(i));

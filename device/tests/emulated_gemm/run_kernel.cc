@@ -1,13 +1,14 @@
 #include "device/tests/emulated_gemm/run_kernel.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <memory>
-#include <vector>
 
 // The thread sanitizer has to be informed of each change of the stack.
 #ifdef __SANITIZE_THREAD__
@@ -27,6 +28,7 @@ void __tsan_switch_to_fiber(void*, unsigned) {}
 namespace assay::device::host {
 
 Index thread_index, block_index, grid_size, block_size;
+bool reversed = false;
 
 namespace {
 
@@ -35,9 +37,18 @@ constexpr std::size_t kStack = 128 * 1024;
 constexpr unsigned kWarp = 32;
 using Lanes = std::array<std::uint64_t, kWarp>;
 
-// A thread of the block, with a stack of its own.
+// Sanitizers follow swapcontext() alone. Without them it enters each stack once, and then jumps change it: they make no system call.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kJumps = false;
+#else
+constexpr bool kJumps = true;
+#endif
+
+// A thread of the block, with a stack of its own, which it keeps from block to block.
 struct Fiber {
   ucontext_t context;
+  jmp_buf place;
+  bool begun = false;
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStack);
   void* sanitized = nullptr;  // lives as long as the program
   enum class Waits { no, for_warp, for_block } waits = Waits::no;
@@ -48,21 +59,32 @@ struct Fiber {
 };
 
 ucontext_t scheduler;
+jmp_buf scheduler_place;
 void* sanitized_scheduler = nullptr;
 Fiber* running = nullptr;
 const std::function<void()>* work = nullptr;
-std::vector<Fiber> fibers;
+std::deque<Fiber> fibers;  // in their places: a context may point into itself
 
 void leave() {
   Fiber& own = *running;
   __tsan_switch_to_fiber(sanitized_scheduler, 0);
-  swapcontext(&own.context, &scheduler);
+  if (!kJumps) {
+    swapcontext(&own.context, &scheduler);
+  } else if (_setjmp(own.place) == 0) {
+    _longjmp(scheduler_place, 1);
+  }
 }
 
 void enter(Fiber& fiber) {
   running = &fiber;
   __tsan_switch_to_fiber(fiber.sanitized, 0);
-  swapcontext(&scheduler, &fiber.context);
+  if (!kJumps) {
+    swapcontext(&scheduler, &fiber.context);
+  } else if (_setjmp(scheduler_place) == 0) {
+    if (fiber.begun) _longjmp(fiber.place, 1);
+    fiber.begun = true;
+    setcontext(&fiber.context);
+  }
 }
 
 Fiber& wait(Fiber::Waits waits, std::uint64_t given) {
@@ -111,7 +133,8 @@ bool release_block(unsigned threads) {
 // Runs each thread that waits for nothing to where it waits or ends. Whether any thread is left.
 bool run_threads(unsigned threads) {
   bool left = false;
-  for (unsigned t = 0; t < threads; ++t) {
+  for (unsigned i = 0; i < threads; ++i) {
+    const unsigned t = reversed ? threads - 1 - i : i;
     if (!fibers[t].done && fibers[t].waits == Fiber::Waits::no) {
       thread_index.x = t;
       enter(fibers[t]);
@@ -121,23 +144,28 @@ bool run_threads(unsigned threads) {
   return left;
 }
 
+// A thread of each block in turn.
 void run_thread() {
-  (*work)();
-  running->done = true;
-  leave();
+  for (;;) {
+    (*work)();
+    running->done = true;
+    leave();
+  }
+}
+
+void make_stack(Fiber& fiber) {
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = kStack;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, run_thread, 0);
+  fiber.sanitized = __tsan_create_fiber(0);
 }
 
 void run_block(unsigned threads) {
   for (unsigned t = 0; t < threads; ++t) {
-    Fiber& fiber = fibers[t];
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStack;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, run_thread, 0);
-    if (fiber.sanitized == nullptr) fiber.sanitized = __tsan_create_fiber(0);
-    fiber.done = false;
-    fiber.waits = Fiber::Waits::no;
+    fibers[t].done = false;
+    fibers[t].waits = Fiber::Waits::no;
   }
   while (run_threads(threads)) {
     const bool warps = release_warps(threads);
@@ -156,12 +184,14 @@ std::uint64_t or_of_block(std::uint64_t value) { return wait(Fiber::Waits::for_b
 const std::uint64_t* exchange(std::uint64_t value) { return wait(Fiber::Waits::for_warp, value).received.data(); }
 
 void run_kernel(Index grid, unsigned threads, const std::function<void()>& thread) {
-  if (fibers.size() < threads) fibers.resize(threads);
+  while (fibers.size() < threads) make_stack(fibers.emplace_back());
   work = &thread;
   sanitized_scheduler = __tsan_get_current_fiber();
   grid_size = grid;
   block_size.x = threads;
-  for (unsigned block = 0; block < grid.x * grid.y; ++block) {
+  const unsigned blocks = grid.x * grid.y;
+  for (unsigned i = 0; i < blocks; ++i) {
+    const unsigned block = reversed ? blocks - 1 - i : i;
     block_index = {block % grid.x, block / grid.x, 0};
     run_block(threads);
   }

@@ -15,6 +15,9 @@ struct Index {
 // Of the thread that runs.
 extern Index thread_index, block_index, grid_size, block_size;
 
+// Whether blocks, and the threads of a block, run from the last to the first. No result may depend on it.
+extern bool reversed;
+
 // The barrier of a block.
 void wait_for_block();
 // The same, with a value of each thread: the or of those of all threads that have not ended.

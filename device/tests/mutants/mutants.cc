@@ -1,0 +1,226 @@
+// Plants every mutant of the kernels of one room, one after another, and finds the cases that show it.
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "conformance/catalogue/catalogue.h"
+#include "device/tests/mutants/hunt.h"
+#include "device/tests/mutants/room.h"
+
+namespace assay::mutants {
+
+struct Mutant {
+  const char* file;
+  int line;
+  const char* name;
+  const char* change;
+};
+const Mutant kMutants[] = {
+#include "points.inc"
+};
+constexpr int kCount = static_cast<int>(std::size(kMutants));
+
+int chosen = -1;
+std::uint8_t reached[kCount];
+
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  double most_seconds = 0.1;
+  int kills = 3;
+  int jobs = 2;
+  bool again = false;
+  std::string out, record, equivalent, only, cases;
+};
+
+json read(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error(path + ": cannot be read");
+  return json::parse(in);
+}
+
+// What an earlier hunt found, by what a mutant is called.
+struct Record {
+  std::map<std::string, json> killed;  // {"case", "by", "kills"}
+  std::set<std::string> open;          // survived, and no proof is there yet
+  std::set<std::string> cases;
+};
+
+Record read_record(const std::string& path) {
+  Record record;
+  if (path.empty()) return record;
+  const json all = read(path);
+  const json& cases = all.at("cases");
+  for (const json& each : all.at("killed")) {
+    const std::string name = cases.at(each.at(1).get<std::size_t>()).get<std::string>();
+    record.killed[each.at(0)] = {{"case", name}, {"by", each.at(2)}, {"kills", each.at(3)}};
+    record.cases.insert(name);
+  }
+  for (const json& each : all.at("open")) record.open.insert(each.get<std::string>());
+  return record;
+}
+
+// Whether a call of the line is among the cases: that of a content fault is named after its line.
+bool is_recorded(const std::set<std::string>& cases, const std::string& line) {
+  const auto found = cases.lower_bound(line);
+  return found != cases.end() && found->rfind(line, 0) == 0;
+}
+
+// The calls of the room, the shortest first, with the mutants that each reaches: those of the record, and in a hunt those that take
+// at most `most_seconds`.
+std::vector<Trial> make_trials(const Options& options, const Record& record) {
+  const bool hunts = options.record.empty() || options.again;
+  std::vector<conformance::CaseLine> lines = conformance::catalogue(conformance::Profile::standard);
+  for (const char* const* text = kLines; *text != nullptr; ++text) lines.push_back(conformance::parse_case_line(*text));
+  std::vector<Trial> trials;
+  for (const conformance::CaseLine& line : lines) {
+    const std::string text = to_text(line);
+    if (!takes(line) || text.find(options.cases) == std::string::npos || (!hunts && !is_recorded(record.cases, text))) continue;
+    for (Trial& trial : trials_of(line, 1 << 20)) {
+      const bool recorded = record.cases.count(trial.name) != 0;
+      if (!hunts && !recorded) continue;
+      std::fill_n(reached, kCount, 0);
+      const std::clock_t begun = std::clock();  // of this process: other work on the machine does not choose the calls
+      const Outcome outcome = attempt(trial);
+      trial.seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+      if (outcome == Outcome::error) continue;  // not of these kernels: refused before a launch
+      if (outcome != Outcome::same) throw std::runtime_error(trial.name + ": fails without a mutant");
+      if (!recorded && trial.seconds > options.most_seconds) continue;
+      for (int m = 0; m < kCount; ++m) {
+        if (reached[m] != 0) trial.reaches.push_back(m);
+      }
+      trials.push_back(std::move(trial));
+    }
+  }
+  std::stable_sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
+  return trials;
+}
+
+std::string key_of(const Mutant& mutant) { return std::string(mutant.file) + ": " + mutant.name + ": " + mutant.change; }
+
+// The kill matrix: cases, then [mutant, number of the case that showed it first, how, how many calls showed it up to --kills].
+json matrix_of(const std::vector<Trial>& trials, const std::vector<Hunted>& found, const Options& options, const Record& record,
+               const json& equivalent) {
+  std::map<std::string, std::size_t> number_of;
+  json cases = json::array(), killed = json::array(), open = json::array(), proved = json::array(), constant = json::array();
+  const auto kill = [&](const std::string& key, const std::string& name, const json& by, const json& kills) {
+    const auto [place, fresh] = number_of.try_emplace(name, cases.size());
+    if (fresh) cases.push_back(name);
+    killed.push_back({key, place->second, by, kills});
+  };
+  for (int m = 0; m < kCount; ++m) {
+    const Hunted& each = found[static_cast<std::size_t>(m)];
+    const std::string key = key_of(kMutants[m]);
+    const auto earlier = record.killed.find(key);
+    if (each.kills > 0) {
+      kill(key, trials[static_cast<std::size_t>(each.first)].name, std::string(1, static_cast<char>(each.how)), each.kills);
+    } else if (options.again && earlier != record.killed.end()) {
+      kill(key, earlier->second.at("case"), earlier->second.at("by"), earlier->second.at("kills"));
+    } else if (each.reaching == 0) {
+      constant.push_back(key);
+    } else {
+      (equivalent.contains(key) ? proved : open).push_back(key);
+    }
+  }
+  return {{"room", kRoom},        {"mutants", kCount}, {"cases", cases},         {"killed", killed},
+          {"equivalent", proved}, {"open", open},      {"not_reached", constant}};
+}
+
+// One row a line.
+void write(const std::string& path, const json& matrix) {
+  std::ofstream out(path);
+  out << "{\n\"room\": " << matrix.at("room").dump() << ",\n\"mutants\": " << matrix.at("mutants").dump();
+  for (const char* part : {"cases", "killed", "equivalent", "open", "not_reached"}) {
+    out << ",\n\"" << part << "\": [";
+    const char* before = "\n ";
+    for (const json& row : matrix.at(part)) {
+      out << before << row.dump();
+      before = ",\n ";
+    }
+    out << "]";
+  }
+  out << "\n}\n";
+  if (!out.flush()) throw std::runtime_error(path + ": cannot be written");
+}
+
+// What is wrong: a mutant that survives and is neither proved to be equivalent nor open in the record, or one that is killed and has
+// a proof. In a hunt the open ones too.
+int complaints(const json& matrix, const Options& options, const Record& record, const json& equivalent) {
+  int count = 0;
+  const auto complain = [&](const std::string& what) {
+    ++count;
+    std::cerr << what << "\n";
+  };
+  for (const json& each : matrix.at("killed")) {
+    if (equivalent.contains(each.at(0).get<std::string>()))
+      complain("killed, and stated as equivalent: " + each.at(0).get<std::string>());
+  }
+  for (const json& each : matrix.at("open")) {
+    const auto key = each.get<std::string>();
+    if (record.open.count(key) == 0 || options.again) complain("survived: " + key);
+  }
+  return count;
+}
+
+int hunt(const Options& options) {
+  const Record record = read_record(options.record);
+  const json equivalent = options.equivalent.empty() ? json::object() : read(options.equivalent);
+  std::vector<Trial> trials = make_trials(options, record);
+  std::vector<bool> planted(kCount, true);
+  std::vector<std::string> killers(kCount);
+  for (int m = 0; m < kCount; ++m) {
+    const std::string key = key_of(kMutants[m]);
+    planted[m] = key.find(options.only) != std::string::npos && (!options.again || record.open.count(key) != 0);
+    if (const auto found = record.killed.find(key); found != record.killed.end()) killers[m] = found->second.at("case");
+  }
+  const std::vector<Hunted> found = hunt_all(trials, planted, killers, {options.kills, options.jobs});
+  const json matrix = matrix_of(trials, found, options, record, equivalent);
+  const int wrong = complaints(matrix, options, record, equivalent);
+  if (!options.out.empty()) write(options.out, matrix);
+  std::cout << kRoom << ": " << kCount << " mutants, " << trials.size() << " calls:";
+  for (const char* part : {"killed", "equivalent", "open", "not_reached"})
+    std::cout << " " << matrix.at(part).size() << " " << part;
+  std::cout << "\n";
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace assay::mutants
+
+int main(int count, char** arguments) {
+  assay::mutants::Options options;
+  CLI::App app(
+      "Plants each mutant of the kernels and finds the cases that show it. Exit code 1: a mutant survives without a proof.");
+  app.add_option("--kills", options.kills, "Calls that show a mutant, after which the next one is planted")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seconds", options.most_seconds, "Longest call that is used, in seconds without a mutant")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--jobs", options.jobs, "Processes side by side")->check(CLI::PositiveNumber);
+  app.add_option("--only", options.only, "Mutants whose name contains this text");
+  app.add_option("--cases", options.cases, "Calls whose case contains this text");
+  app.add_option("--out", options.out, "The kill matrix, as JSON");
+  CLI::Option* const record = app.add_option(
+      "--record", options.record, "An earlier matrix: only its calls are made, for each mutant that which showed it first");
+  app.add_flag("--again", options.again, "Hunt the mutants that the record has as open, with every call")->needs(record);
+  app.add_option("--equivalent", options.equivalent, "Mutants that no call can show, each with its proof, as JSON");
+  CLI11_PARSE(app, count, arguments);
+  try {
+    return assay::mutants::hunt(options);
+  } catch (const std::exception& error) {
+    std::cerr << "mutants: " << error.what() << "\n";
+    return 9;
+  }
+}

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Writes copies of CUDA sources with numbered points, each of which is one small fault when it is chosen at run time (mutation.h).
+
+    mutate.py --root CHECKOUT --out FOLDER SOURCE...
+
+A SOURCE is a path below CHECKOUT. FOLDER gets a copy of each under the same path, and points.inc: a row for each mutant, by number.
+What a mutant is called does not depend on its number, so that a record stays true when lines are added: file, the text of its line,
+which of the equal lines, which point of the line, and what is changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import re
+import sys
+from collections import Counter
+from typing import Iterator, NamedTuple
+
+ROUNDED = {"__fmul_rn": "multiply", "__fadd_rn": "add", "__fsub_rn": "subtract", "__fdiv_rn": "divide"}
+MUTATED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+
+# The source with comments, texts, directives and lines of constants blanked has a point wherever one of these matches.
+POINTS = re.compile(r"""
+    (?P<comparison>(?<=\s)(?:<=|>=|==|!=|<|>)(?=\s))
+  | (?P<condition>\bif\s\((?!constexpr))
+  | (?P<barrier>\b(?:__syncthreads|__syncwarp|__threadfence)\(\);)
+  | (?P<rounded>\b(?:__fmul_rn|__fadd_rn|__fsub_rn|__fdiv_rn)\()
+  | (?P<extreme>(?:\bstd::)?\b(?:max|min)\((?!\)))
+  | (?P<store>\b(?:atomicOr|atomicMax|cudaMemsetAsync|cudaMemset2DAsync)\()
+  | (?P<literal>(?<![\w.'])\d+(?:u|ll|ull)?(?![\w.']))
+""", re.VERBOSE)
+
+BLANKED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'""", re.DOTALL)
+# Lines on which nothing is a point: directives, what only the compiler reads, and checks of arguments, which no valid call reaches.
+CONSTANT_LINE = re.compile(r"^\s*(?:#.*|.*\b(?:static_assert|template|asm|using|case|enum|require\w*)\b.*)$|^.*\bconstexpr\b[^\n(]*=.*$", re.MULTILINE)
+PREFIX = "::assay::mutants::"
+# What a device runs: functions that begin so. The code around them, which the host runs, chooses between kernels of equal results.
+DEVICE_FUNCTION = re.compile(r"\b(?:__global__|__device__|ASSAY_BOTH|ASSAY_DEVICE)\b")
+
+
+class Mutant(NamedTuple):
+    file: str
+    line: int
+    name: str    # of the line and the point in it
+    change: str
+
+
+class Edit(NamedTuple):
+    begin: int
+    end: int
+    text: str
+
+
+def blank(pattern: re.Pattern[str], text: str) -> str:
+    """The text with each match replaced by as many spaces; line breaks stay."""
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def closing(text: str, opening: int) -> int:
+    """Where the parenthesis that opens at `opening` closes."""
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    raise ValueError(f"a parenthesis is not closed: {text[opening:opening + 40]!r}")
+
+
+def device_code(text: str) -> str:
+    """The text with everything blank but the bodies of functions that a device runs."""
+    kept = [" " if each != "\n" else each for each in text]
+    at = 0
+    while found := DEVICE_FUNCTION.search(text, at):
+        opening = re.compile(r"[{;]").search(text, found.end())
+        if opening is None:
+            break
+        at = opening.end()
+        if opening.group() == ";":  # declared only
+            continue
+        depth = 1
+        while depth:
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            at += 1
+        kept[opening.end():at] = text[opening.end():at]
+    return "".join(kept)
+
+
+def changes(match: re.Match[str], text: str, number: int) -> tuple[list[str], list[Edit]]:
+    """What the mutants of a point change, and the edits that make them possible; none where the point cannot be planted."""
+    kind, found, begin, end = match.lastgroup, match.group(), match.start(), match.end()
+    if kind == "comparison":
+        return [f"{found} becomes {MUTATED[found]}"], [Edit(begin, end, f"{found} {PREFIX}Compared{{{number}}} {found}")]
+    if kind == "condition":
+        last = closing(text, end - 1)
+        if ";" in text[end:last]:  # declares a variable
+            return [], []
+        return ["if (true)", "if (false)"], [Edit(end, end, f"{PREFIX}condition({number}, static_cast<bool>("), Edit(last, last, "))")]
+    if kind == "barrier":
+        return [f"no {found}"], [Edit(begin, begin, f"if (!{PREFIX}is({number})) ")]
+    if kind == "rounded":
+        return [f"{found[:-1]} rounds toward zero"], [Edit(begin, end, f"{PREFIX}{ROUNDED[found[:-1]]}({number}, ")]
+    if kind == "extreme":
+        is_max = "max" in found
+        return ["min for max" if is_max else "max for min"], [
+            Edit(begin, end, f"{PREFIX}{'maximum' if is_max else 'minimum'}({number}, ")]
+    if kind == "store":
+        nothing = "cudaSuccess" if "Memset" in found else "0u"
+        return [f"no {found[:-1]}"], [Edit(begin, begin, f"({PREFIX}is({number}) ? {nothing} : "), Edit(closing(text, end - 1) + 1, closing(text, end - 1) + 1, ")")]
+    return [f"{found} plus 1", f"{found} minus 1"], [Edit(begin, end, f"{PREFIX}literal({number}, {found})")]
+
+
+def mutate(file: str, source: str, first: int) -> tuple[str, list[Mutant]]:
+    """The copy of a source whose mutants are numbered from `first`, and the mutants."""
+    text = blank(BLANKED, source)
+    planted = blank(CONSTANT_LINE, device_code(text))
+    lines = source.split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    ordinal: Counter[str] = Counter()
+    of_line = []
+    for line in lines:
+        of_line.append(ordinal[line.strip()])
+        ordinal[line.strip()] += 1
+    mutants: list[Mutant] = []
+    edits: list[Edit] = []
+    at_line: Counter[int] = Counter()
+    line = 0
+    for match in POINTS.finditer(planted):
+        while starts[line + 1] <= match.start():
+            line += 1
+        changed, made = changes(match, text, first + len(mutants))
+        point = at_line[line]
+        at_line[line] += 1
+        for change in changed:
+            again = f" (line {of_line[line] + 1} of these)" if ordinal[lines[line].strip()] > 1 else ""
+            mutants.append(Mutant(file, line + 1, f"{lines[line].strip()}{again} point {point + 1}", change))
+        edits += made
+    out, at = [], 0
+    for edit in sorted(edits, key=lambda each: (each.begin, each.end)):
+        out += [source[at:edit.begin], edit.text]
+        at = edit.end
+    out.append(source[at:])
+    return '#include "device/tests/mutants/mutation.h"\n#line 1 "' + file + '"\n' + "".join(out), mutants
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def rows(mutants: list[Mutant]) -> Iterator[str]:
+    for mutant in mutants:
+        yield f"{{{quoted(mutant.file)}, {mutant.line}, {quoted(mutant.name)}, {quoted(mutant.change)}}},\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", required=True, type=pathlib.Path, help="the checkout")
+    parser.add_argument("--out", required=True, type=pathlib.Path, help="the folder of the copies")
+    parser.add_argument("sources", nargs="+", metavar="SOURCE", help="a path below the checkout")
+    given = parser.parse_args()
+    mutants: list[Mutant] = []
+    for name in given.sources:
+        copy, made = mutate(name, (given.root / name).read_text(), len(mutants))
+        mutants += made
+        write(given.out / name, copy)
+    write(given.out / "points.inc", "".join(rows(mutants)))
+    print(f"{len(mutants)} mutants of {len(given.sources)} sources")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

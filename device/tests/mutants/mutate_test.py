@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Tests of mutate.py: what becomes a point, what does not, and the figures of README.md."""
+
+import json
+import pathlib
+import re
+import unittest
+
+import mutate
+
+HERE = pathlib.Path(__file__).parent
+
+
+def changed(body: str) -> str:
+    """The body of a kernel as the copy has it, without the prefix of names."""
+    copy, _ = mutate.mutate("a.cu", "__global__ void kernel() {\n" + body + "\n}\n", 0)
+    return copy.split("{\n", 1)[1].rsplit("\n}", 1)[0].replace(mutate.PREFIX, "")
+
+
+def changes(body: str) -> list[str]:
+    return [each.change for each in mutate.mutate("a.cu", "__global__ void kernel() {\n" + body + "\n}\n", 0)[1]]
+
+
+class Points(unittest.TestCase):
+    def test_comparisons_keep_their_precedence(self):
+        self.assertEqual(changed("x = a + b <= c && d;"), "x = a + b <= Compared{0} <= c && d;")
+
+    def test_a_condition_is_true_or_false(self):
+        self.assertEqual(changed("if (f(a, (b))) g();"), "if (condition(0, static_cast<bool>(f(a, (b))))) g();")
+        self.assertEqual(changes("if (f(a, (b))) g();"), ["if (true)", "if (false)"])
+
+    def test_literals_are_one_more_or_less(self):
+        self.assertEqual(changed("x = 4u;"), "x = literal(0, 4u);")
+        self.assertEqual(changes("x = 4u;"), ["4u plus 1", "4u minus 1"])
+
+    def test_barriers_and_stores_are_left_out(self):
+        self.assertEqual(changed("__syncthreads();"), "if (!is(0)) __syncthreads();")
+        self.assertEqual(changed("atomicOr(p, f(v));"), "(is(0) ? 0u : atomicOr(p, f(v)));")
+
+    def test_extremes_and_rounding(self):
+        self.assertEqual(changed("x = std::max(a, b);"), "x = maximum(0, a, b);")
+        self.assertEqual(changed("x = __fmul_rn(a, b);"), "x = multiply(0, a, b);")
+
+    def test_what_is_no_point(self):
+        for body in ("// a < 4", "x = \"a < 4\";", "x = '4';", "x = 1.5f;", "x = 0xFF;", "x = 0x1'0000;", "#pragma unroll 4",
+                     "constexpr int k = 4;", "static_assert(a < 4);", "x << y >> z;", "p->q();", "a1 = b2;"):
+            self.assertEqual(changes(body), [], body)
+
+    def test_only_what_a_device_runs(self):
+        source = "int host() { return a < 4; }\n__device__ int declared(int);\nint other() { return 4; }\n__device__ int f() { return 5; }\n"
+        self.assertEqual([each.line for each in mutate.mutate("a.cu", source, 0)[1]], [4, 4])
+
+    def test_nested_points_stay_inside_one_another(self):
+        self.assertEqual(changed("if (max(a, 1) > b) atomicOr(p, 2);"),
+                         "if (condition(0, static_cast<bool>(maximum(2, a, literal(3, 1)) > Compared{5} > b))) "
+                         "(is(6) ? 0u : atomicOr(p, literal(7, 2)));")
+
+    def test_numbers_go_on_and_names_stay(self):
+        first, second = (mutate.mutate("a.cu", "\n" * lines + "__device__ int f() {\n return 5;\n}\n", number)[1]
+                         for lines, number in ((0, 0), (7, 100)))
+        self.assertEqual([(each.name, each.change) for each in first], [(each.name, each.change) for each in second])
+
+    def test_equal_lines_have_names_of_their_own(self):
+        names = [each.name for each in mutate.mutate("a.cu", "__device__ void f() {\n g(5);\n g(5);\n}\n", 0)[1]]
+        self.assertEqual(len(set(names)), 2)
+
+
+class Figures(unittest.TestCase):
+    def test_readme_has_the_figures_of_the_records(self):
+        page = (HERE / "README.md").read_text()
+        equivalent = json.loads((HERE / "equivalent.json").read_text())
+        proved = set()
+        for path in sorted(HERE.glob("*.json")):
+            if path.name == "equivalent.json":
+                continue
+            record = json.loads(path.read_text())
+            proved.update(record["equivalent"])
+            found = re.search(rf"^\| `{record['room']}` \|(.*)\|$", page, re.MULTILINE)
+            self.assertIsNotNone(found, f"README.md has no row for {record['room']}")
+            figures = [int(each) for each in found.group(1).replace(" ", "").split("|")]
+            self.assertEqual(figures, [record["mutants"], len(record["killed"]), len(record["cases"]), len(record["equivalent"]),
+                                       len(record["open"]), len(record["not_reached"])], record["room"])
+        self.assertEqual(proved, set(equivalent), "each proof is of a mutant that no call shows")
+
+
+if __name__ == "__main__":
+    unittest.main()
