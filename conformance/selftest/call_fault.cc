@@ -1,0 +1,29 @@
+#include "conformance/selftest/call_fault.h"
+
+#include "conformance/selftest/call_fault_lists.h"
+
+namespace assay::conformance {
+namespace {
+
+int calls = 0;
+
+}  // namespace
+
+void note_call(bool dry) { calls = dry ? 0 : calls + 1; }
+int calls_since_question() { return calls; }
+
+const std::vector<CallFault>& call_faults() {
+  static const std::vector<CallFault> all = [] {
+    std::vector<CallFault> made;
+    add_option_faults(made);
+    add_input_faults(made);
+    add_output_faults(made);
+    add_plan_faults(made);
+    add_unit_faults(made);
+    add_benign_variations(made);
+    return made;
+  }();
+  return all;
+}
+
+}  // namespace assay::conformance

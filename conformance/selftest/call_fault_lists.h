@@ -1,0 +1,21 @@
+#pragma once
+// The lists of faults of calls. Each is made from a table, so that it is nobody's choice.
+
+#include "conformance/selftest/call_fault.h"
+
+namespace assay::conformance {
+
+// Every attribute of every op: passed over, and taken for its neighbour.
+void add_option_faults(std::vector<CallFault>& to);
+// Every input of every op: an element or a row too early, the first for all, the last one wrong, passed over, kept from an earlier call.
+void add_input_faults(std::vector<CallFault>& to);
+// Every output of every op: elements wrong here and there, left out, written beyond.
+void add_output_faults(std::vector<CallFault>& to);
+// Every plan that has a name, with one field changed.
+void add_plan_faults(std::vector<CallFault>& to);
+// Every row of the table of units, with one field one more or less.
+void add_unit_faults(std::vector<CallFault>& to);
+// What a library may do: every one must pass.
+void add_benign_variations(std::vector<CallFault>& to);
+
+}  // namespace assay::conformance

@@ -1,0 +1,61 @@
+#pragma once
+// What the library of mutants and the program share.
+
+#include <cstdint>
+
+#include "conformance/backend.h"
+
+namespace assay_points {
+
+constexpr int kVariants = 4;  // of a point, at most
+
+// `point` for the right arithmetic, and for recording which mutants would make a difference.
+constexpr std::int32_t kOff = INT32_MAX, kRecord = -1;
+
+// Read by every point when it is reached: the compiler cannot know which is wrong.
+struct State {
+  volatile std::int32_t point = kOff;
+  std::int32_t variant = 0;
+  // Of the times that the point makes a difference, which are wrong: number `first`, and `times` in all.
+  std::int64_t first = 0, times = INT64_MAX;
+  std::int64_t seen = 0;            // times that it could have made a difference
+  std::uint8_t* effects = nullptr;  // while recording: one a mutant, which becomes 1 where it makes a difference
+};
+
+struct PointRow {
+  std::int32_t number;
+  const char* kind;  // "less"
+  const char* name;  // "fp8_block_scalar.3fa2c1d0": lasts while the text of the line does
+  const char* file;
+  int line;
+  const char* text;  // the operator or operand
+  const char* code;  // the line
+};
+
+// One way to be wrong, or, if it is benign, another way to be right.
+struct MutantRow {
+  const char* id;      // as --backend-options mutant=ID has it; null: the point has no such variant
+  const char* family;  // "points", "once", "calls", ...
+  const char* says;    // what is wrong
+  bool benign;
+  bool recorded;  // whether `effects` knows it; others are tried on every case
+};
+
+struct Library {
+  std::int32_t size;                      // of this structure: a library of another build is refused
+  std::int32_t count;                     // mutants
+  const MutantRow* mutants;               // [count]
+  void (*select)(std::int32_t mutant);    // -1: none. Affects calls from now on
+  void (*record)(std::uint8_t* effects);  // [count], for calls from now on; null: no more
+  const assay_backend* table;
+
+  // The numbers of points that the machine code holds, in no order and some more than once: a point that the compiler removed is
+  // not among them.
+  const PointRow* points;
+  std::int32_t point_count;
+  const std::int32_t *compiled, *compiled_end;
+};
+
+}  // namespace assay_points
+
+extern "C" const assay_points::Library* assay_mutant_library();
