@@ -110,7 +110,7 @@ bool has_elements(const Request& request, const std::string& name) {
 // Contents kept from the first call since the last question: a replay that reads what was there at its capture.
 CallFault kept_from_before(const std::string& op, const std::string& name, bool third_only) {
   const auto kept = std::make_shared<std::vector<std::byte>>();
-  return {"call." + op + "." + name + (third_only ? ".stale_third" : ".stale"),
+  return {"call." + op + ".in." + name + (third_only ? ".stale_third" : ".stale"),
           "inputs",
           op + ": " + name + " is that of the first call" + (third_only ? ", in the third call only" : ""),
           false,
@@ -157,7 +157,7 @@ void add_input_faults(std::vector<CallFault>& to) {
     for (const TensorSchema& tensor : op.in) {
       const std::string& name = tensor.name;
       if (!done.insert(name).second) continue;
-      const std::string id = "call." + of + "." + name;
+      const std::string id = "call." + of + ".in." + name;
       CallFault dropped = changed(id + ".passed_over", of + ": " + name + " is passed over", of,
                                   [name](Request& request) { return request.in.erase(name) != 0; });
       dropped.family = "inputs";

@@ -165,7 +165,7 @@ CallFault writes_input(const std::string& op, const std::string& name, bool last
     const auto found = request.in.find(name);
     return request.op() == op && found != request.in.end() && found->second.bytes > 0 && request.out.count(name) == 0;
   };
-  return {"call." + op + "." + name + (last ? ".last_overwritten" : ".overwritten"),
+  return {"call." + op + ".in." + name + (last ? ".last_overwritten" : ".overwritten"),
           "memory",
           op + ": the " + (last ? "last" : "first") + " byte of " + name + " is overwritten",
           false,
