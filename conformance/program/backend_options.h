@@ -55,7 +55,7 @@ inline void add_judge_options(CLI::App& verb, BackendChoice& choice) {
 inline void add_save_got(CLI::App& verb, std::string& folder) {
   verb.add_option("--save-got", folder,
                   "Save each failing case whose outputs are wrong to a file of this folder, with what it read and gave: "
-                  "assay trace reads it, on any machine");
+                  "assay explain and assay trace read it, on any machine");
 }
 
 }  // namespace assay::conformance

@@ -57,6 +57,8 @@ constexpr Verb kVerbs[] = {
     {"repro", "Run one case from its line, and save it as a fixture if asked", add_repro},
     {"scale-map", "Say which scale each tile of a product really used", add_scale_map},
     {"report", "Make an HTML page, Markdown, JUnit, CTRF and KCIDB from result files", add_report},
+    {"explain", "Name the cause of a failure: the changed call that gives every word", add_explain},
+    {"shrink", "Find the smallest case line that fails in the same way", add_shrink},
     {"trace", "Show how one element of an output comes about, step by step", add_trace},
     {"emit", "Write one case as a self-contained C file, for simulators and RTL", add_emit},
     {"matrix", "Make one page from the result files of several runs", add_matrix},

@@ -18,6 +18,8 @@ Action add_repro(CLI::App& verb);
 Action add_scale_map(CLI::App& verb);
 Action add_trace(CLI::App& verb);
 Action add_emit(CLI::App& verb);
+Action add_explain(CLI::App& verb);
+Action add_shrink(CLI::App& verb);
 Action add_matrix(CLI::App& verb);
 Action add_report(CLI::App& verb);
 Action add_merge(CLI::App& verb);

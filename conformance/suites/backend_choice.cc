@@ -79,7 +79,7 @@ JudgeOptions BackendChoice::judge_options() const {
   made.timeout_ms = timeout_s * 1000;
   made.algorithm = algorithm;
   made.explains = explains;
-  made.keeps_got = save_got != nullptr;
+  made.keeps_got = keeps_got || save_got != nullptr;
   return made;
 }
 

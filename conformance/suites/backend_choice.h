@@ -30,6 +30,7 @@ struct BackendChoice {
   // How the case of a line is repeated where not by this program: `assay.check(...)` of Python. Empty: `assay repro`.
   std::function<std::string(const std::string& line)> reproduce = {};
 
+  bool keeps_got = false;  // keep wrong outputs in the judgement
   // Where wrong outputs are saved (failure_bundle.h); null: nowhere.
   std::shared_ptr<BundleFolder> save_got = {};
 

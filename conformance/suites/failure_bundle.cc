@@ -147,8 +147,7 @@ std::string BundleFolder::text() const {
   const std::string rest = left_out_ == 0 ? ""
                                           : fmt::format("; {} more are not: there is room for {} GiB of tensors a run",
                                                         left_out_.load(), kMostBytes >> 30);
-  return fmt::format("{} ({} trace --got {} shows an element){}", where, command_name(), saved_ == 1 ? quoted(last_) : "FILE",
-                     rest);
+  return fmt::format("{} ({} explain {} names the cause){}", where, command_name(), saved_ == 1 ? quoted(last_) : "FILE", rest);
 }
 
 void tell_saved(const BundleFolder& folder, Report& report) {

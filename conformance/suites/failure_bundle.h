@@ -42,7 +42,7 @@ class BundleFolder {
   void save(CaseReport& report);
 
   std::int64_t saved() const { return saved_; }
-  // "3 failures are saved in got (assay trace --got FILE shows an element)", or the path of the one that is.
+  // "3 failures are saved in got (assay explain FILE names the cause)", or the path of the one that is.
   std::string text() const;
   std::string fault() const;  // why a file could not be written; empty: all were
 

@@ -49,7 +49,7 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
     }
     const std::string shown = golden::one_line(file.string());  // file names are input too
     if (is_bundle(fixture.provenance)) {
-      report.bad_fixture(shown, shown + ": holds what a failed call gave, not what is expected: assay trace --got reads it");
+      report.bad_fixture(shown, shown + ": holds what a failed call gave, not what is expected: assay explain reads it");
       continue;
     }
     std::vector<const Case*> cases;

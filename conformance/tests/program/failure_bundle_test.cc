@@ -116,6 +116,54 @@ TEST_F(Bundles, AreRefusedWhereTheyAreNone) {
   EXPECT_TRUE(contains(line.err, kLine)) << line.err;
 }
 
+TEST_F(Bundles, AreExplained) {
+  const std::string file = saved();
+  ASSERT_FALSE(file.empty());
+  const std::string json = (folder_.path() / "causes.json").string();
+  const Ran ran = assay({"explain", file, "--quiet", "--json", json});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_TRUE(contains(ran.out, "rowwise_scale_inv having rows exchanged in blocks of 1: every word, 64 wrong and 15796 right"))
+      << ran.out;
+  const nlohmann::json written = nlohmann::json::parse(std::ifstream(json));
+  EXPECT_EQ(written.at("wrong"), 64);
+  EXPECT_EQ(written.at("causes").at(0).at("every_word"), true);
+  EXPECT_EQ(written.at("causes").at(0).at("explained"), 64);
+}
+
+TEST(ExplainVerb, AsksTheBackendForALine) {
+  const Ran wrong = assay(faulty({"explain", kLine, "--quiet"}, "left=rowwise_data"));
+  EXPECT_EQ(wrong.code, 0) << wrong.out << wrong.err;
+  EXPECT_TRUE(contains(wrong.out, "cause    with rowwise_data not written: every word")) << wrong.out;
+  const Ran right = assay({"explain", kLine, "--quiet"});
+  EXPECT_EQ(right.code, 4);
+  EXPECT_TRUE(contains(right.out, "passed: nothing to explain")) << right.out;
+}
+
+TEST(ExplainVerb, NamesNoCauseOfWordsThatNoneGives) {
+  // The first byte of each call is changed to a value that nothing gives.
+  const Ran ran =
+      assay(faulty({"explain", "grouped_gemm kind=bf16 d_type=f32 splits=5,0,17 N=24 K=40 seed=3", "--quiet"}, "wrong"));
+  EXPECT_FALSE(contains(ran.out, "cause ") && !contains(ran.out, "chance could do it")) << ran.out;
+}
+
+TEST(ShrinkVerb, PrintsTheSmallestLineThatFailsAlike) {
+  const Ran ran = assay(faulty({"shrink", kLine}, "turned=rowwise_scale_inv"));
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_EQ(ran.out, "quantize recipe=block_1x128 splits=1 K=1\n");
+  EXPECT_TRUE(contains(ran.err, "fails by bits of rowwise_scale_inv")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "splits=8 K=272")) << "the steps:\n" << ran.err;
+  const Ran again = assay(faulty({"shrink", "quantize recipe=block_1x128 splits=1 K=1"}, "turned=rowwise_scale_inv"));
+  EXPECT_EQ(again.code, 1) << "the line fails itself";
+  EXPECT_EQ(again.out, ran.out);
+}
+
+TEST(ShrinkVerb, LeavesALineThatPasses) {
+  const Ran ran = assay({"shrink", kLine});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_TRUE(contains(ran.err, "passed: only a line that fails can be made smaller")) << ran.err;
+}
+
 TEST(TraceVerb, NamesWhatIsWrongWithAnElement) {
   const std::string line = "quantize recipe=mxfp8 splits=32,64 K=64";
   for (const auto& [element, message] : {std::pair{"1,2", "GROUP,ROW,COLUMN"},
