@@ -76,12 +76,11 @@ def _es_plan(t: Any) -> str | None:
     few = [int(rows) <= _FEW_ROWS for rows in t.splits.tolist() if rows > 0]
     if any(few) and not all(few):
         return None
-    return f"unit=sm90.wgmma.fp8,promote=128,association={'cols_first' if any(few) else 'scales_first'}"
+    return f"unit=sm90.wgmma.fp8,promote=128,association={'cols_first' if any(few) else 'scales_first'},subnormals=flushed"
 
 
 # CUTLASS, a fresh sum for each 128 of K: added times RN(scale of the row * scale of the block), in 4.7 million elements. The library is
-# built with -use_fast_math: values below 2^-126 count as 0, also products of scales, which no plan says. Of the one case with such
-# scales (scales=edge) 640 words differ, just those that a model with this flush gives.
+# built with -use_fast_math: values below 2^-126 count as 0, also products of scales (plan: subnormals=flushed).
 blockwise_grouped = Kernel(_fp8_blockwise_scaled_grouped_mm, plan="sglang.sm90.fp8_block.scales_first", memory="torch", version=_version, deterministic=True,
                            batch_invariant=True)
 # Found by 12 calls in which 1 to 5 words differed from scales_first: exactly those of cols_first in the groups of up to 64 rows. With this
@@ -101,8 +100,14 @@ def _fp8_scaled_mm(t: Any) -> None:
     store_rows(t, _ops.fp8_scaled_mm(x, w, t.x_rowwise_scale_inv, t.w_rowwise_scale_inv, _D_TYPES[t.d_type], None))
 
 
-# One sum over K, times the scale of the column and then that of the row, in 0.9 million elements.
-scaled_mm = Kernel(_fp8_scaled_mm, plan="sglang.sm90.fp8_rowwise.fast", memory="torch", version=_version, deterministic=True)
+def _row_column_plan(t: Any) -> str:
+    """Up to 64 rows the operands are swapped, and with them the order of the scales."""
+    order = "rows_first" if t.x_rowwise_data.shape[0] <= 64 else "cols_first"
+    return f"unit=sm90.wgmma.fp8,scale_vectors={order},subnormals=flushed"
+
+
+# One sum over K, times the scale of the column and then that of the row, with fast math as above.
+scaled_mm = Kernel(_fp8_scaled_mm, plan=_row_column_plan, memory="torch", version=_version, deterministic=True)
 
 _GROUPS = ("1x128", "1x64", "1x32", "1x16")
 _STORAGES = ("k_major", "k_major_per_group", "mn_major", "tma_aligned")

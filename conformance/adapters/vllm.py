@@ -95,9 +95,15 @@ def _moe_mm(t: Any) -> None:
                         t.w_rowwise_scale_inv.view(groups, t.N), first, sizes, by_k, by_k, by_n, True, True)
 
 
-# One sum over K, times the scale of the column and then that of the row, in 0.9 and 3.6 million elements.
-scaled_mm = Kernel(_scaled_mm, plan="vllm.sm90.fp8_rowwise.fast", memory="torch", version=_version, deterministic=True)
-moe_mm = Kernel(_moe_mm, plan="vllm.sm90.fp8_rowwise.fast", memory="torch", version=_version, deterministic=True, batch_invariant=True)
+def _row_column_plan(t: Any) -> str:
+    """Where operands are swapped, the order of the scales is too."""
+    order = "rows_first" if t.x_rowwise_data.shape[0] <= _SWAPPED_TO else "cols_first"
+    return f"unit=sm90.wgmma.fp8,scale_vectors={order}"
+
+
+# One sum over K, times the scale of the column and then that of the row; up to 64 rows in all it is the other order.
+scaled_mm = Kernel(_scaled_mm, plan=_row_column_plan, memory="torch", version=_version, deterministic=True)
+moe_mm = Kernel(_moe_mm, plan=_row_column_plan, memory="torch", version=_version, deterministic=True, batch_invariant=True)
 
 _PRESETS = {"vllm.group": False, "vllm.group.ue8m0.log2": True}  # this version finds the power of two by log2f
 

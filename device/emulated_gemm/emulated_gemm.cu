@@ -149,6 +149,8 @@ void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan,
                       const SetupCall& setup) {
   require(plan.unit == unit.name, "plan.unit", std::string(plan.unit), "the unit given with it, " + std::string(unit.name));
   if (const std::string missing = emulation_missing(unit); !missing.empty()) throw NotSupported(missing);
+  if (plan.subnormals != Subnormals::kept)
+    throw NotSupported("subnormals=flushed in the plan: the emulated GEMM keeps subnormals");
   const int products = unit.products_per_step;
   require(unit.scaling == StepScaling::e8m0_per_32 ? products == 32 : products >= 1 && products <= 64, "unit.products_per_step",
           products, "1 to 64, or 32 with a scale for 32 products");

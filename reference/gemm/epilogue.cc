@@ -111,6 +111,22 @@ ASSAY_CLONES void apply_scales(ScaleVectors order, float row_scale, const float*
   }
 }
 
+float without_subnormal(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits & 0x7F80'0000u) == 0 ? bits & 0x8000'0000u : bits);
+}
+
+ASSAY_INLINE void apply_scales_flushed(ScaleVectors order, float row_scale, const float* column_scale, float* values,
+                                       std::int64_t count) {
+  const auto times = [](float a, float b) { return without_subnormal(without_subnormal(a) * without_subnormal(b)); };
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool rows_first = order == ScaleVectors::rows_first;
+    values[i] = order == ScaleVectors::scales_first
+                    ? times(values[i], times(row_scale, column_scale[i]))
+                    : times(times(values[i], rows_first ? row_scale : column_scale[i]), rows_first ? column_scale[i] : row_scale);
+  }
+}
+
 ASSAY_CLONES void round_to(Format type, float* values, std::int64_t count) {
   switch (type) {
     case Format::bf16: return round_as<Bf16Output>(values, count);
@@ -127,8 +143,10 @@ void store(const Epilogue& epilogue, const float* acc, const void* c, const void
   cloned::store(epilogue, acc, c, bias, d, at, count);
 }
 
-void apply_scales(ScaleVectors order, float row_scale, const float* column_scale, float* values, std::int64_t count) {
-  cloned::apply_scales(order, row_scale, column_scale, values, count);
+void apply_scales(ScaleVectors order, Subnormals subnormals, float row_scale, const float* column_scale, float* values,
+                  std::int64_t count) {
+  subnormals == Subnormals::flushed ? cloned::apply_scales_flushed(order, row_scale, column_scale, values, count)
+                                    : cloned::apply_scales(order, row_scale, column_scale, values, count);
 }
 
 void round_to(Format type, float* values, std::int64_t count) { cloned::round_to(type, values, count); }

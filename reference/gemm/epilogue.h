@@ -30,8 +30,9 @@ struct Epilogue {
 void store(const Epilogue& epilogue, const float* acc, const void* c, const void* bias, void* d, std::int64_t at,
            std::int64_t count);
 
-// values[i] times the scale of their row and of each column, in the order that the plan says.
-void apply_scales(ScaleVectors order, float row_scale, const float* column_scale, float* values, std::int64_t count);
+// values[i] times the scale of their row and of each column, in the order that the plan says, and with its subnormals.
+void apply_scales(ScaleVectors order, Subnormals subnormals, float row_scale, const float* column_scale, float* values,
+                  std::int64_t count);
 
 // values[i] = RN(values[i]) to `type`, as f32: how a slice's sum is kept by SliceMerge::sequential_output.
 void round_to(Format type, float* values, std::int64_t count);

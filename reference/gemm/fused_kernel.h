@@ -64,6 +64,7 @@ struct ChainRule {
   Promotion promotion = Promotion::none;
   bool linked = false;  // emulated FP8
   std::optional<Format> widen = {};
+  bool flushes = false;  // promotions take a subnormal f32 as a zero of its sign
 };
 
 // Packed operands, slot by slot: slot s of step j of line l is at [(j * products + s) * width + l], width being kRowGroup

@@ -58,8 +58,9 @@ void allow_narrow_kernel(bool allowed) { narrow_allowed.store(allowed, std::memo
 
 bool narrow_kernel_takes(const ChainRule& rule) {
   const int kept = rule.accumulator == Accumulator::e8m13_truncated ? 13 : 23;
-  return !rescales(rule.promotion) && rule.accumulator != Accumulator::f16_nearest && rule.scaling != StepScaling::e4m3_per_16 &&
-         rule.products <= 32 && rule.fraction_bits >= kept && rule.fraction_bits <= 25;
+  return !rescales(rule.promotion) && !rule.flushes && rule.accumulator != Accumulator::f16_nearest &&
+         rule.scaling != StepScaling::e4m3_per_16 && rule.products <= 32 && rule.fraction_bits >= kept &&
+         rule.fraction_bits <= 25;
 }
 
 #if ASSAY_NARROW_KERNEL

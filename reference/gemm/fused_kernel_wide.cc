@@ -87,9 +87,39 @@ ASSAY_INLINE void rescale(const KernelCall& call, std::int64_t step, int row, fl
   }
 }
 
+// Clears all but the sign of a value without an exponent: one that is subnormal, or zero.
+ASSAY_INLINE float without_subnormal(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits & 0x7F80'0000u) == 0 ? bits & 0x8000'0000u : bits);
+}
+
+// promote() below, where every operand and every result of an operation may lose a subnormal value.
+ASSAY_INLINE void promote_flushed(const KernelCall& call, std::int64_t step, int row, float* value, float* partial) {
+  const Promotion promotion = call.rule->promotion;
+  if (promotion == Promotion::add) {
+    for (int lane = 0; lane < kPanel; ++lane)
+      partial[lane] = without_subnormal(without_subnormal(partial[lane]) + without_subnormal(value[lane]));
+    return;
+  }
+  const float row_scale = without_subnormal(call.row_lines.scale[step * kRowGroup + row]);
+  const float* column_scales = call.column_lines.scale + step * kPanel;
+  for (int lane = 0; lane < kPanel; ++lane) {
+    const float t = without_subnormal(value[lane]), column_scale = without_subnormal(column_scales[lane]);
+    const bool scales_first = promotion == Promotion::fma_scales_first, rows_first = promotion == Promotion::fma_rows_first;
+    const float first = without_subnormal(scales_first ? row_scale * column_scale : t * (rows_first ? row_scale : column_scale));
+    const float second = scales_first ? t : rows_first ? column_scale : row_scale;
+    partial[lane] = without_subnormal(std::fma(first, second, partial[lane]));  // which was flushed when it was written
+  }
+}
+
 // The value of a finished promotion interval enters the partial sum.
 ASSAY_INLINE void promote(const KernelCall& call, std::int64_t step, int row, float* value, float* partial) {
   const Promotion promotion = call.rule->promotion;
+  if (call.rule->flushes && promotion != Promotion::none) {
+    promote_flushed(call, step, row, value, partial);
+    std::fill_n(value, kPanel, 0.0f);
+    return;
+  }
   const bool scaled = promotion != Promotion::none && promotion != Promotion::add;
   const float row_scale = scaled ? call.row_lines.scale[step * kRowGroup + row] : 1.0f;
   const float* column_scale = scaled ? call.column_lines.scale + step * kPanel : nullptr;

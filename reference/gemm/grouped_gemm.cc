@@ -52,6 +52,7 @@ ChainRule rule_of(const TensorCoreUnit& unit, const AccumulationPlan& plan) {
   rule.scaling = unit.scaling;
   rule.promotion = plan.promotion;
   rule.widen = plan.widen;
+  rule.flushes = plan.subnormals == Subnormals::flushed;
   return rule;
 }
 
@@ -271,7 +272,8 @@ void run_tile(const Tile& tile, void* d, Workspace& work) {
       std::copy_n(sums + block * kBlock + row % kRowGroup * kPanel, kPanel, line + p * kPanel);
     }
     if (vectors) {
-      apply_scales(plan.scale_vectors, group.rows.scale.value(tile.first_row + row, 0), column_scale, line, tile.columns);
+      apply_scales(plan.scale_vectors, plan.subnormals, group.rows.scale.value(tile.first_row + row, 0), column_scale, line,
+                   tile.columns);
     }
     const void* bias = group.bias;
     if (bias != nullptr) bias = static_cast<const std::uint8_t*>(bias) + bytes_of(view.d_type, tile.first_column);

@@ -109,18 +109,30 @@ float chain(const TensorCoreUnit& unit, const Line& row, const Line& column, std
   return value_of(unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32, accumulator);
 }
 
+// A value that an operation reads or returns, where the plan flushes subnormals (spec plans-1.9).
+float kept(const AccumulationPlan& plan, float value) {
+  const bool flushed = plan.subnormals == Subnormals::flushed && std::fabs(value) < 0x1p-126f;
+  return flushed ? std::copysign(0.0f, value) : value;
+}
+
+float product(const AccumulationPlan& plan, float a, float b) { return kept(plan, kept(plan, a) * kept(plan, b)); }
+
+float multiply_add(const AccumulationPlan& plan, float a, float b, float c) {
+  return kept(plan, std::fma(kept(plan, a), kept(plan, b), kept(plan, c)));
+}
+
 // How the value t of a promotion interval that starts at k enters the running value.
-float promote(Promotion promotion, float acc, float t, const Line& row, const Line& column, std::int64_t k) {
-  switch (promotion) {
+float promote(const AccumulationPlan& plan, float acc, float t, const Line& row, const Line& column, std::int64_t k) {
+  switch (plan.promotion) {
     case Promotion::none: return t;
-    case Promotion::add: return acc + t;
+    case Promotion::add: return kept(plan, kept(plan, acc) + kept(plan, t));
     default: break;
   }
   const float s_rows = row.operand.scale.value(row.at, k);
   const float s_columns = column.operand.scale.value(column.at, k);
-  if (promotion == Promotion::fma_scales_first) return std::fma(s_rows * s_columns, t, acc);
-  if (promotion == Promotion::fma_rows_first) return std::fma(t * s_rows, s_columns, acc);
-  return std::fma(t * s_columns, s_rows, acc);
+  if (plan.promotion == Promotion::fma_scales_first) return multiply_add(plan, product(plan, s_rows, s_columns), t, acc);
+  if (plan.promotion == Promotion::fma_rows_first) return multiply_add(plan, product(plan, t, s_rows), s_columns, acc);
+  return multiply_add(plan, product(plan, t, s_columns), s_rows, acc);
 }
 
 // One chain, multiplied by a ratio of scales wherever they change (spec plans-1.6).
@@ -153,7 +165,7 @@ float slice_sum(const GroupedGemmView& view, const Line& row, const Line& column
   float acc = 0;
   for (std::int64_t k = k_begin; k < k_end; k += interval) {
     const float t = chain(*view.unit, row, column, k, std::min(k + interval, k_end));
-    acc = promote(plan.promotion, acc, t, row, column, k);
+    acc = promote(plan, acc, t, row, column, k);
   }
   return acc;
 }
@@ -240,21 +252,13 @@ namespace {
 
 // The running value times the scales of its row and its column (spec grouped-gemm-2.2).
 float with_vectors(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j, float acc) {
-  if (view.plan->scale_vectors == ScaleVectors::none || group.depth == 0) return acc;
+  const AccumulationPlan& plan = *view.plan;
+  if (plan.scale_vectors == ScaleVectors::none || group.depth == 0) return acc;
   const float s_row = group.rows.scale.value(i, 0), s_column = group.columns.scale.value(j, 0);
-  switch (view.plan->scale_vectors) {
-    case ScaleVectors::rows_first: {
-      const float first = acc * s_row;
-      return first * s_column;
-    }
-    case ScaleVectors::cols_first: {
-      const float first = acc * s_column;
-      return first * s_row;
-    }
-    default: {
-      const float scales = s_row * s_column;
-      return acc * scales;
-    }
+  switch (plan.scale_vectors) {
+    case ScaleVectors::rows_first: return product(plan, product(plan, acc, s_row), s_column);
+    case ScaleVectors::cols_first: return product(plan, product(plan, acc, s_column), s_row);
+    default: return product(plan, acc, product(plan, s_row, s_column));
   }
 }
 

@@ -83,6 +83,11 @@ enum class GemmEpilogue : std::uint32_t {
   reduce_add_ftz,  // the same with a subnormal C, v or sum taken as a zero of its sign
 };
 
+// What the f32 operations between the unit's steps and the epilogue make of a value below 2^-126: those of the promotion and of
+// scale vectors (spec plans-1.9). Such a value counts as it is (kept), or as a zero of its sign wherever an operation reads or
+// returns it (flushed), as kernels that are built with fast math have it.
+enum class Subnormals : std::uint32_t { kept, flushed };
+
 struct AccumulationPlan {
   std::string_view name;            // "cublaslt.sm90.fp8_block.scales_first"
   std::string_view unit;            // row of the tensor-core table
@@ -95,6 +100,7 @@ struct AccumulationPlan {
   std::optional<Format> widen = {};  // f16, bf16 (spec plans-1.7): FP8 elements are converted to it, exactly, before the unit
   ScaleVectors scale_vectors = ScaleVectors::none;
   std::string_view merge_shape = {};  // shape_f32: "((0+1)+(2+3))", each slice once
+  Subnormals subnormals = Subnormals::kept;
 };
 
 // What selects a plan (spec plans-1.4). Empty text and 0 mean "any".

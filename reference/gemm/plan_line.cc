@@ -46,9 +46,10 @@ constexpr Word<GemmEpilogue> kEpilogues[] = {
     {"reduce_add", GemmEpilogue::reduce_add},
     {"reduce_add_ftz", GemmEpilogue::reduce_add_ftz},
 };
+constexpr Word<Subnormals> kSubnormals[] = {{"kept", Subnormals::kept}, {"flushed", Subnormals::flushed}};
 constexpr Word<std::optional<Format>> kWidths[] = {{"none", std::nullopt}, {"f16", Format::f16}, {"bf16", Format::bf16}};
 
-constexpr std::string_view kFields = "unit, widen, promote, association, slices, merge, scale_vectors, epilogue";
+constexpr std::string_view kFields = "unit, widen, promote, association, slices, merge, scale_vectors, subnormals, epilogue";
 
 template <class Value, std::size_t count>
 std::string_view word_of(const Word<Value> (&words)[count], const Value& value) {
@@ -106,11 +107,24 @@ void set_field(std::string_view name, std::string_view text, AccumulationPlan& p
     }
   } else if (name == "scale_vectors") {
     plan.scale_vectors = value_of_word(field, text, kVectors);
+  } else if (name == "subnormals") {
+    plan.subnormals = value_of_word(field, text, kSubnormals);
   } else if (name == "epilogue") {
     plan.epilogue = value_of_word(field, text, kEpilogues);
   } else {
     throw InvalidArgument("plan", name, "one of the fields " + std::string(kFields));
   }
+}
+
+// What is flushed is what was measured: values of one chain and of promotions, in f32.
+void require_flush(const AccumulationPlan& plan) {
+  require(plan.subnormals <= Subnormals::flushed, "plan.subnormals", static_cast<std::uint32_t>(plan.subnormals), "a Subnormals");
+  if (plan.subnormals == Subnormals::kept) return;
+  require(plan.promotion != Promotion::none || plan.scale_vectors != ScaleVectors::none, "plan.subnormals", "flushed",
+          "a promotion or scale vectors, whose values are flushed");
+  require(!rescales(plan.promotion), "plan.subnormals", "flushed",
+          "kept with association=" + std::string(word_of(kAssociations, plan.promotion)));
+  require(plan.slices == 1, "plan.subnormals", "flushed", "kept with several slices");
 }
 
 bool takes_operand(const TensorCoreUnit& unit, Format format) {
@@ -152,6 +166,7 @@ void require_sound(const AccumulationPlan& plan, const TensorCoreUnit& unit) {
   require(!has_scales_inside(plan.promotion) || (plan.promotion_interval > 0 && 128 % plan.promotion_interval == 0),
           "plan.promote", plan.promotion_interval, "a divisor of 128 where scales of blocks enter, so that each has one scale");
   require_slices(plan);
+  require_flush(plan);
   if (has_scales_inside(plan.promotion)) {
     require(plan.slice_length % plan.promotion_interval == 0, "plan.slices", show(plan.slices) + "x" + show(plan.slice_length),
             "a length that is a multiple of promote=" + show(plan.promotion_interval));
@@ -207,6 +222,7 @@ std::string plan_line(const AccumulationPlan& plan) {
   if (plan.merge != SliceMerge::none)
     put("merge", plan.merge == SliceMerge::shape_f32 ? plan.merge_shape : word_of(kMerges, plan.merge));
   if (plan.scale_vectors != ScaleVectors::none) put("scale_vectors", word_of(kVectors, plan.scale_vectors));
+  if (plan.subnormals != Subnormals::kept) put("subnormals", word_of(kSubnormals, plan.subnormals));
   if (plan.epilogue != GemmEpilogue::scaled_alpha_beta) put("epilogue", word_of(kEpilogues, plan.epilogue));
   return line;
 }

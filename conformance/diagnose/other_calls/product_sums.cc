@@ -59,7 +59,8 @@ auto numbers_of(const TensorCoreUnit& unit) {
   return std::tuple(unit.products_per_step, unit.fraction_bits, unit.accumulator, unit.zero_floor, unit.execution);
 }
 auto numbers_of(const AccumulationPlan& plan, const TensorCoreUnit& unit) {
-  return std::tuple(numbers_of(unit), plan.promotion_interval, plan.promotion, plan.slices, plan.slice_length, plan.merge);
+  return std::tuple(numbers_of(unit), plan.promotion_interval, plan.promotion, plan.slices, plan.slice_length, plan.merge,
+                    plan.subnormals);
 }
 
 // "A, B or C".

@@ -202,6 +202,12 @@ std::string refusal(const std::string& words) {
   }
 }
 
+TEST(Generic, RefusesToFlushSubnormals) {
+  EXPECT_EQ(refusal("kind=fp8_block plan=unit=sm90.wgmma.fp8,promote=128,association=scales_first,subnormals=flushed"),
+            "subnormals=flushed in the plan: the emulated GEMM keeps subnormals");
+  EXPECT_EQ(refusal("kind=fp8_block plan=unit=sm90.wgmma.fp8,promote=128,association=scales_first"), "");
+}
+
 TEST(Generic, NamesTheFieldOfAUnitThatItHasNot) {
   EXPECT_EQ(refusal("kind=bf16 plan=unit=amx.tdpbf16ps"),
             "the emulated GEMM has no unit with sum=chains (plan.unit amx.tdpbf16ps)");

@@ -27,6 +27,7 @@ TEST(plan_line, says_each_field) {
   EXPECT_EQ(plan->epilogue, GemmEpilogue::reduce_add_ftz);
   EXPECT_EQ(plan->scale_vectors, ScaleVectors::none);
   EXPECT_EQ(plan->widen, std::nullopt);
+  EXPECT_EQ(plan->subnormals, Subnormals::kept);
 
   plan = find_accumulation_plan("unit=sm90.mma.f16,widen=f16,slices=4x128,merge=((0+1)+(2+3)),scale_vectors=cols_first");
   ASSERT_NE(plan, nullptr);
@@ -63,6 +64,8 @@ const char* const kCanonical[] = {
     "unit=sm90.mma.f16,widen=bf16,promote=96,scale_vectors=scales_first",
     "unit=sm90.wgmma.fp8,promote=128,association=scales_first,epilogue=reduce_add",
     "unit=sm100.tcgen05.mxf8f6f4,promote=64",
+    "unit=sm90.wgmma.fp8,promote=128,association=cols_first,subnormals=flushed",
+    "unit=sm90.wgmma.fp8,scale_vectors=rows_first,subnormals=flushed,epilogue=reduce_add_ftz",
 };
 
 TEST(plan_line, comes_back_as_it_was_printed) {
@@ -130,6 +133,10 @@ const FaultyLine kFaultyLines[] = {
     {"unit=sm90.mma.f16,widen=f32", "plan.widen", "none, f16 or bf16"},
     {"unit=sm90.mma.f16.to_f16,widen=bf16", "plan.widen", "operand type of sm90.mma.f16.to_f16"},
     {"unit=sm90.wgmma.fp8,scale_vectors=both", "plan.scale_vectors", "rows_first"},
+    {"unit=sm90.wgmma.fp8,promote=128,subnormals=zero", "plan.subnormals", "kept or flushed"},
+    {"unit=sm90.wgmma.fp8,subnormals=flushed", "plan.subnormals", "a promotion or scale vectors"},
+    {"unit=sm90.wgmma.fp8,promote=128,association=rescale_by_ratio,subnormals=flushed", "plan.subnormals", "rescale_by_ratio"},
+    {"unit=sm90.wgmma.fp8,promote=128,slices=2x256,merge=tree_f32,subnormals=flushed", "plan.subnormals", "several slices"},
     {"unit=sm90.wgmma.fp8,epilogue=relu", "plan.epilogue", "alpha_beta, reduce_add or reduce_add_ftz"},
 };
 
