@@ -24,6 +24,13 @@ from typing import Any
 import torch
 
 VARIABLE = "ASSAY_ADAPTER_LIBRARIES"
+FAULTS = "ASSAY_ADAPTER_FAULTS"
+
+
+def shows(fault: str) -> bool:
+    """ASSAY_ADAPTER_FAULTS names this fault of the registry (docs/faults/), with commas between several: the adapter then makes the call
+    that it would refuse, so that the fault shows."""
+    return fault in os.environ.get(FAULTS, "").split(",")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +92,19 @@ def version(name: str) -> str:
     return distribution(library.distribution)
 
 
+def installed(name: str) -> str:
+    """Name and version of an installed package. Raises LookupError: there is none of this name."""
+    try:
+        return f"{name} {importlib.metadata.version(name)}"
+    except importlib.metadata.PackageNotFoundError as error:
+        raise LookupError(f"{name} is not installed") from error
+
+
 def distribution(name: str) -> str:
     """Name and version of an installed package."""
     try:
-        return f"{name} {importlib.metadata.version(name)}"
-    except importlib.metadata.PackageNotFoundError:
+        return installed(name)
+    except LookupError:
         return f"{name} of an unknown version"
 
 

@@ -26,17 +26,21 @@ def require_factors(t: Any, *betas: float) -> None:
     require(any(_is(t.beta, each) for each in betas), f"beta is not {' or '.join(f'{each:g}' for each in betas)}")
 
 
-def require_arch(t: Any) -> None:
-    """The arithmetic of SM90, by the kernel's own plan."""
-    require(t.get("arch", "sm90") == "sm90", f"arch is {t.get('arch')}: expected sm90")
+def require_arch(t: Any, arch: str = "sm90") -> None:
+    """The arithmetic of this architecture, by the kernel's own plan; on a GPU, one of this architecture."""
+    require(t.get("arch", arch) == arch, f"arch is {t.get('arch')}: expected {arch}")
     require("plan" not in t.parameters, "a plan is asked for: the kernel has its own")
+    device = t.out.d.device
+    if arch != "sm90" and device.type == "cuda":
+        major, minor = torch.cuda.get_device_capability(device)
+        require(arch == f"sm{major}{minor}", f"the device is sm{major}{minor}: expected {arch}")
 
 
-def require_plain_product(t: Any) -> None:
+def require_plain_product(t: Any, arch: str = "sm90") -> None:
     """D is the product: nothing is added, and there is no factor."""
     require_factors(t, 0.0)
     require("bias" not in t.inputs, "a bias is given: expected none")
-    require_arch(t)
+    require_arch(t, arch)
 
 
 def require_groups_in_turn(t: Any, kind: str, *d_types: str) -> None:

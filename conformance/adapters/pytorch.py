@@ -55,9 +55,9 @@ scaled_grouped_mm = Kernel(_row_column_products, plan=lambda t: _tensor_plan(t) 
                            deterministic=True)
 
 
-def _one_group(t: Any, **multiples: int) -> None:
+def _one_group(t: Any, arch: str = "sm90", **multiples: int) -> None:
     require(t.op == "grouped_gemm" and t.layout == "TN" and t.get("grouped_layout", "splits") == "splits", "not a product in layout TN")
-    require_plain_product(t)
+    require_plain_product(t, arch)
     require_multiples(t, **multiples)
     require(groups_of(t) == 1, f"{groups_of(t)} groups: expected one")
     require(t.x_rowwise_data.shape[0] > 0, "there are no rows")
@@ -115,3 +115,41 @@ def _block_plan(t: Any) -> str:
 
 
 scaled_mm_blockwise = Kernel(_dense_blocks, plan=_block_plan, memory="torch", deterministic=True)
+
+
+def _require_swizzled(t: Any, kind: str, block: int) -> None:
+    """Block scales in tiles of 128 x 4 for all rows of x: there are none for rows beyond the splits."""
+    require(t.kind == kind, f"not a product of kind {kind}")
+    _one_group(t, arch="sm100", N=16, K=32)
+    require(t.scale_layout == "swizzled", f"scale_layout is {t.scale_layout}: expected swizzled")
+    require(t.d_type in ("bf16", "f32"), f"d_type is {t.d_type}: expected bf16 or f32")
+    rows, blocks = t.x_rowwise_data.shape[0], -(-t.K // block)
+    require(t.x_rowwise_scale_inv.numel() == -(-rows // 128) * 128 * -(-blocks // 4) * 4, "there are rows beyond the splits")
+
+
+_SWIZZLE = F.SwizzleType.SWIZZLE_32_4_4
+
+
+def _dense_mx(t: Any) -> None:
+    _require_swizzled(t, "mxfp8", 32)
+    require(t.formats["x_rowwise_data"] == "e4m3" and t.formats["w_rowwise_data"] == "e4m3", "an operand is not E4M3: expected E4M3")
+    scales = [each.view(torch.float8_e8m0fnu) for each in (t.x_rowwise_scale_inv, t.w_rowwise_scale_inv)]
+    recipe = F.ScalingType.BlockWise1x32
+    store_rows(t, F.scaled_mm(codes(t, "x_rowwise_data"), codes(t, "w_rowwise_data").t(), scales[0], recipe, scales[1], recipe, _SWIZZLE,
+                              _SWIZZLE, output_dtype=_D_TYPES[t.d_type]))
+
+
+def _dense_nvfp4(t: Any) -> None:
+    """Two levels of scales: those of 16 elements, and one of the tensor, amax / (6 * 448)."""
+    _require_swizzled(t, "nvfp4", 16)
+    x, w = (each.view(torch.float4_e2m1fn_x2) for each in (t.x_rowwise_data, t.w_rowwise_data))
+    scales = [[each.view(torch.float8_e4m3fn), amax / (6 * 448)] for each, amax in
+              ((t.x_rowwise_scale_inv, t.x_rowwise_amax), (t.w_rowwise_scale_inv, t.w_rowwise_amax))]
+    recipe = [F.ScalingType.BlockWise1x16, F.ScalingType.TensorWise]
+    swizzles = [_SWIZZLE, F.SwizzleType.NO_SWIZZLE]
+    store_rows(t, F.scaled_mm(x, w.t(), scales[0], recipe, scales[1], recipe, swizzles, swizzles, output_dtype=_D_TYPES[t.d_type]))
+
+
+# For SM100, on which nothing was measured: without a plan, D is judged by exact sums and bounds. On SM90 PyTorch has neither.
+scaled_mm_mx = Kernel(_dense_mx, memory="torch", deterministic=True)
+scaled_mm_nvfp4 = Kernel(_dense_nvfp4, memory="torch", deterministic=True)
