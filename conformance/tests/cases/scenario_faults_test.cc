@@ -55,6 +55,10 @@ TEST(FaultTable, HoldsEveryItem) {
     EXPECT_GT(met[released], 0) << released;
     met.erase(released);
   }
+  for (const char* registered : {"ASSAY-0005", "ASSAY-0007", "ASSAY-0009"}) {  // docs/faults/, without a report
+    EXPECT_GT(met[registered], 0) << registered;
+    met.erase(registered);
+  }
   const std::regex reports(R"([\w.-]+/[\w.-]+#\d+(, [\w.-]+/[\w.-]+#\d+)*)");
   EXPECT_GE(std::erase_if(met, [&](const auto& each) { return std::regex_match(each.first, reports); }), 50u);
   for (const auto& [item, rows] : met) ADD_FAILURE() << item << " is no item";
