@@ -18,7 +18,7 @@
 namespace assay::conformance {
 namespace {
 
-struct Interrupted {};
+struct ExplainInterrupted {};
 
 bool is_file(const std::vector<std::string>& words) {
   std::error_code none;
@@ -118,11 +118,11 @@ Action add_explain(CLI::App& verb) {
       ExplainOptions asked;
       asked.most = static_cast<std::size_t>(options->most);
       asked.tried = [&](const std::string& text) {
-        if (interrupted()) throw Interrupted();
+        if (interrupted()) throw ExplainInterrupted();
         progress.done(text, false);
       };
       explanation = explain(failure.kept, asked);
-    } catch (const Interrupted&) {
+    } catch (const ExplainInterrupted&) {
       say("interrupted\n");
       return ExitCode::incomplete;
     }

@@ -16,12 +16,12 @@
 namespace assay::conformance {
 namespace {
 
-struct Interrupted {};
+struct ShrinkInterrupted {};
 
 // The judged backend; another one where a case has made it useless.
-class Judging {
+class LineJudging {
  public:
-  explicit Judging(const BackendChoice& choice) : choice_(choice) {}
+  explicit LineJudging(const BackendChoice& choice) : choice_(choice) {}
   CaseReport operator()(const CaseLine& line) {
     if (opened_ == nullptr || opened_->is_given_up()) opened_ = choice_.open();
     if (expecting_ == nullptr || expecting_->is_given_up()) expecting_ = choice_.open_expecting();
@@ -54,7 +54,7 @@ Action add_shrink(CLI::App& verb) {
   return [options] {
     options->backend.explains = false;  // the hints of every step are of no use
     const CaseLine line = parse_case_line(joined(options->words));
-    Judging judging(options->backend);
+    LineJudging judging(options->backend);
     const CaseReport first = judging(line);
     const std::string kind = failure_kind(first.judgement);
     if (kind.empty()) {
@@ -67,7 +67,7 @@ Action add_shrink(CLI::App& verb) {
       const Shrunk shrunk = shrink(
           line, kind,
           [&](const CaseLine& candidate) {
-            if (interrupted()) throw Interrupted();
+            if (interrupted()) throw ShrinkInterrupted();
             return failure_kind(judging(candidate).judgement);
           },
           [&](const CaseLine& kept, const std::string& change) {
@@ -75,7 +75,7 @@ Action add_shrink(CLI::App& verb) {
             warn("  {}: {}\n", change, to_text(kept));
           });
       warn("  {} lines were judged\n", shrunk.judged);
-    } catch (const Interrupted&) {
+    } catch (const ShrinkInterrupted&) {
       warn("assay shrink: interrupted: the line may not be the smallest\n");
       say("{}\n", to_text(smallest));
       return ExitCode::incomplete;
