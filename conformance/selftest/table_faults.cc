@@ -223,13 +223,15 @@ void add_benign_variations(std::vector<CallFault>& to) {
                   if (request.op() == "quantize" && request.attributes.count("zero_sign") == 0)
                     request.attributes["zero_sign"] = "positive";
                 }});
+  // Where the case asks for a plan, another one is wrong.
   for (const AccumulationPlan& plan : accumulation_plans()) {
     const std::string line = plan_line(plan), name(plan.name);
     const auto follow = [line](Request& request) {
-      if (!numerics_of(request).plan.empty() && can_follow(request, line)) request.attributes["plan"] = line;
+      if (request.attributes.count("plan") == 0 && !numerics_of(request).plan.empty() && can_follow(request, line))
+        request.attributes["plan"] = line;
     };
     const auto applies = [line](const Request& request) {
-      return !numerics_of(request).plan.empty() && can_follow(request, line);
+      return request.attributes.count("plan") == 0 && !numerics_of(request).plan.empty() && can_follow(request, line);
     };
     to.push_back({"benign.plan." + name, "benign", "plan " + name + " is followed, as stated", true, applies,
                   [follow](Request& request) {

@@ -45,7 +45,7 @@ class Mutants(unittest.TestCase):
     def test_planted_faults_fail(self):
         planted = [(QUANTIZE, one("points", "fp8_block_scalar.cc", "'/' of", "1 / scale", "one more")),
                    (QUANTIZE, one("points", "minifloat.h", "rest > half", "not >")),
-                   (PRODUCT, one("points", "grouped_gemm_scalar.cc", "fma(kept(plan, a), kept(plan, b), kept(plan, c))", "one more")),
+                   (PRODUCT, one("points", "grouped_gemm_scalar.cc", "fma(kept(plan, a), kept(plan, b), kept(plan, c))", "rounded twice")),
                    (PRODUCT, one("units", "unit.sm90.wgmma.fp8.fraction_bits.up")),
                    (PRODUCT, one("outputs", "call.grouped_gemm.out.d.last_wrong")),
                    (OFFSETS, one("memory", "call.splits_to_offsets.in.splits.overwritten")),
