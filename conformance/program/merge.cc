@@ -46,7 +46,7 @@ SelectedAgain select_again(const nlohmann::json& header) {
     const std::string architecture = header.at("backend").at("architecture");
     made.selection = select_for_run(cases_of(made.options, architecture), made.options.of_catalogue() || made.options.fixtures,
                                     made.options.words, {});
-    if (whole_digest_of(made.selection) != header.at("selection").at("sha256"))
+    if (whole_digest_of(made.selection) != header.at("selection").at("sha256").get<std::string>())
       made.why_not = "the case files or fixtures here are others than those of the run";
   } catch (const std::exception& error) {
     made.why_not = error.what();

@@ -268,7 +268,7 @@ bool take_elements(ProductVariant& variant, OperandOf operand, const ElementFrom
     made.row_stride = stride;
     made.k_stride = 1;
   }
-  (operand == &GroupView::rows ? variant.rows : variant.columns) = Extent{storage.data(), total};
+  (operand == &GroupView::rows ? variant.rows : variant.columns) = diagnosis::Extent{storage.data(), total};
   return differs;
 }
 
