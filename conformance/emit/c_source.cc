@@ -121,11 +121,11 @@ std::string table_row(const std::string& name, const Tensor& tensor, const std::
                      pair(tensor.shape), pair(strides_of(tensor)), tensor.bytes.size(), tensor.bytes.empty() ? "NULL" : data);
 }
 
-struct Counts {
+struct WordCounts {
   std::int64_t kept = 0, free = 0;
 };
-Counts counts_of(const ExactOutput& output) {
-  Counts counts;
+WordCounts counts_of(const ExactOutput& output) {
+  WordCounts counts;
   for (const OpenRange& range : output.open) (range.is_free ? counts.free : counts.kept) += range.count;
   return counts;
 }
@@ -148,7 +148,7 @@ void add_head(std::string& text, const ExactCase& each, const std::string& line)
   for (const auto& [name, tensor] : each.problem.in) text += fmt::format(" *   {}\n", described(name, tensor));
   text += " * Outputs:\n";
   for (const ExactOutput& output : each.outputs) {
-    const Counts counts = counts_of(output);
+    const WordCounts counts = counts_of(output);
     text += fmt::format(" *   {}", described(output.name, output.want));
     if (counts.kept > 0) text += fmt::format("; {} kept", counts.kept);
     if (counts.free > 0) text += fmt::format("; {} free", counts.free);
@@ -215,7 +215,7 @@ void add_ranges(std::string& text, const ExactOutput& output) {
 }
 
 std::string expected_row(const ExactOutput& output) {
-  const Counts counts = counts_of(output);
+  const WordCounts counts = counts_of(output);
   return fmt::format("  {{{}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", output.elements == 0 ? "NULL" : "want_" + output.name,
                      output.elements, bits_of(output.want.type), nan_of(output.want.type), output.zero_sign_free ? 1 : 0,
                      output.open.empty() ? "NULL" : "ranges_" + output.name, output.open.size(), counts.kept, counts.free);
