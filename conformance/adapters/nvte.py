@@ -52,7 +52,7 @@ assert c.sizeof(Shape) == 128 and c.sizeof(Basic) == 144 and Basic.shape.offset 
 
 
 class Array(NamedTuple):
-    """An address with the type and shape that the library is told. `owner` keeps the memory."""
+    """An address with the type and shape that the library gets. `owner` keeps the memory."""
 
     address: int
     dtype: int

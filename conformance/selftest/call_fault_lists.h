@@ -1,5 +1,5 @@
 #pragma once
-// The lists of faults of calls. Each is made from a table, so that it is nobody's choice.
+// The lists of faults of calls. Each is made from a table, so that it follows no taste.
 
 #include "conformance/selftest/call_fault.h"
 

@@ -59,12 +59,12 @@ class Journal {
   // A block for this worker to judge. Waits while all blocks without an end are leased by workers that live. Nothing: all blocks
   // are done or given up, or the run was interrupted.
   std::optional<Lease> take();
-  // Whether nobody else has leased the block since.
+  // Whether no other worker has leased the block since.
   bool holds(const Lease& lease);
   // Every case of the block has a verdict in the files of its leases.
   void finish(const Lease& lease);
 
-  // Blocks that nobody leases any more: the last `kMaxTries` leases brought no verdict.
+  // Blocks that no worker leases any more: the last `kMaxTries` leases brought no verdict.
   std::vector<std::int64_t> given_up() const { return {given_up_.begin(), given_up_.end()}; }
   static constexpr std::int64_t kMaxTries = 5;
 
