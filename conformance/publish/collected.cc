@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/report/earlier_results.h"
+#include "conformance/report/failure_parts.h"
 #include "conformance/report/report_counts.h"
 #include "conformance/suites/backend_choice.h"
 #include "golden/io/fixture_error.h"
@@ -101,28 +102,6 @@ ReadRun read_run(const std::string& path) {
   return read;
 }
 
-// Text and command of a case without a pass.
-void split_text(PublishedCase& made, const std::string& backend_words) {
-  static constexpr std::string_view kRepro = "  repro   ";
-  const CaseReport& report = made.report;
-  const std::string& text = report.judgement.text;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    if (line.starts_with(kRepro)) {
-      made.repro += (made.repro.empty() ? "" : "\n") + line.substr(kRepro.size());
-    } else {
-      made.body += (made.body.empty() ? "" : "\n") + line;
-    }
-    at = end + 1;
-  }
-  if (!made.repro.empty() || report.suite == "backend") return;
-  made.repro = report.line.empty()
-                   ? "assay verify " + conformance::quoted(report.suite) + " --case " + conformance::quoted(report.name)
-                   : "assay repro " + conformance::quoted(report.line);
-  made.repro += backend_words;
-}
-
 PublishedCase published(CaseReport report, std::size_t run, std::size_t implementation, const std::string& backend_words) {
   PublishedCase made;
   made.run = run;
@@ -131,7 +110,8 @@ PublishedCase published(CaseReport report, std::size_t run, std::size_t implemen
   if (!report.setting.empty()) made.title += " (" + report.setting + ")";
   made.shape = shape_class(report);
   made.report = std::move(report);
-  split_text(made, backend_words);
+  FailureParts parts = failure_parts(made.report, backend_words);
+  made.body = std::move(parts.text), made.repro = std::move(parts.repro);
   return made;
 }
 

@@ -9,30 +9,17 @@
 
 #include "conformance/publish/formats.h"
 #include "conformance/report/matrix.h"
+#include "conformance/report/page_text.h"
 #include "conformance/report/report_counts.h"
 #include "conformance/report/version.h"
 
 namespace assay::conformance {
 namespace {
 
-std::string xml_text(std::string_view text) {
-  std::string made;
-  for (const char letter : printable(text)) {
-    switch (letter) {
-      case '&': made += "&amp;"; break;
-      case '<': made += "&lt;"; break;
-      case '>': made += "&gt;"; break;
-      case '"': made += "&quot;"; break;
-      default: made += letter;
-    }
-  }
-  return made;
-}
-
 // A newline in an attribute would be read as a blank.
 std::string xml_attribute(std::string_view text) {
   std::string made;
-  for (const char letter : xml_text(text)) made += letter == '\n' ? std::string("&#10;") : std::string(1, letter);
+  for (const char letter : html_text(text)) made += letter == '\n' ? std::string("&#10;") : std::string(1, letter);
   return made;
 }
 
@@ -181,7 +168,7 @@ std::string case_text(const JunitSuite& suite, const JunitCase& each) {
   if (each.element.empty()) return made + "/>\n";
   made += fmt::format(">\n      <{} message=\"{}\"", each.element, xml_attribute(each.message));
   if (!each.type.empty()) made += fmt::format(" type=\"{}\"", xml_attribute(each.type));
-  made += each.text.empty() ? "/>" : fmt::format(">{}</{}>", xml_text(each.text), each.element);
+  made += each.text.empty() ? "/>" : fmt::format(">{}</{}>", html_text(each.text), each.element);
   return made + "\n    </testcase>\n";
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/report/earlier_results.h"
+#include "conformance/report/failure_parts.h"
 #include "conformance/report/report.h"
 #include "conformance/report/report_counts.h"
 #include "conformance/suites/backend_choice.h"
@@ -103,29 +104,14 @@ std::string ground_of_plan(const std::string& name) {
 }
 
 MatrixFailure failure_of(const CaseReport& report, const ReadMatrixFile& read, std::size_t file) {
-  static constexpr std::string_view kRepro = "  repro   ";
+  FailureParts parts = failure_parts(report, read.backend_words);
   MatrixFailure failure;
   failure.title = report.line.empty() ? report.suite + " " + report.name : report.line;
   failure.setting = report.setting;
   failure.verdict = name_of(report.judgement.verdict);
+  failure.text = std::move(parts.text);
+  failure.repro = std::move(parts.repro);
   failure.file = file;
-  const std::string& text = report.judgement.text;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    if (line.starts_with(kRepro)) {
-      failure.repro += (failure.repro.empty() ? "" : "\n") + line.substr(kRepro.size());
-    } else {
-      failure.text += (failure.text.empty() ? "" : "\n") + line;
-    }
-    at = end + 1;
-  }
-  if (failure.repro.empty()) {
-    failure.repro = report.line.empty()
-                        ? "assay verify " + conformance::quoted(report.suite) + " --case " + conformance::quoted(report.name)
-                        : "assay repro " + conformance::quoted(report.line);
-    failure.repro += read.backend_words;
-  }
   return failure;
 }
 
