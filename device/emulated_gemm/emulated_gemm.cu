@@ -149,8 +149,6 @@ void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan,
                       const SetupCall& setup) {
   require(plan.unit == unit.name, "plan.unit", std::string(plan.unit), "the unit given with it, " + std::string(unit.name));
   if (const std::string missing = emulation_missing(unit); !missing.empty()) throw NotSupported(missing);
-  if (plan.subnormals != Subnormals::kept)
-    throw NotSupported("subnormals=flushed in the plan: the emulated GEMM keeps subnormals");
   const int products = unit.products_per_step;
   require(unit.scaling == StepScaling::e8m0_per_32 ? products == 32 : products >= 1 && products <= 64, "unit.products_per_step",
           products, "1 to 64, or 32 with a scale for 32 products");
@@ -184,6 +182,7 @@ GenericTerms terms_of(const AccumulationPlan& plan, std::size_t merge_steps, std
   GenericTerms terms{};
   terms.widen = plan.widen.value_or(Format::f32);
   terms.scale_vectors = plan.scale_vectors;
+  terms.flushes = plan.subnormals == Subnormals::flushed;
   terms.epilogue = plan.epilogue;
   terms.merge_steps = static_cast<std::int32_t>(merge_steps);
   terms.merge_program = merge_program;
@@ -194,8 +193,8 @@ GenericTerms terms_of(const AccumulationPlan& plan, std::size_t merge_steps, std
 bool needs_generic(const GemmCall& call) {
   const GenericTerms& terms = call.terms;
   return rescales(call.arithmetic.promotion) || terms.widen != Format::f32 || terms.scale_vectors != ScaleVectors::none ||
-         terms.epilogue != GemmEpilogue::scaled_alpha_beta || terms.merge_steps > 0 || call.d_type == Format::e4m3 ||
-         call.d_type == Format::e5m2;
+         terms.flushes || terms.epilogue != GemmEpilogue::scaled_alpha_beta || terms.merge_steps > 0 ||
+         call.d_type == Format::e4m3 || call.d_type == Format::e5m2;
 }
 
 struct Prepared {

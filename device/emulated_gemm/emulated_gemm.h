@@ -22,7 +22,7 @@ std::string emulation_missing(const TensorCoreUnit& unit);
 // Bytes of device memory that the call needs besides its tensors; depends on sizes, types and the plan only.
 std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic);
 
-// Errors: NotSupported (emulation_missing, a plan that flushes subnormals); InvalidArgument (the call, a unit that does not take these
+// Errors: NotSupported (emulation_missing); InvalidArgument (the call, a unit that does not take these
 // operands, a plan that does not fit the call), before anything is launched; invalid device-side values, a beta among them, are
 // reported in the status word, and then nothing is written.
 void emulated_grouped_gemm(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic, Stream stream);

@@ -110,7 +110,9 @@ __global__ void __launch_bounds__(kThreads) compute(const __grid_constant__ Gemm
   const auto scales = [&](std::int64_t k) {
     return mine ? LineScales{scale_value(group.rows, i, k), scale_value(group.columns, j, k)} : LineScales{1, 1};
   };
-  const auto sum_of = [&](std::int64_t begin, std::int64_t end) { return slice_sum(plan, begin, end, chain, scales); };
+  const auto sum_of = [&](std::int64_t begin, std::int64_t end) {
+    return slice_sum(plan, call.terms.flushes, begin, end, chain, scales);
+  };
   const float sum = sum_of_slices(call, group.depth, sum_of);
   if (mine) finish_element(call, group, i, j, sum);
 }

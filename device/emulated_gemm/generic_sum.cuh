@@ -25,10 +25,33 @@ __device__ inline float rescaled(Promotion promotion, float acc, LineScales here
                                                   : __fdiv_rn(__fmul_rn(acc, own), following);
 }
 
+// A value that an operation reads or returns, where the plan flushes subnormals: a zero of its sign (spec plans-1.9).
+__device__ inline float without_subnormal(float value) {
+  const std::uint32_t bits = bits_of_float(value);
+  return float_of((bits & 0x7F80'0000u) == 0 ? bits & 0x8000'0000u : bits);
+}
+
+__device__ inline float flushed_product(float a, float b) {
+  return without_subnormal(__fmul_rn(without_subnormal(a), without_subnormal(b)));
+}
+
+// promoted() without subnormals.
+__device__ inline float promoted_flushed(Promotion promotion, float partial, float t, LineScales scales) {
+  if (promotion == Promotion::none) return t;
+  const float sum = without_subnormal(t), acc = without_subnormal(partial);
+  if (promotion == Promotion::add) return without_subnormal(__fadd_rn(acc, sum));
+  const bool scales_first = promotion == Promotion::fma_scales_first, rows_first = promotion == Promotion::fma_rows_first;
+  const float first =
+      scales_first ? flushed_product(scales.row, scales.column) : flushed_product(sum, rows_first ? scales.row : scales.column);
+  const float second = scales_first ? sum : without_subnormal(rows_first ? scales.column : scales.row);
+  return without_subnormal(__fmaf_rn(first, second, acc));
+}
+
 // The value of the products [begin, end). `chain(first, last, from)` gives the accumulator after these products; `scales(k)` those
 // of the blocks of k.
 template <class Chain, class ScalesAt>
-__device__ float slice_sum(const Arithmetic& plan, std::int64_t begin, std::int64_t end, Chain&& chain, ScalesAt&& scales) {
+__device__ float slice_sum(const Arithmetic& plan, bool flushes, std::int64_t begin, std::int64_t end, Chain&& chain,
+                           ScalesAt&& scales) {
   const bool goes_on = plan.promotion == Promotion::rescale_by_ratio || plan.promotion == Promotion::rescale_in_turn;
   const bool scales_inside = plan.promotion != Promotion::none && plan.promotion != Promotion::add;
   const Format chain_type = plan.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32;
@@ -40,6 +63,8 @@ __device__ float slice_sum(const Arithmetic& plan, std::int64_t begin, std::int6
     const LineScales here = scales_inside ? scales(first) : LineScales{1, 1};
     if (goes_on) {
       value = rescaled(plan.promotion, t, here, last == end, last == end ? here : scales(last));
+    } else if (flushes) {
+      value = promoted_flushed(plan.promotion, value, t, here);
     } else {
       value = promoted(plan.promotion, value, t, here.row, here.column);
     }
@@ -80,9 +105,15 @@ __device__ float sum_of_slices(const GemmCall& call, std::int64_t depth, SumOf&&
 }
 
 // The running value times the scales of its row and its column (spec grouped-gemm-2.2).
-__device__ inline float with_vectors(ScaleVectors order, const Group& group, std::int64_t i, std::int64_t j, float acc) {
+__device__ inline float with_vectors(ScaleVectors order, bool flushes, const Group& group, std::int64_t i, std::int64_t j,
+                                     float acc) {
   if (order == ScaleVectors::none) return acc;
   const float row = scale_value(group.rows, i, 0), column = scale_value(group.columns, j, 0);
+  if (flushes) {
+    if (order == ScaleVectors::scales_first) return flushed_product(acc, flushed_product(row, column));
+    const bool rows_first = order == ScaleVectors::rows_first;
+    return flushed_product(flushed_product(acc, rows_first ? row : column), rows_first ? column : row);
+  }
   if (order == ScaleVectors::rows_first) return __fmul_rn(__fmul_rn(acc, row), column);
   if (order == ScaleVectors::cols_first) return __fmul_rn(__fmul_rn(acc, column), row);
   return __fmul_rn(acc, __fmul_rn(row, column));
@@ -113,7 +144,7 @@ __device__ inline void write_fp8(const Group& group, Format d_type, float d_scal
 
 // D[i][j] of this block's group.
 __device__ inline void finish_element(const GemmCall& call, const Group& group, std::int64_t i, std::int64_t j, float sum) {
-  const float acc = group.depth > 0 ? with_vectors(call.terms.scale_vectors, group, i, j, sum) : 0.0f;
+  const float acc = group.depth > 0 ? with_vectors(call.terms.scale_vectors, call.terms.flushes, group, i, j, sum) : 0.0f;
   const std::int64_t at = i * group.n + j;
   if (call.terms.epilogue != GemmEpilogue::scaled_alpha_beta) {
     add_in_memory(group, call.terms.epilogue == GemmEpilogue::reduce_add_ftz, at, acc);

@@ -131,6 +131,7 @@ struct Arithmetic {
 struct GenericTerms {
   Format widen;  // f16, bf16: FP8 elements are converted to it; f32: they are not
   ScaleVectors scale_vectors;
+  bool flushes;  // subnormals, in promotions and scale vectors
   GemmEpilogue epilogue;
   std::int32_t merge_steps;    // of the merge program; 0: slices are merged one after another
   std::int64_t merge_program;  // its offset in the workspace
