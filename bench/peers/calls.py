@@ -81,26 +81,63 @@ class Recorder:
         return self._called(self._of[grid])
 
 
+class NvteRecorder:
+    """Stands for adapters.nvte.Library, calls it, and keeps the calls that do work: not those that describe tensors to it."""
+
+    def __init__(self, of: Any, calls: list[tuple[Any, tuple, dict]]):
+        self._of, self._calls, self.functions = of, calls, of.functions
+
+    def call(self, name: str, *arguments: Any, **named: Any) -> None:
+        self._of.call(name, *arguments, **named)
+        if not name.startswith(("nvte_set_", "nvte_get_")):
+            self._calls.append((self._of.call, (name, *arguments), named))
+
+
+_TRANSFORMER_ENGINE = "adapters.transformer_engine"
+_PLACES = ("_ops", "_library", "_block_products", "_quantize_row_blocks")  # where the adapters call what they serve
+
+
+def _recorded(module: Any, calls: list[tuple[Any, tuple, dict]]) -> dict[tuple[Any, str], Any]:
+    """What stands in for each place of the module while calls are kept."""
+    nvte = sys.modules.get("adapters.nvte")
+    if module.__name__ == _TRANSFORMER_ENGINE:
+        return {(nvte, "library"): (lambda found: lambda: NvteRecorder(found(), calls))(nvte.library)}
+    made: dict[tuple[Any, str], Any] = {}
+    for name in _PLACES:
+        if hasattr(module, name):
+            real = getattr(module, name)
+            made[module, name] = (lambda found: lambda: Recorder(found(), calls))(real) if name == "_library" else Recorder(real, calls)
+    return made
+
+
 def operator_of(module: Any, kernel: str, call: Call) -> Any:
     """Makes the adapter's call once, and returns a function that repeats the operator's call in it, with the same tensors.
 
-    What the adapter does before, such as bringing scales into the operator's order, is not part of it.
+    What the adapter does before, such as bringing scales into the operator's order, is not part of it. Of TransformerEngine all calls are,
+    one for each group or one for the offsets of the groups: its own modules make them each time.
 
     Raises:
-        NotImplementedError: the adapter does not serve the case. RuntimeError: it made more than one call, or none.
+        NotImplementedError: the adapter does not serve the case. RuntimeError: it made no call, or more than one.
     """
-    places = [name for name in ("_ops", "_library", "_block_products", "_quantize_row_blocks") if hasattr(module, name)]
+    calls: list[tuple[Any, tuple, dict]] = []
+    places = _recorded(module, calls)
     if not places:
         raise RuntimeError(f"{module.__name__}: no place where its operators are called is known")
-    calls: list[tuple[Any, tuple, dict]] = []
-    kept = {name: getattr(module, name) for name in places}
+    kept = {(holder, name): getattr(holder, name) for holder, name in places}
     try:
-        for name, real in kept.items():
-            setattr(module, name, (lambda found: lambda: Recorder(found(), calls))(real) if name == "_library" else Recorder(real, calls))
+        for (holder, name), stand_in in places.items():
+            setattr(holder, name, stand_in)
         getattr(module, kernel).fn(call)
     finally:
-        for name, real in kept.items():
-            setattr(module, name, real)
+        for (holder, name), real in kept.items():
+            setattr(holder, name, real)
+    if len(calls) > 1 and module.__name__ == _TRANSFORMER_ENGINE:
+
+        def every() -> None:
+            for function, arguments, named in calls:
+                function(*arguments, **named)
+
+        return every
     if len(calls) != 1:
         raise RuntimeError(f"{module.__name__}.{kernel} made {len(calls)} calls of its library: expected one")
     function, arguments, named = calls[0]

@@ -10,7 +10,7 @@ import torch
 from . import timing
 from .calls import Call, adapter, operator_of
 from .device_calls import DeviceCalls
-from .operands import E4M3, ProductTensors, quantize_call, quantize_input, up
+from .operands import E4M3, ProductTensors, quantize_call, quantize_input, recipe_call, up
 from .problems import Product, Quantization
 
 SCALES_FIRST = "cublaslt.sm90.fp8_block.scales_first"
@@ -71,6 +71,8 @@ PRODUCTS = [  # adapter, operator, layout of the groups
     ("sglang", "es_blockwise_grouped", "plain"),
     ("fbgemm", "groupwise_grouped", "plain"),
     ("triton_kernels", "fp8_block", "plain"),
+    ("transformer_engine", "multi_tensor_gemm", "plain"),
+    ("transformer_engine", "grouped_gemm", "plain"),
 ]
 
 
@@ -199,13 +201,18 @@ class Quantizers:
             made.append((want.out.data, want.out.scale_inv))
         return made
 
+    def _calls_by_recipe(self) -> list[Call]:
+        """Scales as the recipe stores them: each group by itself, its rows up to a multiple of 4."""
+        calls = [quantize_call(self.problem, x, "te") for x in self.x]
+        rows = sum(up(each, 4) for each in self.problem.splits or (self.problem.rows,))
+        for call in calls:
+            call.out["scale_inv"] = torch.full((rows * self.problem.columns // 128,), float("nan"), device=call.x.device)
+        return calls
+
     def ours(self) -> Contender:
         if self.problem.block != "1x128":
             return self.ours_by_rule(timing.OURS, "vllm.per_token")
-        calls = [quantize_call(self.problem, x, "te") for x in self.x]
-        for call in calls:  # scales as the recipe stores them: each group by itself, its rows up to a multiple of 4
-            rows = sum(up(each, 4) for each in self.problem.splits or (self.problem.rows,))
-            call.out["scale_inv"] = torch.full((rows * self.problem.columns // 128,), float("nan"), device=call.x.device)
+        calls = self._calls_by_recipe()
         launches = [self.device.quantize(call.x, call.out.data, call.out.scale_inv, self.splits) for call in calls]
         expected = self._expected(calls, "te", "tma_aligned_per_group", self.splits)
 
@@ -227,6 +234,18 @@ class Quantizers:
 
         return self._contender(name, calls, list(launches), self._expected(calls, preset, "k_major"),
                                {"version": f"interpreter of rules, preset {preset}", "checked": "that it repeats its own bits"}, results)
+
+    def by_recipe(self, module: str, name: str) -> Contender:
+        """An operator that has the recipe block_1x128, its scales stored as ours."""
+        loaded = _load(module)
+        calls = self._calls_by_recipe()
+        try:
+            launches = [operator_of(loaded, name, recipe_call(call, self.splits)) for call in calls]
+        except NotImplementedError as error:
+            raise Absent(str(error)) from error
+        said = {"version": version_of(getattr(loaded, name)), "checked": "preset te, by the interpreter of rules"}
+        return self._contender(f"{module}:{name}", calls, launches, self._expected(calls, "te", "tma_aligned_per_group", self.splits), said,
+                               lambda i: (calls[i].out.data, calls[i].out.scale_inv))
 
     def theirs(self, module: str, name: str, preset: str) -> Contender:
         loaded = _load(module)
@@ -263,4 +282,7 @@ class Quantizers:
             makers["assay:by_rule"] = lambda: self.ours_by_rule("assay:by_rule", "te")
         for module, name, preset in QUANTIZERS[self.problem.block]:
             makers[f"{module}:{name}"] = lambda module=module, name=name, preset=preset: self.theirs(module, name, preset)
+        if self.problem.block == "1x128":
+            for name in ("quantize", "group_quantize") if self.problem.splits else ("quantize",):
+                makers[f"transformer_engine:{name}"] = lambda name=name: self.by_recipe("transformer_engine", name)
         return makers

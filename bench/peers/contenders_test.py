@@ -238,6 +238,43 @@ class QuantizersTest(FakeLibraries):
         self.assertFalse(torch.equal(tensors.x[0], tensors.x[1]))
 
 
+class TransformerEngineTest(FakeLibraries):
+    """Its C functions, computed on the CPU by conformance/adapters/tests/fake_transformer_engine.py."""
+
+    def setUp(self):
+        super().setUp()
+        self.nvte = calls.adapter("nvte")
+        sys.path.insert(0, str(calls.ADAPTERS / "adapters" / "tests"))
+        import fake_transformer_engine as fake
+
+        self.fake = fake
+        self.addCleanup(setattr, self.nvte, "_library", None)
+        self.nvte._library = fake.Library()
+
+    def test_products(self):
+        tensors = Products(problems.Product("even", (16, 0, 144), 256, 384), self.device, "cpu")
+        for name in ("transformer_engine:multi_tensor_gemm", "transformer_engine:grouped_gemm"):
+            self.assertEqual(self.ready(tensors.makers(), name).wrong(), "", name)
+
+    def test_quantizers_by_recipe(self):
+        def by_rule(x, output, config, stream):
+            Device().quantize(self.fake.of(x, "data"), self.fake.of(output, "data"), self.fake.of(output, "scale_inv").view(-1), block="1x128")()
+
+        self.addCleanup(self.fake.CALLS.__setitem__, "nvte_quantize_v2", self.fake.CALLS["nvte_quantize_v2"])
+        self.fake.CALLS["nvte_quantize_v2"] = by_rule
+        for splits in ((), (5, 0, 27)):
+            contender = self.ready(Quantizers(problems.Quantization(32, 256, name="few", splits=splits), self.device, "cpu").makers(),
+                                   "transformer_engine:quantize")
+            self.assertEqual(contender.wrong(), "", splits)
+            contender.clear()
+            self.assertNotEqual(contender.wrong(), "", splits)
+
+    def test_groups_that_it_has_not(self):
+        makers = Quantizers(problems.Quantization(32, 256, name="few", splits=(5, 0, 27)), self.device, "cpu").makers()
+        with self.assertRaisesRegex(Absent, "expected multiples of 128"):
+            makers["transformer_engine:group_quantize"]()
+
+
 class MeasureTest(FakeLibraries):
     def test_wrong_bits_and_absent_libraries_are_not_timed(self):
         def absent():

@@ -119,3 +119,10 @@ def quantize_call(problem: Quantization, x: torch.Tensor, preset: str) -> Call:
            "scale_inv": torch.full((x.shape[0] * blocks,), float("nan"), device=x.device)}
     return Call("quantize_by_rule", {"preset": preset, "block": problem.block, "storage": "k_major", "otype": "e4m3", "transposed": 0}, {"x": x}, out,
                 {"x": "bf16"})
+
+
+def recipe_call(call: Call, splits: torch.Tensor | None) -> Call:
+    """The quantization by the recipe block_1x128 into the same codes and scales."""
+    groups = {} if splits is None else {"splits": splits}
+    return Call("quantize", {"recipe": "block_1x128", "otype": "e4m3", "pow2": 0, "eps": 0.0}, {"x": call.x, **groups},
+                {"rowwise_data": call.out.data, "rowwise_scale_inv": call.out.scale_inv}, {"x": "bf16"})

@@ -119,12 +119,14 @@ class Library:
             raise ImportError(f"{path} does not load: {error} (LD_LIBRARY_PATH has to hold torch/lib and every nvidia/*/lib of the "
                               f"installed packages)") from error
         self.guard = _guard()
-        for name in ("nvte_create_tensor", "nvte_create_grouped_tensor", "nvte_create_quantization_config", "nvte_create_matmul_config"):
-            getattr(self.functions, name).restype = c.c_void_p
+        kinds = ("tensor", "grouped_tensor", "quantization_config", "matmul_config", "grouped_matmul_config")
+        for kind in kinds:
+            getattr(self.functions, f"nvte_create_{kind}").restype = c.c_void_p
+            getattr(self.functions, f"nvte_destroy_{kind}").argtypes = [c.c_void_p]
         self.functions.nvte_create_tensor.argtypes = [c.c_int]
         self.functions.nvte_create_grouped_tensor.argtypes = [c.c_int, c.c_size_t, Shape]
-        for kind in ("tensor", "grouped_tensor", "quantization_config", "matmul_config"):
-            getattr(self.functions, f"nvte_destroy_{kind}").argtypes = [c.c_void_p]
+        setup_size = self.functions.nvte_get_grouped_gemm_setup_workspace_size
+        setup_size.argtypes, setup_size.restype = [c.c_size_t], c.c_size_t
         self.functions.nvte_get_num_compute_streams.restype = c.c_int
 
     def call(self, name: str, *arguments: Any, real: float = 0.0) -> None:
@@ -148,6 +150,10 @@ def _word(argument: Any, kept: list[Any]) -> int:
         return 0
     if isinstance(argument, Handle):
         return int(argument.handle)
+    if isinstance(argument, Stream):
+        return argument.handle()
+    if isinstance(argument, List):
+        return c.addressof(argument.handles)
     if isinstance(argument, torch.Tensor):
         return argument.data_ptr()
     if isinstance(argument, Array):
@@ -186,9 +192,15 @@ def call(name: str, *arguments: Any, real: float = 0.0) -> None:
     library().call(name, *arguments, real=real)
 
 
-def stream() -> int:
-    """The stream that PyTorch uses now."""
-    return torch.cuda.current_stream().cuda_stream if torch.cuda.is_available() else 0
+class Stream:
+    """The stream that PyTorch uses when a function is called."""
+
+    def handle(self) -> int:
+        return torch.cuda.current_stream().cuda_stream if torch.cuda.is_available() else 0
+
+
+def stream() -> Stream:
+    return Stream()
 
 
 class Handle:

@@ -5,6 +5,7 @@ dequantization and scales are those of the reference for one tensor; products ar
 """
 
 import ctypes as c
+import itertools
 import types
 
 import assay
@@ -15,6 +16,7 @@ TYPES = {2: torch.int32, 3: torch.int64, 4: torch.float32, 5: torch.float16, 6: 
 CODES = {7: "e4m3", 8: "e5m2"}
 RECIPES = {nvte.TENSOR: "tensor_delayed", nvte.BLOCK_1D: "block_1x128", nvte.BLOCK_2D: "block_128x128"}
 HANDLES = {}
+NUMBERS = itertools.count(1)
 
 
 def memory(value):
@@ -44,7 +46,7 @@ def expected(op, **words_and_inputs):
 
 def listed(handles):
     """The tensors of a list of handles."""
-    return [HANDLES[each] for each in handles]
+    return [HANDLES[each] for each in getattr(handles, "handles", handles)]
 
 
 def compute_amax(x, output, config, stream):
@@ -204,6 +206,43 @@ def gemm(transa, transb, alpha, a, b, beta, c_, d, work, config, stream):
     product(a, b, d, transa, transb, alpha[0], beta[0])
 
 
+def group_of(tensor, group):
+    """One matrix of a grouped tensor, found as the library finds it: codes at the offsets, scales behind those of the groups before."""
+    fields = tensor.fields
+    last = tensor.logical[1]
+    firsts = of(tensor, "first_dims").tolist() if "first_dims" in fields else [tensor.logical[0] // tensor.groups] * tensor.groups
+    begin = int(of(tensor, "offsets")[group]) if "offsets" in fields else group * firsts[0] * last
+    made = types.SimpleNamespace(mode=tensor.mode, fields={})
+    up = lambda count, unit: (count + unit - 1) // unit  # noqa: E731
+    for name, scale, turned in (("data", "scale_inv", False), ("columnwise_data", "columnwise_scale_inv", True)):
+        if name not in fields:
+            continue
+        shapes = [(last, first) if turned else (first, last) for first in firsts]
+        flat = fields[name] if isinstance(fields[name], nvte.Array) else nvte.array(fields[name])
+        assert len(flat.shape) == 1
+        size = torch.empty(0, dtype=TYPES[flat.dtype]).element_size()
+        made.fields[name] = flat._replace(address=flat.address + begin * size, shape=shapes[group])
+        if scale in fields:
+            extents = {nvte.TENSOR: lambda r, k: (1, 1), nvte.BLOCK_1D: lambda r, k: (up(k, 128), 4 * up(r, 4)),
+                       nvte.BLOCK_2D: lambda r, k: (up(r, 128), 4 * up(up(k, 128), 4))}[tensor.mode]
+            sizes = [extents(*shape) for shape in shapes]
+            at = sum(a * b for a, b in sizes[:group])
+            held = of(tensor, scale)[at : at + sizes[group][0] * sizes[group][1]]
+            made.fields[scale] = nvte.array(held[:1].clone() if tensor.mode == nvte.TENSOR else held.view(sizes[group]))
+    return made
+
+
+def grouped_gemm(a, transa, b, transb, added, d, alpha, beta, setup, work, config, stream):
+    assert of(setup, "data").shape[0] == 1000 + a.groups and setup.fields["data"].address % 16 == 0
+    assert of(work, "data").shape[0] >= 32 << 20 and config.handle in HANDLES
+    by, onto = (float(of(each, "data")[0]) for each in (alpha, beta))
+    for group in range(a.groups):
+        one, own = group_of(d, group), group_of(added, group)
+        value = operand(group_of(b, group), not transb) @ operand(group_of(a, group), bool(transa)).t()
+        to = of(one, "data")
+        to.copy_((by * value + (onto * of(own, "data").double() if onto else 0)).to(to.dtype))
+
+
 def bias_add(d, bias, stream):
     rows, at = of(d, "data").view(d.logical), 0
     for count, own in zip(of(d, "first_dims").tolist(), of(bias, "data").view(bias.logical)):
@@ -227,6 +266,7 @@ CALLS = {
     "nvte_delayed_scaling_recipe_amax_and_scale_update_after_reduction": bulk_update, "nvte_splits_to_offsets": offsets,
     "nvte_splits_to_offsets_multi": offsets_multi, "nvte_splits_to_offsets_2d": offsets_2d, "nvte_permute": permute,
     "nvte_unpermute": unpermute, "nvte_multi_tensor_gemm": multi_tensor_gemm, "nvte_cublas_gemm_v2": gemm, "nvte_grouped_bias_add": bias_add,
+    "nvte_grouped_gemm": grouped_gemm,
 }
 
 
@@ -234,16 +274,16 @@ class Library:
     """What nvte.Library is, with CALLS."""
 
     def __init__(self):
-        self.made = 0
-        self.functions = types.SimpleNamespace(nvte_get_num_compute_streams=lambda: 4)
-        for kind in ("tensor", "grouped_tensor", "quantization_config", "matmul_config"):
+        self.functions = types.SimpleNamespace(nvte_get_num_compute_streams=lambda: 4,
+                                               nvte_get_grouped_gemm_setup_workspace_size=lambda groups: 1000 + groups)
+        for kind in ("tensor", "grouped_tensor", "quantization_config", "matmul_config", "grouped_matmul_config"):
             setattr(self.functions, f"nvte_create_{kind}", self.create)
             setattr(self.functions, f"nvte_destroy_{kind}", lambda handle: HANDLES.pop(handle))
 
     def create(self, *arguments):
-        self.made += 1
-        HANDLES[self.made] = None
-        return self.made
+        handle = next(NUMBERS)
+        HANDLES[handle] = None
+        return handle
 
     def call(self, name, *arguments, real=0.0):
         if name.startswith("nvte_set_"):

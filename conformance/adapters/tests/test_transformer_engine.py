@@ -73,13 +73,29 @@ SPLITS = {"bf16": "5,0,13 extra_rows=4", "f16": "7,1", "fp8_per_tensor": "16,0,4
 def test_products(te, kind, layout):
     lines = [f"grouped_gemm kind={kind} layout={layout} splits={SPLITS[kind]} N=48 K=144 d_type=f32 {words} seed=4"
              for words in ("", "beta=1", *(["bias=1"] if layout == "TN" else []), *(["weight_block=1x128"] if kind == "fp8_block" and layout != "NT" else []))]
-    for kernel in (te.multi_tensor_gemm, te.gemm):
+    for kernel in (te.multi_tensor_gemm, te.gemm, te.grouped_gemm):
         result = judged(kernel, lines)
         assert result.passed and not result.absent, result
         exact = judged(kernel, f"grouped_gemm kind={kind} layout={layout} splits={SPLITS[kind]} N=32 K=64 d_type=f32 data=integers seed=1",
                        kernel.plan)
         assert exact.passed and "bits" in exact.verdicts[0].ground, exact
-    assert judged(te.gemm, lines[0] + " alpha=0.5").passed
+    for kernel in (te.gemm, te.grouped_gemm):
+        assert judged(kernel, lines[0] + " alpha=0.5").passed
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_rows_of_groups_stay_on_the_device(te, kind, monkeypatch):
+    """What a capture allows: no call reads them on the host."""
+    from adapters.transformer_engine import calls, grouped_products
+
+    for module in (calls, grouped_products):
+        monkeypatch.setattr(module, "is_captured", lambda: True)
+    seen = []
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.Tensor, "tolist", lambda self: seen.append("read"))
+        patched.setitem(fake_transformer_engine.CALLS, "nvte_grouped_gemm", lambda *_: seen.append("called"))
+        judged(te.grouped_gemm, f"grouped_gemm kind={kind} d_type=f32 splits={SPLITS[kind]} N=32 K=128 seed=1")
+    assert seen and set(seen) == {"called"}
 
 
 def test_a_wrong_place_is_found(te, monkeypatch):
@@ -110,6 +126,7 @@ def test_a_wrong_place_is_found(te, monkeypatch):
     ("permute", "permute R=4 K=12", "K is 12: expected a multiple of 8"),
     ("permute", "permute token_scales=f32 R=4 K=128", "the function moves rows only"),
     ("multi_tensor_gemm", "grouped_gemm kind=bf16 splits=5 N=12 K=16", "expected multiples of 8"),
+    ("grouped_gemm", "grouped_gemm kind=fp8_block layout=NT splits=16,5 N=16 K=16", "rows are [16, 5]: expected multiples of 16"),
     ("multi_tensor_gemm", "grouped_gemm kind=fp8_block splits=5 N=16 K=16", "expected multiples of 8, which the library's checks want"),
     ("multi_tensor_gemm", "grouped_gemm kind=mxfp8 splits=32 N=32 K=32", "kind is mxfp8"),
     ("multi_tensor_gemm", "grouped_gemm kind=bf16 alpha=0.5 splits=5 N=16 K=16", "alpha is not 1"),
@@ -127,7 +144,7 @@ def test_what_the_library_refuses_is_an_absence_in_its_words(te, monkeypatch):
     assert "that is not here" in judged(te.dequantize, "dequantize recipe=tensor_current R=4 K=16").absent[0].text
 
 
-def test_plans(te):
+def test_plans(te, monkeypatch):
     def plan(line):
         seen = []
         assay.check(assay.Kernel(lambda t: seen.append(te.gemm.plan(t)), memory="torch:cpu"), line, memory="torch:cpu", explain=False)
@@ -138,6 +155,10 @@ def test_plans(te):
     assert plan(f"{head} kind=fp8_per_tensor split_accumulator=1 d_type=f32 beta=1") == "unit=sm90.wgmma.fp8,promote=128,epilogue=reduce_add"
     assert plan(f"{head} kind=fp8_block layout=NT").endswith("promote=128,association=rows_first")
     assert plan(f"{head} kind=fp8_block").endswith("association=scales_first") and plan(f"{head} kind=bf16 beta=1") is None
+    monkeypatch.setattr(te, "gemm", te.grouped_gemm)
+    assert plan(f"{head} kind=bf16 beta=1") == "unit=sm90.wgmma.f16"
+    assert plan(f"{head} kind=fp8_per_tensor split_accumulator=1 d_type=f32 beta=1") == "unit=sm90.wgmma.fp8,promote=128"
+    assert plan(f"{head} kind=fp8_block weight_block=1x128").endswith("promote=128,association=rows_first")
 
 
 def test_case_files_are_case_lines():
@@ -163,6 +184,9 @@ void nvte_set_tensor_param_v2(void* t, int number, const void* value, std::size_
 void* nvte_create_grouped_tensor() { return nullptr; }
 void* nvte_create_quantization_config() { return nullptr; }
 void* nvte_create_matmul_config() { return nullptr; }
+void* nvte_create_grouped_matmul_config() { return nullptr; }
+void nvte_destroy_grouped_matmul_config(void*) {}
+std::size_t nvte_get_grouped_gemm_setup_workspace_size(std::size_t groups) { return groups; }
 void nvte_destroy_grouped_tensor(void*) {}
 void nvte_destroy_quantization_config(void*) {}
 void nvte_destroy_matmul_config(void*) {}

@@ -59,9 +59,20 @@ def groups_on_device(t: Any, rows: int, columns: int) -> dict[str, Any]:
     groups = t.splits.shape[0]
     require(groups > 0, "there are no groups")
     first_dims = t.splits.to(torch.int64)
+    return placed_by(first_dims, row_offsets(first_dims, columns), rows, columns)
+
+
+def row_offsets(first_dims: torch.Tensor, columns: int) -> torch.Tensor:
+    """The first element of each group's rows, and the end of the last group."""
+    groups = first_dims.shape[0]
     offsets = torch.empty(groups + 1, dtype=torch.int64, device=first_dims.device)
     nvte.call("nvte_splits_to_offsets", first_dims, offsets, groups, columns, nvte.stream())
-    return {"groups": groups, "logical": (rows, columns), "first_dims": first_dims, "offsets": offsets}
+    return offsets
+
+
+def placed_by(first_dims: torch.Tensor, offsets: torch.Tensor, rows: int, columns: int) -> dict[str, Any]:
+    """How a grouped tensor of `rows` rows names groups of these rows."""
+    return {"groups": first_dims.shape[0], "logical": (rows, columns), "first_dims": first_dims, "offsets": offsets}
 
 
 def scratch(t: Any, count: int, dtype: torch.dtype = torch.uint8) -> torch.Tensor:

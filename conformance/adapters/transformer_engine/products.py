@@ -13,17 +13,17 @@ import torch
 from .. import nvte
 from ..nvte import BLOCK_1D, BLOCK_2D, TENSOR, Array, List, Tensor, array, call, round_up
 from ..operands import require, require_arch
-from .calls import operator, require_op, rows_of_groups, scratch
+from .calls import operator, placed_by, require_op, row_offsets, rows_of_groups, scratch
 
 # Rowwise or columnwise codes of the two operands, the second one first, which is A of the library.
-_OPERANDS = {"TN": (("w", "rowwise"), ("x", "rowwise")), "NN": (("w", "columnwise"), ("dy", "rowwise")),
+OPERANDS = {"TN": (("w", "rowwise"), ("x", "rowwise")), "NN": (("w", "columnwise"), ("dy", "rowwise")),
              "NT": (("x", "columnwise"), ("dy", "columnwise"))}
-_TRANSPOSED = {"TN": (1, 0), "NN": (0, 0), "NT": (0, 1)}
+TRANSPOSED = {"TN": (1, 0), "NN": (0, 0), "NT": (0, 1)}
 _KINDS = ("bf16", "f16", "fp8_per_tensor", "fp8_block")
-_WORKSPACE = 32 << 20  # bytes, as TransformerEngine's modules have it on Hopper
+WORKSPACE = 32 << 20  # bytes, as TransformerEngine's modules have it on Hopper
 
 
-def _require_product(t: Any) -> None:
+def require_product(t: Any) -> None:
     require_op(t, "grouped_gemm")
     require(t.kind in _KINDS, f"kind is {t.kind}: on SM90 expected {' or '.join(_KINDS)}")
     require(t.get("grouped_layout", "splits") == "splits", f"grouped_layout is {t.get('grouped_layout')}: expected splits")
@@ -36,7 +36,7 @@ def _require_product(t: Any) -> None:
         require(t.d_type in (t.kind, "f32"), f"d_type is {t.d_type}: expected {t.kind} or f32")
         require(t.N % 8 == 0 and t.K % 8 == 0, f"N {t.N} and K {t.K}: expected multiples of 8, rows of 16 bytes")
         return
-    names = [f"{name}_{along}_data" for name, along in _OPERANDS[t.layout]]
+    names = [f"{name}_{along}_data" for name, along in OPERANDS[t.layout]]
     for name in names:
         require(name in t.inputs, f"{name} is not given: SM90 has no other storage for layout {t.layout}")
     require("e4m3" in [t.formats[name] for name in names], "both operands are E5M2: cuBLASLt has no such product")
@@ -85,7 +85,7 @@ def _aligned(scale: torch.Tensor) -> Array:
 
 def _groups(t: Any) -> list[tuple[Tensor, Tensor, Tensor, int]]:
     """(A, B, D, rows) of each group. D holds what is added to."""
-    (a, a_along), (b, b_along) = _OPERANDS[t.layout]
+    (a, a_along), (b, b_along) = OPERANDS[t.layout]
     d = t.out.d
     total = next(t.inputs[name] for name in ("dy" if t.layout != "TN" else "x", f"{b}_{b_along}_data") if name in t.inputs).numel() // (
         t.K if t.layout == "TN" else t.N)
@@ -112,20 +112,18 @@ def _without_products(t: Any, group: int) -> None:
         t.out.d[group * t.N : (group + 1) * t.N].zero_()
 
 
-def _bias(t: Any, rows: int) -> None:
+def add_bias(t: Any) -> None:
     """The library's own addition of a bias, onto rounded products."""
     if "bias" not in t.inputs:
         return
     splits = t.splits.to(torch.int64)
-    offsets = torch.empty(splits.shape[0] + 1, dtype=torch.int64, device=splits.device)
-    call("nvte_splits_to_offsets", splits, offsets, splits.shape[0], t.N, nvte.stream())
-    groups = {"groups": splits.shape[0]}
-    d = nvte.GroupedTensor(TENSOR, **groups, logical=t.out.d.shape, data=t.out.d.view(-1), first_dims=splits, offsets=offsets)
-    call("nvte_grouped_bias_add", d, nvte.GroupedTensor(TENSOR, **groups, logical=(splits.shape[0], t.N), data=t.bias.view(-1)), nvte.stream())
+    d = nvte.GroupedTensor(TENSOR, **placed_by(splits, row_offsets(splits, t.N), *t.out.d.shape), data=t.out.d.view(-1))
+    bias = nvte.GroupedTensor(TENSOR, groups=splits.shape[0], logical=(splits.shape[0], t.N), data=t.bias.view(-1))
+    call("nvte_grouped_bias_add", d, bias, nvte.stream())
 
 
 def _multi_tensor_gemm(t: Any) -> None:
-    _require_product(t)
+    require_product(t)
     require(t.alpha == 1.0 and t.beta in (0.0, 1.0), "alpha is not 1, or beta neither 0 nor 1")
     made = []
     for group, (a, b, d, rows) in enumerate(_groups(t)):
@@ -135,15 +133,15 @@ def _multi_tensor_gemm(t: Any) -> None:
             _without_products(t, group)
     if made:
         count = nvte.library().functions.nvte_get_num_compute_streams()
-        spaces = [scratch(t, _WORKSPACE) for _ in range(min(count, len(made)))]
+        spaces = [scratch(t, WORKSPACE) for _ in range(min(count, len(made)))]
         spaces += [spaces[0]] * (count - len(spaces))
         lists = [List(side) for side in zip(*made)]
         empty = List([Tensor() for _ in made])
         work = List([Tensor(data=each) for each in spaces])
-        call("nvte_multi_tensor_gemm", *(each.handles for each in lists), empty.handles, empty.handles, len(made), *_TRANSPOSED[t.layout],
-             t.layout == "NT", work.handles, t.beta != 0, _split_accumulator(t), 0, nvte.stream())
+        call("nvte_multi_tensor_gemm", *lists, empty, empty, len(made), *TRANSPOSED[t.layout],
+             t.layout == "NT", work, t.beta != 0, _split_accumulator(t), 0, nvte.stream())
         # The products run on streams of the library's own, behind which the stream of the call waits; memory goes back behind it.
-    _bias(t, t.out.d.shape[0])
+    add_bias(t)
 
 
 def _split_accumulator(t: Any) -> int:
@@ -151,8 +149,8 @@ def _split_accumulator(t: Any) -> int:
 
 
 def _gemm(t: Any) -> None:
-    _require_product(t)
-    work = scratch(t, _WORKSPACE)
+    require_product(t)
+    work = scratch(t, WORKSPACE)
     factors = [(c.c_float * 1)(each) for each in (t.alpha, t.beta)]  # on the host
     config = _MatmulConfig(_split_accumulator(t))
     for group, (a, b, d, rows) in enumerate(_groups(t)):
@@ -160,8 +158,8 @@ def _gemm(t: Any) -> None:
             _without_products(t, group)
             continue
         # D holds C.
-        call("nvte_cublas_gemm_v2", *_TRANSPOSED[t.layout], factors[0], a, b, factors[1], d, d, Tensor(data=work), config, nvte.stream())
-    _bias(t, t.out.d.shape[0])
+        call("nvte_cublas_gemm_v2", *TRANSPOSED[t.layout], factors[0], a, b, factors[1], d, d, Tensor(data=work), config, nvte.stream())
+    add_bias(t)
 
 
 class _MatmulConfig(nvte.Handle):
