@@ -7,6 +7,7 @@
 #include "reference/types/sizes.h"
 
 namespace assay::conformance {
+
 PlacedGroups::PlacedGroups(const Request& request) : layout_(grouped_layout_of(request)) {
   if (layout_ == GroupedLayout::splits || layout_ == GroupedLayout::masked) splits_.emplace(with_splits(request));
   if (layout_ == GroupedLayout::splits) return;
@@ -18,8 +19,10 @@ PlacedGroups::PlacedGroups(const Request& request) : layout_(grouped_layout_of(r
   }
   const bool indices = layout_ == GroupedLayout::m_indices;
   const std::string name = indices ? "m_indices" : "psum";
-  index_ = &request.input(name, Format::i32);
-  if (index_->shape.size() != 1) throw InvalidArgument("in/" + name, describe(*index_), "one extent");
+  const TensorView& index = request.input(name, Format::i32);
+  if (index.shape.size() != 1) throw InvalidArgument("in/" + name, describe(index), "one extent");
+  has_index_ = true;
+  index_ = index.data;
   alignment_ = request.integer("alignment");
   require(alignment_ >= 1, "attribute alignment", alignment_, "1 or more");
   if (alignment_ > device::kMaxRows) {
@@ -27,13 +30,13 @@ PlacedGroups::PlacedGroups(const Request& request) : layout_(grouped_layout_of(r
                        std::to_string(device::kMaxRows) + " rows");
   }
   if (!indices) {
-    groups_ = supported_groups(index_->elements(), "in/psum is " + describe(*index_));
+    groups_ = supported_groups(index.elements(), "in/psum is " + describe(index));
     return;
   }
   const std::int64_t groups = request.integer("groups");
   require(groups >= 0, "attribute groups", groups, "0 or more");
   groups_ = supported_groups(groups, std::to_string(groups) + " groups");
-  stated_rows_ = index_->elements();
+  stated_rows_ = index.elements();
 }
 
 device::Rows PlacedGroups::rows(std::int64_t capacity) const {
@@ -45,7 +48,7 @@ device::Rows PlacedGroups::rows(std::int64_t capacity) const {
 }
 
 device::GroupPlaces PlacedGroups::places() const {
-  return {layout_, index_ == nullptr ? nullptr : unknown_address<std::int32_t>(), alignment_, max_m_};
+  return {layout_, has_index_ ? unknown_address<std::int32_t>() : nullptr, alignment_, max_m_};
 }
 
 const void* PlacedGroups::address(const TensorView& tensor, const void* anything) const {
@@ -55,7 +58,7 @@ const void* PlacedGroups::address(const TensorView& tensor, const void* anything
 void PlacedGroups::bind(device::GroupedGemmCall& call, const std::uint32_t* anything) const {
   if (splits_) return splits_->bind(call.rows, anything);
   // Of no entries none is read, but the callee requires an address.
-  call.places.index = static_cast<const std::int32_t*>(index_->data == nullptr ? anything : index_->data);
+  call.places.index = static_cast<const std::int32_t*>(index_ == nullptr ? anything : index_);
 }
 
 std::vector<std::int64_t> PlacedGroups::scale_rows(std::int64_t capacity) const {

@@ -31,7 +31,8 @@ class PlacedGroups {
  private:
   GroupedLayout layout_ = GroupedLayout::splits;
   std::optional<Splits> splits_;  // splits, masked
-  const TensorView* index_ = nullptr;
+  bool has_index_ = false;        // psum, m_indices
+  const void* index_ = nullptr;
   int groups_ = 0;
   std::int64_t alignment_ = 1, max_m_ = 0, stated_rows_ = -1;
 };

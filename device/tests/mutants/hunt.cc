@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -16,13 +17,30 @@
 namespace assay::mutants {
 namespace {
 
-// A call without a mutant takes at most a tenth of a second.
-constexpr int kLateSeconds = 3;
-
-void set_timer(int seconds) {
-  const itimerval timer = {{0, 0}, {seconds, 0}};
-  setitimer(ITIMER_REAL, &timer, nullptr);
+// Ends the process when it has computed for so long from now on. Other work on the machine does not count.
+void set_timer(double seconds) {
+  const auto whole = static_cast<time_t>(seconds);
+  const itimerval timer = {{0, 0}, {whole, static_cast<suseconds_t>((seconds - static_cast<double>(whole)) * 1e6)}};
+  setitimer(ITIMER_PROF, &timer, nullptr);
 }
+
+// A call that takes longer than this does not end.
+double late_seconds(const Trial& trial) { return 1 + 50 * trial.seconds; }
+
+// Values that the processes made from now on share.
+template <class Value>
+struct Shared {
+  Value* values;
+  std::size_t bytes;
+  explicit Shared(std::size_t count) : bytes(count * sizeof(Value)) {
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::runtime_error("no memory that processes share");
+    values = new (memory) Value[count];
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() { munmap(values, bytes); }
+};
 
 // In a process of its own: makes the calls and writes the outcome of each.
 [[noreturn]] void make_calls(int mutant, std::vector<Trial>& trials, const std::vector<int>& order, std::size_t from, int kills,
@@ -32,8 +50,9 @@ void set_timer(int seconds) {
   if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0) dup2(nowhere, 2);  // a mutant may print what it likes
   chosen = mutant;
   for (std::size_t at = from; at < order.size() && kills > 0; ++at) {
-    set_timer(kLateSeconds);
-    const auto outcome = static_cast<char>(attempt(trials[static_cast<std::size_t>(order[at])]));
+    Trial& trial = trials[static_cast<std::size_t>(order[at])];
+    set_timer(late_seconds(trial));
+    const auto outcome = static_cast<char>(attempt(trial));
     if (write(pipe, &outcome, 1) != 1) break;
     kills -= outcome != static_cast<char>(Outcome::same);
   }
@@ -62,7 +81,7 @@ Hunted hunt_one(int mutant, std::vector<Trial>& trials, const std::vector<int>& 
     int status = 0;
     waitpid(child, &status, 0);
     if (WIFSIGNALED(status)) {
-      note(WTERMSIG(status) == SIGALRM ? Outcome::late : Outcome::ended);
+      note(WTERMSIG(status) == SIGPROF ? Outcome::late : Outcome::ended);
     } else if (WEXITSTATUS(status) != 0) {
       note(Outcome::ended);
     }
@@ -89,9 +108,8 @@ std::vector<Hunted> hunt_all(std::vector<Trial>& trials, const std::vector<bool>
                              const HuntLimits& limits) {
   const std::vector<std::vector<int>> order = orders(trials, killers);
   const std::size_t count = wanted.size();
-  void* const memory = mmap(nullptr, count * sizeof(Hunted), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("no memory that processes share");
-  Hunted* const shared = new (memory) Hunted[count];
+  const Shared<Hunted> found(count);
+  const Shared<std::atomic<std::size_t>> next(1);
   std::vector<pid_t> workers;
   for (int job = 0; job < limits.jobs; ++job) {
     const pid_t worker = fork();
@@ -100,8 +118,8 @@ std::vector<Hunted> hunt_all(std::vector<Trial>& trials, const std::vector<bool>
       workers.push_back(worker);
       continue;
     }
-    for (std::size_t m = static_cast<std::size_t>(job); m < count; m += static_cast<std::size_t>(limits.jobs)) {
-      if (wanted[m]) shared[m] = hunt_one(static_cast<int>(m), trials, order[m], limits.kills);
+    for (std::size_t m; (m = next.values[0]++) < count;) {
+      if (wanted[m]) found.values[m] = hunt_one(static_cast<int>(m), trials, order[m], limits.kills);
     }
     _exit(0);
   }
@@ -111,10 +129,8 @@ std::vector<Hunted> hunt_all(std::vector<Trial>& trials, const std::vector<bool>
     waitpid(worker, &status, 0);
     failed = failed || status != 0;
   }
-  std::vector<Hunted> found(shared, shared + count);
-  munmap(memory, count * sizeof(Hunted));
   if (failed) throw std::runtime_error("a process that plants mutants ended early");
-  return found;
+  return {found.values, found.values + count};
 }
 
 }  // namespace assay::mutants

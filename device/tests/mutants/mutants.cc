@@ -3,12 +3,14 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -97,7 +99,8 @@ std::vector<Trial> make_trials(const Options& options, const Record& record) {
       const Outcome outcome = attempt(trial);
       trial.seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
       if (outcome == Outcome::error) continue;  // not of these kernels: refused before a launch
-      if (outcome != Outcome::same) throw std::runtime_error(trial.name + ": fails without a mutant");
+      if (outcome != Outcome::same)
+        throw std::runtime_error(trial.name + ": fails without a mutant, by " + static_cast<char>(outcome));
       if (!recorded && trial.seconds > options.most_seconds) continue;
       for (int m = 0; m < kCount; ++m) {
         if (reached[m] != 0) trial.reaches.push_back(m);
@@ -190,7 +193,9 @@ int hunt(const Options& options) {
   const json matrix = matrix_of(trials, found, options, record, equivalent);
   const int wrong = complaints(matrix, options, record, equivalent);
   if (!options.out.empty()) write(options.out, matrix);
-  std::cout << kRoom << ": " << kCount << " mutants, " << trials.size() << " calls:";
+  const double seconds =
+      std::accumulate(trials.begin(), trials.end(), 0.0, [](double sum, const Trial& each) { return sum + each.seconds; });
+  std::cout << kRoom << ": " << kCount << " mutants, " << trials.size() << " calls of " << std::llround(seconds) << " s:";
   for (const char* part : {"killed", "equivalent", "open", "not_reached"})
     std::cout << " " << matrix.at(part).size() << " " << part;
   std::cout << "\n";

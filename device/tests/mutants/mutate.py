@@ -36,7 +36,7 @@ BLANKED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[
 CONSTANT_LINE = re.compile(r"^\s*(?:#.*|.*\b(?:static_assert|template|asm|using|case|enum|require\w*)\b.*)$|^.*\bconstexpr\b[^\n(]*=.*$", re.MULTILINE)
 PREFIX = "::assay::mutants::"
 # What a device runs: functions that begin so. The code around them, which the host runs, chooses between kernels of equal results.
-DEVICE_FUNCTION = re.compile(r"\b(?:__global__|__device__|ASSAY_BOTH|ASSAY_DEVICE)\b")
+DEVICE_FUNCTION = re.compile(r"\b(?:__global__|__device__|ASSAY_BOTH|ASSAY_BOTH_CALLED|ASSAY_HD|ASSAY_DEVICE)\b")
 
 
 class Mutant(NamedTuple):
