@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import re
 import sys
 from typing import Any
 
@@ -89,7 +90,10 @@ def title(given: dict[str, str]) -> str:
 
 
 def missing(figures: list[dict[str, Any]]) -> str:
-    return "".join(f"\n{each['words']['peer']}: {each['error_message']}\n" for each in figures if "error_occurred" in each)
+    """Who is not timed, and why; of a long list of rows the first four."""
+    said = [(each["words"]["peer"], re.sub(r"\[((?:\d+, ){4})[^]]*]", r"[\1...]", each["error_message"])) for each in figures
+            if "error_occurred" in each]
+    return "".join(f"\n{peer}: {message}\n" for peer, message in said)
 
 
 def quantize_table(figures: list[dict[str, Any]]) -> str:

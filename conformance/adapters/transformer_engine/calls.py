@@ -48,8 +48,12 @@ def require_aligned_groups(t: Any, unit: int) -> None:
     call of the same tensors."""
     if "splits" not in t.inputs or is_captured():
         return
-    splits = t.splits.tolist()
-    require(all(each >= 0 and each % unit == 0 for each in splits), f"splits are {splits}: expected multiples of {unit}")
+    require_multiples_of(t.splits.tolist(), unit)
+
+
+def require_multiples_of(splits: list[int], unit: int, why: str = "") -> None:
+    for group, rows in enumerate(splits):
+        require(rows >= 0 and rows % unit == 0, f"group {group} has {rows} rows: expected multiples of {unit}{why}")
 
 
 def groups_on_device(t: Any, rows: int, columns: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import torch
 from .. import nvte
 from ..nvte import BLOCK_1D, BLOCK_2D, TENSOR, GroupedTensor, Tensor, array, call
 from ..operands import require
-from .calls import is_captured, operator, placed_by, require_op, row_offsets, scratch
+from .calls import is_captured, operator, placed_by, require_multiples_of, require_op, row_offsets, scratch
 from .products import OPERANDS, TRANSPOSED, WORKSPACE, add_bias, require_product
 
 _SETUP_ALIGNMENT = 16
@@ -29,8 +29,7 @@ def _require_rows(t: Any) -> None:
     require(t.splits.shape[0] > 0, "there are no groups")
     if is_captured() or t.kind in ("bf16", "f16") or t.layout != "NT":
         return
-    splits = t.splits.tolist()
-    require(all(rows % 16 == 0 for rows in splits), f"rows are {splits}: expected multiples of 16, rows of transposed codes of 16 bytes")
+    require_multiples_of(t.splits.tolist(), 16, ", so that rows of transposed codes begin at 16 bytes")
 
 
 class _Groups:

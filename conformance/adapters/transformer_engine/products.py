@@ -13,7 +13,7 @@ import torch
 from .. import nvte
 from ..nvte import BLOCK_1D, BLOCK_2D, TENSOR, Array, List, Tensor, array, call, round_up
 from ..operands import require, require_arch
-from .calls import operator, placed_by, require_op, row_offsets, rows_of_groups, scratch
+from .calls import operator, placed_by, require_multiples_of, require_op, row_offsets, rows_of_groups, scratch
 
 # Rowwise or columnwise codes of the two operands, the second one first, which is A of the library.
 OPERANDS = {"TN": (("w", "rowwise"), ("x", "rowwise")), "NN": (("w", "columnwise"), ("dy", "rowwise")),
@@ -50,7 +50,7 @@ def _require_rows(t: Any, splits: list[int]) -> None:
     if t.kind in ("bf16", "f16"):
         return
     unit = 16 if t.layout == "NT" else 8 if t.kind == "fp8_block" else 1
-    require(all(rows % unit == 0 for rows in splits), f"rows are {splits}: expected multiples of {unit}, which the library's checks want")
+    require_multiples_of(splits, unit, ", which the library checks")
 
 
 def _shapes(t: Any, rows: int) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
