@@ -154,7 +154,7 @@ class Products:
 
 QUANTIZERS = {  # adapter, operator, preset
     "1x128": [("sglang", "group_v1", "sglang.group_v1"), ("sglang", "group_v2", "sglang.group_v2"), ("vllm", "per_token_group", "vllm.group"),
-              ("triton_kernels", "act_quant", "deepseek_v3.cuda")],
+              ("triton_kernels", "act_quant", "deepseek_v3.cuda"), ("torchao", "act_quant", "torchao.block.triton")],
     "1xall": [("sglang", "per_token", "sglang.per_token.many"), ("vllm", "per_token", "vllm.per_token"),
               ("fbgemm", "per_row", "fbgemm.per_row")],
 }
@@ -261,7 +261,7 @@ class Quantizers:
 
         def results(i: int) -> tuple[torch.Tensor, torch.Tensor]:
             made = returned.get(i)
-            return (made[0].view(torch.uint8), made[1]) if isinstance(made, (tuple, list)) else (calls[i].out.data, calls[i].out.scale_inv)
+            return (made[0].view(torch.uint8), made[1].reshape(-1)) if isinstance(made, (tuple, list)) else (calls[i].out.data, calls[i].out.scale_inv)
 
         said = {"version": version_of(getattr(loaded, name)), "checked": f"preset {preset}, by the interpreter of rules"}
         return self._contender(f"{module}:{name}", calls, [keep(i) for i in range(len(calls))], self._expected(calls, preset, "k_major"), said, results)
