@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "conformance/backend.h"
+#include "conformance/judge/compare/output_digest.h"
 #include "conformance/judge/judge.h"
+#include "conformance/judge/predictions.h"
 #include "reference/gemm/error_bound.h"
 
 namespace assay::conformance {
@@ -24,9 +26,10 @@ class Expectation {
   // `stated`: the numerics that the backend states. The reference follows its accumulation plan and its sign of zero,
   // also for fixtures: a product that a fixture recorded is expected only under the plan that the
   // fixture names, or else its architecture's. Without a plan a product is bounded, in the arithmetic of the stated unit if
-  // there is one. `problem` must outlive this. Errors: as judge().
+  // there is one. `step`: number of the replay. `problem` must outlive this. Errors: as judge(); where there is a prediction, or with
+  // options.answers_later, those of the answer come once it is needed.
   Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
-              const JudgeOptions& options);
+              const JudgeOptions& options, std::int64_t step = 0);
 
   CheckBasis basis() const { return basis_; }
   // Adds the elements that will be compared, and those that cannot be, to the judgement's counts.
@@ -36,6 +39,14 @@ class Expectation {
   const std::string& expected_by() const { return expected_by_; }
   // Not empty when the statement cannot be followed: a plan or a unit that is not in the tables.
   const std::string& statement_fault() const { return statement_fault_; }
+
+  // How the expected outputs were had; known once outputs were compared.
+  Predicted predicted() const { return predicted_; }
+  // It is to be predicted, and is not: JudgeOptions::predictions asks not to judge it.
+  bool is_left_out() const;
+  // What a prediction is found by, and what it says. Not of bounds.
+  PredictedCall predicted_call() const;
+  PredictedOutputs predicted_outputs() const;
 
   // Whether all is right: differences() is empty.
   bool holds(const Outputs& outputs, std::uint8_t poison) const;
@@ -82,26 +93,42 @@ class Expectation {
   };
   enum class ZeroSign { said, stated, free };  // what decides: the case, the backend; free: either is right
   ZeroSign zero_sign_of(const assay_numerics& stated);
-  bool choose_basis(const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
-                    const JudgeOptions& options);
-  void answer_for(const Request& request, const std::vector<OutputSpec>& specs, bool follows_fixture, const JudgeOptions& options,
-                  std::map<std::string, std::vector<std::byte>>& want);
+  bool choose_basis(const Case* fixture, const assay_numerics& stated, const JudgeOptions& options);
+  // Fills `outputs_`. `stated`: of a fixture's case.
+  void answer_all(const Case* fixture, bool follows_fixture, const assay_numerics* stated, const JudgeOptions& options) const;
+  void answer_later() const;
+  void answer_for(const Request& request, bool follows_fixture, const JudgeOptions& options,
+                  std::map<std::string, std::vector<std::byte>>& want) const;
+  bool is_zero_sign_free(const OutputSpec& spec) const;
+  std::vector<bool> free_rows() const;
+  bool find_prediction(const JudgeOptions& options);
+  bool are_predicted(const Outputs& outputs, std::uint8_t poison) const;
+  bool needs_comparison(const Outputs& outputs, std::uint8_t poison) const;
+  DigestRules digest_rules(const OutputSpec& spec, std::size_t bytes) const;
   void follow_zero_sign(const assay_numerics& stated, const JudgeOptions& options, const OutputSpec& spec,
                         std::vector<std::byte>& recorded) const;
-  void count(const Output& output, std::size_t bytes);
+  void count(const Output& output, std::size_t bytes) const;
   std::string shown_unit(const Output& output, const Tensor& got, std::vector<Finding>* findings) const;
   bool is_bounded(const Output& output) const { return basis_ == CheckBasis::bound && output.spec.name == product_; }
-  void expect_from(Backend& backend, const std::vector<OutputSpec>& specs, std::int64_t timeout_ms,
-                   std::map<std::string, std::vector<std::byte>>& want) const;
+  void expect_from(Backend& backend, std::int64_t timeout_ms, std::map<std::string, std::vector<std::byte>>& want) const;
 
   const Case& problem_;
+  const std::vector<OutputSpec> specs_;
+  const Layer layer_;
+  const std::int64_t step_;
   std::map<std::string, Attribute> attributes_;  // the problem's, and what the statement adds
   std::string product_;                          // the output that the accumulation plan decides, if the op has one
-  std::vector<Output> outputs_;
-  std::vector<CertifiedBound> bounds_;  // basis bound: one for each element of the product
+  ZeroSign zero_sign_ = ZeroSign::said;
   CheckBasis basis_ = CheckBasis::bits;
-  std::int64_t exact_ = 0, bounded_ = 0, unbounded_ = 0;  // elements
-  std::string expected_by_;
+  // The answer, which may come late: where a prediction says that all is right it is not needed.
+  mutable bool is_answered_ = false;
+  mutable std::vector<Output> outputs_;
+  mutable std::vector<CertifiedBound> bounds_;                    // basis bound: one for each element of the product
+  mutable std::int64_t exact_ = 0, bounded_ = 0, unbounded_ = 0;  // elements
+  mutable std::string expected_by_;
+  mutable Predicted predicted_ = Predicted::not_asked;
+  std::shared_ptr<const CasePredictions> predictions_;  // null: the run has none
+  const PredictedOutputs* prediction_ = nullptr;        // of this call, if there is one
   std::string statement_fault_;
   std::vector<const Case*> earlier_;
   bool explains_;

@@ -32,6 +32,7 @@ std::string scales_of(const OutputSpec& spec) {
 
 std::string Expectation::differences(const Outputs& outputs, std::uint8_t poison, std::vector<std::string>* details,
                                      std::vector<Finding>* findings, const OtherPoison* other) const {
+  if (!needs_comparison(outputs, poison)) return "";
   std::string text;
   std::vector<const Output*> ordered;
   for (const Output& output : outputs_) ordered.push_back(&output);

@@ -98,7 +98,7 @@ Judgement judge_once(Backend& backend, const Case& problem, const std::vector<Ou
     const bool reuse = run == 1 && !keep && !wrong[0];
     tried[run] = runner.attempt(kPoisons[run], reuse ? std::move(tried[0].outputs) : CallRunner::Outputs{});
     const Attempt& now = tried[run];
-    wrong[run] = now.status != ASSAY_OK || !now.damage.empty() || !expectation.holds(now.outputs, kPoisons[run]);
+    wrong[run] = now.status != ASSAY_OK || !now.damage.empty() || !holds(expectation, now, kPoisons[run], judgement);
     made = now.status != ASSAY_TIMEOUT && now.status != ASSAY_OUT_OF_MEMORY;  // otherwise no more calls are possible
     if (!made) break;
   }

@@ -19,6 +19,7 @@
 #include "conformance/backends/backend_handle.h"
 #include "conformance/judge/finding.h"
 #include "conformance/judge/kept_call.h"
+#include "conformance/judge/predictions.h"
 #include "conformance/ops/answer.h"
 #include "golden/io/fixture.h"
 
@@ -60,6 +61,8 @@ struct Judgement {
   std::string expected_by;              // backend whose answer was expected; empty: the reference's, or a fixture's
   std::string way;                      // how the case was judged if not as it requests, and why; else empty
 
+  Predicted predicted = Predicted::not_asked;  // how the expected outputs were had
+
   // The call whose outputs are wrong, where JudgeOptions::keeps_got.
   std::shared_ptr<const KeptCall> kept = {};
 };
@@ -81,8 +84,11 @@ struct JudgeOptions {
   bool explains = true;            // search for the cause of a difference; false: report the difference alone
   bool keeps_got = false;          // keep the wrong outputs: Judgement::kept
   Backend* expected_by = nullptr;  // op grouped_gemm: whose answer is expected in place of the reference's; null: its own
-  std::string setting;             // algorithm or axis under which the call is made, for the failure's text
-  std::string title;               // heading of a failure: the case line, or file and case name
+  // Expected outputs as digests (`assay predict`); null: they are computed.
+  std::shared_ptr<const CasePredictions> predictions = {};
+  bool answers_later = false;  // an Expectation computes its answer once it is needed
+  std::string setting;         // algorithm or axis under which the call is made, for the failure's text
+  std::string title;           // heading of a failure: the case line, or file and case name
 };
 
 // `problem` has op, attributes and inputs. With `expected` (a fixture's case) its `out` is compared, under the rules of the

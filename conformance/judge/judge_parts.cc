@@ -177,7 +177,9 @@ std::string complaint(const Attempt& tried, const Expectation& expectation, std:
 bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t poison, const std::string& when,
             const JudgeOptions& options, Judgement& judgement, const std::function<Attempt(std::uint8_t poison)>& again) {
   Attempt repeated;
-  if (again && tried.status == ASSAY_OK && !expectation.holds(tried.outputs, poison)) {
+  const bool right = tried.status == ASSAY_OK && holds(expectation, tried, poison, judgement);
+  if (right && tried.damage.empty()) return true;
+  if (again && tried.status == ASSAY_OK && !right) {
     try {
       repeated = again(other_poison(poison));
     } catch (const BackendFault&) {
@@ -202,10 +204,24 @@ void keep_wrong(const Attempt& tried, const Expectation& expectation, std::uint8
   if (options.keeps_got && by_value) judgement.kept = expectation.kept(tried.outputs, poison, when, judgement);
 }
 
+bool holds(const Expectation& expectation, const Attempt& tried, std::uint8_t poison, Judgement& judgement) {
+  const bool right = expectation.holds(tried.outputs, poison);
+  judgement.predicted = std::max(judgement.predicted, expectation.predicted());
+  return right;
+}
+
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement) {
   judgement.basis = expectation.basis();
   judgement.expected_by = expectation.expected_by();
-  if (expectation.statement_fault().empty()) return true;
+  judgement.predicted = std::max(judgement.predicted, expectation.predicted());
+  if (expectation.statement_fault().empty()) {
+    if (!expectation.is_left_out()) return true;
+    judgement.predicted = Predicted::not_asked;
+    judgement.verdict = Verdict::not_tried;
+    judgement.text =
+        expectation.predicted() == Predicted::computed_case ? "the case is not predicted" : "predicted under other plans only";
+    return false;
+  }
   judgement.verdict = Verdict::failed;
   judgement.text = headed(options, "  stated  " + expectation.statement_fault());
   judgement.findings.push_back(finding_of("statement", expectation.statement_fault()));

@@ -49,7 +49,11 @@ bool accept(const Attempt& tried, const Expectation& expectation, std::uint8_t p
 void settle_calls(const std::vector<std::string>& faults, const std::string& others, const JudgeOptions& options,
                   Judgement& judgement);
 
-// Whether what the backend states can be followed; sets basis and source of the judgement, and its text where it cannot.
+// Whether the outputs are as expected; notes in the judgement how that was found. Of a call that succeeded.
+bool holds(const Expectation& expectation, const Attempt& tried, std::uint8_t poison, Judgement& judgement);
+
+// Whether what the backend states can be followed and the case is to be judged; sets basis and source of the judgement, and its text
+// where not.
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement);
 
 class Stopwatch {

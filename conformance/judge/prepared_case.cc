@@ -15,7 +15,10 @@ PreparedCase::PreparedCase(std::vector<Case> steps, const JudgeOptions& options,
     : steps_(std::move(steps)), specs_(wanted_specs(steps_.at(0), nullptr, options.wanted)) {
   if (!stated) return;
   key_ = key_of(*stated);
-  for (const Case& each : steps_) expectations_.push_back(std::make_unique<Expectation>(each, nullptr, specs_, *stated, options));
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    expectations_.push_back(
+        std::make_unique<Expectation>(steps_[i], nullptr, specs_, *stated, options, static_cast<std::int64_t>(i)));
+  }
 }
 
 Expectation* PreparedCase::of(std::size_t step, const assay_numerics& stated) const {

@@ -52,6 +52,7 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"run", "Judge a backend on the conformance suite", add_run},
     {"verify", "Judge a backend on the cases of fixture files", add_verify},
+    {"predict", "Compute digests of expected outputs without the device, for run --predicted", add_predict},
     {"compute", "Fill in the expected outputs of cases that have only inputs", add_compute},
     {"list", "List cases, backends, ops, plans and units", add_list},
     {"repro", "Run one case from its line, and save it as a fixture if asked", add_repro},

@@ -17,6 +17,7 @@
 #include "conformance/program/run_source.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/earlier_results.h"
+#include "conformance/report/predictions_file.h"
 #include "conformance/report/waivers.h"
 #include "conformance/suites/failure_bundle.h"
 #include "conformance/suites/fixture_cases.h"
@@ -85,6 +86,7 @@ nlohmann::json header_of(const RunOptions& options, const SelectionText& text, c
   nlohmann::json header = run_header(options.verb(), report.tested(), options.backend, &text);
   if (!options.waivers.empty())
     header["waivers"] = {{"path", options.waivers}, {"sha256", golden::sha256_hex_of_file(options.waivers)}};
+  if (options.backend.predictions != nullptr) header["predicted"] = options.backend.predictions->files();
   return header;
 }
 
@@ -182,6 +184,12 @@ SelectionText text_of(const RunOptions& options, const RunSelection& selection, 
   return text;
 }
 
+// Predictions that the reference contradicts are faults of their files.
+void note_wrong_predictions(const RunOptions& options, Report& report) {
+  if (options.backend.predictions == nullptr) return;
+  for (const auto& [file, fault] : options.backend.predictions->faults()) report.bad_fixture(file, fault);
+}
+
 // What this run leaves out, so that a report of it says so.
 void note_not_judged(const RunOptions& options, const RunSelection& selection, const ShardChoice& shard,
                      const std::string& no_device, Report& report) {
@@ -212,6 +220,11 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
 
   std::vector<Waiver> waivers;
   if (!options.waivers.empty()) waivers = read_waivers(options.waivers);
+
+  if (!options.predicted.empty()) {
+    options.backend.predictions =
+        std::make_shared<Predictions>(options.predicted, options.backend.judge_options().layer, options.predicted_only);
+  }
 
   std::unique_ptr<Backend> opened = options.backend.open();
   options.backend.open_expecting();  // opened before anything is judged, so that a failure shows at once
@@ -249,6 +262,7 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
   if (!options.journal.empty()) {
     run_with_journal(options, selection, settings, header_of(options, text, report), report);
     close_backends(report);
+    note_wrong_predictions(options, report);
     if (interrupted()) report.note_interrupted();
     report.conclude(options.json);
     return report.exit_code();
@@ -260,6 +274,7 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
   }
   if (!interrupted() && options.whole_catalogue()) self_check(report, !options.quiet, shard.index, shard.total);
   close_backends(report);
+  note_wrong_predictions(options, report);
   if (interrupted()) report.note_interrupted();
   note_not_judged(options, selection, shard, no_device, report);
   if (options.backend.save_got != nullptr) tell_saved(*options.backend.save_got, report);

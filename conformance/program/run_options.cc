@@ -56,23 +56,23 @@ void add_journal_options(CLI::App& verb, RunOptions& options) {
       ->needs(journal);
 }
 
-void add_case_files(CLI::App& verb, RunOptions& options) {
-  CLI::Option* cases = verb.add_option("--cases", options.case_files,
-                                       "The cases of this file in place of the catalogue's: a case line a line, # comments, "
-                                       "sections [smoke], [standard], [full] or none; again for more")
-                           ->allow_extra_args(false)
-                           ->excludes(verb.get_option("--random"));
-  verb.add_flag("--fixtures", options.fixtures, "With --cases: the recorded cases too, which are else not run")->needs(cases);
+void add_prediction_options(CLI::App& verb, RunOptions& options) {
+  CLI::Option* predicted =
+      verb.add_option("--predicted", options.predicted,
+                      "A file of assay predict: outputs are compared with its digests, and the reference computes "
+                      "only what no file predicts, or what differs; again for more")
+          ->allow_extra_args(false)
+          ->excludes(verb.get_option("--expect-by"));
+  verb.add_flag("--predicted-only", options.predicted_only,
+                "With --predicted: a case that could be predicted and is not, or not under the plan that the backend states, is "
+                "not tried (exit 5)")
+      ->needs(predicted)
+      ->excludes(verb.get_option("--journal"));
 }
 
 }  // namespace
 
-const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
-  verb.add_option("WORDS", options.words,
-                  "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs "
-                  "allowed); a word that matches nothing is exit 4");
-  add_judge_options(verb, options.backend);
-  CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
+void add_selection_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--profile", options.profile, "How much: smoke (a second on two cores), standard (ten), full (minutes)")
       ->capture_default_str()
       ->check(CLI::IsMember({"smoke", "standard", "full"}));
@@ -82,17 +82,34 @@ const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--seed", options.seed, "With --random: another sequence")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+  verb.add_option(
+      "--shard", options.shard,
+      "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
+  verb.add_option(
+          "--cases", options.case_files,
+          "The cases of this file in place of the catalogue's: a case line a line, # comments, sections [smoke], [standard], "
+          "[full] or none; again for more")
+      ->allow_extra_args(false)
+      ->excludes(verb.get_option("--random"));
+}
+
+const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
+  verb.add_option("WORDS", options.words,
+                  "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs "
+                  "allowed); a word that matches nothing is exit 4");
+  add_judge_options(verb, options.backend);
+  CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
+  add_selection_options(verb, options);
   verb.add_option("--algorithms", options.algorithms, "all: each case also with every algorithm that the backend lists for it")
       ->check(CLI::IsMember({"all"}));
   verb.add_option("--axes", options.try_axes,
                   "Each case also under these settings: all, or a comma list of NAME and NAME=VALUE (assay list --axes)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb.add_option(
-      "--shard", options.shard,
-      "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
+  verb.add_flag("--fixtures", options.fixtures, "With --cases: the recorded cases too, which are else not run")
+      ->needs(verb.get_option("--cases"));
   add_journal_options(verb, options);
-  add_case_files(verb, options);
+  add_prediction_options(verb, options);
   add_evidence_options(verb, options);
   add_save_got(verb, options.save_got);
   verb.add_option("--show", options.show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));

@@ -22,6 +22,8 @@ struct RunOptions {
   std::string baseline;
   std::string json, results, resume, save_got;
   std::string waivers;
+  std::vector<std::string> predicted;  // files of predictions
+  bool predicted_only = false;
   std::string journal;
   std::int64_t lease_s = 60;
   std::int64_t blocks = 0;  // 0: by predicted time
@@ -35,6 +37,9 @@ struct RunOptions {
   // The same with what selects among them, as it is typed.
   std::string verb() const;
 };
+
+// Those that select cases: words, a profile, files, random ones, a shard.
+void add_selection_options(CLI::App& verb, RunOptions& options);
 
 // Adds the options, their help and the footer. Returns --backend, which says whether a backend was named.
 const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options);

@@ -23,6 +23,7 @@ Action add_shrink(CLI::App& verb);
 Action add_matrix(CLI::App& verb);
 Action add_report(CLI::App& verb);
 Action add_merge(CLI::App& verb);
+Action add_predict(CLI::App& verb);
 Action add_doctor(CLI::App& verb);
 // golden build | check
 Action add_golden_build(CLI::App& verb);

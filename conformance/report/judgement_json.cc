@@ -23,6 +23,13 @@ std::optional<CheckBasis> basis_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<Predicted> predicted_named(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(Predicted::computed_wrong); ++i) {
+    if (name == name_of(static_cast<Predicted>(i))) return static_cast<Predicted>(i);
+  }
+  return std::nullopt;
+}
+
 json to_json(const Finding& finding) {
   json entry{{"kind", finding.kind}};
   if (!finding.when.empty()) entry["when"] = finding.when;
@@ -98,6 +105,7 @@ json to_json(const Judgement& judgement) {
   if (judgement.elements_unbounded > 0) entry["unbounded"] = judgement.elements_unbounded;
   if (!judgement.expected_by.empty()) entry["expected_by"] = judgement.expected_by;
   if (!judgement.way.empty()) entry["way"] = judgement.way;
+  if (judgement.predicted != Predicted::not_asked) entry["predicted"] = name_of(judgement.predicted);
   if (!judgement.details.empty()) entry["details"] = judgement.details;
   if (!judgement.plan.empty()) entry["plan"] = judgement.plan;
   if (!judgement.unit.empty()) entry["unit"] = judgement.unit;
@@ -122,6 +130,7 @@ Judgement judgement_from(const json& entry) {
   judgement.details = entry.value("details", std::vector<std::string>{});
   judgement.plan = entry.value("plan", "");
   judgement.way = entry.value("way", "");
+  judgement.predicted = predicted_named(entry.value("predicted", "")).value_or(Predicted::not_asked);
   judgement.unit = entry.value("unit", "");
   judgement.text = entry.value("text", "");
   if (entry.contains("findings")) {

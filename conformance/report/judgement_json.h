@@ -14,6 +14,7 @@ namespace assay::conformance {
 
 std::optional<Verdict> verdict_named(std::string_view name);
 std::optional<CheckBasis> basis_named(std::string_view name);
+std::optional<Predicted> predicted_named(std::string_view name);
 
 nlohmann::json to_json(const Finding& finding);
 nlohmann::json to_json(const Judgement& judgement);

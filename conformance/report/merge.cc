@@ -26,7 +26,7 @@ using nlohmann::json;
 
 // Members of a report that belong to the header of a file of results.
 constexpr const char* kHeaderMembers[] = {"assay", "commit",  "format",    "verb",   "arguments", "date",
-                                          "host",  "backend", "selection", "merged", "waivers"};
+                                          "host",  "backend", "selection", "merged", "waivers",   "predicted"};
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
@@ -251,7 +251,9 @@ MergedRun merge_parts(std::vector<RunPart> parts) {
 
   made.header = whole_header(parts[0].results.header);
   made.header.erase("merged");
+  made.header.erase("predicted");
   std::set<std::string> hosts;
+  std::set<json> predicted;  // files of predictions: shards may have others
   std::string first_date;
   Joined joined(parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -265,6 +267,7 @@ MergedRun merge_parts(std::vector<RunPart> parts) {
     } catch (const json::exception& error) {
       throw golden::FixtureError(parts[i].path, "", std::string("is not a result file of this program: ") + error.what());
     }
+    for (const json& each : parts[i].results.header.value("predicted", json::array())) predicted.insert(each);
     hosts.insert(parts[i].results.header.value(json::json_pointer("/host/name"), ""));
     const std::string date = parts[i].results.header.value("date", "");
     if (!date.empty() && (first_date.empty() || date < first_date)) first_date = date;
@@ -275,6 +278,7 @@ MergedRun merge_parts(std::vector<RunPart> parts) {
   joined.give(made);
   made.whole_cases = made.header.at("selection").at("cases");
   made.header["date"] = first_date;
+  if (!predicted.empty()) made.header["predicted"] = json(std::vector<json>(predicted.begin(), predicted.end()));
   if (hosts.size() > 1) {
     made.header["host"]["name"] = fmt::format("{} machines", hosts.size());
     made.header["host"]["system"] = "";

@@ -52,6 +52,14 @@ std::string standing_text(const Judgement& judgement) {
   return fmt::format("{}{}{}", by, by.empty() || judgement.way.empty() ? "" : "; ", judgement.way);
 }
 
+std::map<Predicted, std::int64_t> predicted_of(const std::vector<CaseReport>& cases) {
+  std::map<Predicted, std::int64_t> made;
+  for (const CaseReport& each : cases) {
+    if (each.judgement.predicted != Predicted::not_asked) ++made[each.judgement.predicted];
+  }
+  return made;
+}
+
 std::map<std::string, std::int64_t> ways_of(const std::vector<CaseReport>& cases) {
   std::map<std::string, std::int64_t> ways;
   for (const CaseReport& each : cases) {

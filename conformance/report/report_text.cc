@@ -136,6 +136,8 @@ void Report::print_summary() {
     say("passed: {}\n", text);
   }
   if (tell_settings_) print_settings();
+  for (const auto& [predicted, number] : predicted_of(cases_))
+    say("expected outputs, {} case{}: {}\n", number, number == 1 ? "" : "s", name_of(predicted));
   for (const auto& [way, number] : ways_of(cases_)) say("judged otherwise, {} case{}: {}\n", number, number == 1 ? "" : "s", way);
   for (const auto& [reason, number] : reasons) say("not run, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);
   for (const auto& [reason, number] : untried) say("not tried, {} case{}: {}\n", number, number == 1 ? "" : "s", reason);

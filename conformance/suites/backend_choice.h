@@ -17,6 +17,7 @@ namespace assay::conformance {
 std::string best_backend(std::string* why_not = nullptr);
 
 class BundleFolder;
+class Predictions;
 
 struct BackendChoice {
   std::string name = "reference";
@@ -26,7 +27,9 @@ struct BackendChoice {
   std::vector<std::string> axes;  // NAME=VALUE
   bool explains = true;           // search for the cause of a difference
   int retries = 0;                // times that a case which fails is judged again
-  std::string expect_by;          // backend whose answers are expected in grouped_gemm cases; empty: the reference's
+  std::shared_ptr<const Predictions> predictions =
+      {};                 // expected outputs as digests (predictions_file.h); null: they are computed
+  std::string expect_by;  // backend whose answers are expected in grouped_gemm cases; empty: the reference's
   // How the case of a line is repeated where not by this program: `assay.check(...)` of Python. Empty: `assay repro`.
   std::function<std::string(const std::string& line)> reproduce = {};
 

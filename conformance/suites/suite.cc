@@ -29,12 +29,12 @@ bool counts_as_failed(const Judgement& judgement) {
 // Cases of at least this size (products, elements of all tensors) are judged one at a time.
 constexpr std::int64_t kLargeProducts = 30'000'000'000, kLargeElements = std::int64_t{1} << 27;
 
+}  // namespace
+
 bool is_large(const CaseLine& line) {
   const CaseCost cost = cost_of(line);
   return cost.macs >= kLargeProducts || cost.elements >= kLargeElements;
 }
-
-}  // namespace
 
 void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice, const SettingsToTry& settings, bool progress,
                  Report& report) {

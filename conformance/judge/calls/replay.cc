@@ -69,7 +69,8 @@ Judgement judge_replay(Backend& backend, PreparedCase& prepared, const JudgeOpti
     const Case& step = steps[i % steps.size()];
     std::unique_ptr<Expectation> made;
     Expectation* const known = prepared.of(i % steps.size(), opening.stated);
-    if (known == nullptr) made = std::make_unique<Expectation>(step, nullptr, specs, opening.stated, options);
+    const auto number = static_cast<std::int64_t>(i % steps.size());
+    if (known == nullptr) made = std::make_unique<Expectation>(step, nullptr, specs, opening.stated, options, number);
     Expectation& expectation = known != nullptr ? *known : *made;
     std::vector<const Case*> earlier;
     for (std::size_t before = 0; before < i; ++before) earlier.push_back(&steps[before]);

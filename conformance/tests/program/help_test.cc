@@ -59,24 +59,28 @@ TEST_P(Help, NamesItsOptions) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Verbs, Help,
-    testing::Values(Verb{{}, {"--version"}},
-                    Verb{{"run"},
-                         with_backend({"--profile", "--shard", "--require", "--baseline", "--json", "--results", "--resume",
-                                       "--journal", "--lease", "--blocks", "--show", "--quiet"})},
-                    Verb{{"verify"}, with_backend({"--case", "--json", "--show", "--quiet"})},
-                    Verb{{"compute"}, {"--output", "--units", "--quiet"}},
-                    Verb{{"list"},
-                         {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans", "--units", "--levels",
-                          "--counts"}},
-                    Verb{{"repro"}, with_backend({"--save", "--save-got", "--json"})},
-                    Verb{{"explain"}, with_backend({"--most", "--json", "--quiet"})}, Verb{{"shrink"}, kBackend},
-                    Verb{{"trace"}, {"--element", "--output", "--got", "--plan", "--json"}},
-                    Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})},
-                    Verb{{"emit"}, {"--c", "--output", "--plan", "--max-bytes", "--units", "--presets"}},
-                    Verb{{"matrix"}, {"--html", "--markdown"}},
-                    Verb{{"merge"}, {"--output", "--json", "--require", "--baseline", "--waivers", "--show"}},
-                    Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}}, Verb{{"golden"}, {}},
-                    Verb{{"golden", "build"}, {"--folder", "--quiet"}}, Verb{{"golden", "check"}, {"--folder", "--quiet"}}),
+    testing::Values(
+        Verb{{}, {"--version"}},
+        Verb{{"run"},
+             with_backend({"--profile", "--shard", "--require", "--baseline", "--json", "--results", "--resume", "--journal",
+                           "--lease", "--blocks", "--predicted", "--predicted-only", "--show", "--quiet"})},
+        Verb{{"verify"}, with_backend({"--case", "--json", "--show", "--quiet"})},
+        Verb{{"compute"}, {"--output", "--units", "--quiet"}},
+        Verb{{"list"},
+             {"--profile", "--names", "--json", "--backends", "--schema", "--op", "--plans", "--units", "--levels", "--counts"}},
+        Verb{{"repro"}, with_backend({"--save", "--save-got", "--json"})},
+        Verb{{"explain"}, with_backend({"--most", "--json", "--quiet"})}, Verb{{"shrink"}, kBackend},
+        Verb{{"trace"}, {"--element", "--output", "--got", "--plan", "--json"}},
+        Verb{{"scale-map"}, with_backend({"--axis", "--operand", "--json", "--quiet"})},
+        Verb{{"emit"}, {"--c", "--output", "--plan", "--max-bytes", "--units", "--presets"}},
+        Verb{{"matrix"}, {"--html", "--markdown"}},
+        Verb{{"merge"}, {"--output", "--json", "--require", "--baseline", "--waivers", "--show"}},
+        Verb{{"predict"},
+             {"--out", "--resume", "--profile", "--cases", "--random", "--seed", "--shard", "--architecture", "--plan", "--unit",
+              "--stated", "--backend", "--backend-options", "--units", "--presets", "--axis", "--timeout", "--algorithm",
+              "--quiet"}},
+        Verb{{"doctor"}, {"--backend", "--backend-options", "--json"}}, Verb{{"golden"}, {}},
+        Verb{{"golden", "build"}, {"--folder", "--quiet"}}, Verb{{"golden", "check"}, {"--folder", "--quiet"}}),
     [](const auto& each) {
       std::string name;
       for (const std::string& word : each.param.words) name += (name.empty() ? "" : "_") + word;
@@ -95,8 +99,8 @@ TEST_P(VerbOfTheDesign, IsInTheHelpIfItIsBuilt) {
 }
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbOfTheDesign,
                          testing::Values("run", "verify", "compute", "list", "repro", "scale-map", "trace", "emit", "matrix",
-                                         "shrink", "explain", "golden", "selftest", "merge", "diff", "doctor", "fingerprint",
-                                         "build", "check"),
+                                         "shrink", "explain", "golden", "selftest", "merge", "predict", "diff", "doctor",
+                                         "fingerprint", "build", "check"),
                          [](const auto& each) {
                            std::string name = each.param;
                            std::replace(name.begin(), name.end(), '-', '_');
