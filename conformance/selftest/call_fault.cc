@@ -5,12 +5,18 @@
 namespace assay::conformance {
 namespace {
 
-int calls = 0;
+int calls = 0, cases = 0, questions = 0;
 
 }  // namespace
 
-void note_call(bool dry) { calls = dry ? 0 : calls + 1; }
+void note_call(bool dry) {
+  cases += dry && calls > 0 ? 1 : 0;
+  calls = dry ? 0 : calls + 1;
+  questions = dry ? questions + 1 : 0;
+}
 int calls_since_question() { return calls; }
+int cases_so_far() { return cases; }
+int questions_in_a_row() { return questions; }
 
 const std::vector<CallFault>& call_faults() {
   static const std::vector<CallFault> all = [] {
@@ -20,6 +26,7 @@ const std::vector<CallFault>& call_faults() {
     add_output_faults(made);
     add_plan_faults(made);
     add_unit_faults(made);
+    add_catalogued_faults(made);
     add_benign_variations(made);
     return made;
   }();

@@ -21,6 +21,8 @@ struct CallFault {
   // Before numerics are stated: changes to the call, or to what is stated. Both may be empty.
   std::function<void(Request&)> restate = {};
   std::function<void(assay_numerics&)> state = {};
+  // While the call is only asked about, or captured. May be empty.
+  std::function<void(Request&)> question = {};
 };
 
 const std::vector<CallFault>& call_faults();
@@ -29,5 +31,10 @@ const std::vector<CallFault>& call_faults();
 void note_call(bool dry);
 // Calls that were carried out since the last dry one, the present one included.
 int calls_since_question();
+// Questions that followed a call so far: what a mutant keeps from call to call is forgotten when this changes, so that cases
+// which are judged one after another do not depend on each other.
+int cases_so_far();
+// Questions since the last call.
+int questions_in_a_row();
 
 }  // namespace assay::conformance

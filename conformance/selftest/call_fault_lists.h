@@ -15,6 +15,8 @@ void add_output_faults(std::vector<CallFault>& to);
 void add_plan_faults(std::vector<CallFault>& to);
 // Every row of the table of units, with one field one more or less.
 void add_unit_faults(std::vector<CallFault>& to);
+// Those that conformance/cases/faults.md names: catalogued.txt says which belongs to which row.
+void add_catalogued_faults(std::vector<CallFault>& to);
 // What a library may do: every one must pass.
 void add_benign_variations(std::vector<CallFault>& to);
 

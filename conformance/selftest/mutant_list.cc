@@ -143,7 +143,10 @@ void perform(const assay_call& call, int, bool dry) {
     if (!known) throw NotSupported("op " + request.op() + " has no output '" + name + "' here");
   }
   assay::conformance::note_call(dry);
-  if (dry) return;
+  if (dry) {
+    if (selected != nullptr && selected->question) selected->question(request);
+    return;
+  }
   if (selected != nullptr) return selected->perform(request);
   if (state.point == kRecord) {
     const std::vector<CallFault>& faults = assay::conformance::call_faults();
