@@ -1,7 +1,6 @@
 #include "device/tests/mutants/hunt.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 #include <stdexcept>
 
 #include "device/tests/mutants/mutation.h"
+#include "device/tests/mutants/shared_values.h"
 
 namespace assay::mutants {
 namespace {
@@ -26,21 +26,6 @@ void set_timer(double seconds) {
 
 // A call that takes longer than this does not end.
 double late_seconds(const Trial& trial) { return 1 + 50 * trial.seconds; }
-
-// Values that the processes made from now on share.
-template <class Value>
-struct Shared {
-  Value* values;
-  std::size_t bytes;
-  explicit Shared(std::size_t count) : bytes(count * sizeof(Value)) {
-    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::runtime_error("no memory that processes share");
-    values = new (memory) Value[count];
-  }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
-  ~Shared() { munmap(values, bytes); }
-};
 
 // In a process of its own: makes the calls and writes the outcome of each.
 [[noreturn]] void make_calls(int mutant, std::vector<Trial>& trials, const std::vector<int>& order, std::size_t from, int kills,

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Writes copies of CUDA sources with numbered points, each of which is one small fault when it is chosen at run time (mutation.h).
 
-    mutate.py --root CHECKOUT --out FOLDER SOURCE...
+    mutate.py --root CHECKOUT --out FOLDER [--host] SOURCE...
 
 A SOURCE is a path below CHECKOUT. FOLDER gets a copy of each under the same path, and points.inc: a row for each mutant, by number.
 What a mutant is called does not depend on its number, so that a record stays true when lines are added: file, the text of its line,
-which of the equal lines, which point of the line, and what is changed.
+which of the equal lines, which point of the line, and what is changed. With --host each launch and memset that the host makes is a
+point too: it can be left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import pathlib
 import re
 import sys
@@ -18,22 +20,26 @@ from collections import Counter
 from typing import Iterator, NamedTuple
 
 ROUNDED = {"__fmul_rn": "multiply", "__fadd_rn": "add", "__fsub_rn": "subtract", "__fdiv_rn": "divide"}
+COMPARISONS = {"<": "is_less", "<=": "is_at_most", ">": "is_greater", ">=": "is_at_least", "==": "is_equal", "!=": "is_unequal"}
 MUTATED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 
 # The source with comments, texts, directives and lines of constants blanked has a point wherever one of these matches.
 POINTS = re.compile(r"""
     (?P<comparison>(?<=\s)(?:<=|>=|==|!=|<|>)(?=\s))
   | (?P<condition>\bif\s\((?!constexpr))
-  | (?P<barrier>\b(?:__syncthreads|__syncwarp|__threadfence)\(\);)
+  | (?P<barrier>\b(?:__syncthreads|__syncwarp|__threadfence\w*|arrive_at_cluster|wait_for_cluster|wait_for_work_before)\([^()]*\);)
   | (?P<rounded>\b(?:__fmul_rn|__fadd_rn|__fsub_rn|__fdiv_rn)\()
   | (?P<extreme>(?:\bstd::)?\b(?:max|min)\((?!\)))
-  | (?P<store>\b(?:atomicOr|atomicMax|cudaMemsetAsync|cudaMemset2DAsync)\()
+  | (?P<store>\b(?:atomicOr|atomicMax|atomicAdd|cudaMemsetAsync|cudaMemset2DAsync)\()
   | (?P<literal>(?<![\w.'])\d+(?:u|ll|ull)?(?![\w.']))
 """, re.VERBOSE)
 
+# A statement of the host that launches a kernel or fills memory.
+HOST_STATEMENT = re.compile(r"^[ ]+(?P<statement>(?:launch_kernel|check_cuda)\()", re.MULTILINE)
+
 BLANKED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'""", re.DOTALL)
 # Lines on which nothing is a point: directives, what only the compiler reads, and checks of arguments, which no valid call reaches.
-CONSTANT_LINE = re.compile(r"^\s*(?:#.*|.*\b(?:static_assert|template|asm|using|case|enum|require\w*)\b.*)$|^.*\bconstexpr\b[^\n(]*=.*$", re.MULTILINE)
+CONSTANT_LINE = re.compile(r"^[ ]*(?:#.*|.*\b(?:static_assert|template|asm|using|case|enum|require\w*)\b.*)$|^.*\bconstexpr\b[^\n(]*=.*$", re.MULTILINE)
 PREFIX = "::assay::mutants::"
 # What a device runs: functions that begin so. The code around them, which the host runs, chooses between kernels of equal results.
 DEVICE_FUNCTION = re.compile(r"\b(?:__global__|__device__|ASSAY_BOTH|ASSAY_BOTH_CALLED|ASSAY_HD|ASSAY_DEVICE)\b")
@@ -67,6 +73,17 @@ def closing(text: str, opening: int) -> int:
     raise ValueError(f"a parenthesis is not closed: {text[opening:opening + 40]!r}")
 
 
+def loop_condition(text: str, at: int) -> tuple[int, int] | None:
+    """Where the condition of a loop lies, if the comparison at `at` is all of it."""
+    begin, end = text.rfind(";", 0, at) + 1, text.find(";", at)
+    header = text.rfind("for (", 0, begin)
+    if header < 0 or closing(text, header + 4) < end or text.count(";", header, end) != 1:
+        return None
+    condition = text[begin:end]
+    single = len(re.findall(r"(?<=\s)(?:<=|>=|==|!=|<|>|&&|\|\||\?)(?=\s)", condition)) == 1
+    return (begin + len(condition) - len(condition.lstrip()), end) if single else None
+
+
 def device_code(text: str) -> str:
     """The text with everything blank but the bodies of functions that a device runs."""
     kept = [" " if each != "\n" else each for each in text]
@@ -89,6 +106,9 @@ def device_code(text: str) -> str:
 def changes(match: re.Match[str], text: str, number: int) -> tuple[list[str], list[Edit]]:
     """What the mutants of a point change, and the edits that make them possible; none where the point cannot be planted."""
     kind, found, begin, end = match.lastgroup, match.group(), match.start(), match.end()
+    if kind == "comparison" and (whole := loop_condition(text, begin)):  # as a call: nvcc 13.0 crashes on some of the others
+        return [f"{found} becomes {MUTATED[found]}"], [
+            Edit(whole[0], whole[0], f"{PREFIX}{COMPARISONS[found]}({number}, "), Edit(begin - 1, end, ","), Edit(whole[1], whole[1], ")")]
     if kind == "comparison":
         return [f"{found} becomes {MUTATED[found]}"], [Edit(begin, end, f"{found} {PREFIX}Compared{{{number}}} {found}")]
     if kind == "condition":
@@ -110,10 +130,24 @@ def changes(match: re.Match[str], text: str, number: int) -> tuple[list[str], li
     return [f"{found} plus 1", f"{found} minus 1"], [Edit(begin, end, f"{PREFIX}literal({number}, {found})")]
 
 
-def mutate(file: str, source: str, first: int) -> tuple[str, list[Mutant]]:
-    """The copy of a source whose mutants are numbered from `first`, and the mutants."""
+def left_out(match: re.Match[str], text: str, number: int) -> tuple[list[str], list[Edit]]:
+    """As changes(), for a statement of the host. Braces keep an `else` that follows with the `if` before."""
+    begin = match.start("statement")
+    end = closing(text, match.end() - 1) + 1
+    if text[end] != ";" or not re.search(r"launch_kernel|cudaLaunch|cudaMem(?:set|cpy)", text[begin:end]):
+        return [], []
+    what = re.search(r"launch_kernel|cudaLaunchKernelEx|cudaMem\w+", text[begin:end])
+    return [f"no {what.group()}"], [Edit(begin, begin, f"{{ if (!{PREFIX}is_left_out({number})) "), Edit(end + 1, end + 1, " }")]
+
+
+def mutate(file: str, source: str, first: int, host: bool = False) -> tuple[str, list[Mutant]]:
+    """The copy of a source whose mutants are numbered from `first`, and the mutants. `host`: those of HOST_STATEMENT too."""
     text = blank(BLANKED, source)
-    planted = blank(CONSTANT_LINE, device_code(text))
+    of_device = device_code(text)
+    planted = blank(CONSTANT_LINE, of_device)
+    points = [(match, changes) for match in POINTS.finditer(planted)]
+    if host:
+        points += [(match, left_out) for match in HOST_STATEMENT.finditer(text) if of_device[match.start("statement")] == " "]
     lines = source.split("\n")
     starts = [0]
     for line in lines:
@@ -126,11 +160,9 @@ def mutate(file: str, source: str, first: int) -> tuple[str, list[Mutant]]:
     mutants: list[Mutant] = []
     edits: list[Edit] = []
     at_line: Counter[int] = Counter()
-    line = 0
-    for match in POINTS.finditer(planted):
-        while starts[line + 1] <= match.start():
-            line += 1
-        changed, made = changes(match, text, first + len(mutants))
+    for match, plant in points:
+        line = bisect.bisect_right(starts, match.start()) - 1
+        changed, made = plant(match, text, first + len(mutants))
         point = at_line[line]
         at_line[line] += 1
         for change in changed:
@@ -164,11 +196,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", required=True, type=pathlib.Path, help="the checkout")
     parser.add_argument("--out", required=True, type=pathlib.Path, help="the folder of the copies")
+    parser.add_argument("--host", action="store_true", help="launches and memsets of the host are points too")
     parser.add_argument("sources", nargs="+", metavar="SOURCE", help="a path below the checkout")
     given = parser.parse_args()
     mutants: list[Mutant] = []
     for name in given.sources:
-        copy, made = mutate(name, (given.root / name).read_text(), len(mutants))
+        copy, made = mutate(name, (given.root / name).read_text(), len(mutants), given.host)
         mutants += made
         write(given.out / name, copy)
     write(given.out / "points.inc", "".join(rows(mutants)))

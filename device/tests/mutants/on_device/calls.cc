@@ -1,0 +1,126 @@
+#include "device/tests/mutants/on_device/calls.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "conformance/generate/generator.h"
+
+namespace assay::mutants {
+namespace {
+
+using conformance::BackendChoice;
+using conformance::CaseLine;
+
+constexpr std::int64_t kLimitSeconds = 3;  // one call
+
+BackendChoice choice_of(int way) {
+  BackendChoice choice;
+  choice.name = "device";
+  choice.options = kWays[way];
+  choice.timeout_s = kLimitSeconds;
+  choice.explains = false;
+  return choice;
+}
+
+bool is_product(const CaseLine& line) { return line.op == "grouped_gemm"; }
+
+}  // namespace
+
+std::string Call::name() const { return to_text(line) + (way == 0 ? "" : std::string(" by ") + kWays[way]); }
+
+std::vector<Call> calls_of(const std::vector<CaseLine>& lines, std::int64_t elements, std::int64_t products) {
+  std::vector<Call> calls;
+  for (const CaseLine& line : lines) {
+    if (line.op == "scenario" || line.integer("contract") == 1) continue;
+    const conformance::CaseCost cost = conformance::cost_of(line);
+    if (cost.elements > elements || cost.macs > products) continue;
+    for (int way = 0; way < (is_product(line) ? 2 : 1); ++way) {
+      Call& call = calls.emplace_back();
+      call.line = line;
+      call.way = way;
+    }
+  }
+  return calls;
+}
+
+OpenLibrary::OpenLibrary(const std::string& path, int device) : device_(device) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  const auto mutants = reinterpret_cast<const Library* (*)()>(dlsym(library, "assay_device_mutants"));
+  if (mutants == nullptr || mutants()->size != sizeof(Library)) throw std::runtime_error(path + ": of another build");
+  mutants_ = mutants();
+  backend(0);  // from now on the thread's device is this one
+}
+
+conformance::Backend& OpenLibrary::backend(int way) {
+  if (backends_[way] == nullptr) {
+    const std::string options = "device=" + std::to_string(device_) + (*kWays[way] == '\0' ? "" : ",") + kWays[way];
+    backends_[way] = std::make_unique<conformance::Backend>(*mutants_->backend, options);
+  }
+  return *backends_[way];
+}
+
+std::string OpenLibrary::device() {
+  const assay_device_info info = backend(0).device_info();
+  return std::string(info.name) + ", " + info.software;
+}
+
+bool OpenLibrary::plant(int number) { return mutants_->choose(number); }
+
+conformance::Judgement OpenLibrary::judge(const Call& call) {
+  return conformance::judge_line(call.line, {backend(call.way)}, choice_of(call.way), call.prepared.get()).judgement;
+}
+
+void OpenLibrary::note(const Call& call, Noted& noted) {
+  Call own{call.line, call.way, 0, {}, {}, conformance::prepare(call.line, choice_of(call.way), conformance::Statements())};
+  backend(call.way);  // opened before a point is noted: every call would reach those of opening
+  if (!plant(kRecords)) throw std::runtime_error("the device failed");
+  std::uint8_t before[kMostMutants];
+  if (!mutants_->take_reached(before)) throw std::runtime_error("the device failed");
+  const conformance::Judgement judgement = judge(own);
+  if (!mutants_->take_reached(noted.reached)) throw std::runtime_error(call.name() + ": the device failed");
+  noted.seconds = judgement.seconds;
+  if (own.prepared != nullptr && own.prepared->stated) {
+    noted.has_statement = true;
+    noted.stated = *own.prepared->stated;
+  }
+  noted.verdict = judgement.verdict == conformance::Verdict::passed    ? 'p'
+                  : judgement.verdict == conformance::Verdict::not_run ? 'n'
+                                                                       : 'f';
+}
+
+std::vector<Call> prepared(std::vector<Call> calls, const Noted* noted, int threads) {
+  std::vector<Call> kept;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (noted[i].verdict != 'p') continue;
+    calls[i].seconds = noted[i].seconds;
+    for (int m = 0; m < kMostMutants; ++m) {
+      if (noted[i].reached[m] != 0) calls[i].reaches.push_back(m);
+    }
+    if (calls[i].reaches.empty()) continue;
+    kept.push_back(std::move(calls[i]));
+    if (!noted[i].has_statement) continue;
+    kept.back().stated = noted[i].stated;
+  }
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&] {
+      for (std::size_t i; (i = next++) < kept.size();) {
+        Call& call = kept[i];
+        if (!call.stated) continue;
+        conformance::Statements statements;
+        statements.note(call.line, *call.stated);
+        call.prepared = conformance::prepare(call.line, choice_of(call.way), statements);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  return kept;
+}
+
+}  // namespace assay::mutants

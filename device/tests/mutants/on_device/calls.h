@@ -1,0 +1,67 @@
+#pragma once
+// The calls that mutants are planted under, each a case of the catalogue that the judge of the suite decides.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/case_line.h"
+#include "conformance/judge/prepared_case.h"
+#include "conformance/suites/judge_line.h"
+#include "device/tests/mutants/on_device/library.h"
+
+namespace assay::mutants {
+
+// Options of the backend under which calls are made: products by the vendor's library where it can, and by our kernels.
+inline const char* const kWays[] = {"", "gemm=emulated"};
+
+struct Call {
+  conformance::CaseLine line;
+  int way = 0;                           // of kWays
+  double seconds = 0;                    // without a mutant
+  std::vector<int> reaches;              // numbers of the mutants whose point it evaluates
+  std::optional<assay_numerics> stated;  // what the backend states of it
+  // Inputs and expected outputs, computed once. Null for a call whose judge makes many.
+  std::shared_ptr<conformance::PreparedCase> prepared;
+
+  std::string name() const;
+};
+
+// A call and what it was found to be without a mutant. Plain memory, which processes share.
+struct Noted {
+  char verdict;  // 'p': passed
+  bool has_statement;
+  double seconds;
+  assay_numerics stated;
+  std::uint8_t reached[kMostMutants];
+};
+
+// Lines of at most `elements` elements and `products` products, each with its ways.
+std::vector<Call> calls_of(const std::vector<conformance::CaseLine>& lines, std::int64_t elements, std::int64_t products);
+
+// The library on a device. One in a process.
+class OpenLibrary {
+ public:
+  // Errors: std::runtime_error, BackendError.
+  OpenLibrary(const std::string& path, int device);
+  const Library& mutants() const { return *mutants_; }
+  std::string device();
+  // The judge's verdict, and how long it took.
+  conformance::Judgement judge(const Call& call);
+  // Makes the call with no mutant, and notes what it reaches.
+  void note(const Call& call, Noted& noted);
+  // False after an error that the process cannot recover from.
+  bool plant(int number);
+
+ private:
+  conformance::Backend& backend(int way);
+  const Library* mutants_ = nullptr;
+  int device_;
+  std::unique_ptr<conformance::Backend> backends_[std::size(kWays)];
+};
+
+// The calls that passed, with their expected outputs.
+std::vector<Call> prepared(std::vector<Call> calls, const Noted* noted, int threads);
+
+}  // namespace assay::mutants

@@ -1,0 +1,220 @@
+// Plants mutants of the device library's kernels on a GPU, and lets the judge of the suite decide the cases that reach them.
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "conformance/catalogue/catalogue.h"
+#include "device/tests/mutants/on_device/workers.h"
+#include "device/tests/mutants/shared_values.h"
+
+namespace assay::mutants {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  Planting planting;
+  std::string profile = "standard", only, cases, out;
+  int sample = 0;
+  double most_seconds = 0.5;
+  std::int64_t elements = 1 << 18, products = 1 << 24;
+};
+
+std::string folder_of(const std::string& key) {
+  const std::string file = key.substr(0, key.find(':'));
+  return file.substr(0, file.rfind('/'));
+}
+
+std::vector<conformance::CaseLine> lines_of(const Options& options) {
+  std::vector<conformance::CaseLine> lines;
+  for (conformance::CaseLine& line : conformance::catalogue(*conformance::profile_named(options.profile))) {
+    if (to_text(line).find(options.cases) != std::string::npos) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// Mutants that calls reach and whose name has the text; of these the sample, in an order that the seed decides.
+std::vector<int> chosen_mutants(const std::vector<std::string>& keys, const std::vector<int>& reaching, const Options& options) {
+  std::vector<int> all;
+  for (std::size_t m = 0; m < keys.size(); ++m) {
+    if (reaching[m] > 0 && keys[m].find(options.only) != std::string::npos) all.push_back(static_cast<int>(m));
+  }
+  const auto rank = [&](int m) { return mixed(options.planting.seed, static_cast<std::uint64_t>(m), 0); };
+  std::sort(all.begin(), all.end(), [&](int a, int b) { return rank(a) < rank(b); });
+  if (options.sample > 0 && static_cast<int>(all.size()) > options.sample) all.resize(static_cast<std::size_t>(options.sample));
+  return all;
+}
+
+struct Found {
+  std::vector<std::string> keys;  // of the mutants, by number
+  std::string device;
+  std::vector<std::string> failed;  // calls that did not pass without a mutant
+  std::vector<Call> calls;
+  std::vector<int> reaching;  // by mutant
+  std::vector<int> mutants;
+  std::vector<Planted> planted;
+};
+
+json record_of(const Found& found, const Options& options) {
+  std::map<std::string, std::map<std::string, int>> folders;
+  json killed = json::array(), survived = json::array(), not_reached = json::array(), cases = json::array();
+  std::map<int, std::size_t> number_of;
+  for (std::size_t m = 0; m < found.keys.size(); ++m) {
+    auto& of = folders[folder_of(found.keys[m])];
+    ++of["mutants"];
+    const bool reached = found.reaching[m] > 0;
+    of["reached"] += reached;
+    if (!reached) not_reached.push_back(found.keys[m]);
+  }
+  for (std::size_t i = 0; i < found.mutants.size(); ++i) {
+    const Planted& each = found.planted[i];
+    if (each.how == 0) continue;
+    const std::string& key = found.keys[static_cast<std::size_t>(found.mutants[i])];
+    auto& of = folders[folder_of(key)];
+    ++of["planted"];
+    ++of[each.how == '.' ? "survived" : "killed"];
+    if (each.how == '.') {
+      survived.push_back({key, each.tried, each.reaching});
+      continue;
+    }
+    const auto [place, fresh] = number_of.try_emplace(each.killer, cases.size());
+    if (fresh) cases.push_back(each.killer < 0 ? "?" : found.calls[static_cast<std::size_t>(each.killer)].name());
+    killed.push_back({key, place->second, std::string(1, each.how), each.tried});
+  }
+  for (json* list : {&killed, &survived}) std::sort(list->begin(), list->end());
+  return {{"device", found.device},
+          {"profile", options.profile},
+          {"calls", found.calls.size()},
+          {"seed", options.planting.seed},
+          {"most_calls", options.planting.most_calls},
+          {"mutants", found.keys.size()},
+          {"folders", folders},
+          {"failed", found.failed},
+          {"cases", cases},
+          {"killed", killed},
+          {"survived", survived},
+          {"not_reached", not_reached}};
+}
+
+// One row a line.
+void write(const std::string& path, const json& record) {
+  std::ofstream out(path);
+  const char* part = "{\n";
+  for (const auto& [name, value] : record.items()) {
+    out << part << json(name).dump() << ": ";
+    part = ",\n";
+    if (!value.is_array()) {
+      out << value.dump();
+      continue;
+    }
+    out << "[";
+    const char* row = "\n ";
+    for (const json& each : value) {
+      out << row << each.dump();
+      row = ",\n ";
+    }
+    out << "]";
+  }
+  out << "\n}\n";
+  if (!out.flush()) throw std::runtime_error(path + ": cannot be written");
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begun) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+Found hunt(const Options& options) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto say = [&](const std::string& what) {
+    std::cerr << static_cast<int>(seconds_since(begun)) << " s: " << what << "\n";
+  };
+  Found found;
+  stop_at_signals();
+  const Described described = describe(options.planting);
+  found.device = described.device;
+  found.keys = described.mutants;
+  say(found.device);
+  std::vector<Call> calls = calls_of(lines_of(options), options.elements, options.products);
+  if (calls.empty()) throw std::runtime_error("no case is chosen");
+  const Shared<Noted> noted(calls.size());
+  note_calls(calls, options.planting, noted.values);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    Noted& each = noted.values[i];
+    if (each.verdict != 'p' && each.verdict != 'n') found.failed.push_back(calls[i].name());
+    if (each.seconds > options.most_seconds) each.verdict = 'l';
+  }
+  say(std::to_string(calls.size()) + " calls without a mutant, " + std::to_string(found.failed.size()) + " did not pass");
+  if (is_stopped()) throw std::runtime_error("stopped before a mutant was planted");
+  found.calls = prepared(std::move(calls), noted.values, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  found.reaching.assign(kMostMutants, 0);
+  for (const Call& call : found.calls) {
+    for (const int mutant : call.reaches) ++found.reaching[static_cast<std::size_t>(mutant)];
+  }
+  found.mutants = chosen_mutants(found.keys, found.reaching, options);
+  say(std::to_string(found.calls.size()) + " calls prepared; " + std::to_string(found.mutants.size()) + " mutants to plant");
+  found.planted = plant_all(found.calls, found.mutants, options.planting);
+  say(is_stopped() ? "stopped" : "planted");
+  return found;
+}
+
+int run(const Options& options) {
+  const Found found = hunt(options);
+  const json record = record_of(found, options);
+  if (!options.out.empty()) write(options.out, record);
+  std::cout << found.keys.size() << " mutants, " << found.calls.size() << " calls: " << record.at("killed").size() << " killed "
+            << record.at("survived").size() << " survived " << record.at("not_reached").size() << " not reached\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace assay::mutants
+
+int main(int count, char** arguments) {
+  assay::mutants::Options options;
+  assay::mutants::Planting& planting = options.planting;
+  CLI::App app("Plants mutants of the kernels on a device, each under the cases that reach it, until the judge fails one.");
+  planting.library = "build/bin/assay_device_mutants.so";
+  app.add_option("--library", planting.library, "The mutated device library")->capture_default_str();
+  app.add_option("--jobs", planting.jobs, "Processes side by side, each with a context on the device")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--devices", planting.devices, "Devices that the processes share")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--profile", options.profile, "Cases: smoke, standard or full")
+      ->check(CLI::IsMember({"smoke", "standard", "full"}))
+      ->capture_default_str();
+  app.add_option("--cases", options.cases, "Cases whose line contains this text");
+  app.add_option("--only", options.only, "Mutants whose name contains this text");
+  app.add_option("--sample", options.sample, "Number of mutants, taken by --seed from those that are reached; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--seed", planting.seed, "Of the sample, and of the order of the calls")->capture_default_str();
+  app.add_option("--calls", planting.most_calls, "Most calls that a mutant is tried under")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--budget", planting.seconds, "Seconds after which no more mutants are planted")->check(CLI::PositiveNumber);
+  app.add_option("--limit", planting.limit_seconds, "Seconds after which a process that does not answer is ended")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--seconds", options.most_seconds, "Longest call that is used, without a mutant")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--out", options.out, "The record, as JSON");
+  CLI11_PARSE(app, count, arguments);
+  try {
+    return assay::mutants::run(options);
+  } catch (const std::exception& error) {
+    std::cerr << "hunt_on_device: " << error.what() << "\n";
+    return 9;
+  }
+}
