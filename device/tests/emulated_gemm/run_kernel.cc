@@ -109,17 +109,13 @@ bool release(unsigned first, unsigned end, Fiber::Waits waits, Receive receive) 
   return true;
 }
 
-bool release_warps(unsigned threads) {
-  bool any = false;
-  for (unsigned first = 0; first < threads; first += kWarp) {
-    const unsigned end = first + kWarp < threads ? first + kWarp : threads;
-    any |= release(first, end, Fiber::Waits::for_warp, [&] {
-      Lanes all = {};
-      for (unsigned t = first; t < end; ++t) all[t - first] = fibers[t].done ? 0 : fibers[t].given;
-      for (unsigned t = first; t < end; ++t) fibers[t].received = all;
-    });
-  }
-  return any;
+// Lets the threads of a warp go on if all that are left wait for an exchange.
+bool release_warp(unsigned first, unsigned end) {
+  return release(first, end, Fiber::Waits::for_warp, [&] {
+    Lanes all = {};
+    for (unsigned t = first; t < end; ++t) all[t - first] = fibers[t].done ? 0 : fibers[t].given;
+    for (unsigned t = first; t < end; ++t) fibers[t].received = all;
+  });
 }
 
 bool release_block(unsigned threads) {
@@ -130,18 +126,21 @@ bool release_block(unsigned threads) {
   });
 }
 
-// Runs each thread that waits for nothing to where it waits or ends. Whether any thread is left.
-bool run_threads(unsigned threads) {
-  bool left = false;
-  for (unsigned i = 0; i < threads; ++i) {
-    const unsigned t = reversed ? threads - 1 - i : i;
-    if (!fibers[t].done && fibers[t].waits == Fiber::Waits::no) {
-      thread_index.x = t;
-      enter(fibers[t]);
-    }
-    left = left || !fibers[t].done;
+// Runs each thread of a warp that waits for nothing to where it waits or ends.
+void run_threads(unsigned first, unsigned end) {
+  for (unsigned i = first; i < end; ++i) {
+    const unsigned t = reversed ? end - 1 - (i - first) : i;
+    if (fibers[t].done || fibers[t].waits != Fiber::Waits::no) continue;
+    thread_index.x = t;
+    enter(fibers[t]);
   }
-  return left;
+}
+
+// Runs a warp as far as it comes without the others: to a barrier of the block, or to its end.
+void run_warp(unsigned first, unsigned end) {
+  do {
+    run_threads(first, end);
+  } while (release_warp(first, end));
 }
 
 // A thread of each block in turn.
@@ -167,13 +166,18 @@ void run_block(unsigned threads) {
     fibers[t].done = false;
     fibers[t].waits = Fiber::Waits::no;
   }
-  while (run_threads(threads)) {
-    const bool warps = release_warps(threads);
-    if (!release_block(threads) && !warps) {
-      std::fprintf(stderr, "run_kernel: threads of block %u, %u wait for different barriers or exchanges\n", block_index.x,
-                   block_index.y);
-      std::abort();
+  const unsigned warps = (threads + kWarp - 1) / kWarp;
+  do {
+    for (unsigned i = 0; i < warps; ++i) {
+      const unsigned first = (reversed ? warps - 1 - i : i) * kWarp;
+      run_warp(first, first + kWarp < threads ? first + kWarp : threads);
     }
+  } while (release_block(threads));
+  for (unsigned t = 0; t < threads; ++t) {
+    if (fibers[t].done) continue;
+    std::fprintf(stderr, "run_kernel: threads of block %u, %u wait for different barriers or exchanges\n", block_index.x,
+                 block_index.y);
+    std::abort();
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// A kernel on the host: the threads of a block one after another, each up to the next barrier of the block or exchange of its warp.
+// A kernel on the host: the warps of a block one after another, each as far as it comes, up to the next barrier of the block; the
+// threads of a warp one after another, each up to its next exchange. A warp that needs a barrier to wait for another finds nothing done.
 // For kernels without dynamic shared memory, all of whose threads that are left come to the same barriers, and all lanes of a warp
 // to the same exchanges. Others end the program with a message.
 
@@ -15,7 +16,7 @@ struct Index {
 // Of the thread that runs.
 extern Index thread_index, block_index, grid_size, block_size;
 
-// Whether blocks, and the threads of a block, run from the last to the first. No result may depend on it.
+// Whether blocks, warps and threads run from the last to the first. No result may depend on it.
 extern bool reversed;
 
 // The barrier of a block.
