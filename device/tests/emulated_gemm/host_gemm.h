@@ -10,6 +10,7 @@
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
 #include "device/emulated_gemm/problem.h"
+#include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "reference/types/tensor.h"
 
 namespace assay::conformance {
@@ -18,7 +19,7 @@ namespace assay::conformance {
 inline std::vector<std::byte>& poisoned_d(Case& problem) {
   const OutputSpec spec = outputs_of(Request::of(problem)).at(0);
   Tensor& d = problem.out["d"] = make_tensor(spec.type, spec.shape);
-  std::fill(d.bytes.begin(), d.bytes.end(), std::byte{0xA5});
+  poison(d);
   return d.bytes;
 }
 

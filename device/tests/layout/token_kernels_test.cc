@@ -12,6 +12,7 @@
 #include "conformance/ops/answer.h"
 #include "device/support/call_device.h"
 #include "device/support/error.h"
+#include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "reference/types/tensor.h"
 
 namespace assay {
@@ -24,15 +25,6 @@ CallDevice::~CallDevice() = default;
 
 namespace conformance {
 namespace {
-
-void give_outputs(const CaseLine& line, Case& problem) {
-  const std::vector<std::string> wanted = wanted_outputs(line);
-  for (const OutputSpec& spec : outputs_of(Request::of(problem))) {
-    if (std::find(wanted.begin(), wanted.end(), spec.name) == wanted.end()) continue;
-    Tensor& tensor = problem.out[spec.name] = make_tensor(spec.type, spec.shape);
-    std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0xA5});
-  }
-}
 
 std::uint32_t run_on_host(Case& problem) {
   alignas(256) static std::byte workspace[1024];

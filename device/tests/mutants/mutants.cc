@@ -44,6 +44,8 @@ struct Options {
   double most_seconds = 0.1;
   int kills = 3;
   int jobs = 2;
+  int sample = 0;
+  double least_seconds = 0;
   bool again = false;
   std::string out, record, equivalent, only, cases;
 };
@@ -101,7 +103,7 @@ std::vector<Trial> make_trials(const Options& options, const Record& record) {
       if (outcome == Outcome::error) continue;  // not of these kernels: refused before a launch
       if (outcome != Outcome::same)
         throw std::runtime_error(trial.name + ": fails without a mutant, by " + static_cast<char>(outcome));
-      if (!recorded && trial.seconds > options.most_seconds) continue;
+      if (!recorded && (trial.seconds > options.most_seconds || trial.seconds < options.least_seconds)) continue;
       for (int m = 0; m < kCount; ++m) {
         if (reached[m] != 0) trial.reaches.push_back(m);
       }
@@ -178,15 +180,30 @@ int complaints(const json& matrix, const Options& options, const Record& record,
   return count;
 }
 
+// Whether each mutant is of the sample: those whose names have the least hashes, the same on every machine.
+std::vector<bool> sampled(int sample) {
+  std::vector<std::pair<std::uint64_t, int>> ranked;
+  for (int m = 0; m < kCount; ++m) {
+    std::uint64_t hash = 0xCBF2'9CE4'8422'2325u;  // FNV-1a
+    for (const char letter : key_of(kMutants[m])) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100'0000'01B3u;
+    ranked.emplace_back(hash, m);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<bool> in(kCount, sample == 0);
+  for (int i = 0; i < std::min(sample, kCount); ++i)
+    in[static_cast<std::size_t>(ranked[static_cast<std::size_t>(i)].second)] = true;
+  return in;
+}
+
 int hunt(const Options& options) {
   const Record record = read_record(options.record);
   const json equivalent = options.equivalent.empty() ? json::object() : read(options.equivalent);
   std::vector<Trial> trials = make_trials(options, record);
-  std::vector<bool> planted(kCount, true);
+  std::vector<bool> planted = sampled(options.sample);
   std::vector<std::string> killers(kCount);
   for (int m = 0; m < kCount; ++m) {
     const std::string key = key_of(kMutants[m]);
-    planted[m] = key.find(options.only) != std::string::npos && (!options.again || record.open.count(key) != 0);
+    planted[m] = planted[m] && key.find(options.only) != std::string::npos && (!options.again || record.open.count(key) != 0);
     if (const auto found = record.killed.find(key); found != record.killed.end()) killers[m] = found->second.at("case");
   }
   const std::vector<Hunted> found = hunt_all(trials, planted, killers, {options.kills, options.jobs});
@@ -213,6 +230,9 @@ int main(int count, char** arguments) {
       ->check(CLI::PositiveNumber);
   app.add_option("--seconds", options.most_seconds, "Longest call that is used, in seconds without a mutant")
       ->check(CLI::PositiveNumber);
+  app.add_option("--longer-than", options.least_seconds, "Shortest call that is used, beside those of the record")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--sample", options.sample, "Number of mutants, always the same ones; 0: all")->check(CLI::NonNegativeNumber);
   app.add_option("--jobs", options.jobs, "Processes side by side")->check(CLI::PositiveNumber);
   app.add_option("--only", options.only, "Mutants whose name contains this text");
   app.add_option("--cases", options.cases, "Calls whose case contains this text");

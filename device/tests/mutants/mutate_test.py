@@ -25,6 +25,20 @@ class Points(unittest.TestCase):
     def test_comparisons_keep_their_precedence(self):
         self.assertEqual(changed("x = a + b <= c && d;"), "x = a + b <= Compared{0} <= c && d;")
 
+    def test_the_condition_of_a_loop_is_a_call(self):
+        self.assertEqual(changed("for (int i = a; i < b; ++i) f(i);"), "for (int i = a; is_less(0, i, b); ++i) f(i);")
+        self.assertEqual(changed("for (; a < b && c;) f(d < e);"), "for (; a < Compared{0} < b && c;) f(d < Compared{1} < e);")
+        self.assertEqual(changes("for (int i = a; i < b; ++i) f(i);"), ["< becomes <="])
+
+    def test_launches_and_memsets_of_the_host(self):
+        source = ("void run() {\n  if (a)\n    launch_kernel(f(1), g);\n  else\n    check_cuda(cudaMemsetAsync(p, 0, n), \"x\");\n"
+                  "  check_cuda(cudaGetDevice(&d));\n}\n")
+        self.assertEqual(mutate.mutate("a.cu", source, 0)[1], [])
+        copy, mutants = mutate.mutate("a.cu", source, 0, host=True)
+        self.assertEqual([(each.line, each.change) for each in mutants], [(3, "no launch_kernel"), (5, "no cudaMemsetAsync")])
+        self.assertIn("  if (a)\n    { if (!is_left_out(0)) launch_kernel(f(1), g); }\n  else\n    { if (!is_left_out(1)) check_cuda",
+                      copy.replace(mutate.PREFIX, ""))
+
     def test_a_condition_is_true_or_false(self):
         self.assertEqual(changed("if (f(a, (b))) g();"), "if (condition(0, static_cast<bool>(f(a, (b))))) g();")
         self.assertEqual(changes("if (f(a, (b))) g();"), ["if (true)", "if (false)"])
@@ -35,6 +49,7 @@ class Points(unittest.TestCase):
 
     def test_barriers_and_stores_are_left_out(self):
         self.assertEqual(changed("__syncthreads();"), "if (!is(0)) __syncthreads();")
+        self.assertEqual(changed("__syncwarp(lanes);"), "if (!is(0)) __syncwarp(lanes);")
         self.assertEqual(changed("atomicOr(p, f(v));"), "(is(0) ? 0u : atomicOr(p, f(v)));")
 
     def test_extremes_and_rounding(self):

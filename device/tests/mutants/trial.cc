@@ -6,6 +6,7 @@
 #include "conformance/generate/generator.h"
 #include "conformance/judge/calls/content_faults.h"
 #include "conformance/ops/answer.h"
+#include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/guards.h"
 #include "device/tests/mutants/room.h"
@@ -15,17 +16,8 @@ namespace assay::mutants {
 namespace {
 
 using conformance::CaseLine;
-
-void poison(Tensor& tensor) { std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0xA5}); }
-
-void give_outputs(const CaseLine& line, Case& problem) {
-  const std::vector<std::string> requested = conformance::wanted_outputs(line);
-  for (const conformance::OutputSpec& spec : conformance::outputs_of(conformance::Request::of(problem))) {
-    if (std::find(requested.begin(), requested.end(), spec.name) == requested.end()) continue;
-    Tensor& tensor = problem.out[spec.name] = make_tensor(spec.type, spec.shape);
-    poison(tensor);
-  }
-}
+using conformance::give_outputs;
+using conformance::poison;
 
 // Calls `visit` with the storage of every tensor of the case.
 template <class Visit>

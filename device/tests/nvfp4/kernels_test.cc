@@ -12,20 +12,11 @@
 #include "conformance/generate/generator.h"
 #include "conformance/ops/answer.h"
 #include "device/support/error.h"
+#include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "reference/types/tensor.h"
 
 namespace assay::conformance {
 namespace {
-
-// The outputs of the case, every byte of them poisoned.
-void give_outputs(const CaseLine& line, Case& problem) {
-  const std::vector<std::string> wanted = wanted_outputs(line);
-  for (const OutputSpec& spec : outputs_of(Request::of(problem))) {
-    if (std::find(wanted.begin(), wanted.end(), spec.name) == wanted.end()) continue;
-    Tensor& tensor = problem.out[spec.name] = make_tensor(spec.type, spec.shape);
-    std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0xA5});
-  }
-}
 
 // A call that can be made again, with a workspace of its own.
 class HostCall {
