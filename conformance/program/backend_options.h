@@ -3,6 +3,7 @@
 
 #include "conformance/program/cli.h"
 #include "conformance/suites/backend_choice.h"
+#include "golden/io/fixture_error.h"
 
 namespace assay::conformance {
 
@@ -49,6 +50,21 @@ inline void add_judge_options(CLI::App& verb, BackendChoice& choice) {
       ->check(CLI::Range(1, 86400));
   verb.add_option("--algorithm", choice.algorithm, "Pin an algorithm by its id (assay list --algorithms)")
       ->check(CLI::NonNegativeNumber);
+}
+
+// --device of verify and repro.
+inline void add_device(CLI::App& verb, std::string& device) {
+  verb.add_option("--device", device,
+                  "The number of the device that the backend sees, and no other one, in the order of nvidia-smi");
+}
+
+// The devices that --device names. Errors: CLI::ValidationError; golden::MachineError where the machine shows none.
+inline std::vector<JudgingDevice> devices_given(const std::string& text, const std::string& backend, bool single) {
+  if (text.empty()) return {};
+  ChosenDevices chosen = chosen_devices(text, backend, single);
+  if (chosen.fault.empty()) return std::move(chosen.devices);
+  if (chosen.is_usage) throw CLI::ValidationError("--device", chosen.fault);
+  throw golden::MachineError("--device " + chosen.fault);
 }
 
 // --save-got of run and repro: `folder` gets the path.

@@ -20,11 +20,13 @@ Action add_repro(CLI::App& verb) {
   struct Options {
     std::vector<std::string> words;
     BackendChoice backend;
+    std::string device;
     std::string save, save_got, json;
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("CASE", options->words, "A case line, quoted or not")->required();
   add_judge_options(verb, options->backend);
+  add_device(verb, options->device);
   verb.add_option("--save", options->save, "Also write inputs and expected outputs to this fixture file");
   add_save_got(verb, options->save_got);
   verb.add_option("--json", options->json, "Write the verdict to this file");
@@ -35,6 +37,7 @@ Action add_repro(CLI::App& verb) {
     for (const std::string& path : {options->json, options->save}) {
       if (!path.empty()) check_output(path);
     }
+    options->backend.devices = devices_given(options->device, options->backend.name, true);
     std::unique_ptr<Backend> opened = options->backend.open();
     Backend& backend = *opened;
     const TestedBackend tested = tested_backend_of(backend, options->backend);

@@ -86,6 +86,8 @@ nlohmann::json header_of(const RunOptions& options, const SelectionText& text, c
   nlohmann::json header = run_header(options.verb(), report.tested(), options.backend, &text);
   if (!options.waivers.empty())
     header["waivers"] = {{"path", options.waivers}, {"sha256", golden::sha256_hex_of_file(options.waivers)}};
+  for (const JudgingDevice& each : options.backend.devices)
+    header["devices"].push_back({{"number", each.number}, {"name", each.name}});
   if (options.backend.predictions != nullptr) header["predicted"] = options.backend.predictions->files();
   return header;
 }
@@ -184,6 +186,23 @@ SelectionText text_of(const RunOptions& options, const RunSelection& selection, 
   return text;
 }
 
+// The backend on the devices after the first: all are opened before anything is judged. Errors: BackendError; CLI::ValidationError for
+// another device than the first.
+std::vector<std::unique_ptr<Backend>> opened_on_others(const BackendChoice& choice, const TestedBackend& first) {
+  std::vector<std::unique_ptr<Backend>> opened;
+  for (std::size_t i = 1; i < choice.devices.size(); ++i) {
+    opened.push_back(choice.open(i));
+    const assay_device_info info = opened.back()->device_info();
+    if (info.name == first.device && info.architecture == first.architecture) continue;
+    throw CLI::ValidationError(
+        "--device",
+        fmt::format("the backend says that device {} is {} ({}), and device {} is {} ({}): expected devices of one model",
+                    choice.devices[0].number, first.device, first.architecture, choice.devices[i].number, info.name,
+                    info.architecture));
+  }
+  return opened;
+}
+
 // Predictions that the reference contradicts are faults of their files.
 void note_wrong_predictions(const RunOptions& options, Report& report) {
   if (options.backend.predictions == nullptr) return;
@@ -226,9 +245,11 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
         std::make_shared<Predictions>(options.predicted, options.backend.judge_options().layer, options.predicted_only);
   }
 
+  options.backend.devices = devices_given(options.device, options.backend.name, false);
   std::unique_ptr<Backend> opened = options.backend.open();
   options.backend.open_expecting();  // opened before anything is judged, so that a failure shows at once
   const TestedBackend tested = tested_backend_of(*opened, options.backend);
+  std::vector<std::unique_ptr<Backend>> others = opened_on_others(options.backend, tested);
   Backend& backend = *opened;
   Report report(options.verb(), tested, options.show);
   if (!options.waivers.empty()) report.use_waivers({std::move(waivers), tested, today()});
@@ -250,8 +271,12 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
   }
 
   const SelectionText text = text_of(options, selection, shard);
-  warn("assay: judging {}{}: {}, {}, {}\n", report.tested().text(), no_device.empty() ? "" : " (no device: " + no_device + ")",
-       options.verb(), plural(selection.cases.size(), "case"), plural(selection.files.size(), "fixture file"));
+  std::string devices;
+  for (const JudgingDevice& each : options.backend.devices)
+    devices += (devices.empty() ? "; devices " : ", ") + std::to_string(each.number);
+  warn("assay: judging {}{}{}: {}, {}, {}\n", report.tested().text(), devices,
+       no_device.empty() ? "" : " (no device: " + no_device + ")", options.verb(), plural(selection.cases.size(), "case"),
+       plural(selection.files.size(), "fixture file"));
   prepare_files(options, text, report);
   if (!options.save_got.empty()) {
     options.backend.save_got =
@@ -259,6 +284,7 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
   }
 
   keep_open(options.backend, std::move(opened));
+  for (std::size_t i = 0; i < others.size(); ++i) keep_open(options.backend, std::move(others[i]), i + 1);
   if (!options.journal.empty()) {
     run_with_journal(options, selection, settings, header_of(options, text, report), report);
     close_backends(report);

@@ -98,6 +98,10 @@ const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
                   "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs "
                   "allowed); a word that matches nothing is exit 4");
   add_judge_options(verb, options.backend);
+  verb.add_option(
+      "--device", options.device,
+      "all, or numbers of devices, as 0,2: a process each, among which the cases are divided as they fall; devices of one "
+      "model, in the order of nvidia-smi");
   CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
   add_selection_options(verb, options);
   verb.add_option("--algorithms", options.algorithms, "all: each case also with every algorithm that the backend lists for it")

@@ -24,6 +24,7 @@ struct RunOptions {
   std::string waivers;
   std::vector<std::string> predicted;  // files of predictions
   bool predicted_only = false;
+  std::string device;
   std::string journal;
   std::int64_t lease_s = 60;
   std::int64_t blocks = 0;  // 0: by predicted time

@@ -17,6 +17,7 @@ Action add_verify(CLI::App& verb) {
     std::vector<std::string> files;
     std::vector<std::string> cases;
     BackendChoice backend;
+    std::string device;
     std::string json;
     int show = 10;
     bool quiet = false;
@@ -26,6 +27,7 @@ Action add_verify(CLI::App& verb) {
   verb.add_option("--case", options->cases, "Only cases whose path contains this; again to narrow further")
       ->allow_extra_args(false);
   add_judge_options(verb, options->backend);
+  add_device(verb, options->device);
   verb.add_option("--json", options->json, "Write every verdict to this file");
   verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");
@@ -37,6 +39,7 @@ Action add_verify(CLI::App& verb) {
       report.conclude(options->json);
       return report.exit_code();
     };
+    options->backend.devices = devices_given(options->device, options->backend.name, true);
     std::unique_ptr<Backend> backend;
     TestedBackend tested;
     try {

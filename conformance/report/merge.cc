@@ -25,8 +25,8 @@ namespace {
 using nlohmann::json;
 
 // Members of a report that belong to the header of a file of results.
-constexpr const char* kHeaderMembers[] = {"assay", "commit",  "format",    "verb",   "arguments", "date",
-                                          "host",  "backend", "selection", "merged", "waivers",   "predicted"};
+constexpr const char* kHeaderMembers[] = {"assay",   "commit",    "format", "verb",    "arguments", "date",   "host",
+                                          "backend", "selection", "merged", "waivers", "predicted", "devices"};
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
@@ -252,6 +252,7 @@ MergedRun merge_parts(std::vector<RunPart> parts) {
   made.header = whole_header(parts[0].results.header);
   made.header.erase("merged");
   made.header.erase("predicted");
+  made.header.erase("devices");  // of one machine; each case names its own
   std::set<std::string> hosts;
   std::set<json> predicted;  // files of predictions: shards may have others
   std::string first_date;

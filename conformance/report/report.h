@@ -56,6 +56,7 @@ struct CaseReport {
   std::string fingerprint = "";          // of a failure: fingerprint_of; the same in every run that fails alike
   std::vector<TriedVerdict> tries = {};  // of a case that was judged again: all of them, the first first
   std::optional<WaiverStanding> waiver = {};
+  std::int64_t device = -1;  // that judged the case, of those among which the run divided its cases; -1: they were not named
   std::string variety = "";  // of a product: "block TN f32", what decides which kernel and plan it meets
 };
 nlohmann::json to_json(const CaseReport& report);

@@ -52,6 +52,14 @@ std::string standing_text(const Judgement& judgement) {
   return fmt::format("{}{}{}", by, by.empty() || judgement.way.empty() ? "" : "; ", judgement.way);
 }
 
+std::map<std::int64_t, std::int64_t> devices_of(const std::vector<CaseReport>& cases) {
+  std::map<std::int64_t, std::int64_t> made;
+  for (const CaseReport& each : cases) {
+    if (each.device >= 0) ++made[each.device];
+  }
+  return made;
+}
+
 std::map<Predicted, std::int64_t> predicted_of(const std::vector<CaseReport>& cases) {
   std::map<Predicted, std::int64_t> made;
   for (const CaseReport& each : cases) {

@@ -31,6 +31,9 @@ std::string standing_text(const Judgement& judgement);
 // Numbers of cases that were judged in another way than they request, by that way.
 std::map<std::string, std::int64_t> ways_of(const std::vector<CaseReport>& cases);
 
+// Numbers of cases by device, where the run named devices.
+std::map<std::int64_t, std::int64_t> devices_of(const std::vector<CaseReport>& cases);
+
 // Numbers of cases of a run with predictions, by how their expected outputs were had.
 std::map<Predicted, std::int64_t> predicted_of(const std::vector<CaseReport>& cases);
 

@@ -25,6 +25,7 @@ json to_json(const CaseReport& report) {
   entry["recipe"] = report.recipe;
   if (!report.line.empty()) entry["case"] = report.line;
   if (!report.setting.empty()) entry["setting"] = report.setting;
+  if (report.device >= 0) entry["device"] = report.device;
   if (!report.variety.empty()) entry["variety"] = report.variety;
   if (!report.fingerprint.empty()) entry["fingerprint"] = report.fingerprint;
   for (const TriedVerdict& each : report.tries) {
@@ -57,6 +58,7 @@ CaseReport report_from(const json& entry) {
                     judgement_from(entry)};
   report.setting = entry.value("setting", "");
   report.variety = entry.value("variety", "");
+  report.device = entry.value("device", std::int64_t{-1});
   report.fingerprint = entry.value("fingerprint", "");
   if (entry.contains("tries")) {
     for (const json& each : entry.at("tries")) {

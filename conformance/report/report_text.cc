@@ -136,6 +136,7 @@ void Report::print_summary() {
     say("passed: {}\n", text);
   }
   if (tell_settings_) print_settings();
+  for (const auto& [device, number] : devices_of(cases_)) say("device {}: {} case{}\n", device, number, number == 1 ? "" : "s");
   for (const auto& [predicted, number] : predicted_of(cases_))
     say("expected outputs, {} case{}: {}\n", number, number == 1 ? "" : "s", name_of(predicted));
   for (const auto& [way, number] : ways_of(cases_)) say("judged otherwise, {} case{}: {}\n", number, number == 1 ? "" : "s", way);

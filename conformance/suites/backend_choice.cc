@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "conformance/worker/row_files.h"
+#include "conformance/worker/visible_device.h"
 #include "golden/io/utf8.h"
 
 namespace assay::conformance {
@@ -43,7 +44,8 @@ std::string best_backend(std::string* why_not) {
   }
 }
 
-std::unique_ptr<Backend> BackendChoice::open() const {
+std::unique_ptr<Backend> BackendChoice::open(std::size_t device) const {
+  const worker::OnDevice here(visible(device));
   auto backend = std::make_unique<Backend>(name, options, timeout_s * 1000);
   for (const std::string& each : axes) {
     const std::size_t equals = each.find('=');
@@ -55,7 +57,8 @@ std::unique_ptr<Backend> BackendChoice::open() const {
   return backend;
 }
 
-std::unique_ptr<Backend> BackendChoice::open_expecting() const {
+std::unique_ptr<Backend> BackendChoice::open_expecting(std::size_t device) const {
+  const worker::OnDevice here(visible(device));
   constexpr std::int64_t kPatience = 10;  // it predicts what the other only computes
   return expect_by.empty() || expect_by == "reference" ? nullptr
                                                        : std::make_unique<Backend>(expect_by, "", timeout_s * 1000 * kPatience);

@@ -9,6 +9,7 @@
 
 #include "conformance/backends/backend_handle.h"
 #include "conformance/judge/judge.h"
+#include "conformance/suites/devices.h"
 
 namespace assay::conformance {
 
@@ -37,10 +38,14 @@ struct BackendChoice {
   // Where wrong outputs are saved (failure_bundle.h); null: nowhere.
   std::shared_ptr<BundleFolder> save_got = {};
 
-  // Opens the backend and sets its axes. Errors: BackendError.
-  std::unique_ptr<Backend> open() const;
+  std::vector<JudgingDevice> devices = {};  // among which cases are divided; empty: what the backend itself takes
+
+  // Opens the backend, on this one of `devices` if there are any, and sets its axes. Errors: BackendError.
+  std::unique_ptr<Backend> open(std::size_t device = 0) const;
   // The backend whose answers are expected; null where it is the reference's. Errors: BackendError.
-  std::unique_ptr<Backend> open_expecting() const;
+  std::unique_ptr<Backend> open_expecting(std::size_t device = 0) const;
+  // The one of `devices`, as CUDA_VISIBLE_DEVICES names it; empty: there are none.
+  std::string visible(std::size_t device) const { return device < devices.size() ? devices[device].visible : ""; }
   // Command-line words that choose the same backend and the same files of units, with a leading blank.
   std::string words() const;
   JudgeOptions judge_options() const;

@@ -7,6 +7,7 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/suites/failure_bundle.h"
 #include "conformance/suites/golden_cases.h"
+#include "conformance/suites/judge_line.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
 #include "conformance/suites/retries.h"
@@ -91,7 +92,9 @@ std::int64_t judge_fixtures(const std::vector<std::filesystem::path>& files, con
               }
               return std::vector<CaseReport>{std::move(report)};
             };
-            CaseReport made = std::move(with_retries(judged, choice, judge_case).front());
+            std::vector<CaseReport> reports = with_retries(judged, choice, judge_case);
+            note_device(reports, judged, choice);
+            CaseReport made = std::move(reports.front());
             const Verdict verdict = made.judgement.verdict;
             line.done(each.name, made.judgement.verdict != Verdict::passed && made.judgement.verdict != Verdict::not_run);
             report.add(std::move(made));

@@ -81,10 +81,10 @@ JudgeOptions options_for(const CaseLine& line, const BackendChoice& choice, cons
 }
 
 // Another context, in another process, for the rest of a case; null if there is none. `other` owns it.
-Backend* restarted(const BackendChoice& choice, std::unique_ptr<Backend>& other) {
+Backend* restarted(const BackendChoice& choice, std::size_t device, std::unique_ptr<Backend>& other) {
   try {
     other.reset();
-    other = choice.open();
+    other = choice.open(device);
     other->begin_case();
   } catch (const BackendError&) {  // the next case finds the same, and reports it
     other.reset();
@@ -139,7 +139,7 @@ std::vector<CaseReport> judge_under_settings(const CaseLine& line, Judged judged
     std::unique_ptr<Backend> other;
     const Recovery recovery{
         [&](const BackendFault& fault, const JudgeOptions& under) { return judgement_of(fault, judged, under); },
-        [&] { return restarted(choice, other); }};
+        [&] { return restarted(choice, judged.device, other); }};
     for (JudgedSetting& each :
          judge_settings(judged.backend, problem, settings.all_algorithms, settings.axes, options, &recovery)) {
       CaseReport made = report_for(line);

@@ -27,6 +27,13 @@ struct SettingsToTry {
 // What a report says of a case before it is judged.
 CaseReport report_for(const CaseLine& line);
 
+// Notes in the reports which device has judged, if the run was given devices.
+inline void note_device(std::vector<CaseReport>& reports, const Judged& judged, const BackendChoice& choice) {
+  for (CaseReport& each : reports) {
+    if (judged.device < choice.devices.size()) each.device = choice.devices[judged.device].number;
+  }
+}
+
 // Judges one case. `prepared`, if given, is what prepare() returned for the line.
 CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& choice, PreparedCase* prepared = nullptr);
 

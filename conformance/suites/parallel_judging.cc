@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "conformance/judge/compare/compare.h"
 #include "conformance/support/interrupt.h"
 #include "conformance/worker/remote.h"
+#include "reference/support/on_this_thread.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
@@ -30,6 +32,12 @@ struct Context {
   std::string key;
   bool is_given_up() const { return backend->is_given_up() || (expecting != nullptr && expecting->is_given_up()); }
 };
+
+// Contexts with one key can take each other's cases.
+std::string key_of(const BackendChoice& choice, std::size_t device) {
+  const std::string visible = choice.visible(device);
+  return choice.words() + (visible.empty() ? "" : " on " + visible);
+}
 
 // A case whose process ended while or after it served other cases.
 struct Together {
@@ -64,8 +72,8 @@ class Contexts {
     opened_.emplace_back(key, std::move(backend));
   }
 
-  Context take(const BackendChoice& choice) {
-    const std::string key = choice.words();
+  Context take(const BackendChoice& choice, std::size_t device) {
+    const std::string key = key_of(choice, device);
     std::unique_ptr<Backend> opened;
     {
       const std::lock_guard lock(mutex_);
@@ -83,8 +91,8 @@ class Contexts {
       }
     }
     if (opened != nullptr && opened->is_given_up()) note_end(*opened);
-    if (opened == nullptr || opened->is_given_up()) opened = choice.open();
-    return {std::move(opened), choice.open_expecting(), key};
+    if (opened == nullptr || opened->is_given_up()) opened = choice.open(device);
+    return {std::move(opened), choice.open_expecting(device), key};
   }
 
   // An abandoned context is not kept.
@@ -151,7 +159,7 @@ class Contexts {
 // Opening is retried a few times in a row.
 class Opener {
  public:
-  explicit Opener(const BackendChoice& choice) : choice_(choice) {}
+  Opener(const BackendChoice& choice, std::size_t device) : choice_(choice), device_(device) {}
   // False if none can be opened any more; `why` has the reason.
   bool open(Context& context, std::string& why) {
     {
@@ -161,7 +169,7 @@ class Opener {
     constexpr int kTries = 3;
     for (int i = 0; i < kTries && why.empty(); ++i) {
       try {
-        context = Contexts::get().take(choice_);
+        context = Contexts::get().take(choice_, device_);
         return true;
       } catch (const BackendError& error) {
         if (i + 1 == kTries || interrupted()) why = error.what();
@@ -175,6 +183,7 @@ class Opener {
 
  private:
   const BackendChoice& choice_;
+  const std::size_t device_;
   std::mutex mutex_;
   std::string failure_;
 };
@@ -227,71 +236,167 @@ class Judging {
  public:
   Judging(const BackendChoice& choice, const std::function<Verdict(std::int64_t, Judged)>& judge_one,
           const std::function<void(std::int64_t, Judgement)>& left)
-      : choice_(choice), judge_one_(judge_one), left_(left), opener_(choice) {}
+      : judge_one_(judge_one), left_(left) {
+    for (std::size_t i = 0; i < std::max<std::size_t>(choice.devices.size(), 1); ++i) openers_.emplace_back(choice, i);
+  }
 
+  // On the first device that can be used.
   void judge(std::int64_t index) {
+    std::string why;
+    for (std::size_t device = 0; device < openers_.size(); ++device) {
+      if (judge_on(index, device, why)) return;
+    }
+    leave(index, why);
+  }
+
+  // False: the device cannot be used any more; `why` says why.
+  bool judge_on(std::int64_t index, std::size_t device, std::string& why) {
+    if (!may_begin(index)) return true;
     Context context;
-    if (!may_begin(index, context)) return;
+    if (!openers_[device].open(context, why)) return false;
     try {
-      note(judge_one_(index, begin(context, true)));
+      note(judge_one_(index, begin(context, true, device)));
     } catch (const Together& fault) {
       const std::lock_guard lock(mutex_);
-      again_.emplace_back(index, fault);
-      return;
+      again_.push_back({index, device, fault});
+      return true;
     }
     Contexts::get().give(std::move(context));
+    return true;
   }
+
+  void leave(std::int64_t index, const std::string& why) { left_(index, cannot_open(why)); }
 
   // The cases that a process was serving when it ended.
   void judge_alone() {
     if (again_.empty()) return;
     bool found = false;
-    for (const auto& [index, fault] : again_) {
+    for (const auto& [index, device, fault] : again_) {
       Contexts::get().close();
       worker::start_afresh();
+      if (!may_begin(index)) return;  // then it is reported as left
       Context context;
-      if (!may_begin(index, context)) return;  // then it is reported as left
-      note(judge_one_(index, begin(context, false)));
+      if (std::string why; !openers_[device].open(context, why)) return leave(index, why);
+      note(judge_one_(index, begin(context, false, device)));
       found = found || context.is_given_up();
     }
     if (found || interrupted()) return;
     constexpr std::size_t kMaxNamed = 8;
     std::string names;
-    for (std::size_t i = 0; i < std::min(again_.size(), kMaxNamed); ++i) names += "\n  case    " + again_[i].second.title;
+    for (std::size_t i = 0; i < std::min(again_.size(), kMaxNamed); ++i) names += "\n  case    " + again_[i].fault.title;
     if (again_.size() > kMaxNamed) names += fmt::format("\n  case    and {} more", again_.size() - kMaxNamed);
     Contexts::get().add(
         finding("backend/process", Verdict::failed,
-                again_[0].second.text + ", after other cases or beside them; alone no case ends it. Under way were" + names));
+                again_[0].fault.text + ", after other cases or beside them; alone no case ends it. Under way were" + names));
   }
 
  private:
-  bool may_begin(std::int64_t index, Context& context) {
+  bool may_begin(std::int64_t index) {
     if (interrupted()) return false;
-    if (unfinished_ >= kMaxUnfinished) {
-      left_(index, not_tried());
-      return false;
-    }
-    std::string why;
-    if (opener_.open(context, why)) return true;
-    left_(index, cannot_open(why));
+    if (unfinished_ < kMaxUnfinished) return true;
+    left_(index, not_tried());
     return false;
   }
 
-  static Judged begin(Context& context, bool may_try_again) {
+  static Judged begin(Context& context, bool may_try_again, std::size_t device) {
     context.backend->begin_case();
     if (context.expecting != nullptr) context.expecting->begin_case();
-    return {*context.backend, context.expecting.get(), may_try_again};
+    return {*context.backend, context.expecting.get(), may_try_again, device};
   }
 
   void note(Verdict verdict) { unfinished_ = verdict == Verdict::unfinished ? unfinished_ + 1 : 0; }
 
-  const BackendChoice& choice_;
   const std::function<Verdict(std::int64_t, Judged)>& judge_one_;
   const std::function<void(std::int64_t, Judgement)>& left_;
-  Opener opener_;
+  std::deque<Opener> openers_;  // by device
   std::mutex mutex_;
-  std::vector<std::pair<std::int64_t, Together>> again_;
+  struct Again {
+    std::int64_t index;
+    std::size_t device;
+    Together fault;
+  };
+  std::vector<Again> again_;
   std::atomic<int> unfinished_ = 0;  // cases in a row
+};
+
+// Threads that take cases one after another, each on one device.
+class DeviceLanes {
+ public:
+  DeviceLanes(Judging& judging, const BackendChoice& choice, std::int64_t count)
+      : judging_(judging), choice_(choice), count_(count), gone_(choice.devices.size()) {}
+
+  // At least one thread for each device.
+  void judge_all(std::size_t threads) {
+    // A device may fail once the others have found nothing left: then they begin again.
+    for (std::vector<std::size_t> devices = usable(); has_cases() && !devices.empty() && !interrupted(); devices = usable()) {
+      std::vector<std::thread> lanes;
+      for (std::size_t i = 0; i < std::max(threads, devices.size()); ++i) {
+        lanes.emplace_back([this, device = devices[i % devices.size()]] { on_this_thread([&] { judge_on(device); }); });
+      }
+      for (std::thread& each : lanes) each.join();
+      if (fault_ != nullptr) std::rethrow_exception(fault_);
+    }
+    note_gone();
+    for (std::int64_t index = 0; !interrupted() && take(index);) judging_.leave(index, gone_[0]);
+  }
+
+ private:
+  bool has_cases() const { return next_ < count_ || !returned_.empty(); }
+
+  std::vector<std::size_t> usable() const {
+    std::vector<std::size_t> devices;
+    for (std::size_t i = 0; i < gone_.size(); ++i) {
+      if (gone_[i].empty()) devices.push_back(i);
+    }
+    return devices;
+  }
+
+  void note_gone() const {
+    for (std::size_t i = 0; i < gone_.size(); ++i) {
+      if (gone_[i].empty()) continue;
+      Contexts::get().add(finding("backend/device", Verdict::machine_failed,
+                                  fmt::format("device {} cannot be used any more: {}{}", choice_.devices[i].number, gone_[i],
+                                              usable().empty() ? "" : "; other devices took its cases")));
+    }
+  }
+
+  bool take(std::int64_t& index) {
+    const std::lock_guard lock(mutex_);
+    if (!returned_.empty()) {
+      index = returned_.back();
+      returned_.pop_back();
+      return true;
+    }
+    if (next_ >= count_) return false;
+    index = next_++;
+    return true;
+  }
+
+  void judge_on(std::size_t device) {
+    try {
+      std::string why;
+      for (std::int64_t index = 0; !interrupted() && take(index);) {
+        if (judging_.judge_on(index, device, why)) continue;
+        const std::lock_guard lock(mutex_);
+        returned_.push_back(index);
+        gone_[device] = why;
+        return;
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (fault_ == nullptr) fault_ = std::current_exception();
+      next_ = count_;
+    }
+  }
+
+  Judging& judging_;
+  const BackendChoice& choice_;
+  const std::int64_t count_;
+  std::mutex mutex_;
+  std::int64_t next_ = 0;
+  std::vector<std::int64_t> returned_;
+  std::vector<std::string> gone_;  // by device: why it cannot be used any more
+  std::exception_ptr fault_;
 };
 
 }  // namespace
@@ -304,7 +409,9 @@ void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
                        const std::function<Verdict(std::int64_t, Judged)>& judge_one,
                        const std::function<void(std::int64_t, Judgement)>& left, bool one_at_a_time) {
   Judging judging(choice, judge_one, left);
-  if (judges_side_by_side(choice) && count > 1 && !one_at_a_time) {
+  if (choice.devices.size() > 1 && !one_at_a_time) {
+    DeviceLanes(judging, choice, count).judge_all(judges_side_by_side(choice) ? static_cast<std::size_t>(thread_count()) : 0);
+  } else if (judges_side_by_side(choice) && count > 1 && !one_at_a_time) {
     parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) judging.judge(i);
     });
@@ -314,8 +421,8 @@ void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
   judging.judge_alone();
 }
 
-void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend) {
-  Contexts::get().keep(choice.words(), std::move(backend));
+void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend, std::size_t device) {
+  Contexts::get().keep(key_of(choice, device), std::move(backend));
 }
 
 void close_backends(Report& report) {

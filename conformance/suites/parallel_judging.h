@@ -18,6 +18,7 @@ struct Judged {
   Backend* expecting = nullptr;
   // Another try in a process of its own is still possible: a fault that may come from another case is thrown.
   bool may_try_again = false;
+  std::size_t device = 0;  // of BackendChoice::devices
   bool is_given_up() const { return backend.is_given_up() || (expecting != nullptr && expecting->is_given_up()); }
   // See Backend::settle.
   void settle() const;
@@ -37,6 +38,9 @@ Judgement judgement_of(const BackendError& error, const JudgeOptions& options);
 // process of its own, and so is every other case that it was serving: the one at fault is named, and if none is, all
 // are. A context that is given up is replaced by one in a new process. Where none can be opened any more, or one case after
 // another does not finish, `left` is called for the rest, with the judgement to report.
+//
+// Of several devices each has a process of its own, and takes the next case once it is free. Where one cannot be used any more, the
+// others take its cases.
 void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
                        const std::function<Verdict(std::int64_t, Judged)>& judge_one,
                        const std::function<void(std::int64_t, Judgement)>& left, bool one_at_a_time = false);
@@ -44,8 +48,8 @@ void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
 // Whether cases are judged in parallel, one context per thread.
 bool judges_side_by_side(const BackendChoice& choice);
 
-// An open backend of `choice`, for judge_in_parallel to use.
-void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend);
+// An open backend of `choice`, on one of its devices if it has any, for judge_in_parallel to use.
+void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend, std::size_t device = 0);
 // Closes every context that is still open. Findings about backends that belong to no case become cases of `report`, of the
 // suite "backend": a process that ended between two cases, a close() that fails.
 void close_backends(Report& report);

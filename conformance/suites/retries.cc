@@ -56,7 +56,7 @@ class Next {
     if (!last->is_given_up()) return last;
     try {
       other_.reset();
-      other_ = choice_.open();
+      other_ = choice_.open(judged_.device);
       other_->begin_case();
     } catch (const BackendError&) {  // the next case finds the same, and reports it
       other_.reset();
@@ -81,7 +81,7 @@ std::vector<CaseReport> with_retries(Judged judged, const BackendChoice& choice,
                                    [](const CaseReport& each) { return may_pass_again(each.judgement.verdict); });
     Backend* const backend = fails ? next.backend() : nullptr;
     if (backend == nullptr) break;
-    const std::vector<CaseReport> again = judge_case({*backend, judged.expecting, false});
+    const std::vector<CaseReport> again = judge_case({*backend, judged.expecting, false, judged.device});
     for (CaseReport& each : reports) {
       if (!may_pass_again(each.judgement.verdict)) continue;
       const auto same =

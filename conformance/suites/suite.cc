@@ -49,7 +49,7 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
     // Calls of a backend with one context wait for each other: other threads prepare cases meanwhile.
     Statements statements;
     std::optional<Prefetcher<std::unique_ptr<PreparedCase>>> prefetcher;
-    if (thread_count() > 1 && !one_at_a_time && !settings.any() && !judges_side_by_side(choice)) {
+    if (thread_count() > 1 && !one_at_a_time && !settings.any() && !judges_side_by_side(choice) && choice.devices.size() < 2) {
       prefetcher.emplace(static_cast<std::int64_t>(part->size()), thread_count() - 1,
                          [&](std::int64_t i) { return prepare(line_of(i), choice, statements); });
     }
@@ -70,6 +70,7 @@ void judge_lines(const std::vector<CaseLine>& lines, const BackendChoice& choice
             });
             if (prepared != nullptr && prepared->stated) statements.note(each, *prepared->stated);
           }
+          note_device(reports, judged, choice);
           line.done(reports[0].line, std::any_of(reports.begin(), reports.end(),
                                                  [](const CaseReport& made) { return counts_as_failed(made.judgement); }));
           const bool finished = std::none_of(reports.begin(), reports.end(), [](const CaseReport& made) {

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -67,11 +68,13 @@ struct Pipe {
 // signal that a backend raises, as in other builds; and leaks of a backend at the end of its process are not reported.
 class WorkerEnvironment {
  public:
-  WorkerEnvironment() {
+  explicit WorkerEnvironment(const std::vector<std::string>& more) : more_(more) {
     const char* options = kAddressSanitizer ? "ASAN_OPTIONS" : kThreadSanitizer ? "TSAN_OPTIONS" : nullptr;
     for (char** each = environ; *each != nullptr; ++each) {
-      if (options == nullptr || !std::string_view(*each).starts_with(std::string(options) + "=")) words_.push_back(*each);
+      if (options != nullptr && std::string_view(*each).starts_with(std::string(options) + "=")) continue;
+      if (!is_replaced(*each)) words_.push_back(*each);
     }
+    for (std::string& each : more_) words_.push_back(each.data());
     if (options != nullptr) {
       const char* before = std::getenv(options);
       changed_ = std::string(options) + "=" + (before == nullptr ? "" : std::string(before) + ":") +
@@ -84,6 +87,12 @@ class WorkerEnvironment {
   char* const* words() const { return words_.data(); }
 
  private:
+  bool is_replaced(std::string_view variable) const {
+    const std::string_view name = variable.substr(0, variable.find('=') + 1);
+    return std::any_of(more_.begin(), more_.end(), [&](const std::string& each) { return each.starts_with(name); });
+  }
+
+  std::vector<std::string> more_;
   std::string changed_;
   std::vector<char*> words_;
 };
@@ -232,8 +241,8 @@ class Supervisor {
 };
 
 std::shared_ptr<Process> Process::start(const std::vector<std::string>& command, const std::vector<std::string>& words,
-                                        int memory, std::function<void()> ended) {
-  return Supervisor::get().start([&command, &words, memory, &ended] {
+                                        int memory, std::function<void()> ended, const std::vector<std::string>& environment) {
+  return Supervisor::get().start([&command, &words, memory, &ended, &environment] {
     const std::string& program = command.front();
     std::vector<std::string> all = command;
     all.insert(all.end(), {kWorkerVerb, std::to_string(getpid())});
@@ -261,7 +270,8 @@ std::shared_ptr<Process> Process::start(const std::vector<std::string>& command,
     posix_spawnattr_setsigdefault(&attributes, &every);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     pid_t id = -1;
-    const int error = posix_spawnp(&id, program.c_str(), &actions, &attributes, arguments.data(), WorkerEnvironment().words());
+    const int error =
+        posix_spawnp(&id, program.c_str(), &actions, &attributes, arguments.data(), WorkerEnvironment(environment).words());
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {

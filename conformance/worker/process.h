@@ -58,10 +58,12 @@ class SharedMemory {
 
 class Process {
  public:
-  // Starts `command` with these words behind kWorkerVerb. `ended` is called once it has ended, from another thread.
+  // Starts `command` with these words behind kWorkerVerb. `ended` is called once it has ended, from another thread. `environment`:
+  // variables, NAME=VALUE, that take the place of this process's.
   // Errors: BackendError where it cannot be started.
   static std::shared_ptr<Process> start(const std::vector<std::string>& command, const std::vector<std::string>& words,
-                                        int memory, std::function<void()> ended);
+                                        int memory, std::function<void()> ended,
+                                        const std::vector<std::string>& environment = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

@@ -22,6 +22,7 @@
 #include "conformance/worker/row_files.h"
 #include "conformance/worker/session.h"
 #include "conformance/worker/supervisor.h"
+#include "conformance/worker/visible_device.h"
 #include "reference/support/sanitized.h"
 
 namespace assay::conformance::worker {
@@ -89,12 +90,13 @@ LoadBackend backend_loader() { return loader; }
 // Words: the judge's process number, the number of channels, "limited" or "unlimited" memory.
 std::optional<int> serve_as_worker(int argc, char** argv) {
   offer_this_program();
-  const bool only_findings = argc == 4 && std::strcmp(argv[3], kFindings) == 0;
+  const bool only_devices = argc == 4 && std::strcmp(argv[3], kDevices) == 0;
+  const bool only_findings = only_devices || (argc == 4 && std::strcmp(argv[3], kFindings) == 0);
   if ((argc != 5 && !only_findings) || std::strcmp(argv[1], kWorkerVerb) != 0) return std::nullopt;
   if (only_findings) prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != static_cast<pid_t>(std::strtol(argv[2], nullptr, 10))) return 1;  // it has ended already
   if (only_findings) {
-    for (const std::string& line : cublaslt_findings()) std::printf("%s\n", line.c_str());
+    for (const std::string& line : only_devices ? device_findings() : cublaslt_findings()) std::printf("%s\n", line.c_str());
     return 0;
   }
   const auto channels = static_cast<std::size_t>(std::strtoul(argv[3], nullptr, 10));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "conformance/backends/backend_handle.h"
+#include "conformance/worker/visible_device.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance::worker {
@@ -20,12 +21,17 @@ std::list<std::shared_ptr<Worker>>& workers() {
 }  // namespace
 
 Worker::Worker(std::string name, std::size_t channels)
-    : name_(std::move(name)), memory_(std::make_shared<SharedMemory>(channels * sizeof(Channel))), used_(channels, false) {
+    : name_(std::move(name)),
+      visible_(OnDevice::current()),
+      memory_(std::make_shared<SharedMemory>(channels * sizeof(Channel))),
+      used_(channels, false) {
   const bool plug_in = !is_built_in(name_);
-  process_ = Process::start(worker_command(name_), {std::to_string(channels), plug_in ? kForeign : "unlimited"},
-                            memory_->descriptor(), [memory = memory_, channels] {
-                              for (std::size_t i = 0; i < channels; ++i) wake(static_cast<Channel*>(memory->data())[i].answered);
-                            });
+  process_ = Process::start(
+      worker_command(name_), {std::to_string(channels), plug_in ? kForeign : "unlimited"}, memory_->descriptor(),
+      [memory = memory_, channels] {
+        for (std::size_t i = 0; i < channels; ++i) wake(static_cast<Channel*>(memory->data())[i].answered);
+      },
+      environment_on(visible_));
 }
 
 Worker::~Worker() { process_->kill(); }
@@ -56,7 +62,8 @@ std::shared_ptr<Worker> worker_with_room(const std::string& name, int& channel) 
       each = workers().erase(each);
       continue;
     }
-    if (worker->name() == name && (channel = worker->take_channel()) >= 0) return worker;
+    if (worker->name() == name && worker->visible() == OnDevice::current() && (channel = worker->take_channel()) >= 0)
+      return worker;
     ++each;
   }
   auto made = std::make_shared<Worker>(name, static_cast<std::size_t>(thread_count()) + 1);

@@ -16,6 +16,7 @@ namespace assay::conformance::worker {
 class Worker {
  public:
   // `channels`: contexts that it can have at the same time, which is 1 for a library that is not ours.
+  // It sees the devices that OnDevice names.
   Worker(std::string name, std::size_t channels);
   ~Worker();
   Worker(const Worker&) = delete;
@@ -27,6 +28,8 @@ class Worker {
   Channel& channel(int number) const { return static_cast<Channel*>(memory_->data())[number]; }
   Process& process() const { return *process_; }
   const std::string& name() const { return name_; }
+  // The device that it sees; empty: all of them.
+  const std::string& visible() const { return visible_; }
 
   // Cases that were begun on it, of all channels.
   std::atomic<int> cases = 0;
@@ -42,14 +45,14 @@ class Worker {
   std::mutex loading;
 
  private:
-  const std::string name_;
+  const std::string name_, visible_;
   const std::shared_ptr<SharedMemory> memory_;
   std::shared_ptr<Process> process_;
   std::mutex mutex_;
   std::vector<bool> used_;
 };
 
-// A worker of backend `name` and a channel of it that nothing uses. Built-in backends share a worker as long as it has room; a
+// A worker of backend `name`, which sees what OnDevice names, and a channel of it that nothing uses. Built-in backends share a worker as long as it has room; a
 // library gets a new one.
 std::shared_ptr<Worker> worker_with_room(const std::string& name, int& channel);
 

@@ -11,6 +11,8 @@
 //   left=OUTPUT     this output is not written
 //   doubled=OUTPUT  one is added to every byte that is written of this output: E8M0 scales are doubled
 //   turned=OUTPUT   rows 0 and 1 of this output are exchanged, and so on
+//   visible=FILE    appends what CUDA_VISIBLE_DEVICES is in this process to FILE, each time it opens
+//   gone=FILE       on the device 1, the first open() makes FILE, the first call ends the process, and no open() works from then on
 //   unit=NAME     products state this unit and no plan; nothing is wrong with them
 //   settings      algorithms 70 (right, states no plan) and 90 (wrong), axes size (1 2) and twice (yes no; no is wrong)
 //   late          no call finishes in time
@@ -43,6 +45,10 @@ bool called = false, pending = false, twice = true;
 int calls = 0;
 
 bool is(const char* name) { return fault.rfind(name, 0) == 0; }
+bool is_gone_device() {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return is("gone=") && visible != nullptr && std::string(visible) == "1";
+}
 bool is_absent(const assay_call* call) { return is("absent") && (fault == "absent" || fault.substr(7) == call->op); }
 
 void wait_for_ever() {
@@ -117,6 +123,7 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
   if (is("stuck=") && !called) std::ofstream(fault.substr(6)).flush();
   ++calls;
   called = pending = true;
+  if (is_gone_device()) std::abort();
   while (is("hang=")) std::this_thread::sleep_for(std::chrono::seconds(1));
   if (is("slow=")) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   if (is_absent(call)) return ASSAY_NOT_SUPPORTED;
@@ -142,6 +149,10 @@ assay_backend make_table() {
     fault = options;
     called = pending = false;
     calls = 0;
+    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (is("visible=")) std::ofstream(fault.substr(8), std::ios::app) << (visible == nullptr ? "none" : visible) << std::endl;
+    if (is_gone_device() && std::ifstream(fault.substr(5)).good()) return ASSAY_DEVICE_LOST;
+    if (is_gone_device()) std::ofstream(fault.substr(5)).flush();
     return is("closed") ? ASSAY_DEVICE_LOST : reference_backend()->open("", context);
   };
   table.last_error = [](assay_context*) { return is("absent") ? "absent" : is("bytes") ? "\xff\xfe not text" : fault.c_str(); };

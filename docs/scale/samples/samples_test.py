@@ -21,7 +21,7 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROGRAM = None
+PROGRAM = BACKEND = CUDA = None
 RUN = ["--profile", "smoke", "--backend", "reference", "swizzle"]
 SLURM = """ClusterName=trial
 SlurmctldHost={host}(127.0.0.1)
@@ -169,12 +169,17 @@ class Samples(unittest.TestCase):
         version = re.search(r"version (\d+)\.(\d+)", self.run_command(["ctest", "--version"]))
         if (int(version[1]), int(version[2])) < (3, 16):
             self.skipTest("resource groups need CTest 3.16")
-        self.run_command(["cmake", "-S", str(HERE / "ctest"), "-B", "shards", f"-DASSAY={PROGRAM}", "-DSHARDS=4",
-                          f"-DWORDS={';'.join(RUN)}"])
+        if BACKEND is None or CUDA is None:
+            self.skipTest("--backend and --cuda are not given")
+        # A library on the host stands for one that uses CUDA, and a library of this project for CUDA's driver with two devices.
+        self.environment.update(LD_LIBRARY_PATH=CUDA, FAKE_CUDA="A;A")
+        run = ["--profile", "smoke", "--backend", BACKEND, "--backend-options", "none", "swizzle"]
+        self.run_command(["cmake", "-S", str(HERE / "ctest"), "-B", "shards", f"-DASSAY={PROGRAM}", "-DSHARDS=4", f"-DWORDS={';'.join(run)}"])
         text = self.run_command(["ctest", "--test-dir", "shards", "--resource-spec-file", str(HERE / "ctest" / "two_gpus.json"), "-j", "4",
                                  "--verbose"])
-        self.assertEqual(set(re.findall(r"^\d+: device (\S+)$", text, flags=re.M)), {"0", "1"})
-        self.assertEqual(self.digest(["shards/all.jsonl"]), self.whole())
+        self.assertEqual(set(re.findall(r"^\d+: device (\d+): \d+ cases?$", text, flags=re.M)), {"0", "1"})
+        self.run_command([PROGRAM, "run", *run, "--quiet", "--results", "whole.jsonl"])
+        self.assertEqual(self.digest(["shards/all.jsonl"]), self.digest(["whole.jsonl"]))
         ran = subprocess.run(["ctest", "--test-dir", "shards", "-R", "shard0"], cwd=self.path, env=self.environment, capture_output=True, text=True)
         self.assertNotEqual(ran.returncode, 0, "without a file of devices no shard may run on a device that it was not given")
 
@@ -193,6 +198,8 @@ class Samples(unittest.TestCase):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
+    parser.add_argument("--backend", help="a library to judge, for the test of CTest")
+    parser.add_argument("--cuda", help="folder of a libcuda.so.1 that shows the devices of FAKE_CUDA, for the same")
     arguments, rest = parser.parse_known_args()
-    PROGRAM = os.path.abspath(arguments.program)
+    PROGRAM, BACKEND, CUDA = os.path.abspath(arguments.program), arguments.backend, arguments.cuda
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
