@@ -24,6 +24,9 @@ const std::vector<CallFault>& call_faults() {
     add_option_faults(made);
     add_input_faults(made);
     add_output_faults(made);
+    add_rare_faults(made);
+    add_order_faults(made);
+    add_rule_swaps(made);
     add_plan_faults(made);
     add_unit_faults(made);
     add_catalogued_faults(made);

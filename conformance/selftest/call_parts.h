@@ -32,6 +32,19 @@ inline bool is_answerable(const Request& request) {
   }
 }
 
+// Whether the request can be carried out by this plan.
+inline bool can_follow(const Request& request, const std::string& line) {
+  try {
+    Request copy = request;
+    copy.attributes["plan"] = line;
+    return is_answerable(copy) && !numerics_of(copy).plan.empty();
+  } catch (const InvalidArgument&) {
+    return false;
+  } catch (const NotSupported&) {
+    return false;
+  }
+}
+
 // An input with other contents, as long as this lives.
 class ChangedInput {
  public:

@@ -39,18 +39,6 @@ struct Written {
   }
 };
 
-// The first row of group 65 and later ones, or -1 without so many groups or rows in them.
-std::int64_t row_of_group_65(const Request& request) {
-  if (request.in.count("splits") == 0) return -1;
-  const std::vector<std::int64_t> splits = request.splits();
-  std::int64_t row = 0;
-  for (std::size_t t = 0; t < splits.size(); ++t) {
-    if (t >= 65 && splits[t] > 0) return row;
-    row += splits[t];
-  }
-  return -1;
-}
-
 // The codes of a type with one meaning: all elements with the code `from` get `to`.
 void replace_codes(const Written& written, std::uint32_t from, std::uint32_t to) {
   for (std::size_t i = 0; i < written.elements(); ++i) {
@@ -74,30 +62,6 @@ constexpr Spoiling kSpoilings[] = {
      }},
     {"last_wrong", "has one wrong bit in its last element", [](const Written& out) { out.flip(out.last()); }},
     {"middle_wrong", "has one wrong bit in one element", [](const Written& out) { out.flip((out.first() + out.last()) / 2); }},
-    {"third_wrong", "has one wrong bit in one element, in the third call only",
-     [](const Written& out) {
-       if (calls_since_question() == 3) out.flip(out.last());
-     }},
-    {"group_65_wrong", "has one wrong bit from group 65 on",
-     [](const Written& out) {
-       const std::int64_t row = row_of_group_65(out.request);
-       const auto at = static_cast<std::size_t>(row) * out.row();
-       if (row >= 0 && at < out.elements()) out.flip(at);
-     }},
-    {"row_1000_wrong", "has one wrong bit beyond row 1000",
-     [](const Written& out) {
-       const std::size_t at = 1001 * out.row();
-       if (out.view.shape.size() == 2 && at < out.elements()) out.flip(at);
-     }},
-    {"2_to_20_wrong", "has one wrong bit in element 2^20",
-     [](const Written& out) {
-       if (out.elements() > (std::size_t{1} << 20)) out.flip(std::size_t{1} << 20);
-     }},
-    {"second_wave_wrong", "has one wrong bit in the 133rd tile of 128 x 128",
-     [](const Written& out) {
-       const std::size_t across = (out.row() + 127) / 128, row = 132 / across * 128, at = row * out.row() + 132 % across * 128;
-       if (out.view.shape.size() == 2 && at < out.elements()) out.flip(at);
-     }},
     {"zero_sign", "has +0 for -0", [](const Written& out) { replace_codes(out, 1u << (8 * out.element() - 1), 0); }},
     {"top_code", "has the code before it for the largest value of its type",
      [](const Written& out) {
@@ -110,20 +74,6 @@ constexpr Spoiling kSpoilings[] = {
        replace_codes(out, top, top - 1);
      }},
     {"least_code", "has 0 for its least subnormal", [](const Written& out) { replace_codes(out, 1, 0); }},
-    {"one_code", "has another code for one of 256",
-     [](const Written& out) {
-       if (out.element() == 1) replace_codes(out, 0x35, 0x36);
-     }},
-    {"one_exponent", "has a wrong bit in elements of one exponent",
-     [](const Written& out) {
-       const bool f16 = out.view.type == Format::f16, wide = out.view.type == Format::f32 || out.view.type == Format::bf16;
-       for (std::size_t i = 0; i < out.elements() && (f16 || wide); ++i) {
-         std::uint32_t code = 0;
-         std::memcpy(&code, out.bytes() + i * out.element(), out.element());
-         const std::uint32_t exponent = f16 ? code >> 10 & 31 : code >> (8 * out.element() - 9) & 255;
-         if (exponent == (f16 ? 3u : 100u)) out.flip(i);
-       }
-     }},
     {"subnormal", "has zeros for subnormal values",
      [](const Written& out) {
        const bool f16 = out.view.type == Format::f16, wide = out.view.type == Format::f32 || out.view.type == Format::bf16;

@@ -1,4 +1,4 @@
-// Faults of the tables of plans and units: a backend that states a row and computes with its neighbour; and benign variations.
+// Faults of the tables of plans and units: a backend that states a row and computes with its neighbour.
 
 #include <cmath>
 
@@ -15,18 +15,6 @@ namespace {
 const AccumulationPlan* plan_of_request(const Request& request) {
   const Numerics stated = numerics_of(request);
   return stated.plan.empty() ? nullptr : find_accumulation_plan(stated.plan);
-}
-
-bool can_follow(const Request& request, const std::string& line) {
-  try {
-    Request copy = request;
-    copy.attributes["plan"] = line;
-    return is_answerable(copy) && !numerics_of(copy).plan.empty();
-  } catch (const InvalidArgument&) {
-    return false;
-  } catch (const NotSupported&) {
-    return false;
-  }
 }
 
 // A call that follows another plan than the one that it states.
@@ -196,55 +184,6 @@ void add_unit_faults(std::vector<CallFault>& to) {
             }));
       }
     }
-  }
-}
-
-namespace {
-
-bool any(const Request&) { return true; }
-
-}  // namespace
-
-void add_benign_variations(std::vector<CallFault>& to) {
-  to.push_back({"benign.fast_layer", "benign", "the other layer of the reference answers: threads, vectors, tiles", true, any,
-                [](Request& request) { answer(request, Layer::fast); }});
-  to.push_back({"benign.twice", "benign", "outputs are written twice, the second time right", true, any, [](Request& request) {
-                  answer(request, Layer::scalar);
-                  answer(request, Layer::fast);
-                }});
-  to.push_back({"benign.zero_sign", "benign", "a quantized -0 becomes +0, as stated", true,
-                [](const Request& request) { return request.op() == "quantize" && request.attributes.count("zero_sign") == 0; },
-                [](Request& request) {
-                  if (request.op() == "quantize" && request.attributes.count("zero_sign") == 0)
-                    request.attributes["zero_sign"] = "positive";
-                  answer(request, Layer::fast);
-                },
-                [](Request& request) {
-                  if (request.op() == "quantize" && request.attributes.count("zero_sign") == 0)
-                    request.attributes["zero_sign"] = "positive";
-                }});
-  // Where the case asks for a plan, another one is wrong.
-  for (const AccumulationPlan& plan : accumulation_plans()) {
-    const std::string line = plan_line(plan), name(plan.name);
-    const auto follow = [line](Request& request) {
-      if (request.attributes.count("plan") == 0 && !numerics_of(request).plan.empty() && can_follow(request, line))
-        request.attributes["plan"] = line;
-    };
-    const auto applies = [line](const Request& request) {
-      return request.attributes.count("plan") == 0 && !numerics_of(request).plan.empty() && can_follow(request, line);
-    };
-    to.push_back({"benign.plan." + name, "benign", "plan " + name + " is followed, as stated", true, applies,
-                  [follow](Request& request) {
-                    follow(request);
-                    answer(request, Layer::fast);
-                  },
-                  follow});
-    to.push_back({"benign.unstated." + name, "benign", "plan " + name + " is followed and only its unit is stated", true, applies,
-                  [follow](Request& request) {
-                    follow(request);
-                    answer(request, Layer::fast);
-                  },
-                  follow, [](assay_numerics& stated) { stated.plan[0] = stated.plan_line[0] = '\0'; }});
   }
 }
 

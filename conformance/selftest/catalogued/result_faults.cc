@@ -111,9 +111,8 @@ void add_tail_results(std::vector<CallFault>& to) {
       [](const Result& result) { zero_rows(result, (end_of_rows(result) + 127) / 128 * 128 == 0 ? 0 : end_of_rows(result), 1); });
   add_result_fault(to, "rows_behind_last_tile_written", "rows behind the last tile are cleared", has_rows,
                    [](const Result& result) { zero_rows(result, (end_of_rows(result) + 127) / 128 * 128, 1 << 20); });
-  add_result_fault(to, "column_past_end", "one element behind the last row is written", always, [](const Result& result) {
-    std::memset(result.d + result.before.size(), 0x5A, static_cast<std::size_t>(result.element));
-  });
+  add_result_fault(to, "column_past_end", "the element behind the last row is written", always,
+                   [](const Result& result) { result.d[result.before.size()] ^= std::byte{0x5A}; });
   // A tile of 16 rows that a group does not fill has rows that no group owns.
   add_result_fault(to, "padded_row_spoils_tile", "NaN in the rows that fill the last tile of a group reaches its other rows",
                    has_rows, [](const Result& result) {
@@ -136,7 +135,7 @@ void add_value_results(std::vector<CallFault>& to) {
                    [](const Result& result) {
                      std::int64_t tile = 0;
                      for (const GroupView& group : result.view.groups) {
-                       const std::int64_t across = (group.n + 127) / 128;
+                       const std::int64_t across = (group.n + 63) / 64;
                        for (std::int64_t i = 0; i < group.m; ++i) {
                          for (std::int64_t j = 0; j < group.n; ++j) {
                            if (tile + i / 128 * across + j / 128 >= 264) spoil_element(result, group, i, j);
