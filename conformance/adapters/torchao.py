@@ -58,7 +58,8 @@ def _gemm(t: Any) -> None:
     x = codes(t, "x_rowwise_data")
     if x.shape[0] == 0:
         return
-    scales = row_scales_of_groups(t).t().contiguous().t()  # the operator wants adjacent rows
+    of_rows = row_scales_of_groups(t)
+    scales = torch.empty_strided(of_rows.shape, (1, x.shape[0]), dtype=of_rows.dtype, device=of_rows.device).copy_(of_rows)  # adjacent rows
     of_blocks = weight_scales(t)[0].contiguous().t()
     store_rows(t, _ops.triton_fp8_gemm_1x128_128x128(x, codes(t, "w_rowwise_data").t(), scales, of_blocks, 128, _D_TYPES[t.d_type]))
 
