@@ -139,8 +139,14 @@ def spread(figures: list[dict[str, Any]]) -> str:
                                  f"{100 * max(found):.1f} % apart, either way, so smaller differences between rows say nothing.\n\n")
 
 
+def alone(figures: list[dict[str, Any]]) -> str:
+    """Of a run of one project beside ours, its name."""
+    projects = {each["words"]["peer"].partition(":")[0] for each in figures} - {"assay", "cublaslt", COPY}
+    return f", {projects.pop()}" if len(projects) == 1 else ""
+
+
 def tables(context: dict[str, Any], figures: list[dict[str, Any]]) -> str:
-    parts = [f"## {context['device']}\n\n{context['date']}, driver {context.get('driver')}, PyTorch {context.get('torch')}, cuBLASLt "
+    parts = [f"## {context['device']}{alone(figures)}\n\n{context['date']}, driver {context.get('driver')}, PyTorch {context.get('torch')}, cuBLASLt "
              f"{context.get('cublaslt')}, commit {context.get('commit')}. Sustained: {context.get('sustained_s'):g} s.\n"]
     products, quantizations = by_problem(figures, "product"), by_problem(figures, "quantize")
     if products:

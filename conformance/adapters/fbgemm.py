@@ -111,7 +111,7 @@ def _rowwise_grouped(t: Any) -> None:
 
 # One sum over K (promoted every 128 where that is asked for), times the scale of the row and then that of the column, in 1.5 and
 # 3.6 million elements: the other order than SGLang and vLLM have.
-rowwise = Kernel(_rowwise, plan=lambda t: f"fbgemm.sm90.fp8_rowwise.{'split' if t.split_accumulator else 'fast'}", memory="torch", version=_version,
+rowwise = Kernel(_rowwise, plan=lambda t: f"fbgemm.sm90.fp8_rowwise.{'split' if t.get('split_accumulator') else 'fast'}", memory="torch", version=_version,
                  deterministic=True)
 rowwise_grouped = Kernel(_rowwise_grouped, plan="fbgemm.sm90.fp8_rowwise.fast", memory="torch", version=_version, deterministic=True, batch_invariant=True)
 

@@ -13,7 +13,7 @@ import numpy as np
 from . import _assay, _formats, _returned
 from .kernel import Kernel
 from .memory import Memory, memory_named
-from .tensors import Tensors
+from .tensors import Missing, Tensors
 
 _OK, _NOT_SUPPORTED, _INVALID_ARGUMENT, _OUT_OF_MEMORY, _TIMEOUT, _DEVICE_LOST, _FAILED = range(7)
 _TRIED_AT_MOST = 1 << 30  # bytes of a call that is tried on copies
@@ -159,11 +159,13 @@ class FunctionBackend:
         product = op == "grouped_gemm" or op.startswith("linear_")
         kernel = self.kernel
         stated = {None: -1, False: 0, True: 1}
-        unit, plan = kernel.unit or "", kernel.plan or ""
+        unit, plan = (kernel.unit or "", kernel.plan or "") if product else ("", "")
         if callable(plan):
-            plan = plan(self._tensors(call)) or ""
-        return (unit if product else "", plan if product else "", stated[kernel.keeps_zero_sign], stated[kernel.deterministic],
-                stated[kernel.batch_invariant])
+            try:
+                plan = plan(self._tensors(call)) or ""
+            except (Missing, NotImplementedError):  # of a call that the kernel does not serve, as it says when it is called
+                plan = ""
+        return unit, plan, stated[kernel.keeps_zero_sign], stated[kernel.deterministic], stated[kernel.batch_invariant]
 
     def execute(self, stream: int, call: Any) -> None:
         self._call(stream, call)

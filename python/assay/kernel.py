@@ -21,6 +21,8 @@ class Kernel:
             `fn` is called with the `Tensors` themselves.
         plan: name or line of the accumulation plan of its products, or a function from `Tensors` to it. With a plan D is judged by
             bits; without one by inputs whose sums are exact in any order, and by a bound for each element.
+            The function is asked about calls that the kernel does not serve too: what it raises for a missing input, or
+            NotImplementedError, states none.
         unit: row of the tensor-core table of its products, where no plan is stated.
         deterministic: True: the same call gives the same bits, which is then checked; False: it may not.
         batch_invariant: True: the bits of a group do not depend on the other groups, which is then checked.

@@ -7,6 +7,12 @@ from typing import Any
 from .oracle import Arrays, resolve
 
 
+class Missing(AttributeError, KeyError):
+    """A tensor or parameter that a call has not."""
+
+    __str__ = AttributeError.__str__
+
+
 class Tensors:
     """The tensors and parameters of one call, for `bind`.
 
@@ -37,13 +43,10 @@ class Tensors:
             return self.inputs[found]
         if name in self.parameters:
             return self.parameters[name]
-        raise AttributeError(f"the call has no '{name}'. It has\n{self}")
+        raise Missing(f"the call has no '{name}'. It has\n{self}")
 
     def __getitem__(self, name: str) -> Any:
-        try:
-            return getattr(self, name)
-        except AttributeError as error:
-            raise KeyError(str(error)) from None
+        return getattr(self, name)
 
     def get(self, name: str, default: Any = None) -> Any:
         """The tensor or parameter with this name, or `default` where the call has none."""

@@ -195,6 +195,21 @@ def test_a_product_by_its_plan_and_without_one():
     assert "group 1" in verdict.findings[0]["where"]
 
 
+def test_a_plan_is_asked_for_products_alone_and_may_not_know_the_call():
+    def asked(line, plan):
+        return assay.check(assay.Kernel(lambda t: t.out.update_nothing, plan=plan), line).verdicts[0].text
+
+    product = "grouped_gemm kind=bf16 splits=3 N=32 K=64 seed=3"
+
+    def broken(t):
+        raise RuntimeError("a fault of the plan")
+
+    assert "a fault of the plan" in asked(product, broken)
+    for plan in (lambda t: t.split_accumulator, lambda t: t["x_rowwise_data"], lambda t: (_ for _ in ()).throw(NotImplementedError("none"))):
+        assert "update_nothing" in asked(product, plan)
+    assert "update_nothing" in asked("quantize recipe=mxfp8 R=1 K=32", broken)
+
+
 def test_a_case_line_that_makes_no_sense():
     with pytest.raises(ValueError, match="did you mean"):
         assay.check(lambda t: None, "quantise recipe=mxfp8 R=1 K=32")
