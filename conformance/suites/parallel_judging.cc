@@ -13,9 +13,9 @@
 
 #include "conformance/backends/built_in.h"
 #include "conformance/judge/compare/compare.h"
+#include "conformance/suites/device_lanes.h"
 #include "conformance/support/interrupt.h"
 #include "conformance/worker/remote.h"
-#include "reference/support/on_this_thread.h"
 #include "reference/support/parallel.h"
 
 namespace assay::conformance {
@@ -34,7 +34,7 @@ struct Context {
 };
 
 // Contexts with one key can take each other's cases.
-std::string key_of(const BackendChoice& choice, std::size_t device) {
+std::string context_key(const BackendChoice& choice, std::size_t device) {
   const std::string visible = choice.visible(device);
   return choice.words() + (visible.empty() ? "" : " on " + visible);
 }
@@ -73,7 +73,7 @@ class Contexts {
   }
 
   Context take(const BackendChoice& choice, std::size_t device) {
-    const std::string key = key_of(choice, device);
+    const std::string key = context_key(choice, device);
     std::unique_ptr<Backend> opened;
     {
       const std::lock_guard lock(mutex_);
@@ -319,85 +319,20 @@ class Judging {
   std::atomic<int> unfinished_ = 0;  // cases in a row
 };
 
-// Threads that take cases one after another, each on one device.
-class DeviceLanes {
- public:
-  DeviceLanes(Judging& judging, const BackendChoice& choice, std::int64_t count)
-      : judging_(judging), choice_(choice), count_(count), gone_(choice.devices.size()) {}
-
-  // At least one thread for each device.
-  void judge_all(std::size_t threads) {
-    // A device may fail once the others have found nothing left: then they begin again.
-    for (std::vector<std::size_t> devices = usable(); has_cases() && !devices.empty() && !interrupted(); devices = usable()) {
-      std::vector<std::thread> lanes;
-      for (std::size_t i = 0; i < std::max(threads, devices.size()); ++i) {
-        lanes.emplace_back([this, device = devices[i % devices.size()]] { on_this_thread([&] { judge_on(device); }); });
-      }
-      for (std::thread& each : lanes) each.join();
-      if (fault_ != nullptr) std::rethrow_exception(fault_);
-    }
-    note_gone();
-    for (std::int64_t index = 0; !interrupted() && take(index);) judging_.leave(index, gone_[0]);
+void judge_on_devices(Judging& judging, const BackendChoice& choice, std::int64_t count) {
+  DeviceLanes lanes(count, choice.devices.size(), [&](std::int64_t index, std::size_t device, std::string& why) {
+    return judging.judge_on(index, device, why);
+  });
+  lanes.judge_all(judges_side_by_side(choice) ? static_cast<std::size_t>(thread_count()) : 0);
+  for (std::size_t i = 0; i < lanes.gone().size(); ++i) {
+    if (lanes.gone()[i].empty()) continue;
+    Contexts::get().add(finding("backend/device", Verdict::machine_failed,
+                                fmt::format("device {} cannot be used any more: {}{}", choice.devices[i].number, lanes.gone()[i],
+                                            lanes.usable().empty() ? "" : "; other devices took its cases")));
   }
-
- private:
-  bool has_cases() const { return next_ < count_ || !returned_.empty(); }
-
-  std::vector<std::size_t> usable() const {
-    std::vector<std::size_t> devices;
-    for (std::size_t i = 0; i < gone_.size(); ++i) {
-      if (gone_[i].empty()) devices.push_back(i);
-    }
-    return devices;
-  }
-
-  void note_gone() const {
-    for (std::size_t i = 0; i < gone_.size(); ++i) {
-      if (gone_[i].empty()) continue;
-      Contexts::get().add(finding("backend/device", Verdict::machine_failed,
-                                  fmt::format("device {} cannot be used any more: {}{}", choice_.devices[i].number, gone_[i],
-                                              usable().empty() ? "" : "; other devices took its cases")));
-    }
-  }
-
-  bool take(std::int64_t& index) {
-    const std::lock_guard lock(mutex_);
-    if (!returned_.empty()) {
-      index = returned_.back();
-      returned_.pop_back();
-      return true;
-    }
-    if (next_ >= count_) return false;
-    index = next_++;
-    return true;
-  }
-
-  void judge_on(std::size_t device) {
-    try {
-      std::string why;
-      for (std::int64_t index = 0; !interrupted() && take(index);) {
-        if (judging_.judge_on(index, device, why)) continue;
-        const std::lock_guard lock(mutex_);
-        returned_.push_back(index);
-        gone_[device] = why;
-        return;
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (fault_ == nullptr) fault_ = std::current_exception();
-      next_ = count_;
-    }
-  }
-
-  Judging& judging_;
-  const BackendChoice& choice_;
-  const std::int64_t count_;
-  std::mutex mutex_;
-  std::int64_t next_ = 0;
-  std::vector<std::int64_t> returned_;
-  std::vector<std::string> gone_;  // by device: why it cannot be used any more
-  std::exception_ptr fault_;
-};
+  if (interrupted()) return;
+  for (const std::int64_t index : lanes.left()) judging.leave(index, lanes.gone()[0]);
+}
 
 }  // namespace
 
@@ -410,7 +345,7 @@ void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
                        const std::function<void(std::int64_t, Judgement)>& left, bool one_at_a_time) {
   Judging judging(choice, judge_one, left);
   if (choice.devices.size() > 1 && !one_at_a_time) {
-    DeviceLanes(judging, choice, count).judge_all(judges_side_by_side(choice) ? static_cast<std::size_t>(thread_count()) : 0);
+    judge_on_devices(judging, choice, count);
   } else if (judges_side_by_side(choice) && count > 1 && !one_at_a_time) {
     parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) judging.judge(i);
@@ -422,7 +357,7 @@ void judge_in_parallel(const BackendChoice& choice, std::int64_t count,
 }
 
 void keep_open(const BackendChoice& choice, std::unique_ptr<Backend> backend, std::size_t device) {
-  Contexts::get().keep(key_of(choice, device), std::move(backend));
+  Contexts::get().keep(context_key(choice, device), std::move(backend));
 }
 
 void close_backends(Report& report) {
