@@ -1,5 +1,6 @@
 // Faults that show seldom: in one place of a large output, in one replay, in one code or exponent. For every output of every op.
 
+#include <algorithm>
 #include <set>
 
 #include "conformance/ops/output_map.h"
@@ -48,7 +49,16 @@ std::int64_t of_group_65(const Request& request, const std::string& name, const 
     const std::int64_t at = segment.first + offset_of(segment, {segment.used_rows - 1, segment.used_columns - 1});
     return view.type == Format::e2m1 ? at / 2 : at;
   }
-  return kNone;
+  if (request.op() != "quantize_by_rule" || request.in.count("splits") == 0 || request.in.at("splits").type != Format::i64)
+    return kNone;
+  // Outputs without a map: values of each row or group.
+  std::int64_t group = 0, row = 0;
+  const std::vector<std::int64_t> splits = request.splits();
+  if (splits.size() <= 65) return kNone;
+  for (; group < 65; ++group) row += splits[static_cast<std::size_t>(group)];
+  const std::int64_t rows = request.in.at("x").shape[0], groups = static_cast<std::int64_t>(splits.size());
+  if (rows == 0 || view.elements() < groups) return kNone;
+  return view.elements() == groups ? group : row < rows ? row * (view.elements() / rows) : kNone;
 }
 
 std::int64_t above_1000_rows(const Request& request, const std::string&, const OutputView& view) {
@@ -117,10 +127,8 @@ void flip(const OutputView& view, std::int64_t i) {
   static_cast<std::byte*>(view.data)[i * static_cast<std::int64_t>(element_bytes(view.type))] ^= std::byte{1};
 }
 
-// One code of 256, and where elements are wider one value of the upper byte below the sign.
-bool is_the_code(const OutputView& view, std::uint64_t code) {
-  return element_bytes(view.type) == 1 ? code == 0x35 : (code >> (8 * element_bytes(view.type) - 8)) == 0x35;
-}
+// One code of 256.
+bool is_the_code(const OutputView& view, std::uint64_t code) { return element_bytes(view.type) == 1 && code == 0x35; }
 // One exponent: that of 2^-27 in f32 and bf16, of 2^-12 in f16, of 2^-3 in e4m3 and e5m2.
 bool is_the_exponent(const OutputView& view, std::uint64_t code) {
   switch (view.type) {
@@ -155,6 +163,21 @@ CallFault wrong_codes(const std::string& op, const std::string& name, const char
           }};
 }
 
+// Whether some call can have the place: groups need splits, rows a matrix, and what is one value a group, block or row is never so many.
+bool can_be(const OpTensors& op, const TensorSchema& output, const Place& place) {
+  const bool matrix = output.shape.find(',') != std::string::npos, offsets = op.op.starts_with("splits_to_offsets");
+  const auto has = [&](auto meant) { return std::any_of(op.in.begin(), op.in.end(), meant); };
+  if (place.element == of_group_65) return offsets || has([](const TensorSchema& each) { return each.name == "splits"; });
+  if (place.element == above_1000_rows)
+    return has([](const TensorSchema& each) { return each.shape.find(',') != std::string::npos; });
+  if (place.element == of_row_1001) return matrix;
+  if (place.element != of_2_to_20 && place.element != of_second_wave) return true;
+  if (output.name == "permuted_scale_inv") return false;
+  return matrix || offsets || output.shape.find_first_of("*(S") != std::string::npos;
+}
+// Whether an output may hold codes of 8 bits.
+bool has_codes(const TensorSchema& output) { return output.type != "f32"; }
+
 }  // namespace
 
 void add_rare_faults(std::vector<CallFault>& to) {
@@ -164,8 +187,11 @@ void add_rare_faults(std::vector<CallFault>& to) {
     for (const TensorSchema& tensor : op.out) {
       const std::string name = tensor.name == "offsets_#" ? "offsets_0" : tensor.name;
       if (!outputs.insert(name).second) continue;
-      for (const Place& place : kPlaces) to.push_back(wrong_place(of, name, place));
-      to.push_back(wrong_codes(of, name, "one_code", "has a wrong bit in one code of 256", is_the_code));
+      for (const Place& place : kPlaces) {
+        if (can_be(op, tensor, place)) to.push_back(wrong_place(of, name, place));
+      }
+      if (of.rfind("splits_to_offsets", 0) == 0) continue;
+      if (has_codes(tensor)) to.push_back(wrong_codes(of, name, "one_code", "has a wrong bit in one code of 256", is_the_code));
       to.push_back(wrong_codes(of, name, "one_exponent", "has a wrong bit in elements of one exponent", is_the_exponent));
     }
   }
