@@ -1,3 +1,6 @@
+// Compilers of some systems define it: longjmp() then refuses a stack that lies elsewhere.
+#undef _FORTIFY_SOURCE
+
 #include "device/tests/emulated_gemm/run_kernel.h"
 
 #include <setjmp.h>

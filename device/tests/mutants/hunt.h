@@ -19,6 +19,7 @@ struct Hunted {
 struct HuntLimits {
   int kills;  // a mutant is left after so many
   int jobs;
+  int calls;  // that a mutant is tried under, at most
 };
 
 // For each mutant with `wanted`: its killers. `killers` names the trial to begin with, or nothing. A call that ends its process or

@@ -44,7 +44,7 @@ struct Options {
   double most_seconds = 0.1;
   int kills = 3;
   int jobs = 2;
-  int sample = 0;
+  int sample = 0, calls = 1 << 20;
   double least_seconds = 0;
   bool again = false;
   std::string out, record, equivalent, only, cases;
@@ -206,7 +206,7 @@ int hunt(const Options& options) {
     planted[m] = planted[m] && key.find(options.only) != std::string::npos && (!options.again || record.open.count(key) != 0);
     if (const auto found = record.killed.find(key); found != record.killed.end()) killers[m] = found->second.at("case");
   }
-  const std::vector<Hunted> found = hunt_all(trials, planted, killers, {options.kills, options.jobs});
+  const std::vector<Hunted> found = hunt_all(trials, planted, killers, {options.kills, options.jobs, options.calls});
   const json matrix = matrix_of(trials, found, options, record, equivalent);
   const int wrong = complaints(matrix, options, record, equivalent);
   if (!options.out.empty()) write(options.out, matrix);
@@ -232,6 +232,8 @@ int main(int count, char** arguments) {
       ->check(CLI::PositiveNumber);
   app.add_option("--longer-than", options.least_seconds, "Shortest call that is used, beside those of the record")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--calls", options.calls, "Calls that a mutant is tried under, at most: some of every length")
+      ->check(CLI::PositiveNumber);
   app.add_option("--sample", options.sample, "Number of mutants, always the same ones; 0: all")->check(CLI::NonNegativeNumber);
   app.add_option("--jobs", options.jobs, "Processes side by side")->check(CLI::PositiveNumber);
   app.add_option("--only", options.only, "Mutants whose name contains this text");

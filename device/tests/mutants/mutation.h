@@ -37,14 +37,14 @@ inline bool is(int number) {
 #endif
 
 ASSAY_MUTANTS_BOTH constexpr bool condition(int number, bool value) {
-  if (std::is_constant_evaluated()) return value;
+  if (__builtin_is_constant_evaluated()) return value;
   if (is(number)) return true;
   return is(number + 1) ? false : value;
 }
 
 template <class Value>
 ASSAY_MUTANTS_BOTH constexpr Value literal(int number, Value value) {
-  if (std::is_constant_evaluated()) return value;
+  if (__builtin_is_constant_evaluated()) return value;
   if (is(number)) return static_cast<Value>(value + 1);
   return is(number + 1) ? static_cast<Value>(value - 1) : value;
 }
@@ -66,12 +66,12 @@ struct Left {
   }                                                                             \
   template <class A, class B>                                                   \
   ASSAY_MUTANTS_BOTH constexpr bool operator OPERATOR(Left<A> left, B b) {      \
-    if (std::is_constant_evaluated()) return left.value OPERATOR b;             \
+    if (__builtin_is_constant_evaluated()) return left.value OPERATOR b;        \
     return is(left.number) ? left.value MUTATED b : left.value OPERATOR b;      \
   }                                                                             \
   template <class A, class B>                                                   \
   ASSAY_MUTANTS_BOTH constexpr bool NAME(int number, A a, B b) {                \
-    if (std::is_constant_evaluated()) return a OPERATOR b;                      \
+    if (__builtin_is_constant_evaluated()) return a OPERATOR b;                 \
     return is(number) ? a MUTATED b : a OPERATOR b;                             \
   }
 ASSAY_MUTANTS_COMPARISON(is_less, <, <=)
@@ -101,13 +101,13 @@ __device__ inline float divide(int number, float a, float b) { return is(number)
 template <class A, class B>
 constexpr auto maximum(int number, A a, B b) {
   const bool larger = a < b;
-  if (!std::is_constant_evaluated() && is(number)) return larger ? a : b;
+  if (!__builtin_is_constant_evaluated() && is(number)) return larger ? a : b;
   return larger ? b : a;
 }
 template <class A, class B>
 constexpr auto minimum(int number, A a, B b) {
   const bool smaller = b < a;
-  if (!std::is_constant_evaluated() && is(number)) return smaller ? a : b;
+  if (!__builtin_is_constant_evaluated() && is(number)) return smaller ? a : b;
   return smaller ? b : a;
 }
 

@@ -2,6 +2,7 @@
 """The program that plants mutants on a device, with a library in place of a device's: hunt_on_device_test.py PROGRAM LIBRARY"""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -41,6 +42,12 @@ class Hunt(unittest.TestCase):
         some = [hunt("--sample", "1", "--only", "device/a", "--seed", str(seed)) for seed in (1, 1)]
         self.assertEqual(some[0]["survived"], some[1]["survived"])
         self.assertEqual(some[0]["killed"], some[1]["killed"])
+
+    def test_a_device_that_does_not_answer(self):
+        done = subprocess.run([PROGRAM, "--library", LIBRARY, "--limit", "1"], capture_output=True, text=True, timeout=100,
+                              env=dict(os.environ, STAND_IN_OPENS="never"))
+        self.assertEqual(done.returncode, 9)
+        self.assertIn("has not answered for 1 s", done.stderr)
 
     def test_no_library(self):
         done = subprocess.run([PROGRAM, "--library", "/nowhere.so"], capture_output=True, text=True, timeout=60)

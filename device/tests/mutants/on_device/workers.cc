@@ -24,7 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMostFailures = 40;  // of processes in a row that did nothing
+// Of processes in a row that did nothing: at the beginning, and later.
+constexpr int kFirstFailures = 3, kMostFailures = 40;
 
 volatile sig_atomic_t stopped = 0;
 
@@ -65,7 +66,7 @@ void supervise(int jobs, const Planting& planting, const Work& work, const Ended
   const Shared<Slot> slots(static_cast<std::size_t>(jobs));
   std::vector<pid_t> children(static_cast<std::size_t>(jobs), 0);
   std::vector<bool> stuck(static_cast<std::size_t>(jobs), false);
-  int failures = 0, left = jobs;
+  int failures = 0, most_failures = kFirstFailures, left = jobs;
   const auto start = [&](int j) {
     slots.values[j].begun = now();
     slots.values[j].device = j % planting.devices;
@@ -89,6 +90,7 @@ void supervise(int jobs, const Planting& planting, const Work& work, const Ended
       if (waitpid(children[j], &status, WNOHANG) == 0) {
         if (!stuck[j] && now() - slot.begun > planting.limit_seconds * 1000) {
           stuck[j] = true;
+          if (slot.item < 0) std::cerr << "a process on the device has not answered for " << planting.limit_seconds << " s\n";
           kill(children[j], SIGKILL);
         }
         continue;
@@ -99,10 +101,12 @@ void supervise(int jobs, const Planting& planting, const Work& work, const Ended
         ++slot.done;
       }
       stuck[j] = false;
-      failures = slot.done.exchange(0) == 0 && slot.again < 0 ? failures + 1 : 0;
+      const bool did = slot.done.exchange(0) != 0 || slot.again >= 0;
+      failures = did ? 0 : failures + 1;
+      most_failures = did ? kMostFailures : most_failures;
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         --left;
-      } else if (failures > kMostFailures) {
+      } else if (failures >= most_failures) {
         throw std::runtime_error("processes on the device end one after another");
       } else {
         start(j);
@@ -179,6 +183,7 @@ Described describe(const Planting& planting) {
     return true;
   };
   supervise(1, planting, work, [](int, int, bool) {});
+  if (is_stopped()) throw std::runtime_error("stopped before the device answered");
   std::istringstream lines(shared.values);
   Described described;
   std::getline(lines, described.device);
