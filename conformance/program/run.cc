@@ -273,7 +273,10 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
   const SelectionText text = text_of(options, selection, shard);
   std::string devices;
   for (const JudgingDevice& each : options.backend.devices)
-    devices += (devices.empty() ? "; devices " : ", ") + std::to_string(each.number);
+    devices += (!devices.empty()                      ? ", "
+                : options.backend.devices.size() == 1 ? "; device "
+                                                      : "; devices ") +
+               std::to_string(each.number);
   warn("assay: judging {}{}{}: {}, {}, {}\n", report.tested().text(), devices,
        no_device.empty() ? "" : " (no device: " + no_device + ")", options.verb(), plural(selection.cases.size(), "case"),
        plural(selection.files.size(), "fixture file"));
