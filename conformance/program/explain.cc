@@ -33,13 +33,11 @@ nlohmann::json to_json(const FailureBundle& failure, const Explanation& explanat
                       {"explained", cause.explained},
                       {"spoilt", cause.spoilt},
                       {"every_word", cause.full},
+                      {"two_causes", cause.two},
                       {"chance", cause.by_chance}});
   }
-  nlohmann::json made{{"line", failure.line},
-                      {"wrong", explanation.wrong},
-                      {"words", explanation.words},
-                      {"tried", explanation.tried},
-                      {"causes", std::move(causes)}};
+  nlohmann::json made{{"line", failure.line},       {"wrong", explanation.wrong},       {"words", explanation.words},
+                      {"tried", explanation.tried}, {"complete", explanation.complete}, {"causes", std::move(causes)}};
   if (!failure.kept.when.empty()) made["when"] = failure.kept.when;
   if (!explanation.note.empty()) made["note"] = explanation.note;
   return made;
@@ -49,7 +47,10 @@ void print(const FailureBundle& failure, const Explanation& explanation) {
   say("{}\n", failure.line);
   if (!failure.kept.when.empty()) say("  when    {}\n", failure.kept.when);
   if (!explanation.note.empty()) say("  plan    {}\n", explanation.note);
-  say("  wrong   {} of {} words; {} causes tried\n", explanation.wrong, explanation.words, explanation.tried);
+  say("  wrong   {} of {} words; {} causes tried{}\n", explanation.wrong, explanation.words, explanation.tried,
+      explanation.complete    ? ""
+      : explanation.left == 0 ? ", not all: the time was over"
+                              : fmt::format(", {} mutants not: the time was over", explanation.left));
   if (explanation.causes.empty()) return say("  cause   none of those tried gives a wrong word\n");
   const bool named = explanation.causes[0].full;
   bool first = true;
@@ -58,6 +59,16 @@ void print(const FailureBundle& failure, const Explanation& explanation) {
     say("  {}  {}\n", !named ? "nearest" : first ? "cause  " : "or     ", text_of(cause, explanation));
     first = false;
   }
+  if (explanation.alike() > 1)
+    say("  note    these {} give the same words here; a case in which they differ would tell them apart\n", explanation.alike());
+}
+
+// The library of mutants that is built beside the program.
+std::string mutants_beside_program() {
+  std::error_code none;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", none);
+  const std::filesystem::path library = program.parent_path() / "assay_mutants.so";
+  return !none && std::filesystem::exists(library, none) ? library.string() : "";
 }
 
 // The call of a line whose outputs are wrong on the backend, or why there is none.
@@ -85,24 +96,33 @@ Action add_explain(CLI::App& verb) {
     std::vector<std::string> words;
     BackendChoice backend;
     std::string json;
-    int most = 5;
+    std::string mutants = mutants_beside_program();
+    int most = 5, seconds = 300;
     bool quiet = false;
   };
   const auto options = std::make_shared<Options>();
   verb.add_option("FAILURE", options->words, "A file of --save-got, or a case line, quoted or not, which the backend fails")
       ->required();
   add_judge_options(verb, options->backend);
-  verb.add_option("--most", options->most, "Causes that are named")->capture_default_str()->check(CLI::Range(1, 100));
+  verb.add_option("--most", options->most, "Nearest causes that are listed where none gives every word")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100));
+  verb.add_option("--seconds", options->seconds, "Seconds after which the search ends with what it has; 0: never")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000));
+  verb.add_option("--mutants", options->mutants, "Library of mutants, tried where no other cause gives every word, or none")
+      ->default_str("assay_mutants.so beside the program, if it is there");
   verb.add_option("--json", options->json, "Write the causes to this file too");
   verb.add_flag("--quiet", options->quiet, "No progress");
   verb.footer(
       "Computes the call again with one thing changed, some hundred to thousand times: options, inputs, plans and units and\n"
-      "their fields, scales and elements of other places, rules, presets, outputs written elsewhere; everywhere, or in the "
-      "region\n"
-      "that the wrong words form. A cause is named with 'every word' only where it gives each word of every output, the wrong "
-      "and\n"
-      "the right ones. Causes that give the same words are all named, the simplest first. Exit code 0: such a cause was found;\n"
-      "1: none was; the nearest are listed.");
+      "their fields, scales and elements of other places, rules, presets, orders of sums, outputs written elsewhere; "
+      "everywhere,\n"
+      "or in the region that the wrong words form. If none of them gives every word, two of them at once are tried, then the\n"
+      "mutants: the reference with one operator, index or condition wrong, and faults of whole calls. A cause is named with\n"
+      "'every word' only where it gives each word of every output, the wrong and the right ones. Causes that give the same "
+      "words\n"
+      "are all named, the simplest first. Exit code 0: such a cause was found; 1: none was; the nearest are listed.");
   return [options] {
     if (!options->json.empty()) check_output(options->json);
     FailureBundle failure;
@@ -117,6 +137,8 @@ Action add_explain(CLI::App& verb) {
       Progress progress("causes", 0, !options->quiet);
       ExplainOptions asked;
       asked.most = static_cast<std::size_t>(options->most);
+      asked.seconds = options->seconds;
+      if (options->mutants != "none") asked.mutants = options->mutants;
       asked.tried = [&](const std::string& text) {
         if (interrupted()) throw ExplainInterrupted();
         progress.done(text, false);

@@ -84,7 +84,7 @@ void add_selection_options(CLI::App& verb, RunOptions& options) {
       ->check(CLI::NonNegativeNumber);
   verb.add_option(
       "--shard", options.shard,
-      "Only part I of N, as I/N, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
+      "Only part I of N, as I/N with I from 0, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
   verb.add_option(
           "--cases", options.case_files,
           "The cases of this file in place of the catalogue's: a case line a line, # comments, sections [smoke], [standard], "

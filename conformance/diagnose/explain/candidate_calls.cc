@@ -29,6 +29,7 @@ void propose_calls(const Failure& failure, const Propose& propose) {
   const FailedOutput& first = product != nullptr ? *product : failure.outputs().front();
   const Suspect suspect{failure.request(), first.name, first.got, first.want, {}, failure.earlier()};
   int cost = 0;
+  bool options = false;
   const diagnosis::Try attempt = [&](OtherCall call) {
     Candidate candidate;
     candidate.text = call.text;
@@ -41,6 +42,8 @@ void propose_calls(const Failure& failure, const Propose& propose) {
       for (auto& [name, tensor] : failure.answered(kept->request)) outputs[name].bytes = std::move(tensor.bytes);
       return true;
     };
+    candidate.call = kept;
+    candidate.is_option = options;
     propose(std::move(candidate));
     return true;
   };
@@ -52,7 +55,9 @@ void propose_calls(const Failure& failure, const Propose& propose) {
     }
   };
   family(diagnosis::earlier_calls, 10);
+  options = true;
   family(diagnosis::calls_with_other_options, 12);
+  options = false;
   family(diagnosis::calls_with_flushed_inputs, 12);
   family(diagnosis::calls_with_other_inputs, 14);
 }

@@ -21,8 +21,9 @@ std::int64_t products_of(const GroupedGemmView& view) {
   return products;
 }
 
-// Writes every word that the variant predicts; the others stay.
-bool write_all(const ProductVariant& variant, const FailedOutput& output, Tensor& tensor) {
+}  // namespace
+
+bool write_product(const ProductVariant& variant, const FailedOutput& output, Tensor& tensor) {
   if (products_of(variant.view) > kMostProducts) return false;
   const auto width = static_cast<std::size_t>(bits_of(output.want.type) / 8);
   parallel_for(output.elements, 64, [&](std::int64_t begin, std::int64_t end) {
@@ -33,8 +34,6 @@ bool write_all(const ProductVariant& variant, const FailedOutput& output, Tensor
   });
   return true;
 }
-
-}  // namespace
 
 void propose_products(const Failure& failure, const ProductVariant& right, const Propose& propose) {
   const FailedOutput* const output = failure.product();
@@ -55,7 +54,10 @@ void propose_products(const Failure& failure, const ProductVariant& right, const
         for (const std::int64_t at : elements) words.push_back(variant->word(at));
         return words;
       };
-      candidate.all = [variant, way, output](Outputs& outputs) { return write_all(*variant, *output, outputs[output->name]); };
+      candidate.all = [variant, way, output](Outputs& outputs) {
+        return write_product(*variant, *output, outputs[output->name]);
+      };
+      candidate.way = way;
       propose(std::move(candidate));
     }
     ++cost;

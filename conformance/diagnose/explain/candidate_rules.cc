@@ -48,8 +48,10 @@ void propose_quantize_rules(const Failure& failure, const Propose& propose) {
   }
   for (const diagnosis::NamedRules& named : diagnosis::quantize_rules()) {
     if (!named.applies(call)) continue;
-    propose(by_rules(failure, named.text, 11,
-                     [&named](const Suspect& suspect) { return diagnosis::quantized_by(named.rules, suspect); }));
+    Candidate candidate{named.text, 11};
+    candidate.all = [&failure, &named](Outputs& outputs) { return write_by_rules(failure, named.rules, outputs); };
+    candidate.rules = &named;
+    propose(std::move(candidate));
   }
 }
 
@@ -88,10 +90,11 @@ void propose_changed(const FailedOutput& output, const std::string& text, int co
   Candidate candidate{text + " in " + output.name, cost};
   candidate.all = [&output, change](Outputs& outputs) {
     Tensor& tensor = outputs[output.name];
-    const Elements want(output.want);
-    for (std::int64_t at = 0; at < output.elements; ++at) put_result(tensor, at, change(want[at]));
+    const Elements given(tensor);
+    for (std::int64_t at = 0; at < output.elements; ++at) put_result(tensor, at, change(given[at]));
     return true;
   };
+  candidate.is_transform = true;
   propose(std::move(candidate));
 }
 
@@ -159,6 +162,16 @@ void propose_words(const FailedOutput& output, const Propose& propose) {
 }
 
 }  // namespace
+
+bool write_by_rules(const Failure& failure, const diagnosis::QuantizeRules& rules, Outputs& outputs) {
+  bool made = false;
+  for (const FailedOutput& output : failure.outputs()) {
+    const Suspect suspect{failure.request(), output.name, output.got, output.want, {}, {}};
+    std::optional<Tensor> tensor = diagnosis::quantized_by(rules, suspect);
+    if (tensor) outputs[output.name].bytes = std::move(tensor->bytes), made = true;
+  }
+  return made;
+}
 
 void propose_rules(const Failure& failure, const Propose& propose) {
   if (failure.call().op == "quantize") propose_quantize_rules(failure, propose);

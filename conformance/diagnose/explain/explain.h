@@ -19,18 +19,25 @@ struct Cause {
   std::int64_t spoilt = 0;     // words besides that it would change otherwise than the call did
   bool full = false;           // it gives every word of every output, the wrong and the right ones
   bool by_chance = false;      // full, but of so few words that chance could do it
+  bool two = false;            // two causes at once
   int cost = 0;
 };
 
 struct Explanation {
   std::int64_t wrong = 0, words = 0;  // words of all outputs: that are wrong, and all that are judged
   std::int64_t tried = 0;             // causes
+  std::int64_t left = 0;              // mutants that were not tried for want of time
+  bool complete = true;               // false: the time was over before all was tried
   std::string note;                   // of the plan that a product is compared under, where none was stated
   std::vector<Cause> causes;          // the best first; those with `full` come first. Empty: none explains a wrong word
+  // Causes with `full` that give the same words: this call alone cannot tell them apart.
+  std::size_t alike() const;
 };
 
 struct ExplainOptions {
-  std::size_t most = 5;                                     // causes that are kept
+  std::size_t most = 5;      // causes that are kept, besides those with `full`
+  double seconds = 0;        // after which the search ends; 0: all is tried
+  std::string mutants = {};  // library of mutants, which are tried where no cause is full; "": none
   std::function<void(const std::string& text)> tried = {};  // called after each cause; may throw to end the search
 };
 

@@ -27,7 +27,8 @@ void propose_from(const FailedOutput& output, const std::string& text, int cost,
   Candidate candidate{fmt::format("with {} {}", output.name, text), cost};
   candidate.all = [&output, from](Outputs& outputs) {
     Tensor& tensor = outputs[output.name];
-    const Elements want(output.want);
+    const Tensor before = tensor;
+    const Elements want(before);
     for (std::int64_t at = 0; at < output.elements; ++at) {
       const Spot spot = output.spot_of(at);
       if (spot.row < 0 || spot.row >= spot.rows || spot.column >= spot.columns) continue;
@@ -36,6 +37,7 @@ void propose_from(const FailedOutput& output, const std::string& text, int cost,
     }
     return true;
   };
+  candidate.is_transform = true;
   propose(std::move(candidate));
 }
 
@@ -73,6 +75,16 @@ void propose_moves(const FailedOutput& output, const Propose& propose) {
     propose_from(output, fmt::format("having {}s exchanged in blocks of {}", column, by), 15, propose,
                  [by](const FailedOutput& of, const Spot& at) { return at_place(of, at.group, at.row, at.column ^ by); });
   }
+  if (bits_of(output.want.type) == 8) {
+    for (const std::int64_t word : {2, 4, 8, 16})
+      propose_from(output, fmt::format("of bytes in reverse order in words of {}", word), 14, propose,
+                   [word](const FailedOutput&, const Spot& at) {
+                     return std::optional(at.element / word * word + word - 1 - at.element % word);
+                   });
+  }
+  if (output.want.type == Format::e2m1)
+    propose_from(output, "of the other code of each byte", 14, propose,
+                 [](const FailedOutput&, const Spot& at) { return std::optional(at.element ^ 1); });
   propose_from(output, "transposed in each group", 14, propose,
                [](const FailedOutput& of, const Spot& at) -> std::optional<std::int64_t> {
                  const Segment* segment = segment_of(of, at.group);
@@ -110,6 +122,7 @@ void propose_moves(const FailedOutput& output, const Propose& propose) {
 void propose_filled(const FailedOutput& output, const std::string& text, int cost, std::uint64_t bits, const Propose& propose) {
   Candidate candidate{fmt::format("with {} {}", output.name, text), cost};
   candidate.is_fill = cost < 10;
+  candidate.is_transform = true;
   candidate.all = [&output, bits](Outputs& outputs) {
     for (std::int64_t at = 0; at < output.elements; ++at) put_word(outputs[output.name], at, bits);
     return true;
@@ -117,9 +130,26 @@ void propose_filled(const FailedOutput& output, const std::string& text, int cos
   propose(std::move(candidate));
 }
 
+// The two codes of a byte exchanged, in every output of such codes.
+void propose_nibbles(const Failure& failure, const Propose& propose) {
+  Candidate candidate{"with the two codes of each byte exchanged: the lower index in the high nibble", 12};
+  candidate.all = [&failure](Outputs& outputs) {
+    bool some = false;
+    for (const FailedOutput& output : failure.outputs()) {
+      if (output.want.type != Format::e2m1) continue;
+      for (std::byte& byte : outputs[output.name].bytes) byte = byte << 4 | byte >> 4;
+      some = true;
+    }
+    return some;
+  };
+  candidate.is_transform = true;
+  propose(std::move(candidate));
+}
+
 }  // namespace
 
 void propose_output_places(const Failure& failure, const Propose& propose) {
+  propose_nibbles(failure, propose);
   for (const FailedOutput& output : failure.outputs()) {
     if (output.wrong.empty()) continue;
     std::uint64_t poison = 0;

@@ -109,45 +109,63 @@ struct Move {
 Place along(const Place& at, std::int64_t by) { return {at.group, at.row, at.k + by}; }
 Place across(const Place& at, std::int64_t row) { return {at.group, row, at.k}; }
 
-std::vector<Move> scale_moves(const OperandView& like) {
+// Scales of other blocks of K.
+void add_block_moves(const OperandView& like, std::vector<Move>& moves) {
   const std::int64_t block = like.scale.k_block;
+  if (block == 0) return;
+  moves.push_back({fmt::format("of the previous {} of K", block),
+                   [](const Place& at, const OperandView&) { return along(at, -1); }, ScaleValue::same, true});
+  moves.push_back({fmt::format("of the next {} of K", block), [](const Place& at, const OperandView&) { return along(at, 1); },
+                   ScaleValue::same, true});
+  moves.push_back({fmt::format("of the first {} of K", block),
+                   [](const Place& at, const OperandView&) {
+                     return Place{at.group, at.row, 0};
+                   },
+                   ScaleValue::same, true});
+  moves.push_back({fmt::format("of the last {} of K", block),
+                   [](const Place& at, const OperandView& of) {
+                     return Place{at.group, at.row, blocks_of(of) - 1};
+                   },
+                   ScaleValue::same, true});
+  if (like.scale.i_block > 1) {
+    moves.push_back({"of the transposed block, with blocks of rows and K exchanged",
+                     [size = like.scale.i_block](const Place& at, const OperandView& of) {
+                       const Place turned{at.group, at.k * size, at.row / size};
+                       return turned.row < of.extent && turned.k < blocks_of(of) ? turned : at;
+                     }});
+  }
+  moves.push_back({"of the blocks of K in reverse", [](const Place& at, const OperandView& of) {
+                     return Place{at.group, at.row, blocks_of(of) - 1 - at.k};
+                   }});
+  moves.push_back({"of neighbouring blocks of K exchanged", [](const Place& at, const OperandView&) {
+                     return Place{at.group, at.row, at.k ^ 1};
+                   }});
+  moves.push_back({"that advance at half speed along K", [](const Place& at, const OperandView&) {
+                     return Place{at.group, at.row, at.k / 2};
+                   }});
+  moves.push_back({"read with rows and blocks of K in the other order", [](const Place& at, const OperandView& of) {
+                     const std::int64_t linear = at.row * blocks_of(of) + at.k;
+                     return Place{at.group, linear % of.extent, linear / of.extent};
+                   }});
+  for (const std::int64_t slice : {2, 3, 4}) {
+    moves.push_back(
+        {fmt::format("of the first slice of {} blocks of K in every slice", slice), [slice](const Place& at, const OperandView&) {
+           return Place{at.group, at.row, at.k % slice};
+         }});
+  }
+  for (const std::int64_t by : {2, 3, 4}) {
+    moves.push_back({fmt::format("of {} blocks of {} of K before", by, block),
+                     [by](const Place& at, const OperandView&) { return along(at, -by); }, ScaleValue::same, true});
+    moves.push_back({fmt::format("of the first of every {} blocks of K", by), [by](const Place& at, const OperandView&) {
+                       return Place{at.group, at.row, at.k / by * by};
+                     }});
+  }
+}
+
+std::vector<Move> scale_moves(const OperandView& like) {
   std::vector<Move> moves;
   const auto same = [](const Place& at, const OperandView&) { return at; };
-  if (block != 0) {
-    moves.push_back({fmt::format("of the previous {} of K", block),
-                     [](const Place& at, const OperandView&) { return along(at, -1); }, ScaleValue::same, true});
-    moves.push_back({fmt::format("of the next {} of K", block), [](const Place& at, const OperandView&) { return along(at, 1); },
-                     ScaleValue::same, true});
-    moves.push_back({fmt::format("of the first {} of K", block),
-                     [](const Place& at, const OperandView&) {
-                       return Place{at.group, at.row, 0};
-                     },
-                     ScaleValue::same, true});
-    moves.push_back({fmt::format("of the last {} of K", block),
-                     [](const Place& at, const OperandView& of) {
-                       return Place{at.group, at.row, blocks_of(of) - 1};
-                     },
-                     ScaleValue::same, true});
-    moves.push_back({"of the blocks of K in reverse", [](const Place& at, const OperandView& of) {
-                       return Place{at.group, at.row, blocks_of(of) - 1 - at.k};
-                     }});
-    moves.push_back({"of neighbouring blocks of K exchanged", [](const Place& at, const OperandView&) {
-                       return Place{at.group, at.row, at.k ^ 1};
-                     }});
-    moves.push_back({"that advance at half speed along K", [](const Place& at, const OperandView&) {
-                       return Place{at.group, at.row, at.k / 2};
-                     }});
-    moves.push_back({"read with rows and blocks of K in the other order", [](const Place& at, const OperandView& of) {
-                       const std::int64_t linear = at.row * blocks_of(of) + at.k;
-                       return Place{at.group, linear % of.extent, linear / of.extent};
-                     }});
-    for (const std::int64_t slice : {2, 3, 4}) {
-      moves.push_back({fmt::format("of the first slice of {} blocks of K in every slice", slice),
-                       [slice](const Place& at, const OperandView&) {
-                         return Place{at.group, at.row, at.k % slice};
-                       }});
-    }
-  }
+  add_block_moves(like, moves);
   for (const std::int64_t by : {1, 2, 4, 8, 16, 32, 64, 128}) {
     const char* s = by == 1 ? "" : "s";
     moves.push_back({fmt::format("of the row {} further{}", by, s),
@@ -170,6 +188,11 @@ std::vector<Move> scale_moves(const OperandView& like) {
   moves.push_back({"of the first group", [](const Place& at, const OperandView&) {
                      return Place{at.group == -1 ? -1 : 0, at.row, at.k};
                    }});
+  for (const std::int64_t by : {32, 64, 128, 256}) {
+    moves.push_back({fmt::format("of {} groups before", by), [by](const Place& at, const OperandView&) {
+                       return Place{at.group == -1 ? -1 : at.group - by, at.row, at.k};
+                     }});
+  }
   moves.push_back({"applied twice", same, ScaleValue::twice, true});
   moves.push_back({"left out", same, ScaleValue::left_out, true});
   moves.push_back({"inverted", same, ScaleValue::inverted, true});

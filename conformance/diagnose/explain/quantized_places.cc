@@ -29,10 +29,11 @@ struct Matrix {
   const QuantizeCall& call;
   const TensorView& x;
   std::int64_t group = 0, first_row = 0, rows = 0, columns = 0, height = 1, width = 1;
+  mutable float last_amax = 0;  // that a scale was made of
   float value(std::int64_t r, std::int64_t c) const { return scalar::load(x.type, x.data, (first_row + r) * columns + c); }
   Block block(std::int64_t i, std::int64_t j) const {
-    i = std::clamp<std::int64_t>(i, 0, (rows + height - 1) / height - 1);
-    j = std::clamp<std::int64_t>(j, 0, (columns + width - 1) / width - 1);
+    i = std::clamp<std::int64_t>(i, 0, std::max<std::int64_t>((rows + height - 1) / height - 1, 0));
+    j = std::clamp<std::int64_t>(j, 0, std::max<std::int64_t>((columns + width - 1) / width - 1, 0));
     return {i, j, i * height, std::min((i + 1) * height, rows), j * width, std::min((j + 1) * width, columns)};
   }
   // Over any part of the tensor's rows that is there, relative to the group.
@@ -46,7 +47,21 @@ struct Matrix {
     return amax;
   }
   float amax(const Block& of) const { return amax(of.first_row, of.last_row, of.first_column, of.last_column); }
-  BlockScale scale(float amax) const { return diagnosis::right_scale(call, amax); }
+  // Of the elements that `takes` names, by row and column of the group.
+  template <class Takes>
+  float amax_where(const Block& of, Takes takes) const {
+    float amax = 0;
+    for (std::int64_t r = of.first_row; r < of.last_row; ++r) {
+      for (std::int64_t c = of.first_column; c < of.last_column; ++c) {
+        if (takes(r, c)) amax = scalar::accumulate_absmax(amax, value(r, c));
+      }
+    }
+    return amax;
+  }
+  BlockScale scale(float amax) const {
+    last_amax = amax;
+    return diagnosis::right_scale(call, amax);
+  }
   BlockScale right(std::int64_t i, std::int64_t j) const { return scale(amax(block(i, j))); }
 };
 
@@ -76,9 +91,22 @@ void add_neighbours(std::vector<Way>& ways) {
                       return Scales{other(m, b), m.right(b.i, b.j)};
                     }});
     ways.push_back({"with scale_inv " + which, [other](const Matrix& m, const Block& b) {
-                      return Scales{m.right(b.i, b.j), other(m, b)};
+                      const BlockScale stored = other(m, b);
+                      return Scales{m.right(b.i, b.j), stored};
                     }});
   };
+  for (const std::int64_t by : {2, 4, 8, 16, 32, 64, 128}) {
+    of(fmt::format("of the block {} before down the rows", by),
+       [by](const Matrix& m, const Block& b) { return m.right(b.i - by, b.j); });
+    of(fmt::format("of the block {} after down the rows", by),
+       [by](const Matrix& m, const Block& b) { return m.right(b.i + by, b.j); });
+    of(fmt::format("of the first of every {} blocks down the rows", by),
+       [by](const Matrix& m, const Block& b) { return m.right(b.i / by * by, b.j); });
+  }
+  of("of the rowwise block that its first row begins in", [](const Matrix& m, const Block& b) {
+    const std::int64_t block = m.call.recipe == Recipe::mxfp8 ? 32 : 128, first = b.first_column / block * block;
+    return m.scale(m.amax(b.first_row, b.first_row + 1, first, std::min(first + block, m.columns)));
+  });
   of("of the block before along the columns", [](const Matrix& m, const Block& b) { return m.right(b.i, b.j - 1); });
   of("of the block after along the columns", [](const Matrix& m, const Block& b) { return m.right(b.i, b.j + 1); });
   of("of the block before down the rows", [](const Matrix& m, const Block& b) { return m.right(b.i - 1, b.j); });
@@ -112,6 +140,87 @@ void add_amaxes(std::vector<Way>& ways) {
   ways.push_back({"with amax of the group before", [](const Matrix& m, const Block& b) {
                     return both(m.scale(m.amax(b.first_row - m.rows, b.last_row - m.rows, b.first_column, b.last_column)));
                   }});
+}
+
+// Elements of a block that its amax passes over.
+void add_passed_over(std::vector<Way>& ways) {
+  const auto of = [&](const std::string& text, auto takes) {
+    ways.push_back({"with amax " + text, [takes](const Matrix& m, const Block& b) {
+                      return both(m.scale(m.amax_where(b, [&](std::int64_t r, std::int64_t c) { return takes(b, r, c); })));
+                    }});
+  };
+  for (const std::int64_t n : {1, 2, 4, 8, 16, 32, 64}) {
+    of(fmt::format("passing over the last {} of every 128 columns", n),
+       [n](const Block&, std::int64_t, std::int64_t c) { return c % 128 < 128 - n; });
+    of(fmt::format("passing over the first {} of every 128 columns", n),
+       [n](const Block&, std::int64_t, std::int64_t c) { return c % 128 >= n; });
+    of(fmt::format("of the first {} rows of every block", n),
+       [n](const Block& b, std::int64_t r, std::int64_t) { return r < b.first_row + n; });
+    of(fmt::format("passing over the first {} rows of every block", n),
+       [n](const Block& b, std::int64_t r, std::int64_t) { return r >= b.first_row + n; });
+    of(fmt::format("of the first {} columns of every block", n),
+       [n](const Block& b, std::int64_t, std::int64_t c) { return c < b.first_column + n; });
+    of(fmt::format("passing over the last {} columns of every block", n),
+       [n](const Block& b, std::int64_t, std::int64_t c) { return c < b.last_column - n; });
+  }
+  ways.push_back({"with the amax of the last, short block reading on into the next row", [](const Matrix& m, const Block& b) {
+                    const std::int64_t past = b.first_column + m.width - m.columns;
+                    float amax = m.amax(b);
+                    if (m.width > 1 && past > 0 && past < m.columns)
+                      amax = std::max(amax, m.amax(b.first_row + 1, b.last_row + 1, 0, past));
+                    return both(m.scale(amax));
+                  }});
+  ways.push_back({"with the amax of the last, short block reading on into the next rows", [](const Matrix& m, const Block& b) {
+                    return both(m.scale(m.amax(b.first_row, b.first_row + m.height, b.first_column, b.last_column)));
+                  }});
+}
+
+// Of a replay: an amax that is not reset is the largest of the calls so far, on the same groups.
+void add_earlier(const Failure& failure, std::vector<Way>& ways) {
+  const auto& earlier = failure.earlier();
+  const TensorView& own = failure.request().input("x");
+  for (std::size_t back = 1; back <= earlier.size(); ++back) {
+    std::vector<TensorView> before;
+    for (std::size_t i = earlier.size() - back; i < earlier.size(); ++i) {
+      const auto x = earlier[i]->in.find("x");
+      if (x == earlier[i]->in.end() || x->second.shape != own.shape || x->second.type != own.type) return;
+      before.push_back({own.type, own.shape, x->second.bytes.data(), static_cast<std::int64_t>(x->second.bytes.size())});
+    }
+    const std::string calls = back == 1 ? "call" : fmt::format("{} calls", back);
+    ways.push_back(
+        {"with amax of the " + calls + " before kept: it is not reset", [before](const Matrix& m, const Block& b) {
+           float amax = m.amax(b);
+           for (const TensorView& x : before)
+             amax = std::max(amax, Matrix{m.call, x, m.group, m.first_row, m.rows, m.columns, m.height, m.width}.amax(b));
+           return both(m.scale(amax));
+         }});
+  }
+}
+
+// Scales at the ends of the range.
+void add_ends(std::vector<Way>& ways) {
+  const auto of = [&](const std::string& text, auto scale) {
+    ways.push_back({text, [scale](const Matrix& m, const Block& b) { return both(scale(m, m.amax(b))); }});
+  };
+  of("with a subnormal amax taken as 0",
+     [](const Matrix& m, float amax) { return m.scale(amax < std::numeric_limits<float>::min() ? 0 : amax); });
+  of("with a scale that overflows becoming 1", [](const Matrix& m, float amax) {
+    const bool over = m.call.recipe != Recipe::mxfp8 && amax > 0 && std::isinf(max_finite(m.call.output) / amax);
+    const BlockScale right = m.scale(amax);
+    return over ? BlockScale{1, 0x3f800000u} : right;
+  });
+  of("with a scale that overflows staying infinite", [](const Matrix& m, float amax) {
+    const bool over = m.call.recipe != Recipe::mxfp8 && amax > 0 && std::isinf(max_finite(m.call.output) / amax);
+    const BlockScale right = m.scale(amax);
+    return over ? BlockScale{std::numeric_limits<float>::infinity(), 0} : right;
+  });
+  of("with 1 for the least code of a scale, not 0", [](const Matrix& m, float amax) {
+    BlockScale right = m.scale(amax);
+    if (m.call.recipe == Recipe::mxfp8 && right.stored == 0) right = {std::ldexp(1.0f, 126), 1};
+    return right;
+  });
+  of("with the largest finite value for an infinite amax",
+     [](const Matrix& m, float amax) { return m.scale(std::isinf(amax) ? max_finite(m.x.type) : amax); });
 }
 
 void add_values(std::vector<Way>& ways) {
@@ -156,18 +265,32 @@ void add_values(std::vector<Way>& ways) {
        }});
 }
 
+enum class Written { codes, scale_inv, scale, amax };
+
 struct OutputPlaces {
-  bool rowwise, to_data, swizzled;
+  bool rowwise, swizzled;
+  Written written;
   ScaleShape scales;
   std::int64_t first_scale;
 };
 
 void write(const Matrix& m, const Way& way, const OutputPlaces& to, Tensor& tensor) {
+  if (m.rows == 0 && is_per_tensor(m.call.recipe) && to.written != Written::codes) {  // a group without rows has a scale too
+    const Scales scales = way.scales(m, m.block(0, 0));
+    const float value = to.written == Written::amax    ? m.last_amax
+                        : to.written == Written::scale ? scales.codes.multiplier
+                                                       : std::bit_cast<float>(scales.stored.stored);
+    tensor.as<float>()[m.group] = value;
+  }
   for (std::int64_t i = 0; i * m.height < m.rows; ++i) {
     for (std::int64_t j = 0; j * m.width < m.columns; ++j) {
       const Block block = m.block(i, j);
       const Scales scales = way.scales(m, block);
-      if (!to.to_data) {
+      if (to.written == Written::scale || to.written == Written::amax) {
+        tensor.as<float>()[m.group] = to.written == Written::amax ? m.last_amax : scales.codes.multiplier;
+        continue;
+      }
+      if (to.written == Written::scale_inv) {
         bool turned = false;
         if (m.call.recipe == Recipe::block_1x128) turned = to.rowwise;
         if (m.call.recipe == Recipe::block_128x128) turned = !to.rowwise;
@@ -200,8 +323,11 @@ bool write_outputs(const Failure& failure, const QuantizeCall& call, const Way& 
   const std::vector<std::int64_t> groups = group_rows(request, x.shape.at(0));
   const bool swizzled = scale_layout_of(request) == ScaleLayout::swizzled;
   for (auto& [name, tensor] : outputs) {
-    const bool to_data = name.ends_with("wise_data");
-    if (!to_data && !name.ends_with("wise_scale_inv")) continue;
+    const Written written = name.ends_with("wise_data") ? Written::codes
+                            : name == "scale"           ? Written::scale
+                            : name == "amax"            ? Written::amax
+                                                        : Written::scale_inv;
+    if (written == Written::scale_inv && !name.ends_with("wise_scale_inv")) continue;
     const bool rowwise = name.starts_with("row");
     const Direction direction = rowwise || is_per_tensor(call.recipe) ? Direction::rowwise : Direction::columnwise;
     const auto offsets = scale_offsets(call.recipe, direction, groups, columns);
@@ -214,7 +340,7 @@ bool write_outputs(const Failure& failure, const QuantizeCall& call, const Way& 
         case Recipe::mxfp8: (rowwise ? m.width : m.height) = 32; break;
         default: m.height = std::max<std::int64_t>(groups[t], 1), m.width = std::max<std::int64_t>(columns, 1);
       }
-      write(m, way, {rowwise, to_data, swizzled, scale_shape(call.recipe, direction, groups[t], columns), offsets[t]}, tensor);
+      write(m, way, {rowwise, swizzled, written, scale_shape(call.recipe, direction, groups[t], columns), offsets[t]}, tensor);
     }
   }
   return true;
@@ -230,7 +356,10 @@ void propose_quantized(const Failure& failure, const Propose& propose) {
                                                                 config.force_pow_2_scales, config.amax_epsilon});
   std::vector<Way> ways;
   add_values(ways);
+  add_ends(ways);
   add_amaxes(ways);
+  add_passed_over(ways);
+  add_earlier(failure, ways);
   add_neighbours(ways);
   for (Way& way : ways) {
     const std::string text = way.text;

@@ -187,6 +187,17 @@ std::optional<Region> by_box(const FailedOutput& output, const Spots& inside, co
   return Region{text, cost};
 }
 
+// What a group has past a multiple of some block, in each of them.
+std::optional<Region> by_tail(const std::string& name, std::int64_t (*place)(const Spot&), std::int64_t (*extent)(const Spot&),
+                              const Spots& inside, const Spots& outside) {
+  for (std::int64_t block = 256; block >= 2; block /= 2) {
+    const auto is_tail = [&](const Spot& spot) { return place(spot) >= extent(spot) / block * block; };
+    if (std::all_of(inside.begin(), inside.end(), is_tail) && std::none_of(outside.begin(), outside.end(), is_tail))
+      return Region{fmt::format("in the {}s past the last multiple of {} of each group", name, block), 7};
+  }
+  return std::nullopt;
+}
+
 // By the right words themselves.
 std::optional<Region> by_value(const FailedOutput& output, const Spots& inside, const Spots& outside) {
   const Format type = output.want.type;
@@ -244,6 +255,12 @@ std::optional<Region> find_region(const FailedOutput& output, std::span<const st
     if (found && (!best || found->cost < best->cost)) best = std::move(found);
   };
   for (const Axis& axis : axes) take(along(axis, in, out));
+  if (!best) {
+    take(by_tail(
+        row, [](const Spot& spot) { return spot.row; }, [](const Spot& spot) { return spot.rows; }, in, out));
+    take(by_tail(
+        column, [](const Spot& spot) { return spot.column; }, [](const Spot& spot) { return spot.columns; }, in, out));
+  }
   if (best) return best;
   take(by_value(output, in, out));
   take(by_tiles(output, in, out));

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "conformance/diagnose/other_calls/other_call.h"
@@ -43,6 +44,12 @@ std::uint8_t scale_up(float amax, float tensor_scale) {
   const float ratio = ratio_of(amax, tensor_scale);
   const std::uint8_t code = scalar::encode_e4m3(ratio);
   return code < 0x7e && scalar::decode_e4m3(code) < ratio ? static_cast<std::uint8_t>(code + 1) : code;
+}
+std::uint8_t scale_by_division(float amax, float tensor_scale) {
+  return scalar::encode_e4m3(std::fmin(amax * (tensor_scale / 6), FLT_MAX));
+}
+std::uint8_t scale_above_zero(float amax, float tensor_scale) {
+  return std::max<std::uint8_t>(scalar::encode_e4m3(ratio_of(amax, tensor_scale)), 1);
 }
 std::uint8_t without_tensor_scale(float amax, float) { return scalar::encode_e4m3(amax / 6); }
 
@@ -91,6 +98,26 @@ constexpr NamedNvfp4Rules kNvfp4Rules[] = {
     {"with the amax of x for that of the transformed columns", transforms, {.amax_before_transform = true}},
     {"with the transform along the rows, not down the columns", transforms, {.transform_along_rows = true}},
     {"with random bytes in the order of x, not of the codes", stochastic, {.random_in_order_of_x = true}},
+    {"with block scales by division by 6, not by RN(1/6)", one_choice, {.block_scale = scale_by_division}},
+    {"with a block scale of 0 stored as the smallest E4M3 value", one_choice, {.block_scale = scale_above_zero}},
+    {"with codes by block scales before they are rounded to E4M3", one_choice, {.codes_by_exact_scale = true}},
+    {"with the tensor's scale of 6 * 256, not 6 * 448", always, {.largest = 256}},
+    {"with the tensor's scale of 6 * 448, not 6 * 256", two_choices, {.largest = 448}},
+    {"with the amax of the whole tensor for every group", always, {.amax_from = AmaxFrom::tensor}},
+    {"with the amax of the group before", always, {.amax_from = AmaxFrom::group_before}},
+    {"with the amax of the first group for all", always, {.amax_from = AmaxFrom::first_group}},
+    {"with scales of the block before", always, {.other = {-1, 0, true, true}}},
+    {"with scales of the block after", always, {.other = {1, 0, true, true}}},
+    {"with codes by scales of the block before", always, {.other = {-1, 0, true, false}}},
+    {"with codes by scales of the block after", always, {.other = {1, 0, true, false}}},
+    {"with scale_inv of the block before", always, {.other = {-1, 0, false, true}}},
+    {"with scale_inv of the block after", always, {.other = {1, 0, false, true}}},
+    {"with scales of the line before", always, {.other = {0, -1, true, true}}},
+    {"with scales of the line after", always, {.other = {0, 1, true, true}}},
+    {"with codes by scales of the line before", always, {.other = {0, -1, true, false}}},
+    {"with codes by scales of the line after", always, {.other = {0, 1, true, false}}},
+    {"with scale_inv of the line before", always, {.other = {0, -1, false, true}}},
+    {"with scale_inv of the line after", always, {.other = {0, 1, false, true}}},
 };
 
 // ---- One direction of one group ---------------------------------------------------------------------------------------
@@ -168,11 +195,16 @@ float tile_error(const Part& part, std::int64_t line, std::int64_t line_end, std
   return errors[0];
 }
 
-std::uint8_t scale_of(const Part& part, std::int64_t line, std::int64_t line_end, std::int64_t first, std::int64_t end) {
+float amax_of(const Part& part, std::int64_t line, std::int64_t line_end, std::int64_t first, std::int64_t end) {
   float amax = 0;
   for (std::int64_t l = line; l < line_end; ++l) {
     for (std::int64_t i = first; i < end; ++i) amax = scalar::accumulate_absmax(amax, part.at(l, i));
   }
+  return amax;
+}
+
+std::uint8_t scale_of(const Part& part, std::int64_t line, std::int64_t line_end, std::int64_t first, std::int64_t end) {
+  const float amax = amax_of(part, line, line_end, first, end);
   if (part.config.four_over_six == FourOverSix::off) {
     return (part.rules.block_scale != nullptr ? part.rules.block_scale : scalar::nvfp4_block_scale)(amax, part.tensor_scale);
   }
@@ -186,8 +218,9 @@ std::uint8_t scale_of(const Part& part, std::int64_t line, std::int64_t line_end
   return of_four < of_six || (of_four == of_six && part.rules.four_or_six == FourOrSix::four_where_equal) ? four : six;
 }
 
-std::uint8_t element_code(const Part& part, float x, std::uint8_t scale, const std::uint8_t* random) {
-  const float multiplier = scalar::nvfp4_multiplier(scale, part.tensor_scale);
+std::uint8_t element_code(const Part& part, float x, std::uint8_t scale, float exact, const std::uint8_t* random) {
+  float multiplier = scalar::nvfp4_multiplier(scale, part.tensor_scale);
+  if (part.rules.codes_by_exact_scale) multiplier = std::fmin(1 / (exact * (1 / part.tensor_scale)), FLT_MAX);
   const float given = part.config.zero_sign == ZeroSign::positive && x == 0 ? 0.0f : x;
   const float product = part.rules.product != nullptr ? part.rules.product(given, scale, part.tensor_scale) : given * multiplier;
   if (random != nullptr) return scalar::stochastic_e2m1(product, *random);
@@ -205,12 +238,12 @@ std::span<const NamedNvfp4Rules> nvfp4_rules() { return kNvfp4Rules; }
 
 std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect& suspect) {
   const Request& request = suspect.request;
-  const bool to_data = suspect.output.ends_with("_data");
-  if (request.op() != "quantize" || !(to_data || suspect.output.ends_with("_scale_inv"))) return std::nullopt;
+  const bool to_data = suspect.output.ends_with("_data"), to_amax = suspect.output.ends_with("amax");
+  if (request.op() != "quantize" || !(to_data || to_amax || suspect.output.ends_with("_scale_inv"))) return std::nullopt;
   if (request.text_or("draws", "given") != "given") return std::nullopt;  // its bytes are not at hand
   const QuantizeConfig config = quantize_config_of(request);
   if (config.recipe != Recipe::nvfp4) return std::nullopt;
-  const bool rowwise = suspect.output.starts_with("rowwise"), swizzled = config.scale_layout == ScaleLayout::swizzled;
+  const bool rowwise = !suspect.output.starts_with("column"), swizzled = config.scale_layout == ScaleLayout::swizzled;
   const TensorView& x = request.input("x");
   const std::int64_t columns = x.shape.at(1);
   const std::vector<std::int64_t> groups = group_rows(request, x.shape.at(0));
@@ -229,15 +262,45 @@ std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect&
     part.amax = given != nullptr              ? floats(given)[given->elements() == 1 ? 0 : t]
                 : rules.amax_before_transform ? amax_of(values_of(config, rules, x, first_row, rows, true))
                                               : amax_of(part.values);
-    part.tensor_scale = scalar::nvfp4_tensor_scale(part.amax, config.nvfp4_e4m3_max);
+    if (rules.amax_from != AmaxFrom::own && given == nullptr) {
+      const auto of_group = [&](std::size_t group) {
+        const std::int64_t before =
+            std::accumulate(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(group), std::int64_t{0});
+        return amax_of(values_of(config, rules, x, before, groups[group], rowwise));
+      };
+      if (rules.amax_from == AmaxFrom::tensor) {
+        for (std::size_t group = 0; group < groups.size(); ++group) part.amax = std::max(part.amax, of_group(group));
+      } else {
+        part.amax = of_group(rules.amax_from == AmaxFrom::first_group || t == 0 ? 0 : t - 1);
+      }
+    }
+    part.tensor_scale = scalar::nvfp4_tensor_scale(part.amax, rules.largest != 0 ? rules.largest : config.nvfp4_e4m3_max);
     if (rules.tensor_scale != nullptr) part.tensor_scale = rules.tensor_scale(part.tensor_scale);
+    if (to_amax) {
+      made.as<float>()[t] = part.amax;
+      continue;
+    }
     const ScaleShape shape = scale_shape(Recipe::nvfp4, direction, rows, columns);
+    // The block that begins at `first` of a line, and its scale.
+    const auto scale_at = [&](std::int64_t line, std::int64_t first) {
+      const std::int64_t end = std::min(first + kBlock, part.length),
+                         tile = config.two_dimensional ? line / kBlock * kBlock : line;
+      const std::int64_t tile_end = config.two_dimensional ? std::min(tile + kBlock, part.lines) : line + 1;
+      return scale_of(part, tile, tile_end, first, end);
+    };
+    const OtherBlock& other = rules.other;
+    const bool moves = other.blocks != 0 || other.lines != 0;
     for (std::int64_t line = 0; line < part.lines; ++line) {
       for (std::int64_t first = 0; first < part.length; first += kBlock) {
-        const std::int64_t end = std::min(first + kBlock, part.length),
-                           tile = config.two_dimensional ? line / kBlock * kBlock : line;
-        const std::int64_t tile_end = config.two_dimensional ? std::min(tile + kBlock, part.lines) : line + 1;
-        const std::uint8_t scale = scale_of(part, tile, tile_end, first, end);
+        const std::int64_t end = std::min(first + kBlock, part.length);
+        std::int64_t from_line = line, from = first;
+        if (moves && (to_data ? other.for_codes : other.for_storage)) {
+          from_line = std::clamp<std::int64_t>(line + other.lines, 0, part.lines - 1);
+          from = std::clamp<std::int64_t>(first / kBlock + other.blocks, 0, (part.length - 1) / kBlock) * kBlock;
+        }
+        const std::uint8_t scale = scale_at(from_line, from);
+        const float exact =
+            rules.codes_by_exact_scale ? ratio_of(amax_of(part, line, line + 1, first, end), part.tensor_scale) : 0;
         const std::int64_t block = first / kBlock;
         if (!to_data) {
           const std::int64_t at = swizzled ? swizzled_index(line, block, shape.columns / 4) : line * shape.columns + block;
@@ -248,7 +311,7 @@ std::optional<Tensor> quantized_nvfp4_by(const Nvfp4Rules& rules, const Suspect&
           const std::int64_t at = line * part.length + i,
                              byte = rules.random_in_order_of_x && !rowwise ? i * part.lines + line : at;
           const auto* bytes = random == nullptr ? nullptr : static_cast<const std::uint8_t*>(random->data) + base + byte;
-          put_code(made, base + at, element_code(part, part.at(line, i), scale, bytes));
+          put_code(made, base + at, element_code(part, part.at(line, i), scale, exact, bytes));
         }
       }
     }

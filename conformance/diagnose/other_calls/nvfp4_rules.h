@@ -10,6 +10,14 @@
 
 namespace assay::conformance::diagnosis {
 
+// Whose amax G a group takes.
+enum class AmaxFrom { own, tensor, group_before, first_group };
+// Whose block scale a block takes: `blocks` further along its line, or `lines` further; and where it is taken.
+struct OtherBlock {
+  int blocks = 0, lines = 0;
+  bool for_codes = true, for_storage = true;
+};
+
 enum class FourOrSix { by_error, four, six, four_where_equal };
 
 struct Nvfp4Rules {
@@ -18,6 +26,10 @@ struct Nvfp4Rules {
   float (*product)(float x, std::uint8_t block_scale, float tensor_scale) = nullptr;  // null: x * multiplier
   std::uint8_t (*code)(float product) = nullptr;                                      // null: to nearest even, saturating
   FourOrSix four_or_six = FourOrSix::by_error;
+  float largest = 0;                  // M of 6M / G; 0: the right one
+  bool codes_by_exact_scale = false;  // codes are made with the block scale before it is rounded
+  AmaxFrom amax_from = AmaxFrom::own;
+  OtherBlock other = {};
   bool amax_before_transform = false;  // the amax of x serves the transformed columns too
   bool transform_along_rows = false;   // 16 columns of a row are transformed, not 16 rows of a column
   bool random_in_order_of_x = false;   // columnwise random bytes are taken in the order of x

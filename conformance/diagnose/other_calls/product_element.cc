@@ -94,6 +94,14 @@ float summed(const ProductVariant& variant, const GroupView& group, std::int64_t
   return sum;
 }
 
+// The running value times the scales of its row and its column, where the plan has such.
+float with_vectors(const AccumulationPlan& plan, const GroupView& group, std::int64_t i, std::int64_t j, float acc) {
+  if (plan.scale_vectors == ScaleVectors::none || group.depth == 0) return acc;
+  const float row = group.rows.scale.value(i, 0), column = group.columns.scale.value(j, 0);
+  if (plan.scale_vectors == ScaleVectors::rows_first) return acc * row * column;
+  return plan.scale_vectors == ScaleVectors::cols_first ? acc * column * row : acc * (row * column);
+}
+
 // Whether every element of the sum lies within the operand's tensor.
 bool is_inside(const OperandView& operand, const Extent& extent, std::int64_t i) {
   if (operand.depth == 0) return true;
@@ -163,12 +171,15 @@ std::optional<std::uint64_t> ProductVariant::word(std::int64_t element) const {
   const auto [g, i, j] = *place;
   const GroupView& group = view.groups[g];
   if (!is_inside(group.rows, rows, i) || !is_inside(group.columns, columns, j)) return std::nullopt;
+  // The scalar layer knows every epilogue; what is below has those of alpha and beta.
+  const bool as_planned = finish == nullptr && summing == Summing::planned && !c_of_first_group;
+  if (as_planned && bits_of(view.d_type) >= 16) return scalar::element_of_d(view, group, i, j);
   Finish parts;
   parts.type = view.d_type;
-  parts.acc = summed(*this, group, i, j);
+  parts.acc = with_vectors(plan, group, i, j, summed(*this, group, i, j));
   parts.alpha = group.alpha;
   parts.factor = scalar::sum_factor(view, group);
-  if (view.kind == GemmKind::fp8_per_tensor && group.depth > 0) {
+  if (view.kind == GemmKind::fp8_per_tensor && group.depth > 0 && plan.scale_vectors == ScaleVectors::none) {
     parts.s_rows = group.rows.scale.value(0, 0);
     parts.s_columns = group.columns.scale.value(0, 0);
   }

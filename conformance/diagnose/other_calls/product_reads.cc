@@ -111,7 +111,7 @@ void add_cuts(const ProductVariant& right, std::vector<NamedVariant>& variants) 
   }
 }
 
-void add_places(std::vector<NamedVariant>& variants) {
+void add_places(const ProductVariant& right, std::vector<NamedVariant>& variants) {
   constexpr std::pair<OperandOf, const char*> kOperands[] = {{&GroupView::rows, "the operand of D's rows"},
                                                              {&GroupView::columns, "the operand of D's columns"}};
   for (const auto& [operand, name] : kOperands) {
@@ -159,6 +159,42 @@ void add_places(std::vector<NamedVariant>& variants) {
            return every(variant, operand, [](const Groups&, std::size_t, OperandView& view) { return transpose(view); });
          }});
   }
+  // Weights of other groups by their number: those of D's columns in TN and NN follow one another, a group each.
+  const auto by_number = [&](const std::string& text, auto number_of) {
+    variants.push_back({text, [number_of](ProductVariant& variant) {
+                          std::size_t g = 0;
+                          return every(variant, &GroupView::columns, [&](const Groups&, std::size_t, OperandView& view) {
+                            const std::int64_t size = bytes_of(view.type, view.extent * view.depth);
+                            const std::int64_t offset =
+                                static_cast<const std::byte*>(view.data) - static_cast<const std::byte*>(variant.columns.data);
+                            const std::int64_t position = static_cast<std::int64_t>(g++);
+                            if (size == 0 || offset % size != 0 || view.extent * view.depth == variant.columns.elements)
+                              return false;
+                            const std::int64_t number = offset / size, other = number_of(number, position);
+                            view.data = static_cast<const std::byte*>(variant.columns.data) + other * size;
+                            return other != number;
+                          });
+                        }});
+  };
+  by_number("with the weights of the groups that have rows counted alone: empty groups left out",
+            [](std::int64_t, std::int64_t position) { return position; });
+  for (const std::int64_t most : {32, 64, 128, 256})
+    by_number(fmt::format("with the weights of the group number modulo {}", most),
+              [most](std::int64_t number, std::int64_t) { return number % most; });
+  if (right.view.kind == GemmKind::nvfp4) {
+    const auto amax = [&](const std::string& text, auto change) {
+      variants.push_back({text, [change](ProductVariant& variant) {
+                            for (GroupView& group : variant.view.groups) change(group);
+                            return true;
+                          }});
+    };
+    amax("with the amax of the operand of D's columns for both operands",
+         [](GroupView& group) { group.rows.amax = group.columns.amax; });
+    amax("with the amax of the operand of D's rows for both operands",
+         [](GroupView& group) { group.columns.amax = group.rows.amax; });
+    amax("with the amax of the operand of D's rows left out", [](GroupView& group) { group.rows.amax = 1; });
+    amax("with the amax of the operand of D's columns left out", [](GroupView& group) { group.columns.amax = 1; });
+  }
   variants.push_back({"with C read as if every group began where the first does", [](ProductVariant& variant) {
                         if (variant.view.c == nullptr || variant.view.groups.size() < 2) return false;
                         variant.c_of_first_group = true;
@@ -171,7 +207,7 @@ void add_places(std::vector<NamedVariant>& variants) {
 std::vector<NamedVariant> read_variants(const ProductVariant& right) {
   std::vector<NamedVariant> variants;
   add_cuts(right, variants);
-  add_places(variants);
+  add_places(right, variants);
   return variants;
 }
 

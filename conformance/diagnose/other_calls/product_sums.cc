@@ -60,7 +60,7 @@ auto numbers_of(const TensorCoreUnit& unit) {
 }
 auto numbers_of(const AccumulationPlan& plan, const TensorCoreUnit& unit) {
   return std::tuple(numbers_of(unit), plan.promotion_interval, plan.promotion, plan.slices, plan.slice_length, plan.merge,
-                    plan.subnormals);
+                    plan.subnormals, plan.scale_vectors);
 }
 
 // "A, B or C".
@@ -76,6 +76,7 @@ void add_plans(const ProductVariant& right, std::vector<NamedVariant>& variants)
   for (const AccumulationPlan& plan : accumulation_plans()) {
     const TensorCoreUnit* unit = find_tensor_core_unit(plan.unit);
     if (unit == nullptr || !fits(right, *unit) || promotes_with_scales(plan) != scales_outside(right)) continue;
+    if ((plan.scale_vectors != ScaleVectors::none) != (right.plan.scale_vectors != ScaleVectors::none)) continue;
     auto& [first, names] = plans[numbers_of(plan, *unit)];
     if (first == nullptr) first = &plan;
     names.push_back(plan.name);
@@ -150,6 +151,35 @@ void add_promotions(std::vector<NamedVariant>& variants) {
                           return scales_outside(variant) && promote(variant, promotion, variant.plan.promotion_interval);
                         }});
   }
+  constexpr std::pair<ScaleVectors, const char*> kVectors[] = {
+      {ScaleVectors::scales_first, "both scales multiplied first"},
+      {ScaleVectors::rows_first, "the sum multiplied by the scale of the rows first"},
+      {ScaleVectors::cols_first, "the sum multiplied by the scale of the columns first"}};
+  for (const auto& [order, text] : kVectors) {
+    variants.push_back({fmt::format("with {}", text), [order = order](ProductVariant& variant) {
+                          if (variant.plan.scale_vectors == ScaleVectors::none) return false;
+                          return std::exchange(variant.plan.scale_vectors, order) != order;
+                        }});
+  }
+  variants.push_back({"with the promotion's product rounded before its sum, not an fma", [](ProductVariant& variant) {
+                        const std::int64_t interval = variant.plan.promotion_interval;
+                        if (variant.plan.slices != 1 || !promotes_with_scales(variant.plan) || interval == 0) return false;
+                        // Slices of an interval each: fma(s, t, +0) is the rounded product, and their sum is rounded by itself.
+                        const std::int64_t slices = (depth_of(variant) + interval - 1) / interval;
+                        if (slices < 2) return false;
+                        variant.plan.slices = slices;
+                        variant.plan.slice_length = interval;
+                        variant.plan.merge = SliceMerge::sequential_f32;
+                        return true;
+                      }});
+  variants.push_back({"with subnormals flushed in promotion and scales (subnormals=flushed)", [](ProductVariant& variant) {
+                        const bool has =
+                            variant.plan.promotion != Promotion::none || variant.plan.scale_vectors != ScaleVectors::none;
+                        return has && std::exchange(variant.plan.subnormals, Subnormals::flushed) != Subnormals::flushed;
+                      }});
+  variants.push_back({"with subnormals kept in promotion and scales (subnormals=kept)", [](ProductVariant& variant) {
+                        return std::exchange(variant.plan.subnormals, Subnormals::kept) != Subnormals::kept;
+                      }});
   for (const std::int64_t slices : {2, 3, 4, 8}) {
     for (const auto& [merge, text] :
          {std::pair{SliceMerge::sequential_f32, "f32"}, {SliceMerge::sequential_output, "the type of D"}}) {

@@ -53,7 +53,9 @@ struct GroupDirection {
   }
 };
 
-void quantize(const GroupDirection& part, bool to_data, Tensor& to) {
+enum class Written { codes, scale_inv, scale, amax };
+
+void quantize(const GroupDirection& part, Written written, Tensor& to) {
   const auto [height, width] = block_of(part.call, part.rowwise, part.rows, part.columns);
   std::vector<float> block;
   for (std::int64_t i = 0; i * height < part.rows; ++i) {
@@ -64,17 +66,20 @@ void quantize(const GroupDirection& part, bool to_data, Tensor& to) {
         for (std::int64_t c = j * width; c < c1; ++c) block.push_back(part.value(r, c));
       }
       BlockScale scale{1, 0};
+      float amax = 0;
+      for (const float x : block) amax = scalar::accumulate_absmax(amax, x);
+      if (part.rules.amax != nullptr) amax = part.rules.amax(block);
       if (part.given != nullptr) {
         scale = {*part.given, std::bit_cast<std::uint32_t>(1 / *part.given)};
       } else {
         const auto scale_of = part.rules.scale != nullptr ? part.rules.scale : right_scale;
-        float amax = 0;
-        for (const float x : block) amax = scalar::accumulate_absmax(amax, x);
-        scale = scale_of(part.call, part.rules.amax != nullptr ? part.rules.amax(block) : amax);
+        scale = scale_of(part.call, amax);
       }
-      if (!to_data) {
+      if (written != Written::codes) {
         const std::int64_t at = part.scale_at(i, j);
-        if (part.call.recipe == Recipe::mxfp8) {
+        if (written == Written::amax || written == Written::scale) {
+          to.as<float>()[at] = written == Written::amax ? amax : scale.multiplier;
+        } else if (part.call.recipe == Recipe::mxfp8) {
           to.as<std::uint8_t>()[at] = static_cast<std::uint8_t>(scale.stored);
         } else {
           to.as<std::uint32_t>()[at] = scale.stored;
@@ -84,7 +89,8 @@ void quantize(const GroupDirection& part, bool to_data, Tensor& to) {
       std::size_t n = 0;
       for (std::int64_t r = i * height; r < r1; ++r) {
         for (std::int64_t c = j * width; c < c1; ++c, ++n) {
-          const float product = part.rules.product != nullptr ? part.rules.product(block[n], scale) : block[n] * scale.multiplier;
+          float product = part.rules.product != nullptr ? part.rules.product(block[n], scale) : block[n] * scale.multiplier;
+          if (part.rules.rounded != nullptr) product = part.rules.rounded(product);
           const auto code = part.rules.code != nullptr ? part.rules.code : scalar::encode_fp8;
           to.as<std::uint8_t>()[part.data_at(r, c)] = code(part.call.output, product);
         }
@@ -98,8 +104,10 @@ void quantize(const GroupDirection& part, bool to_data, Tensor& to) {
 std::optional<QuantizeCall> quantize_call_of(const Suspect& suspect) {
   if (suspect.request.op() != "quantize") return std::nullopt;
   const bool data = suspect.output == "rowwise_data" || suspect.output == "columnwise_data";
-  if (!data && suspect.output != "rowwise_scale_inv" && suspect.output != "columnwise_scale_inv") return std::nullopt;
   const QuantizeConfig config = quantize_config_of(suspect.request);
+  const bool one_scale = config.recipe == Recipe::tensor_current && (suspect.output == "scale" || suspect.output == "amax");
+  if (!data && !one_scale && suspect.output != "rowwise_scale_inv" && suspect.output != "columnwise_scale_inv")
+    return std::nullopt;
   if (config.recipe == Recipe::nvfp4 || config.two_dimensional) return std::nullopt;
   const TensorView& x = suspect.request.input("x");
   return QuantizeCall{config.recipe, config.output, x.type, config.force_pow_2_scales, config.amax_epsilon};
@@ -109,7 +117,11 @@ std::optional<Tensor> quantized_by(const QuantizeRules& rules, const Suspect& su
   const auto call = quantize_call_of(suspect);
   if (!call) return std::nullopt;
   const TensorView& x = suspect.request.input("x");
-  const bool rowwise = suspect.output.starts_with("rowwise"), to_data = suspect.output.ends_with("data");
+  const bool rowwise = suspect.output.starts_with("rowwise");
+  const Written written = suspect.output.ends_with("data") ? Written::codes
+                          : suspect.output == "scale"      ? Written::scale
+                          : suspect.output == "amax"       ? Written::amax
+                                                           : Written::scale_inv;
   const bool swizzled = scale_layout_of(suspect.request) == ScaleLayout::swizzled;
   const std::int64_t columns = x.shape.at(1);
   const std::vector<std::int64_t> groups = group_rows(suspect.request, x.shape.at(0));
@@ -122,7 +134,7 @@ std::optional<Tensor> quantized_by(const QuantizeRules& rules, const Suspect& su
   for (std::size_t t = 0; t < groups.size(); first_row += groups[t], ++t) {
     quantize({*call, rules, x, rowwise, swizzled, first_row, groups[t], columns, offsets[t],
               scale_shape(call->recipe, direction, groups[t], columns), given == nullptr ? nullptr : floats(given) + t},
-             to_data, made);
+             written, made);
   }
   return made;
 }

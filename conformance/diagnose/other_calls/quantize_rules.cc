@@ -7,6 +7,7 @@
 #include "reference/formats/e4m3.h"
 #include "reference/formats/e5m2.h"
 #include "reference/formats/e8m0.h"
+#include "reference/formats/f16.h"
 
 namespace assay::conformance::diagnosis {
 namespace {
@@ -122,8 +123,7 @@ BlockScale mx_by_division(const QuantizeCall& call, float amax) { return stored(
 
 float divided(float x, const BlockScale& scale) { return x / (1 / scale.multiplier); }
 float by_inverse_of_stored(float x, const BlockScale& scale) { return x * (1 / (1 / scale.multiplier)); }
-float cut_product(float x, const BlockScale& scale) { return cut_to_bf16(x * scale.multiplier); }
-float bf16_product(float x, const BlockScale& scale) { return to_bf16(x * scale.multiplier); }
+float to_f16(float x) { return scalar::decode_f16(scalar::encode_f16(x)); }
 float by_stored(float x, const BlockScale& scale) { return x * (1 / scale.multiplier); }
 float without_sign(float x, const BlockScale& scale) { return std::fabs(x * scale.multiplier); }
 
@@ -176,8 +176,9 @@ constexpr NamedRules kQuantizeRules[] = {
     {"with x divided by scale_inv, not multiplied by the scale", f32_scales, {.product = divided}},
     {"with x multiplied by 1 / scale_inv, not by the scale", f32_scales, {.product = by_inverse_of_stored}},
     {"with x multiplied by scale_inv in place of the scale", always, {.product = by_stored}},
-    {"with the scaled x cut to bf16 before its code", always, {.product = cut_product}},
-    {"with the scaled x rounded to bf16 before its code", always, {.product = bf16_product}},
+    {"with the scaled x cut to bf16 before its code", always, {.rounded = cut_to_bf16}},
+    {"with the scaled x rounded to bf16 before its code", always, {.rounded = to_bf16}},
+    {"with the scaled x rounded to f16 before its code", always, {.rounded = to_f16}},
     {"without signs of codes", always, {.product = without_sign}},
     {"with the scale as MAX times 1 / amax, not MAX / amax", makes_f32_scales, {.scale = by_reciprocal}},
     {"with scale_inv as amax / MAX, not 1 / scale", makes_f32_scales, {.scale = inverse_from_amax}},

@@ -29,6 +29,7 @@ struct QuantizeRules {
   float (*amax)(std::span<const float> block) = nullptr;                // null: the largest |x|, NaN ignored
   BlockScale (*scale)(const QuantizeCall& call, float amax) = nullptr;  // null: right_scale
   float (*product)(float x, const BlockScale& scale) = nullptr;         // null: RN(x * multiplier)
+  float (*rounded)(float product) = nullptr;                            // null: as it is
   std::uint8_t (*code)(Format output, float product) = nullptr;         // null: to nearest even, saturating
 };
 BlockScale right_scale(const QuantizeCall& call, float amax);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "conformance/diagnose/other_calls/product_element.h"
@@ -12,20 +13,29 @@
 #include "conformance/ops/elements.h"
 #include "conformance/ops/product.h"
 #include "reference/gemm/element_scalar.h"
+#include "reference/gemm/quantized_output.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance::tracing {
 namespace {
 
-// The operand from `k` on. False where its scales cannot be cut there.
-bool begin_at(OperandView& operand, std::int64_t k) {
+// The operand from `k` on, as row `i` of it alone is read. Scales of one byte are copied to `scales`, in one order for compact and
+// swizzled ones. False where its scales cannot be cut there.
+bool begin_at(OperandView& operand, std::int64_t i, std::int64_t k, std::vector<std::uint8_t>& scales) {
   ScaleView& scale = operand.scale;
   if (k == 0) return true;
   if (operand.type == Format::e2m1 && (k * operand.k_stride) % 2 != 0) return false;
-  if (scale.k_block != 0 && (scale.swizzled || k % scale.k_block != 0)) return false;
-  operand.data = static_cast<const std::byte*>(operand.data) + bytes_of(operand.type, k * operand.k_stride);
-  if (scale.k_block != 0)
+  if (scale.k_block != 0 && k % scale.k_block != 0) return false;
+  if (scale.k_block != 0 && scale.type != Format::f32) {
+    for (std::int64_t at = k; at < operand.depth; at += scale.k_block) scales.push_back(scale.code(i, at));
+    scale.data = scales.data();
+    scale.i_block = 0;  // this row's for all
+    scale.k_stride = 1;
+    scale.swizzled = false;
+  } else if (scale.k_block != 0) {
     scale.data = static_cast<const std::byte*>(scale.data) + k / scale.k_block * scale.k_stride * (bits_of(scale.type) / 8);
+  }
+  operand.data = static_cast<const std::byte*>(operand.data) + bytes_of(operand.type, k * operand.k_stride);
   operand.depth -= k;
   return true;
 }
@@ -55,7 +65,8 @@ class ProductTrace {
   // The running value of K in [begin, end), as one chain of steps or as the plan promotes.
   bool sum(std::int64_t begin, std::int64_t end, bool promoted, float& value) const {
     GroupView group = group_;
-    if (!begin_at(group.rows, begin) || !begin_at(group.columns, begin)) return false;
+    std::vector<std::uint8_t> of_rows, of_columns;
+    if (!begin_at(group.rows, i_, begin, of_rows) || !begin_at(group.columns, j_, begin, of_columns)) return false;
     group.depth = group.rows.depth = group.columns.depth = end - begin;
     AccumulationPlan plan = plan_;
     plan.slices = 1;
@@ -93,7 +104,19 @@ class ProductTrace {
       float value = 0;
       // Where a chain goes on through a change of scales, it is given from its start.
       if (!sum(rescales(plan_.promotion) ? k : begin, last, false, value)) return;
+      step_scales("row", group_.rows, i_, k, last);
+      step_scales("column", group_.columns, j_, k, last);
       say(fmt::format("  K {}-{}: step, {}", k, last - 1, largest(k, last)), value);
+    }
+  }
+
+  // Scales that enter a step of the unit: their codes, and what they stand for.
+  void step_scales(const char* side, const OperandView& operand, std::int64_t i, std::int64_t begin, std::int64_t end) {
+    const ScaleView& scale = operand.scale;
+    if (view_.unit->scaling == StepScaling::none || scale.k_block == 0) return;
+    for (std::int64_t k = begin; k < end; k += scale.k_block) {
+      lines_.push_back({fmt::format("  K {}-{}: scale of the {}", k, std::min(k + scale.k_block, end) - 1, side),
+                        show_element(scale.type, scale.code(i, k)), ""});
     }
   }
 
@@ -129,6 +152,13 @@ class ProductTrace {
       say_stored("C", view_.c, group_.d_offset + i_ * group_.n + j_);
     }
     if (group_.bias != nullptr) say_stored("bias", group_.bias, j_);
+    if (!is_quantized_output(view_.d_type)) return;
+    GroupedGemmView in_f32 = view_;
+    in_f32.d_type = Format::f32;
+    const auto value = std::bit_cast<float>(scalar::element_of_d(in_f32, group_, i_, j_));
+    say("value of D before its scale", value);
+    say("scale of D", group_.d_scale);
+    say("value times scale", value * group_.d_scale);
   }
   void say_stored(const char* what, const void* base, std::int64_t at) {
     Elements stored;

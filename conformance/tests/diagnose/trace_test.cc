@@ -7,10 +7,12 @@
 
 #include <bit>
 #include <cmath>
+#include <tuple>
 
 #include "conformance/generate/generator.h"
 #include "conformance/ops/grouped_gemm.h"
 #include "reference/formats/bf16.h"
+#include "reference/formats/e4m3.h"
 #include "reference/gemm/problem.h"
 #include "reference/tests/arithmetic/second_route.h"
 #include "reference/types/error.h"
@@ -102,6 +104,63 @@ TEST(Trace, GivesTheBlockOfAQuantizedElementBesideWhatWasGiven) {
   EXPECT_EQ(expected(trace, "x times scale"), hex(scalar::decode_bf16(x[5 * 200 + 150]) * (448 / amax)));
   EXPECT_EQ(trace.lines.back().got, "0x38 (1)");
   EXPECT_EQ(trace.lines.back().what, "rowwise_data");
+}
+
+// Steps with block scales, which lie swizzled, in slices that begin inside K.
+TEST(Trace, GivesScalesAndStepsOfSwizzledScales) {
+  for (const auto& [line, unit, step, block] :
+       {std::tuple{"grouped_gemm kind=mxfp8 d_type=f32 splits=17,0,150 N=32 K=256 data=block_scales seed=7",
+                   "sm100.tcgen05.mxf8f6f4", 32, 32},
+        {"grouped_gemm kind=nvfp4 d_type=f32 splits=16,0,150 N=32 K=256 data=block_scales seed=8", "sm100.tcgen05.mxf4nvf4", 64,
+         16}}) {
+    Case call = call_of(line);
+    call.attributes["plan"] = fmt::format("unit={},slices=2x128,merge=sequential_f32", unit);
+    const Trace trace = trace_element(call, {"d", 2, 140, 30});
+    const Request request = Request::read_only(call);
+    ParsedGroupedGemm parsed;
+    parse_grouped_gemm(request, parsed);
+    const GroupedGemmView view = view_of(parsed.problem, nowhere);
+    const GroupView& group = view.groups[1];
+    ASSERT_TRUE(group.rows.scale.swizzled);
+    float slices[2] = {};
+    for (int slice = 0; slice < 2; ++slice) {
+      std::uint32_t acc = 0;
+      for (std::int64_t k = slice * 128; k < (slice + 1) * 128; k += step) {
+        second_route::Vector v{group.rows.type, group.columns.type, {}, {}, acc, {}, {}};
+        for (std::int64_t at = k; at < k + step; ++at) {
+          v.a.push_back(group.rows.element(140, at));
+          v.b.push_back(group.columns.element(30, at));
+          if (at % block != 0) continue;
+          v.scale_a.push_back(group.rows.scale.code(140, at));
+          v.scale_b.push_back(group.columns.scale.code(30, at));
+          EXPECT_EQ(expected(trace, fmt::format("  K {}-{}: scale of the row", at, at + block - 1)),
+                    fmt::format("0x{:02X}", group.rows.scale.code(140, at)));
+          EXPECT_EQ(expected(trace, fmt::format("  K {}-{}: scale of the column", at, at + block - 1)),
+                    fmt::format("0x{:02X}", group.columns.scale.code(30, at)));
+        }
+        acc = second_route::step(*view.unit, v);
+        EXPECT_EQ(expected(trace, fmt::format("  K {}-{}: step", k, k + step - 1)), hex(std::bit_cast<float>(acc))) << line;
+      }
+      slices[slice] = std::bit_cast<float>(acc);
+    }
+    EXPECT_EQ(expected(trace, "slices merged"), hex(slices[0] + slices[1])) << line;
+  }
+}
+
+TEST(Trace, GivesTheScaleOfAnFp8Result) {
+  const Case call = call_of("grouped_gemm kind=fp8_per_tensor d_type=e4m3 splits=17,0,33 N=32 K=96 seed=2701");
+  const Trace trace = trace_element(call, {"d", 2, 8, 5});
+  const Request request = Request::read_only(call);
+  ParsedGroupedGemm parsed;
+  parse_grouped_gemm(request, parsed);
+  const GroupedGemmView view = view_of(parsed.problem, nowhere);
+  const GroupView& group = view.groups[1];
+  const float factor = group.columns.scale.value(0, 0) * group.rows.scale.value(0, 0);
+  const float value = std::fma(chain(*view.unit, group, 8, 5, 0, 96), factor, 0.0f);
+  EXPECT_EQ(expected(trace, "value of D before its scale"), hex(value));
+  EXPECT_EQ(expected(trace, "scale of D"), hex(call.in.at("d_scale").as<float>()[2]));
+  EXPECT_EQ(expected(trace, "value times scale"), hex(value * call.in.at("d_scale").as<float>()[2]));
+  EXPECT_EQ(expected(trace, "d"), fmt::format("0x{:02X}", scalar::encode_e4m3(value * call.in.at("d_scale").as<float>()[2])));
 }
 
 TEST(Trace, RefusesAPlaceThatIsNotThere) {

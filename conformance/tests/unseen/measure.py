@@ -2,8 +2,10 @@
 """What the suite and `assay explain` make of the faults of faults.txt.
 
     measure.py BUILD lines                 each fault fails on its line; without a fault every line passes
-    measure.py BUILD kills OUT.json        which faults the profiles smoke and standard find, each by the cases of its op
+    measure.py BUILD kills OUT.json        which faults the profiles smoke and standard find, by the cases of the op and the recipe,
+                                           kind or preset of its line alone: how many of them fail; standard where smoke has none
     measure.py BUILD explain OUT.json      what explain says to each, from a bundle of --save-got
+    measure.py BUILD named NAME...         these are named rightly, and first
     measure.py BUILD judge OUT.json        how that compares with answers.txt, the patterns that right names match
 
 NAME... after that: these faults alone. Entries of OUT.json that are not measured again stay.
@@ -64,12 +66,13 @@ def lines(assay, chosen):
 def kills(assay, chosen):
     made = {}
     for name, line, _ in chosen:
-        op = line.split()[0]
+        words = line.split()[:2]
+        words = words[:1] if "=" not in words[1] or words[1].split("=")[0] not in ("recipe", "kind", "preset") else words
         found = {}
         for profile in ("smoke", "standard"):
             if found.get("smoke"):
                 break
-            ended = assay.run("run", op, "--profile", profile, "--quiet", "--show", "0", fault=name)
+            ended = assay.run("run", *words, "--profile", profile, "--quiet", "--show", "0", fault=name)
             count = re.search(r"(\d+) failed", ended.stdout.strip().splitlines()[-1])
             found[profile] = int(count[1]) if count else 0
         made[name] = found
@@ -88,7 +91,8 @@ def explain(assay, chosen, seconds):
                 continue
             start = time.time()
             try:
-                ended = assay.run("explain", bundles[0], "--quiet", "--most", "12", backend=False, timeout=seconds)
+                ended = assay.run("explain", bundles[0], "--quiet", "--most", "12", "--seconds", str(seconds), backend=False,
+                                  timeout=2 * seconds + 60)
                 said = [each.strip() for each in ended.stdout.splitlines() if re.match(r"\s+(cause|or|and|nearest) ", each)]
                 made[name] = {"said": said, "seconds": round(time.time() - start, 1)}
             except subprocess.TimeoutExpired:
@@ -137,14 +141,15 @@ def judge(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("what", choices=("lines", "kills", "explain", "judge"))
+    parser.add_argument("what", choices=("lines", "kills", "explain", "named", "judge"))
     parser.add_argument("rest", nargs="*")
     parser.add_argument("--seconds", type=int, default=100)
     parser.add_argument("--note", default="")
     parser.add_argument("--every", type=int, default=1, help="every n-th fault alone")
     options = parser.parse_args()
-    out = options.rest[0] if options.what != "lines" else None
-    names = options.rest[0 if options.what == "lines" else 1 :]
+    has_out = options.what not in ("lines", "named")
+    out = options.rest[0] if has_out else None
+    names = options.rest[1 if has_out else 0 :]
     chosen = [each for each in faults() if not names or each[0] in names][:: options.every]
     assay = Assay(options.build)
     if options.what == "judge":
@@ -154,6 +159,12 @@ def main():
         passing, right = lines(assay, chosen)
         print("pass with their fault:", ", ".join(passing) or "none", "\n" + right.stdout.strip().splitlines()[-1])
         return 1 if passing or right.returncode != 0 else 0
+    if options.what == "named":
+        patterns = answers()
+        said = {name: entry["said"] for name, entry in explain(assay, chosen, options.seconds).items()}
+        missed = {name: texts for name, texts in said.items() if outcome(texts, patterns.get(name, "")) != "first"}
+        print("not named first:", missed or "none")
+        return 1 if missed or len(said) != len(names) else 0
     made = kills(assay, chosen) if options.what == "kills" else explain(assay, chosen, options.seconds)
     given = {"note": options.note, "faults": {}}
     if os.path.exists(out):

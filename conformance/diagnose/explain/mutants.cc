@@ -1,0 +1,221 @@
+#include "conformance/diagnose/explain/mutants.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "conformance/selftest/point_state.h"
+#include "reference/types/error.h"
+
+namespace assay::conformance::explaining {
+namespace {
+
+using assay_points::Library;
+using assay_points::MutantRow;
+
+constexpr unsigned kSecondsOfOne = 20, kSecondsOfRecord = 120;
+constexpr int kMostProcesses = 16;
+
+const Library* open_library(const std::string& file) {
+  // The library stays loaded, as its texts are used.
+  void* const held = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  require(held != nullptr, "the library of mutants", file, "a library that can be loaded");
+  using Entry = const Library* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(held, "assay_mutant_library"));
+  require(entry != nullptr, "the library of mutants", file, "a library that has assay_mutant_library");
+  const Library* const library = entry();
+  require(library->size == static_cast<std::int32_t>(sizeof(Library)), "the library of mutants", file, "one of this build");
+  return library;
+}
+
+// Memory that a process shares with those that it forks.
+class Shared {
+ public:
+  explicit Shared(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)) {
+    void* const made = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) throw std::bad_alloc();
+    data_ = static_cast<std::byte*>(made);
+  }
+  Shared(Shared&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  Shared& operator=(Shared&&) = delete;
+  ~Shared() {
+    if (data_ != nullptr) munmap(data_, bytes_);
+  }
+  std::byte* data() const { return data_; }
+
+ private:
+  std::size_t bytes_;
+  std::byte* data_ = nullptr;
+};
+
+// The failed call, made again on memory of this process.
+class Call {
+ public:
+  explicit Call(const Failure& failure) : failure_(failure) {
+    for (const auto& [name, value] : failure.call().attributes) {
+      assay_parameter made{name.c_str(), ASSAY_TEXT, 0, 0, nullptr};
+      if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+        made.kind = ASSAY_INTEGER, made.integer = *integer;
+      } else if (const auto* real = std::get_if<double>(&value)) {
+        made.kind = ASSAY_REAL, made.real = *real;
+      } else {
+        made.text = std::get<std::string>(value).c_str();
+      }
+      parameters_.push_back(made);
+    }
+    for (const auto& [name, tensor] : failure.call().in) {
+      void* const data = tensor.bytes.empty() ? nullptr : const_cast<std::byte*>(tensor.bytes.data());
+      inputs_.push_back(tensor_of(name, tensor.type, tensor.shape, data, tensor.bytes.size()));
+    }
+    for (const FailedOutput& output : failure.outputs()) {
+      places_.push_back(bytes_);
+      bytes_ += (output.want.bytes.size() + 255) / 256 * 256;
+    }
+  }
+
+  std::size_t output_bytes() const { return bytes_; }
+
+  // Outputs go to `to`, over the poison. Never returns: the process ends, with 0 where the call succeeded.
+  [[noreturn]] void make(const Library& library, std::byte* to, unsigned seconds) const {
+    std::signal(SIGALRM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
+    alarm(seconds);
+    std::memset(to, failure_.poison(), bytes_);
+    std::vector<assay_tensor> outputs;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const FailedOutput& output = failure_.outputs()[i];
+      const std::size_t bytes = output.want.bytes.size();
+      outputs.push_back(
+          tensor_of(output.name, output.want.type, output.want.shape, bytes == 0 ? nullptr : to + places_[i], bytes));
+    }
+    assay_call call{};
+    call.struct_size = sizeof call;
+    call.op = failure_.call().op.c_str();
+    call.parameters = parameters_.data(), call.parameter_count = static_cast<std::int32_t>(parameters_.size());
+    call.inputs = inputs_.data(), call.input_count = static_cast<std::int32_t>(inputs_.size());
+    call.outputs = outputs.data(), call.output_count = static_cast<std::int32_t>(outputs.size());
+    call.algorithm = -1;
+    call.parameter_size = sizeof(assay_parameter), call.tensor_size = sizeof(assay_tensor);
+    assay_context* context = nullptr;
+    assay_stream* stream = nullptr;
+    const assay_backend& table = *library.table;
+    const bool made = table.open("", &context) == ASSAY_OK && table.stream_create(context, &stream) == ASSAY_OK &&
+                      table.execute(context, stream, &call) == ASSAY_OK;
+    _exit(made ? 0 : 1);
+  }
+
+  void read(const std::byte* from, Outputs& outputs) const {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      Tensor& tensor = outputs.at(failure_.outputs()[i].name);
+      std::memcpy(tensor.bytes.data(), from + places_[i], tensor.bytes.size());
+    }
+  }
+
+ private:
+  static assay_tensor tensor_of(const std::string& name, Format type, const std::vector<std::int64_t>& shape, void* data,
+                                std::size_t bytes) {
+    assay_tensor made{};
+    made.name = name.c_str();
+    made.dtype = static_cast<assay_dtype>(type);
+    made.rank = static_cast<std::int32_t>(shape.size());
+    for (std::size_t i = 0; i < std::min<std::size_t>(shape.size(), 4); ++i) made.shape[i] = shape[i];
+    made.data = data;
+    made.bytes = static_cast<std::int64_t>(bytes);
+    return made;
+  }
+
+  const Failure& failure_;
+  std::vector<assay_parameter> parameters_;
+  std::vector<assay_tensor> inputs_;
+  std::vector<std::size_t> places_;  // of each output in the shared memory
+  std::size_t bytes_ = 0;
+};
+
+// Waits for a child of this process. True: it ended with 0.
+bool succeeded(pid_t child) {
+  int status = 0;
+  pid_t got = 0;
+  do {
+    got = waitpid(child, &status, 0);
+  } while (got < 0 && errno == EINTR);
+  return got == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+template <class Body>
+pid_t fork_for(Body body) {
+  const pid_t child = fork();
+  if (child == 0) body();
+  return child;
+}
+
+// Mutants that make a difference to the call, those of calls first.
+std::vector<std::int32_t> effective(const Library& library, const Call& call) {
+  const Shared effects(static_cast<std::size_t>(library.count)), outputs(call.output_bytes());
+  auto* const flags = reinterpret_cast<std::uint8_t*>(effects.data());
+  const pid_t child = fork_for([&] {
+    library.record(flags);
+    call.make(library, outputs.data(), kSecondsOfRecord);
+  });
+  if (child < 0 || !succeeded(child)) return {};
+  std::vector<std::int32_t> chosen;
+  for (const bool of_calls : {true, false}) {
+    for (std::int32_t i = 0; i < library.count; ++i) {
+      const MutantRow& row = library.mutants[i];
+      if (row.id == nullptr || row.benign || !row.recorded || flags[i] == 0) continue;
+      if ((std::strcmp(row.family, "points") != 0) == of_calls) chosen.push_back(i);
+    }
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::int64_t propose_mutants(const Failure& failure, const std::string& file, const std::function<bool()>& ended,
+                             const Propose& propose) {
+  const Library& library = *open_library(file);
+  setenv("ASSAY_THREADS", "1", 1);  // the library's own pool, in each process that is forked
+  unsetenv("ASSAY_MUTANT");
+  const Call call(failure);
+  const std::vector<std::int32_t> mutants = effective(library, call);
+  const auto processes = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostProcesses);
+  std::vector<Shared> memory;
+  for (int i = 0; i < processes; ++i) memory.emplace_back(call.output_bytes());
+  // In groups of as many as there are processes, so that the order of proposals is that of the mutants.
+  std::size_t next = 0;
+  while (next < mutants.size() && !ended()) {
+    std::vector<pid_t> children;
+    const std::size_t first = next;
+    for (; next < mutants.size() && children.size() < memory.size(); ++next) {
+      children.push_back(fork_for([&] {
+        library.select(mutants[next]);
+        call.make(library, memory[next - first].data(), kSecondsOfOne);
+      }));
+    }
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      if (children[i] < 0 || !succeeded(children[i])) continue;
+      const MutantRow& row = library.mutants[mutants[first + i]];
+      const bool point = std::strcmp(row.family, "points") == 0;
+      Candidate candidate{(point ? "as if the reference had a mistake at " : "as if in ") + std::string(row.says),
+                          point ? 40 : 30};
+      candidate.has_regions = false;
+      candidate.all = [&](Outputs& outputs) {
+        call.read(memory[i].data(), outputs);
+        return true;
+      };
+      propose(std::move(candidate));
+    }
+  }
+  return static_cast<std::int64_t>(mutants.size() - next);
+}
+
+}  // namespace assay::conformance::explaining
