@@ -53,6 +53,7 @@ class Search {
       }
     } catch (const OutOfTime&) {
       complete_ = false;
+      if (full_causes() == 0) apart_in_outputs();  // takes no time
     }
     complete_ = complete_ && left_ == 0;
   }
