@@ -24,6 +24,7 @@ Action add_matrix(CLI::App& verb);
 Action add_report(CLI::App& verb);
 Action add_merge(CLI::App& verb);
 Action add_predict(CLI::App& verb);
+Action add_selftest(CLI::App& verb);
 Action add_doctor(CLI::App& verb);
 // golden build | check
 Action add_golden_build(CLI::App& verb);

@@ -9,6 +9,7 @@
 #include "conformance/backends/stated_plan.h"
 #include "conformance/ops/answer.h"
 #include "conformance/selftest/call_fault.h"
+#include "conformance/selftest/fault_effects.h"
 #include "conformance/selftest/points.h"
 #include "reference/types/error.h"
 
@@ -96,10 +97,9 @@ struct All {
           std::string(point.file) + ":" + std::to_string(point.line) + ": '" + point.text + "' of '" + point.code + "': ";
       for (int v = 0; v < kVariants; ++v) {
         if (kind.variants[v] == nullptr || compiled.count(point.number) == 0) {
-          rows.push_back({nullptr, "points", "", false, true});
+          rows.push_back({nullptr, "points", "", false});
         } else {
-          rows.push_back(
-              {keep(std::string(point.name) + "/" + std::to_string(v)), "points", keep(at + kind.variants[v]), false, true});
+          rows.push_back({keep(std::string(point.name) + "/" + std::to_string(v)), "points", keep(at + kind.variants[v]), false});
         }
       }
     }
@@ -109,17 +109,18 @@ struct All {
       const Kind& kind = kind_of(point.kind);
       const int v = kind.variants[1] == nullptr ? 0 : 1;  // one more, where there is such
       for (const std::int64_t first : {0, 100}) {
+        const std::int32_t base = point.number * kVariants + v;
         once.push_back({point.number, v, first});
         const std::string which = first == 0 ? "first" : "hundred-and-first";
-        rows.push_back({keep(std::string(point.name) + "/" + std::to_string(v) + (first == 0 ? "/once" : "/late")), "once",
-                        keep(std::string(rows[static_cast<std::size_t>(point.number * kVariants + v)].says) + ", only the " +
-                             which + " time that it matters"),
-                        false, false});
+        rows.push_back(
+            {keep(std::string(point.name) + "/" + std::to_string(v) + (first == 0 ? "/once" : "/late")), "once",
+             keep(std::string(rows[static_cast<std::size_t>(base)].says) + ", only the " + which + " time that it matters"),
+             false, base, static_cast<std::int32_t>(first + 1)});
       }
     }
     first_call = static_cast<std::int32_t>(rows.size());
     for (const CallFault& each : assay::conformance::call_faults()) {
-      rows.push_back({each.id.c_str(), each.family.c_str(), each.says.c_str(), each.benign, true});
+      rows.push_back({each.id.c_str(), each.family.c_str(), each.says.c_str(), each.benign});
     }
   }
 };
@@ -132,6 +133,16 @@ const All& all() {
 const CallFault* selected = nullptr;
 
 void configure(const std::string&, int&) {}
+
+// Another state of the points, as long as this lives.
+class PointOf {
+ public:
+  explicit PointOf(std::int32_t point) { state.point = point; }
+  ~PointOf() { state.point = before_; }
+
+ private:
+  const std::int32_t before_ = state.point;
+};
 
 void perform(const assay_call& call, int, bool dry) {
   if (call.algorithm != -1) throw NotSupported("the reference has one algorithm; pin none");
@@ -149,11 +160,13 @@ void perform(const assay_call& call, int, bool dry) {
   }
   if (selected != nullptr) return selected->perform(request);
   if (state.point == kRecord) {
-    const std::vector<CallFault>& faults = assay::conformance::call_faults();
-    for (std::size_t i = 0; i < faults.size(); ++i) {
-      std::uint8_t& effect = state.effects[static_cast<std::size_t>(all().first_call) + i];
-      if (effect == 0) effect = faults[i].applies(request);
-    }
+    // Points are noted while the right call is made, and not while a wrong one is.
+    const PointOf off(kOff);
+    assay::conformance::note_fault_effects(request, state.effects + all().first_call, [&] {
+      const PointOf recording(kRecord);
+      answer(request, Layer::scalar);
+    });
+    return;
   }
   answer(request, Layer::scalar);
 }

@@ -10,7 +10,7 @@ import sys
 
 class Mutant(ctypes.Structure):  # MutantRow of point_state.h
     _fields_ = [("id", ctypes.c_char_p), ("family", ctypes.c_char_p), ("says", ctypes.c_char_p), ("benign", ctypes.c_bool),
-                ("recorded", ctypes.c_bool)]
+                ("base", ctypes.c_int32), ("times", ctypes.c_int32)]
 
 
 class Library(ctypes.Structure):  # the first members of Library

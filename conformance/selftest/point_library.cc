@@ -13,6 +13,10 @@
 #include "conformance/selftest/mutant_list.h"
 #include "conformance/selftest/points.h"
 
+namespace assay::conformance {
+const char* build_commit();  // of a source that the build makes
+}
+
 namespace assay_points {
 
 State state;
@@ -20,7 +24,8 @@ State state;
 bool decide(std::int32_t point, const bool* differs, int variants) {
   if (state.point == kRecord) {
     for (int i = 0; i < variants; ++i) {
-      if (differs[i]) state.effects[point * kVariants + i] = 1;
+      std::uint8_t& times = state.effects[point * kVariants + i];
+      times = static_cast<std::uint8_t>(times + (differs[i] && times < UINT8_MAX));
     }
     return false;
   }
@@ -100,7 +105,8 @@ __attribute__((visibility("default"))) const assay_points::Library* assay_mutant
                                kRows,
                                static_cast<std::int32_t>(std::size(kRows)),
                                __start_assay_points,
-                               __stop_assay_points};
+                               __stop_assay_points,
+                               assay::conformance::build_commit()};
   return &library;
 }
 

@@ -19,7 +19,7 @@ struct State {
   // Of the times that the point makes a difference, which are wrong: number `first`, and `times` in all.
   std::int64_t first = 0, times = INT64_MAX;
   std::int64_t seen = 0;            // times that it could have made a difference
-  std::uint8_t* effects = nullptr;  // while recording: one a mutant, which becomes 1 where it makes a difference
+  std::uint8_t* effects = nullptr;  // while recording: one a mutant, the times that it makes a difference, up to 255
 };
 
 struct PointRow {
@@ -38,7 +38,9 @@ struct MutantRow {
   const char* family;  // "points", "once", "calls", ...
   const char* says;    // what is wrong
   bool benign;
-  bool recorded;  // whether `effects` knows it; others are tried on every case
+  // Another mutant that makes a difference where this one does, which needs it `times` times; -1: `effects` knows this one itself.
+  std::int32_t base = -1;
+  std::int32_t times = 1;
 };
 
 struct Library {
@@ -54,6 +56,8 @@ struct Library {
   const PointRow* points;
   std::int32_t point_count;
   const std::int32_t *compiled, *compiled_end;
+
+  const char* build;  // the commit, as of build_commit() of the program
 };
 
 }  // namespace assay_points

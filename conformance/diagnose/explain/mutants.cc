@@ -79,7 +79,7 @@ class Call {
     }
     for (const FailedOutput& output : failure.outputs()) {
       places_.push_back(bytes_);
-      bytes_ += (output.want.bytes.size() + 255) / 256 * 256;
+      bytes_ += (output.want.bytes.size() + 255) / 256 * 256 + kGuard;
     }
   }
 
@@ -138,7 +138,9 @@ class Call {
   std::vector<assay_parameter> parameters_;
   std::vector<assay_tensor> inputs_;
   std::vector<std::size_t> places_;  // of each output in the shared memory
-  std::size_t bytes_ = 0;
+  // Some mutants write beside an output, and the library looks there while effects are recorded.
+  static constexpr std::size_t kGuard = 256;
+  std::size_t bytes_ = kGuard;
 };
 
 // Waits for a child of this process. True: it ended with 0.
@@ -171,7 +173,7 @@ std::vector<std::int32_t> effective(const Library& library, const Call& call) {
   for (const bool of_calls : {true, false}) {
     for (std::int32_t i = 0; i < library.count; ++i) {
       const MutantRow& row = library.mutants[i];
-      if (row.id == nullptr || row.benign || !row.recorded || flags[i] == 0) continue;
+      if (row.id == nullptr || row.benign || row.base >= 0 || flags[i] == 0) continue;
       if ((std::strcmp(row.family, "points") != 0) == of_calls) chosen.push_back(i);
     }
   }
