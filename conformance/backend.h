@@ -21,9 +21,28 @@
  *   - `execute` enqueues on the stream, does not wait for it, allocates nothing, and may be captured.
  *
  * 2. Wrong calls
- *   - The host can see the fault (an op, parameter, tensor, type, shape, size or algorithm that is unknown or does not
- *     fit): `execute` returns ASSAY_INVALID_ARGUMENT or ASSAY_NOT_SUPPORTED and enqueues nothing. All memory stays as it
- *     is, and the next call is not disturbed. The harness checks both.
+ *   - The host can see the fault: `execute` returns the status below and enqueues nothing. All memory stays as it is, and the next
+ *     call is not disturbed. `last_error` names the part. The harness makes every such call (case lines with `contract=1`).
+ *     ASSAY_INVALID_ARGUMENT
+ *       the call      `op`, a name or a text value that is NULL; an array that is NULL beside a count; a count below 0 or above 1024;
+ *                     a `struct_size` that ends before `algorithm`; two parameters, two inputs or two outputs of one name (an
+ *                     input and an output may share one); an assay_parameter_kind that has no name here
+ *       a tensor      an assay_dtype that has no name here; a rank that is negative or above 4; a negative extent; more elements than
+ *                     an int64 counts; `bytes` that are not what type and shape take
+ *       its address   `data` that is NULL where there are elements, or no multiple of the size of an element (1 for codes in bytes).
+ *                     A kernel that needs a larger multiple, up to 256, refuses the call in the same way where the
+ *                     address is none
+ *       its memory    an output or the workspace that shares a byte with an input, another output or the workspace: no op works in
+ *                     place. Inputs may share memory
+ *       workspace     fewer bytes than `workspace_bytes` says, or NULL beside a size above 0
+ *     ASSAY_NOT_SUPPORTED
+ *       an op, parameter, input or output that the backend does not know, among them those of another op
+ *     Either, since a backend may not have that path
+ *       a required parameter or input that is absent; a type, rank or extent that the schema of the op does not have
+ *       (`assay list --schema`) or that does not fit the other tensors; a value or kind of a parameter that the op does not take;
+ *       an algorithm that is not listed
+ *     A call with several faults is refused for any of them. The harness passes no NULL for a context, a stream, a call or an address
+ *     of a result; built-in backends refuse it with ASSAY_INVALID_ARGUMENT.
  *   - Only the contents of tensors show the fault: a negative split; splits whose sum exceeds the rows of the tensors; an offset
  *     that its type does not hold; rows that the op's packing does not allow (an odd number where two codes share a byte); an entry of
  *     m_indices, psum or row_map that names no group or row.
@@ -113,7 +132,7 @@ typedef struct assay_parameter {
 typedef struct assay_tensor {
   const char* name;
   assay_dtype dtype;
-  int32_t rank;     /* 1 or 2 */
+  int32_t rank;     /* 1 or 2 in all ops so far */
   int64_t shape[4]; /* row-major; elements as stored */
   void* data;       /* device pointer at a multiple of 256 bytes unless the case says otherwise; NULL without elements */
   int64_t bytes;

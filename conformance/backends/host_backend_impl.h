@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <initializer_list>
 #include <new>
 #include <unordered_map>
 #include <utility>
@@ -70,6 +71,20 @@ assay_status guarded(std::string& error, Body body) {
   }
 }
 
+// The same on an open context, after a check that no other argument is null.
+struct Given {
+  const char* name;
+  const void* address;
+};
+template <class Body>
+assay_status guarded(assay_context* context, std::initializer_list<Given> given, Body body) {
+  return guarded(context == nullptr ? open_error() : context->error, [&] {
+    require(context != nullptr, "context", "null", "an open context");
+    for (const Given& each : given) require(each.address != nullptr, each.name, "null", "an address");
+    body();
+  });
+}
+
 inline void record(assay_graph& graph, const assay_call& call) {
   assay_graph::Recorded& copy = graph.calls.emplace_back();
   const auto keep = [&](const char* text) { return text == nullptr ? nullptr : copy.names.emplace_back(text).c_str(); };
@@ -97,11 +112,12 @@ inline const char* last_error(assay_context* context) {
 }
 
 inline void close(assay_context* context) {
+  if (context == nullptr) return;
   for (const auto& [data, bytes] : context->spare) std::free(data);
   delete context;
 }
 
-inline assay_status device_info(assay_context*, assay_device_info* info) {
+inline void describe_host(assay_device_info* info) {
   std::snprintf(info->name, sizeof info->name, "host processor");
 #if defined(__x86_64__)
   std::snprintf(info->architecture, sizeof info->architecture, "x86-64");
@@ -111,13 +127,16 @@ inline assay_status device_info(assay_context*, assay_device_info* info) {
   std::snprintf(info->architecture, sizeof info->architecture, "host");
 #endif
   std::snprintf(info->software, sizeof info->software, "built with %s", __VERSION__);
-  return ASSAY_OK;
+}
+inline assay_status device_info(assay_context* context, assay_device_info* info) {
+  return guarded(context, {{"info", info}}, [&] { describe_host(info); });
 }
 
 // No process has more address space: a larger size is not requested, since an allocator may end the process.
 inline constexpr std::int64_t kMaxAllocated = std::int64_t{1} << 48;
 
 inline assay_status allocate(assay_context* context, std::int64_t bytes, void** data) {
+  if (context == nullptr || data == nullptr) return guarded(context, {{"data", data}}, [] {});
   *data = nullptr;
   std::size_t size = 0;
   if (bytes >= 0 && bytes <= kMaxAllocated) {
@@ -139,6 +158,7 @@ inline assay_status allocate(assay_context* context, std::int64_t bytes, void** 
   return ASSAY_OUT_OF_MEMORY;
 }
 inline void release(assay_context* context, void* data) {
+  if (context == nullptr) return;
   constexpr std::size_t kMax = 8, kLargest = std::size_t{8} << 20;
   const auto found = context->blocks.find(data);
   if (found == context->blocks.end()) return;
@@ -154,41 +174,44 @@ inline void release(assay_context* context, void* data) {
   context->blocks.erase(found);
 }
 
-inline assay_status copy_to_device(assay_context*, assay_stream*, void* device, const void* from, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(device, from, static_cast<std::size_t>(bytes));
-  return ASSAY_OK;
+// `bytes` may be 0 or less: then nothing is copied, and no address is needed.
+template <class Body>
+assay_status on_memory(assay_context* context, const void* first, const void* second, std::int64_t bytes, Body body) {
+  if (bytes <= 0 && context != nullptr) return ASSAY_OK;
+  return guarded(context, {{"device memory", first}, {"host memory", second}}, body);
 }
-inline assay_status copy_to_host(assay_context*, assay_stream*, void* to, const void* device, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, device, static_cast<std::size_t>(bytes));
-  return ASSAY_OK;
+inline assay_status copy_to_device(assay_context* context, assay_stream*, void* device, const void* from, std::int64_t bytes) {
+  return on_memory(context, device, from, bytes, [&] { std::memcpy(device, from, static_cast<std::size_t>(bytes)); });
 }
-inline assay_status fill(assay_context*, assay_stream*, void* device, std::uint8_t value, std::int64_t bytes) {
-  if (bytes > 0) std::memset(device, value, static_cast<std::size_t>(bytes));
-  return ASSAY_OK;
+inline assay_status copy_to_host(assay_context* context, assay_stream*, void* to, const void* device, std::int64_t bytes) {
+  return on_memory(context, device, to, bytes, [&] { std::memcpy(to, device, static_cast<std::size_t>(bytes)); });
+}
+inline assay_status fill(assay_context* context, assay_stream*, void* device, std::uint8_t value, std::int64_t bytes) {
+  return on_memory(context, device, device, bytes, [&] { std::memset(device, value, static_cast<std::size_t>(bytes)); });
 }
 
-inline assay_status stream_create(assay_context*, assay_stream** stream) {
-  *stream = new assay_stream;
-  return ASSAY_OK;
+inline assay_status stream_create(assay_context* context, assay_stream** stream) {
+  return guarded(context, {{"stream", stream}}, [&] { *stream = new assay_stream; });
 }
 inline void stream_destroy(assay_context*, assay_stream* stream) { delete stream; }
-inline assay_status synchronize(assay_context*, assay_stream*, std::int64_t) { return ASSAY_OK; }
+inline assay_status synchronize(assay_context* context, assay_stream* stream, std::int64_t) {
+  return guarded(context, {{"stream", stream}}, [] {});
+}
 
-inline assay_status event_create(assay_context*, assay_event** event) {
-  *event = new assay_event;
-  return ASSAY_OK;
+inline assay_status event_create(assay_context* context, assay_event** event) {
+  return guarded(context, {{"event", event}}, [&] { *event = new assay_event; });
 }
 inline void event_destroy(assay_context*, assay_event* event) { delete event; }
-inline assay_status event_record(assay_context*, assay_event* event, assay_stream*) {
-  event->at = std::chrono::steady_clock::now();
-  return ASSAY_OK;
+inline assay_status event_record(assay_context* context, assay_event* event, assay_stream*) {
+  return guarded(context, {{"event", event}}, [&] { event->at = std::chrono::steady_clock::now(); });
 }
-inline assay_status event_elapsed(assay_context*, assay_event* start, assay_event* stop, double* milliseconds) {
-  *milliseconds = std::chrono::duration<double, std::milli>(stop->at - start->at).count();
-  return ASSAY_OK;
+inline assay_status event_elapsed(assay_context* context, assay_event* start, assay_event* stop, double* milliseconds) {
+  return guarded(context, {{"start", start}, {"stop", stop}, {"milliseconds", milliseconds}},
+                 [&] { *milliseconds = std::chrono::duration<double, std::milli>(stop->at - start->at).count(); });
 }
 
 inline assay_status capture_begin(assay_context* context, assay_stream* stream) {
+  if (context == nullptr || stream == nullptr) return guarded(context, {{"stream", stream}}, [] {});
   if (stream->recording != nullptr) {
     context->error = "the stream is being captured already";
     return ASSAY_INVALID_ARGUMENT;
@@ -197,6 +220,8 @@ inline assay_status capture_begin(assay_context* context, assay_stream* stream) 
   return ASSAY_OK;
 }
 inline assay_status capture_end(assay_context* context, assay_stream* stream, assay_graph** graph) {
+  if (context == nullptr || stream == nullptr || graph == nullptr)
+    return guarded(context, {{"stream", stream}, {"graph", graph}}, [] {});
   if (stream->recording == nullptr) {
     context->error = "the stream is not being captured";
     return ASSAY_INVALID_ARGUMENT;
@@ -207,15 +232,17 @@ inline assay_status capture_end(assay_context* context, assay_stream* stream, as
 }
 inline void graph_destroy(assay_context*, assay_graph* graph) { delete graph; }
 
-inline assay_status workspace_bytes(assay_context*, const assay_call*, std::int64_t* bytes) {
-  *bytes = 0;
-  return ASSAY_OK;
+inline assay_status workspace_bytes(assay_context* context, const assay_call* call, std::int64_t* bytes) {
+  return guarded(context, {{"call", call}, {"bytes", bytes}}, [&] { *bytes = 0; });
 }
 
 template <const HostBackend& host>
 assay_status open(const char* options, assay_context** context) {
   int mode = 0;
-  const assay_status status = guarded(open_error(), [&] { host.configure(options == nullptr ? "" : options, mode); });
+  const assay_status status = guarded(open_error(), [&] {
+    require(context != nullptr, "context", "null", "an address");
+    host.configure(options == nullptr ? "" : options, mode);
+  });
   if (status != ASSAY_OK) return status;
   *context = new assay_context{mode, {}, {}, {}};
   return ASSAY_OK;
@@ -223,17 +250,17 @@ assay_status open(const char* options, assay_context** context) {
 
 template <const HostBackend& host>
 assay_status supports(assay_context* context, const assay_call* call) {
-  return guarded(context->error, [&] { host.perform(*call, context->mode, true); });
+  return guarded(context, {{"call", call}}, [&] { host.perform(*call, context->mode, true); });
 }
 
 template <const HostBackend& host>
 assay_status numerics(assay_context* context, const assay_call* call, assay_numerics* numerics) {
-  return guarded(context->error, [&] { host.state(*call, *numerics); });
+  return guarded(context, {{"call", call}, {"numerics", numerics}}, [&] { host.state(*call, *numerics); });
 }
 
 template <const HostBackend& host>
 assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
-  return guarded(context->error, [&] {
+  return guarded(context, {{"stream", stream}, {"call", call}}, [&] {
     if (stream->recording != nullptr) {
       host.perform(*call, context->mode, true);
       record(*stream->recording, *call);
@@ -244,8 +271,8 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
 }
 
 template <const HostBackend& host>
-assay_status graph_launch(assay_context* context, assay_graph* graph, assay_stream*) {
-  return guarded(context->error, [&] {
+assay_status graph_launch(assay_context* context, assay_graph* graph, assay_stream* stream) {
+  return guarded(context, {{"graph", graph}, {"stream", stream}}, [&] {
     for (const assay_graph::Recorded& recorded : graph->calls) host.perform(recorded.call, context->mode, false);
   });
 }

@@ -4,6 +4,7 @@
 #include "conformance/backends/host_backend.h"
 #include "conformance/backends/stated_plan.h"
 #include "conformance/ops/answer.h"
+#include "conformance/ops/schema_check.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -28,7 +29,8 @@ void perform_reference(const assay_call& call, int mode, bool dry) {
     for (const OutputSpec& each : outputs) known = known || each.name == name;
     if (!known) throw NotSupported("op " + request.op() + " has no output '" + name + "' here");
   }
-  if (!dry) answer(request, static_cast<Layer>(mode));
+  check_against_schema(request);
+  dry ? (void)numerics_of(request) : answer(request, static_cast<Layer>(mode));
 }
 
 void state_reference(const assay_call& call, assay_numerics& numerics) {

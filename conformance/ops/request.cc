@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "conformance/backends/call_layout.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -22,26 +21,6 @@ TensorView view_of(const Tensor& tensor) {
 OutputView output_view_of(Tensor& tensor) {
   return {tensor.type, tensor.shape, tensor.bytes.empty() ? nullptr : tensor.bytes.data(),
           static_cast<std::int64_t>(tensor.bytes.size())};
-}
-
-OutputView output_view_of(const assay_tensor& tensor) {
-  require(tensor.name != nullptr, "tensor name", "null", "a name");
-  require(tensor.rank >= 0 && tensor.rank <= 4, tensor.name + std::string(".rank"), tensor.rank, "0 to 4");
-  require(static_cast<std::uint32_t>(tensor.dtype) <= ASSAY_I64, tensor.name + std::string(".dtype"),
-          static_cast<int>(tensor.dtype), "an assay_dtype");
-  OutputView view{static_cast<Format>(tensor.dtype), {tensor.shape, tensor.shape + tensor.rank}, tensor.data, tensor.bytes};
-  for (const std::int64_t extent : view.shape) require(extent >= 0, tensor.name + std::string(".shape"), extent, "0 or more");
-  const std::int64_t elements = view.elements();
-  std::int64_t bytes = elements;  // an e2m1 tensor is shaped in bytes
-  const bool fits = view.type == Format::e2m1 || !__builtin_mul_overflow(elements, bits_of(view.type) / 8, &bytes);
-  require(fits && tensor.bytes == bytes, tensor.name + std::string(".bytes"), tensor.bytes, "what its type and shape take");
-  require(tensor.data != nullptr || bytes == 0, tensor.name + std::string(".data"), "null", "memory for its elements");
-  return view;
-}
-
-TensorView view_of(const assay_tensor& tensor) {
-  OutputView view = output_view_of(tensor);
-  return {view.type, std::move(view.shape), view.data, view.bytes};
 }
 
 template <class Address>
@@ -81,34 +60,6 @@ Request Request::read_only(const Case& with) {
 Request Request::of(Case& with) {
   Request request = read_only(with);
   for (auto& [name, tensor] : with.out) request.out.at(name) = output_view_of(tensor);
-  return request;
-}
-
-Request Request::of(const assay_call& call) {
-  require(call.op != nullptr, "op", "null", "the name of an op");
-  Request request(call.op);
-  for (const assay_parameter& parameter : parameter_items(call)) {
-    require(parameter.name != nullptr, "parameter name", "null", "a name");
-    Attribute value;
-    switch (parameter.kind) {
-      case ASSAY_INTEGER: value = parameter.integer; break;
-      case ASSAY_REAL: value = parameter.real; break;
-      case ASSAY_TEXT:
-        require(parameter.text != nullptr, parameter.name, "null", "text");
-        value = std::string(parameter.text);
-        break;
-      default: throw InvalidArgument(parameter.name, "of an unknown kind", "an assay_parameter_kind");
-    }
-    request.attributes.emplace(parameter.name, std::move(value));
-  }
-  for (const assay_tensor& tensor : input_items(call)) {
-    const TensorView view = view_of(tensor);  // before the name is used
-    request.in.emplace(tensor.name, view);
-  }
-  for (const assay_tensor& tensor : output_items(call)) {
-    const OutputView view = output_view_of(tensor);
-    request.out.emplace(tensor.name, view);
-  }
   return request;
 }
 

@@ -36,7 +36,8 @@ class Request {
   static Request of(Case& with);
   // The same for questions: its outputs are named and have no memory, so that it cannot be answered.
   static Request read_only(const Case& with);
-  // Views of the caller's memory. Errors: a dtype or rank that does not exist, null names.
+  // Views of the caller's memory, which is not read. Errors (InvalidArgument): what a call shows to be wrong by itself, without its op:
+  // backend.h, part 2.
   static Request of(const assay_call& call);
 
   const std::string& op() const { return op_; }

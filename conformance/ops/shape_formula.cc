@@ -23,6 +23,9 @@ class Parser {
   [[noreturn]] void fail(const char* expected) const {
     throw InvalidArgument("formula", "'" + std::string(text_) + "' at '" + std::string(text_.substr(at_)) + "'", expected);
   }
+  void check(bool fits) const {
+    if (!fits) throw InvalidArgument("formula", "'" + std::string(text_) + "'", "a value within int64");
+  }
   char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool accept(char wanted) {
     if (next() != wanted) return false;
@@ -35,7 +38,11 @@ class Parser {
 
   std::int64_t sum() {
     std::int64_t value = product();
-    while (next() == '+' || next() == '-') value += accept('+') ? product() : (++at_, -product());
+    while (next() == '+' || next() == '-') {
+      const bool plus = text_[at_++] == '+';
+      const std::int64_t other = product();
+      check(plus ? !__builtin_add_overflow(value, other, &value) : !__builtin_sub_overflow(value, other, &value));
+    }
     return value;
   }
 
@@ -45,7 +52,11 @@ class Parser {
       const bool times = text_[at_++] == '*';
       const std::int64_t other = factor();
       if (!times && other == 0) fail("a divisor other than 0");
-      value = times ? value * other : value / other;
+      if (times) {
+        check(!__builtin_mul_overflow(value, other, &value));
+      } else {
+        value /= other;
+      }
     }
     return value;
   }
@@ -81,8 +92,10 @@ class Parser {
     const std::int64_t unit = sum();
     expect(')', "a closing parenthesis");
     if (unit <= 0) fail("a unit above 0");
-    const std::int64_t blocks = (value + unit - 1) / unit;
-    return function == "up" ? blocks * unit : blocks;
+    const std::int64_t blocks = value / unit + (value % unit > 0 ? 1 : 0);
+    std::int64_t rounded = 0;
+    check(!__builtin_mul_overflow(blocks, unit, &rounded));
+    return function == "up" ? rounded : blocks;
   }
 
   std::int64_t sum_over_groups() {
@@ -95,7 +108,7 @@ class Parser {
     for (const std::int64_t& rows : values_.group_rows) {
       row_ = &rows;
       at_ = begin;
-      total += sum();
+      check(!__builtin_add_overflow(total, sum(), &total));
     }
     row_ = nullptr;
     at_ = end;

@@ -18,7 +18,8 @@ struct FormulaValues {
   std::vector<std::int64_t> group_rows;  // that sum() adds up
 };
 
-// Errors (InvalidArgument): text that is not a formula, a name without a value, a division by 0.
+// Errors (InvalidArgument): text that is not a formula, a name without a value, a division by 0, a value that no int64
+// holds.
 std::int64_t value_of_formula(std::string_view formula, const FormulaValues& values);
 
 // Extents with commas between them: "blocks(K,128),up(R,4)" has two.

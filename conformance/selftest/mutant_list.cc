@@ -8,6 +8,7 @@
 #include "conformance/backends/host_backend.h"
 #include "conformance/backends/stated_plan.h"
 #include "conformance/ops/answer.h"
+#include "conformance/ops/schema_check.h"
 #include "conformance/selftest/call_fault.h"
 #include "conformance/selftest/fault_effects.h"
 #include "conformance/selftest/points.h"
@@ -153,6 +154,7 @@ void perform(const assay_call& call, int, bool dry) {
     for (const OutputSpec& each : outputs) known = known || each.name == name;
     if (!known) throw NotSupported("op " + request.op() + " has no output '" + name + "' here");
   }
+  assay::conformance::check_against_schema(request);
   assay::conformance::note_call(dry);
   if (dry) {
     if (selected != nullptr && selected->question) selected->question(request);

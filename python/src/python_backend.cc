@@ -13,6 +13,7 @@
 #include "conformance/backends/call_layout.h"
 #include "conformance/backends/stated_plan.h"
 #include "conformance/ops/request.h"
+#include "conformance/ops/schema_check.h"
 #include "reference/types/error.h"
 
 namespace assay::python {
@@ -44,7 +45,9 @@ nb::list tensors_of(const std::vector<assay_tensor>& order, const Tensors& check
 
 // (op, attributes, inputs, outputs), a tensor being (name, format, shape, address, bytes), in the order of the call.
 nb::tuple call_of(const assay_call& call) {
+  if (call.algorithm != -1) throw NotSupported("a function of Python has one algorithm; pin none");
   const auto request = conformance::Request::of(call);
+  conformance::check_against_schema(request);  // a function checks little
   return nb::make_tuple(request.op(), to_python(request.attributes), tensors_of(conformance::input_items(call), request.in),
                         tensors_of(conformance::output_items(call), request.out));
 }

@@ -41,6 +41,16 @@ def integers(x, w, splits, d):
         d[row : row + rows] = x[row : row + rows].astype("f8") @ w[group * 32 : (group + 1) * 32].astype("f8").T
         row += rows
 
+def offsets(t):
+    if not isinstance(t.stride, int) or t.stride < 1:
+        raise ValueError(f"stride is {t.stride}: expected an integer of 1 or more")
+    t.out.offsets[0] = 0
+    t.out.offsets[1:] = t.splits.cumsum() * t.stride
+
+def careless(t):
+    t.out.offsets[0] = 0
+    t.out.offsets[1:] = t.splits.cumsum() * t.stride
+
 product = assay.Kernel(integers, bind=lambda t: (t.x, t.w, t.splits, t.out.d))
 number = 7
 """
@@ -75,6 +85,15 @@ def test_a_wrong_function_fails_with_the_command_that_shows_it_again(repro):
     code, said = repro("mine:shifted")
     assert code == 1 and "where   group 1;" in said and "hint    k-blocks are rotated by 1" in said, said
     assert f"repro '{LINE}' --backend python:mine:shifted" in said
+
+
+def test_wrong_calls_do_not_reach_a_function(repro):
+    """Tensors are checked before; values of parameters are the function's affair."""
+    line = "splits_to_offsets splits=3,0,5 stride=24 contract=1"
+    code, said = repro("mine:offsets", line)
+    assert code == 0 and "1 passed, 0 failed" in said, said
+    code, said = repro("mine:careless", line)
+    assert code == 1 and "with parameter stride=-3: returned 'ok': expected a refusal" in said, said
 
 
 def test_what_a_function_does_to_its_process_is_a_verdict(repro):

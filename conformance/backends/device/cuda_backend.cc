@@ -13,6 +13,7 @@
 
 #include "conformance/backends/device/cuda_context.h"
 #include "conformance/ops/request.h"
+#include "conformance/ops/schema_check.h"
 #include "device/support/launch_check.h"
 #include "reference/types/error.h"
 
@@ -185,11 +186,20 @@ void graph_destroy(assay_context* context, assay_graph* graph) {
   guarded(context, [&](CudaContext&) { cudaGraphExecDestroy(of(graph)); });
 }
 
+// The call as the library makes it, after the checks that every backend makes. Those of the op come first: their messages say more.
+DeviceCall prepared(CudaContext& at, const assay_call* call) {
+  require(call != nullptr, "call", "null", "an address");
+  DeviceCall made = at.calls->prepare(*call);
+  check_against_schema(Request::of(*call));
+  return made;
+}
+
 // The call is captured and the graph discarded: the library makes all its checks, and nothing is executed.
 assay_status supports(assay_context* context, const assay_call* call) {
   return guarded(context, [&](CudaContext& at) {
+    require(call != nullptr, "call", "null", "an address");
     at.calls->look(*call);
-    const DeviceCall made = at.calls->prepare(*call);
+    const DeviceCall made = prepared(at, call);
     void* own = nullptr;
     if (made.workspace_bytes > call->workspace_bytes) {
       own = at.memory->allocate(made.workspace_bytes);
@@ -249,12 +259,13 @@ assay_status set_axis(assay_context* context, const char* name, const char* valu
 }
 
 assay_status workspace_bytes(assay_context* context, const assay_call* call, std::int64_t* bytes) {
-  return guarded(context, [&](CudaContext& at) { *bytes = at.calls->prepare(*call).workspace_bytes; });
+  return guarded(context, [&](CudaContext& at) { *bytes = prepared(at, call).workspace_bytes; });
 }
 
 assay_status execute(assay_context* context, assay_stream* stream, const assay_call* call) {
   return guarded(context, [&](CudaContext& at) {
-    const DeviceCall made = at.calls->prepare(*call);
+    const DeviceCall made = prepared(at, call);
+    require(stream != nullptr, "stream", "null", "a stream of this context");
     require(call->workspace_bytes >= made.workspace_bytes, "workspace_bytes", call->workspace_bytes,
             "at least " + std::to_string(made.workspace_bytes));
     if (made.workspace_bytes > 0) {

@@ -10,6 +10,7 @@
 
 #include "conformance/backends/device/cuda_backend.h"
 #include "conformance/backends/device/device_memory.h"
+#include "reference/types/error.h"
 
 namespace assay::conformance {
 
@@ -56,18 +57,19 @@ assay_status caught(std::string& error, Body body) {
   }
 }
 
+// Why the last open_cuda() of this thread failed, or the last call without a context.
+std::string& cuda_open_error();
+
 // The same for a call on an open context, whose device becomes the thread's.
 template <class Body>
 assay_status guarded(assay_context* context, Body body) {
+  if (context == nullptr) return caught(cuda_open_error(), [] { throw InvalidArgument("context", "null", "an open context"); });
   CudaContext& at = of(context);
   return caught(at.error, [&] {
     check(cudaSetDevice(at.device), "choose the device");
     body(at);
   });
 }
-
-// Why the last open_cuda() of this thread failed.
-std::string& cuda_open_error();
 
 // Releases everything of a context, also of one that failed to open.
 void free_all(CudaContext& context);

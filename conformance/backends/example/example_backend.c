@@ -67,30 +67,68 @@ static assay_status synchronize(assay_context* context, assay_stream* stream, in
   return ASSAY_OK;
 }
 
-/* The op: offsets[0] = 0, offsets[i + 1] = offsets[i] + stride * splits[i]. Unknown parts are refused, never ignored. */
-static assay_status supports(assay_context* context, const assay_call* call) {
-  if (strcmp(call->op, "splits_to_offsets") != 0) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has no op", call->op);
-  if (call->algorithm != -1) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has one algorithm; pin none for", call->op);
-  for (int i = 0; i < call->parameter_count; ++i) {
+/* What a tensor shows to be wrong by itself: backend.h, part 2. */
+static assay_status check_tensor(assay_context* context, const assay_tensor* tensor, int64_t extent) {
+  const char* name = tensor->name;
+  if (tensor->dtype < ASSAY_F32 || tensor->dtype > ASSAY_E2M3)
+    return refuse(context, ASSAY_INVALID_ARGUMENT, "no assay_dtype:", name);
+  if (tensor->dtype != ASSAY_I64) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has i64 only:", name);
+  if (tensor->rank != 1 || tensor->shape[0] != extent) return refuse(context, ASSAY_INVALID_ARGUMENT, "of another shape:", name);
+  if (tensor->bytes != extent * (int64_t)sizeof(int64_t))
+    return refuse(context, ASSAY_INVALID_ARGUMENT, "expected 8 bytes for each element:", name);
+  if (extent > 0 && tensor->data == NULL) return refuse(context, ASSAY_INVALID_ARGUMENT, "no memory for", name);
+  if ((uintptr_t)tensor->data % sizeof(int64_t) != 0)
+    return refuse(context, ASSAY_INVALID_ARGUMENT, "expected an address at a multiple of 8:", name);
+  return ASSAY_OK;
+}
+
+/* The tensor of an array that has one, of that name. */
+static assay_status find_tensor(assay_context* context, const assay_tensor* tensors, int32_t count, const char* name) {
+  if (count < 0 || (count > 0 && tensors == NULL)) return refuse(context, ASSAY_INVALID_ARGUMENT, "no array of", name);
+  for (int32_t i = 0; i < count; ++i) {
+    if (tensors[i].name == NULL) return refuse(context, ASSAY_INVALID_ARGUMENT, "a tensor without a name beside", name);
+    if (strcmp(tensors[i].name, name) != 0)
+      return refuse(context, ASSAY_NOT_SUPPORTED, "the example has no tensor", tensors[i].name);
+  }
+  return count == 1 ? ASSAY_OK : refuse(context, ASSAY_INVALID_ARGUMENT, "expected one tensor", name);
+}
+
+static assay_status check_stride(assay_context* context, const assay_call* call) {
+  if (call->parameter_count < 0 || (call->parameter_count > 0 && call->parameters == NULL))
+    return refuse(context, ASSAY_INVALID_ARGUMENT, "no array of", "parameters");
+  for (int32_t i = 0; i < call->parameter_count; ++i) {
     const assay_parameter* parameter = &call->parameters[i];
+    if (parameter->name == NULL) return refuse(context, ASSAY_INVALID_ARGUMENT, "a parameter without", "a name");
     if (strcmp(parameter->name, "stride") != 0)
       return refuse(context, ASSAY_NOT_SUPPORTED, "the example has no parameter", parameter->name);
+    if (i > 0) return refuse(context, ASSAY_INVALID_ARGUMENT, "given twice: parameter", parameter->name);
     if (parameter->kind != ASSAY_INTEGER)
       return refuse(context, ASSAY_INVALID_ARGUMENT, "not an integer: parameter", parameter->name);
     if (parameter->integer < 1) return refuse(context, ASSAY_INVALID_ARGUMENT, "expected 1 or more: parameter", parameter->name);
   }
-  if (call->input_count != 1 || strcmp(call->inputs[0].name, "splits") != 0 || call->inputs[0].dtype != ASSAY_I64) {
-    return refuse(context, ASSAY_NOT_SUPPORTED, "the example takes one input, in i64:", "splits");
-  }
-  if (call->inputs[0].rank != 1 || call->inputs[0].shape[0] < 0 ||
-      call->inputs[0].bytes != call->inputs[0].shape[0] * (int64_t)sizeof(int64_t)) {
-    return refuse(context, ASSAY_INVALID_ARGUMENT, "expected one extent and 8 bytes for each group:", "splits");
-  }
-  if (call->output_count != 1 || strcmp(call->outputs[0].name, "offsets") != 0 || call->outputs[0].dtype != ASSAY_I64 ||
-      call->outputs[0].rank != 1 || call->outputs[0].shape[0] != call->inputs[0].shape[0] + 1 ||
-      call->outputs[0].bytes != call->inputs[0].bytes + (int64_t)sizeof(int64_t)) {
-    return refuse(context, ASSAY_INVALID_ARGUMENT, "expected one output, in i64 and one longer than splits:", "offsets");
-  }
+  return ASSAY_OK;
+}
+
+/* The op: offsets[0] = 0, offsets[i + 1] = offsets[i] + stride * splits[i]. Unknown parts are refused, never ignored. */
+static assay_status supports(assay_context* context, const assay_call* call) {
+  if (call->op == NULL) return refuse(context, ASSAY_INVALID_ARGUMENT, "a call without", "an op");
+  if (strcmp(call->op, "splits_to_offsets") != 0) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has no op", call->op);
+  if (call->algorithm != -1) return refuse(context, ASSAY_NOT_SUPPORTED, "the example has one algorithm; pin none for", call->op);
+  if (call->workspace_bytes < 0) return refuse(context, ASSAY_INVALID_ARGUMENT, "a negative size:", "workspace");
+  assay_status status = check_stride(context, call);
+  if (status == ASSAY_OK) status = find_tensor(context, call->inputs, call->input_count, "splits");
+  if (status == ASSAY_OK) status = find_tensor(context, call->outputs, call->output_count, "offsets");
+  if (status != ASSAY_OK) return status;
+  const assay_tensor *splits = call->inputs, *offsets = call->outputs;
+  if (splits->rank != 1 || splits->shape[0] < 0 || splits->shape[0] > INT32_MAX)
+    return refuse(context, ASSAY_INVALID_ARGUMENT, "expected one extent, of 0 to 2^31 - 1:", "splits");
+  const int64_t groups = splits->shape[0];
+  status = check_tensor(context, splits, groups);
+  if (status == ASSAY_OK) status = check_tensor(context, offsets, groups + 1);
+  if (status != ASSAY_OK) return status;
+  const uintptr_t from = (uintptr_t)splits->data, to = (uintptr_t)offsets->data;
+  if (from < to + (uintptr_t)offsets->bytes && to < from + (uintptr_t)splits->bytes)
+    return refuse(context, ASSAY_INVALID_ARGUMENT, "in memory of splits:", "offsets");
   return ASSAY_OK;
 }
 static assay_status numerics(assay_context* context, const assay_call* call, assay_numerics* numerics) {

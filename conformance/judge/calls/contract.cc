@@ -44,7 +44,7 @@ class Opinion {
   std::vector<const WrongCall*> refused_under_capture(std::vector<const WrongCall*> wrong) {
     std::vector<std::string> damage;
     for (const WrongCall* each : taken_under_capture(backend_, runner_, wrong, damage)) {
-      if (each->reference_decides) std::erase(wrong, each);
+      if (each->decides == Decides::reference) std::erase(wrong, each);
     }
     return wrong;
   }
@@ -61,14 +61,17 @@ std::string in_one_line(std::string text) {
 
 bool is_status(assay_status status) { return static_cast<unsigned>(status) <= ASSAY_FAILED; }
 
-// What is wrong with a refusal, or empty.
-std::string refusal_fault(const Attempt& tried) {
+// What is wrong with the refusal of `wrong`, or empty.
+std::string refusal_fault(const WrongCall& wrong, const Attempt& tried) {
   if (tried.status == ASSAY_OK)
     return "returned 'ok': expected a refusal" + (tried.damage.empty() ? "" : ", and it changed memory: " + tried.damage.front());
   if (!is_status(tried.status))
     return fmt::format("returned the status {}: expected one of assay_status", static_cast<int>(tried.status));
   if (!tried.damage.empty())
     return fmt::format("returned '{}', but changed memory: {}", name_of(tried.status), tried.damage.front());
+  if (!is_documented(wrong.refusal, tried.status))
+    return fmt::format("returned '{}': expected {} (last_error() says '{}')", name_of(tried.status), text_of(wrong.refusal),
+                       in_one_line(tried.error));
   if (tried.error.empty()) return fmt::format("returned '{}', and last_error() says nothing", name_of(tried.status));
   if (tried.error.find_first_of("\n\r") != std::string::npos) {
     return fmt::format("returned '{}', and last_error() has several lines: expected one, found '{}'", name_of(tried.status),
@@ -139,13 +142,14 @@ Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptio
   std::vector<std::string> faults;
   if (!is_right_between_events(backend, runner, problem, expectation, options, judgement, faults)) return watch.stop(judgement);
   Opinion opinion(problem, specs);
-  std::set<std::string> reasons;
+  std::set<std::string> reasons, kinds;
   std::vector<std::int64_t> algorithms;
   for (const assay_algorithm& each : backend.algorithms(runner.call())) algorithms.push_back(each.id);
   const std::vector<WrongCall> all = wrong_calls(runner.call(), algorithms);
   std::vector<const WrongCall*> refused;
   for (const WrongCall& wrong : all) {
-    if (wrong.reference_decides && !opinion.refuses(wrong)) continue;
+    if (wrong.decides == Decides::schema && !is_wrong_by_schema(runner.call(), wrong)) continue;
+    if (wrong.decides == Decides::reference && !opinion.refuses(wrong)) continue;
     CallParts parts(runner.call());
     wrong.change(parts);
     const Attempt tried = runner.refused(parts.call(), kPoisons[1]);
@@ -155,10 +159,13 @@ Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptio
           headed(options, fmt::format("  call    with {}: returned '{}': {}", wrong.what, name_of(tried.status), tried.error));
       return watch.stop(judgement);
     }
-    const std::string fault = refusal_fault(tried);
+    const std::string fault = refusal_fault(wrong, tried);
     if (!fault.empty()) faults.push_back(fmt::format("with {}: {}", wrong.what, fault));
     if (fault.empty()) refused.push_back(&wrong), reasons.insert(tried.error);
-    if (!right_call("the right call, after one with " + wrong.what)) return watch.stop(judgement);
+    // What one tensor leaves behind, others do too: after each kind of their faults, and after the last of all.
+    const bool is_new = wrong.part.empty() || wrong.part.starts_with("parameter") || kinds.insert(wrong.fault).second;
+    if ((is_new || &wrong == &all.back()) && !right_call("the right call, after one with " + wrong.what))
+      return watch.stop(judgement);
   }
   if (refused.size() > 1 && reasons.size() == 1) {
     faults.push_back(

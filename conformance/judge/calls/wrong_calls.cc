@@ -3,53 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
+#include "conformance/judge/calls/wrong_tensors.h"
+#include "conformance/ops/schema_check.h"
+#include "conformance/ops/tensor_schema.h"
+#include "reference/types/error.h"
+
 namespace assay::conformance {
-namespace {
-
-// Another type of the same width.
-assay_dtype other_type(assay_dtype type) {
-  switch (type) {
-    case ASSAY_F32: return ASSAY_I32;
-    case ASSAY_I32: return ASSAY_F32;
-    case ASSAY_BF16: return ASSAY_F16;
-    case ASSAY_F16: return ASSAY_BF16;
-    case ASSAY_E4M3: return ASSAY_E8M0;
-    default: return ASSAY_E4M3;
-  }
-}
-
-assay_parameter integer_parameter(const char* name, std::int64_t value) {
-  assay_parameter parameter{};
-  parameter.name = name;
-  parameter.kind = ASSAY_INTEGER;
-  parameter.integer = value;
-  return parameter;
-}
-
-// Without splits these ops take one tensor: another right call.
-bool may_be_absent(std::string_view op, std::string_view input) {
-  return input == "splits" && (op == "quantize" || op == "dequantize" || op == "swizzle" || op == "unswizzle");
-}
-
-using Tensors = std::vector<assay_tensor> CallParts::*;
-
-// Ways to make one tensor wrong that apply to every op.
-void add_wrong_tensor(std::vector<WrongCall>& all, Tensors where, std::size_t i, const std::string& name) {
-  const auto add = [&](const std::string& what, const std::function<void(assay_tensor&)>& change) {
-    all.push_back({fmt::format("{} {}", name, what), [=](CallParts& parts) { change((parts.*where)[i]); }, false});
-  };
-  add("of 8 bytes fewer than its shape takes", [](assay_tensor& each) { each.bytes -= 8; });
-  add("of a negative extent", [](assay_tensor& each) {
-    each.shape[0] = -each.shape[0] - 1;
-    each.bytes = -each.bytes - 1;
-  });
-  add("of type 99", [](assay_tensor& each) { each.dtype = static_cast<assay_dtype>(99); });
-  add("of rank -1", [](assay_tensor& each) { each.rank = -1; });
-}
-
-}  // namespace
 
 CallParts::CallParts(const assay_call& of)
     : base(of),
@@ -67,144 +29,219 @@ const assay_call& CallParts::call() {
   return base;
 }
 
+std::string text_of(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::invalid_argument: return "'invalid argument'";
+    case Refusal::not_supported: return "'not supported'";
+    case Refusal::either: break;
+  }
+  return "'invalid argument' or 'not supported'";
+}
+
+bool is_documented(Refusal refusal, assay_status status) {
+  return (status == ASSAY_INVALID_ARGUMENT && refusal != Refusal::not_supported) ||
+         (status == ASSAY_NOT_SUPPORTED && refusal != Refusal::invalid_argument);
+}
+
+bool is_wrong_by_schema(const assay_call& right, const WrongCall& wrong) {
+  CallParts parts(right);
+  wrong.change(parts);
+  try {
+    check_against_schema(Request::of(parts.call()));
+    return false;
+  } catch (const InvalidArgument&) {
+    return true;
+  } catch (const NotSupported&) {
+    return true;
+  }
+}
+
 namespace {
+
+assay_parameter integer_parameter(const char* name, std::int64_t value) {
+  assay_parameter parameter{};
+  parameter.name = name;
+  parameter.kind = ASSAY_INTEGER;
+  parameter.integer = value;
+  return parameter;
+}
+
+// An attribute or tensor that other ops have, and this one does not; its text lives in the table of tensors.
+const char* attribute_of_another_op(std::string_view op) {
+  const auto& own = tensors_of(op).attributes;
+  for (const OpTensors& other : tensor_schema()) {
+    for (const std::string_view each : other.attributes) {
+      if (std::find(own.begin(), own.end(), each) == own.end()) return each.data();
+    }
+  }
+  return "no_such_parameter";
+}
+
+const char* tensor_of_another_op(std::string_view op, std::vector<TensorSchema> OpTensors::*list) {
+  const auto& own = tensors_of(op).*list;
+  for (const OpTensors& other : tensor_schema()) {
+    for (const TensorSchema& each : other.*list) {
+      const auto has_name = [&](const TensorSchema& mine) { return mine.name == each.name; };
+      if (each.name.find('#') == std::string::npos && std::none_of(own.begin(), own.end(), has_name)) return each.name.c_str();
+    }
+  }
+  return "no_such_tensor";
+}
+
+// An f32 tensor without elements: it shares no memory with another.
+assay_tensor empty_tensor(const char* name) {
+  assay_tensor tensor{};
+  tensor.name = name;
+  tensor.dtype = ASSAY_F32;
+  tensor.rank = 1;
+  return tensor;
+}
 
 // Collects wrong calls.
 class WrongCallList {
  public:
   explicit WrongCallList(const assay_call& right) : right(right) {}
-  void add_names(const std::vector<std::int64_t>& algorithms);
+  void add_call(const std::vector<std::int64_t>& algorithms);
+  void add_unknown();
   void add_parameters();
   void add_inputs();
-  void add_outputs();
   void add_workspace();
 
   std::vector<WrongCall> all;
 
  private:
-  void add(const std::string& what, std::function<void(CallParts&)> change, bool reference_decides = false) {
-    all.push_back({what, std::move(change), reference_decides});
+  using Change = std::function<void(CallParts&)>;
+  void add(const std::string& what, Change change, Refusal refusal = Refusal::invalid_argument) {
+    all.push_back({"", what, what, std::move(change), Decides::always_wrong, refusal});
   }
+  // `what`: with {} where the part stands.
+  void add_part(const std::string& part, const std::string& what, Change change, Decides decides, Refusal refusal) {
+    all.push_back({part, what, fmt::format(fmt::runtime(what), part), std::move(change), decides, refusal});
+  }
+  void add_parameter(std::size_t at);
   const assay_call& right;
 };
 
-void WrongCallList::add_names(const std::vector<std::int64_t>& algorithms) {
-  add("the unknown op 'no_such_op'", [](CallParts& parts) { parts.base.op = "no_such_op"; });
-  add("the unknown parameter 'no_such_parameter'",
-      [](CallParts& parts) { parts.parameters.push_back(integer_parameter("no_such_parameter", 1)); });
+void WrongCallList::add_call(const std::vector<std::int64_t>& algorithms) {
+  add(
+      "the unknown op 'no_such_op'", [](CallParts& parts) { parts.base.op = "no_such_op"; }, Refusal::not_supported);
+  add("no op", [](CallParts& parts) { parts.base.op = nullptr; });
   std::int64_t unknown = std::int64_t{1} << 40;
   while (std::find(algorithms.begin(), algorithms.end(), unknown) != algorithms.end()) ++unknown;
-  add(fmt::format("the unknown algorithm {}", unknown), [=](CallParts& parts) { parts.base.algorithm = unknown; });
-  if (right.input_count > 0) {
-    add("the unknown input 'no_such_input'", [](CallParts& parts) {
-      parts.inputs.push_back(parts.inputs[0]);
-      parts.inputs.back().name = "no_such_input";
-    });
+  add(
+      fmt::format("the unknown algorithm {}", unknown), [=](CallParts& parts) { parts.base.algorithm = unknown; },
+      Refusal::either);
+  if (std::find(algorithms.begin(), algorithms.end(), -2) == algorithms.end())
+    add(
+        "the unknown algorithm -2", [](CallParts& parts) { parts.base.algorithm = -2; }, Refusal::either);
+}
+
+void WrongCallList::add_unknown() {
+  const auto parameter = [&](const std::string& what, const char* name) {
+    add(
+        what, [=](CallParts& parts) { parts.parameters.push_back(integer_parameter(name, 1)); }, Refusal::not_supported);
+  };
+  const auto tensor = [&](const std::string& what, std::vector<assay_tensor> CallParts::*list, const char* name) {
+    add(
+        what, [=](CallParts& parts) { (parts.*list).push_back(empty_tensor(name)); }, Refusal::not_supported);
+  };
+  parameter("the unknown parameter 'no_such_parameter'", "no_such_parameter");
+  const char* other = attribute_of_another_op(right.op);
+  parameter(fmt::format("parameter {} of another op", other), other);
+  tensor("the unknown input 'no_such_input'", &CallParts::inputs, "no_such_input");
+  tensor("the unknown output 'no_such_output'", &CallParts::outputs, "no_such_output");
+  other = tensor_of_another_op(right.op, &OpTensors::in);
+  tensor(fmt::format("input {} of another op", other), &CallParts::inputs, other);
+  other = tensor_of_another_op(right.op, &OpTensors::out);
+  tensor(fmt::format("output {} of another op", other), &CallParts::outputs, other);
+}
+
+void WrongCallList::add_parameter(std::size_t at) {
+  const assay_parameter& parameter = right.parameters[at];
+  const std::string name = fmt::format("parameter {}", parameter.name);
+  const auto wrong = [&](const std::string& what, std::function<void(assay_parameter&)> change) {
+    add_part(
+        name, what, [=](CallParts& parts) { change(parts.parameters[at]); }, Decides::always_wrong, Refusal::invalid_argument);
+  };
+  const auto other = [&](const std::string& what, std::function<void(assay_parameter&)> change) {
+    add_part(
+        name, what, [=](CallParts& parts) { change(parts.parameters[at]); }, Decides::reference, Refusal::either);
+  };
+  add_part(
+      name, "no {}",
+      [=](CallParts& parts) { parts.parameters.erase(parts.parameters.begin() + static_cast<std::ptrdiff_t>(at)); },
+      Decides::reference, Refusal::either);
+  add_part(
+      name, "{} given twice", [=](CallParts& parts) { parts.parameters.push_back(parts.parameters[at]); }, Decides::always_wrong,
+      Refusal::invalid_argument);
+  wrong("{} without a name", [](assay_parameter& each) { each.name = nullptr; });
+  wrong("{} of the kind 9", [](assay_parameter& each) { each.kind = static_cast<assay_parameter_kind>(9); });
+  if (parameter.kind == ASSAY_TEXT) {
+    wrong("{} whose text is null", [](assay_parameter& each) { each.text = nullptr; });
+    other("{}='no_such_word'", [](assay_parameter& each) { each.text = "no_such_word"; });
+    other("{}=''", [](assay_parameter& each) { each.text = ""; });
+    other("{}, which is text, as the integer 7", [](assay_parameter& each) { each = integer_parameter(each.name, 7); });
+    return;
   }
-  if (right.output_count > 0) {
-    add("the unknown output 'no_such_output'", [](CallParts& parts) {
-      parts.outputs.push_back(parts.outputs[0]);
-      parts.outputs.back().name = "no_such_output";
-    });
-  }
+  other("{}, which is a number, as the text 'seven'", [](assay_parameter& each) {
+    each.kind = ASSAY_TEXT;
+    each.text = "seven";
+  });
+  if (parameter.kind != ASSAY_INTEGER) return;
+  for (const std::int64_t value : {std::int64_t{-3}, std::numeric_limits<std::int64_t>::max()})
+    other(fmt::format("{{}}={}", value), [=](assay_parameter& each) { each.integer = value; });
+  other("{}, which is an integer, as the number 1.5", [](assay_parameter& each) {
+    each.kind = ASSAY_REAL;
+    each.real = 1.5;
+  });
 }
 
 void WrongCallList::add_parameters() {
-  for (std::int32_t i = 0; i < right.parameter_count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const std::string name = right.parameters[i].name;
-    add(
-        "no parameter " + name,
-        [=](CallParts& parts) { parts.parameters.erase(parts.parameters.begin() + static_cast<std::ptrdiff_t>(at)); }, true);
-    if (right.parameters[i].kind == ASSAY_TEXT) {
-      add(
-          fmt::format("parameter {}='no_such_word'", name), [=](CallParts& parts) { parts.parameters[at].text = "no_such_word"; },
-          true);
-      add(
-          fmt::format("parameter {}, which is text, as the integer 7", name),
-          [=](CallParts& parts) { parts.parameters[at] = integer_parameter(parts.parameters[at].name, 7); }, true);
-    } else {
-      add(
-          fmt::format("parameter {}, which is a number, as the text 'seven'", name),
-          [=](CallParts& parts) {
-            parts.parameters[at].kind = ASSAY_TEXT;
-            parts.parameters[at].text = "seven";
-          },
-          true);
-    }
-    if (right.parameters[i].kind == ASSAY_INTEGER) {
-      add(
-          fmt::format("parameter {}=-3", name), [=](CallParts& parts) { parts.parameters[at].integer = -3; }, true);
-    }
-  }
+  for (std::int32_t i = 0; i < right.parameter_count; ++i) add_parameter(static_cast<std::size_t>(i));
+}
+
+// Without splits these ops take one tensor: another right call.
+bool may_be_absent(std::string_view op, std::string_view input) {
+  return input == "splits" && (op == "quantize" || op == "dequantize" || op == "swizzle" || op == "unswizzle");
 }
 
 void WrongCallList::add_inputs() {
   for (std::int32_t i = 0; i < right.input_count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const std::string name = fmt::format("input {}", right.inputs[i].name);
-    if (!may_be_absent(right.op, right.inputs[i].name)) {
-      add(
-          "no " + name, [=](CallParts& parts) { parts.inputs.erase(parts.inputs.begin() + static_cast<std::ptrdiff_t>(at)); },
-          true);
-    }
-    add_wrong_tensor(all, &CallParts::inputs, at, name);
-    add(
-        name + " of another type", [=](CallParts& parts) { parts.inputs[at].dtype = other_type(parts.inputs[at].dtype); }, true);
-  }
-}
-
-void WrongCallList::add_outputs() {
-  for (std::int32_t i = 0; i < right.output_count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const std::string name = fmt::format("output {}", right.outputs[i].name);
-    add_wrong_tensor(all, &CallParts::outputs, at, name);
-    add(
-        name + " of another type", [=](CallParts& parts) { parts.outputs[at].dtype = other_type(parts.outputs[at].dtype); },
-        true);
-    // The number of scales may depend on the contents of the splits, which a host need not read.
-    const std::string_view output = right.outputs[i].name;
-    if (right.outputs[i].rank < 1 || right.outputs[i].shape[0] < 1 || output.find("scale_inv") != std::string_view::npos)
-      continue;
-    add(
-        name + " of one row more",
-        [=](CallParts& parts) {
-          assay_tensor& each = parts.outputs[at];
-          each.bytes += each.bytes / each.shape[0];
-          ++each.shape[0];
-        },
-        true);
-    if (right.outputs[i].shape[0] > 1) {
-      add(
-          name + " of one row fewer",
-          [=](CallParts& parts) {
-            assay_tensor& each = parts.outputs[at];
-            each.bytes -= each.bytes / each.shape[0];
-            --each.shape[0];
-          },
-          true);
-    }
+    if (may_be_absent(right.op, right.inputs[i].name)) continue;
+    add_part(
+        fmt::format("input {}", right.inputs[i].name), "no {}",
+        [=](CallParts& parts) { parts.inputs.erase(parts.inputs.begin() + i); }, Decides::reference, Refusal::either);
   }
 }
 
 void WrongCallList::add_workspace() {
-  if (right.workspace_bytes > 0) {
-    add("no workspace", [](CallParts& parts) {
-      parts.base.workspace = nullptr;
-      parts.base.workspace_bytes = 0;
-    });
-  }
+  add("a workspace of -1 bytes", [](CallParts& parts) { parts.base.workspace_bytes = -1; });
+  if (right.workspace_bytes <= 0) return;
+  add("no workspace", [](CallParts& parts) {
+    parts.base.workspace = nullptr;
+    parts.base.workspace_bytes = 0;
+  });
+  add("a workspace that is null", [](CallParts& parts) { parts.base.workspace = nullptr; });
+  add("a workspace of one byte fewer", [](CallParts& parts) { --parts.base.workspace_bytes; });
+  const auto over = [&](const char* folder, const assay_tensor& tensor) {
+    if (tensor.bytes == 0) return;
+    add(fmt::format("the workspace at the address of {} {}", folder, tensor.name),
+        [data = tensor.data](CallParts& parts) { parts.base.workspace = data; });
+  };
+  for (std::int32_t i = 0; i < right.input_count; ++i) over("input", right.inputs[i]);
+  for (std::int32_t i = 0; i < right.output_count; ++i) over("output", right.outputs[i]);
 }
 
 }  // namespace
 
 std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<std::int64_t>& algorithms) {
   WrongCallList list(right);
-  list.add_names(algorithms);
+  list.add_call(algorithms);
+  list.add_unknown();
   list.add_parameters();
   list.add_inputs();
-  list.add_outputs();
   list.add_workspace();
+  add_wrong_tensors(right, list.all);
   return std::move(list.all);
 }
 

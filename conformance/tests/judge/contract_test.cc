@@ -35,8 +35,10 @@ Judgement judged(const std::string& text, const assay_backend& table = Rogue::ta
 }
 
 bool has_parameter(const assay_call& call, const std::string& name) {
-  return std::any_of(call.parameters, call.parameters + call.parameter_count, [&](const assay_parameter& each) { return each.name == name; });
+  return std::any_of(call.parameters, call.parameters + call.parameter_count, [&](const assay_parameter& each) { return each.name != nullptr && each.name == name; });
 }
+
+bool is_named(const assay_tensor& tensor, const char* name) { return tensor.name != nullptr && tensor.name == std::string(name); }
 
 // Answers a call without its last parameter, input or output.
 assay_status without_last(Rogue& rogue, const assay_call& call, int parameters, int inputs, int outputs) {
@@ -85,17 +87,17 @@ const Fault kFaults[] = {
      }},
     {"takes_an_unknown_input", kProduct, Verdict::failed, {"with the unknown input 'no_such_input': returned 'ok'"}, [](Rogue& rogue) {
        rogue.execute = [&rogue](const assay_call& call) {
-         return call.inputs[call.input_count - 1].name == std::string("no_such_input") ? without_last(rogue, call, 0, 1, 0) : rogue.honest(call);
+         return is_named(call.inputs[call.input_count - 1], "no_such_input") ? without_last(rogue, call, 0, 1, 0) : rogue.honest(call);
        };
      }},
     {"takes_an_unknown_output", kOffsets, Verdict::failed, {"with the unknown output 'no_such_output': returned 'ok'"}, [](Rogue& rogue) {
        rogue.execute = [&rogue](const assay_call& call) {
-         return call.outputs[call.output_count - 1].name == std::string("no_such_output") ? without_last(rogue, call, 0, 0, 1) : rogue.honest(call);
+         return is_named(call.outputs[call.output_count - 1], "no_such_output") ? without_last(rogue, call, 0, 0, 1) : rogue.honest(call);
        };
      }},
     {"does_not_miss_an_input", kProduct, Verdict::failed, {"with no input c: returned 'ok'"}, [](Rogue& rogue) {
        rogue.execute = [&rogue](const assay_call& call) {
-         const bool whole = std::any_of(call.inputs, call.inputs + call.input_count, [](const assay_tensor& each) { return each.name == std::string("c"); });
+         const bool whole = std::any_of(call.inputs, call.inputs + call.input_count, [](const assay_tensor& each) { return is_named(each, "c"); });
          return whole ? rogue.honest(call) : ASSAY_OK;
        };
      }},
@@ -125,7 +127,7 @@ const Fault kFaults[] = {
     {"writes_and_refuses", kOffsets, Verdict::failed, {"returned 'not supported', but changed memory: offsets was written, first at byte 0: 0x00"}, [](Rogue& rogue) {
        rogue.execute = [&rogue](const assay_call& call) {
          const assay_status status = rogue.honest(call);
-         if (status != ASSAY_OK && call.outputs[0].bytes == 32) std::memset(call.outputs[0].data, 0, 32);
+         if (status != ASSAY_OK && call.outputs[0].bytes == 32 && call.outputs[0].data != nullptr) std::memset(call.outputs[0].data, 0, 32);
          return status;
        };
      }},
@@ -179,7 +181,7 @@ const Fault kFaults[] = {
      }},
     {"hangs_on_a_wrong_call", kOffsets, Verdict::unfinished, {"with the unknown op 'no_such_op': returned 'timeout'"}, [](Rogue& rogue) {
        rogue.execute = [&rogue](const assay_call& call) {
-         if (call.op == std::string("no_such_op")) rogue.synchronize = [] { return ASSAY_TIMEOUT; };
+         if (call.op != nullptr && call.op == std::string("no_such_op")) rogue.synchronize = [] { return ASSAY_TIMEOUT; };
          return rogue.honest(call);
        };
      }},
