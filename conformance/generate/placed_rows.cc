@@ -39,28 +39,28 @@ GroupRows place_rows(const CaseLine& line, Case& result) {
   std::int64_t aligned = 0;
   std::vector<std::int64_t> ends;
   for (const std::int64_t each : splits) {
-    ends.push_back(aligned + each);
-    aligned += up(each, alignment);
+    ends.push_back(checked_sum(aligned, each, "alignment", alignment));
+    aligned = checked_sum(aligned, up(each, alignment), "alignment", alignment);
   }
+  const std::int64_t rows = checked_sum(aligned, extra, "extra_rows", extra);
   if (layout == "psum") {
     const Tensor& psum = result.in["psum"] = integers_tensor(ends, Format::i32, "psum");
-    return rows_of_psum({psum.as<std::int32_t>(), ends.size()}, alignment, aligned + extra);
+    return rows_of_psum({psum.as<std::int32_t>(), ends.size()}, alignment, rows);
   }
   result.attributes["groups"] = groups;
   std::vector<std::int64_t> order(splits.size());
   std::iota(order.begin(), order.end(), 0);
   if (groups > 0) std::rotate(order.begin(), order.begin() + sum_of(splits) % groups, order.end());
-  const auto rows = static_cast<std::size_t>(aligned + extra);
-  std::vector<std::int64_t> of_row(rows, -1);
-  auto at = of_row.begin();
+  Tensor& indices = result.in["m_indices"] = make(Format::i32, {rows});  // refuses a size that no tensor has
+  auto* const of_row = indices.as<std::int32_t>();
+  std::fill_n(of_row, rows, -1);
+  std::int64_t at = 0;
   for (const std::int64_t group : order) {
     const std::int64_t count = splits[static_cast<std::size_t>(group)];
-    std::fill_n(at, count, group);
+    std::fill_n(of_row + at, count, static_cast<std::int32_t>(group));
     at += up(count, alignment);
   }
-  Tensor& indices = result.in["m_indices"] = make(Format::i32, {static_cast<std::int64_t>(rows)});
-  for (std::size_t i = 0; i < rows; ++i) indices.as<std::int32_t>()[i] = static_cast<std::int32_t>(of_row[i]);
-  return rows_of_indices({indices.as<std::int32_t>(), rows}, groups, alignment);
+  return rows_of_indices({of_row, static_cast<std::size_t>(rows)}, groups, alignment);
 }
 
 void poison_rows_between(const CaseLine& line, const GroupRows& rows, Tensor& matrix) {

@@ -87,6 +87,23 @@ std::string contradiction(const JudgedCase& one, const JudgedCase& other, const 
   return text(one) + ", " + text(other);
 }
 
+// Carries out `body`, which reads the file: a member that is missing, or has another type or value than a result file's, is a fault of it.
+template <class Body>
+void as_fault_of(const std::string& path, Body body) {
+  const auto fail = [&](const std::exception& error) {
+    throw golden::FixtureError(path, "", std::string("is not a result file of this program: ") + error.what());
+  };
+  try {
+    body();
+  } catch (const golden::FixtureError&) {
+    throw;
+  } catch (const json::exception& error) {
+    fail(error);
+  } catch (const std::runtime_error& error) {
+    fail(error);
+  }
+}
+
 class Joined {
  public:
   explicit Joined(const std::vector<RunPart>& parts) : parts_(parts) {}
@@ -99,6 +116,7 @@ class Joined {
         made.cases.push_back(report_from(each));
         continue;
       }
+      report_from(each);  // an entry that is none is a fault of this file
       JudgedCase& judged = all[key_of_case(each)];
       judged.part = part;
       judged.is_final = judged.is_final && is_final(each);
@@ -258,26 +276,25 @@ MergedRun merge_parts(std::vector<RunPart> parts) {
   std::string first_date;
   Joined joined(parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const json header = whole_header(parts[i].results.header);
-    if (const std::string difference = header_difference(made.header, header); !difference.empty()) {
-      throw golden::FixtureError(parts[i].path, "",
-                                 fmt::format("is of another run than {}: {}", file_name(parts[0].path), difference));
-    }
-    try {
+    as_fault_of(parts[i].path, [&] {
+      const json header = whole_header(parts[i].results.header);
+      if (const std::string difference = header_difference(made.header, header); !difference.empty()) {
+        throw golden::FixtureError(parts[i].path, "",
+                                   fmt::format("is of another run than {}: {}", file_name(parts[0].path), difference));
+      }
       joined.take(i, made);
-    } catch (const json::exception& error) {
-      throw golden::FixtureError(parts[i].path, "", std::string("is not a result file of this program: ") + error.what());
-    }
-    for (const json& each : parts[i].results.header.value("predicted", json::array())) predicted.insert(each);
-    hosts.insert(parts[i].results.header.value(json::json_pointer("/host/name"), ""));
-    const std::string date = parts[i].results.header.value("date", "");
-    if (!date.empty() && (first_date.empty() || date < first_date)) first_date = date;
-    if (!parts[i].results.summary.is_null()) made.others.push_back(parts[i].results.summary);
-    for (const json& each : parts[i].results.cases) made.seconds += each.value("seconds", 0.0);
+      for (const json& each : parts[i].results.header.value("predicted", json::array())) predicted.insert(each);
+      hosts.insert(parts[i].results.header.value(json::json_pointer("/host/name"), ""));
+      const std::string date = parts[i].results.header.value("date", "");
+      if (!date.empty() && (first_date.empty() || date < first_date)) first_date = date;
+      if (!parts[i].results.summary.is_null()) made.others.push_back(parts[i].results.summary);
+      for (const json& each : parts[i].results.cases) made.seconds += each.value("seconds", 0.0);
+      file_of(parts[i]);
+      made.whole_cases = header.at("selection").at("cases");
+    });
   }
   made.files = files_of(parts);
   joined.give(made);
-  made.whole_cases = made.header.at("selection").at("cases");
   made.header["date"] = first_date;
   if (!predicted.empty()) made.header["predicted"] = json(std::vector<json>(predicted.begin(), predicted.end()));
   if (hosts.size() > 1) {

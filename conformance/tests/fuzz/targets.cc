@@ -20,6 +20,12 @@ constexpr Target kTargets[] = {
     {"presets", run_presets, "rows of scale rules, as of --presets; each is tried on a small tensor"},
     {"level", run_level, "a level, or a file of --require"},
     {"results", run_results, "a file of --results or a report of --json"},
+    {"calls", run_calls, "a case line and edits of its call, made through the interface"},
+    {"waivers", run_waivers, "a file of --waivers, in TOML"},
+    {"merge", run_merge, "result files, each behind a line '=== NAME', merged"},
+    {"report", run_report, "result files in the same form, as pages and files for CI servers"},
+    {"journal", run_journal, "the files of a journal's folder, in the same form, merged"},
+    {"fixtures", run_fixtures, "an HDF5 file, read in a process of its own"},
 };
 // clang-format on
 

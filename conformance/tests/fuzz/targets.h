@@ -41,5 +41,11 @@ void run_units(std::string_view data);
 void run_presets(std::string_view data);
 void run_level(std::string_view data);
 void run_results(std::string_view data);
+void run_calls(std::string_view data);
+void run_waivers(std::string_view data);
+void run_merge(std::string_view data);
+void run_report(std::string_view data);
+void run_journal(std::string_view data);
+void run_fixtures(std::string_view data);
 
 }  // namespace assay::fuzz
