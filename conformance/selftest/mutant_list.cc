@@ -158,6 +158,7 @@ void perform(const assay_call& call, int, bool dry) {
   assay::conformance::note_call(dry);
   if (dry) {
     if (selected != nullptr && selected->question) selected->question(request);
+    static_cast<void>(numerics_of(request));  // refuses what cannot be carried out
     return;
   }
   if (selected != nullptr) return selected->perform(request);
