@@ -35,6 +35,7 @@ bool marked = false;  // the last call that was shown to us was that of the case
 bool always = false;
 
 bool is_target(const assay_call& call) {
+  if (call.op == nullptr || call.inputs == nullptr) return false;  // calls that are wrong on purpose
   return call.op == std::string("splits_to_offsets_2d") && call.input_count > 0 && call.inputs[0].dtype == ASSAY_I64;
 }
 
@@ -67,6 +68,7 @@ void fill(char (&text)[size]) {
 }
 
 assay_status question(const char* where, const assay_call* call) {
+  if (call == nullptr) return ASSAY_INVALID_ARGUMENT;
   marked = is_target(*call);
   at(where);
   if (answers(where, "77")) return static_cast<assay_status>(77);
@@ -164,6 +166,7 @@ assay_status list_axes(assay_context*, assay_axis* axes, std::int32_t capacity, 
 
 assay_status list_algorithms(assay_context*, const assay_call* call, assay_algorithm* algorithms, std::int32_t capacity,
                              std::int32_t* count) {
+  if (call == nullptr) return ASSAY_INVALID_ARGUMENT;
   marked = is_target(*call);
   at("list_algorithms");
   *count = 1;
