@@ -149,7 +149,9 @@ GemmRequest::GemmRequest(const Request& request)
                             "the shape of d, [" + std::to_string(d_rows) + "," + std::to_string(d_columns) + "]");
     }
     call_.c = c->data;
-  } else if (!beta_.is_default() && !beta_.per_group() && d_elements > 0) {
+  } else if (beta_.per_group() && d_elements > 0) {
+    throw NotSupported("in/c is not given: whether the beta of each group is 0 is not known before the device reads it");
+  } else if (!beta_.is_default() && d_elements > 0) {
     request.input("c");  // beta is not 0, so C must be there
   }
   if (const TensorView* bias = request.find_input("bias", call_.d_type, groups * call_.N)) {
