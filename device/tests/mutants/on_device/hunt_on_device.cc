@@ -1,5 +1,7 @@
 // Plants mutants of the device library's kernels on a GPU, and lets the judge of the suite decide the cases that reach them.
 
+// assay_program has a part of CLI11 under the same names (program/cli.h), which the linker would take for these.
+#define CLI CLI11
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
