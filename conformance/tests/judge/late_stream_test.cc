@@ -77,7 +77,7 @@ bool is_found(const std::string& text, int runs) {
   }
   return false;
 }
-constexpr int kRuns = 8;
+constexpr int kRuns = 50;
 
 class Order : public testing::TestWithParam<Fault> {};
 
