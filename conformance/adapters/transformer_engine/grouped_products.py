@@ -17,8 +17,8 @@ import torch
 from .. import nvte
 from ..nvte import BLOCK_1D, BLOCK_2D, TENSOR, GroupedTensor, Tensor, array, call
 from ..operands import require
-from .calls import is_captured, operator, placed_by, require_multiples_of, require_op, row_offsets, scratch
-from .products import OPERANDS, TRANSPOSED, WORKSPACE, add_bias, require_product
+from .calls import is_captured, operator, placed_by, require_multiples_of, row_offsets, scratch
+from .products import OPERANDS, TRANSPOSED, WORKSPACE, add_bias, grouped_plan, require_product, split_accumulator
 
 _SETUP_ALIGNMENT = 16
 
@@ -46,14 +46,13 @@ class _Groups:
             self.offsets[columns] = row_offsets(self.first_dims, columns)
         return placed_by(self.first_dims, self.offsets[columns], rows, columns)
 
-    def alike(self, rows: int, columns: int) -> dict[str, Any]:
-        """A tensor with a matrix of [rows, columns] for each group."""
-        return {"groups": self.groups, "logical": (self.groups * rows, columns)}
-
     def weights(self) -> dict[str, Any]:
-        return self.alike(self.t.N, self.t.K)
+        """A tensor with a matrix [N, K] for each group."""
+        return {"groups": self.groups, "logical": (self.groups * self.t.N, self.t.K)}
 
-    def rows_of(self, name: str, data: torch.Tensor) -> dict[str, Any]:
+    def operand(self, name: str, data: torch.Tensor) -> dict[str, Any]:
+        if name == "w":
+            return self.weights()
         columns = self.t.N if name == "dy" else self.t.K
         return self.by_splits(data.numel() // columns, columns)
 
@@ -68,13 +67,13 @@ def _operand(groups: _Groups, name: str, along: str) -> GroupedTensor:
     t = groups.t
     if t.kind in ("bf16", "f16"):
         data = t.inputs[name]
-        return GroupedTensor(TENSOR, **(groups.weights() if name == "w" else groups.rows_of(name, data)), data=data.view(-1))
+        return GroupedTensor(TENSOR, **groups.operand(name, data), data=data.view(-1))
     codes, scales, kind = t.inputs[f"{name}_{along}_data"], t.inputs[f"{name}_{along}_scale_inv"], t.formats[f"{name}_{along}_data"]
     data, scale_inv = ("data", "scale_inv") if along == "rowwise" else ("columnwise_data", "columnwise_scale_inv")
     square = name == "w" and t.get("weight_block") == "128x128"
     mode = TENSOR if t.kind == "fp8_per_tensor" else BLOCK_2D if square else BLOCK_1D
     fields = {data: array(codes, kind, (codes.numel(),)), scale_inv: scales.view(-1)}
-    return GroupedTensor(mode, **(groups.weights() if name == "w" else groups.rows_of(name, codes)), **fields)
+    return GroupedTensor(mode, **groups.operand(name, codes), **fields)
 
 
 class _Config(nvte.Handle):
@@ -86,10 +85,6 @@ class _Config(nvte.Handle):
         self._create()
         held = (c.c_uint8 * 1)(split_accumulator)
         call("nvte_set_grouped_matmul_config_attribute", self, 4, held, c.sizeof(held))
-
-
-def _splits_accumulator(t: Any) -> int:
-    return int(t.kind == "fp8_block" or bool(t.get("split_accumulator", 0)))
 
 
 def _grouped_gemm(t: Any) -> None:
@@ -106,19 +101,9 @@ def _grouped_gemm(t: Any) -> None:
     start = -setup.data_ptr() % _SETUP_ALIGNMENT
     transposed = TRANSPOSED[t.layout]
     call("nvte_grouped_gemm", a, transposed[0], b, transposed[1], added, d, *factors, Tensor(data=setup[start : start + size]), Tensor(data=work),
-         _Config(_splits_accumulator(t)), nvte.stream())
+         _Config(split_accumulator(t)), nvte.stream())
     add_bias(t)
 
 
-def _plan(t: Any) -> str:
-    """cuBLASLt's grouped products: C is added before the one rounding."""
-    terms = ["unit=sm90.wgmma.f16" if t.kind in ("bf16", "f16") else "unit=sm90.wgmma.fp8"]
-    if _splits_accumulator(t):
-        terms.append("promote=128")
-    if t.kind == "fp8_block":
-        terms.append(f"association={'rows_first' if t.layout == 'NT' or t.weight_block == '1x128' else 'scales_first'}")
-    return ",".join(terms)
-
-
 # The plans of cuBLASLt's grouped products (grouped-gemm, measured), which this call is made of.
-grouped_gemm = operator(_grouped_gemm, plan=_plan)
+grouped_gemm = operator(_grouped_gemm, plan=grouped_plan)

@@ -139,12 +139,12 @@ def _multi_tensor_gemm(t: Any) -> None:
         empty = List([Tensor() for _ in made])
         work = List([Tensor(data=each) for each in spaces])
         call("nvte_multi_tensor_gemm", *lists, empty, empty, len(made), *TRANSPOSED[t.layout],
-             t.layout == "NT", work, t.beta != 0, _split_accumulator(t), 0, nvte.stream())
+             t.layout == "NT", work, t.beta != 0, split_accumulator(t), 0, nvte.stream())
         # The products run on streams of the library's own, behind which the stream of the call waits; memory goes back behind it.
     add_bias(t)
 
 
-def _split_accumulator(t: Any) -> int:
+def split_accumulator(t: Any) -> int:
     return int(t.kind == "fp8_block" or bool(t.get("split_accumulator", 0)))
 
 
@@ -152,7 +152,7 @@ def _gemm(t: Any) -> None:
     require_product(t)
     work = scratch(t, WORKSPACE)
     factors = [(c.c_float * 1)(each) for each in (t.alpha, t.beta)]  # on the host
-    config = _MatmulConfig(_split_accumulator(t))
+    config = _MatmulConfig(split_accumulator(t))
     for group, (a, b, d, rows) in enumerate(_groups(t)):
         if rows == 0:
             _without_products(t, group)
@@ -173,20 +173,23 @@ class _MatmulConfig(nvte.Handle):
         call("nvte_set_matmul_config_attribute", self, 5, held, c.sizeof(held))
 
 
+def grouped_plan(t: Any) -> str:
+    """Plan of cuBLASLt's products, the grouped ones too: C is added before the one rounding."""
+    terms = ["unit=sm90.wgmma.f16" if t.kind in ("bf16", "f16") else "unit=sm90.wgmma.fp8"]
+    if split_accumulator(t):
+        terms.append("promote=128")
+    if t.kind == "fp8_block":
+        terms.append(f"association={'rows_first' if t.layout == 'NT' or t.weight_block == '1x128' else 'scales_first'}")
+    return ",".join(terms)
+
+
 def _plan(t: Any) -> str | None:
     """With alpha = beta = 1 the rounded product is added onto C where it lies, as reduce_add has it for D in f32. Of 16 bits no plan says
     so: such calls state none, and are judged by bounds of one rounding."""
     onto = t.alpha == 1.0 and t.beta == 1.0
     if onto and (t.d_type != "f32" or "bias" in t.inputs):
         return None
-    terms = ["unit=sm90.wgmma.f16" if t.kind in ("bf16", "f16") else "unit=sm90.wgmma.fp8"]
-    if _split_accumulator(t):
-        terms.append("promote=128")
-    if t.kind == "fp8_block":
-        terms.append(f"association={'rows_first' if t.layout == 'NT' or t.weight_block == '1x128' else 'scales_first'}")
-    if onto:
-        terms.append("epilogue=reduce_add")
-    return ",".join(terms)
+    return grouped_plan(t) + (",epilogue=reduce_add" if onto else "")
 
 
 # cuBLASLt's dense products have the plans of its grouped ones, in every word with the 13.1.0.3 of torch 2.11. Onto C they differ: of 16 calls
