@@ -2,7 +2,7 @@
 
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/host_backend.h"
-#include "conformance/backends/stated_plan.h"
+#include "conformance/backends/reference_numerics.h"
 #include "conformance/ops/answer.h"
 #include "conformance/ops/schema_check.h"
 #include "reference/types/error.h"
@@ -33,15 +33,7 @@ void perform_reference(const assay_call& call, int mode, bool dry) {
   dry ? (void)numerics_of(request) : answer(request, static_cast<Layer>(mode));
 }
 
-void state_reference(const assay_call& call, assay_numerics& numerics) {
-  const Request request = Request::of(call);
-  const Numerics stated = numerics_of(request);
-  std::snprintf(numerics.unit, sizeof numerics.unit, "%s", stated.unit.c_str());
-  put_plan(numerics, stated.plan);
-  numerics.keeps_zero_sign = request.text_or("zero_sign", "kept") == "positive" ? 0 : 1;
-  numerics.deterministic = 1;
-  numerics.batch_invariant = 1;
-}
+void state_reference(const assay_call& call, assay_numerics& numerics) { put_reference_numerics(Request::of(call), numerics); }
 
 constexpr HostBackend kReference{"reference", "the CPU reference: every bit of every recipe, on the host", configure_reference,
                                  perform_reference, state_reference};

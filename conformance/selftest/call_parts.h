@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conformance/ops/answer.h"
 #include "conformance/ops/request.h"
+#include "conformance/ops/tensor_schema.h"
 #include "reference/types/error.h"
 #include "reference/types/format.h"
 
@@ -43,6 +46,17 @@ inline bool can_follow(const Request& request, const std::string& line) {
   } catch (const NotSupported&) {
     return false;
   }
+}
+
+// The tensors of a table by name, each once: one that is there in several forms by the first, and offsets_# as offsets_0.
+inline std::vector<std::pair<std::string, const TensorSchema*>> by_name(const std::vector<TensorSchema>& tensors) {
+  std::vector<std::pair<std::string, const TensorSchema*>> named;
+  std::set<std::string> names;
+  for (const TensorSchema& each : tensors) {
+    const std::string name = each.name == "offsets_#" ? "offsets_0" : each.name;
+    if (names.insert(name).second) named.emplace_back(name, &each);
+  }
+  return named;
 }
 
 // An input with other contents, as long as this lives.

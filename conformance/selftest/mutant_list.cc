@@ -6,7 +6,7 @@
 #include <string>
 
 #include "conformance/backends/host_backend.h"
-#include "conformance/backends/stated_plan.h"
+#include "conformance/backends/reference_numerics.h"
 #include "conformance/ops/answer.h"
 #include "conformance/ops/schema_check.h"
 #include "conformance/selftest/call_fault.h"
@@ -21,7 +21,6 @@ using assay::NotSupported;
 using assay::conformance::CallFault;
 using assay::conformance::HostBackend;
 using assay::conformance::Layer;
-using assay::conformance::Numerics;
 using assay::conformance::OutputSpec;
 using assay::conformance::Request;
 
@@ -177,12 +176,7 @@ void perform(const assay_call& call, int, bool dry) {
 void state_numerics(const assay_call& call, assay_numerics& numerics) {
   Request request = Request::of(call);
   if (selected != nullptr && selected->restate) selected->restate(request);
-  const Numerics stated = numerics_of(request);
-  std::snprintf(numerics.unit, sizeof numerics.unit, "%s", stated.unit.c_str());
-  assay::conformance::put_plan(numerics, stated.plan);
-  numerics.keeps_zero_sign = request.text_or("zero_sign", "kept") == "positive" ? 0 : 1;
-  numerics.deterministic = 1;
-  numerics.batch_invariant = 1;
+  assay::conformance::put_reference_numerics(request, numerics);
   if (selected != nullptr && selected->state) selected->state(numerics);
 }
 

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 
 #include "conformance/ops/tensor_schema.h"
 #include "conformance/selftest/call_fault_lists.h"
@@ -125,10 +124,7 @@ CallFault without_barrier(const std::string& op, const std::string& name) {
 void add_order_faults(std::vector<CallFault>& to) {
   for (const OpTensors& op : tensor_schema()) {
     const std::string of(op.op);
-    std::set<std::string> outputs, inputs;
-    for (const TensorSchema& tensor : op.out) {
-      const std::string name = tensor.name == "offsets_#" ? "offsets_0" : tensor.name;
-      if (!outputs.insert(name).second) continue;
+    for (const auto& [name, schema] : by_name(op.out)) {
       for (const Order& order : kOrders) {
         const bool sums = order.spoil == add_old || order.spoil == keep_larger;
         const bool codes = name.find("data") != std::string::npos || name.find("offsets") == 0 || name.find("swizzled") == 0 ||
@@ -136,9 +132,8 @@ void add_order_faults(std::vector<CallFault>& to) {
         if (!sums || !codes) to.push_back(out_of_order(of, name, order));
       }
     }
-    for (const TensorSchema& tensor : op.in) {
-      if (inputs.insert(tensor.name).second && tensor.shape.find(',') != std::string::npos)
-        to.push_back(without_barrier(of, tensor.name));
+    for (const auto& [name, schema] : by_name(op.in)) {
+      if (schema->shape.find(',') != std::string::npos) to.push_back(without_barrier(of, name));
     }
   }
 }

@@ -1,7 +1,6 @@
 // Faults of outputs and of memory, for every op of the table of tensors.
 
 #include <bit>
-#include <set>
 
 #include "conformance/ops/tensor_schema.h"
 #include "conformance/selftest/call_fault_lists.h"
@@ -133,16 +132,12 @@ CallFault writes_input(const std::string& op, const std::string& name, bool last
 void add_output_faults(std::vector<CallFault>& to) {
   for (const OpTensors& op : tensor_schema()) {
     const std::string of(op.op);
-    std::set<std::string> outputs, inputs;
-    for (const TensorSchema& tensor : op.out) {
-      const std::string name = tensor.name == "offsets_#" ? "offsets_0" : tensor.name;
-      if (!outputs.insert(name).second) continue;
+    for (const auto& [name, schema] : by_name(op.out)) {
       for (const Spoiling& each : kSpoilings) to.push_back(spoiled(of, name, each));
     }
-    for (const TensorSchema& tensor : op.in) {
-      if (!inputs.insert(tensor.name).second) continue;
-      to.push_back(writes_input(of, tensor.name, false));
-      to.push_back(writes_input(of, tensor.name, true));
+    for (const auto& [name, schema] : by_name(op.in)) {
+      to.push_back(writes_input(of, name, false));
+      to.push_back(writes_input(of, name, true));
     }
   }
 }

@@ -1,7 +1,6 @@
 // Faults that show seldom: in one place of a large output, in one replay, in one code or exponent. For every output of every op.
 
 #include <algorithm>
-#include <set>
 
 #include "conformance/ops/output_map.h"
 #include "conformance/ops/tensor_schema.h"
@@ -183,15 +182,12 @@ bool has_codes(const TensorSchema& output) { return output.type != "f32"; }
 void add_rare_faults(std::vector<CallFault>& to) {
   for (const OpTensors& op : tensor_schema()) {
     const std::string of(op.op);
-    std::set<std::string> outputs;
-    for (const TensorSchema& tensor : op.out) {
-      const std::string name = tensor.name == "offsets_#" ? "offsets_0" : tensor.name;
-      if (!outputs.insert(name).second) continue;
+    for (const auto& [name, schema] : by_name(op.out)) {
       for (const Place& place : kPlaces) {
-        if (can_be(op, tensor, place)) to.push_back(wrong_place(of, name, place));
+        if (can_be(op, *schema, place)) to.push_back(wrong_place(of, name, place));
       }
       if (of.rfind("splits_to_offsets", 0) == 0) continue;
-      if (has_codes(tensor)) to.push_back(wrong_codes(of, name, "one_code", "has a wrong bit in one code of 256", is_the_code));
+      if (has_codes(*schema)) to.push_back(wrong_codes(of, name, "one_code", "has a wrong bit in one code of 256", is_the_code));
       to.push_back(wrong_codes(of, name, "one_exponent", "has a wrong bit in elements of one exponent", is_the_exponent));
     }
   }

@@ -6,7 +6,7 @@
 
 #include "conformance/backends/built_in.h"
 #include "conformance/backends/host_backend.h"
-#include "conformance/backends/stated_plan.h"
+#include "conformance/backends/reference_numerics.h"
 #include "conformance/ops/answer.h"
 #include "conformance/tests/unseen/kernels.h"
 #include "reference/types/error.h"
@@ -67,15 +67,7 @@ void perform(const assay_call& call, int mode, bool dry) {
   other_kernels(request);
 }
 
-void state(const assay_call& call, assay_numerics& numerics) {
-  const Request request = Request::of(call);
-  const Numerics stated = numerics_of(request);
-  std::snprintf(numerics.unit, sizeof numerics.unit, "%s", stated.unit.c_str());
-  put_plan(numerics, stated.plan);
-  numerics.keeps_zero_sign = request.text_or("zero_sign", "kept") == "positive" ? 0 : 1;
-  numerics.deterministic = 1;
-  numerics.batch_invariant = 1;
-}
+void state(const assay_call& call, assay_numerics& numerics) { put_reference_numerics(Request::of(call), numerics); }
 
 constexpr HostBackend kUnseen{"unseen", "kernels with a planted fault", configure, perform, state};
 
