@@ -62,7 +62,7 @@ KillMatrix matrix_given(const char* option, const std::string& path) {
 
 Proofs proofs_of(const SelftestOptions& options, const std::vector<Mutant>& mutants) {
   if (!options.proofs.empty()) return Proofs::read(options.proofs, mutants);
-  const std::string own = ASSAY_SOURCE_SELFTEST "/equivalent.json";
+  const std::string own = ASSAY_SOURCE_SELFTEST "/proofs";
   return std::filesystem::exists(own) ? Proofs::read(own, mutants) : Proofs();
 }
 
@@ -289,7 +289,8 @@ void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   verb.add_option("--proofs", options.proofs,
-                  "Written proofs that a mutant is no fault; default: conformance/selftest/equivalent.json of the sources");
+                  "Written proofs that a mutant is no fault, a file or a folder of files; default: conformance/selftest/proofs "
+                  "of the sources");
   verb.add_option("--library", options.library, "The library of mutants; default: assay_mutants.so beside this program");
   verb.add_option("--show", options.show, "Survivors and failures that are printed, of each kind")
       ->capture_default_str()

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -35,40 +37,73 @@ std::string proof_text(const std::string& name, const nlohmann::json& value) {
   return text;
 }
 
+// Of two members of one name a parser would silently keep one.
+nlohmann::json parsed(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot be read");
+  std::set<std::string> names;
+  const auto note = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
+    if (depth == 1 && event == nlohmann::json::parse_event_t::key && !names.insert(value.get<std::string>()).second)
+      throw std::runtime_error(value.get<std::string>() + " stands twice");
+    return true;
+  };
+  return nlohmann::json::parse(file, note);
+}
+
 }  // namespace
 
 Proofs Proofs::read(const std::string& path, const std::vector<Mutant>& mutants) {
+  std::vector<std::string> files;
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) {
+    for (const auto& each : std::filesystem::directory_iterator(path)) {
+      if (each.path().extension() == ".json") files.push_back(each.path().string());
+    }
+    std::sort(files.begin(), files.end());
+    if (files.empty()) throw golden::FixtureError(path, "proofs", "a folder without a file *.json");
+  } else {
+    files.push_back(path);
+  }
   Proofs made;
-  try {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw std::runtime_error("cannot be read");
-    const nlohmann::json all = nlohmann::json::parse(file);
-    for (const auto& [id, value] : all.items()) {
-      if (id == "sets") continue;
-      const bool known = std::any_of(mutants.begin(), mutants.end(), [&](const Mutant& each) { return each.id == id; });
-      known ? static_cast<void>(made.proofs_[id] = proof_text(id, value)) : made.unknown_.push_back(id);
+  for (const std::string& each : files) {
+    try {
+      made.add(each, mutants);
+    } catch (const std::exception& error) {
+      throw golden::FixtureError(each, "proofs", error.what());
     }
-    for (const nlohmann::json& set : all.value("sets", nlohmann::json::array())) {
-      const std::string pattern = set.at("mutants"), text = proof_text(pattern, set.at("proof"));
-      std::int64_t count = 0;
-      for (const Mutant& each : mutants) {
-        if (!matches_pattern(pattern, fmt::format("{} {} {}", each.id, each.family, each.says))) continue;
-        made.proofs_.emplace(each.id, text);
-        ++count;
-      }
-      if (count != set.at("count").get<std::int64_t>())
-        throw std::runtime_error(fmt::format("'{}' matches {} mutants: expected {}, as \"count\" says", pattern, count,
-                                             set.at("count").get<std::int64_t>()));
-    }
-  } catch (const std::exception& error) {
-    throw golden::FixtureError(path, "proofs", error.what());
   }
   return made;
 }
 
+void Proofs::add(const std::string& path, const std::vector<Mutant>& mutants) {
+  const nlohmann::json all = parsed(path);
+  const auto put = [&](const std::string& id, const std::string& text) {
+    const auto [found, is_new] = proofs_.emplace(id, Written{text, path});
+    if (!is_new && found->second.file != path)
+      throw std::runtime_error(fmt::format("{}: {} has a proof of it too: expected one", id, found->second.file));
+  };
+  for (const auto& [id, value] : all.items()) {
+    if (id == "sets") continue;
+    const bool known = std::any_of(mutants.begin(), mutants.end(), [&](const Mutant& each) { return each.id == id; });
+    known ? put(id, proof_text(id, value)) : unknown_.push_back(id);
+  }
+  for (const nlohmann::json& set : all.value("sets", nlohmann::json::array())) {
+    const std::string pattern = set.at("mutants"), text = proof_text(pattern, set.at("proof"));
+    std::int64_t count = 0;
+    for (const Mutant& each : mutants) {
+      if (!matches_pattern(pattern, fmt::format("{} {} {}", each.id, each.family, each.says))) continue;
+      put(each.id, text);
+      ++count;
+    }
+    if (count != set.at("count").get<std::int64_t>())
+      throw std::runtime_error(fmt::format("'{}' matches {} mutants: expected {}, as \"count\" says", pattern, count,
+                                           set.at("count").get<std::int64_t>()));
+  }
+}
+
 const std::string* Proofs::of(const std::string& id) const {
   const auto found = proofs_.find(id);
-  return found == proofs_.end() ? nullptr : &found->second;
+  return found == proofs_.end() ? nullptr : &found->second.text;
 }
 
 }  // namespace assay::conformance

@@ -1,5 +1,5 @@
 #pragma once
-// Written proofs that a mutant is no fault: conformance/selftest/equivalent.json.
+// Written proofs that a mutant is no fault: the folder conformance/selftest/proofs.
 
 #include <cstdint>
 #include <map>
@@ -19,7 +19,8 @@ struct Proof {
 class Proofs {
  public:
   // {"ID": "proof", ..., "sets": [{"mutants": "PATTERN", "count": N, "proof": "..."}]}
-  // Errors: golden::FixtureError naming the file and what is wrong, also where a set does not match as many mutants as it says.
+  // `path`: such a file, or a folder of them. Errors: golden::FixtureError naming the file and what is wrong, also where a set does
+  // not match as many mutants as it says, a name stands twice, or two files prove the same mutant.
   static Proofs read(const std::string& path, const std::vector<Mutant>& mutants);
 
   // The proof of a mutant, or null.
@@ -29,7 +30,12 @@ class Proofs {
   std::size_t size() const { return proofs_.size(); }
 
  private:
-  std::map<std::string, std::string> proofs_;
+  void add(const std::string& path, const std::vector<Mutant>& mutants);
+
+  struct Written {
+    std::string text, file;
+  };
+  std::map<std::string, Written> proofs_;
   std::vector<std::string> unknown_;
 };
 

@@ -25,8 +25,8 @@ KillMatrix example() {
   return made;
 }
 
-std::string put(const golden::TemporaryFolder& folder, const std::string& text) {
-  const std::string path = (folder / "file.json").string();
+std::string put(const golden::TemporaryFolder& folder, const std::string& text, const char* name = "file.json") {
+  const std::string path = (folder / name).string();
   std::ofstream(path) << text;
   return path;
 }
@@ -111,6 +111,38 @@ TEST(Proofs, ASetThatGrowsIsRefused) {
                            R"({"sets": [{"mutants": "*.h:*", "count": 3, "proof": ""}]})", R"({"a": 3})", "[", R"({"a": ""})"})
     EXPECT_THROW(Proofs::read(put(folder, text), kMutants), golden::FixtureError) << text;
   EXPECT_NO_THROW(Proofs::read(put(folder, R"({"sets": [{"mutants": "*.h:*", "count": 3, "proof": "x"}]})"), kMutants));
+}
+
+TEST(Proofs, OfAllFilesOfAFolder) {
+  const golden::TemporaryFolder folder;
+  put(folder, R"({"a": "first"})", "one.json");
+  put(folder, R"({"sets": [{"mutants": "*e5m2.h:*", "count": 1, "proof": "second"}]})", "two.json");
+  put(folder, "no proofs", "README.md");
+  const Proofs proofs = Proofs::read(folder.path().string(), kMutants);
+  EXPECT_EQ(*proofs.of("a"), "first");
+  EXPECT_EQ(*proofs.of("c"), "second");
+  EXPECT_EQ(proofs.size(), 2u);
+}
+
+TEST(Proofs, ErrorsNameTheFileOfAFolder) {
+  for (const auto& [text, reason] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"a": "again"})", "one.json has a proof of it too"},
+           {R"({"sets": [{"mutants": "*e4m3.h:*", "count": 2, "proof": "again"}]})", "one.json has a proof of it too"},
+           {R"({"b": "x", "b": "y"})", "b stands twice"},
+           {"[", "parse error"}}) {
+    const golden::TemporaryFolder folder;
+    put(folder, R"({"a": "first"})", "one.json");
+    put(folder, text, "two.json");
+    try {
+      Proofs::read(folder.path().string(), kMutants);
+      ADD_FAILURE() << text;
+    } catch (const golden::FixtureError& error) {
+      EXPECT_NE(std::string(error.what()).find("two.json"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+    }
+  }
+  const golden::TemporaryFolder empty;
+  EXPECT_THROW(Proofs::read(empty.path().string(), kMutants), golden::FixtureError);
 }
 
 TEST(Proofs, PatternsStandForTheWholeText) {
