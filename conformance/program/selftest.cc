@@ -26,17 +26,19 @@ namespace assay::conformance {
 namespace {
 
 struct SelftestOptions {
-  std::vector<std::string> words, case_files, mutants, families, matrices;
-  std::string profile = "smoke", library, proofs, again, survivors_of, shard, json, cover, record, list;
-  std::int64_t seed = 1;
+  std::vector<std::string> words, case_files, mutants, families, matrices, survivors_of;
+  std::string profile = "smoke", library, proofs, again, shard, json, cover, record, list;
+  std::int64_t seed = 1, cost_limit = 0;
   int kills = 2, tries = 0, jobs = 0, cover_times = 1, show = 10;
+  bool unproved = false;
 };
 
 // Some mutants leave the record untrue when the code that they are in changes; so many are too many.
 constexpr double kMostUnrecorded = 0.1;
 
-// Cases that are judged for each mutant before further ones are for any.
-constexpr int kFirstTries = 60;
+// Cases that are judged for each mutant before further ones are for any, and how many times as many in each pass that follows: an
+// interrupt leaves something of each mutant.
+constexpr std::int64_t kFirstTries = 60, kMoreTries = 4;
 
 // Progress of a part, on standard error.
 class PartProgress {
@@ -150,6 +152,13 @@ std::vector<CaseLine> cases_meant(const SelftestOptions& options, const Record& 
   return select(cases, options.words).cases;
 }
 
+// Takes out the cases above --cost-limit; how many they were.
+std::int64_t without_costly(const SelftestOptions& options, std::vector<CaseLine>& cases) {
+  if (options.cost_limit == 0) return 0;
+  return static_cast<std::int64_t>(
+      std::erase_if(cases, [&](const CaseLine& each) { return relative_cost(each) > static_cast<double>(options.cost_limit); }));
+}
+
 // Recorded kills that were not made again, and mutants that the record does not have.
 void tell_record(const SelftestOptions& options, const Record& record, const KillMatrix& matrix, std::int64_t fresh,
                  Outcome& outcome) {
@@ -170,19 +179,35 @@ void tell_record(const SelftestOptions& options, const Record& record, const Kil
   }
 }
 
+// False: interrupted.
+bool plant_in_passes(const SelftestOptions& options, const MutantLibrary& library, const Recording& recording,
+                     const std::vector<const Mutant*>& mutants, PlantingLimits limits, std::vector<Planted>& planted) {
+  const auto count = static_cast<std::int64_t>(recording.cases.size());
+  const std::int64_t most = options.tries == 0 ? count : std::min<std::int64_t>(options.tries, count);
+  for (std::int64_t tries = std::min(kFirstTries, most);; tries = std::min(tries * kMoreTries, most)) {
+    limits.tries = static_cast<int>(tries);
+    PartProgress progress(tries == kFirstTries || planted.empty() ? "planting" : fmt::format("trying up to {} cases", tries),
+                          static_cast<std::int64_t>(mutants.size()));
+    if (!plant(library, recording, mutants, limits, planted, std::ref(progress))) return false;
+    if (tries == most) return true;
+  }
+}
+
 ExitCode plant_mutants(const SelftestOptions& options, const MutantLibrary& library) {
-  MutantSelection meant{options.mutants, options.families};
+  MutantSelection meant;
+  meant.words = options.mutants, meant.families = options.families;
   const ShardChoice shard = options.shard.empty() ? ShardChoice() : shard_of(options.shard);
   meant.shard = shard.index, meant.shards = shard.total;
-  KillMatrix before, recorded;
-  if (!options.survivors_of.empty()) {
-    before = matrix_given("--survivors-of", options.survivors_of);
-    meant.not_killed_in = &before;
-  }
+  for (const std::string& each : options.survivors_of) meant.not_killed_in.push_back(matrix_given("--survivors-of", each));
+  const Proofs proofs = options.unproved ? proofs_of(options, library.mutants()) : Proofs();
+  if (options.unproved) meant.not_proved_in = &proofs;
+  KillMatrix recorded;
   Record record;
   if (!options.again.empty()) record = record_of(recorded = matrix_given("--again", options.again));
   std::vector<const Mutant*> mutants = selected_mutants(library.mutants(), meant);
   std::vector<CaseLine> lines = cases_meant(options, record);
+  if (const std::int64_t left_out = without_costly(options, lines); left_out > 0)
+    say("cases of a relative cost above {}: {} left out, {} remain\n", options.cost_limit, left_out, lines.size());
   const std::int64_t fresh =
       std::count_if(mutants.begin(), mutants.end(), [&](const Mutant* each) { return record.killed.count(each->id) == 0; });
   if (!options.again.empty()) {
@@ -204,7 +229,8 @@ ExitCode plant_mutants(const SelftestOptions& options, const MutantLibrary& libr
   Outcome outcome;
   {
     PartProgress progress("recording", static_cast<std::int64_t>(recording.cases.size()));
-    if (!record_cases(library, recording, options.again.empty(), options.jobs, std::ref(progress))) {
+    if (!record_cases(library, recording, options.again.empty() ? mutants : std::vector<const Mutant*>(), options.jobs,
+                      std::ref(progress))) {
       warn("assay selftest: interrupted before a mutant was planted\n");
       return ExitCode::incomplete;
     }
@@ -220,21 +246,14 @@ ExitCode plant_mutants(const SelftestOptions& options, const MutantLibrary& libr
     for (const Mutant* each : mutants) recording.try_on(numbers.at(record.killers.at(each->id)), *each);
   }
   prepare_cases(library, recording);
-  // A first pass over all mutants, so that an interrupt leaves something of each; a second one for those that it left open.
-  PlantingLimits limits{options.again.empty() ? options.kills : 1, options.tries, options.jobs};
+  PlantingLimits limits{options.again.empty() ? options.kills : 1, 0, options.jobs};
   std::vector<Planted> planted;
-  bool whole = true;
-  for (const bool is_first : {true, false}) {
-    limits.tries = options.tries;
-    if (is_first && (options.tries == 0 || options.tries > kFirstTries)) limits.tries = kFirstTries;
-    if (!whole || (!is_first && limits.tries > 0 && limits.tries <= kFirstTries)) break;
-    PartProgress progress(is_first ? "planting" : "trying more cases", static_cast<std::int64_t>(mutants.size()));
-    whole = plant(library, recording, mutants, limits, planted, std::ref(progress));
-  }
+  const bool whole = plant_in_passes(options, library, recording, mutants, limits, planted);
   KillMatrix matrix = matrix_of(library, recording, mutants, planted);
   matrix.kills = limits.kills, matrix.tries = options.tries;
   matrix.profile = options.again.empty() ? options.profile : "of the record";
   matrix.words = options.words;
+  if (options.cost_limit > 0) matrix.words.push_back(fmt::format("cost<={}", options.cost_limit));
   matrix.selected = meant.text();
   matrix.shard = fmt::format("{}/{}", shard.index, shard.total);
   matrix.seed = options.seed;
@@ -259,13 +278,22 @@ void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
       ->allow_extra_args(false);
   verb.add_option("--family", options.families, "Only mutants of this family (points, once, options, ...); again for others")
       ->allow_extra_args(false);
-  verb.add_option("--survivors-of", options.survivors_of, "Only mutants that this earlier --json file has no kill of");
+  verb.add_option(
+          "--survivors-of", options.survivors_of,
+          "Only mutants that this earlier --json file of any profile has no kill of: its survivors, those that it did not reach, "
+          "and those that it does not have; again for more files, of which none may have a kill")
+      ->allow_extra_args(false);
+  verb.add_flag("--unproved", options.unproved, "Only mutants without a written proof");
   verb.add_option("--kills", options.kills, "Cases that may kill a mutant before it is left; 2 show what hangs on a single case")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
   verb.add_option("--tries", options.tries, "Cases that are judged for a mutant at most; 0: all in which it makes a difference")
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000));
+  verb.add_option("--cost-limit", options.cost_limit,
+                  "Only cases that cost at most as much as so many of the smallest ones; 0: all. What is left out is counted")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000'000));
   verb.add_option("--jobs", options.jobs, "Processes at a time; default: as many as there are processors")
       ->check(CLI::Range(1, 4096));
   verb.add_option("--shard", options.shard, "Only the mutants of part I of N, as I/N from 0 to N-1");

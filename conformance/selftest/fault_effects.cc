@@ -89,19 +89,20 @@ class CallMemory {
 
 }  // namespace
 
-void note_fault_effects(Request& request, std::uint8_t* effects, const std::function<void()>& right) {
+void note_fault_effects(Request& request, std::uint8_t* effects, const std::uint8_t* meant, const std::function<void()>& right) {
   const std::vector<CallFault>& faults = call_faults();
-  std::vector<std::size_t> meant;
+  std::vector<std::size_t> tried;
   for (std::size_t i = 0; i < faults.size(); ++i) {
-    if (effects[i] == 0 && faults[i].applies(request)) meant.push_back(i);
+    if ((meant == nullptr || meant[i] != 0) && effects[i] == 0 && faults[i].applies(request)) tried.push_back(i);
   }
+  if (tried.empty()) return right();
   const CallMemory memory(request);
   const std::size_t bytes = memory.bytes();
   const Request asked = request;
   const CallMemory::Contents before = memory.contents();
   right();
   const CallMemory::Contents after = memory.contents();
-  for (const std::size_t each : meant) {
+  for (const std::size_t each : tried) {
     const CallFault& fault = faults[each];
     if (!is_made(fault, request, bytes)) {
       effects[each] = 1;

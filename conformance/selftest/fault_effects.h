@@ -10,7 +10,7 @@ namespace assay::conformance {
 
 // Carries the call out by `right`, and notes in effects[i], one for each of call_faults(), whether fault i makes a difference: to an
 // output, to a byte beside one, to an input, or by refusing the call. Memory is then as `right` left it. Of large calls, and of faults
-// that state other numerics, only CallFault::applies is asked.
-void note_fault_effects(Request& request, std::uint8_t* effects, const std::function<void()>& right);
+// that state other numerics, only CallFault::applies is asked. Faults with meant[i] == 0 are passed over; null: none is.
+void note_fault_effects(Request& request, std::uint8_t* effects, const std::uint8_t* meant, const std::function<void()>& right);
 
 }  // namespace assay::conformance

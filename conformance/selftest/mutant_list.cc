@@ -1,5 +1,6 @@
 #include "conformance/selftest/mutant_list.h"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <set>
@@ -131,6 +132,8 @@ const All& all() {
 }
 
 const CallFault* selected = nullptr;
+std::vector<std::uint8_t> noted_points;  // State::noted
+bool points_are_noted = false;
 
 void configure(const std::string&, int&) {}
 
@@ -164,8 +167,10 @@ void perform(const assay_call& call, int, bool dry) {
   if (state.point == kRecord) {
     // Points are noted while the right call is made, and not while a wrong one is.
     const PointOf off(kOff);
-    assay::conformance::note_fault_effects(request, state.effects + all().first_call, [&] {
-      const PointOf recording(kRecord);
+    const std::int32_t first = all().first_call;
+    const std::uint8_t* const meant = state.meant == nullptr ? nullptr : state.meant + first;
+    assay::conformance::note_fault_effects(request, state.effects + first, meant, [&] {
+      const PointOf recording(points_are_noted ? kRecord : kOff);
       answer(request, Layer::scalar);
     });
     return;
@@ -206,8 +211,18 @@ void select_mutant(std::int32_t mutant) {
   }
 }
 
-void record_effects(std::uint8_t* effects) {
+void record_effects(std::uint8_t* effects, const std::uint8_t* meant) {
   state.effects = effects;
+  state.meant = meant;
+  noted_points.assign(all_points().size(), 1);
+  if (meant != nullptr) {
+    for (std::size_t i = 0; i < noted_points.size(); ++i) {
+      const std::uint8_t* const variants = meant + i * kVariants;
+      noted_points[i] = std::any_of(variants, variants + kVariants, [](std::uint8_t each) { return each != 0; });
+    }
+  }
+  points_are_noted = std::any_of(noted_points.begin(), noted_points.end(), [](std::uint8_t each) { return each != 0; });
+  state.noted = noted_points.data();
   state.point = effects == nullptr ? kOff : kRecord;
 }
 

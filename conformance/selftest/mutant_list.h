@@ -17,7 +17,7 @@ std::set<std::int32_t> compiled_points();
 // Points first, kVariants a point; then those points that are wrong only once; then the faults of calls (call_fault.h).
 const std::vector<MutantRow>& all_mutants();
 void select_mutant(std::int32_t mutant);
-void record_effects(std::uint8_t* effects);
+void record_effects(std::uint8_t* effects, const std::uint8_t* meant);
 
 // The reference, with the mutant that is selected.
 const assay_backend* mutated_reference();

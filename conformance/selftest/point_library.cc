@@ -23,10 +23,14 @@ State state;
 
 bool decide(std::int32_t point, const bool* differs, int variants) {
   if (state.point == kRecord) {
+    bool is_open = false;
     for (int i = 0; i < variants; ++i) {
-      std::uint8_t& times = state.effects[point * kVariants + i];
+      const std::int32_t at = point * kVariants + i;
+      std::uint8_t& times = state.effects[at];
       times = static_cast<std::uint8_t>(times + (differs[i] && times < UINT8_MAX));
+      is_open |= times < UINT8_MAX && (state.meant == nullptr || state.meant[at] != 0);
     }
+    if (!is_open) state.noted[point] = 0;
     return false;
   }
   if (state.variant >= variants || !differs[state.variant]) return false;

@@ -18,8 +18,11 @@ struct State {
   std::int32_t variant = 0;
   // Of the times that the point makes a difference, which are wrong: number `first`, and `times` in all.
   std::int64_t first = 0, times = INT64_MAX;
-  std::int64_t seen = 0;            // times that it could have made a difference
-  std::uint8_t* effects = nullptr;  // while recording: one a mutant, the times that it makes a difference, up to 255
+  std::int64_t seen = 0;  // times that it could have made a difference
+  // While recording: one a mutant, the times that it makes a difference, up to 255; and which are noted, null: all.
+  std::uint8_t* effects = nullptr;
+  const std::uint8_t* meant = nullptr;
+  std::uint8_t* noted = nullptr;  // while recording: one a point, 0 where nothing is left to be noted
 };
 
 struct PointRow {
@@ -44,11 +47,12 @@ struct MutantRow {
 };
 
 struct Library {
-  std::int32_t size;                      // of this structure: a library of another build is refused
-  std::int32_t count;                     // mutants
-  const MutantRow* mutants;               // [count]
-  void (*select)(std::int32_t mutant);    // -1: none. Affects calls from now on
-  void (*record)(std::uint8_t* effects);  // [count], for calls from now on; null: no more
+  std::int32_t size;                    // of this structure: a library of another build is refused
+  std::int32_t count;                   // mutants
+  const MutantRow* mutants;             // [count]
+  void (*select)(std::int32_t mutant);  // -1: none. Affects calls from now on
+  // For calls from now on, each [count]; null `effects`: no more. Only those with meant[i] != 0 need be noted; null: all.
+  void (*record)(std::uint8_t* effects, const std::uint8_t* meant);
   const assay_backend* table;
 
   // The numbers of points that the machine code holds, in no order and some more than once: a point that the compiler removed is

@@ -36,7 +36,7 @@ template <int id>
 [[gnu::always_inline]] inline bool is_active() {
   asm volatile(".pushsection assay_points,\"a\"\n\t.balign 4\n\t.long %c0\n\t.popsection" : : "i"(id));
   const std::int32_t at = state.point;
-  return __builtin_expect(at == id || at < 0, 0);
+  return __builtin_expect(at == id || (at < 0 && state.noted[id] != 0), 0);
 }
 
 template <class T>

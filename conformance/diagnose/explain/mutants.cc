@@ -165,7 +165,7 @@ std::vector<std::int32_t> effective(const Library& library, const Call& call) {
   const Shared effects(static_cast<std::size_t>(library.count)), outputs(call.output_bytes());
   auto* const flags = reinterpret_cast<std::uint8_t*>(effects.data());
   const pid_t child = fork_for([&] {
-    library.record(flags);
+    library.record(flags, nullptr);
     call.make(library, outputs.data(), kSecondsOfRecord);
   });
   if (child < 0 || !succeeded(child)) return {};

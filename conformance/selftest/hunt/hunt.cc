@@ -9,7 +9,6 @@
 #include "conformance/report/run_header.h"
 #include "conformance/report/version.h"
 #include "conformance/report/waivers.h"
-#include "conformance/selftest/hunt/proofs.h"
 #include "golden/io/sha256.h"
 
 namespace assay::conformance {
@@ -21,14 +20,15 @@ std::string MutantSelection::text() const {
   };
   for (const std::string& each : words) add("mutants", each);
   for (const std::string& each : families) add("family", each);
-  if (not_killed_in != nullptr) add("survivors-of", not_killed_in->profile);
+  for (const KillMatrix& each : not_killed_in) add("survivors-of", each.profile);
+  if (not_proved_in != nullptr) add("proofs", "none");
   return made;
 }
 
 std::vector<const Mutant*> selected_mutants(const std::vector<Mutant>& all, const MutantSelection& selection) {
   std::set<std::string> killed;
-  if (selection.not_killed_in != nullptr) {
-    for (const KillRow& row : selection.not_killed_in->rows) {
+  for (const KillMatrix& matrix : selection.not_killed_in) {
+    for (const KillRow& row : matrix.rows) {
       if (!row.killers.empty()) killed.insert(row.id);
     }
   }
@@ -40,7 +40,7 @@ std::vector<const Mutant*> selected_mutants(const std::vector<Mutant>& all, cons
     const std::vector<std::string>& families = selection.families;
     return (selection.words.empty() || std::any_of(selection.words.begin(), selection.words.end(), matches)) &&
            (families.empty() || std::find(families.begin(), families.end(), each.family) != families.end()) &&
-           killed.count(each.id) == 0;
+           killed.count(each.id) == 0 && (selection.not_proved_in == nullptr || selection.not_proved_in->of(each.id) == nullptr);
   };
   std::vector<const Mutant*> chosen;
   std::int64_t number = 0;

@@ -9,15 +9,17 @@
 #include "conformance/selftest/hunt/kill_matrix.h"
 #include "conformance/selftest/hunt/mutant_library.h"
 #include "conformance/selftest/hunt/planting.h"
+#include "conformance/selftest/hunt/proofs.h"
 #include "conformance/selftest/hunt/recording.h"
 
 namespace assay::conformance {
 
 // Which mutants are meant. Empty members: all.
 struct MutantSelection {
-  std::vector<std::string> words;     // parts of "ID FAMILY SAYS", or patterns with *; one of them has to match
-  std::vector<std::string> families;  // one of them
-  const KillMatrix* not_killed_in = nullptr;
+  std::vector<std::string> words;         // parts of "ID FAMILY SAYS", or patterns with *; one of them has to match
+  std::vector<std::string> families;      // one of them
+  std::vector<KillMatrix> not_killed_in;  // of any profiles: none of them has a kill of it
+  const Proofs* not_proved_in = nullptr;
   std::int64_t shard = 0, shards = 1;
   std::string text() const;  // as KillMatrix::selected
 };

@@ -32,7 +32,7 @@ class MutantLibrary {
   std::int32_t count() const { return functions_->count; }
   const assay_backend& table() const { return *functions_->table; }
   void select(std::int32_t number) const { functions_->select(number); }
-  void record(std::uint8_t* effects) const { functions_->record(effects); }
+  void record(std::uint8_t* effects, const std::uint8_t* meant = nullptr) const { functions_->record(effects, meant); }
 
  private:
   std::string path_, digest_;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "conformance/selftest/hunt/processes.h"
+#include "conformance/selftest/hunt/trial_order.h"
 #include "conformance/suites/judge_line.h"
 #include "golden/io/fixture_error.h"
 
@@ -140,6 +141,9 @@ bool plant(const MutantLibrary& library, const Recording& recording, const std::
   order.reserve(recording.cases.size());
   Planted found;
   found.killers.reserve(most);
+  std::vector<std::string> texts;
+  for (const RecordedCase& each : recording.cases) texts.push_back(each.text);
+  TrialOrder trial_order(texts);
   const auto hunt = [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     found.killers.clear();
@@ -155,6 +159,7 @@ bool plant(const MutantLibrary& library, const Recording& recording, const std::
       if (!recording.cases[c].passes || !recording.can_differ(c, *mutants[at])) continue;
       order.push_back(static_cast<std::int32_t>(c));
     }
+    trial_order.arrange(order);
     plant_one(*mutants[at], {library, recording, backend, choice, order}, limits, found);
     std::copy(found.killers.begin(), found.killers.end(), &killers[at * most]);
     slots[at] = {true, found.how, found.differs, found.tried, static_cast<std::int32_t>(found.killers.size())};

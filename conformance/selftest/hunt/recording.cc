@@ -52,9 +52,9 @@ void Recording::try_on(std::size_t of, const Mutant& mutant) {
   effects_[of * words_ + bit / 64] |= std::uint64_t{1} << (bit % 64);
 }
 
-void Recording::note(std::size_t of, const std::vector<std::uint8_t>& effects, const std::vector<Mutant>& mutants) {
-  for (const Mutant& each : mutants) {
-    if (effects[static_cast<std::size_t>(each.base)] >= each.times) try_on(of, each);
+void Recording::note(std::size_t of, const std::vector<std::uint8_t>& effects, const std::vector<const Mutant*>& mutants) {
+  for (const Mutant* each : mutants) {
+    if (effects[static_cast<std::size_t>(each->base)] >= each->times) try_on(of, *each);
   }
 }
 
@@ -67,6 +67,11 @@ void Recording::order(std::uint64_t seed) {
   std::sort(cases.begin(), cases.end(), [&](const RecordedCase& a, const RecordedCase& b) { return key(a) < key(b); });
 }
 
+double relative_cost(const CaseLine& line) {
+  constexpr double kSmall = 400'000;
+  return work_with_replays(line) / kSmall;
+}
+
 BackendChoice choice_of(const MutantLibrary& library) {
   BackendChoice choice;
   choice.name = library.path();
@@ -74,16 +79,18 @@ BackendChoice choice_of(const MutantLibrary& library) {
   return choice;
 }
 
-bool record_cases(const MutantLibrary& library, Recording& recording, bool records, int jobs,
+bool record_cases(const MutantLibrary& library, Recording& recording, const std::vector<const Mutant*>& mutants, int jobs,
                   const std::function<void(std::int64_t)>& progress) {
   const BackendChoice choice = choice_of(library);
   Backend backend(library.table());
   const SharedArray<CaseSlot> slots(recording.cases.size());
+  std::vector<std::uint8_t> meant(static_cast<std::size_t>(library.count()));
+  for (const Mutant* each : mutants) meant[static_cast<std::size_t>(each->base)] = 1;
   const auto judge_recording = [&](std::int64_t i) {
     const std::size_t at = recording.cases.size() - 1 - static_cast<std::size_t>(i);  // the costliest first
     std::vector<std::uint8_t> effects(static_cast<std::size_t>(library.count()));
     const double begun = processor_seconds();
-    if (records) library.record(effects.data());
+    if (!mutants.empty()) library.record(effects.data(), meant.data());
     const CaseLine& line = recording.cases[at].line;
     const std::unique_ptr<PreparedCase> prepared = prepare(line, choice, Statements());
     const CaseReport report = judge_line(line, {backend}, choice, prepared.get());
@@ -97,7 +104,7 @@ bool record_cases(const MutantLibrary& library, Recording& recording, bool recor
     std::snprintf(slot.why, sizeof slot.why, "%s", report.judgement.text.c_str());
     slot.has_stated = prepared != nullptr && prepared->stated.has_value();
     if (slot.has_stated) slot.stated = *prepared->stated;
-    if (records && slot.state == CaseSlot::passed) recording.note(at, effects, library.mutants());
+    if (slot.state == CaseSlot::passed) recording.note(at, effects, mutants);
   };
   const bool whole = in_processes(static_cast<std::int64_t>(recording.cases.size()), jobs, judge_recording, progress);
   for (std::size_t i = 0; i < recording.cases.size(); ++i) {

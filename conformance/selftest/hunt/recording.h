@@ -37,7 +37,7 @@ class Recording {
   // The mutant is tried on this case, whether it makes a difference there or not.
   void try_on(std::size_t of, const Mutant& mutant);
   // `effects`: how often each number made a difference in the case.
-  void note(std::size_t of, const std::vector<std::uint8_t>& effects, const std::vector<Mutant>& mutants);
+  void note(std::size_t of, const std::vector<std::uint8_t>& effects, const std::vector<const Mutant*>& mutants);
 
   // Orders the cases: the cheapest first, those of about the same cost as `seed` says. Before anything is noted.
   void order(std::uint64_t seed);
@@ -47,12 +47,15 @@ class Recording {
   SharedArray<std::uint64_t> effects_;
 };
 
+// The cost of judging a case, replays included, where a small one costs about 1.
+double relative_cost(const CaseLine& line);
+
 // How the library's cases are judged: as `repro` judges them, without a search for causes.
 BackendChoice choice_of(const MutantLibrary& library);
 
-// Judges every case without a mutant, and where `records` notes which mutants would have made a difference. False: interrupted.
-// Errors: golden::MachineError, BackendError.
-bool record_cases(const MutantLibrary& library, Recording& recording, bool records, int jobs,
+// Judges every case without a mutant, and notes which of `mutants` would have made a difference: the fewer, the sooner. False:
+// interrupted. Errors: golden::MachineError, BackendError.
+bool record_cases(const MutantLibrary& library, Recording& recording, const std::vector<const Mutant*>& mutants, int jobs,
                   const std::function<void(std::int64_t)>& progress);
 
 // Prepares the first cases, as far as memory allows: processes that are made later share them.

@@ -87,6 +87,38 @@ class Verb(unittest.TestCase):
         self.assertEqual(rows[0], rows[1])
         self.assertGreater(len(rows[0]), 100)
 
+    def rows(self, path):
+        with open(path, encoding="utf-8") as text:
+            return {row[0]: row for row in json.load(text)["rows"]}
+
+    def test_further_runs_take_what_no_earlier_one_killed(self):
+        one, two, both, open_ones = (self.file(name) for name in ("one", "two", "both", "open"))
+        chosen = ["--mutants", "call.swizzle.in.", "--mutants", "call.splits_to_offsets.", "--mutants", "offsets_scalar", "--kills", "1"]
+        run(OFFSETS, *chosen, "--json", one)
+        run("swizzle*", *chosen, "--json", two)
+        run(OFFSETS, *chosen, "--survivors-of", one, "--survivors-of", two, "--profile", "standard", "--cost-limit", "2", "--json", both)
+        killed = {name for path in (one, two) for name, row in self.rows(path).items() if row[5]}
+        first = self.rows(one)
+        self.assertEqual(set(self.rows(both)), set(first) - killed)
+        # Those that were not reached are among them.
+        self.assertTrue(any(first[name][2] == 0 for name in self.rows(both)))
+        self.assertTrue(any(first[name][2] > 0 for name in self.rows(both)))
+        proved = next(name for name, row in first.items() if row[2] > 0 and not row[5])
+        proofs = self.file("proofs.json", json.dumps({proved: "for this test"}))
+        run(OFFSETS, *chosen, "--survivors-of", one, "--survivors-of", two, "--unproved", "--proofs", proofs, "--json", open_ones)
+        self.assertEqual(set(self.rows(open_ones)), set(first) - killed - {proved})
+
+    def test_costly_cases_are_left_out_and_counted(self):
+        path = self.file("matrix")
+        ran = run("unpermute*", "--profile", "standard", "--mutants", BEYOND, "--cost-limit", "2", "--json", path)
+        found = re.search(r"above 2: (\d+) left out, (\d+) remain", ran.stdout)
+        self.assertTrue(found, ran.stdout)
+        self.assertGreater(int(found[1]), 0)
+        with open(path, encoding="utf-8") as text:
+            matrix = json.load(text)
+        self.assertEqual(matrix["judged"]["cases"], int(found[2]))
+        self.assertEqual(matrix["words"], ["unpermute*", "cost<=2"])
+
     def test_a_cover_kills_all_again(self):
         matrix, cover, record = self.file("matrix"), self.file("cover.txt"), self.file("record")
         chosen = ["--mutants", "call.splits_to_offsets.", "--family", "inputs", "--family", "outputs", "--family", "memory"]
