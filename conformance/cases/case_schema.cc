@@ -19,7 +19,7 @@ constexpr std::string_view kValuePatterns =
     "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias adversarial_infinities adversarial_four_over_six";
 constexpr std::string_view kOperandPatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special sparse one_hot clustered every_code integers wide_sums block_scales "
-    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes";
+    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes step_edges";
 constexpr std::string_view kLayerPatterns = "uniform normal full_exponent near_underflow every_special sparse one_hot clustered integers block_scales";
 // Scales that are inputs (generate/scales.h).
 constexpr std::string_view kScales = "plain pow2 edge ones specials opposed negative two_roundings";

@@ -16,6 +16,7 @@ GROUPS = [
     ("faulty contents", lambda case, line: "fault=" in line, "negative splits and too many rows: reported, and nothing else touched"),
     ("replays", lambda case, line: "replay=" in line, "values kept from a capture or an earlier call"),
     ("unit probes", lambda case, line: "data=unit_probes" in line, "another tensor-core unit than the stated one"),
+    ("units and plans", lambda case, line: " plan=" in line and 93000 <= seed(line) < 94000, "one field of a unit or of a plan that is another"),
     ("order-free sums", lambda case, line: "data=wide_sums" in line, "narrow sums where no plan is stated"),
     ("outputs left out", lambda case, line: re.search(r" outputs=[a-z]|:absent", line) and seed(line) >= 90000 or ":absent" in line,
      "what is right only where another output is requested too"),

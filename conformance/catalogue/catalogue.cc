@@ -94,12 +94,14 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, negative_scale_lines());
     append(lines, thin_lines());
     append(lines, rule_lines(0));
+    append(lines, plan_lines(0));
   }
   if (profile == Profile::full) {
     append_written(lines, Profile::full);
     append(lines, covered_lines(1));
     append(lines, covered_lines(2));
     append(lines, rule_lines(1));
+    append(lines, plan_lines(1));
   }
   std::set<std::string> seen;
   std::vector<CaseLine> unique;

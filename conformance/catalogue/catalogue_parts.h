@@ -41,6 +41,9 @@ std::vector<CaseLine> rule_lines(int round);
 // Products over data=wide_sums; part of standard.
 std::vector<CaseLine> order_free_lines();
 
+// Every row of the table of units and every plan with a name; round 0 is of standard, 1 of full.
+std::vector<CaseLine> plan_lines(int round);
+
 // Products whose D shows the unit that computes it, for every kind that has several units: unit_probes.h.
 std::vector<CaseLine> unit_probe_lines();
 

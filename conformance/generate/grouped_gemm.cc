@@ -9,7 +9,7 @@
 #include "conformance/generate/compose.h"
 #include "conformance/generate/operands.h"
 #include "conformance/generate/placed_rows.h"
-#include "conformance/generate/work_limit.h"
+#include "reference/gemm/plan.h"
 
 namespace assay::conformance::inputs {
 namespace {
@@ -54,6 +54,7 @@ struct GroupedGemmMaker {
   bool reads_c() const;
   void describe_operands();
   void describe_wide_sums();
+  void describe_step_edges();
   std::vector<std::int64_t>::const_iterator group_after(std::int64_t row) const {
     return std::upper_bound(starts.begin(), starts.end(), row);
   }
@@ -73,7 +74,6 @@ std::vector<std::int64_t> GroupedGemmMaker::starts_of_groups() const {
 }
 
 std::vector<bool> GroupedGemmMaker::rows_with_group() const {
-  count_work(rows.rows);
   std::vector<bool> with(static_cast<std::size_t>(rows.rows));
   for (const RowRange& each : rows.ranges) std::fill_n(with.begin() + static_cast<std::ptrdiff_t>(each.first), each.rows, true);
   return with;
@@ -128,8 +128,17 @@ void GroupedGemmMaker::describe_operands() {
     operand.scale.narrow = true;
     operand.scale.level = block_scaled && level;
   }
-  operand.even_amax = data == "unit_probes";
+  operand.even_amax = data == "unit_probes" || data == "step_edges";
   if (data == "wide_sums") describe_wide_sums();
+  if (data == "step_edges") describe_step_edges();
+}
+
+// The grid and the step of the unit that the plan of the line names.
+void GroupedGemmMaker::describe_step_edges() {
+  if (!line.has("plan")) return;
+  const TensorCoreUnit& unit = *find_tensor_core_unit(find_accumulation_plan(line.text("plan"))->unit);
+  operand.pattern.step = unit.products_per_step;
+  operand.pattern.fraction_bits = unit.fraction_bits == 0 ? 24 : unit.fraction_bits;
 }
 
 void GroupedGemmMaker::describe_wide_sums() {
@@ -179,9 +188,7 @@ void GroupedGemmMaker::add(const std::string& name, std::int64_t columns, bool w
   each.placed = placed && !weights;
   if (each.placed && !contract_rows && block_scaled) each.scale_rows = rows.scale_rows;
   if (each.placed && !contract_rows && rows.layout == GroupedLayout::psum)
-    each.scale.no_group = [with = rows_with_group()](std::int64_t row) {
-      return row < std::ssize(with) && !with[static_cast<std::size_t>(row)];  // a tensor without rows may have a scale
-    };
+    each.scale.no_group = [with = rows_with_group()](std::int64_t row) { return !with[static_cast<std::size_t>(row)]; };
   if (line.text("scaling") == "per_row_column") each.scales_of_rows = contract_rows ? groups * columns : each.total_rows;
   each.pattern.contract_rows = contract_rows;
   each.pattern.role = role;

@@ -244,6 +244,7 @@ constexpr Pattern kPatterns[] = {
     {{"adversarial_alignment", "products that the alignment of a step cuts in part"}, adversarial_alignment},
     {{"adversarial_promotion", "f32 additions between promotion blocks of K that are ties"}, adversarial_promotion},
     {{"unit_probes", "sums that tell one tensor-core unit from another (unit_probes.h)"}, unit_probe},
+    {{"step_edges", "sums that one field of a tensor-core unit more or less changes: its grid, floor, accumulator and step"}, step_edges},
 };
 // clang-format on
 

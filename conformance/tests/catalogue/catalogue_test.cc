@@ -21,7 +21,7 @@ TEST(Catalogue, GrowsFromSmokeToFullWithoutRepeating) {
   const auto smoke = catalogue(Profile::smoke), standard = catalogue(Profile::standard), full = catalogue(Profile::full);
   EXPECT_GE(smoke.size(), 40u);
   EXPECT_GE(standard.size(), 1000u);
-  EXPECT_LE(standard.size(), 6500u);
+  EXPECT_LE(standard.size(), 7000u);
   EXPECT_GT(full.size(), 3 * standard.size() / 2);
   EXPECT_TRUE(std::equal(smoke.begin(), smoke.end(), standard.begin()));
   EXPECT_TRUE(std::equal(standard.begin(), standard.end(), full.begin()));
@@ -35,7 +35,7 @@ TEST(Catalogue, GrowsFromSmokeToFullWithoutRepeating) {
 
 TEST(Catalogue, KeepsToItsBudget) {
   for (const auto& [profile, macs, elements] :
-       {std::tuple{Profile::smoke, 20'000'000, 3'000'000}, {Profile::standard, 452'000'000, 138'000'000}}) {
+       {std::tuple{Profile::smoke, 20'000'000, 3'000'000}, {Profile::standard, 472'000'000, 140'500'000}}) {
     CaseCost all;
     for (const CaseLine& line : catalogue(profile)) {
       const CaseCost cost = cost_of(line);

@@ -110,6 +110,7 @@ const LeftOut kLeftOut[] = {
     {"grouped_gemm", "in/alpha|in/beta", "given", "data|scales|split_accumulator|weight_block|kind", "*", "factors are applied to the whole sum"},
     {"grouped_gemm", "data", "wide_sums", "*", "*", "lines of its own cross it with every kind, layout and type of D"},
     {"grouped_gemm", "data", "unit_probes", "*", "*", "lines of its own for every kind and layout; what follows the sum is plain there"},
+    {"grouped_gemm", "data", "step_edges", "*", "*", "lines of its own for every unit, whose accumulator is what it is about"},
     {"*", "beyond|contract|fault", "*", "*", "*", "what rows beyond the groups hold, and whether a call is made wrong too, change no result"},
     {"*", "check", "*", "*", "*", "what a comparison may claim follows from the data and from what a backend states"},
     {"*", "noop", "1|another", "*", "*", "1: nothing is written, whatever the other options are; another value stands for 0"},
