@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "conformance/selftest/hunt/guarded_memory.h"
 #include "conformance/selftest/hunt/processes.h"
 #include "conformance/selftest/hunt/trial_order.h"
 #include "conformance/suites/judge_line.h"
@@ -69,13 +70,17 @@ void judge_cases(const Mutant& mutant, const Trials& trials, std::size_t from, i
   }
 }
 
-// In a process of its own: judges case after case and tells how each ended. A thread has a heap of its own, whose contents do not
-// depend on what this process did before: what a mutant finds that reads beyond its memory is then the same in every run.
+// In a process of its own: judges case after case and tells how each ended. What a mutant finds that reads beyond its memory must be
+// the same in every run: allocations are guarded, and a thread has a heap and a stack of its own, which do not depend on what this
+// process did before.
 [[noreturn]] void judge_mutant(const Mutant& mutant, const Trials& trials, std::size_t from, int kills, std::size_t until,
                                int pipe) {
 #ifdef __GLIBC__
   mallopt(M_PERTURB, 0x5A);
 #endif
+  // A mutant that writes anywhere must not change what is known of others.
+  SharedMemory::make_all_read_only();
+  guard_allocations();
   std::thread([&] { judge_cases(mutant, trials, from, kills, until, pipe); }).join();
   _exit(0);
 }
@@ -96,7 +101,7 @@ void plant_one(const Mutant& mutant, const Trials& trials, const PlantingLimits&
   while (static_cast<int>(found.killers.size()) < limits.kills && static_cast<std::size_t>(found.tried) < until) {
     int ends[2];
     if (pipe(ends) != 0) throw golden::MachineError("no further pipe can be made");
-    const pid_t child = make_child(kMoreMemory);
+    const pid_t child = make_child(kMoreMemory + kGuardedBytes);
     if (child == 0)
       judge_mutant(mutant, trials, static_cast<std::size_t>(found.tried), limits.kills - static_cast<int>(found.killers.size()),
                    until, ends[1]);

@@ -25,11 +25,29 @@
 
 namespace assay::conformance {
 
-SharedMemory::SharedMemory(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)) {
+namespace {
+
+SharedMemory* last_shared = nullptr;
+
+}  // namespace
+
+SharedMemory::SharedMemory(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)), before_(last_shared) {
   data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data_ == MAP_FAILED) throw std::bad_alloc();
+  if (before_ != nullptr) before_->behind_ = this;
+  last_shared = this;
 }
-SharedMemory::~SharedMemory() { munmap(data_, bytes_); }
+
+SharedMemory::~SharedMemory() {
+  (behind_ == nullptr ? last_shared : behind_->before_) = before_;
+  if (before_ != nullptr) before_->behind_ = behind_;
+  munmap(data_, bytes_);
+}
+
+void SharedMemory::make_all_read_only() {
+  for (const SharedMemory* each = last_shared; each != nullptr; each = each->before_)
+    mprotect(each->data_, each->bytes_, PROT_READ);
+}
 
 namespace {
 

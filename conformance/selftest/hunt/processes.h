@@ -10,7 +10,7 @@
 
 namespace assay::conformance {
 
-// Memory that this process and its later children share, zeros at first. Errors: std::bad_alloc.
+// Memory that this process and its later children share, zeros at first. Made and destroyed by one thread. Errors: std::bad_alloc.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes);
@@ -19,9 +19,13 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
   void* data() const { return data_; }
 
+  // In this process nothing of what it shares with others can be written any more.
+  static void make_all_read_only();
+
  private:
   std::size_t bytes_;
   void* data_;
+  SharedMemory *before_, *behind_ = nullptr;  // in the list of all
 };
 
 // `count` values of a type that may begin as zeros and needs no destructor.
