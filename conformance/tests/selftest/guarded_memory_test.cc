@@ -50,7 +50,7 @@ TEST(GuardedMemory, EndsAtAPageThatCannotBeRead) {
 }
 
 TEST(GuardedMemory, WritingBesideItEndsTheProcess) {
-  for (const std::size_t bytes : {1, 20, 4000, 70'001}) {
+  for (const std::size_t bytes : {1, 20, 4001, 70'001}) {
     for (const std::ptrdiff_t at : {std::ptrdiff_t{-1}, std::ptrdiff_t{-40}, static_cast<std::ptrdiff_t>(bytes)}) {
       EXPECT_EQ(guarded([&] {
                   unsigned char* const data = allocated(bytes);
