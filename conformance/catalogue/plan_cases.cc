@@ -110,6 +110,17 @@ void add_plan(PlanLines& to, const AccumulationPlan& plan) {
   }
 }
 
+// What one kind of plan alone shows.
+void add_rare_plan(PlanLines& to, const AccumulationPlan& plan) {
+  for (const Product& product : kProducts) {
+    if (!serves(plan, product)) continue;
+    // Scales of 0, whose ratio to themselves is NaN.
+    if (rescales(plan.promotion)) to.add(1, product, plan.name, "splits=24,0,17 N=144 K=240 scales=specials");
+    // Sums of FP4 fit an f32 unless their scales lie far apart.
+    if (product.kind == GemmKind::nvfp4) to.add(1, product, plan.name, "splits=48,0,16,32,16 N=32 K=256 scales=edge");
+  }
+}
+
 }  // namespace
 
 std::vector<CaseLine> plan_lines(int round) {
@@ -118,6 +129,7 @@ std::vector<CaseLine> plan_lines(int round) {
   static const std::vector<TensorCoreUnit> units = parse_units(kUnitText, "reference/arithmetic/units.txt");
   for (const TensorCoreUnit& unit : units) add_unit(made, unit);
   for (const AccumulationPlan& plan : accumulation_plans()) add_plan(made, plan);
+  for (const AccumulationPlan& plan : accumulation_plans()) add_rare_plan(made, plan);
   return made.lines;
 }
 
