@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "conformance/cases/case_schema.h"
+#include "conformance/cases/language_rules.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
 namespace {
 
 const ScaleRule& rule_named(const std::string& name) {
-  const ScaleRule* rule = find_scale_rule(name);
+  const ScaleRule* rule = find_case_rule(name);
   if (rule != nullptr) return *rule;
   std::vector<std::string_view> names;
   for (const ScaleRule& each : scale_rules()) names.push_back(each.name);

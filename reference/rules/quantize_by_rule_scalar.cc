@@ -87,12 +87,9 @@ struct Rounder {
   }
 };
 
-// Values of the elements of a block of 16, joined (spec scale-rules-2.4). A block at the edge has fewer: the others count as 0.
-float joined(FormulaReduction reduction, const std::vector<float>& values) {
-  const auto part = [&](std::size_t i) {
-    if (i >= values.size()) return 0.0f;
-    return reduction == FormulaReduction::squares ? values[i] * values[i] : values[i];
-  };
+// Values of the elements of a block of 16, joined (spec scale-rules-2.4). A block at the edge has fewer: the others are 0.
+float joined(FormulaReduction reduction, const std::array<float, 16>& values) {
+  const auto part = [&](std::size_t i) { return reduction == FormulaReduction::squares ? values[i] * values[i] : values[i]; };
   float total = reduction == FormulaReduction::maximum ? 0 : part(0) + part(8);
   for (std::size_t i = 0; i < values.size() && reduction == FormulaReduction::maximum; ++i) {
     total = call(FormulaFunction::maximum_or_nan, total, values[i], 0);
@@ -122,10 +119,10 @@ void quantize_block(const Rounder& of, const RuleGroup& group, std::int64_t i, s
       values[each.target] = evaluate(each.steps, values);
       return;
     }
-    std::vector<float> parts;
+    std::array<float, 16> parts = {};
     for (std::int64_t c = c0; c < c1; ++c) {  // such blocks have one row
       values[kElement] = of.x(r0, c);
-      parts.push_back(evaluate(each.steps, values));
+      parts[static_cast<std::size_t>(c - c0)] = evaluate(each.steps, values);
     }
     values[each.target] = joined(each.reduction, parts);
   };

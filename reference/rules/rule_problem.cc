@@ -7,6 +7,7 @@
 #include "reference/formats/e8m0.h"
 #include "reference/formats/encode.h"
 #include "reference/layout/offsets.h"
+#include "reference/recipes/checks.h"
 #include "reference/types/error.h"
 #include "reference/types/sizes.h"
 
@@ -18,10 +19,7 @@ std::int64_t extent(std::int64_t of_block, std::int64_t whole) {
 }
 
 std::vector<std::int64_t> rows_of_groups(const RuleProblem& problem) {
-  if (!problem.grouped) {
-    require(problem.rows >= 0, "rows", problem.rows, "a value of at least 0");
-    return {problem.rows};
-  }
+  if (!problem.grouped) return {problem.rows};
   return {problem.splits.begin(), problem.splits.end()};
 }
 
@@ -138,10 +136,7 @@ RuleShapes check_rule(const RuleProblem& problem) {
   const RuleShapes shapes = rule_outputs(problem);
   std::int64_t used = 0;
   for (const std::int64_t rows : rows_of_groups(problem)) used += rows;
-  require(problem.x != nullptr || used * problem.columns == 0, "x", "null", "a pointer to the elements");
-  const auto address = reinterpret_cast<std::uintptr_t>(problem.x);
-  const auto size = static_cast<std::uintptr_t>(bytes_of(problem.x_type, 1));
-  require(address % size == 0, "x", address, "an address that is a multiple of " + show(size));
+  require_buffer(problem.x, used * problem.columns, static_cast<std::size_t>(bytes_of(problem.x_type, 1)), "x");
   return shapes;
 }
 

@@ -156,6 +156,16 @@ void WrongCallList::add_unknown() {
   tensor(fmt::format("output {} of another op", other), &CallParts::outputs, other);
 }
 
+// Values that other calls of the op may have. Where the reference refuses one here, it does not fit the rest of the call: a block that the
+// rule cannot have, a storage that the type of the scales cannot have, codes that do not fill bytes.
+std::vector<const char*> other_words(std::string_view op, std::string_view parameter) {
+  if (op != "quantize_by_rule") return {};
+  if (parameter == "block") return {"1x32", "2x16", "1x1025", "0x16", "allxall"};
+  if (parameter == "storage") return {"packed", "swizzled_128x4", "swizzled_8x4_per_group"};
+  if (parameter == "otype") return {"e4m3", "e2m3", "e2m1", "bf16"};
+  return {};
+}
+
 void WrongCallList::add_parameter(std::size_t at) {
   const assay_parameter& parameter = right.parameters[at];
   const std::string name = fmt::format("parameter {}", parameter.name);
@@ -181,6 +191,10 @@ void WrongCallList::add_parameter(std::size_t at) {
     other("{}='no_such_word'", [](assay_parameter& each) { each.text = "no_such_word"; });
     other("{}=''", [](assay_parameter& each) { each.text = ""; });
     other("{}, which is text, as the integer 7", [](assay_parameter& each) { each = integer_parameter(each.name, 7); });
+    for (const char* word : other_words(right.op, parameter.name)) {
+      if (std::string_view(word) != parameter.text)
+        other(fmt::format("{{}}='{}'", word), [=](assay_parameter& each) { each.text = word; });
+    }
     return;
   }
   other("{}, which is a number, as the text 'seven'", [](assay_parameter& each) {
@@ -192,6 +206,10 @@ void WrongCallList::add_parameter(std::size_t at) {
   for (const std::int64_t value : {std::int64_t{-3}, std::numeric_limits<std::int64_t>::max()}) {
     if (value < 0 || !decided_by_contents)
       other(fmt::format("{{}}={}", value), [=](assay_parameter& each) { each.integer = value; });
+  }
+  if (std::string_view(parameter.name) == "transposed") {
+    const std::int64_t value = 1 - parameter.integer;  // codes then fill bytes along the other extent
+    other(fmt::format("{{}}={}", value), [=](assay_parameter& each) { each.integer = value; });
   }
   other("{}, which is an integer, as the number 1.5", [](assay_parameter& each) {
     each.kind = ASSAY_REAL;
